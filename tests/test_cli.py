@@ -410,6 +410,22 @@ def test_help_is_quick_and_imports_nothing_heavy() -> None:
     assert {"report", "predict", "explain", "check", "demo"} <= set(done.stdout.split())
 
 
+def test_what_is_not_there_is_refused_before_anything_heavy_is_imported(tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors").write_bytes(b"")
+    for folder, table in (("none", __file__), (tmp_path, "none.csv")):
+        code = (
+            f"import sys; sys.argv = ['bayesrbf', 'predict', {str(folder)!r}, {table!r}]\n"
+            "from bayesrbf.cli import main\n"
+            "try:\n    main()\nexcept SystemExit as end:\n    assert end.code == 2\n"
+            "heavy = {'scipy', 'sklearn', 'numba', 'pymc', 'xarray'}\n"
+            "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+        )
+        words = [sys.executable, "-c", code]
+        done = subprocess.run(words, capture_output=True, text=True, check=True)
+        assert "none" in done.stderr
+        assert "no such file" in done.stderr
+
+
 def test_module_runs() -> None:
     words = [sys.executable, "-m", "bayesrbf", "--version"]
     done = subprocess.run(words, capture_output=True, text=True, check=True)

@@ -11,12 +11,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import CycloptsError, Parameter
 
 from bayesrbf.estimators.warning import ColumnWarning
 from bayesrbf.records.table_options import TableOptions
+
+if TYPE_CHECKING:
+    from bayesrbf.report.options import ReportOptions
 
 Names = Annotated[tuple[str, ...], Parameter(consume_multiple=False, negative="")]
 
@@ -84,6 +87,19 @@ def need(packages: Iterable[str] = REPORT_PACKAGES) -> None:
         raise ImportError(
             f"the report needs {', '.join(absent)}; install it by: pip install 'bayesrbf[report]'"
         )
+
+
+def asked(folder: Path, table: Path) -> tuple[ReportOptions, Any]:
+    """Options and model of a folder, for a table; what is not there is refused before imports."""
+    from bayesrbf.reading import names_in_file
+    from bayesrbf.report.options import read_options
+    from bayesrbf.report.output import MODEL
+
+    (folder / MODEL).stat()
+    names_in_file(table)
+    from bayesrbf import load  # takes seconds
+
+    return read_options(folder), load(folder / MODEL)
 
 
 def point_to(folder: Path, files: Iterable[str]) -> None:

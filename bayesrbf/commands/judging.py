@@ -9,7 +9,16 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from bayesrbf.commands.answering import FOUND, Json, answer
-from bayesrbf.commands.arguments import Names, Reading, costs_in, need, of_dates, spoken, typed
+from bayesrbf.commands.arguments import (
+    Names,
+    Reading,
+    asked,
+    costs_in,
+    need,
+    of_dates,
+    spoken,
+    typed,
+)
 from bayesrbf.records.table_options import PLAIN
 
 Family = Literal["stack", "mixture", "rbf", "sdgm", "median_lvq"]
@@ -48,17 +57,13 @@ def validate(
     json : bool
         Print one JSON object, and nothing else, on stdout.
     """
-    from bayesrbf import load
+    options, model = asked(folder, table)
     from bayesrbf.reading import TableError
     from bayesrbf.report.costs import problems_of_costs
     from bayesrbf.report.label_column import read_labelled
     from bayesrbf.report.labelled import judge_labelled
     from bayesrbf.report.labelled_text import lines_of
-    from bayesrbf.report.options import read_options
-    from bayesrbf.report.output import MODEL
 
-    options = read_options(folder)
-    model = load(folder / MODEL)
     costs = costs_in(cost) or options.costs
     if problems := tuple(problems_of_costs(costs, model.classes_, "the model")):
         raise TableError(*problems)

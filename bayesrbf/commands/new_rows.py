@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from bayesrbf.commands.answering import FOUND, Json, answer
-from bayesrbf.commands.arguments import of_dates, spoken
+from bayesrbf.commands.arguments import asked, of_dates, spoken
 
 POINT: Final = "The model was fitted to a point"
 """How a warning begins that the lines of predict have in words of their own."""
@@ -29,15 +29,11 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None, json: Json
         Print one JSON object with a record of every row, and nothing else, on stdout; a CSV
         file is then written only where --out names one.
     """
-    from bayesrbf import load
+    options, model = asked(folder, table)
     from bayesrbf.files import writing_whole
     from bayesrbf.report.new_rows import complete_blocks
-    from bayesrbf.report.options import read_options
-    from bayesrbf.report.output import MODEL
     from bayesrbf.report.scoring import Scored, write_predictions
 
-    options = read_options(folder)
-    model = load(folder / MODEL)
     file = folder / f"{table.stem}-predictions.csv" if out is None and not json else out
     scored, kept = Scored(model, options.costs), []
     with spoken(POINT, *of_dates(options.table)):
@@ -87,14 +83,10 @@ def explain(folder: Path, table: Path, /, *, row: str, json: Json = False) -> No
     json : bool
         Print one JSON object, and nothing else, on stdout.
     """
-    from bayesrbf import load
+    options, model = asked(folder, table)
     from bayesrbf.report.new_rows import read_complete, row_number
-    from bayesrbf.report.options import read_options
-    from bayesrbf.report.output import MODEL
     from bayesrbf.report.row import explain_row, lines_of
 
-    options = read_options(folder)
-    model = load(folder / MODEL)
     with spoken(*of_dates(options.table)):
         rows = read_complete(model, table, options.table)
         told = explain_row(model, rows, row_number(rows, row), options.table.dates, options.costs)
@@ -117,15 +109,11 @@ def check(folder: Path, table: Path, /, *, json: Json = False) -> None:
     json : bool
         Print one JSON object, and nothing else, on stdout.
     """
-    from bayesrbf import load
+    options, model = asked(folder, table)
     from bayesrbf.report.check import check_rows, printed
     from bayesrbf.report.new_rows import read_rows
-    from bayesrbf.report.options import read_options
-    from bayesrbf.report.output import MODEL
 
-    options = read_options(folder)
     with spoken(*of_dates(options.table)):
-        model = load(folder / MODEL)
         new = read_rows(model, table, options.table)
         remarks = check_rows(model, new, options.table.dates)
     found = any(remark.found for remark in remarks)

@@ -17,6 +17,7 @@ from bayesrbf.commands.arguments import (
     costs_in,
     need,
     point_to,
+    spoken,
     typed,
 )
 from bayesrbf.commands.ending import limit_time
@@ -116,7 +117,8 @@ def report(
         job, takes = within(quicker(job) if quick else job, time_limit)
         if not json:
             introduce(job, takes)
-        said = run(job, scratch)
+        with spoken():
+            said = run(job, scratch)
     if json:
         answer({"table": table.name, **figures(said), "files": FILES}, (), as_json=True)
         return
@@ -165,6 +167,7 @@ def demo(*, out: Path = Path("report"), seed: int = 0) -> None:
         )
         job, takes = within(job, None)
         introduce(job, takes)
-        said = run(job, scratch)
+        with spoken():
+            said = run(job, scratch)
     tell(said)
     point_to(out, (*tables, *FILES))

@@ -108,16 +108,17 @@ def predictions(
 
 
 def predictive_check(
-    rows: np.ndarray, drawn: np.ndarray, truth: np.ndarray
+    rows: np.ndarray, drawn: np.ndarray, truth: np.ndarray, thinning: int = 1
 ) -> dict[str, xr.DataTree]:
-    """Labels drawn for rows beside their true ones, as predictive checks read them.
+    """Labels or responses drawn for rows beside their true ones, as predictive checks read them.
 
-    The codes in ``drawn`` run over chain, draw and obs. Groups are ``posterior_predictive`` and
-    ``observed_data``, both with ``y``.
+    ``drawn`` runs over chain, every k-th draw and obs; k is ``thinning``. Groups are
+    ``posterior_predictive`` and ``observed_data``, both with ``y``.
     """
     coords = {names.OBS: rows}
-    sampled = dataset_of({"y": ((*_SAMPLES, names.OBS), drawn)}, coords)
-    observed = dataset_of({"y": ((names.OBS,), truth)}, coords)
+    sampled = dataset_of({names.OBSERVED_LABEL: ((*_SAMPLES, names.OBS), drawn)}, coords)
+    sampled.coords[names.DRAW] = thinning * np.arange(drawn.shape[1])
+    observed = dataset_of({names.OBSERVED_LABEL: ((names.OBS,), truth)}, coords)
     return {
         "posterior_predictive": xr.DataTree(sampled),
         names.OBSERVED_DATA: xr.DataTree(observed),

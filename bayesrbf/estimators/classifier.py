@@ -14,15 +14,16 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_consistent_length
 
 from bayesrbf import table
+from bayesrbf.estimators import posteriors
 from bayesrbf.estimators.acquiring import acquire, acquire_labels
 from bayesrbf.estimators.arguments import prevalence
+from bayesrbf.estimators.column_doubts import warn_of_blank_labels
 from bayesrbf.estimators.deciding import decide
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.explaining import explain
 from bayesrbf.estimators.holding_out import Predict, out_of_fold_calibration
 from bayesrbf.estimators.model_selection import score
 from bayesrbf.estimators.out_of_core.answering import by_blocks
-from bayesrbf.estimators.posteriors import some_rows, with_drawn_labels
 from bayesrbf.estimators.rehearsing import Rehearsal, held_in_rehearsal, rehearse
 from bayesrbf.fitted.masking import masking_of
 from bayesrbf.inference.draws import MEMORY
@@ -64,6 +65,7 @@ class Classifier(ClassifierMixin, Estimator):
         check_consistent_length(X, y)
         read = table.present_classes(y, weights, self.unlabelled, factor)
         self.classes_, labels, weights = read
+        warn_of_blank_labels(self.classes_, type(self).__name__)
         self._prevalence = prevalence(self.class_prior, self.classes_, type(self).__name__)
         return labels, weights
 
@@ -294,7 +296,7 @@ class Classifier(ClassifierMixin, Estimator):
         ValueError
             If a label is no class of the fit.
         """
-        return with_drawn_labels(self.predict_posterior(X), self.classes_, y, self.seed_)
+        return posteriors.with_drawn_labels(self.predict_posterior(X), self.classes_, y, self.seed_)
 
     def _class_posterior(self) -> ClassPosterior:
         """The posterior of class probabilities; one draw for a point estimate."""
@@ -309,11 +311,10 @@ class Classifier(ClassifierMixin, Estimator):
             temperature=self.temperature_,
         ).calibrated(self.calibration_, self._hidden_share, self.rows_, self.seed_)
 
+    def _replicates(self) -> posteriors.Replicates | None:
+        return posteriors.drawn_for_training(self._class_posterior(), self.rows_, self.seed_)
+
     def _probabilities_of_training(self) -> dict[str, np.ndarray]:
         """Class probabilities of some training rows, under the draws and at the fit."""
-        posterior, rows = self._class_posterior(), some_rows(self.rows_)
         fitted = self.model_.point(self._log_posterior())
-        return {
-            "probabilities": posterior.draws(rows)[0],
-            "map_probabilities": posterior.probabilities(posterior.predictor(rows)(fitted)),
-        }
+        return posteriors.probabilities_of_training(self._class_posterior(), self.rows_, fitted)

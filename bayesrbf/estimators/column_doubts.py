@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+from jaxtyping import Shaped
+
+from bayesrbf.estimators.warning import ColumnWarning, warn
 from bayesrbf.table import Columns
 from bayesrbf.table.containers import read_cells
 
@@ -27,6 +31,17 @@ def column_doubts(X: Any, columns: Columns, *, named: bool) -> str:
     more = f"; {len(found) - SHOWN} more columns are doubtful" if len(found) > SHOWN else ""
     sentence = "; ".join(found[:SHOWN]) + more
     return f"{sentence[0].upper()}{sentence[1:]}." if found else ""
+
+
+def warn_of_blank_labels(classes: Shaped[np.ndarray, " label"], owner: str) -> None:
+    """Warn where a class is a text without a letter: NaN and None hide a label, and it does not."""
+    for label in classes.tolist():
+        if isinstance(label, str) and not label.strip():
+            warn(
+                f"{owner}.fit takes the label {label!r} for a class. If it means that a row has no "
+                f"label, give unlabelled={label!r}.",
+                ColumnWarning,
+            )
 
 
 def _doubts(X: Any, columns: Columns, named: bool) -> Iterator[str]:

@@ -34,11 +34,13 @@ from bayesrbf.estimators.out_of_core.answering import (
     refuse_collection,
 )
 from bayesrbf.estimators.posteriors import (
+    Replicates,
     check_size,
     datatree,
     drawn_mixtures,
     judged,
     sampler,
+    with_replicates,
 )
 from bayesrbf.estimators.surprise import surprise
 from bayesrbf.estimators.trying import try_stored_row
@@ -332,9 +334,14 @@ class Estimator(BaseEstimator, ABC):
         if name == "posterior_" and "_trace" in self.__dict__:
             fitted = self.model_, self._log_posterior(), self.draws_, self.rows_
             copies = self.__dict__.get("_copies")
-            self.posterior_ = datatree(*fitted, self._axes, self._trace, copies)
+            tree, drawn = datatree(*fitted, self._axes, self._trace, copies), self._replicates()
+            self.posterior_ = tree if drawn is None else with_replicates(tree, drawn, self.kept_)
             return self.posterior_
         return super().__getattribute__(name)  # fails once more, in the words of what is not there
+
+    def _replicates(self) -> Replicates | None:
+        """What is drawn for the training rows beside their own; a density has no labels."""
+        return None
 
     def __dir__(self) -> list[str]:
         made = {"posterior_"} if "_trace" in self.__dict__ else set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from bayesrbf.inference.judgements import Finding
+    from bayesrbf.posterior.predictive import ClassPosterior
 
 METHODS: Final = {
     "laplace": "bayesrbf.inference.laplace",
@@ -36,6 +38,8 @@ MOST_ROWS: Final = {"gibbs": 1_000_000, "nuts": 100_000}
 components and ten columns."""
 DIAGNOSED = 200  # Most training rows whose class probabilities are diagnosed.
 REPLICATES = 1000  # Labels drawn per row for a predictive check of a point estimate.
+MOST_DRAWN: Final = 2**21  # Numbers behind the labels drawn for training rows: 16 MiB.
+LEAST_TABLES: Final = 50  # Tables of drawn labels; ArviZ lays as many over the real one.
 
 
 def check_size(method: str, n_rows: int) -> None:
@@ -83,10 +87,20 @@ def datatree(
     )
 
 
-def some_rows(rows: Observations) -> Observations:
-    """Training rows, evenly spread, whose class probabilities are diagnosed."""
-    spread = np.linspace(0, rows.n_obs - 1, min(rows.n_obs, DIAGNOSED)).astype(int)
-    return rows.take(np.unique(spread))
+def probabilities_of_training(
+    posterior: ClassPosterior, rows: Observations, fitted: Float[np.ndarray, " coordinate"]
+) -> dict[str, np.ndarray]:
+    """Class probabilities of some training rows, under the draws and at the fit."""
+    some = rows.take(evenly(rows.n_obs, DIAGNOSED))
+    return {
+        "probabilities": posterior.draws(some)[0],
+        "map_probabilities": posterior.probabilities(posterior.predictor(some)(fitted)),
+    }
+
+
+def evenly(n: int, most: int) -> Int[np.ndarray, " place"]:
+    """At most so many of the first n integers, evenly spread."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(int))
 
 
 def judged(
@@ -128,6 +142,50 @@ def drawn_mixtures(
     thetas = draws.theta.reshape(-1, draws.theta.shape[-1])
     chosen = rng.choice(len(thetas), size=number, replace=number > len(thetas))
     return [model.mixture_at(log_posterior, thetas[i]) for i in chosen]
+
+
+@dataclass(frozen=True)
+class Replicates:
+    """Labels or responses drawn for training rows, beside their own."""
+
+    rows: Int[np.ndarray, " row"]  # Places among the training rows.
+    drawn: Shaped[np.ndarray, "chain draw row"]
+    truth: Shaped[np.ndarray, " row"]
+    every: int = 1  # One draw of the posterior in so many has drawn.
+
+
+def drawn_for_training(posterior: ClassPosterior, rows: Observations, seed: int) -> Replicates:
+    """Labels drawn for labelled training rows, at the class shares of training.
+
+    Of large tables some rows and every k-th draw are taken, so that there are at most
+    ``MOST_DRAWN`` probabilities.
+    """
+    labelled = np.flatnonzero(rows.labels >= 0)
+    tables = REPLICATES if posterior.n_draws == 1 else LEAST_TABLES
+    most = max(1, MOST_DRAWN // (tables * posterior.n_classes))
+    kept = labelled[evenly(labelled.size, most)]
+    numbers = posterior.n_draws * kept.size * posterior.n_classes
+    every = min(posterior.theta.shape[1], -(-numbers // MOST_DRAWN))
+    shares = np.zeros(posterior.n_classes)
+    thinned = replace(posterior, theta=posterior.theta[:, ::every], log_ratio=shares)
+    drawn = draw_labels(thinned.draws(rows.take(kept))[0], seed)
+    return Replicates(kept, drawn, rows.labels[kept], every)
+
+
+def with_replicates(tree: xr.DataTree, found: Replicates, obs: np.ndarray) -> xr.DataTree:
+    """A posterior with ``posterior_predictive``, and ``observed_data`` of the same rows.
+
+    Cells that were observed become constant data: ArviZ compares what is observed with what is
+    drawn.
+    """
+    from bayesrbf.conversion import predictive_check
+
+    cells = tree[names.OBSERVED_DATA].to_dataset().drop_vars(names.OBSERVED_LABEL, errors="ignore")
+    tree[names.CONSTANT_DATA] = tree[names.CONSTANT_DATA].to_dataset().merge(cells)
+    drawn = predictive_check(obs[found.rows], found.drawn, found.truth, found.every)
+    for group, subtree in drawn.items():
+        tree[group] = subtree
+    return tree
 
 
 def with_drawn_labels(

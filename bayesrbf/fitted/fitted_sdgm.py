@@ -231,7 +231,7 @@ class FittedSDGM(FittedModel):
             "proportions": ((names.COMPONENT,), specification.proportions),
             names.COMPONENT_LABEL: ((names.COMPONENT,), component_class),
         }
-        return Description(coords, {names.OBSERVED_LABEL: allowed}, constant, names.OBSERVED_LABEL)
+        return Description(coords, {"allowed": allowed}, constant, names.OBSERVED_LABEL)
 
 
 def coefficient_names(basis: Basis, specification: SDGMSpecification, axes: Axes) -> list[str]:

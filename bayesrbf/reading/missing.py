@@ -12,7 +12,7 @@ from bayesrbf.reading.delimited import is_number
 from bayesrbf.reading.notation import possible_numbers, read_numbers
 from bayesrbf.reading.notes import option
 
-MISSING_MARKERS: Final = ("", "?", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null")
+MISSING_MARKERS: Final = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null")
 """Cells that are read as missing where a file has no nulls of its own."""
 
 

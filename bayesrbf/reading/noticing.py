@@ -39,18 +39,21 @@ LONG: Final = 5
 MANY: Final = 100
 """Rows from which they do: among few, measurements differ, too."""
 NAMES: Final = re.compile(
-    r"(^|[\W_])(ids?|nr|no|num|number|index|idx|key|uuid|record|row|case|serial)($|[\W_])"
+    r"(?i:(^|[\W_])(ids?|nr|no|num|number|index|idx|key|uuid|record|row|case|serial)($|[\W_]))"
     r"|(?<=[a-z])(ID|Id|Nr|No|Number|Index)$"
 )
 """Names of columns that name rows."""
 
 
 ID: Final = re.compile(
-    r"(^|[\W_])(ids?|patients?|subjects?|participants?)($|[\W_])|(?<=[a-z])(ID|Id)$", re.IGNORECASE
+    r"(^|[\W_])(ids?|mrn|patients?|subjects?|participants?)($|[\W_])|(?<=[a-z])(ID|Id)$",
+    re.IGNORECASE,
 )
 """Names of columns that name patients and the like, each of whom may have several rows."""
 MOSTLY: Final = 0.5
 """Share of rows with different numbers or texts from which they nearly never repeat."""
+NEARLY: Final = 0.9
+"""The same of numbers of a column whose name is that of names."""
 AGAIN: Final = 5
 """Numbers, at least, that stand in several rows where ids repeat."""
 CHANCE: Final = 10.0
@@ -183,7 +186,8 @@ def _names_rows(name: str, values: Float[np.ndarray, " obs"]) -> str:
 def _repeated_names(name: str, values: Float[np.ndarray, " obs"]) -> int:
     """How many different whole numbers there are, if they seem to be ids that repeat; else 0.
 
-    By the name of the column; or because they are long, nearly all different, not rounded, and
+    By the name of the column, where that may be of a count, if they are long and nearly all
+    different; or because they are long, mostly different, not rounded, and
     far more of them stand in several rows than have a neighbour, as measurements would.
     """
     if values.size < ENOUGH or np.isnan(values).any() or np.any(values != np.round(values)):
@@ -191,13 +195,17 @@ def _repeated_names(name: str, values: Float[np.ndarray, " obs"]) -> int:
     distinct, counts = np.unique(values, return_counts=True)
     if ID.search(name):
         return distinct.size if ENOUGH < distinct.size < values.size else 0
+    long = np.median(np.abs(distinct)) >= 10 ** (LONG - 1)
+    rounded = np.mean(distinct % 10 == 0) > ROUND
+    if not long or rounded or distinct.size < MOSTLY * values.size:
+        return 0
+    if NAMES.search(name) and NEARLY * values.size <= distinct.size < values.size:
+        return distinct.size
     again = int((counts > 1).sum())
-    if distinct.size < MOSTLY * values.size or values.size < MANY or again < AGAIN:
+    if values.size < MANY or again < AGAIN:
         return 0
     near = np.mean([np.isin(distinct + step, distinct).sum() for step in range(1, 11)])
-    rounded = np.mean(distinct % 10 == 0) > ROUND
-    long = np.median(np.abs(distinct)) >= 10 ** (LONG - 1)
-    return distinct.size if long and not rounded and again >= CHANCE * near / 2 else 0
+    return distinct.size if again >= CHANCE * near / 2 else 0
 
 
 def _of_text(name: str, present: Sequence[str]) -> Iterator[Note]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -132,7 +133,9 @@ def _predicted(
     """Class probabilities where some cells are hidden."""
     columns = model.columns_
     if model.model_.density is None or not columns.masked:
-        probabilities: np.ndarray = model.predict_proba(X.mask(hidden))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of columns that are missing: they are hidden here
+            probabilities: np.ndarray = model.predict_proba(X.mask(hidden))
         return probabilities
     # Hidden after the masks are made: these cells must not count as informatively missing.
     rows = table.hide(table.encode(X, columns), hidden, columns)

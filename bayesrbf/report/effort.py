@@ -16,7 +16,11 @@ from bayesrbf.report.sampling import refits_affordable
 from bayesrbf.report.words import plural
 
 TIMED_ROWS: Final = 100
-"""Rows of the fit that is timed; a fit takes about as many times as long as it has rows."""
+"""Rows of the fit that is timed, or more of a long table."""
+TIMED_PART: Final = 5
+"""The same, as a part of all rows."""
+FIXED_ROWS: Final = 100
+"""Rows that take as long as what is the same for any number of rows."""
 LONG: Final = 60.0
 """Seconds of a timed fit beyond which it is not timed again: compiled anew, it takes 20."""
 REFIT: Final = 0.4
@@ -36,12 +40,12 @@ def seconds_of(job: Job) -> float:
 
     The first fit of a process loads compiled code, or compiles it, so that a second one is timed.
     """
-    rows = _some_rows(job)
-    X, y = job.X.iloc[rows], job.y.iloc[rows]
-    taken = np.nan
+    n, taken = len(job.X), np.nan
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit itself says them
-        for _ in range(2):
+        for most in (TIMED_ROWS, max(TIMED_ROWS, n // TIMED_PART)):
+            rows = _some_rows(job, most)
+            X, y = job.X.iloc[rows], job.y.iloc[rows]
             start = time.perf_counter()
             try:
                 FAMILIES[job.family].procedure(job)(X, y)
@@ -50,13 +54,13 @@ def seconds_of(job: Job) -> float:
             taken = time.perf_counter() - start
             if taken > LONG:
                 break
-    return float(taken * max(1.0, len(job.X) / rows.size))
+    return float(taken * (FIXED_ROWS + n) / (FIXED_ROWS + rows.size))
 
 
-def _some_rows(job: Job) -> Int[np.ndarray, " some"]:
+def _some_rows(job: Job, most: int) -> Int[np.ndarray, " some"]:
     """Rows of every class and without a label, in their shares, but four of a class at least."""
     labels = job.labels
-    share = min(1.0, TIMED_ROWS / labels.size)
+    share = min(1.0, most / labels.size)
     rng = np.random.default_rng(job.seed)
     parts = []
     for code in np.unique(labels):

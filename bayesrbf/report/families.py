@@ -74,9 +74,7 @@ def _stack(job: Job) -> Procedure:
     sizes = f"{count(len(job.X))} rows, {count(columns)} real columns and {count(classes)} classes"
     rule = (
         f"all are taken up to {count(MOST_ROWS)} rows, with rows × real columns⁴ × classes "
-        "up to a hundred million, because intervals take two to three times as long with all: "
-        "the bootstrap fits every member 25 times more, other methods take the second "
-        "derivatives of the mixtures"
+        "up to a hundred million; beyond, their intervals take minutes"
     )
     settings = {"members": "default" if small else "lite"}
     procedure = _fixed(job, "StackedClassifier", settings, "")

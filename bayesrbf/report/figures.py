@@ -213,13 +213,13 @@ def legend(entries: Mapping[str, str]) -> Markup:
 
 def weights(members: Sequence[Member]) -> Markup:
     """Weights of the members: the fitted one a ring, the mean a dot with its 90 % interval."""
-    step, top, width = 42.0, 8.0, 480.0
+    step, top, width = 42.0, 8.0, 640.0
     bottom = top + step * len(members)
     axes = Axes((0.0, 1.0), (0.0, 1.0), (10.0, top, width - 14, bottom))
     marks: list[Markup] = []
     for i, member in enumerate(members):
         y = top + step * (i + 0.68)
-        marks.append(element("text", clipped(member.name, 72), class_="name", x=13.0, y=y - 11))
+        marks.append(element("text", clipped(member.name, 100), class_="name", x=13.0, y=y - 11))
         if np.isfinite(member.mean):
             low, high = axes.at_x(member.lower), axes.at_x(member.upper)
             marks += [

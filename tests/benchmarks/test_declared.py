@@ -22,4 +22,4 @@ def test_declared_rates() -> None:
         found = coverage(places)
         rates = {f"{level} %": found.rates[level] for level in LEVELS}
         rows.append({"family": family, "method": method} | rates | {"s.e.": found.errors[50]})
-    show("trust/declared", rows, 1, covers=CLASSES)
+    show("declared_rates", rows, 1, covers=CLASSES)

@@ -25,6 +25,7 @@ from bayesrbf import (
     StackedClassifier,
     load,
 )
+from bayesrbf.estimators import posteriors
 from tests.cases import generative
 
 N = 40
@@ -180,14 +181,44 @@ def test_diagnose_says_what_arviz_says(fitted):
 
 
 @pytest.mark.parametrize("name", ["plot_ppc_dist", "plot_ppc_pava", "plot_ppc_rootogram"])
-def test_predictive_plots_find_their_groups(fitted, name):
+@pytest.mark.parametrize("training", [True, False])
+def test_predictive_plots_find_their_groups(fitted, name, training):
     if not hasattr(fitted, "classes_"):
         pytest.skip("no classes to draw")
-    check = fitted.to_datatree(X, Y)
+    check = fitted.posterior_ if training else fitted.to_datatree(X, Y)
     assert set(check["posterior_predictive"].data_vars) == set(check["observed_data"].data_vars)
     options = {"data_type": "categorical"} if name == "plot_ppc_pava" else {}
     getattr(az, name)(check, **options)
     assert_drawn()
+
+
+def test_training_rows_are_drawn_beside_their_own_labels(fitted):
+    if isinstance(fitted, MixtureDensity):
+        pytest.skip("nothing but cells to draw")
+    tree = fitted.posterior_
+    drawn, truth = tree["posterior_predictive"]["y"], tree["observed_data"]["y"]
+    rows = truth["obs"].to_numpy()
+    assert drawn["obs"].to_numpy().tolist() == rows.tolist()
+    if not hasattr(fitted, "classes_"):
+        np.testing.assert_allclose(truth, NUMBERS)
+        off = (drawn.mean(("chain", "draw")) - fitted.predict(X)) / drawn.std(("chain", "draw"))
+        assert np.abs(off).max() < 4.9 / np.sqrt(drawn.sizes["chain"] * drawn.sizes["draw"])
+        return
+    assert (fitted.classes_[truth.to_numpy()] == Y[rows]).all()
+    said = fitted.predict_posterior(X)["predictions"]["probability"].to_numpy()[:, :, rows]
+    agreed = float((drawn == truth).mean())  # by chance, a sum of independent draws
+    expected = np.take_along_axis(said, truth.to_numpy()[None, None, :, None], -1).mean()
+    assert abs(agreed - expected) < 4.9 * 0.5 / np.sqrt(drawn.size)
+
+
+def test_of_many_rows_and_draws_some_are_drawn(monkeypatch):
+    model = KernelNetworkClassifier(random_state=0, class_prior=[0.8, 0.1, 0.1]).fit(X, HIDDEN)
+    monkeypatch.setattr(posteriors, "MOST_DRAWN", 3 * posteriors.LEAST_TABLES * 20)
+    drawn = model.refine(draws=100, chains=2).posterior_["posterior_predictive"]["y"]
+    assert dict(drawn.sizes) == {"chain": 2, "draw": 25, "obs": 20}
+    assert drawn["draw"].to_numpy().tolist() == list(range(0, 100, 4))
+    # the shares are those of training and not of use
+    assert abs((drawn == 0).mean() - 1 / 3) < 0.15
 
 
 def test_the_tree_is_listed_once_there_is_a_fit():

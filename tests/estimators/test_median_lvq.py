@@ -415,7 +415,7 @@ def test_the_tree_holds_draws_of_exemplars_and_sigma(sampled: MedianLVQClassifie
     classes = sampled.posterior_["constant_data"]["prototype_label"].to_numpy()
     assert classes.tolist() == ["no", "so", "so", "yes"]
     drawn = posterior["exemplars"].to_numpy()
-    rows = sampled.posterior_["observed_data"]["obs"].to_numpy()
+    rows = sampled.posterior_["constant_data"]["obs"].to_numpy()
     assert np.all(Y[rows[drawn]] == classes)
     assert set(rows[drawn].ravel()) <= set(sampled.exemplar_columns)
     assert np.all(posterior["sigma"] > 0)

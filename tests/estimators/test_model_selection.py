@@ -18,6 +18,7 @@ from sklearn.metrics import accuracy_score, log_loss
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
 from bayesrbf import HybridMixtureClassifier, LabelledKFold, labelled_scorer
+from bayesrbf.estimators.warning import ColumnWarning
 
 ROWS = np.random.default_rng(0).permutation(150)
 X = load_iris().data[ROWS]
@@ -141,3 +142,13 @@ def test_scores_of_hidden_labels_say_which_splitter_and_scorer_to_take(
     scorer = labelled_scorer(unlabelled=unlabelled)
     assert cross_val_score(model, X, y, cv=folds, scoring=scorer).min() > 0.8
     assert model.score(X, Y) == accuracy_score(Y, model.predict(X))
+
+
+def test_an_empty_text_is_a_class_with_a_warning_unless_it_hides_the_label() -> None:
+    y = np.where(HIDDEN, "", Y.astype(str))
+    model = HybridMixtureClassifier(objective="likelihood", random_state=0)
+    with pytest.warns(ColumnWarning, match=re.escape("label '' for a class")):
+        assert model.fit(X, y).classes_[0] == ""
+    assert model.set_params(unlabelled="").fit(X, y).classes_.tolist() == ["0", "1", "2"]
+    folds, scorer = LabelledKFold(3, unlabelled=""), labelled_scorer("accuracy", unlabelled="")
+    assert cross_val_score(model, X, y, cv=folds, scoring=scorer).min() > 0.8

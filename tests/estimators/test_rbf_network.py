@@ -166,12 +166,12 @@ def test_a_posterior_and_back_from_a_file(flowers, tmp_path):
 
 
 def test_the_tree_holds_rows_and_responses_as_the_graph_does(fitted, flowers):
-    observed = fitted.posterior_["observed_data"]
-    assert np.isnan(observed["x"].to_numpy()[:, 0]).all()
+    tree = fitted.posterior_
+    assert np.isnan(tree["constant_data"]["x"].to_numpy()[:, 0]).all()
     known = np.array([label is not None for label in flowers[1]])
-    codes = observed["y"].to_numpy()
-    np.testing.assert_array_equal(np.isnan(codes), ~known)
-    np.testing.assert_array_equal(fitted.classes_[codes[known].astype(int)], flowers[1][known])
+    observed = tree["observed_data"]["y"]
+    np.testing.assert_array_equal(observed["obs"], np.flatnonzero(known))
+    np.testing.assert_array_equal(fitted.classes_[observed.to_numpy()], flowers[1][known])
 
 
 def test_warm_start_goes_on(flowers):

@@ -383,7 +383,7 @@ def test_laplace_and_nuts_run_without_anything_added() -> None:
     tree = model.posterior_
     assert tree["posterior"]["coefficients"].shape == (2, 200, model.n_weights_)
     assert tree["log_likelihood"]["y"].shape == (2, 200, 120)
-    assert tree["observed_data"]["y"].shape == (120, 2)
+    assert tree["constant_data"]["allowed"].shape == (120, 2)
 
 
 @pytest.mark.filterwarnings("ignore::bayesrbf.inference.diagnose.PosteriorWarning")

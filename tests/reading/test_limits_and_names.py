@@ -90,7 +90,16 @@ def test_ids_of_text_that_repeat_are_named_too(different: int, kept: bool) -> No
 def test_the_name_of_a_column_tells_of_few_patients_with_many_rows() -> None:
     cells = np.repeat(np.arange(40), 5).astype(float)
     assert [note.topic for note in notice({"patient_id": cells})] == ["repeated numbers"]
+    assert [note.topic for note in notice({"MRN": cells})] == ["repeated numbers"]
     assert list(notice({"visits": cells})) == []
+
+
+@pytest.mark.parametrize("name", ["hospital_number", "Hospital Number", "case"])
+def test_a_column_named_as_names_are_may_repeat_a_little(name: str) -> None:
+    cells = ids(300, 298, 0).astype(float)
+    assert [note.topic for note in notice({name: cells})] == ["repeated numbers"]
+    assert list(notice({"platelets": cells})) == []
+    assert list(notice({name: np.round(cells, -3)})) == []
 
 
 @given(

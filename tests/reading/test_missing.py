@@ -104,3 +104,9 @@ def test_the_steps_of_a_scale_never_stand_in(top: int, n_columns: int, least: in
     cells = np.tile(np.arange(least, top + 1, dtype=float), 6)
     told = [n for n in notice({f"c{i}": cells for i in range(n_columns)}) if "stand" in n.topic]
     assert told == []
+
+
+def test_words_of_formats_are_missing_in_small_letters_too(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b\nx,1\ny,2\nn/a,3\nN/A,4\nx,5\n")
+    read = read_table(tmp_path / "t.csv")
+    assert read.frame["a"].isna().tolist() == [False, False, True, True, False]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -24,8 +26,10 @@ def found() -> tuple[dict[str, Contribution], dict[str, Effect], np.ndarray]:
     kinds = {name: "categorical" if name == "colour" else "real" for name in X}
     model = HybridMixtureClassifier(categorical_features=["colour"], random_state=0).fit(X, y)
     job = Job("t", "y", X, y, kinds, "map", 0)
-    effects, nothing = read_effects(job, model)
-    told = contributions(job, model, effects, nothing)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # of missing columns, which other tests leave out
+        effects, nothing = read_effects(job, model)
+        told = contributions(job, model, effects, nothing)
     return {c.name: c for c in told}, {e.name: e for e in effects}, nothing
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from itertools import count
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -87,3 +89,16 @@ def test_a_timed_fit_that_fails_is_no_estimate(monkeypatch):
     monkeypatch.setitem(FAMILIES, "mixture", family)
     assert np.isnan(seconds_of(small))
     assert within(small, None) == (small, "")
+
+
+def test_rows_that_were_not_timed_lengthen_a_fit_less_than_in_proportion(monkeypatch):
+    small, timed = job(family="mixture"), []
+    family = dataclasses.replace(
+        FAMILIES["mixture"], procedure=lambda one: lambda X, y: timed.append(len(X))
+    )
+    monkeypatch.setitem(FAMILIES, "mixture", family)
+    monkeypatch.setattr(effort, "time", SimpleNamespace(perf_counter=count(step=10.0).__next__))
+    assert seconds_of(small) == 10.0
+    monkeypatch.setattr(effort, "TIMED_ROWS", 10)
+    assert 10.0 < seconds_of(small) < 10.0 * len(small.X) / timed[-1]
+    assert timed[-1] >= len(small.X) // effort.TIMED_PART

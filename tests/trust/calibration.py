@@ -204,7 +204,7 @@ def in_thousandths(tables: Sequence[np.ndarray]) -> str:
 
 def declared(family: str, method: str) -> tuple[float, ...]:
     """Per cent of intervals that hold the truth: measured on other tables by a benchmark."""
-    for of_family, of_method, *rates in read("trust/declared").rows:
+    for of_family, of_method, *rates in read("declared_rates").rows:
         if (of_family, of_method) == (family, method):
             return tuple(float(str(rate)) for rate in rates[: len(LEVELS)])
     raise LookupError(f"no declared rate of {method}, {family}: make bench ARGS='-k test_declared'")

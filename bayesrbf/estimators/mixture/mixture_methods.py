@@ -191,7 +191,9 @@ def drawn_tables(
 
     from bayesrbf.conversion import by_column
 
-    observed = tree.children[names.OBSERVED_DATA].to_dataset()[names.OBSERVED]
+    groups = (names.CONSTANT_DATA, names.OBSERVED_DATA)  # of a classifier, and of a density
+    of_cells = [tree.children[group].to_dataset() for group in groups]
+    (observed,) = (group[names.OBSERVED] for group in of_cells if names.OBSERVED in group)
     places = np.arange(observed.sizes[names.COLUMN])
     discrete = (places == 0) | (places > last_real)
     if names.CLASS_PROBABILITIES not in tree.children[names.POSTERIOR]:

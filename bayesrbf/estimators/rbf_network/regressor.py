@@ -20,6 +20,13 @@ from bayesrbf.estimators.folds import split_rows
 from bayesrbf.estimators.holding_out import hold_out
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.out_of_core.answering import by_blocks
+from bayesrbf.estimators.posteriors import (
+    LEAST_TABLES,
+    MOST_DRAWN,
+    REPLICATES,
+    Replicates,
+    evenly,
+)
 from bayesrbf.estimators.rbf_network.network_training import (
     RULES,
     Begin,
@@ -449,6 +456,26 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         thetas = self.draws_.theta.reshape(-1, log_posterior.dimension)
         points = [self.model_.network_at(log_posterior, theta) for theta in thetas]
         return self.model_.predictive(rows, points)
+
+    def _replicates(self) -> Replicates:
+        """Responses drawn for training rows that have one; of many rows and draws, some."""
+        known = np.flatnonzero(self.rows_.labels >= 0)
+        kept = known[evenly(known.size, MOST_DRAWN // REPLICATES)]
+        rows, rng = self.rows_.take(kept), np.random.default_rng(self.seed_)
+        truth = self.model_.responses.observed(rows)
+        if self.draws_ is None:
+            told = self._predictive_of(rows)
+            drawn = np.stack([told.draw(rng) for _ in range(REPLICATES)])[None]
+            return Replicates(kept, drawn, truth)
+        every = -(-self.draws_.theta.shape[1] // LEAST_TABLES)
+        log_posterior = self._log_posterior()
+
+        def drawn_under(theta: np.ndarray) -> np.ndarray:
+            network = self.model_.network_at(log_posterior, theta)
+            return self.model_.predictive(rows, [network]).draw(rng)
+
+        drawn = np.apply_along_axis(drawn_under, 2, self.draws_.theta[:, ::every])
+        return Replicates(kept, drawn, truth, every)
 
     transform = transform
     declare = declare
