@@ -85,7 +85,8 @@ def test_a_line_of_which_nothing_was_run_is_named(runs: list[tuple[int, int]]) -
 
 def test_every_section_stands_on_the_page_and_covers_code() -> None:
     page = (measured.ROOT / "docs" / "trust.md").read_text()
-    assert [name for name, _ in measured.PLACE.findall(page)] == [
+    names = [name for name, _ in measured.PLACE.findall(page)]
+    assert [name for name in names if name.startswith("trust/")] == [
         f"trust/{name}" for name in sorted(SECTIONS, key=lambda name: page.index(f"/{name} -->"))
     ]
     for one in SECTIONS.values():
