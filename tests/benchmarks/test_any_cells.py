@@ -46,10 +46,11 @@ SHARES: Final = (0.0, 0.3, 0.6, 0.8, 0.95)
 MOST_ROWS: Final = 600
 NEW_ROWS: Final = 400
 HIDDEN_AT_FIT: Final = 0.3
+RIDDLED: Final = ("hepatitis", "horse_colic", "house_votes84", "pima_uci_missing", "soybean")
 TABLES: Final = tuple(
     name
     for name in (*CHOSEN, *FRESH, *(name + RAREST for name in RARE))
-    if name not in ("hepatitis", "horse_colic", "house_votes84", "soybean")
+    if name not in RIDDLED
 )
 
 
