@@ -47,7 +47,7 @@ def test_a_note_pasted_ends_it_and_new_rows_are_read_alike(
     file, out = written(tmp_path, table(), name), tmp_path / "out"
     assert run(monkeypatch, "fit", file, *FIT, "--out", out) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "'tsh' holds -999 6 times" in said
+    assert "'tsh' holds -999 in 6 cells" in said
     assert "--na=-999" in said
     assert "'<5' in 'crp'" in said
     assert "--ignore remark" in said

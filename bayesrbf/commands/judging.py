@@ -61,14 +61,16 @@ def validate(
     from bayesrbf.reading import TableError
     from bayesrbf.report.costs import problems_of_costs
     from bayesrbf.report.label_column import read_labelled
-    from bayesrbf.report.labelled import judge_labelled
+    from bayesrbf.report.labelled import judge_labelled, rows_of_training
     from bayesrbf.report.labelled_text import lines_of
 
     costs = costs_in(cost) or options.costs
     if problems := tuple(problems_of_costs(costs, model.classes_, "the model")):
         raise TableError(*problems)
     with spoken(*of_dates(options.table)):
-        told = judge_labelled(model, *read_labelled(model, table, target, options), costs)
+        X, y = read_labelled(model, table, target, options)
+        told = judge_labelled(model, X, y, costs)
+        told = replace(told, remarks=[*rows_of_training(model, X), *told.remarks])
     answer({"table": table.name, "found": told.found, **vars(told)}, lines_of(told), as_json=json)
     if told.found:
         raise SystemExit(FOUND)

@@ -46,11 +46,12 @@ def warn_of_blank_labels(classes: Shaped[np.ndarray, " label"], owner: str) -> N
 
 def _doubts(X: Any, columns: Columns, named: bool) -> Iterator[str]:
     """A clause on each doubtful column."""
-    from bayesrbf.reading.doubtful import numbers_as_text
+    from bayesrbf.reading.doubtful import REMEDY, numbers_as_text
     from bayesrbf.reading.noticing import CODE, notice
 
     cells = read_cells(X)
     looked: dict[str, Any] = {}
+    remedy = f" ({REMEDY})"  # Said once.
     for name, column, declared, kind in zip(
         cells.names, cells.columns, cells.declared, columns.kinds, strict=True
     ):
@@ -60,7 +61,8 @@ def _doubts(X: Any, columns: Columns, named: bool) -> Iterator[str]:
             texts = column.tolist()
             said = numbers_as_text(cell for cell in texts if isinstance(cell, str))
             if said:
-                yield f"column {name!r} {said}"
+                yield f"column {name!r} {said}{remedy}"
+                remedy = ""
             elif all(cell is None or isinstance(cell, str) for cell in texts):
                 looked[name] = texts
     for note in notice(looked):
@@ -73,8 +75,8 @@ def _doubts(X: Any, columns: Columns, named: bool) -> Iterator[str]:
 
 def _holds(note: Note, why: str) -> str:
     """A stand-in."""
-    times = "once" if note.count == 1 else f"{note.count} times"
-    return f"holds {note.value} {times}, {why} (if it means missing, make it NaN)"
+    often = "one cell" if note.count == 1 else f"{note.count} cells"
+    return f"holds {note.value} in {often}, {why} (if it means missing, make it NaN)"
 
 
 CLAUSES: Final[dict[str, Callable[[Note], str]]] = {

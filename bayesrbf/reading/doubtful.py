@@ -17,13 +17,14 @@ LEAST_NUMBERS: Final = 10
 REMEDY: Final = (
     "read_table(X) of this package reads quantities, and categorical_features names codes"
 )
+"""What to do where columns of text hold numbers."""
 _LEADING_ZERO: Final = re.compile(r"[+-]?0\d+", re.ASCII)
 
 
 def numbers_as_text(cells: Iterable[str]) -> str:
     """What a column of text is that holds numbers but for a few cells; empty for any other.
 
-    >>> numbers_as_text([f"${i},500.00" for i in range(1, 20)]).partition(" (")[0]
+    >>> numbers_as_text([f"${i},500.00" for i in range(1, 20)])
     "holds numbers written as text, such as '$1,500.00': 19 different ones count as categories"
     """
     counts = Counter(cell.strip() for cell in cells)
@@ -40,7 +41,7 @@ def numbers_as_text(cells: Iterable[str]) -> str:
         example = next(iter(limits), next(iter(counts)))
         return (
             f"holds numbers written as text, such as {example!r}: {len(counts)} different ones "
-            f"count as categories ({REMEDY})"
+            "count as categories"
         )
     if n_others > FEW_OTHERS * total or total - n_others < LEAST_NUMBERS:
         return ""
@@ -52,5 +53,5 @@ def numbers_as_text(cells: Iterable[str]) -> str:
     few = "1 cell" if n_others == 1 else f"{n_others} cells"
     return (
         f"is text for {few} ({shown}{more}): its other {total - n_others} cells are numbers and "
-        f"count as categories ({REMEDY})"
+        "count as categories"
     )

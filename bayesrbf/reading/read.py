@@ -102,7 +102,7 @@ def read_table(
     ...     doubtful = read_table(path, "outcome", id="case")
     ...     table = read_table(path, "outcome", id="case", na=-999)
     >>> print(doubtful.notes[0])
-    Column 'age' holds -999 2 times, far from all other values: if it means missing, say
+    Column 'age' holds -999 in 2 cells, far from all other values: if it means missing, say
     --na=-999.
     >>> table.frame.loc["A2"].tolist(), table.target["A2"]
     ([nan, 95.0], 'sick')

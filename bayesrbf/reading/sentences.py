@@ -14,7 +14,7 @@ def sentences(notes: Iterable[Note]) -> tuple[str, ...]:
 
     >>> found = [Note("stand-in", "age", "-999", 2), Note("stand-in", "weight", "-999", 3)]
     >>> print(*sentences(found))
-    Columns 'age' and 'weight' hold -999 2 and 3 times, far from all other values: if it means
+    Columns 'age' and 'weight' hold -999 in 2 and 3 cells, far from all other values: if it means
     missing, say --na=-999.
     """
     order = list(TOPICS)
@@ -36,10 +36,10 @@ def _names(notes: Sequence[Note]) -> tuple[str, ...]:
     return tuple(note.column for note in notes)
 
 
-def _times(notes: Sequence[Note]) -> str:
-    """How often each column has it."""
+def _often(notes: Sequence[Note]) -> str:
+    """How often each column has it; "-999 2 times" would be read as one number."""
     counts = listed([note.count for note in notes])
-    return f"{counts} times" if [note.count for note in notes] != [1] else "once"
+    return f"in {counts} cells" if [note.count for note in notes] != [1] else "in one cell"
 
 
 def _holds(notes: Sequence[Note]) -> str:
@@ -55,21 +55,21 @@ def _missing(notes: Sequence[Note]) -> str:
 
 def _stand_in(notes: Sequence[Note]) -> str:
     return (
-        f"{_holds(notes)} {notes[0].value} {_times(notes)}, far from all other values: if it "
+        f"{_holds(notes)} {notes[0].value} {_often(notes)}, far from all other values: if it "
         f"means missing, say {_missing(notes)}."
     )
 
 
 def _only_negative(notes: Sequence[Note]) -> str:
     return (
-        f"{_holds(notes)} {notes[0].value} {_times(notes)}, and no other negative value: if it "
+        f"{_holds(notes)} {notes[0].value} {_often(notes)}, and no other negative value: if it "
         f"means missing, say {_missing(notes)}."
     )
 
 
 def _word(notes: Sequence[Note]) -> str:
     return (
-        f"{_holds(notes)} {notes[0].value!r} {_times(notes)}, read as a category: if it means "
+        f"{_holds(notes)} {notes[0].value!r} {_often(notes)}, read as a category: if it means "
         f"missing, say {_missing(notes)}."
     )
 

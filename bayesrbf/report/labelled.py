@@ -32,6 +32,7 @@ from bayesrbf.posterior.two_tables import tail_of_count
 from bayesrbf.reading import TableError
 from bayesrbf.report.check import Remark
 from bayesrbf.report.costs import costs_of, decisions
+from bayesrbf.report.reference import training_table
 from bayesrbf.report.words import clipped, listing, number, percent, plural
 
 PROB: Final = LEVEL
@@ -41,6 +42,8 @@ CHANCE: Final = 0.01
 LEAST_ROWS: Final = 2
 """Labelled rows that an interval needs."""
 LISTED: Final = 6
+MOSTLY: Final = 0.5
+"""Share of rows of training beyond which they are no new rows; some equal others by chance."""
 
 Shares = Float[np.ndarray, " label"]
 CostMatrix = Float[np.ndarray, "label decision"]
@@ -142,6 +145,24 @@ def judge_labelled(
             _shift(p, labels, trained, _labelled_before(model)),
         ],
     )
+
+
+def rows_of_training(model: Any, X: pd.DataFrame) -> Iterator[Remark]:
+    """That most rows are those that the model was fitted to, if they are."""
+    fitted = set(_cells(training_table(model)))
+    again = sum(row in fitted for row in _cells(X))
+    if again > MOSTLY * len(X):
+        yield Remark(
+            "not new",
+            f"{again} of {plural(len(X), 'row')} equal rows that the model was fitted to in every "
+            "cell: these figures are too good. Give rows that it has not seen, or take those of "
+            "its report.",
+        )
+
+
+def _cells(frame: pd.DataFrame) -> Iterator[tuple[object, ...]]:
+    """Rows that can be compared: a missing cell equals another."""
+    return frame.astype(object).where(frame.notna(), None).itertuples(index=False, name=None)
 
 
 def _frequency(label: str, rows: int, of: int, expected: float, trained: float) -> Frequency:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -160,7 +161,9 @@ def novelty_of(model: Any, novel: pd.DataFrame, n_novel: int, n_rows: int) -> st
     said = f"{n_novel} of {plural(n_rows, 'row')} {verb} unlike the training table"
     if not hasattr(model, "surprise"):
         return f"{said}."
-    cells = model.surprise(novel)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what columns are, was said when the rows were predicted
+        cells = model.surprise(novel)
     odd = cells["stands_out"].to_numpy()
     if not odd.any():
         return f"{said}: no single cell, but how cells go together."

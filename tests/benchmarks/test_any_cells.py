@@ -48,9 +48,7 @@ NEW_ROWS: Final = 400
 HIDDEN_AT_FIT: Final = 0.3
 RIDDLED: Final = ("hepatitis", "horse_colic", "house_votes84", "pima_uci_missing", "soybean")
 TABLES: Final = tuple(
-    name
-    for name in (*CHOSEN, *FRESH, *(name + RAREST for name in RARE))
-    if name not in RIDDLED
+    name for name in (*CHOSEN, *FRESH, *(name + RAREST for name in RARE)) if name not in RIDDLED
 )
 
 

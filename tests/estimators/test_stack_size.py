@@ -15,7 +15,11 @@ import bayesrbf
 from bayesrbf import table as table_of_rows
 from bayesrbf.artefact import pack
 from bayesrbf.estimators.stack import fitted_stack
-from bayesrbf.estimators.stack.bootstrap import bootstrap_predictor, bootstrap_spread
+from bayesrbf.estimators.stack.bootstrap import (
+    bootstrap_predictor,
+    bootstrap_shift,
+    bootstrap_spread,
+)
 from bayesrbf.numerics.column_maps import fit_half_rank
 from bayesrbf.numerics.hidden_share import hidden_share
 from bayesrbf.numerics.rounding import single_digits
@@ -36,7 +40,9 @@ def test_draws_at_once_say_what_each_says_alone() -> None:
     theta = np.concatenate([model.draws_.theta[0], refits.coordinates], axis=1)
     density, hidden = np.arange(float(rows.n_obs)), hidden_share(rows)
     spread = bootstrap_spread(stack, refits, rows)
+    shift = bootstrap_shift(stack, refits, rows)
     assert spread.max() > 1.2
+    assert np.ptp(shift) > 0  # rows have holes, and those with more of them are shifted less
     predictor = bootstrap_predictor(stack, log_posterior, refits)(rows, density)
     said = predictor.at_all(theta)
     np.testing.assert_array_equal(said.log_density, np.tile(density, (len(theta), 1)))
@@ -53,6 +59,7 @@ def test_draws_at_once_say_what_each_says_alone() -> None:
             refits.factors[number],
             refits.shifts[number],
             spread,
+            shift,
         )
         np.testing.assert_allclose(said.log_probabilities[number], expected, atol=1e-12)
     alone = predictor(model.draws_.theta[0, 0])

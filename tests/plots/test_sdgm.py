@@ -28,7 +28,7 @@ def test_rows_boundaries_and_components_are_drawn() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 2))
     y = (np.abs(X[:, 0]) > 0.8).astype(int)  # two sides: two components, or one wide one
-    model = SDGMClassifier(2, n_init=2, random_state=0).fit(X, y)
+    model = SDGMClassifier(2, n_init=2, calibrate=False, random_state=0).fit(X, y)
     shares = model.component_probabilities(X)
     assert shares.shape == (150, model.n_components_)
     np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-12)

@@ -208,7 +208,7 @@ def test_size_alone_decides_on_members(
     size = "5 members (lite)" if members == 5 else f"all {members} members"
     assert f"stack of {size} for" in fitted.sentence
     assert f"{columns} real columns and 2 classes" in fitted.sentence
-    assert "the bootstrap fits every member 25 times more" in fitted.sentence
+    assert "beyond, their intervals take minutes" in fitted.sentence
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bayesrbf import HybridMixtureClassifier
 from bayesrbf.reading import TableError
-from bayesrbf.report.labelled import Labelled, judge_labelled
+from bayesrbf.report.labelled import Labelled, judge_labelled, rows_of_training
 from bayesrbf.report.labelled_text import lines_of
 
 CLASSES = np.array(["a", "b", "c"])
@@ -167,3 +168,14 @@ def test_no_interval_is_empty_where_every_row_is_right() -> None:
     right = by_name["share right"]
     assert right.lower < right.value == right.upper == 1
     assert all(each.lower < each.share < each.upper for each in judged(model, p, labels).classes)
+
+
+def test_rows_of_training_are_no_new_rows() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"size": rng.normal(size=60), "colour": rng.choice(["red", "blue"], 60)})
+    X.loc[::7, "size"] = np.nan
+    model = HybridMixtureClassifier(random_state=0).fit(X, np.arange(60) % 2)
+    (remark,) = rows_of_training(model, X.iloc[10:40].reset_index(drop=True))
+    assert remark.found
+    assert remark.sentence.startswith("30 of 30 rows equal rows that the model was fitted to")
+    assert not list(rows_of_training(model, X.assign(size=X["size"] + 1)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import asdict
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from bayesrbf.reading import TableError, read_file
 from bayesrbf.records.table_options import TableOptions
 from bayesrbf.report.new_rows import read_complete, read_rows, row_number
 from bayesrbf.report.options import OPTIONS, ReportOptions, options_content, read_options
+from bayesrbf.report.scoring import Scored
 
 ASKED = TableOptions(
     na=("-999", "n/k"),
@@ -98,3 +100,19 @@ def test_names_are_typed_together_or_one_by_one() -> None:
 def test_several_problems_take_a_line_each() -> None:
     assert in_lines(TableError("One.", "Two.")).splitlines() == ["2 problems:", "  One.", "  Two."]
     assert in_lines(TableError("One.")) == "One."
+
+
+@pytest.mark.filterwarnings("ignore:The model was fitted to a point:UserWarning")
+def test_columns_that_changed_are_warned_of_once() -> None:
+    """By the predictions; what stands out of novel rows is asked of a part of the same rows."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(120) % 2
+    rows = pd.DataFrame(rng.normal(50.0 + 5.0 * labels[:, None], 4.0, (120, 3)), columns=[*"abc"])
+    model = HybridMixtureClassifier(random_state=0).fit(rows, labels)
+    new = rows.assign(a=rows["a"] / 38.67)
+    scored = Scored(model, {})
+    with pytest.warns(UserWarning, match="'a' is 38.7 times smaller"):
+        list(scored.over([new]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "a stands out in" in scored.novelty()

@@ -168,6 +168,17 @@ def bootstrap_spread(
     return bounded_spread(spread, scale, stretch_of_median(scale) * log_odds(np.exp(pool)))
 
 
+def bootstrap_shift(
+    model: FittedStack, refits: StackRefits, rows: Observations
+) -> Float[np.ndarray, " obs"]:
+    """What the shift of new rows is of that of the table: less where kinds disagree less."""
+    variance = _usual_variance(model, refits, hidden_share(rows))
+    if refits.table_variance == 0:
+        return np.zeros(rows.n_obs)
+    shift: Float[np.ndarray, " obs"] = np.sqrt(variance / refits.table_variance)
+    return shift
+
+
 def _pool_and_scale(
     model: FittedStack, refits: StackRefits, rows: Observations
 ) -> tuple[Float[np.ndarray, "obs label"], Float[np.ndarray, "obs label"]]:
@@ -219,10 +230,7 @@ def bootstrap_predictor(
     """
 
     def prepare(new: Observations, log_density: np.ndarray) -> Predictor:
-        spread, hidden = bootstrap_spread(model, refits, new), hidden_share(new)
-        variance, of_table = _usual_variance(model, refits, hidden), refits.table_variance
-        shifted = np.sqrt(variance / of_table) if of_table > 0 else np.zeros(hidden.size)
-        moved = spread, shifted
+        moved = bootstrap_spread(model, refits, new), bootstrap_shift(model, refits, new)
         return BootstrapPredictor(log_posterior, model.members, refits, new, log_density, *moved)
 
     return prepare
