@@ -17,7 +17,7 @@ MEASURED = [
 FIGURE = re.compile(r"\|\s*(?:[-+±<≤≥]\s*)?\.?\d[^|]*(?=\|)")
 """A cell that begins with a number."""
 COPIED = """
-acquire/ahead acquire/budget acquire/cells cluster/passes coverage/complete coverage/with_holes
+acquire/cells cluster/passes coverage/complete coverage/with_holes
 density/ahead density/scores em_speed/holes em_speed/sklearn em_speed/stepmix
 engine/breast_cancer_K_2 engine/heart_half_of_the_labels_hidden engine/iris engine/log_scores
 engine/pima_its_own_holes engine/wine explain/cost factor/200_columns_3 factor/72_columns_3
