@@ -72,6 +72,9 @@ def _run(told: list[int]) -> None:
     except CycloptsError:  # printed by its formatter
         raise SystemExit(ERROR) from None
     except KeyboardInterrupt:
+        # Python remembers an interrupt that leaves source text under exec(), as dataclasses have it,
+        # and would end by SIGINT although it was caught. What runs to its end makes it forget.
+        exec("")
         if told:
             _fail(SENTENCES[told[0]], told[0])
         _fail("interrupted; nothing was written.", INTERRUPTED)

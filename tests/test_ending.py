@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from bayesrbf.cli import INTERRUPTED
 from bayesrbf.commands.ending import TERMINATED, TIMED_OUT, limit_time, obeying
 from tests.report.tables import mixed_table
 
@@ -63,6 +64,19 @@ def test_a_command_ends_by_itself_at_the_limit(tmp_path):
     assert done.returncode == TIMED_OUT
     assert done.stderr.endswith("Allow more, or say --quick.\n")
     assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
+
+
+def test_an_interrupt_of_source_that_is_executed_has_the_same_code(tmp_path):
+    """As while a dataclass is made: Python would end by SIGINT in place of the exit code."""
+    (tmp_path / "planted.py").write_text(
+        "from bayesrbf import cli\n"
+        "cli.app = lambda *_, **__: exec('raise KeyboardInterrupt')\n"
+        "cli.main()\n"
+    )
+    paths = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)])}
+    command = [sys.executable, "-m", "planted"]
+    done = subprocess.run(command, capture_output=True, env=os.environ | paths, check=False)
+    assert done.returncode == INTERRUPTED, done.stderr
 
 
 def test_handlers_and_alarms_are_as_before():
