@@ -72,8 +72,8 @@ def _run(told: list[int]) -> None:
     except CycloptsError:  # printed by its formatter
         raise SystemExit(ERROR) from None
     except KeyboardInterrupt:
-        # Python remembers an interrupt that leaves source text under exec(), as dataclasses have it,
-        # and would end by SIGINT although it was caught. What runs to its end makes it forget.
+        # Python remembers an interrupt that left source text under exec(), as dataclasses have it,
+        # and would end by SIGINT although it was caught. After text that ran to its end it forgets.
         exec("")
         if told:
             _fail(SENTENCES[told[0]], told[0])
