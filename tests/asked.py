@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from operator import truediv
 from typing import Final
 
 from tests.measured import FIGURES, Cell, read
@@ -117,24 +118,6 @@ class Beyond:
 
 
 @dataclass(frozen=True)
-class Less:
-    """A number less another."""
-
-    figure: Figure
-    other: Figure
-    digits: int = 3
-
-    def value(self) -> float | None:
-        """The difference, or none."""
-        own, other = self.figure.value(), self.other.value()
-        return None if own is None or other is None else own - other
-
-    def part(self) -> str:
-        """What was run of what was asked, where that was less."""
-        return self.figure.part()
-
-
-@dataclass(frozen=True)
 class Sum:
     """The numbers of several tables together."""
 
@@ -154,23 +137,24 @@ class Sum:
 
 @dataclass(frozen=True)
 class Over:
-    """One number over another."""
+    """One number over another, or less another."""
 
     figure: Figure
     other: Figure
     digits: int = 2
+    by: Callable[[float, float], float] = truediv
 
     def value(self) -> float | None:
-        """The ratio, or none."""
+        """The number, or none."""
         one, other = self.figure.value(), self.other.value()
-        return None if one is None or not other else one / other
+        return None if one is None or not other else self.by(one, other)
 
     def part(self) -> str:
         """What was run of what was asked, where that was less."""
         return self.figure.part()
 
 
-Source = Figure | Of | Over | Among | Beyond | Less | Sum
+Source = Figure | Of | Over | Among | Beyond | Sum
 
 
 @dataclass(frozen=True)

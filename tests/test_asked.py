@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from operator import sub
+
 import pytest
 
-from tests.asked import Among, Beyond, Figure, Less, Of, Over, Sum, least, most, rows
+from tests.asked import Among, Beyond, Figure, Of, Over, Sum, least, most, rows
 from tests.measured import write
 
 
@@ -33,7 +35,7 @@ def test_rows_of_a_file_are_compared():
     assert Among("cells", "stack;", max).value() == 0.6
     assert Beyond("stack", "shares", "cells").value() == pytest.approx(-0.1)
     own, other = (Figure("cells", f"{model};", "0%") for model in ("stack", "shares"))
-    assert Less(own, other).value() == pytest.approx(-0.5)
+    assert Over(own, other, by=sub).value() == pytest.approx(-0.5)
     assert Sum((own, other, Figure("none", ".", "0%"))).value() == pytest.approx(0.9)
     assert Sum((own, Figure("none", ".", "0%"))).part() == " (1 of 2 sections)"
     assert Among("none", "stack;", max).value() is Beyond("a", "b", "none").value() is None

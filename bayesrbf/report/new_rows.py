@@ -185,17 +185,18 @@ def fewest_cells(model: Any) -> int:
     return int(np.quantile(known, USUAL, method="lower"))
 
 
-def fewer_cells_of(model: Any, n_fewer: int, fewest: int, n_rows: int) -> str:
+def fewer_cells_of(model: Any, n_fewer: int, usual: int, fewest: int, n_rows: int) -> str:
     """How many rows have fewer cells than nearly all training rows, and what holds of them.
 
-    ``fewest`` are the known cells of the row that has the fewest. Empty where there is none.
+    ``usual`` are :func:`fewest_cells`, ``fewest`` those of the new row that has the fewest. Empty
+    where there is no such row.
     """
     if n_fewer == 0:
         return ""
     verb, of_all = ("has" if n_fewer == 1 else "have"), len(columns_of(model).names)
     said = (
         f"{n_fewer} of {plural(n_rows, 'row')} {verb} fewer cells than 99 in 100 training rows: "
-        f"{fewest_cells(model)} of {of_all} there, here as few as {fewest}."
+        f"{usual} of {of_all} there, here as few as {fewest}."
     )
     if model.calibration_ is None:
         return f"{said} The model is not calibrated for that; look at such rows one by one."

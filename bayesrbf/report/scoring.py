@@ -32,11 +32,12 @@ class Scored:
     _novel: list[pd.DataFrame] = field(default_factory=list)
     _n_novel: int = 0
     _n_fewer: int = 0  # Rows with fewer cells than nearly all training rows.
-    _fewest: int | None = None  # Known cells of the row that has the fewest.
+    _usual: int = 0  # Known cells that nearly all training rows have.
+    _fewest: int = 0  # Known cells of the new row that has the fewest.
 
     def over(self, blocks: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         """The predictions of each block, counted on the way."""
-        usual = fewest_cells(self.model)
+        self._usual = self._fewest = fewest_cells(self.model)
         for rows in blocks:
             uncertainty = self.model.uncertainty(rows, memory=MEMORY)
             ids = None if rows.index.name is None else rows.index
@@ -48,9 +49,8 @@ class Scored:
                 self._novel.append(rows[novel].head(KEPT - self._n_novel))
             self._n_novel += int(novel.sum())
             known = rows.notna().sum(axis=1)
-            self._n_fewer += int((known < usual).sum())
-            fewest = int(known.min())
-            self._fewest = fewest if self._fewest is None else min(fewest, self._fewest)
+            self._n_fewer += int((known < self._usual).sum())
+            self._fewest = min(self._fewest, *known)
             self.rows += len(rows)
             self.prob = float(uncertainty.attrs["prob"])
             self.has_intervals = not uncertainty.attrs["point_estimate"]
@@ -70,7 +70,7 @@ class Scored:
 
     def fewer_cells(self) -> str:
         """Whether rows have fewer cells than nearly all training rows."""
-        return fewer_cells_of(self.model, self._n_fewer, self._fewest or 0, self.rows)
+        return fewer_cells_of(self.model, self._n_fewer, self._usual, self._fewest, self.rows)
 
 
 def write_predictions(predictions: Iterable[pd.DataFrame], file: BinaryIO) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import expit
+from scipy.stats import beta
 
 import bayesrbf
 from bayesrbf import (
@@ -150,6 +151,19 @@ def test_draws_are_those_of_what_is_delivered_with_few_cells(new) -> None:
         model.predict_proba(few) <= found["upper"]
     )
     assert inside.all()
+
+
+@pytest.mark.parametrize("kind", ["stack", "mixture"])
+def test_without_a_cell_the_interval_is_that_of_the_class_shares(kind: str) -> None:
+    """Kinds of members have nothing to disagree about there; the shares are frequencies of rows."""
+    X, y = made(200, seed=0)
+    model = KINDS[kind]().fit(X, y)
+    model.refine("bootstrap", draws=200, **({"refits": 2} if kind == "stack" else {}))
+    found = model.uncertainty(only(X.head(1), []), prob=0.9).isel(obs=0)
+    n_sick = (y == "sick").sum()
+    expected = beta(n_sick + 0.5, y.size - n_sick + 0.5).ppf([0.05, 0.95])
+    ends = [float(found[end].sel(label="sick")) for end in ("lower", "upper")]
+    np.testing.assert_allclose(ends, expected, atol=0.015)
 
 
 def test_masks_hide_every_share_and_one_copy_keeps_a_cell() -> None:

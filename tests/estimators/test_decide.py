@@ -121,11 +121,11 @@ def test_draws_say_how_sure_the_decision_is() -> None:
 def test_draws_around_a_calibrated_point_mostly_agree_with_it() -> None:
     """What is delivered is the median of the draws; so half of them decide as it does."""
     X, _ = two_classes()
-    told = network().decide(X, [[0, 9], [1, 0]])
+    told = network().decide(X, [[0, 3], [1, 0]])  # at a probability of a quarter, where rows lie
     assert (told["probability_best"] >= 0.5).all()
-    assert told["probability_best"].min() < 0.8
+    assert told["probability_best"].min() < 0.7
     unsure = network().uncertainty(X, prob=0.5)
-    inside = (unsure["lower"] < 0.1) & (unsure["upper"] > 0.1)
+    inside = (unsure["lower"] < 0.25) & (unsure["upper"] > 0.25)
     sure = ~inside.sel(label="sick")
     assert (told["probability_best"].to_numpy()[sure] >= 0.74).all()
 

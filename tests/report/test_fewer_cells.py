@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from bayesrbf import HybridMixtureClassifier, StackedClassifier
 from bayesrbf.report.scoring import Scored
+
+pytestmark = pytest.mark.filterwarnings("ignore:The model was fitted to a point")
 
 
 def made(n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
@@ -22,7 +22,6 @@ def made(n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
 
 def told(model: object, rows: pd.DataFrame, blocks: int = 1) -> str:
     scored = Scored(model, {})
-    warnings.simplefilter("ignore")  # the model has no draws
     for _ in scored.over(rows.iloc[some] for some in np.array_split(np.arange(len(rows)), blocks)):
         pass
     return scored.fewer_cells()

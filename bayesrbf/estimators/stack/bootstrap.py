@@ -161,11 +161,15 @@ def bootstrap_stretch(
 def bootstrap_spread(
     model: FittedStack, refits: StackRefits, rows: Observations
 ) -> Float[np.ndarray, " obs"]:
-    """How many times as far draws spread at new rows: further at those unlike the rows held out."""
+    """How many times as far draws spread at new rows: further at those unlike the rows held out.
+
+    It is 0 where kinds cannot disagree.
+    """
     companion = model.companion
     spread = refits.usual.spread(companion.standardise(rows), _law(companion))
     pool, scale = _pool_and_scale(model, refits, rows)
-    return bounded_spread(spread, scale, stretch_of_median(scale) * log_odds(np.exp(pool)))
+    bounded = bounded_spread(spread, scale, stretch_of_median(scale) * log_odds(np.exp(pool)))
+    return np.where(scale.any(axis=1), bounded, 0.0)
 
 
 def bootstrap_shift(
@@ -195,7 +199,7 @@ def _usual_variance(
     """Mean variance of the kinds at rows of which a share of the cells is hidden."""
     if model.held.masked is None:
         return np.full(hidden.size, refits.table_variance)
-    return hats(hidden) @ model.knot_variances
+    return np.where(hidden < 1, hats(hidden) @ model.knot_variances, 0.0)
 
 
 def _pools(

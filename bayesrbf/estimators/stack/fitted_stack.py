@@ -105,27 +105,31 @@ class FittedStack(FittedModel):
     ) -> tuple[Float[np.ndarray, "row label"], Float[np.ndarray, "row label"]]:
         """Class log probabilities of the fitted pool and the variance of the kinds about it.
 
-        ``values`` are what members say before temperatures.
+        ``values`` are what members say before temperatures. Of a row without a cell all that is
+        said is the class shares, about which kinds do not disagree.
         """
         log_posterior = self.pool_posterior
         theta = self.point(log_posterior)
         temperatures = log_posterior.of_rows(hidden, theta).member_temperatures
         members = np.log(tempered_members(values, temperatures))
         pool = log_posterior.pooled(values, hidden, theta)
-        return pool, variance_of_kinds(members, pool, self.kinds)
+        variance = variance_of_kinds(members, pool, self.kinds)
+        if self.held.masked is not None:
+            variance[hidden == 1] = 0
+        return pool, variance
 
     @cached_property
     def knot_variances(self) -> Float[np.ndarray, " knot"]:
         """Mean variance of the kinds at every knot of the share of hidden cells.
 
-        By least squares over the rows held out, as they are and with cells hidden.
+        By least squares over the rows held out, as they are and with some cells hidden.
         """
         masked = self.held.masked
         assert masked is not None  # who has no copies has one variance
         values = np.concatenate([self.held.values[:, None], masked.values], axis=1)
         hidden = masked.hidden.reshape(-1)
         _, variance = self.pool_and_variance(values.reshape(-1, *values.shape[2:]), hidden)
-        root = np.sqrt(np.repeat(self.held.weights, values.shape[1]))
+        root = np.sqrt(np.repeat(self.held.weights, values.shape[1]) * (hidden < 1))
         found: Float[np.ndarray, " knot"] = nnls(
             root[:, None] * hats(hidden), root * variance.mean(axis=1)
         )[0]
