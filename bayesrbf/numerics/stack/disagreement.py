@@ -10,9 +10,10 @@ of the table, the mean over rows held out,
 .. math:: v(x) = \frac{J + 1}{J} \; \frac{s^2(x) + s_0^2}{2}, \quad
     s^2(x) = \frac{1}{J - 1} \sum_j (l_j(x) - \bar l(x))^2.
 
-Kinds disagree less where fewer cells are known, and not at all about a row without a cell. So the mean of the table is one at every knot of the
-share of hidden cells (:mod:`bayesrbf.numerics.hidden_share`), over the rows held out and their
-copies, and :math:`s_0` below is that of the row.
+Kinds disagree less where fewer cells are known, and not at all about a row without a cell. So the
+mean of the table is one at every knot of the share of hidden cells
+(:mod:`bayesrbf.numerics.hidden_share`), over the rows held out and their copies, and :math:`s_0`
+below is that of the row.
 
 What the table says counts as much as J - 1 deviations at the row, so that the degrees of freedom
 are 2 (J - 1). A draw is a function of the row: the factors :math:`f_j` of the deviations and the
