@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from bayesrbf.report import output
+from bayesrbf.report import effort, output
 from bayesrbf.report import run as running
 from bayesrbf.report.output import FILES, draws_content, to_netcdf
 from tests.report.tables import mixed_table
@@ -43,6 +43,7 @@ def words(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[object]:
     )
     model = SimpleNamespace(save=save, posterior_=posterior)
     outcome = SimpleNamespace(model=model, uncertainty=None, held_out=None, report=None)
+    monkeypatch.setattr(effort, "seconds_of", lambda _: 1.0)
     monkeypatch.setattr(running, "collect", lambda *_: outcome)
     monkeypatch.setattr(running, "predictions_frame", lambda *_: pd.DataFrame({"row": [1]}))
     monkeypatch.setattr(running, "render", lambda _: "new")

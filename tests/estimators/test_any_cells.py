@@ -55,7 +55,12 @@ def made(n: int, seed: int) -> Table:
     return X, y
 
 
-@pytest.fixture(scope="module", params=KINDS)
+# A sparse mixture takes as long as all others together.
+SLOW = {"sparse mixture": pytest.mark.slow}
+PARAMS = [pytest.param(kind, marks=SLOW.get(kind, ())) for kind in KINDS]
+
+
+@pytest.fixture(scope="module", params=PARAMS)
 def fitted(request: pytest.FixtureRequest) -> bayesrbf.HybridMixtureClassifier:
     return KINDS[request.param]().fit(*made(400, seed=0))
 
