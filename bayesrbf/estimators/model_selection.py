@@ -193,24 +193,3 @@ def refuse_hidden(y: Any, unlabelled: object, owner: str) -> None:
             f"labelled_scorer({marked}) of bayesrbf: rows without a label then teach and are not "
             "scored."
         )
-
-
-def score(self: Any, X: object, y: object, sample_weight: object = None) -> float:
-    """Share of the rows whose most probable class is their label.
-
-    Parameters
-    ----------
-    X : array-like or frame of shape (n_obs, n_columns)
-        Rows.
-    y : array-like of shape (n_obs,)
-        Labels; ValueError if one is hidden.
-    sample_weight : array-like of shape (n_obs,), optional
-        Row weights.
-
-    Returns
-    -------
-    float
-        Accuracy.
-    """
-    refuse_hidden(y, self.unlabelled, type(self).__name__)
-    return float(ClassifierMixin.score(self, X, y, sample_weight))

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from jaxtyping import Float, Int, Real, Shaped
+from sklearn.base import BaseEstimator
 
 from bayesrbf import table
 from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel, Named
+from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.hidden_share import hidden_share
 from bayesrbf.numerics.log_posterior import OneByOne, Predictor
 from bayesrbf.numerics.log_sums import to_prediction
@@ -25,7 +27,9 @@ from bayesrbf.records.median_lvq import Dissimilarities, MedianLVQParameters, Pr
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.results import ClassPrediction
 from bayesrbf.records.specification import Order
+from bayesrbf.solvers.comparable_rows import GOWER, PRECOMPUTED, check_values, comparable_rows
 from bayesrbf.solvers.pairwise import Metric, pairwise
+from bayesrbf.table import Columns
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -36,6 +40,7 @@ class MatrixSource:
     """New rows come with their dissimilarities to the training rows."""
 
     kept: Int[np.ndarray, " obs"]  # Column of every training row in the matrix.
+    metric = PRECOMPUTED
     cells = None  # A row has none that could be hidden.
 
     def to(self, X: Any, chosen: Int[np.ndarray, " chosen"]) -> Observations:
@@ -58,6 +63,7 @@ class TableSource:
     rows: Observations
     handle_unknown: str
     order: Order  # The canonical order of columns, in which ``gower`` and ``rows`` have them.
+    metric = GOWER
 
     @property
     def cells(self) -> Observations:
@@ -101,7 +107,7 @@ Source = MatrixSource | TableSource | VectorSource  # Compares new rows to train
 
 
 @dataclass(frozen=True)
-class Training:
+class ComparedRows:
     """Training rows compared to each other."""
 
     source: Source
@@ -152,16 +158,37 @@ class FittedExemplars(FittedModel):
         """None: no density of the rows is fitted."""
         return None
 
-    @property
-    def training_rows(self) -> Observations:
+    def training_rows(self, rows: Observations) -> Observations:
         """Training rows, compared to the needed rows."""
-        rows = compared(self.table.values[:, self.needed], self.source.cells)
-        return replace(rows, labels=self.table.labels, weights=self.table.weights)
+        compared_rows = compared(self.table.values[:, self.needed], self.source.cells)
+        return replace(compared_rows, labels=self.table.labels, weights=self.table.weights)
 
-    def with_draws(self, theta: Float[np.ndarray, "*draws coordinate"]) -> FittedExemplars:
-        """The same, with rows compared to every exemplar of posterior draws, too."""
+    def compared(self, X: Any, shell: BaseEstimator) -> Observations:
+        """New rows, compared to the needed rows."""
+        given = comparable_rows(X, self.source.metric, shell, reset=False)
+        rows = self.source.to(given, self.needed)
+        check_values(rows.real, type(shell).__name__)
+        return rows
+
+    def seen(self, cells: Observations) -> Observations:
+        """Cells of a table, compared to the needed rows."""
+        source = cast(TableSource, self.source)  # no other metric hides single cells
+        return source.to_cells(cells, self.needed)
+
+    def hidden_share(
+        self, rows: Observations, columns: Columns | None
+    ) -> Float[np.ndarray, " obs"]:
+        """Share of the cells that every row lacked when it was compared."""
+        return rows.further[0][:, 0]
+
+    def stored_row(self, n_columns: int) -> object:
+        """A training row, as new rows come."""
+        return self.source.stored(self.table.values, n_columns)
+
+    def with_draws(self, draws: Draws) -> FittedExemplars:
+        """The model whose rows are compared to every exemplar of posterior draws, too."""
         exemplars = self.parameters.exemplars
-        drawn = np.rint(theta[..., : exemplars.size]).astype(np.intp)
+        drawn = np.rint(draws.theta[..., : exemplars.size]).astype(np.intp)
         return replace(self, needed=np.union1d(exemplars, drawn))
 
     def class_log_joint(

@@ -18,7 +18,7 @@ from bayesrbf.fitted.fitted_model import (
 )
 from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
 from bayesrbf.numerics.log_posterior import Predictor
-from bayesrbf.numerics.log_sums import class_log_joint
+from bayesrbf.numerics.log_sums import at_prevalence, class_log_joint
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
 from bayesrbf.numerics.mixture.mixture_rows import MixtureOnRows
@@ -61,6 +61,13 @@ class FittedMixture(FittedModel):
     def density(self) -> FittedMixture:
         """The mixture itself."""
         return self
+
+    def at_prevalence(
+        self, parameters: MixtureParameters, log_ratio: Float[np.ndarray, " label"]
+    ) -> MixtureParameters:
+        """Parameters whose class probabilities are moved to other class shares."""
+        moved = at_prevalence(np.log(parameters.class_probabilities), log_ratio)
+        return replace(parameters, class_probabilities=np.exp(moved))
 
     @property
     def units(self) -> Standardisation:

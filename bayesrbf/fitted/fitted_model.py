@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from jaxtyping import Float, Shaped
+from sklearn.base import BaseEstimator
 
+from bayesrbf import table
+from bayesrbf.inference.draws import Draws
+from bayesrbf.numerics.hidden_share import calibrated
 from bayesrbf.numerics.log_posterior import LogPosterior, Predictor
 from bayesrbf.numerics.log_sums import class_shares
+from bayesrbf.posterior.predictive import ClassPosterior
+from bayesrbf.posterior.recalibration import tempered
+from bayesrbf.posterior.replicates import Replicates
 from bayesrbf.records import names
+from bayesrbf.records.column_maps import PowerMaps
+from bayesrbf.records.masked_rows import Recalibration
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.table import Columns
 
@@ -58,12 +67,30 @@ class Description:
     """What the log likelihood is of. Two models can be compared if theirs are of the same."""
 
 
+@dataclass(frozen=True)
+class Delivery:
+    """How class probabilities are given out."""
+
+    temperature: float
+    log_ratio: Float[np.ndarray, " label"]
+    """Log ratio of the prevalences of use to those of training."""
+    calibration: Recalibration | None
+    """What calibrates tempered probabilities where cells are hidden."""
+    hidden: Callable[[Observations], np.ndarray]
+    """Gives the share of the cells of every row that are missing."""
+    seed: int
+    """Of what doubts the class shares."""
+
+
 class FittedModel(ABC):
     """A fitted model: what predicting, drawing and declaring need, and nothing else.
 
     Rows are in the user's units everywhere. A classifier, a member of a stack, a companion that
     fills cells and a hidden layer are all of this kind.
     """
+
+    maps: PowerMaps | None = None
+    """Maps in front of the real columns, of a model that has them."""
 
     @property
     @abstractmethod
@@ -108,6 +135,79 @@ class FittedModel(ABC):
     def class_shares(self, rows: Observations, n_classes: int) -> Float[np.ndarray, " label"]:
         """Shares of the classes that predictions stand for: those of the labelled rows."""
         return class_shares(rows.labels, rows.weights, n_classes)
+
+    def calibrated_log_probabilities(
+        self,
+        rows: Observations,
+        temperature: float,
+        calibration: Recalibration | None,
+        hidden: Float[np.ndarray, " obs"],
+    ) -> Float[np.ndarray, "obs label"]:
+        """Class log probabilities at the fitted point and the class shares of training.
+
+        ``hidden`` is the share of the cells of every row that are missing.
+        """
+        log_p = tempered(self.class_log_joint(rows, temperature), temperature)
+        return log_p if calibration is None else calibrated(log_p, hidden, calibration)
+
+    def class_posterior(
+        self,
+        log_posterior: Any,
+        rows: Observations,
+        draws: Draws | None,
+        delivery: Delivery,
+    ) -> ClassPosterior:
+        """The posterior of class probabilities given training rows; one draw for a point."""
+        fitted = self.point(log_posterior)[None, None]
+        return ClassPosterior(
+            predictor=lambda new: self.predictor(log_posterior, new, delivery.temperature),
+            theta=fitted if draws is None else draws.theta,
+            log_ratio=delivery.log_ratio,
+            temperature=delivery.temperature,
+        ).calibrated(delivery.calibration, delivery.hidden, rows, delivery.seed)
+
+    def with_draws(self, draws: Draws) -> Self:
+        """The model that can predict under draws; most need nothing for it."""
+        return self
+
+    def replicates(
+        self, log_posterior: Any, rows: Observations, draws: Draws | None, seed: int
+    ) -> Replicates | None:
+        """Responses drawn for training rows, of a model of numbers."""
+        return None
+
+    def at_prevalence(
+        self, parameters: MixtureParameters, log_ratio: Float[np.ndarray, " label"]
+    ) -> MixtureParameters:
+        """A density at other class shares; a density without classes has none."""
+        return parameters
+
+    # ---- rows as the model takes them
+
+    def training_rows(self, rows: Observations) -> Observations:
+        """Training rows; of a model that compares rows, what they were compared to."""
+        return rows
+
+    def compared(self, X: Any, shell: BaseEstimator) -> Observations | None:
+        """New rows compared to training rows; None where cells are read column by column."""
+        return None
+
+    def seen(self, cells: Observations) -> Observations:
+        """Cells in the user's units, as they are or compared to training rows."""
+        return cells
+
+    def hidden_share(
+        self, rows: Observations, columns: Columns | None
+    ) -> Float[np.ndarray, " obs"]:
+        """Share of the cells of every row that are missing."""
+        assert columns is not None  # a model that compares rows counts for itself
+        return table.hidden_share(rows, columns)
+
+    def stored_row(self, n_columns: int) -> object | None:
+        """A training row as new rows come, where the model and not the table keeps it."""
+        return None
+
+    # ---- graph and tree
 
     @abstractmethod
     def declare(self, rows: Observations, axes: Axes) -> pm.Model:

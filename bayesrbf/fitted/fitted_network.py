@@ -11,6 +11,7 @@ from jaxtyping import Float
 from bayesrbf import table
 from bayesrbf.fitted.fitted_mixture import FittedMixture, mixture_coords
 from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel, observed_rows, row_weights
+from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.log_posterior import Predictor
 from bayesrbf.numerics.mixture.completion import with_holes
 from bayesrbf.numerics.rbf_network.alternation import imputed
@@ -22,6 +23,13 @@ from bayesrbf.numerics.rbf_network.network_rows import (
 )
 from bayesrbf.numerics.rbf_network.rbf_network_log_posterior import RBFNetworkLogPosterior
 from bayesrbf.numerics.rbf_network.student_mixture import StudentMixture
+from bayesrbf.posterior.replicates import (
+    LEAST_TABLES,
+    MOST_DRAWN,
+    REPLICATES,
+    Replicates,
+    evenly,
+)
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters, Observations, Standardisation
 from bayesrbf.records.rbf_network import (
@@ -104,6 +112,14 @@ Responses = ClassResponses | NumberResponses
 
 
 @dataclass(frozen=True)
+class Noise:
+    """Student's t about the mean of a number, in units of the fitted noise."""
+
+    scale: float = 1.0
+    df: float = np.inf  # Normal noise, as it was fitted.
+
+
+@dataclass(frozen=True)
 class FittedNetwork(FittedModel):
     """A fitted network of classes or of numbers."""
 
@@ -115,6 +131,7 @@ class FittedNetwork(FittedModel):
     impute: bool  # Whether missing cells are filled in rather than summed out.
     integrate: bool  # Whether rows with holes are predicted by the mean over completions.
     order: Order  # The canonical order of columns and mixtures, in which rows are completed.
+    noise: Noise = Noise()  # Of numbers at the fitted point, as rows held out show it.
 
     @property
     def n_features(self) -> int:
@@ -192,7 +209,7 @@ class FittedNetwork(FittedModel):
     ) -> StudentMixture:
         """Numeric responses of rows in the user's units, at the fit or averaged over points.
 
-        At the fitted point the noise has the fitted scale, which calibration may correct.
+        The noise is that of the points, or at the fitted point as rows held out show it.
         """
         units = self.number_responses.units
         location, scale = units.location[0], units.scale[0]
@@ -200,13 +217,44 @@ class FittedNetwork(FittedModel):
         if points is None:
             linear = self.completed_linear(prepared, self.parameters)[:, :, 0]
             scales = np.full(len(linear), scale * self.parameters.noise_precision**-0.5)
-            return StudentMixture(location + scale * linear, scales)
+            means = location + scale * linear
+            return StudentMixture(means, scales * self.noise.scale, self.noise.df)
         draws = [  # one completion a draw: together they are the posterior's
             self.completed_linear(prepared, point, draws=1, replicate=replicate)[0, :, 0]
             for replicate, point in enumerate(points)
         ]
         noise = np.array([point.noise_precision for point in points]) ** -0.5
         return StudentMixture(location + scale * np.array(draws), scale * noise)
+
+    def predictive_under(
+        self, log_posterior: Any, rows: Observations, draws: Draws | None
+    ) -> StudentMixture:
+        """Numeric responses of rows at the fit, or averaged over draws of the posterior."""
+        if draws is None:
+            return self.predictive(rows, None)
+        thetas = draws.theta.reshape(-1, log_posterior.dimension)
+        return self.predictive(rows, [self.network_at(log_posterior, theta) for theta in thetas])
+
+    def replicates(
+        self, log_posterior: Any, rows: Observations, draws: Draws | None, seed: int
+    ) -> Replicates:
+        """Responses drawn for training rows that have one; of many rows and draws, some."""
+        known = np.flatnonzero(rows.labels >= 0)
+        kept = known[evenly(known.size, MOST_DRAWN // REPLICATES)]
+        some, rng = rows.take(kept), np.random.default_rng(seed)
+        truth = self.responses.observed(some)
+        if draws is None:
+            predictive = self.predictive(some, None)
+            drawn = np.stack([predictive.draw(rng) for _ in range(REPLICATES)])[None]
+            return Replicates(kept, drawn, truth)
+        every = -(-draws.theta.shape[1] // LEAST_TABLES)
+
+        def drawn_under(theta: np.ndarray) -> np.ndarray:
+            network = self.network_at(log_posterior, theta)
+            return self.predictive(some, [network]).draw(rng)
+
+        drawn = np.apply_along_axis(drawn_under, 2, draws.theta[:, ::every])
+        return Replicates(kept, drawn, truth, every)
 
     def log_posterior(self, rows: Observations) -> RBFNetworkLogPosterior:
         """The declared joint on rows; several mixtures and the hard link have none."""

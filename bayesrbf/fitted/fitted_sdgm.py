@@ -12,7 +12,8 @@ from jaxtyping import Float, Int
 from bayesrbf import table
 from bayesrbf.fitted.completed_rows import LabelSets, completions, labelled, set_shares, told
 from bayesrbf.fitted.fitted_mixture import FittedMixture
-from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel, row_weights
+from bayesrbf.fitted.fitted_model import Axes, Delivery, Description, FittedModel, row_weights
+from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.log_posterior import OneByOne, Predictor
 from bayesrbf.numerics.sdgm.sdgm_features import quadratic_basis, standard_points
 from bayesrbf.numerics.sdgm.sdgm_log_posterior import SDGMLogPosterior
@@ -23,6 +24,7 @@ from bayesrbf.numerics.sdgm.sdgm_prediction import (
     replicated_draws,
 )
 from bayesrbf.numerics.sdgm.sdgm_prior import learned_specification, learned_weights
+from bayesrbf.posterior.predictive import ClassPosterior
 from bayesrbf.records import names
 from bayesrbf.records.mixture import Observations, Standardisation
 from bayesrbf.records.priors import PrecisionPrior
@@ -172,6 +174,26 @@ class FittedSDGM(FittedModel):
         points, starts = completions(self.companion, rows, POSTERIOR_DRAWS)
         density = self.companion.log_density(rows.unlabelled())  # it has no classes
         return log_posterior.predictor(points, starts, density, temperature)
+
+    def class_posterior(
+        self,
+        log_posterior: Any,
+        rows: Observations,
+        draws: Draws | None,
+        delivery: Delivery,
+    ) -> ClassPosterior:
+        """Of the draws, or of the Laplace posterior that the fit itself makes."""
+        posterior = super().class_posterior(log_posterior, rows, draws, delivery)
+        if draws is not None or not self.averages:
+            return posterior
+        prepare = self.modes_predictor(rows, delivery.temperature)
+        averaged = replace(
+            posterior,
+            predictor=prepare,
+            theta=self.replicated_draws(),
+            temperature=delivery.temperature,
+        )
+        return averaged.calibrated(delivery.calibration, delivery.hidden, rows, delivery.seed)
 
     def replicated_draws(self) -> Float[np.ndarray, "chain draw coordinate"]:
         """Draws of the Laplace posterior that the fit itself makes: a mode's number, weights."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
@@ -10,16 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 import numpy as np
 from jaxtyping import Float
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
-from bayesrbf.artefact.estimator_state import unfitted, works_on
+from bayesrbf.estimators.answers.asking import new_rows
 from bayesrbf.estimators.arguments import SHARED, Rule, Stored, integer, one_of, positive
-from bayesrbf.estimators.classifier import Classifier
-from bayesrbf.estimators.kernel_network.rates import declare_rates, named_rates
-from bayesrbf.estimators.out_of_core.answering import need_all_rows
-from bayesrbf.estimators.out_of_core.training import inferred, of_all_rows, read_labelled
-from bayesrbf.estimators.rehearsing import Rehearsal
+from bayesrbf.estimators.classifier import Classifier, LogProbabilities
+from bayesrbf.estimators.kernel_network.rates import named_rates, rates_graph
+from bayesrbf.estimators.reading import read_training
 from bayesrbf.fitted.block_fitting import fit_kernel_blocks
 from bayesrbf.fitted.fitted_kernel_network import (
     FittedKernelNetwork,
@@ -27,15 +23,16 @@ from bayesrbf.fitted.fitted_kernel_network import (
     Rates,
     fit_kernel_network,
 )
+from bayesrbf.fitted.fitted_table import FittedTable
 from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import OutputFit
 from bayesrbf.numerics.kernel_network.product_kernels import KernelName
-from bayesrbf.numerics.threads import on_one_blas_thread
 from bayesrbf.records.kernel_rates import RateCriterion
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.results import Trace
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pymc as pm
 
 
@@ -159,11 +156,8 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     array(['a', 'b'], dtype=object)
     """
 
-    model_: FittedKernelNetwork
-    relevance_: Float[np.ndarray, " column"]
-    _n_features_out: int
+    fitted_: FittedTable[FittedKernelNetwork, None]
 
-    _rehearsal = Rehearsal(kin=("process",))  # whose mode it is
     _rules = SHARED | {
         "kernel": one_of(*get_args(KernelName)),
         "relevance": Rule("a number in [0, 1]", kind=Real, low=0.0, high=1.0, closed="both"),
@@ -221,8 +215,6 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
     # ---- fitting
 
-    @works_on(unfitted)
-    @on_one_blas_thread
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
         """Fit the companion, place the exemplars and find the output weights.
 
@@ -245,17 +237,34 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         ValueError
             If an argument, the table, the labels or the weights cannot be used.
         """
-        training = read_labelled(self, X, y, sample_weight)
-        fitted = self._fit_rows(table.distinct(self.rows_)[0], self._settings())
-        self._calibrate(self._held_out_log_joint)
-        refit = partial(fit_kernel_blocks, settings=self._settings())
-        self.model_, fit, way = of_all_rows(self, training, *fitted, refit)
-        self._n_features_out = self.model_.n_features
-        self.relevance_ = self.model_.relevance
-        self._report(fit.status, Trace(fit.joint), way)
-        return inferred(self, training)
+        return self._take(lambda: self._fitted_to(X, y, sample_weight))
 
-    def _settings(self) -> KernelSettings:
+    def _fitted_to(
+        self, X: object, y: object, sample_weight: object
+    ) -> FittedTable[FittedKernelNetwork, None]:
+        """Read the table, and fit companion, kernel and output weights."""
+        training, of_blocks = read_training(self._reading(), X, y, sample_weight)
+        columns, classes, seed = training.columns, training.classes, training.seed
+        assert columns is not None and classes is not None  # of a classifier
+        prior = MixturePrior() if self.prior is None else self.prior
+
+        def network(rows: Observations, seed: int) -> tuple[FittedKernelNetwork, OutputFit]:
+            settings = self._settings(seed)
+            return fit_kernel_network(rows, columns.n_levels, classes.size, prior, settings)
+
+        def held_out(fold: int, train: Observations, test: Observations) -> LogProbabilities:
+            return network(train, seed + 1 + fold)[0].class_log_joint(test)
+
+        model, fit = network(table.distinct(training.rows)[0], seed)
+        probabilities, sentence = self._calibration(training, held_out), fit.status.sentence
+        if of_blocks is not None:
+            refit = partial(fit_kernel_blocks, settings=self._settings(seed))
+            training, model, fit, way = of_blocks.fit_all(training, model, refit)
+            sentence = f"{fit.status.sentence} {way}"
+        outcome = fit.status, Trace(fit.joint)
+        return self._ended(training, model, None, outcome, sentence, of_blocks, **probabilities)
+
+    def _settings(self, seed: int) -> KernelSettings:
         """How to build the network."""
         return KernelSettings(
             self.kernel,
@@ -265,29 +274,27 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             self.n_exemplars,
             float(self.tol),
             self.max_iter,
-            self.seed_,
+            seed,
             self.rates,
             float(self.scale),
         )
 
-    def _fit_rows(
-        self, rows: Observations, settings: KernelSettings
-    ) -> tuple[FittedKernelNetwork, OutputFit]:
-        """Companion and network of distinct weighted rows."""
-        prior = MixturePrior() if self.prior is None else self.prior
-        return fit_kernel_network(rows, self.columns_.n_levels, self.classes_.size, prior, settings)
-
-    def _held_out_log_joint(
-        self, fold: int, train: Observations, test: Observations
-    ) -> Float[np.ndarray, "obs label"]:
-        """Class log joints of held-out rows under a fit to the other folds."""
-        seeded = replace(self._settings(), seed=self.seed_ + 1 + fold)
-        return self._fit_rows(train, seeded)[0].class_log_joint(test)
-
     # ---- rows
 
-    rates_ = property(named_rates)
-    declare_rates = declare_rates
+    @property
+    def rates_(self) -> pd.Series:
+        """Rate of every column by its name, reals then categorical."""
+        return named_rates(self._fit)
+
+    @property
+    def relevance_(self) -> Float[np.ndarray, " column"]:
+        """Rates over the largest of their kind."""
+        return self._fit.model.relevance
+
+    @property
+    def _n_features_out(self) -> int:
+        """Width of the hidden layer."""
+        return self._fit.model.n_features
 
     def transform(self, X: object) -> Float[np.ndarray, "obs basis"]:
         """Hidden layer: the leading eigenfunctions of the kernel.
@@ -303,18 +310,31 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             Features; inner products of rows are their kernel values, but for the
             eigenvalues left out.
         """
-        return self.model_.features(self._read(X))
+        fit = self._fit
+        return fit.model.features(new_rows(fit, X).cells)
 
-    def declare(self) -> pm.Model:
-        """Declare the graph of the output layer on the hidden layer of the training rows.
+    def declare(self, of: Literal["weights", "rates"] = "weights") -> pm.Model:
+        """Declare the graph of the output layer, or of the rates, on the training rows.
 
-        Temperature and ``class_prior`` are not part of the graph.
+        Calibration and ``class_prior`` are not part of the graph.
+
+        Parameters
+        ----------
+        of : {"weights", "rates"}
+            Output weights on the hidden layer; or learned rates on a sub-sample of the labelled
+            rows (:func:`bayesrbf.models.declare_kernel_rates`): ``rates_`` are averages over the
+            modes of four such graphs, divided by ``scale``.
 
         Returns
         -------
         pymc.Model
-            Free variables under the names of ``posterior_``.
+            Free variables of the weights under the names of ``posterior_``.
+
+        Raises
+        ------
+        ValueError
+            If the rates are fixed, there is one class, or the rows are out of memory.
         """
-        check_is_fitted(self)
-        need_all_rows(self, "declare()")
-        return self.model_.declare(self.rows_, self._axes)
+        if of == "weights":
+            return super().declare()
+        return rates_graph(self._fit, self._settings(self.seed_))

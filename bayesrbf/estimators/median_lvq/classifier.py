@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Final, Literal, Self
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
-from sklearn.utils import Tags, check_random_state
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
-from bayesrbf.artefact.estimator_state import unfitted, works_on
+from bayesrbf.estimators.answers.asking import ask, new_rows
+from bayesrbf.estimators.answers.exemplars import responsible_exemplars
 from bayesrbf.estimators.arguments import (
     SHARED,
     Rule,
@@ -24,38 +27,24 @@ from bayesrbf.estimators.arguments import (
     row_weights,
 )
 from bayesrbf.estimators.classifier import Classifier, Labels
-from bayesrbf.estimators.estimator import LARGEST_SEED
-from bayesrbf.estimators.median_lvq.dissimilarities import (
-    GOWER,
-    PRECOMPUTED,
-    check_values,
-    from_matrix,
-    from_table,
-    from_vectors,
-    read_rows,
-)
+from bayesrbf.estimators.median_lvq.dissimilarities import from_matrix, from_table, from_vectors
 from bayesrbf.estimators.median_lvq.widths import choose_width, wider_ones, widths_to_try
-from bayesrbf.estimators.out_of_core.answering import refuse_collection
-from bayesrbf.estimators.rehearsing import Rehearsal
+from bayesrbf.estimators.reading import Reading, doubts_of, read_labels, refuse_collection
 from bayesrbf.fitted.fitted_exemplars import (
+    ComparedRows,
     FittedExemplars,
     SearchSettings,
-    Training,
+    TableSource,
     candidates_of,
     search,
 )
-from bayesrbf.fitted.fitted_model import Axes
-from bayesrbf.inference.draws import Draws
-from bayesrbf.numerics.log_posterior import LogPosterior
-from bayesrbf.numerics.threads import on_one_blas_thread
+from bayesrbf.fitted.fitted_table import FittedTable, TrainingTable
 from bayesrbf.records.median_lvq import Dissimilarities, MedianLVQPrior, Prototypes
 from bayesrbf.records.mixture import Observations
+from bayesrbf.solvers.comparable_rows import GOWER, PRECOMPUTED, check_values, comparable_rows
 from bayesrbf.solvers.pairwise import Metric
-from bayesrbf.table import Columns
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import pymc as pm
+ROWS_IN_8_GIB: Final = 15_000
 
 
 def _gives_probabilities(estimator: MedianLVQClassifier) -> bool:
@@ -208,15 +197,10 @@ class MedianLVQClassifier(Classifier):
     array(['c'], dtype=object)
     """
 
-    model_: FittedExemplars
-    exemplar_classes_: Shaped[np.ndarray, " prototype"]
-    exemplars_: Int[np.ndarray, " prototype"]
-    sigma_: float | None
+    fitted_: FittedTable[FittedExemplars, None]
 
-    _models_rows = False
+    models_rows = False
     _mean_is_better = True
-    _rehearsal = Rehearsal("gibbs")  # exemplars are discrete
-    _rows_in_8_gib = 15_000
     _rules = SHARED | {
         "objective": one_of("rslvq", "glvq"),
         "optimizer": one_of("swap", "gem"),
@@ -273,8 +257,6 @@ class MedianLVQClassifier(Classifier):
 
     # ---- fitting
 
-    @works_on(unfitted)
-    @on_one_blas_thread
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
         """Find the exemplars, choose sigma, calibrate, and draw if ``inference`` asks.
 
@@ -298,19 +280,84 @@ class MedianLVQClassifier(Classifier):
         ValueError
             If an argument, the rows, the labels or the weights cannot be used.
         """
-        self._check_arguments()
-        refuse_collection(self, X)
-        rows = read_rows(self, X, reset=True)
-        validate_data(self, X, y, skip_check_array=True)
-        weights = row_weights(sample_weight, rows)
-        labels, weights = self._read_labels(rows, y, weights)
-        self.seed_ = int(check_random_state(self.random_state).randint(LARGEST_SEED))
-        self._search(self._compare(rows, labels, weights))
-        if self.metric == GOWER:  # a file then knows which columns hold text
-            self._tell_doubts(rows)
-            none = table.encode(rows, self.columns_).take(np.arange(0))
-            self._template = self._decoded((none.real, none.codes, none.further), rows)
-        return self._infer()
+        return self._take(lambda: self._fitted_to(X, y, sample_weight))
+
+    def _fitted_to(
+        self, X: object, y: object, sample_weight: object
+    ) -> FittedTable[FittedExemplars, None]:
+        """Compare the training rows, choose the width, find the exemplars and calibrate."""
+        reading = self._reading()
+        owner = reading.owner
+        refuse_collection(owner, X, ROWS_IN_8_GIB)
+        shell: Any = type(owner, (BaseEstimator,), {})()  # takes the columns of X
+        given = comparable_rows(X, self.metric, shell, reset=True)
+        if y is None:
+            raise ValueError(f"{owner}.fit requires y to be passed, but the target y is None.")
+        labels = read_labels(reading, given, y, row_weights(sample_weight, given))
+        classes = labels.classes
+        assert classes is not None  # labels have classes
+        seed = reading.seed
+        compared = self._compare(given, labels.codes, labels.weights)
+        rows = Dissimilarities(
+            compared.values,
+            compared.labels,
+            compared.weights,
+            candidates_of(compared.labels, classes.size, self.unlabelled_candidates),
+        )
+        prototypes = Prototypes(
+            components_per_class(self.n_prototypes, classes, owner, "n_prototypes")
+        )
+        prior = MedianLVQPrior() if self.prior is None else self.prior
+        widths = widths_to_try(self.objective, self.sigma, prior, rows.scale)
+        settings = SearchSettings(self.optimizer, self.n_init, self.max_iter, seed)
+        source: Any = compared.source  # margins are pulled nowhere: the nearest exemplar decides
+        masks = self.calibrate and self.metric == GOWER and self.objective == "rslvq"
+        width, temperature, calibration = choose_width(
+            rows,
+            prototypes,
+            widths,
+            settings,
+            cv=self.cv,
+            kept=compared.kept,
+            classes=classes,
+            calibrate=self.calibrate,
+            masked=source if masks else None,
+            owner=owner,
+        )
+        wider = wider_ones(widths, width) if settings.narrowing else ()
+        fit = search(rows, prototypes, width, settings, wider=wider)
+        needed = np.unique(fit.parameters.exemplars)
+        model = FittedExemplars(source, rows, prototypes, fit.parameters, width, needed)
+        no_cells = np.empty((rows.n_obs, 0)), np.empty((rows.n_obs, 0), dtype=np.intp)
+        training = TrainingTable(
+            owner,
+            None,
+            Observations(*no_cells, compared.labels, compared.weights),
+            compared.kept,
+            seed,
+            shell.n_features_in_,
+            vars(shell).get("feature_names_in_"),
+            classes=classes,
+            prevalence=labels.prevalence,
+            copies=compared.copies,
+        )
+        if self.metric == GOWER:
+            columns = source.columns
+            training = replace(
+                training, columns=columns, doubts=doubts_of(reading, given, columns)
+            )
+            none = table.encode(given, columns).take(np.arange(0))
+            template = training.decoded((none.real, none.codes, none.further), given)
+            training = replace(training, template=template)
+        return self._ended(
+            training,
+            model,
+            None,
+            (fit.status, fit.trace),
+            temperature=temperature,
+            calibration=calibration,
+            averages=not self.calibrate,
+        )
 
     def _check_arguments(self) -> None:
         """GLVQ has no likelihood: what asks for one is refused."""
@@ -333,12 +380,12 @@ class MedianLVQClassifier(Classifier):
 
     def _compare(
         self, X: Any, labels: Int[np.ndarray, " obs"], weights: Float[np.ndarray, " obs"]
-    ) -> Training:
+    ) -> ComparedRows:
         """Dissimilarities of the training rows that weigh something."""
         if self.metric == PRECOMPUTED:
-            training = from_matrix(X, labels, weights)
+            compared = from_matrix(X, labels, weights)
         elif self.metric == GOWER:
-            training = from_table(
+            compared = from_table(
                 X,
                 labels,
                 weights,
@@ -346,59 +393,10 @@ class MedianLVQClassifier(Classifier):
                 handle_unknown=self.handle_unknown,
             )
         else:
-            training = from_vectors(X, labels, weights, self.metric)
-        check_values(training.values, type(self).__name__)
-        return training
+            compared = from_vectors(X, labels, weights, self.metric)
+        check_values(compared.values, type(self).__name__)
+        return compared
 
-    def _search(self, training: Training) -> None:
-        """Choose the width, find the exemplars, calibrate."""
-        owner, self.kept_, self._copies = type(self).__name__, training.kept, training.copies
-        self._template = None  # rows are compared and never given back
-        rows = Dissimilarities(
-            training.values,
-            training.labels,
-            training.weights,
-            candidates_of(training.labels, self.classes_.size, self.unlabelled_candidates),
-        )
-        prototypes = Prototypes(
-            components_per_class(self.n_prototypes, self.classes_, owner, "n_prototypes")
-        )
-        prior = MedianLVQPrior() if self.prior is None else self.prior
-        widths = widths_to_try(self.objective, self.sigma, prior, rows.scale)
-        settings = SearchSettings(self.optimizer, self.n_init, self.max_iter, self.seed_)
-        source: Any = training.source  # margins are pulled nowhere: the nearest exemplar decides
-        masks = self.calibrate and self.metric == GOWER and self.objective == "rslvq"
-        width, self.temperature_, self.calibration_ = choose_width(
-            rows,
-            prototypes,
-            widths,
-            settings,
-            cv=self.cv,
-            kept=self.kept_,
-            classes=self.classes_,
-            calibrate=self.calibrate,
-            masked=source if masks else None,
-            owner=owner,
-        )
-        wider = wider_ones(widths, width) if settings.narrowing else ()
-        fit = search(rows, prototypes, width, settings, wider=wider)
-        needed = np.unique(fit.parameters.exemplars)
-        self.model_ = FittedExemplars(
-            training.source, rows, prototypes, fit.parameters, width, needed
-        )
-        self.exemplars_ = self.kept_[fit.parameters.exemplars]
-        self.exemplar_classes_ = self.classes_[list(prototypes.classes)]
-        self.sigma_ = fit.parameters.sigma
-        self._report(fit.status, fit.trace)
-
-    def _keep(self, log_posterior: LogPosterior, raw: Draws) -> Self:
-        """Hold draws; rows are compared to their exemplars, too."""
-        super()._keep(log_posterior, raw)
-        assert self.draws_ is not None  # they were kept just now
-        self.model_ = self.model_.with_draws(self.draws_.theta)
-        return self
-
-    @on_one_blas_thread
     def refine(self, method: str = "gibbs", **options: Any) -> Self:
         """Draw exemplars (and sigma, if it is free) from the posterior.
 
@@ -436,10 +434,11 @@ class MedianLVQClassifier(Classifier):
 
         Those of the fitted exemplars and, after :meth:`refine`, of all draws.
         """
-        return np.sort(self.kept_[self.model_.needed])
+        fit = self._fit
+        return np.sort(fit.table.kept[fit.model.needed])
 
     def from_exemplar_columns(self, D: object) -> Float[np.ndarray, "obs train"]:
-        """Place dissimilarities to the exemplars where prediction looks for them.
+        """Return a matrix of full width: D in the exemplars' columns, NaN elsewhere.
 
         Parameters
         ----------
@@ -449,8 +448,7 @@ class MedianLVQClassifier(Classifier):
         Returns
         -------
         ndarray of shape (n_obs, n_train)
-            What every method takes as X under ``metric="precomputed"``; NaN in the
-            columns that none looks at.
+            What every method takes as X under ``metric="precomputed"``.
 
         Raises
         ------
@@ -473,46 +471,23 @@ class MedianLVQClassifier(Classifier):
         matrix[:, columns] = values
         return matrix
 
-    def _read(self, X: object, holes: bool = False) -> Observations:
-        """New rows, compared to the needed rows."""
-        check_is_fitted(self)
-        model = self.model_
-        rows = model.source.to(read_rows(self, X, reset=False), model.needed)
-        check_values(rows.real, type(self).__name__)
-        return rows
-
-    def _stored_row(self) -> Any:
-        """A training row, as new rows come."""
-        model = self.model_
-        return model.source.stored(model.table.values, self.n_features_in_)
-
-    def _seen(self, cells: Observations) -> Observations:
-        """Cells of a table, compared to the needed rows."""
-        source: Any = self.model_.source
-        seen: Observations = source.to_cells(cells, self.model_.needed)
-        return seen
-
-    def _hidden_share(self, rows: Observations) -> Float[np.ndarray, " obs"]:
-        """Share of the cells that every row lacked when it was compared."""
-        return rows.further[0][:, 0]
+    # ---- parts of the fit
 
     @property
-    def columns_(self) -> Columns:  # type: ignore[override]
-        """What the columns of a compared table are; other metrics have none."""
-        columns: Columns | None = getattr(self.model_.source, "columns", None)
-        if columns is None:
-            raise AttributeError(f"metric={self.metric!r} knows no columns of a table.")
-        return columns
+    def exemplars_(self) -> Int[np.ndarray, " prototype"]:
+        """Row of ``fit``'s X that each prototype is."""
+        fit = self._fit
+        return fit.table.kept[fit.model.parameters.exemplars]
 
     @property
-    def rows_(self) -> Observations:  # type: ignore[override]
-        """Training rows, compared to the needed rows."""
-        return self.model_.training_rows
+    def exemplar_classes_(self) -> Shaped[np.ndarray, " prototype"]:
+        """Class of each prototype."""
+        return self.classes_[list(self.fitted_.model.prototypes.classes)]
 
     @property
-    def _axes(self) -> Axes:
-        """Names of training rows and classes; what is compared has no columns of its own."""
-        return Axes(None, self.kept_, self.classes_)
+    def sigma_(self) -> float | None:
+        """Width of the kernel; None for GLVQ."""
+        return self._fit.model.parameters.sigma
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -530,7 +505,6 @@ class MedianLVQClassifier(Classifier):
     predict_proba = available_if(_gives_probabilities)(Classifier.predict_proba)
     predict_posterior = available_if(_has_kernel)(Classifier.predict_posterior)
     uncertainty = available_if(_has_kernel)(Classifier.uncertainty)
-    to_datatree = available_if(_has_kernel)(Classifier.to_datatree)
     explain = available_if(_hides_cells)(Classifier.explain)
     decide = available_if(_gives_probabilities)(Classifier.decide)
     acquire_labels = available_if(_has_kernel)(Classifier.acquire_labels)
@@ -551,9 +525,13 @@ class MedianLVQClassifier(Classifier):
         """
         if self.objective == "rslvq" or self.calibrate:
             return super().predict(X)
-        codes = self._class_log_joint(self._read(X)).argmax(axis=1)
-        nearest: Labels = self.classes_[codes]
+        nearest: Labels = self.classes_[self._margins(X).argmax(axis=1)]
         return nearest
+
+    def _margins(self, X: object) -> Float[np.ndarray, "obs label"]:
+        """Margins of GLVQ, class by class."""
+        fit = self._fit
+        return fit.model.class_log_joint(new_rows(fit, X).cells)
 
     @available_if(_gives_margins)  # type: ignore[untyped-decorator]
     def decision_function(self, X: object) -> Float[np.ndarray, "obs *label"]:
@@ -569,55 +547,7 @@ class MedianLVQClassifier(Classifier):
         ndarray of shape (n_obs,) or (n_obs, n_classes)
             For two classes that of the second.
         """
-        margins = self._class_log_joint(self._read(X))
+        margins = self._margins(X)
         return margins[:, 1] if self.classes_.size == 2 else margins
 
-    @available_if(_has_kernel)  # type: ignore[untyped-decorator]
-    def responsible_exemplars(self, X: object, most: int = 5) -> pd.DataFrame:
-        r"""List the training rows that decide the class probabilities of each row.
-
-        The responsibility :math:`e^{-d(x, \theta_j) / \sigma^2} / \sum_k e^{-d(x, \theta_k) /
-        \sigma^2}` of an exemplar is its share in the probabilities, before calibration and
-        ``class_prior``; after :meth:`refine` its mean over the draws.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_obs, n_columns)
-            Rows, as for :meth:`predict`.
-        most : int
-            Most exemplars of a row.
-
-        Returns
-        -------
-        pandas.DataFrame
-            One line an exemplar, those first that count most: ``row`` of X,
-            ``exemplar`` (row of ``fit``'s X), its ``label``, ``dissimilarity``,
-            ``responsibility``.
-        """
-        from bayesrbf.estimators.median_lvq.explaining import explanation
-
-        rows, log_posterior = self._read(X), self._log_posterior()
-        fitted = self.model_.point(log_posterior)[None]
-        theta = fitted if self.draws_ is None else self.draws_.theta
-        points = theta.reshape(-1, log_posterior.dimension)
-        mean = self.model_.mean_responsibilities(log_posterior, rows, points)
-        return explanation(mean, rows.real, self.kept_[self.model_.needed], self.classes_, most)
-
-    def declare(self) -> pm.Model:
-        """Declare the graph of this classifier on its training rows.
-
-        Calibration and ``class_prior`` are not part of the graph.
-
-        Returns
-        -------
-        pymc.Model
-            Free variables under the names of ``posterior_``: ``exemplars``, and ``sigma``
-            if it is free.
-
-        Raises
-        ------
-        AttributeError
-            If ``objective="glvq"``, which has no likelihood.
-        """
-        check_is_fitted(self)
-        return self.model_.declare(self.rows_, self._axes)
+    responsible_exemplars = available_if(_has_kernel)(ask(responsible_exemplars))

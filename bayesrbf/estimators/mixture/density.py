@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from copy import copy
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -11,28 +11,35 @@ from jaxtyping import Float, Int
 from sklearn.base import DensityMixin
 from sklearn.utils import Tags
 
-from bayesrbf.artefact.estimator_state import unfitted, works_on
-from bayesrbf.estimators.arguments import SHARED, Rule, Stored, integer, one_of
+from bayesrbf.estimators.answers.asking import new_rows
+from bayesrbf.estimators.arguments import SHARED, Rule, Stored, integer, one_of, row_weights
 from bayesrbf.estimators.estimator import Estimator
-from bayesrbf.estimators.mixture.criteria import aic, bic
 from bayesrbf.estimators.mixture.density_choice import (
     Asked,
     DensityCandidate,
     Settings,
     find_density,
 )
-from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods, declare
-from bayesrbf.estimators.mixture.streaming import partial_fit
+from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.mixture.wide_tables import factors_asked, warn_where_slow
 from bayesrbf.estimators.out_of_core.answering import by_blocks
-from bayesrbf.estimators.out_of_core.parts import Asked as AskedLabels
-from bayesrbf.estimators.out_of_core.training import inferred, of_all_rows, read_collection
-from bayesrbf.fitted.block_fitting import fit_mixture_blocks
+from bayesrbf.estimators.reading import read_training
+from bayesrbf.fitted.block_fitting import begin_stream, fit_mixture_blocks, step
 from bayesrbf.fitted.fitted_mixture import FittedMixture
+from bayesrbf.fitted.fitted_table import FittedTable
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver
-from bayesrbf.numerics.threads import on_one_blas_thread
+from bayesrbf.numerics.mixture.stepwise import Stream
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.specification import COVARIANCE_TYPES, CovarianceType
+
+
+@dataclass(frozen=True)
+class DensityDetails:
+    """What a density tells of its fit."""
+
+    candidates: tuple[DensityCandidate, ...]
+    stream: Stream | None = None
+    """Where ``partial_fit`` goes on; a file does not keep it."""
 
 
 class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
@@ -131,9 +138,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
     array([[0.5, 1. ]])
     """
 
-    model_: FittedMixture
-    candidates_: tuple[DensityCandidate, ...]
-    passes_: int
+    fitted_: FittedTable[FittedMixture, DensityDetails]
 
     _rules = SHARED | {
         "n_components": integer("auto"),
@@ -195,8 +200,6 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         tags.target_tags.required = False
         return tags
 
-    @works_on(unfitted)
-    @on_one_blas_thread
     def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
         """Find the mode of the posterior, and draw from it if ``inference`` asks.
 
@@ -219,28 +222,94 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         ValueError
             If an argument, the table or the weights cannot be used.
         """
+        return self._take(lambda: self._fitted_to(X, sample_weight))
+
+    def _fitted_to(
+        self, X: object, sample_weight: object
+    ) -> FittedTable[FittedMixture, DensityDetails]:
+        """Read the table, choose what is open, and fit."""
         if self.inference != "map" or self.warm_start:
             self._check_method(self.inference)
-        training = read_collection(self, X, None, sample_weight, AskedLabels(labelled=False))
-        if training is None:
-            self._read_rows(X, None, self._check(X, None, sample_weight))
+        reading = self._reading(labelled=False)
+        training, of_blocks = read_training(reading, X, None, sample_weight)
+        assert training.columns is not None  # a density has columns
         given: Any = self.prior
         declared: MixturePrior = MixturePrior() if given in ("auto", None) else given
-        owner, shape = type(self).__name__, self.covariance_type
+        owner, shape = training.owner, self.covariance_type
         n_factors = factors_asked(owner, shape, self.n_factors)
-        warn_where_slow(owner, shape, self.rows_)
+        warn_where_slow(owner, shape, training.rows)
         asked = Asked(self.n_components, shape, self.prior == "auto", n_factors)
-        solver = Solver(self.n_init, self.max_iter, float(self.tol), self.acceleration, self.seed_)
+        solver = Solver(
+            self.n_init, self.max_iter, float(self.tol), self.acceleration, training.seed
+        )
         settings = Settings(declared, asked, solver, self.column_maps, self.trim, self.pool)
-        found = find_density(self.rows_, self.columns_, settings, self._start)
-        self.rows_, self.model_, self.candidates_ = found.rows, found.model, found.candidates
-        weakened = declared.weakened(found.candidates[0].strength, self.model_.specification)
-        refit = partial(fit_mixture_blocks, prior=weakened, solver=solver)
-        self.model_, fit, way = of_all_rows(self, training, self.model_, found.fit, refit)
-        self._report_mixture(fit, way)
-        return inferred(self, training)
+        chosen = find_density(training.rows, training.columns, settings, self._start)
+        training, model, fit, way = replace(training, rows=chosen.rows), chosen.model, chosen.fit, ""
+        if of_blocks is not None:
+            weakened = declared.weakened(chosen.candidates[0].strength, model.specification)
+            refit = partial(fit_mixture_blocks, prior=weakened, solver=solver)
+            training, model, fit, way = of_blocks.fit_all(training, model, refit)
+        self._warn_where_singular(fit)
+        outcome, sentence = (fit.status, fit.trace), f"{fit.status.sentence} {way}".rstrip()
+        details = DensityDetails(chosen.candidates)
+        return self._ended(training, model, details, outcome, sentence, of_blocks)
 
-    partial_fit = works_on(copy)(partial_fit)
+    def partial_fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
+        r"""Update the fit with one more block of rows: a step of stepwise EM.
+
+        The first block, or the table of an earlier :meth:`fit`, is fitted as a whole. Its columns,
+        levels, units and prior stay. For the t-th block after it, the sufficient statistics per
+        unit of weight are mixed with the earlier ones,
+
+        .. math:: s \leftarrow (1 - \gamma_t) s + \gamma_t \hat s_t, \qquad
+            \gamma_t = (t + 1)^{-0.6},
+
+        and the parameters are the posterior mode, with the statistics scaled to the total weight
+        seen. Blocks should be drawn at random, and the first one large enough to have all levels:
+        others count as missing.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; NaN, None and NA are missing cells.
+        y : object
+            Ignored.
+        sample_weight : array-like of shape (n_obs,), optional
+            Row weights, at least 0: weight 2 is the row twice.
+
+        Returns
+        -------
+        self
+            The estimator.
+
+        Raises
+        ------
+        ValueError
+            If the table or the weights cannot be used.
+
+        References
+        ----------
+        .. [1] Cappé, Moulines (2009), On-line expectation-maximization algorithm for latent data
+           models, JRSS B 71, 593-613.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bayesrbf import MixtureDensity
+        >>> density, rng = MixtureDensity(random_state=0), np.random.default_rng(0)
+        >>> for _ in range(50):
+        ...     density = density.partial_fit(rng.normal(3.0, 2.0, size=(200, 1)))
+        >>> density.passes_, density.model_.start.means.round(1)
+        (50, array([[3.]]))
+        """
+        if "fitted_" not in vars(self):
+            return self._take(lambda: _begun(self._fitted_to(X, sample_weight), passes=1))
+        return self._take(lambda: _gone_on(self.fitted_, X, sample_weight))
+
+    @property
+    def candidates_(self) -> tuple[DensityCandidate, ...]:
+        """What was compared, the best first; else the one that was used."""
+        return self._fit.details.candidates
 
     @by_blocks
     def predict_proba(self, X: object) -> Float[np.ndarray, "obs component"]:
@@ -313,6 +382,28 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         same container as the ``X`` of ``fit``
             Complete rows; under ``missingness="informative"`` the model draws which are missing.
         """
-        return self._draw(n_samples, self.model_.parameters)[0]
+        return self._draw(n_samples, self._fit.model.parameters)[0]
 
-    aic, bic, declare = aic, bic, declare
+
+DensityFit = FittedTable[FittedMixture, DensityDetails]
+
+
+def _begun(fit: DensityFit, passes: int) -> DensityFit:
+    """A fit whose stream begins at its training rows."""
+    stream = begin_stream(fit.model, fit.rows)
+    training = replace(fit.table, passes=passes)
+    return fit.replaced(table=training, details=replace(fit.details, stream=stream))
+
+
+def _gone_on(fit: DensityFit, X: object, sample_weight: object) -> DensityFit:
+    """A fit after one more block of its stream; draws are of a posterior that is no more."""
+    if fit.details.stream is None:
+        fit = _begun(fit, passes=max(1, fit.table.passes))
+    rows, weights = new_rows(fit, X).cells, row_weights(sample_weight, X)
+    rows = replace(rows, labels=0 * rows.labels, weights=weights).take(weights > 0)
+    model, stream, training = fit.model, fit.details.stream, fit.table
+    if rows.n_obs and stream is not None:
+        model, stream = step(model, stream, rows)
+        training = replace(training, sampled=True, passes=training.passes + 1)
+    details = replace(fit.details, stream=stream)
+    return fit.replaced(model=model, table=training, details=details, draws=None, raw=None)

@@ -9,10 +9,8 @@ from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
-from bayesrbf.artefact.estimator_state import unfitted, works_on
 from bayesrbf.estimators.arguments import (
     SHARED,
     Rule,
@@ -25,7 +23,6 @@ from bayesrbf.estimators.arguments import (
 from bayesrbf.estimators.classifier import Classifier, Labels
 from bayesrbf.estimators.folds import split_rows
 from bayesrbf.estimators.mixture.hybrid_objective import (
-    DIALS,
     Choice,
     Setting,
     Task,
@@ -35,17 +32,15 @@ from bayesrbf.estimators.mixture.hybrid_objective import (
     open_settings,
     open_shapes,
 )
-from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods, declare
+from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.mixture.wide_tables import factors_asked, warn_where_slow
-from bayesrbf.estimators.out_of_core.training import inferred, of_all_rows, read_labelled
+from bayesrbf.estimators.reading import Reading, read_training
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.block_fitting import fit_mixture_blocks
 from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture
 from bayesrbf.fitted.masking import masking_of
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, fit_mixture_rows
-from bayesrbf.numerics.log_sums import at_prevalence
-from bayesrbf.numerics.threads import on_one_blas_thread
-from bayesrbf.records.mixture import MixtureParameters
+from bayesrbf.fitted.fitted_table import FittedTable, TrainingTable
 from bayesrbf.records.objective import OBJECTIVES, ObjectiveName
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.specification import (
@@ -212,13 +207,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     array(['a', 'b'], dtype=object)
     """
 
-    model_: FittedMixture
-    hinge_weight_: float
-    kappa_: float
-    covariance_type_: str
-    tied_: bool
-    unlabelled_weight_: float
-    passes_: int
+    fitted_: FittedTable[FittedMixture, None]
 
     _mean_is_better = True
     _rules = SHARED | {
@@ -318,8 +307,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
 
     # ---- fitting
 
-    @works_on(unfitted)
-    @on_one_blas_thread
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
         """Find the mode of the posterior, calibrate, and draw if ``inference`` asks.
 
@@ -344,58 +331,73 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         ValueError
             If an argument, the table, the labels or the weights cannot be used.
         """
-        open_weight = self.unlabelled_weight == "cv"
+        return self._take(lambda: self._fitted_to(X, y, sample_weight))
+
+    def _reading(self, **changes: Any) -> Reading:
+        """How the training table is read; an open weight of rows without a label is 1 at first."""
         given = self.unlabelled_weight
         factor = float(given) if isinstance(given, Real) else 1.0
-        training = read_labelled(self, X, y, sample_weight, factor)
-        components = components_per_class(self.n_components, self.classes_, type(self).__name__)
+        return super()._reading(unlabelled_weight=factor, **changes)
+
+    def _fitted_to(
+        self, X: object, y: object, sample_weight: object
+    ) -> FittedTable[FittedMixture, None]:
+        """Read the table, choose what is open, and fit."""
+        training, of_blocks = read_training(self._reading(), X, y, sample_weight)
+        owner, rows, columns, classes = training.owner, training.rows, training.columns, training.classes
+        assert columns is not None and classes is not None  # of a classifier
         specification = MixtureSpecification(
-            self.rows_.real.shape[1],
-            self.columns_.n_levels,
-            components,
+            rows.real.shape[1],
+            columns.n_levels,
+            components_per_class(self.n_components, classes, owner),
             "full" if self.covariance_type == "cv" else self.covariance_type,
             self.tied is True,
-            table.further_laws(self.columns_, self.rows_),
-            factors_asked(type(self).__name__, self.covariance_type, self.n_factors),
+            table.further_laws(columns, rows),
+            factors_asked(owner, self.covariance_type, self.n_factors),
         )
-        warn_where_slow(type(self).__name__, self.covariance_type, self.rows_)
+        warn_where_slow(owner, self.covariance_type, rows)
         prior = MixturePrior() if self.prior is None else self.prior
-        solver = hybrid_solver(self, self.seed_)
+        solver = hybrid_solver(self, training.seed)
+        open_weight = self.unlabelled_weight == "cv"
         task = Task(prior, solver, open_weight, column_maps=self.column_maps)
-        choice = self._choose(task, specification)
+        choice, probabilities = self._choose(task, specification, training)
         setting = choice.setting
         specification = setting.specification
-        self.covariance_type_, self.tied_ = specification.covariance_type, specification.tied
-        self.kappa_ = float(setting.objective.kappa)
-        self.hinge_weight_ = float(setting.objective.hinge_weight)
-        self.unlabelled_weight_ = factor * setting.unlabelled_weight
         start = self._start(specification)
-        if start is None and task.begins_with(self.rows_):
-            start = task.begin(table.distinct_rows(self.rows_), specification, self.seed_)
-        if setting.unlabelled_weight == 0:
-            self.kept_ = self.kept_[self.rows_.labels >= 0]
-        self.rows_ = setting.weigh(self.rows_)
+        if start is None and task.begins_with(rows):
+            start = task.begin(table.distinct_rows(rows), specification, training.seed)
+        kept = training.kept[rows.labels >= 0] if setting.unlabelled_weight == 0 else training.kept
+        weight = training.unlabelled_weight * setting.unlabelled_weight
+        rows = setting.weigh(rows)
+        training = replace(training, rows=rows, kept=kept, unlabelled_weight=weight)
         solver = replace(task.solver, objective=setting.objective)
-        fitted = fit_mixture_rows(
-            table.distinct_rows(self.rows_), specification, prior, solver, start, self.column_maps
+        model, fit = fit_mixture_rows(
+            table.distinct_rows(rows), specification, prior, solver, start, self.column_maps
         )
-        training = None if training is None else training.weighed(setting.weigh)
-        refit = partial(fit_mixture_blocks, prior=prior, solver=solver)
-        self.model_, fit, way = of_all_rows(self, training, *fitted, refit)
-        self._report_mixture(fit, f"{way} {choice.unlabelled}".strip())
-        return inferred(self, training)
+        way = ""
+        if of_blocks is not None:
+            of_blocks = of_blocks.weighed(setting.weigh)
+            refit = partial(fit_mixture_blocks, prior=prior, solver=solver)
+            training, model, fit, way = of_blocks.fit_all(training, model, refit)
+        self._warn_where_singular(fit)
+        sentence = f"{fit.status.sentence} {f'{way} {choice.unlabelled}'.strip()}".rstrip()
+        outcome = fit.status, fit.trace
+        return self._ended(training, model, None, outcome, sentence, of_blocks, **probabilities)
 
-    def _choose(self, task: Task, specification: MixtureSpecification) -> Choice:
-        """The setting of the best out-of-fold log score; its temperature is kept."""
-        open_dial = getattr(self, DIALS.get(self.objective, ""), None) == "cv"
+    def _choose(
+        self, task: Task, specification: MixtureSpecification, training: TrainingTable
+    ) -> tuple[Choice, dict[str, Any]]:
+        """The setting of the best out-of-fold log score, and how its probabilities are given out."""
+        dials = {"blend": self.kappa, "hinge": self.hinge_weight}
+        open_dial = dials.get(self.objective) == "cv"
         open_weight = self.unlabelled_weight == "cv"
-        weight = 1 / self.n_features_in_ if self.unlabelled_weight is None else 1.0
+        weight = 1 / training.n_columns if self.unlabelled_weight is None else 1.0
         then = partial(
             open_settings,
             asked_objective(self),
             open_dial=open_dial,
             unlabelled_weight=None if open_weight else weight,
-            n_columns=self.n_features_in_,
+            n_columns=training.n_columns,
         )
         shapes = open_shapes(
             specification, open_type=self.covariance_type == "cv", open_tied=self.tied == "cv"
@@ -403,23 +405,24 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         # the likelihood has the best shapes of a blend, too, and costs a fraction of it
         objective = LIKELIHOOD if open_dial or len(shapes) > 1 else asked_objective(self)
         first = [Setting(objective, 0.0 if open_weight else weight, shape) for shape in shapes]
-        self.temperature_, self.calibration_ = 1.0, None
+        plain = {"averages": self._mean_is_better and not self.calibrate}
         if len(first) == len(then(specification)) == 1 and not self.calibrate:
-            return Choice(first[0], np.zeros(1), None)
-        splits = list(split_rows(self.cv, self.rows_, self.kept_, self.seed_))
-        choice = choose_in_turn(task, splits, first, then, self.classes_, calibrate=self.calibrate)
+            return Choice(first[0], np.zeros(1), None), plain
+        classes, columns = training.classes, training.columns
+        assert columns is not None and classes is not None  # of a classifier
+        splits = list(split_rows(self.cv, training.rows, training.kept, training.seed))
+        choice = choose_in_turn(task, splits, first, then, classes, calibrate=self.calibrate)
         if choice.temperature is None:
             warn(
                 f"{type(self).__name__}: cv={self.cv} holds out no labelled row (the only "
                 "row of a class never is), so nothing is chosen by it and the temperature is 1; "
                 "label more rows, or give other splits."
             )
-        elif self.calibrate:
-            self.temperature_ = choice.temperature
-            masking = masking_of(self.rows_, self.columns_, self.classes_.size, self.seed_)
-            if masking is not None:
-                self.calibration_ = choice.calibration(splits, self.classes_, masking)
-        return choice
+        if choice.temperature is None or not self.calibrate:
+            return choice, plain
+        masking = masking_of(training.rows, columns, classes.size, training.seed)
+        calibration = None if masking is None else choice.calibration(splits, classes, masking)
+        return choice, {"temperature": choice.temperature, "calibration": calibration}
 
     def _check_method(self, method: str) -> None:
         """Refuse methods that draw labels and cells, unless the objective is the likelihood."""
@@ -429,20 +432,34 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
                 f"a law to be drawn from; received objective={self.objective!r}: use 'nuts'."
             )
 
-    # ---- rows
+    # ---- parts of the fit
 
     @property
-    def _density(self) -> FittedMixture:
-        """The mixture at the prevalences of use."""
-        mixture = super()._density
-        return replace(mixture, parameters=self._in_use(mixture.parameters))
+    def covariance_type_(self) -> str:
+        """The shape that was used."""
+        return self.fitted_.model.specification.covariance_type
 
-    def _in_use(self, parameters: MixtureParameters) -> MixtureParameters:
-        """A draw whose class probabilities are moved to the prevalences of use."""
-        if self._prevalence is None:
-            return parameters
-        moved = at_prevalence(np.log(parameters.class_probabilities), self._log_ratio())
-        return replace(parameters, class_probabilities=np.exp(moved))
+    @property
+    def tied_(self) -> bool:
+        """Whether the classes share their covariance."""
+        return self.fitted_.model.specification.tied
+
+    @property
+    def kappa_(self) -> float:
+        """Weight of the density in a blend."""
+        return float(self.fitted_.model.objective.kappa)
+
+    @property
+    def hinge_weight_(self) -> float:
+        """Weight of the hinge beside the likelihood."""
+        return float(self.fitted_.model.objective.hinge_weight)
+
+    @property
+    def unlabelled_weight_(self) -> float:
+        """Factor of the weight of rows without a label."""
+        return self.fitted_.table.unlabelled_weight
+
+    # ---- rows
 
     def sample(self, n_samples: int = 1, label: object = None) -> tuple[Any, Labels]:
         """Draw new rows and their classes at the fitted point.
@@ -466,8 +483,8 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         ValueError
             If ``label`` is no class.
         """
-        check_is_fitted(self)
-        parameters = self.model_.parameters
+        fit = self._fit
+        parameters = fit.model.parameters
         if label is not None:
             chosen = self.classes_ == label
             if not np.any(chosen):
@@ -476,9 +493,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
                     f"received {label!r}."
                 )
             parameters = replace(parameters, class_probabilities=chosen.astype(float))
-        elif self._prevalence is not None:
-            parameters = replace(parameters, class_probabilities=self._prevalence)
+        elif fit.table.prevalence is not None:
+            parameters = replace(parameters, class_probabilities=fit.table.prevalence)
         rows, codes = self._draw(n_samples, parameters)
         return rows, self.classes_[codes]
-
-    declare = declare

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -11,14 +11,19 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from bayesrbf.estimators.estimator import LARGEST_SEED
-from bayesrbf.estimators.out_of_core.answering import by_blocks, need_all_rows
+from bayesrbf.estimators.answers.asking import new_rows
+from bayesrbf.estimators.out_of_core.answering import by_blocks
+from bayesrbf.estimators.reading import LARGEST_SEED
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.completed_rows import hide_masked
+from bayesrbf.fitted.fitted_mixture import FittedMixture
+from bayesrbf.fitted.fitted_model import FittedModel
+from bayesrbf.fitted.fitted_table import FittedTable
 from bayesrbf.numerics.mixture.sampling import sample
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters
 from bayesrbf.records.results import Fit
+from bayesrbf.records.specification import MixtureSpecification
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -28,29 +33,28 @@ if TYPE_CHECKING:
 class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     """Methods of estimators whose rows are drawn from a mixture."""
 
-    _n_features_out: int
+    fitted_: FittedTable[Any, Any]
+    warm_start: Any
+    random_state: Any
 
     # ---- fitting
 
-    def _start(self, specification: Any) -> Any:
+    def _start(self, specification: MixtureSpecification) -> MixtureParameters | None:
         """The previous fit in the user's units under ``warm_start``; None at the first fit."""
-        previous = self.__dict__.get("model_") if self.warm_start else None
-        if previous is None:
+        fitted: FittedTable[FittedMixture, object] | None = vars(self).get("fitted_")
+        if fitted is None or not self.warm_start:
             return None
-        known = previous.specification
-        if known.structure != specification.structure:
+        before = fitted.model.specification
+        if before.structure != specification.structure:
             raise ValueError(
                 f"{type(self).__name__}(warm_start=True) needs the columns, classes and "
-                f"components of the previous fit, {known}; received "
+                f"components of the previous fit, {before}; received "
                 f"{specification}. Use a new estimator."
             )
-        return previous.start
+        return fitted.model.start
 
-    def _report_mixture(self, fit: Fit, way: str) -> None:
-        """Fitted attributes about the way of the fit, and a warning if a covariance is singular."""
-        self._n_features_out = self.model_.specification.n_components
-        self.__dict__.setdefault("passes_", 0)
-        self._report(fit.status, fit.trace, way)
+    def _warn_where_singular(self, fit: Fit) -> None:
+        """Warn if a covariance is singular."""
         if fit.floored:
             warn(
                 f"{type(self).__name__}: a covariance is singular to rounding, and its smallest "
@@ -59,18 +63,33 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             )
 
     @property
+    def passes_(self) -> int:
+        """Passes over a training table out of memory; 0 for one in memory."""
+        return self._mixture_fit.table.passes
+
+    @property
     def atoms_(self) -> dict[str, dict[float, float]]:
         """Name of every real column with atoms, and of each atom its share of the cells."""
-        check_is_fitted(self)
-        columns, rows = self.columns_, self.rows_
-        found = {}
+        columns, rows = self._mixture_fit.columns, self._mixture_fit.rows
+        shares_of = {}
         for feature, category in columns.atomic.items():
             at, atoms = rows.codes[:, category], columns.atoms[feature]
-            known = at >= 0
-            counts = np.bincount(at[known], rows.weights[known], len(atoms) + 1)
+            observed = at >= 0
+            counts = np.bincount(at[observed], rows.weights[observed], len(atoms) + 1)
             shares = (counts / counts.sum()).tolist()
-            found[columns.real_names[feature]] = dict(zip(atoms, shares[1:], strict=True))
-        return found
+            shares_of[columns.real_names[feature]] = dict(zip(atoms, shares[1:], strict=True))
+        return shares_of
+
+    @property
+    def _mixture_fit(self) -> FittedTable[FittedModel, object]:
+        """The fit; NotFittedError where there is none."""
+        check_is_fitted(self)
+        return self.fitted_
+
+    @property
+    def _n_features_out(self) -> int:
+        """Number of components."""
+        return self._mixture_fit.density.specification.n_components
 
     # ---- rows
 
@@ -89,7 +108,8 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             Probabilities at the fitted point; rows sum to one. Components of
             all classes, class by class.
         """
-        return self._density.responsibilities(self._read(X))
+        fit = self._mixture_fit
+        return fit.density.responsibilities(new_rows(fit, X).cells)
 
     @by_blocks
     def predict_component(self, X: object) -> Int[np.ndarray, " obs"]:
@@ -105,22 +125,24 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         ndarray of shape (n_obs,)
             Component numbers.
         """
-        return self._density.component_log_joint(self._read(X)).argmax(axis=1)
+        fit = self._mixture_fit
+        return fit.density.component_log_joint(new_rows(fit, X).cells).argmax(axis=1)
 
     def _draw(
         self, n_samples: int, parameters: MixtureParameters, labels: np.ndarray | None = None
     ) -> tuple[Any, Int[np.ndarray, " row"]]:
         """New rows in the container of ``fit``, and their class codes."""
-        check_is_fitted(self)
+        fit = self._mixture_fit
         if not isinstance(n_samples, Integral) or n_samples < 1:
             raise ValueError(
                 f"sample(n_samples) must be an integer of at least 1; received {n_samples!r}."
             )
         rng = np.random.default_rng(check_random_state(self.random_state).randint(LARGEST_SEED))
-        rows, _ = sample(parameters, self._density.specification, int(n_samples), rng, labels)
-        real = self._density.in_users_units(rows.real)
-        cells = hide_masked(real, rows.codes, rows.further, self.columns_)
-        return self._decoded(cells, self._template), rows.labels
+        density = fit.density
+        rows, _ = sample(parameters, density.specification, int(n_samples), rng, labels)
+        real = density.in_users_units(rows.real)
+        cells = hide_masked(real, rows.codes, rows.further, fit.columns)
+        return fit.table.decoded(cells, fit.table.template), rows.labels
 
     def predictive_check(self, draws: int = 100, *, prior: bool = False) -> xr.DataTree:
         """Tables drawn from the declared graph beside the training table.
@@ -152,30 +174,11 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """
         if draws < 1:
             raise ValueError(f"predictive_check(draws=...) must be at least 1; received {draws}.")
-        last_real = self._density.specification.n_features
-        return drawn_tables(
-            self.declare(), self.posterior_, last_real, draws=draws, prior=prior, seed=self.seed_
-        )
-
-
-def declare(self: Any, latent: Literal["marginal", "explicit"] = "marginal") -> pm.Model:
-    """Declare the graph of this model on its training rows.
-
-    The temperature and ``class_prior`` of a classifier are not part of the graph.
-
-    Parameters
-    ----------
-    latent : {"marginal", "explicit"}
-        Hidden labels and components summed out, or nodes of the graph.
-
-    Returns
-    -------
-    pymc.Model
-        Free variables under the names of ``posterior_``.
-    """
-    check_is_fitted(self)
-    need_all_rows(self, "declare()")
-    return self.model_.declare(self.rows_, self._axes, latent=latent)
+        fit = self._mixture_fit
+        fit.require_all_rows("predictive_check()")
+        graph, last_real = fit.model.declare(fit.rows, fit.axes), fit.density.specification.n_features
+        seed = fit.table.seed
+        return drawn_tables(graph, fit.tree, last_real, draws=draws, prior=prior, seed=seed)
 
 
 def drawn_tables(

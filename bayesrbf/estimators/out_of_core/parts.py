@@ -20,7 +20,7 @@ from bayesrbf.blocks import Blocks, Collection, dask_parts
 
 
 @dataclass(frozen=True)
-class Asked:
+class LabelsInBlocks:
     """How labels and weights of a table are read."""
 
     labelled: bool
@@ -43,7 +43,7 @@ class Part:
 
 
 def parts_of(
-    collection: Collection, y: Any, sample_weight: Any, asked: Asked
+    collection: Collection, y: Any, sample_weight: Any, asked: LabelsInBlocks
 ) -> tuple[Blocks[Part], int]:
     """Blocks with their labels and weights, and the passes that it took to cut these.
 
@@ -84,7 +84,7 @@ def _cut(values: Any, lengths: tuple[int, ...] | None, n_blocks: int, name: str)
     return [_safe_indexing(values, slice(*pair)) for pair in pairwise(ends)]
 
 
-def _part(block: Any, labels: Any, weights: Any, asked: Asked) -> Part:
+def _part(block: Any, labels: Any, weights: Any, asked: LabelsInBlocks) -> Part:
     """The rows of a block that weigh something, with their labels."""
     # On a cluster the parts of other collections arrive as what they hold.
     labels, weights = (v.compute() if hasattr(v, "compute") else v for v in (labels, weights))

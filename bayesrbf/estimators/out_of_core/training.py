@@ -10,21 +10,24 @@ from itertools import accumulate
 from typing import Any, Final
 
 import numpy as np
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import _num_samples, validate_data
+from sklearn.utils.validation import _num_samples
 
 from bayesrbf import table
-from bayesrbf.blocks import Blocks, as_collection
-from bayesrbf.estimators.arguments import LEAST_WEIGHT, MOST_WEIGHT, prevalence
-from bayesrbf.estimators.estimator import LARGEST_SEED
-from bayesrbf.estimators.out_of_core.parts import Asked, Part, parts_of
+from bayesrbf.blocks import Blocks, Collection
+from bayesrbf.estimators.arguments import LEAST_WEIGHT, MOST_WEIGHT
+from bayesrbf.estimators.out_of_core.parts import LabelsInBlocks, Part, parts_of
 from bayesrbf.estimators.out_of_core.sampling import Sample
+from bayesrbf.estimators.reading import BLOCK, Reading, column_names
+from bayesrbf.fitted.drawing import draw_by
 from bayesrbf.fitted.fitted_model import FittedModel
+from bayesrbf.fitted.fitted_table import FittedTable, TrainingTable
 from bayesrbf.numerics.block_log_posterior import BlockLogPosterior, BlockSums
 from bayesrbf.records.mixture import Observations
 
-SAMPLE_ROWS: Final = 20_000
+SAMPLE_ROWS: Final = BLOCK
 """Rows of the sample, on which everything but the parameters is decided."""
+DRAWS_BY_SUMS: Final = 250
+"""Draws of a chain where the density of each is a sum over rows out of memory."""
 
 
 @dataclass(frozen=True)
@@ -57,142 +60,112 @@ class Survey:
 
 
 @dataclass(frozen=True)
-class Training:
-    """A training table out of memory, encoded where it lies."""
+class OutOfCore:
+    """Rows of a training table out of memory, encoded where they lie."""
 
-    rows: Blocks[Observations]
+    blocks: Blocks[Observations]
     lengths: tuple[int, ...]
+    """Rows of every block that weigh something."""
     sample: Observations
     mass: float
     """Weight of all rows."""
-    passes: int
-    """Passes over the rows so far."""
 
-    def weighed(self, weigh: Callable[[Observations], Observations]) -> Training:
-        """The same table, its rows weighed otherwise."""
-        return replace(self, rows=self.rows.map(weigh))
+    def weighed(self, weigh: Callable[[Observations], Observations]) -> OutOfCore:
+        """The table with other weights of its rows."""
+        return replace(self, blocks=self.blocks.map(weigh))
 
     def as_all(self, rows: Observations) -> Observations:
         """Rows of the sample, together as heavy as the whole table."""
         factor = self.mass / float(self.sample.weights.sum())
         return replace(rows, weights=factor * rows.weights)
 
+    def fit_all[M: FittedModel, F](
+        self,
+        training: TrainingTable,
+        model: M,
+        refit: Callable[[Blocks[Observations], M, Observations], tuple[M, F, int]],
+    ) -> tuple[TrainingTable, M, F, str]:
+        """The model and its fit to all rows from that to the sample, and a sentence on the way."""
+        rows = self.as_all(training.rows)
+        model, fit, passes = refit(self.blocks, model, rows)
+        training = replace(training, rows=rows, passes=training.passes + passes)
+        way = (
+            f"{training.passes} passes over {sum(self.lengths)} rows in {len(self.lengths)} "
+            f"blocks, from the optimum of {self.sample.n_obs} rows drawn at random."
+        )
+        return training, model, fit, way
 
-def read_collection(self: Any, X: Any, y: Any, sample_weight: Any, asked: Asked) -> Training | None:
-    """Read a training table out of memory; None if it is in memory.
+    def way_of_sample(self, training: TrainingTable) -> str:
+        """A sentence on the sample, where that is all that is fitted to."""
+        drawn, n_rows = self.sample.n_obs, sum(self.lengths)
+        whose = f"all {n_rows}" if drawn == n_rows else f"{drawn} of {n_rows}"
+        chance = "" if drawn == n_rows else " drawn at random,"
+        blocks = f"{len(self.lengths)} blocks in {training.passes} passes"
+        return f" Fitted to {whose} rows,{chance} read from {blocks}."
 
-    Columns, classes and a sample of the rows are left in the estimator, as those of a table in
-    memory are.
-    """
-    if isinstance(X, np.ndarray) and len(X) <= SAMPLE_ROWS:
-        return None  # a memory map, of which nothing would be left out
-    collection = as_collection(X)
-    if collection is None:
-        return None
-    self._check_arguments()
-    _refuse_arguments(self)
-    parts, passes = parts_of(collection, y, sample_weight, asked)
-    features = ("categorical_features", "count_features", "ordinal_features")
-    options = {name: getattr(self, name, None) for name in features}
-    survey = parts.map(partial(_surveyed, options=options)).reduce(Survey.joined)
-    columns = _columns(survey, getattr(self, "missingness", "ignorable"))
+    def with_draws[M: FittedModel, D](
+        self, fit: FittedTable[M, D], method: str
+    ) -> FittedTable[M, D]:
+        """A fit with draws from sums over all rows."""
+        sums = BlockSums(self.blocks, fit.model.log_posterior)
+        log_posterior = BlockLogPosterior(sums, fit.log_posterior)
+        point = fit.model.point(log_posterior)
+        options = {"random_state": fit.table.seed, "draws": DRAWS_BY_SUMS}
+        fit = fit.with_draws(draw_by(method)(log_posterior, point, **options))
+        training = replace(fit.table, passes=fit.table.passes + sums.passes)
+        sentence = f"{fit.sentence} {sums.passes} more passes for {method}."
+        return fit.replaced(table=training, sentence=sentence)
+
+
+def read_collection(
+    reading: Reading, collection: Collection, y: Any, sample_weight: Any
+) -> tuple[TrainingTable, OutOfCore]:
+    """Read columns and classes of a table out of memory, and a sample of its rows."""
+    _refuse_arguments(reading)
+    target = y if reading.labelled and isinstance(y, str) else None
+    unlabelled = reading.arguments.get("unlabelled")
+    asked = LabelsInBlocks(reading.labelled, target, unlabelled, reading.unlabelled_weight)
+    parts, passes = parts_of(collection, y if reading.labelled else None, sample_weight, asked)
+    survey = parts.map(partial(_surveyed, options=reading.features)).reduce(Survey.joined)
+    columns = _columns(survey, reading.missingness)
     n_rows = sum(survey.lengths)
-    self._sampled = n_rows > SAMPLE_ROWS and not self._of_sample
-    if self._sampled:
-        _refuse_inference(self, n_rows)
-    validate_data(self, survey.like, skip_check_array=True)
-    if asked.labelled:
-        if not survey.classes.size:
-            raise ValueError("y needs at least one labelled row of positive weight.")
-        self.classes_ = survey.classes
-        self._prevalence = prevalence(self.class_prior, self.classes_, type(self).__name__)
-    self.seed_ = int(check_random_state(self.random_state).randint(LARGEST_SEED))
+    sampled = n_rows > SAMPLE_ROWS and not reading.of_sample
+    if sampled:
+        _refuse_inference(reading, n_rows)
+    n_columns, names = column_names(survey.like)
+    if reading.labelled and not survey.classes.size:
+        raise ValueError("y needs at least one labelled row of positive weight.")
+    of_use = reading.prevalence(survey.classes) if reading.labelled else None
+    seed = reading.seed
     read = partial(_encoded, columns=columns, classes=survey.classes, like=survey.like)
     rows = parts.map(read).kept()
     n_classes = survey.classes.size
-    most = SAMPLE_ROWS // (n_classes + asked.labelled) if n_rows > SAMPLE_ROWS else n_rows
-    draw = partial(Sample.of, n_classes=n_classes, most=most, seed=self.seed_)
+    most = SAMPLE_ROWS // (n_classes + reading.labelled) if n_rows > SAMPLE_ROWS else n_rows
+    draw = partial(Sample.of, n_classes=n_classes, most=most, seed=seed)
     sample = rows.map(draw, list(accumulate(survey.lengths, initial=0))[:-1]).reduce(Sample.joined)
     weighed = sample.weighed()
-    if getattr(self, "atoms", None) == "auto":
-        found = tuple(table.find_atoms(column, weighed.weights) for column in weighed.real.T)
-        columns = replace(columns, atoms=found)
+    if reading.finds_atoms:
+        atoms = tuple(table.find_atoms(column, weighed.weights) for column in weighed.real.T)
+        columns = replace(columns, atoms=atoms)
         weighed = table.at_their_atoms(weighed, columns)
         rows = rows.map(partial(table.at_their_atoms, columns=columns))
-    # Rows of weight zero have no number.
-    self.kept_, self.columns_, self.rows_ = sample.places, columns, weighed
-    none = weighed.take(np.arange(0))
-    self._template = self._decoded((none.real, none.codes, none.further), survey.like)
-    mass = float(sample.by_label.sum())
-    return Training(rows, survey.lengths, weighed, mass, passes + 3)
-
-
-def read_labelled(
-    self: Any, X: Any, y: Any, sample_weight: Any, unlabelled_weight: float | None = None
-) -> Training | None:
-    """Read a training table with labels, in memory or out of it; None if it is in memory.
-
-    A row without a label weighs what the estimator says, unless ``unlabelled_weight`` does.
-    """
-    self._check_arguments()
-    factor = float(self.unlabelled_weight if unlabelled_weight is None else unlabelled_weight)
-    asked = Asked(True, y if isinstance(y, str) else None, self.unlabelled, factor)
-    training = read_collection(self, X, y, sample_weight, asked)
-    if training is None:
-        weights = self._check(X, y, sample_weight)
-        labels, weights = self._read_labels(X, y, weights, factor)
-        self._read_rows(X, labels, weights)
-    return training
-
-
-def of_all_rows[M: FittedModel, F](
-    self: Any,
-    training: Training | None,
-    model: M,
-    fit: F,
-    refit: Callable[[Blocks[Observations], M, Observations], tuple[M, F, int]],
-) -> tuple[M, F, str]:
-    """The model and its fit to all rows from that to the sample, and a sentence on the way.
-
-    In memory they are those that there are.
-    """
-    if training is None:
-        for of_collections in ("passes_", "_sampled"):
-            self.__dict__.pop(of_collections, None)
-        return model, fit, ""
-    self.rows_ = training.as_all(self.rows_)
-    model, fit, passes = refit(training.rows, model, self.rows_)
-    self.passes_ = training.passes + passes
-    way = (
-        f"{self.passes_} passes over {sum(training.lengths)} rows in {len(training.lengths)} "
-        f"blocks, from the optimum of {training.sample.n_obs} rows drawn at random."
+    training = TrainingTable(
+        reading.owner,
+        columns,
+        weighed,
+        sample.places,  # rows of weight zero have no number
+        seed,
+        n_columns,
+        names,
+        classes=survey.classes if reading.labelled else None,
+        prevalence=of_use,
+        handle_unknown=reading.arguments["handle_unknown"],
+        unlabelled_weight=reading.unlabelled_weight,
+        passes=passes + 3,
+        sampled=sampled,
     )
-    return model, fit, way
-
-
-def of_sample(self: Any, training: Training | None) -> str:
-    """A sentence on the sample where that is all that is fitted to; none in memory."""
-    self.__dict__.pop("passes_", None)
-    if training is None:
-        self.__dict__.pop("_sampled", None)
-        return ""
-    self.passes_ = training.passes
-    drawn, n_rows = training.sample.n_obs, sum(training.lengths)
-    whose = f"all {n_rows}" if drawn == n_rows else f"{drawn} of {n_rows}"
-    chance = "" if drawn == n_rows else " drawn at random,"
-    blocks = f"{len(training.lengths)} blocks in {self.passes_} passes"
-    return f" Fitted to {whose} rows,{chance} read from {blocks}."
-
-
-def inferred(self: Any, training: Training | None) -> Any:
-    """Draw what ``inference`` asks for, from the rows wherever they are."""
-    if training is None or not self._sampled or self.inference == "map":
-        return self._infer()
-    sums = BlockSums(training.rows, self.model_.log_posterior)
-    self._infer(BlockLogPosterior(sums, self._log_posterior()))
-    self.passes_ += sums.passes
-    self.status_ = f"{self.status_} {sums.passes} more passes for {self.inference}."
-    return self
+    of_blocks = OutOfCore(rows, survey.lengths, weighed, float(sample.by_label.sum()))
+    return training.with_template(survey.like), of_blocks
 
 
 IN_MEMORY: Final = {
@@ -208,22 +181,23 @@ BY_SUMS: Final = ("map", "laplace", "advi")
 """What ``inference`` may ask for where rows are only summed over."""
 
 
-def _refuse_arguments(self: Any) -> None:
+def _refuse_arguments(reading: Reading) -> None:
     """ValueError that names an argument which needs all rows at once."""
     for name, possible in IN_MEMORY.items():
-        given = getattr(self, name, possible)
+        given = reading.arguments.get(name, possible)
         if given != possible:
             raise ValueError(
-                f"{type(self).__name__}({name}={given!r}) needs all rows in memory, and X is out "
+                f"{reading.owner}({name}={given!r}) needs all rows in memory, and X is out "
                 f"of memory: pass {name}={possible!r}, or fit a random sample of the rows."
             )
 
 
-def _refuse_inference(self: Any, n_rows: int) -> None:
+def _refuse_inference(reading: Reading, n_rows: int) -> None:
     """ValueError where draws need rows in memory, and these are too many."""
-    if self.inference not in BY_SUMS:
+    inference = reading.arguments["inference"]
+    if inference not in BY_SUMS:
         raise ValueError(
-            f"{type(self).__name__}(inference={self.inference!r}) takes at most {SAMPLE_ROWS:,} "
+            f"{reading.owner}(inference={inference!r}) takes at most {SAMPLE_ROWS:,} "
             f"rows of a table out of memory, which are then read into it; received {n_rows:,}. It "
             "needs every row thousands of times. Pass inference='laplace' or 'advi', which need "
             "sums over blocks, or fit a random sample of the rows."

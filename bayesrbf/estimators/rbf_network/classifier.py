@@ -7,35 +7,35 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from jaxtyping import Float
-from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
-from bayesrbf.artefact.estimator_state import unfitted, works_on
+from bayesrbf.estimators.answers.asking import ask
 from bayesrbf.estimators.arguments import Stored, integer, number
-from bayesrbf.estimators.classifier import Classifier, Labels
+from bayesrbf.estimators.classifier import Classifier, Labels, LogProbabilities
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
-from bayesrbf.estimators.out_of_core.training import inferred, of_all_rows, read_labelled
 from bayesrbf.estimators.rbf_network.network_training import (
     RULES,
     Begin,
-    asked_settings,
+    NetworkPath,
     check_scheme,
-    declare,
+    fit_sentence,
     fit_to_rows,
-    keep_fit,
+    network_settings,
     refuse_without_joint,
     start_of,
     transform,
 )
+from bayesrbf.estimators.reading import read_training
 from bayesrbf.fitted.block_fitting import fit_network_blocks
 from bayesrbf.fitted.fitted_network import ClassResponses, FittedNetwork
+from bayesrbf.fitted.fitted_table import FittedTable, TrainingTable
 from bayesrbf.fitted.network_fitting import SchemeName
 from bayesrbf.numerics.categories import draw_categories
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
-from bayesrbf.numerics.threads import on_one_blas_thread
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.rbf_network import Features
+from bayesrbf.records.results import Trace
 from bayesrbf.records.specification import CovarianceType
 
 
@@ -160,11 +160,8 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
     array(['a', 'b'], dtype=object)
     """
 
-    model_: FittedNetwork
-    conditional_path_: Float[np.ndarray, " iteration"]
-    n_falls_: int
+    fitted_: FittedTable[FittedNetwork, NetworkPath]
 
-    _check_method = refuse_without_joint
     _rules = RULES | {"n_components": integer(None), "l2": number(None)}
 
     def __init__(
@@ -226,8 +223,6 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
 
     # ---- fitting
 
-    @works_on(unfitted)
-    @on_one_blas_thread
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
         """Fit hidden and output layer, calibrate, and draw if ``inference`` asks.
 
@@ -252,47 +247,73 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         ValueError
             If an argument, the table, the labels or the weights cannot be used.
         """
-        training = read_labelled(self, X, y, sample_weight)
-        distinct, _ = table.distinct(self.rows_)
-        self.model_, fit = self._fit_rows(distinct, self.seed_, self._start)
-        self._calibrate(self._held_out_log_joint)
-        refit = partial(fit_network_blocks, settings=asked_settings(self, self.seed_))
-        keep_fit(self, *of_all_rows(self, training, self.model_, fit, refit))
-        return inferred(self, training)
+        return self._take(lambda: self._fitted_to(X, y, sample_weight))
+
+    def _fitted_to(
+        self, X: object, y: object, sample_weight: object
+    ) -> FittedTable[FittedNetwork, NetworkPath]:
+        """Read the table, and fit hidden and output layer."""
+        training, of_blocks = read_training(self._reading(), X, y, sample_weight)
+        seed = training.seed
+        model, fit = self._fit_rows(table.distinct(training.rows)[0], training, seed, self._start)
+        begin = partial(start_of, model if self.warm_start else None)
+
+        def held_out(fold: int, train: Observations, test: Observations) -> LogProbabilities:
+            of_fold, _ = self._fit_rows(train, training, seed + 1 + fold, begin)
+            return of_fold.class_log_joint(test)
+
+        probabilities, way = self._calibration(training, held_out), ""
+        read = training
+        if of_blocks is not None:
+            settings = network_settings(self.get_params(deep=False), seed)
+            refit = partial(fit_network_blocks, settings=settings)
+            read, model, fit, way = of_blocks.fit_all(training, model, refit)
+        sentence = f"{fit_sentence(self.scheme, fit)} {way}".rstrip()
+        path, outcome = NetworkPath(fit.conditional, fit.falls), (fit.status, Trace(fit.joint))
+        return self._ended(read, model, path, outcome, sentence, of_blocks, **probabilities)
 
     def _check_arguments(self) -> None:
         """Check every argument, and what goes together with the scheme."""
         super()._check_arguments()
-        check_scheme(self)
+        check_scheme(type(self).__name__, self.get_params(deep=False))
+
+    def _check_method(self, method: str) -> None:
+        """Refuse to draw under a published scheme."""
+        refuse_without_joint(self.scheme)
 
     def _fit_rows(
-        self, rows: Observations, seed: int, begin: Begin
+        self, rows: Observations, training: TrainingTable, seed: int, begin: Begin
     ) -> tuple[FittedNetwork, NetworkFit]:
         """Fit hidden and output layer to distinct rows."""
-        responses = ClassResponses(self.classes_.size)
-        return fit_to_rows(self, rows, responses, seed, begin)
+        assert training.columns is not None and training.classes is not None  # of a classifier
+        responses = ClassResponses(training.classes.size)
+        settings = network_settings(self.get_params(deep=False), seed)
+        levels = training.columns.n_levels
+        return fit_to_rows(rows, levels, responses, self.prior, settings, begin)
 
-    def _held_out_log_joint(
-        self, fold: int, train: Observations, test: Observations
-    ) -> Float[np.ndarray, "obs label"]:
-        """Class log joints of held-out rows under a fit to the other folds."""
-        begin = partial(start_of, self.model_ if self.warm_start else None)
-        return self._fit_rows(train, self.seed_ + 1 + fold, begin)[0].class_log_joint(test)
+    @property
+    def conditional_path_(self) -> Float[np.ndarray, " iteration"]:
+        """Log likelihood of the labels, iteration by iteration."""
+        return self._fit.details.conditional
+
+    @property
+    def n_falls_(self) -> int:
+        """Iterations in which the joint objective fell."""
+        return self._fit.details.falls
 
     @property
     def coef_(self) -> Float[np.ndarray, "label component"]:
         """Output weights."""
-        return self.model_.parameters.coefficients
+        return self.fitted_.model.parameters.coefficients
 
     @property
     def intercept_(self) -> Float[np.ndarray, " label"]:
         """Biases."""
-        return self.model_.parameters.intercepts
+        return self.fitted_.model.parameters.intercepts
 
     # ---- rows
 
-    transform = transform
-    declare = declare
+    transform = ask(transform)
 
     def sample(self, n_samples: int = 1) -> tuple[Any, Labels]:
         """Draw new rows from the hidden layer, and their classes from the output layer.
@@ -309,8 +330,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         y : ndarray of shape (n_samples,)
             Their classes.
         """
-        check_is_fitted(self)
-        rows, _ = self._draw(n_samples, self.model_.density.parameters)
+        rows, _ = self._draw(n_samples, self._fit.model.density.parameters)
         probabilities = self.predict_proba(rows)
         rng = np.random.default_rng(self.seed_)
         return rows, self.classes_[draw_categories(probabilities, rng)]

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 from jaxtyping import Float, Int
 from sklearn.utils import check_consistent_length, column_or_1d
-from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
+from bayesrbf.estimators.answers.asking import new_rows
 from bayesrbf.estimators.arguments import SHARED, Rule, integer, number, one_of, positive
-from bayesrbf.estimators.out_of_core.answering import need_all_rows
 from bayesrbf.fitted.fitted_network import FittedNetwork, NumberResponses, Responses
+from bayesrbf.fitted.fitted_table import FittedTable
 from bayesrbf.fitted.network_fitting import (
     DEFAULT_COMPONENTS,
     DEFAULT_FEATURES,
@@ -32,10 +33,7 @@ from bayesrbf.records.rbf_network import (
     RBFNetworkParameters,
     RBFNetworkSpecification,
 )
-from bayesrbf.records.results import Status, Trace
-
-if TYPE_CHECKING:
-    import pymc as pm
+from bayesrbf.records.results import Status
 
 DEFAULT_GROWTH = (1, 10)
 RULES = SHARED | {
@@ -59,17 +57,16 @@ Begin = Callable[[RBFNetworkSpecification], RBFNetworkParameters | None]
 """Gives the start of a network of some structure; None makes starts of its own."""
 
 
-def check_scheme(estimator: Any) -> None:
+def check_scheme(owner: str, arguments: Mapping[str, Any]) -> None:
     """Refuse arguments that do not go with the scheme of a network."""
-    owner = type(estimator).__name__
-    scheme, link, grow = estimator.scheme, estimator.link, estimator.grow
+    scheme, link, grow = arguments["scheme"], arguments["link"], arguments["grow"]
     if scheme == "joint":
-        if not getattr(estimator, "shared", True):
+        if not arguments.get("shared", True):
             raise ValueError(
                 f"{owner}(scheme='joint') has one mixture: shared=False goes with the published "
                 "schemes, such as scheme='caetano'."
             )
-        if estimator.l1 == 0 and estimator.l2 == 0:
+        if arguments["l1"] == 0 and arguments["l2"] == 0:
             raise ValueError(
                 f"{owner}(scheme='joint') needs a proper prior of the output weights: l1 or l2 "
                 "must be positive."
@@ -97,48 +94,43 @@ def check_scheme(estimator: Any) -> None:
         )
 
 
-def asked_settings(estimator: Any, seed: int) -> NetworkSettings:
-    """How an estimator asks for its network to be built and fitted."""
-    features = estimator.features or DEFAULT_FEATURES[estimator.scheme]
+def network_settings(arguments: Mapping[str, Any], seed: int) -> NetworkSettings:
+    """How a network is built and fitted, from the arguments of its estimator."""
+    scheme, n_components = arguments["scheme"], arguments["n_components"]
+    features = arguments["features"] or DEFAULT_FEATURES[scheme]
+    link, l2, kappa, grow = (arguments[name] for name in ("link", "l2", "kappa", "grow"))
     return NetworkSettings(
-        scheme=estimator.scheme,
+        scheme=scheme,
         features=features,
-        n_components=(
-            DEFAULT_COMPONENTS if estimator.n_components is None else int(estimator.n_components)
-        ),
-        shared=bool(getattr(estimator, "shared", True)),
-        covariance_type=estimator.covariance_type,
-        link=DEFAULT_LINK[estimator.scheme] if estimator.link is None else float(estimator.link),
-        l1=float(estimator.l1),
-        l2=DEFAULT_L2[features] if estimator.l2 is None else float(estimator.l2),
-        kappa=None if estimator.kappa is None else float(estimator.kappa),
-        grow=(
-            DEFAULT_GROWTH
-            if estimator.grow is None
-            else (int(estimator.grow[0]), int(estimator.grow[1]))
-        ),
-        impute=estimator.hidden_cells == "impute",
-        n_init=int(estimator.n_init),
-        max_iter=int(estimator.max_iter),
-        tol=float(estimator.tol),
+        n_components=DEFAULT_COMPONENTS if n_components is None else int(n_components),
+        shared=bool(arguments.get("shared", True)),
+        covariance_type=arguments["covariance_type"],
+        link=DEFAULT_LINK[scheme] if link is None else float(link),
+        l1=float(arguments["l1"]),
+        l2=DEFAULT_L2[features] if l2 is None else float(l2),
+        kappa=None if kappa is None else float(kappa),
+        grow=DEFAULT_GROWTH if grow is None else (int(grow[0]), int(grow[1])),
+        impute=arguments["hidden_cells"] == "impute",
+        n_init=int(arguments["n_init"]),
+        max_iter=int(arguments["max_iter"]),
+        tol=float(arguments["tol"]),
         seed=seed,
     )
 
 
 def fit_to_rows(
-    estimator: Any,
     rows: Observations,
+    levels: tuple[int, ...],
     responses: Responses,
-    seed: int,
+    prior: MixturePrior | None,
+    settings: NetworkSettings,
     begin: Begin,
 ) -> tuple[FittedNetwork, NetworkFit]:
-    """Fit both layers to distinct rows as an estimator asks, from where ``begin`` says."""
-    settings = asked_settings(estimator, seed)
-    levels = estimator.columns_.n_levels
+    """Fit both layers to distinct rows, from where ``begin`` says."""
     specification = settings.specification(
         rows.real.shape[1], levels, responses.n_outputs, responses.kind
     )
-    prior = MixturePrior() if estimator.prior is None else estimator.prior
+    prior = MixturePrior() if prior is None else prior
     return fit_network(rows, responses, specification, prior, settings, begin(specification))
 
 
@@ -151,19 +143,21 @@ def start_of(
     return previous.start
 
 
-def keep_fit(self: Any, model: FittedNetwork, fit: NetworkFit, way: str = "") -> None:
-    """The fitted attributes of both networks."""
-    self.model_, self._n_features_out = model, model.n_features
-    self.conditional_path_, self.n_falls_ = fit.conditional, fit.falls
-    self._report(fit.status, Trace(fit.joint))
-    self.status_ = f"{fit_sentence(self.scheme, fit)} {way}".rstrip()
+@dataclass(frozen=True)
+class NetworkPath:
+    """How the search for a network went."""
+
+    conditional: Float[np.ndarray, " iteration"]
+    """Log likelihood of the responses, iteration by iteration."""
+    falls: int
+    """Iterations in which the joint objective fell."""
 
 
-def refuse_without_joint(self: Any, method: str) -> None:
+def refuse_without_joint(scheme: str) -> None:
     """Refuse to draw under a published scheme: an alternation has no posterior."""
-    if self.scheme != "joint":
+    if scheme != "joint":
         raise ValueError(
-            f"scheme={self.scheme!r} is an alternation without one declared joint, and so "
+            f"scheme={scheme!r} is an alternation without one declared joint, and so "
             "without a posterior; use scheme='joint' to refine."
         )
 
@@ -207,7 +201,7 @@ def read_responses(
     return NumberResponses(values, units), codes
 
 
-def transform(self: Any, X: object) -> Float[np.ndarray, "obs component"]:
+def transform(fit: FittedTable[FittedNetwork, object], X: object) -> Float[np.ndarray, "obs component"]:
     """Hidden layer: the features of each row.
 
     Parameters
@@ -220,31 +214,4 @@ def transform(self: Any, X: object) -> Float[np.ndarray, "obs component"]:
     ndarray of shape (n_obs, n_components)
         Responsibilities, densities or their logarithms at the fitted point.
     """
-    return self.model_.features(self._read(X))
-
-
-def declare(self: Any, coefficients: Literal["signed", "halves"] = "signed") -> pm.Model:
-    """Declare the graph of the joint scheme on the training rows.
-
-    What calibration adds and ``class_prior`` are not part of the graph.
-
-    Parameters
-    ----------
-    coefficients : {"signed", "halves"}
-        Output weights as posteriors have them, under the Laplace x normal density; or in two
-        bounded halves, as the mode is found.
-
-    Returns
-    -------
-    pymc.Model
-        Free variables under the names of ``posterior_``. Of a regressor, output weights,
-        intercept and noise precision are for the response in standard units.
-
-    Raises
-    ------
-    ValueError
-        If the network has no declared joint.
-    """
-    check_is_fitted(self)
-    need_all_rows(self, "declare()")
-    return self.model_.declare(self.rows_, self._axes, coefficients=coefficients)
+    return fit.model.features(new_rows(fit, X).cells)

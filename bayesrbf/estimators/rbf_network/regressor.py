@@ -10,47 +10,42 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self
 import numpy as np
 from jaxtyping import Float
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
-from bayesrbf.artefact.estimator_state import unfitted, works_on
+from bayesrbf.estimators.answers.asking import ask, new_rows
 from bayesrbf.estimators.arguments import Rule, Stored
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.folds import split_rows
 from bayesrbf.estimators.holding_out import hold_out
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.out_of_core.answering import by_blocks
-from bayesrbf.estimators.posteriors import (
-    LEAST_TABLES,
-    MOST_DRAWN,
-    REPLICATES,
-    Replicates,
-    evenly,
-)
 from bayesrbf.estimators.rbf_network.network_training import (
     RULES,
     Begin,
+    NetworkPath,
     check_scheme,
-    declare,
+    fit_sentence,
     fit_to_rows,
-    keep_fit,
+    network_settings,
     read_responses,
     refuse_without_joint,
     start_of,
     transform,
 )
+from bayesrbf.estimators.reading import Labels, check_table, read_rows, refuse_collection
 from bayesrbf.estimators.warning import warn
-from bayesrbf.fitted.fitted_network import FittedNetwork, NumberResponses
+from bayesrbf.fitted.fitted_network import FittedNetwork, Noise, NumberResponses
+from bayesrbf.fitted.fitted_table import FittedTable, TrainingTable
 from bayesrbf.fitted.network_fitting import SchemeName
 from bayesrbf.numerics.mixture.completion import with_holes
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
 from bayesrbf.numerics.rbf_network.student_mixture import StudentMixture
-from bayesrbf.numerics.threads import on_one_blas_thread
 from bayesrbf.posterior.recalibration import fit_noise
 from bayesrbf.records import names
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.rbf_network import Features
+from bayesrbf.records.results import Status, Trace
 from bayesrbf.records.specification import CovarianceType
 
 if TYPE_CHECKING:
@@ -59,7 +54,7 @@ if TYPE_CHECKING:
 PROBABILITY: Final = Rule(
     "a probability within (0, 1)", kind=Real, low=0.0, high=1.0, closed="neither"
 )
-NORMAL_NOISE = (1.0, np.inf)  # Scale and degrees of freedom of noise as it was fitted.
+ROWS_IN_8_GIB: Final = 6_000_000
 
 
 class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
@@ -171,14 +166,8 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
     ((2,), True)
     """
 
-    model_: FittedNetwork
-    conditional_path_: Float[np.ndarray, " iteration"]
-    n_falls_: int
-    noise_df_: float
-    noise_scale_: float
+    fitted_: FittedTable[FittedNetwork, NetworkPath]
 
-    _check_method = refuse_without_joint
-    _rows_in_8_gib = 6_000_000
     _rules = RULES
 
     def __init__(
@@ -232,8 +221,6 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
 
     # ---- fitting
 
-    @works_on(unfitted)
-    @on_one_blas_thread
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
         """Fit hidden and output layer, calibrate, and draw if ``inference`` asks.
 
@@ -256,69 +243,108 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         ValueError
             If an argument, the table, the responses or the weights cannot be used.
         """
-        weights = self._check(X, y, sample_weight)
+        return self._take(lambda: self._fitted_to(X, y, sample_weight))
+
+    def _fitted_to(
+        self, X: object, y: object, sample_weight: object
+    ) -> FittedTable[FittedNetwork, NetworkPath]:
+        """Read the table, fit hidden and output layer, and judge the noise on rows held out."""
+        reading = self._reading()
+        refuse_collection(reading.owner, X, ROWS_IN_8_GIB)
+        weights = check_table(reading, X, y, sample_weight)
         responses, codes = read_responses(X, y, weights)
-        self._read_rows(X, codes, weights)
-        distinct, _ = table.distinct(self.rows_)
-        keep_fit(self, *self._fit_rows(distinct, responses, self.seed_, self._start))
-        self.noise_scale_, self.noise_df_ = self._noise(self.calibrate, self.cv)
-        return self._infer()
+        training = read_rows(reading, X, Labels(codes, weights))
+        distinct, _ = table.distinct(training.rows)
+        model, fit = self._fit_rows(distinct, training, responses, training.seed, self._start)
+        if self.calibrate:
+            model = replace(model, noise=self._noise(model, training, fit.status))
+        path, outcome = NetworkPath(fit.conditional, fit.falls), (fit.status, Trace(fit.joint))
+        return self._ended(training, model, path, outcome, fit_sentence(self.scheme, fit))
 
     def _check_arguments(self) -> None:
         """Check every argument, and what goes together with the scheme."""
         super()._check_arguments()
-        check_scheme(self)
+        check_scheme(type(self).__name__, self.get_params(deep=False))
+
+    def _check_method(self, method: str) -> None:
+        """Refuse to draw under a published scheme."""
+        refuse_without_joint(self.scheme)
 
     def _fit_rows(
-        self, rows: Observations, responses: NumberResponses, seed: int, begin: Begin
+        self,
+        rows: Observations,
+        training: TrainingTable,
+        responses: NumberResponses,
+        seed: int,
+        begin: Begin,
     ) -> tuple[FittedNetwork, NetworkFit]:
         """Fit hidden and output layer to distinct rows."""
-        return fit_to_rows(self, rows, responses, seed, begin)
+        assert training.columns is not None  # a network has columns
+        settings = network_settings(self.get_params(deep=False), seed)
+        levels = training.columns.n_levels
+        return fit_to_rows(rows, levels, responses, self.prior, settings, begin)
 
-    def _noise(self, calibrate: bool, cv: object) -> tuple[float, float]:
+    def _noise(self, model: FittedNetwork, training: TrainingTable, status: Status) -> Noise:
         """Scale and tails of residuals out of fold, in units of the fitted noise."""
-        if not calibrate:
-            return NORMAL_NOISE
-
-        responses = self.model_.number_responses
+        responses, seed = model.number_responses, training.seed
         # Not in units of the fold's own noise: a network that meets every row has none.
-        fitted_precision = self.model_.parameters.noise_precision
+        fitted_precision = model.parameters.noise_precision
         # Where the whole fit came to no end, folds that went on from it would know its rows.
-        begin = partial(start_of, self.model_ if self.converged_ else None)
+        begin = partial(start_of, model if status is Status.CONVERGED else None)
 
         def residuals(fold: int, train: Observations, test: Observations) -> np.ndarray:
-            network = self._fit_rows(train, responses, self.seed_ + 1 + fold, begin)[0]
+            network, _ = self._fit_rows(train, training, responses, seed + 1 + fold, begin)
             off = responses.output(test).targets - network.linear(test)[:, 0]
             return off * fitted_precision**0.5
 
-        splits = split_rows(cv, self.rows_, self.kept_, self.seed_, responses=True)
-        if self.model_.integrate:  # what is missing has draws of its own to speak for it
+        splits = split_rows(self.cv, training.rows, training.kept, seed, responses=True)
+        if model.integrate:  # what is missing has draws of its own to speak for it
             splits = ((train, test.take(~with_holes(test))) for train, test in splits)
-        held = hold_out(splits, residuals, classes=None)
-        if held is None:
+        held_out = hold_out(splits, residuals, classes=None)
+        if held_out is None:
             warn(
-                f"{type(self).__name__}(calibrate=True): cv={cv} holds out no row with a response, "
-                "so intervals trust the training rows; give more rows, or other splits."
+                f"{type(self).__name__}(calibrate=True): cv={self.cv} holds out no row with a "
+                "response, so intervals trust the training rows; give more rows, or other splits."
             )
-            return NORMAL_NOISE
-        return fit_noise(held.values, held.weights)
+            return Noise()
+        return Noise(*fit_noise(held_out.values, held_out.weights))
+
+    @property
+    def conditional_path_(self) -> Float[np.ndarray, " iteration"]:
+        """Log likelihood of the responses, iteration by iteration."""
+        return self._fit.details.conditional
+
+    @property
+    def n_falls_(self) -> int:
+        """Iterations in which the joint objective fell."""
+        return self._fit.details.falls
+
+    @property
+    def noise_scale_(self) -> float:
+        """Scale of the residuals of rows held out, in units of the fitted noise."""
+        return self._fit.model.noise.scale
+
+    @property
+    def noise_df_(self) -> float:
+        """Degrees of freedom of those residuals; infinite for normal ones."""
+        return self._fit.model.noise.df
 
     @property
     def coef_(self) -> Float[np.ndarray, " component"]:
         """Output weights, in the units of the response."""
-        return self.model_.number_responses.units.scale[0] * self.model_.parameters.coefficients[0]
+        return self.fitted_.model.number_responses.units.scale[0] * self.fitted_.model.parameters.coefficients[0]
 
     @property
     def intercept_(self) -> float:
         """Bias, in the units of the response."""
-        bias = self.model_.parameters.intercepts
-        return float(self.model_.number_responses.units.backward(bias)[0])
+        bias = self.fitted_.model.parameters.intercepts
+        return float(self.fitted_.model.number_responses.units.backward(bias)[0])
 
     @property
     def noise_sd_(self) -> float:
         """Standard deviation of the response about its mean, at the fitted point."""
-        precision = self.model_.parameters.noise_precision
-        return float(self.model_.number_responses.units.scale[0] * precision**-0.5)
+        precision = self.fitted_.model.parameters.noise_precision
+        return float(self.fitted_.model.number_responses.units.scale[0] * precision**-0.5)
 
     # ---- predicting
 
@@ -408,8 +434,9 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         from bayesrbf.posterior.row_answers import RowAnswers
 
         PROBABILITY.check(prob, "uncertainty(prob=...)")
-        rows = self._read(X, holes=True)
-        predictive = self._predictive_of(rows)
+        fit = self._fit
+        rows = new_rows(fit, X, holes=True)
+        predictive = self._predictive_of(rows.cells)
         lower, upper = predictive.interval(prob).T
         figures = {
             "mean": predictive.mean(),
@@ -417,13 +444,13 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
             "lower": lower,
             "upper": upper,
             "sd_of_mean": predictive.sd_of_mean(),
-            "log_density": self._log_density(rows),
-            "novelty": self._novelty(rows),
+            "log_density": fit.density.log_density(rows.cells),
+            "novelty": fit.novelty(rows.cells),
         }
         return RowAnswers(
             {name: ((names.OBS,), values) for name, values in figures.items()},
-            coords={names.OBS: table.row_names(X, rows.n_obs)},
-            attrs={"prob": prob, "point_estimate": int(self.draws_ is None)},
+            coords={names.OBS: rows.names},
+            attrs={"prob": prob, "point_estimate": int(fit.draws is None)},
         )
 
     def log_predictive_density(self, X: object, y: object) -> Float[np.ndarray, " obs"]:
@@ -445,40 +472,15 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
 
     def _predictive(self, X: object) -> StudentMixture:
         """Predictive distribution of the responses, in the user's units."""
-        return self._predictive_of(self._read(X, holes=True))
+        return self._predictive_of(new_rows(self._fit, X, holes=True).cells)
 
     def _predictive_of(self, rows: Observations) -> StudentMixture:
-        """The same of rows that were read."""
-        if self.draws_ is None:
-            fitted = self.model_.predictive(rows, None)
-            return replace(fitted, scales=fitted.scales * self.noise_scale_, df=self.noise_df_)
-        log_posterior = self._log_posterior()
-        thetas = self.draws_.theta.reshape(-1, log_posterior.dimension)
-        points = [self.model_.network_at(log_posterior, theta) for theta in thetas]
-        return self.model_.predictive(rows, points)
+        """Predictive distribution of the responses of rows that were read."""
+        fit = self.fitted_
+        log_posterior = None if fit.draws is None else fit.log_posterior
+        return fit.model.predictive_under(log_posterior, rows, fit.draws)
 
-    def _replicates(self) -> Replicates:
-        """Responses drawn for training rows that have one; of many rows and draws, some."""
-        known = np.flatnonzero(self.rows_.labels >= 0)
-        kept = known[evenly(known.size, MOST_DRAWN // REPLICATES)]
-        rows, rng = self.rows_.take(kept), np.random.default_rng(self.seed_)
-        truth = self.model_.responses.observed(rows)
-        if self.draws_ is None:
-            told = self._predictive_of(rows)
-            drawn = np.stack([told.draw(rng) for _ in range(REPLICATES)])[None]
-            return Replicates(kept, drawn, truth)
-        every = -(-self.draws_.theta.shape[1] // LEAST_TABLES)
-        log_posterior = self._log_posterior()
-
-        def drawn_under(theta: np.ndarray) -> np.ndarray:
-            network = self.model_.network_at(log_posterior, theta)
-            return self.model_.predictive(rows, [network]).draw(rng)
-
-        drawn = np.apply_along_axis(drawn_under, 2, self.draws_.theta[:, ::every])
-        return Replicates(kept, drawn, truth, every)
-
-    transform = transform
-    declare = declare
+    transform = ask(transform)
 
     def sample(self, n_samples: int = 1) -> tuple[Any, Float[np.ndarray, " row"]]:
         """Draw new rows from the hidden layer, and their responses from the output layer.
@@ -495,6 +497,5 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         y : ndarray of shape (n_samples,)
             Their responses.
         """
-        check_is_fitted(self)
-        rows, _ = self._draw(n_samples, self.model_.density.parameters)
+        rows, _ = self._draw(n_samples, self._fit.model.density.parameters)
         return rows, self._predictive(rows).draw(np.random.default_rng(self.seed_))

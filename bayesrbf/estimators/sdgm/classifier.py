@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Self
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, Self
 
 import numpy as np
-from jaxtyping import Float, Int
-from sklearn.utils.validation import check_is_fitted
+from jaxtyping import Bool, Float, Int, Shaped
 
 from bayesrbf import table
-from bayesrbf.artefact.estimator_state import unfitted, works_on
+from bayesrbf.estimators.answers.asking import new_rows
 from bayesrbf.estimators.arguments import (
     SHARED,
     Rule,
@@ -20,25 +19,38 @@ from bayesrbf.estimators.arguments import (
     instance,
     one_of,
     positive,
-    prevalence,
 )
 from bayesrbf.estimators.classifier import Classifier
+from bayesrbf.estimators.reading import (
+    Labels,
+    Reading,
+    check_table,
+    read_labels,
+    read_rows,
+    refuse_collection,
+)
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_sdgm import FittedSDGM, Prediction
+from bayesrbf.fitted.fitted_table import FittedTable, TrainingTable
 from bayesrbf.fitted.sdgm_fitting import SDGMSolver, fit_rows_sdgm
 from bayesrbf.numerics.sdgm.ard_fit import Settings
 from bayesrbf.numerics.sdgm.sdgm_features import has_all_products
-from bayesrbf.numerics.threads import on_one_blas_thread
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import PrecisionPrior
 from bayesrbf.records.results import Trace
 from bayesrbf.records.sdgm import KERNELS, SDGMFit, SDGMTrace
 from bayesrbf.table.labels import is_label_sets, read_label_sets
 
-if TYPE_CHECKING:
-    import pymc as pm
+ROWS_IN_8_GIB: Final = 1_000_000
 
-    from bayesrbf.posterior.predictive import ClassPosterior
+
+@dataclass(frozen=True)
+class EvidencePath:
+    """How the search for the most probable precisions went."""
+
+    trace: SDGMTrace
+    completion_error: float
+    """Standard error of the evidence by the draws of missing cells."""
 
 
 class SDGMClassifier(Classifier):
@@ -152,15 +164,8 @@ class SDGMClassifier(Classifier):
     4
     """
 
-    model_: FittedSDGM
-    completion_error_: float
-    mode_n_weights_: Int[np.ndarray, " mode"]
-    mode_probabilities_: Float[np.ndarray, " mode"]
-    n_components_: int
-    n_weights_: int
-    path_: SDGMTrace
+    fitted_: FittedTable[FittedSDGM, EvidencePath]
 
-    _rows_in_8_gib = 1_000_000
     _rules = SHARED | {
         "form": one_of("primal", "kernel"),
         "kernel": Rule(
@@ -218,8 +223,6 @@ class SDGMClassifier(Classifier):
 
     # ---- fitting
 
-    @works_on(unfitted)
-    @on_one_blas_thread
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
         """Maximise the evidence, calibrate, and draw if ``inference`` asks.
 
@@ -243,54 +246,47 @@ class SDGMClassifier(Classifier):
         ValueError
             If an argument, the table, the labels or the weights cannot be used.
         """
-        owner = type(self).__name__
-        weights = self._check(X, y, sample_weight)
-        sets, labels, weights = self._read_sets(X, y, weights)
-        self._read_rows(X, labels, weights)
-        rows, _ = table.distinct(self.rows_)
-        levels = self.columns_.n_levels
+        return self._take(lambda: self._fitted_to(X, y, sample_weight))
+
+    def _fitted_to(
+        self, X: object, y: object, sample_weight: object
+    ) -> FittedTable[FittedSDGM, EvidencePath]:
+        """Read the table, and fit companion and sparse mixture."""
+        reading = self._reading()
+        refuse_collection(reading.owner, X, ROWS_IN_8_GIB)
+        weights = check_table(reading, X, y, sample_weight)
+        sets, labels = _read_sets(reading, X, y, weights)
+        training = read_rows(reading, X, labels)
+        rows, _ = table.distinct(training.rows)
+        assert training.columns is not None  # rows of a table have columns
+        levels, seed = training.columns.n_levels, training.seed
         if self.form == "primal" and not has_all_products(rows.real.shape[1], levels):
             warn(
-                f"{owner}: the {sum(levels)} levels of the categorical columns have too many "
-                "products; the levels enter without them. form='kernel' has all products."
+                f"{reading.owner}: the {sum(levels)} levels of the categorical columns have too "
+                "many products; the levels enter without them. form='kernel' has all products."
             )
-        self.model_, fit = self._fit_rows(rows, sets, self.seed_)
-        self._calibrate(self._held_out_log_probabilities)
-        self.path_ = fit.trace
-        self.completion_error_ = fit.completion_error
-        modes = self.model_.modes
-        self.n_weights_ = modes.best.n_weights
-        self.n_components_ = modes.best.n_components
-        self.mode_probabilities_ = modes.probabilities
-        self.mode_n_weights_ = np.array([mode.n_weights for mode in modes.parameters])
-        self._report(fit.status, Trace(fit.trace.evidence))
-        return self._infer()
+        model, fit = self._fit_rows(rows, sets, training, seed)
 
-    def _read_sets(
-        self, X: object, y: object, weights: Float[np.ndarray, " obs"]
-    ) -> tuple[np.ndarray, Int[np.ndarray, " obs"], Float[np.ndarray, " obs"]]:
-        """The classes of every code, codes and weights of the rows."""
-        if is_label_sets(y):
-            self.classes_, sets, labels = read_label_sets(y, weights)
-            owner = type(self).__name__
-            self._prevalence = prevalence(self.class_prior, self.classes_, owner)
-        else:
-            labels, weights = self._read_labels(X, y, weights)
-            sets = np.eye(self.classes_.size, dtype=bool)
-        hidden = int(((labels < 0) & (weights > 0)).sum())
-        if hidden:
-            warn(
-                f"{type(self).__name__}: {hidden} rows without a label teach nothing about the "
-                "classes; they count in the units of the columns and the companion density alone."
-            )
-        return sets, labels, weights
+        def held_out(
+            fold: int, train: Observations, test: Observations
+        ) -> Float[np.ndarray, "obs draw label"]:
+            of_fold, _ = self._fit_rows(train, sets, training, seed + 1 + fold)
+            one_mode = model.modes.probabilities.size == 1  # as with very many rows
+            if one_mode and of_fold.prediction == "average":
+                of_fold = replace(of_fold, prediction="single-mode")
+            return of_fold.drawn_log_probabilities(test)
+
+        probabilities = self._calibration(training, held_out)
+        path = EvidencePath(fit.trace, fit.completion_error)
+        outcome = fit.status, Trace(fit.trace.evidence)
+        return self._ended(training, model, path, outcome, **probabilities)
 
     def _fit_rows(
-        self, rows: Observations, sets: np.ndarray, seed: int
+        self, rows: Observations, sets: np.ndarray, training: TrainingTable, seed: int
     ) -> tuple[FittedSDGM, SDGMFit]:
         """Fit companion and sparse mixture to distinct rows."""
-        owner = type(self).__name__
-        component_class = components_per_class(self.n_components, self.classes_, owner)
+        assert training.classes is not None and training.columns is not None  # of a classifier
+        component_class = components_per_class(self.n_components, training.classes, training.owner)
         solver = SDGMSolver(
             kernel=self.kernel if self.form == "kernel" else None,
             companion_components=int(self.companion_components),
@@ -305,17 +301,7 @@ class SDGMClassifier(Classifier):
             prediction=self._averaged_over,
             seed=seed,
         )
-        return fit_rows_sdgm(rows, sets, self.columns_.n_levels, component_class, solver)
-
-    def _held_out_log_probabilities(
-        self, fold: int, train: Observations, test: Observations
-    ) -> Float[np.ndarray, "obs draw label"]:
-        """Class log probabilities of held-out rows, under the draws that are averaged."""
-        fitted, _ = self._fit_rows(train, self.model_.sets, self.seed_ + 1 + fold)
-        one_mode = self.model_.modes.probabilities.size == 1  # as with very many rows
-        if one_mode and fitted.prediction == "average":
-            fitted = replace(fitted, prediction="single-mode")
-        return fitted.drawn_log_probabilities(test)
+        return fit_rows_sdgm(rows, sets, training.columns.n_levels, component_class, solver)
 
     @property
     def _averaged_over(self) -> Prediction:
@@ -324,16 +310,63 @@ class SDGMClassifier(Classifier):
         one = self.prediction == "average" and self.inference != "map"
         return "single-mode" if one else self.prediction
 
+    def set_params(self, **params: Any) -> Self:
+        """Set constructor arguments; ``prediction`` changes what a fit predicts from now on.
+
+        Parameters
+        ----------
+        **params : object
+            Arguments by name.
+
+        Returns
+        -------
+        self
+            The estimator.
+        """
+        super().set_params(**params)
+        if "prediction" in params and "fitted_" in vars(self):
+            model = replace(self.fitted_.model, prediction=self._averaged_over)
+            self.fitted_ = self.fitted_.replaced(model=model)
+        return self
+
+    # ---- parts of the fit
+
     @property
-    def _predicting(self) -> FittedSDGM:
-        """The fitted model, as ``prediction`` asks for it now."""
-        return replace(self.model_, prediction=self._averaged_over)
+    def path_(self) -> SDGMTrace:
+        """The search for the most probable precisions, iteration by iteration."""
+        return self._fit.details.trace
+
+    @property
+    def completion_error_(self) -> float:
+        """Standard error of the evidence by the draws of missing cells."""
+        return self._fit.details.completion_error
+
+    @property
+    def n_weights_(self) -> int:
+        """Weights that were kept."""
+        return self._fit.model.modes.best.n_weights
+
+    @property
+    def n_components_(self) -> int:
+        """Components that were kept."""
+        return self._fit.model.modes.best.n_components
+
+    @property
+    def mode_probabilities_(self) -> Float[np.ndarray, " mode"]:
+        """Probabilities of the modes that predictions average over."""
+        return self._fit.model.modes.probabilities
+
+    @property
+    def mode_n_weights_(self) -> Int[np.ndarray, " mode"]:
+        """Weights that every mode kept."""
+        return np.array([mode.n_weights for mode in self._fit.model.modes.parameters])
+
+    @property
+    def component_classes_(self) -> Shaped[np.ndarray, " component"]:
+        """Class of every component that was kept."""
+        return self.classes_[self.fitted_.model.parameters.component_class]
 
     # ---- predicting
-
-    def _class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
-        """Class log probabilities, before temperature and prevalences."""
-        return self._predicting.class_log_joint(rows, self.temperature_)
 
     def numerical_error(self, X: object) -> Float[np.ndarray, "obs label"]:
         """Standard error of :meth:`predict_proba` by its quasi-random integration.
@@ -349,8 +382,9 @@ class SDGMClassifier(Classifier):
             Error of averages over weights and missing cells; 0 where nothing was
             averaged. It is that of the fit: draws of :meth:`refine` have their own.
         """
-        rows = self._read(X)
-        return self._predicting.predict(rows, self.temperature_, self._log_ratio())[1]
+        fit = self._fit
+        rows = new_rows(fit, X).cells
+        return fit.model.predict(rows, fit.temperature, fit.log_ratio)[1]
 
     def component_probabilities(self, X: object) -> Float[np.ndarray, "obs component"]:
         """Probabilities of classes and components together, at the fitted weights.
@@ -368,38 +402,25 @@ class SDGMClassifier(Classifier):
             ``p(c, m | x)`` of the components that survived, class by class; rows
             sum to one.
         """
-        return self.model_.component_probabilities(self._read(X))
+        fit = self._fit
+        return fit.model.component_probabilities(new_rows(fit, X).cells)
 
-    def component_classes(self) -> np.ndarray:
-        """Class of every component that survived.
 
-        Returns
-        -------
-        ndarray of shape (n_components,)
-            Labels.
-        """
-        check_is_fitted(self)
-        return self.classes_[self.model_.parameters.component_class]
-
-    def _class_posterior(self) -> ClassPosterior:
-        """Of the draws, or of the Laplace posterior that the fit itself makes."""
-        posterior, model = super()._class_posterior(), self._predicting
-        if self.draws_ is not None or not model.averages:
-            return posterior
-        prepare = model.modes_predictor(self.rows_, self.temperature_)
-        theta, t = model.replicated_draws(), self.temperature_
-        averaged = replace(posterior, predictor=prepare, theta=theta, temperature=t)
-        return averaged.calibrated(self.calibration_, self._hidden_share, self.rows_, self.seed_)
-
-    def declare(self) -> pm.Model:
-        """Declare the graph of this classifier on its training rows.
-
-        Temperature and ``class_prior`` are not part of the graph.
-
-        Returns
-        -------
-        pymc.Model
-            Free variables under the names of ``posterior_``.
-        """
-        check_is_fitted(self)
-        return self.model_.declare(self.rows_, self._axes)
+def _read_sets(
+    reading: Reading, X: object, y: object, weights: Float[np.ndarray, " obs"]
+) -> tuple[Bool[np.ndarray, "set label"], Labels]:
+    """The classes of every code, and codes and weights of the rows."""
+    if is_label_sets(y):
+        classes, sets, codes = read_label_sets(y, weights)
+        labels = Labels(codes, weights, classes, reading.prevalence(classes))
+    else:
+        labels = read_labels(reading, X, y, weights)
+        assert labels.classes is not None  # labels have classes
+        sets = np.eye(labels.classes.size, dtype=bool)
+    hidden = int(((labels.codes < 0) & (labels.weights > 0)).sum())
+    if hidden:
+        warn(
+            f"{reading.owner}: {hidden} rows without a label teach nothing about the "
+            "classes; they count in the units of the columns and the companion density alone."
+        )
+    return sets, labels

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
+from bayesrbf.estimators.answers.asking import Fit
 from bayesrbf.estimators.arguments import Rule, integer
 from bayesrbf.fitted.fitted_mixture import mixture_coords
 from bayesrbf.numerics.mixture.dependence import mutual_information
@@ -30,7 +30,7 @@ _DESCRIPTIONS: Final = {
 }
 
 
-def dependence(self: Any, prob: float = 0.9, draws: int = 50) -> xr.Dataset:
+def dependence(fit: Fit, prob: float = 0.9, draws: int = 50) -> xr.Dataset:
     """How much every two columns tell of each other, and of the class, under the density.
 
     Mutual information includes every kind of dependence and does not depend on units. A column has
@@ -62,21 +62,20 @@ def dependence(self: Any, prob: float = 0.9, draws: int = 50) -> xr.Dataset:
     """
     import xarray as xr
 
-    check_is_fitted(self)
     PROB.check(prob, "dependence(prob=...)")
     integer().check(draws, "dependence(draws=...)")
-    mixture = self._density
+    mixture = fit.density
     structure = mixture.specification
     fitted = mutual_information(mixture.parameters, structure)
     lower = upper = np.full(fitted.shape, np.nan)
-    if self.draws_ is not None:
-        rng = np.random.default_rng(self.seed_)
-        points = self._drawn_densities(draws, rng)
+    if fit.draws is not None:
+        rng = np.random.default_rng(fit.table.seed)
+        points = fit.drawn_densities(draws, rng)
         if points[0] is not mixture.parameters:  # the density is drawn, too
             found = [mutual_information(one, structure, POINTS_OF_DRAWS) for one in points]
             lower, upper = np.quantile(found, ((1 - prob) / 2, (1 + prob) / 2), axis=0)
             lower, upper = np.minimum(lower, fitted), np.maximum(upper, fitted)
-    columns = mixture_coords(structure, self._axes)[names.COLUMN]
+    columns = mixture_coords(structure, fit.axes)[names.COLUMN]
     first = int(structure.n_classes == 1)  # a density has no label
     columns = columns[first : first + len(fitted)]  # counts and ordered levels come last
     both = (names.COLUMN, COLUMN_BIS)

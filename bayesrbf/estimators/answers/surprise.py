@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from scipy.stats import false_discovery_control
 
-from bayesrbf import table
+from bayesrbf.estimators.answers.asking import Fit, new_rows
 from bayesrbf.estimators.arguments import Rule
 from bayesrbf.fitted.completed_rows import cell_law
 from bayesrbf.posterior.cells import JudgedCells, judge_cells
@@ -32,7 +32,7 @@ _DESCRIPTIONS: Final = {
 
 
 def surprise(
-    self: Any, X: object, *, prob: float = 0.9, false_discoveries: float = 0.1
+    fit: Fit, X: Any, *, prob: float = 0.9, false_discoveries: float = 0.1
 ) -> xr.Dataset:
     r"""How surprising each observed cell is, given the rest of its row.
 
@@ -80,15 +80,16 @@ def surprise(
 
     for name, value in {"prob": prob, "false_discoveries": false_discoveries}.items():
         RULES[name].check(value, f"surprise({name}=...)")
-    rows, mixture, columns = self._read(X), self._density, self.columns_
+    rows = new_rows(fit, X)
+    cells, mixture, columns = rows.cells, fit.density, fit.columns
     law = cell_law(mixture, columns, float(prob))
-    found = judge_cells(mixture.standardise(rows), law)
+    found = judge_cells(mixture.standardise(cells), law)
     log_tail = by_column(found.log_tail, found.level_log_tail, columns)
     known = ~np.isnan(log_tail)
     stands_out = np.zeros(log_tail.shape, dtype=bool)
     if known.any():
         stands_out[known] = false_discovery_control(np.exp(log_tail[known])) <= false_discoveries
-    nothing = np.full(rows.codes.shape, np.nan)
+    nothing = np.full(cells.codes.shape, np.nan)
     variables = {
         "log_tail": log_tail,
         "expected": _expected(found, columns),
@@ -102,7 +103,7 @@ def surprise(
             name: (dims, value, {"description": _DESCRIPTIONS[name]})
             for name, value in variables.items()
         },
-        coords={names.OBS: table.row_names(X, rows.n_obs), names.COLUMN: list(columns.names)},
+        coords={names.OBS: rows.names, names.COLUMN: list(columns.names)},
         attrs={"prob": prob, "false_discoveries": false_discoveries},
     )
 

@@ -1,13 +1,12 @@
-"""What an estimator took the columns of its table for, and new cells that are in other units."""
+"""New cells that are surely not as in training: in other units, exchanged, missing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from jaxtyping import Float
-from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
 from bayesrbf.estimators.warning import warn
@@ -23,9 +22,6 @@ from bayesrbf.records.mixture import Observations
 from bayesrbf.table import Columns
 from bayesrbf.table.containers import missing_cells, read_cells
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 ENOUGH: Final = 10
 """Number of new cells from which a column is compared with its training cells."""
 CHANCE: Final = 1e-6
@@ -39,37 +35,6 @@ GLANCE: Final = 0.4
 
 Pair = tuple[np.ndarray, np.ndarray]
 """Cells of a column in training, and now."""
-
-
-def describe_columns(self: Any) -> pd.DataFrame:
-    """Kind, levels, missing cells and map of each column of the training table.
-
-    Returns
-    -------
-    DataFrame
-        One row for each column, whose name is the index: ``kind`` (real, categorical, count or
-        ordinal), ``levels`` (a list; None for numbers), ``missing`` (number of cells in the fit)
-        and ``map``, the power of a real column with ``column_maps="power"`` (1 changes nothing),
-        NaN where there is none.
-    """
-    import pandas as pd
-
-    check_is_fitted(self)
-    columns, maps = self.columns_, getattr(self.model_, "maps", None)
-    levels = dict(zip(columns.categorical_positions, columns.levels, strict=True))
-    levels |= dict(zip(columns.positions("ordinal"), columns.ordinal_levels, strict=True))
-    powers = getattr(maps, "powers", None)
-    of = {} if powers is None else dict(zip(columns.real_positions, powers, strict=True))
-    places = range(len(columns.names))
-    return pd.DataFrame(
-        {
-            "kind": columns.kinds,
-            "levels": [list(levels[place]) if place in levels else None for place in places],
-            "missing": columns.missing,
-            "map": [float(of.get(place, np.nan)) for place in places],
-        },
-        index=pd.Index(columns.names, name="name"),
-    )
 
 
 def warn_of_columns(columns: Columns, old: Observations, new: Observations, X: Any) -> None:

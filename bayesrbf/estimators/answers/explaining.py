@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesrbf import table
+from bayesrbf.estimators.answers.asking import Fit, new_cells
 from bayesrbf.estimators.arguments import Rule, positive
 from bayesrbf.estimators.warning import warn
 from bayesrbf.numerics.log_sums import to_log_odds
@@ -17,8 +18,6 @@ from bayesrbf.records import names
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from bayesrbf.estimators.classifier import Classifier
 
 RULES: Final = {
     "exact": Rule("an integer from 1 to 20", kind=Integral, low=1.0, high=20.0, closed="both"),
@@ -37,7 +36,7 @@ _DESCRIPTIONS: Final = {
 
 
 def explain(
-    self: Classifier,
+    fit: Fit,
     X: Any,
     *,
     exact: int = 12,
@@ -49,7 +48,7 @@ def explain(
 
     The value of some cells of a row is the log odds that :meth:`predict_proba` gives when all
     others are missing. A Shapley value is what a cell adds to it, averaged over the orders in which
-    the cells may be told. Those of a row sum to ``log_odds - base``.
+    the cells may be values. Those of a row sum to ``log_odds - base``.
 
     Parameters
     ----------
@@ -87,34 +86,34 @@ def explain(
     asked = {"exact": exact, "tolerance": tolerance, "max_pairs": max_pairs}
     for name, value in asked.items():
         RULES[name].check(value, f"explain({name}=...)")
-    cells = self._read_cells(X)
-    observed = table.observed_cells(cells, self.columns_)
+    rows = new_cells(fit, X)
+    cells, columns, classes = rows.cells, fit.columns, fit.classes
+    observed = table.observed_cells(cells, columns)
 
     def log_odds(
-        rows: Int[np.ndarray, " coalition"], shown: Bool[np.ndarray, "coalition column"]
+        places: Int[np.ndarray, " coalition"], shown: Bool[np.ndarray, "coalition column"]
     ) -> Float[np.ndarray, "coalition label"]:
-        hidden = observed[rows] & ~shown
-        return to_log_odds(
-            self._delivered(self._seen(table.hide(cells.take(rows), hidden, self.columns_)))
-        )
+        hidden = observed[places] & ~shown
+        coalitions = table.hide(cells.take(places), hidden, columns)
+        return to_log_odds(fit.class_log_probabilities(fit.model.seen(coalitions)))
 
-    seed = self.seed_ if random_state is None else random_state
+    seed = fit.table.seed if random_state is None else random_state
     effort = Effort(int(exact), float(tolerance), int(max_pairs), seed)
-    told = attribute(log_odds, observed, self.classes_.size, effort)
-    error = np.nanmax(told.relative_error, initial=0.0)
+    values = attribute(log_odds, observed, classes.size, effort)
+    error = np.nanmax(values.relative_error, initial=0.0)
     if error > tolerance:
         warn(
-            f"{type(self).__name__}.explain: {max_pairs} pairs of orders leave a relative standard "
+            f"{fit.table.owner}.explain: {max_pairs} pairs of orders leave a relative standard "
             f"error of {error:.3g}, above tolerance={tolerance:g}; raise max_pairs or tolerance."
         )
     by_cell, by_row = (names.OBS, names.COLUMN, names.LABEL), (names.OBS, names.LABEL)
     variables = {
-        "shapley": (by_cell, told.shapley),
-        "left_out": (by_cell, told.left_out),
-        "standard_error": (by_cell, told.standard_error),
-        "log_odds": (by_row, told.whole),
-        "base": (by_row, told.base),
-        "evaluations": ((names.OBS,), told.evaluations),
+        "shapley": (by_cell, values.shapley),
+        "left_out": (by_cell, values.left_out),
+        "standard_error": (by_cell, values.standard_error),
+        "log_odds": (by_row, values.whole),
+        "base": (by_row, values.base),
+        "evaluations": ((names.OBS,), values.evaluations),
     }
     return RowAnswers(
         {
@@ -122,8 +121,8 @@ def explain(
             for name, (dims, values) in variables.items()
         },
         coords={
-            names.OBS: table.row_names(X, cells.n_obs),
-            names.COLUMN: list(self.columns_.names),
-            names.LABEL: self.classes_,
+            names.OBS: rows.names,
+            names.COLUMN: list(columns.names),
+            names.LABEL: classes,
         },
     )

@@ -7,8 +7,42 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float, Shaped
 
+from bayesrbf.estimators.answers.asking import new_rows
+from bayesrbf.fitted.fitted_exemplars import FittedExemplars
+from bayesrbf.fitted.fitted_table import FittedTable
+
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def responsible_exemplars(
+    fit: FittedTable[FittedExemplars, None], X: object, most: int = 5
+) -> pd.DataFrame:
+    r"""List the training rows that decide the class probabilities of each row.
+
+    The responsibility :math:`e^{-d(x, \theta_j) / \sigma^2} / \sum_k e^{-d(x, \theta_k) /
+    \sigma^2}` of an exemplar is its share in the probabilities, before calibration and
+    ``class_prior``; after :meth:`refine` its mean over the draws.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_obs, n_columns)
+        Rows, as for :meth:`predict`.
+    most : int
+        Most exemplars of a row.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One line an exemplar, those first that count most: ``row`` of X,
+        ``exemplar`` (row of ``fit``'s X), its ``label``, ``dissimilarity``,
+        ``responsibility``.
+    """
+    rows, log_posterior, model = new_rows(fit, X).cells, fit.log_posterior, fit.model
+    theta = fit.point[None] if fit.draws is None else fit.draws.theta
+    points = theta.reshape(-1, log_posterior.dimension)
+    mean = model.mean_responsibilities(log_posterior, rows, points)
+    return explanation(mean, rows.real, fit.table.kept[model.needed], fit.classes, most)
 
 
 def explanation(

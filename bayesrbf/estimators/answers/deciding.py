@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from bayesrbf import table
+from bayesrbf.estimators.answers.asking import Fit, new_rows
 from bayesrbf.posterior.decisions import (
     constant,
     cost_curve,
@@ -21,8 +22,6 @@ from bayesrbf.records import names
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from bayesrbf.estimators.classifier import Classifier
 
 DECISION: Final = "decision"
 """Dim of what may be decided."""
@@ -36,7 +35,7 @@ _DESCRIPTIONS: Final = {
 }
 
 
-def decide(self: Classifier, X: Any, costs: Any, reject: float | None = None) -> xr.Dataset:
+def decide(fit: Fit, X: Any, costs: Any, reject: float | None = None) -> xr.Dataset:
     """Take the decision of least expected cost for each row.
 
     Parameters
@@ -66,18 +65,19 @@ def decide(self: Classifier, X: Any, costs: Any, reject: float | None = None) ->
     """
     from bayesrbf.posterior.row_answers import RowAnswers
 
-    rows = self._read(X)
-    matrix, decisions = read_costs(costs, self.classes_)
+    rows = new_rows(fit, X)
+    cells = rows.cells
+    matrix, decisions = read_costs(costs, fit.classes)
     if reject is not None:
         _check_cost(reject, "decide(reject=...)")
-    p = np.exp(self._delivered(rows))
+    p = np.exp(fit.class_log_probabilities(cells))
     expected = expected_costs(p, matrix)
     chosen = expected.argmin(axis=1)
     least = expected.min(axis=1)
-    agreeing = np.full(rows.n_obs, np.nan)
-    if self.draws_ is not None:
-        posterior, centred = self._class_posterior(), not self._averages
-        agreeing = posterior.probability_best(rows, chosen, matrix, p, centred)
+    agreeing = np.full(cells.n_obs, np.nan)
+    if fit.draws is not None:
+        posterior, centred = fit.class_posterior, not fit.averages
+        agreeing = posterior.probability_best(cells, chosen, matrix, p, centred)
     variables = {
         "expected_cost": ((names.OBS, DECISION), expected),
         "best": ((names.OBS,), decisions[chosen]),
@@ -91,7 +91,7 @@ def decide(self: Classifier, X: Any, costs: Any, reject: float | None = None) ->
             name: (dims, values, {"description": _DESCRIPTIONS[name]})
             for name, (dims, values) in variables.items()
         },
-        coords={names.OBS: table.row_names(X, rows.n_obs), DECISION: decisions},
+        coords={names.OBS: rows.names, DECISION: decisions},
     )
 
 

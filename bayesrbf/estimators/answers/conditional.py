@@ -7,14 +7,15 @@ from typing import Any, Final
 import numpy as np
 
 from bayesrbf import table
+from bayesrbf.estimators.answers.conditional_distribution import ConditionalDistribution
+from bayesrbf.estimators.answers.asking import Fit, new_cells
 from bayesrbf.estimators.arguments import Rule, integer
-from bayesrbf.estimators.conditional_distribution import ConditionalDistribution
 
 DRAWS: Final[Rule] = integer(None)
 
 
 def conditional(
-    self: Any, X: Any, columns: Any = None, *, draws: int | None = None
+    fit: Fit, X: Any, columns: Any = None, *, draws: int | None = None
 ) -> ConditionalDistribution:
     """Distribution of some cells of each row, given the others.
 
@@ -66,24 +67,24 @@ def conditional(
     [7.5, 12.3]
     """
     DRAWS.check(draws, "conditional(draws=...)")
-    cells = self._read_cells(X)
-    observed = table.observed_cells(cells, self.columns_)
+    cells = new_cells(fit, X).cells
+    observed = table.observed_cells(cells, fit.columns)
     asked = ~observed
     if columns is not None:
         asked[:] = False
         named = columns.tolist() if hasattr(columns, "tolist") else columns
         for item in [named] if isinstance(named, str | int) else named:
-            place = table.column_position("conditional(columns=...)", item, self.columns_.names)
+            place = table.column_position("conditional(columns=...)", item, fit.columns.names)
             asked[:, place] = True
-    points = (self._density.parameters,)
+    points = (fit.density.parameters,)
     if draws is not None:
-        if self.draws_ is None:
+        if fit.draws is None:
             raise ValueError(
-                f"{type(self).__name__}.conditional(draws={draws}) needs draws of the posterior, "
+                f"{fit.table.owner}.conditional(draws={draws}) needs draws of the posterior, "
                 "and the model was fitted to a point: call refine() first, or leave draws out."
             )
-        points = tuple(self._drawn_densities(draws, np.random.default_rng(self.seed_)))
-    given = table.hide(cells, asked & observed, self.columns_)
+        points = tuple(fit.drawn_densities(draws, np.random.default_rng(fit.table.seed)))
+    given = table.hide(cells, asked & observed, fit.columns)
     return ConditionalDistribution(
-        asked, self.columns_, given, self._density, points, X, self.seed_
+        asked, fit.columns, given, fit.density, points, X, fit.table.seed
     )

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from jaxtyping import Float
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
+from bayesrbf.estimators.answers.deciding import read_costs
+from bayesrbf.estimators.answers.asking import Fit, new_cells, new_rows
 from bayesrbf.estimators.arguments import Rule
-from bayesrbf.estimators.deciding import read_costs
 from bayesrbf.fitted.measuring import measurement_gains
 from bayesrbf.posterior.decisions import best_measurement, expected_costs
 from bayesrbf.posterior.uncertainty import entropy
@@ -22,8 +21,6 @@ from bayesrbf.records.mixture import Observations
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from bayesrbf.estimators.classifier import Classifier
 
 _DRAWS: Final = Rule("an integer of at least 1", kind=Integral, low=1.0)
 _DESCRIPTIONS: Final = {
@@ -34,9 +31,8 @@ _DESCRIPTIONS: Final = {
 }
 
 
-@available_if(lambda self: self._has_density())  # type: ignore[untyped-decorator]
 def acquire(
-    self: Classifier, X: Any, costs: Any = None, loss: Any = None, draws: int = 200
+    fit: Fit, X: Any, costs: Any = None, loss: Any = None, draws: int = 200
 ) -> xr.Dataset:
     """What each missing cell is worth if it were measured, and which one to measure next.
 
@@ -88,20 +84,20 @@ def acquire(
     """
     from bayesrbf.posterior.row_answers import RowAnswers
 
-    check_is_fitted(self)
     _DRAWS.check(draws, "acquire(draws=...)")
-    columns = self.columns_
+    columns = fit.columns
     prices = _read_prices(costs, columns.names)
-    losses = None if loss is None else read_costs(loss, self.classes_, "acquire(loss=...)")[0]
-    cells = self._read_cells(X)
+    losses = None if loss is None else read_costs(loss, fit.classes, "acquire(loss=...)")[0]
+    rows = new_cells(fit, X)
+    cells = rows.cells
     measured = ~table.observed_cells(cells, columns) & ~np.isnan(prices)
     measured[:, columns.empty] = False
 
-    def doubt(rows: Observations) -> Float[np.ndarray, " row"]:
-        p = np.exp(self._delivered(self._seen(rows), draws))
+    def doubt(some: Observations) -> Float[np.ndarray, " row"]:
+        p = np.exp(fit.class_log_probabilities(fit.model.seen(some), draws))
         return entropy(p) if losses is None else expected_costs(p, losses).min(axis=1)
 
-    gain = measurement_gains(cells, measured, self._density, columns, doubt)
+    gain = measurement_gains(cells, measured, fit.density, columns, doubt)
     price = np.where(measured, prices, np.nan)
     best = best_measurement(gain, price, per_price=losses is None)
     chosen = np.array([*columns.names, ""])[best]
@@ -118,11 +114,11 @@ def acquire(
             name: (dims, values, {"description": _DESCRIPTIONS[name]})
             for name, (dims, values) in variables.items()
         },
-        coords={names.OBS: table.row_names(X, cells.n_obs), names.COLUMN: list(columns.names)},
+        coords={names.OBS: rows.names, names.COLUMN: list(columns.names)},
     )
 
 
-def acquire_labels(self: Classifier, X: Any) -> xr.Dataset:
+def acquire_labels(fit: Fit, X: Any) -> xr.Dataset:
     """What the label of each row would tell about the parameters.
 
     This is the mutual information of label and parameters under the draws of the posterior. It is
@@ -146,16 +142,16 @@ def acquire_labels(self: Classifier, X: Any) -> xr.Dataset:
     """
     from bayesrbf.posterior.row_answers import RowAnswers
 
-    rows = self._read(X)
-    if self.draws_ is None:
+    rows = new_rows(fit, X)
+    if fit.draws is None:
         raise ValueError(
-            f"{type(self).__name__}.acquire_labels needs draws of the posterior, and the model was "
+            f"{fit.table.owner}.acquire_labels needs draws of the posterior, and the model was "
             "fitted to a point: call refine() first."
         )
     described = {"description": "mutual information of the label and the parameters (nats)"}
     return RowAnswers(
-        {"gain": ((names.OBS,), self._class_posterior().information(rows), described)},
-        coords={names.OBS: table.row_names(X, rows.n_obs)},
+        {"gain": ((names.OBS,), fit.class_posterior.information(rows.cells), described)},
+        coords={names.OBS: rows.names},
     )
 
 

@@ -1,0 +1,196 @@
+"""A training table in memory, as an estimator asks for it to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+from sklearn.base import BaseEstimator
+from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state
+from sklearn.utils.validation import _num_samples, validate_data
+
+from bayesrbf import table
+from bayesrbf.blocks import as_collection, is_collection
+from bayesrbf.estimators.arguments import prevalence, row_weights
+from bayesrbf.estimators.column_doubts import column_doubts, warn_of_blank_labels
+from bayesrbf.estimators.warning import ColumnWarning, warn
+from bayesrbf.fitted.fitted_table import TrainingTable
+from bayesrbf.records.mixture import Observations
+
+if TYPE_CHECKING:
+    from bayesrbf.estimators.out_of_core.training import OutOfCore
+
+LARGEST_SEED: Final = 2**31 - 1
+BLOCK: Final = 20_000
+"""Rows of an array up to which it is one block, wherever it lies."""
+
+Weights = Float[np.ndarray, " obs"]
+Codes = Int[np.ndarray, " obs"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How an estimator asks for its training table to be read."""
+
+    owner: str
+    """Name of the estimator, for errors."""
+    arguments: Mapping[str, Any]
+    """Those of its constructor."""
+    labelled: bool = True
+    """Whether y holds class labels."""
+    models_rows: bool = True
+    """Whether a density of the rows is fitted, which needs columns that vary."""
+    of_sample: bool = False
+    """Whether of a table out of memory a random sample is all that is fitted to."""
+    unlabelled_weight: float = 1.0
+    """Factor of the weight of rows without a label."""
+
+    @property
+    def features(self) -> dict[str, Any]:
+        """What the user says of kinds of columns, as :func:`table.learn_columns` takes it."""
+        known = ("categorical_features", "count_features", "ordinal_features")
+        return {name: self.arguments[name] for name in known if name in self.arguments}
+
+    @property
+    def missingness(self) -> str:
+        """Whether it tells anything that a cell is missing."""
+        said: str = self.arguments.get("missingness", "ignorable")
+        return said
+
+    @property
+    def finds_atoms(self) -> bool:
+        """Whether frequent values of real columns are point masses."""
+        return self.arguments.get("atoms") == "auto"
+
+    @property
+    def seed(self) -> int:
+        """A seed from ``random_state``: the next one of a generator."""
+        return int(check_random_state(self.arguments["random_state"]).randint(LARGEST_SEED))
+
+    def prevalence(
+        self, classes: Shaped[np.ndarray, " label"]
+    ) -> Float[np.ndarray, " label"] | None:
+        """Class probabilities of use; None keeps those of training."""
+        return prevalence(self.arguments["class_prior"], classes, self.owner)
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Codes and weights of the rows of a table, before those without weight are left out."""
+
+    codes: Codes
+    weights: Weights
+    classes: Shaped[np.ndarray, " label"] | None = None
+    prevalence: Float[np.ndarray, " label"] | None = None
+
+
+def read_training(
+    reading: Reading, X: Any, y: Any, sample_weight: Any
+) -> tuple[TrainingTable, OutOfCore | None]:
+    """Columns, classes and rows of a training table; of one out of memory, its blocks, too.
+
+    In memory the whole table is one block.
+    """
+    collection = None
+    if not isinstance(X, np.ndarray) or len(X) > BLOCK:  # a memory map of more rows is read in parts
+        collection = as_collection(X)
+    if collection is not None:
+        from bayesrbf.estimators.out_of_core.training import read_collection
+
+        return read_collection(reading, collection, y, sample_weight)
+    weights = check_table(reading, X, y if reading.labelled else None, sample_weight)
+    if not reading.labelled:
+        return read_rows(reading, X, Labels(np.zeros(weights.size, dtype=int), weights)), None
+    return read_rows(reading, X, read_labels(reading, X, y, weights)), None
+
+
+def check_table(reading: Reading, X: Any, y: Any, sample_weight: Any) -> Weights:
+    """Refuse what is no table in memory or has no row; the row weights."""
+    table.as_frame(X)  # our own error for what is no table, before scikit-learn raises its
+    column_names(X)
+    if reading.labelled and y is None:
+        raise ValueError(f"{reading.owner}.fit requires y to be passed, but the target y is None.")
+    if _num_samples(X) == 0:
+        raise ValueError("X has 0 sample(s), but fit needs at least one row.")
+    return row_weights(sample_weight, X)
+
+
+def column_names(X: Any) -> tuple[int, Shaped[np.ndarray, " column"] | None]:
+    """Number of columns and their names as scikit-learn keeps them, None without names."""
+    shell = BaseEstimator()  # it takes the names, so that a fit that fails changes no estimator
+    validate_data(shell, X, skip_check_array=True)
+    return int(vars(shell)["n_features_in_"]), vars(shell).get("feature_names_in_")
+
+
+def read_labels(reading: Reading, X: Any, y: Any, weights: Weights) -> Labels:
+    """Class codes and weights of the rows; a class without weight is left out."""
+    check_consistent_length(X, y)
+    unlabelled = reading.arguments["unlabelled"]
+    factor = reading.unlabelled_weight
+    classes, codes, weights = table.present_classes(y, weights, unlabelled, factor)
+    warn_of_blank_labels(classes, reading.owner)
+    return Labels(codes, weights, classes, reading.prevalence(classes))
+
+
+def read_rows(reading: Reading, X: Any, labels: Labels) -> TrainingTable:
+    """Columns of a table in memory, and its rows of positive weight: no other row teaches."""
+    n_columns, names = column_names(X)
+    codes, weights = labels.codes, labels.weights
+    kept = np.flatnonzero(weights > 0)
+    if kept.size < weights.size:
+        X, codes, weights = _safe_indexing(X, kept), codes[kept], weights[kept]
+    columns = table.learn_columns(X, missingness=reading.missingness, **reading.features)
+    cells = table.encode(X, columns)
+    doubts = doubts_of(reading, X, columns)
+    if reading.models_rows:
+        table.check_spreads(cells.real, weights, columns.real_names)
+    if reading.finds_atoms:
+        atoms = tuple(table.find_atoms(column, weights) for column in cells.real.T)
+        columns = replace(columns, atoms=atoms)
+        cells = table.encode(X, columns)
+    training = TrainingTable(
+        reading.owner,
+        columns,
+        replace(cells, labels=codes, weights=weights),
+        kept,
+        reading.seed,
+        n_columns,
+        names,
+        classes=labels.classes,
+        prevalence=labels.prevalence,
+        handle_unknown=reading.arguments["handle_unknown"],
+        doubts=doubts,
+        unlabelled_weight=reading.unlabelled_weight,
+    )
+    return training.with_template(X)
+
+
+def doubts_of(reading: Reading, X: Any, columns: table.Columns) -> str:
+    """What is doubtful about the columns of the training table; a warning where something is."""
+    named = reading.arguments["categorical_features"]
+    inferred = named is None or (isinstance(named, str) and named == "from_dtype")
+    doubts = column_doubts(X, columns, named=not inferred)
+    if doubts:
+        warn(doubts, ColumnWarning)
+    return doubts
+
+
+def refuse_collection(owner: str, X: Any, rows_in_8_gib: int) -> None:
+    """TypeError where a table out of memory is handed to a fit that needs all rows at once."""
+    if is_collection(X):
+        raise TypeError(
+            f"{owner}.fit takes a table in memory, about {rows_in_8_gib:,} rows of ten "
+            f"columns in 8 GiB; received {type(X).__name__}, a table out of memory. Hand a random "
+            "sample of its rows to fit, as a frame, drawn from all blocks and not from the first, "
+            "such as X.sample(frac=0.01).compute() of Dask: predict and uncertainty then take the "
+            "whole table, block by block. MixtureDensity, HybridMixtureClassifier, "
+            "RBFNetworkClassifier and KernelNetworkClassifier fit all rows, StackedClassifier a "
+            "random sample that it draws itself."
+        )
+
+
+Weigh = Callable[[Observations], Observations]
+"""Gives rows other weights."""

@@ -1,0 +1,316 @@
+"""A fit as one value: what was read, the model, the way of the search, draws, and what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+
+from bayesrbf import table
+from bayesrbf.fitted.completed_rows import Cells, cell_law
+from bayesrbf.fitted.fitted_mixture import FittedMixture
+from bayesrbf.fitted.fitted_model import Axes, Delivery, FittedModel
+from bayesrbf.fitted.posterior_tree import posterior_tree
+from bayesrbf.inference.draws import Draws
+from bayesrbf.numerics.log_posterior import LogPosterior
+from bayesrbf.numerics.log_sums import at_prevalence
+from bayesrbf.posterior.novelty import novelty
+from bayesrbf.posterior.predictive import ClassPosterior
+from bayesrbf.posterior.replicates import Replicates, drawn_labels, evenly
+from bayesrbf.records.masked_rows import Recalibration
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.results import Trace
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from bayesrbf.inference.judgements import Finding
+
+DIAGNOSED = 200
+"""Most training rows whose class probabilities are diagnosed."""
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingTable:
+    """What was read of a training table: columns, rows and, of a classifier, classes."""
+
+    owner: str
+    """Name of the estimator, for messages."""
+    columns: table.Columns | None
+    """None where rows are only compared, by a metric that knows no columns."""
+    rows: Observations
+    """Rows of positive weight, in the user's units; without cells where rows are compared."""
+    kept: Int[np.ndarray, " obs"]
+    """Where each row stood in the table."""
+    seed: int
+    n_columns: int
+    names: Shaped[np.ndarray, " column"] | None = None
+    """Names of the columns, where the table had names."""
+    template: Any = None
+    """A table without a row, of the user's type; None where rows are not given back."""
+    classes: Shaped[np.ndarray, " label"] | None = None
+    """Class labels in the order of their codes."""
+    prevalence: Float[np.ndarray, " label"] | None = None
+    """Class probabilities of use; None: those of training."""
+    handle_unknown: Literal["missing", "error"] = "missing"
+    """What a level is that no training row had."""
+    doubts: str = ""
+    """A sentence on columns that may not be what they seem; empty where none is doubtful."""
+    copies: Int[np.ndarray, "two given"] | None = None
+    """Where the log likelihood is of distinct rows: every row, and its place among those."""
+    unlabelled_weight: float = 1.0
+    """Factor of the weight of rows without a label."""
+    passes: int = 0
+    """Passes over a table out of memory; 0 for one in memory."""
+    sampled: bool = False
+    """Whether the rows are a sample of a table out of memory, all of which was fitted to."""
+
+    def decoded(self, cells: Cells, like: Any) -> Any:
+        """Cells as a table of the type of another."""
+        assert self.columns is not None  # what gives tables back has columns
+        real, codes, further = cells
+        return table.decode(real, codes, self.columns, like, further)
+
+    def with_template(self, like: Any) -> TrainingTable:
+        """What was read, with an empty table of the user's type."""
+        none = self.rows.take(np.arange(0))
+        return replace(self, template=self.decoded((none.real, none.codes, none.further), like))
+
+
+@dataclass(frozen=True, eq=False)
+class FittedTable[M: FittedModel, D]:
+    """A model fitted to a table: everything that an answer about rows or parameters needs."""
+
+    table: TrainingTable
+    model: M
+    trace: Trace
+    converged: bool
+    sentence: str
+    """How the fit ended."""
+    details: D
+    """What else a family tells of its fit."""
+    temperature: float = 1.0
+    """Factor of the class log probabilities."""
+    calibration: Recalibration | None = None
+    """What calibrates tempered probabilities where cells are hidden."""
+    averages: bool = False
+    """Whether probabilities are means over draws, where there are draws."""
+    draws: Draws | None = None
+    """With the components named as in the fit."""
+    raw: Draws | None = None
+    """The draws as they came."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is prepared from the fields is prepared anew in another process: it can be large.
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def replaced(self, **changes: Any) -> FittedTable[M, D]:
+        """The fit with other fields; the log posterior is prepared again for another model only."""
+        changed: FittedTable[M, D] = replace(self, **changes)
+        if changed.model is self.model and changed.table.rows is self.table.rows:
+            prepared = self.__dict__.get("log_posterior")
+            if prepared is not None:
+                changed.__dict__["log_posterior"] = prepared
+        return changed
+
+    def at_prevalence(self, prevalence: Float[np.ndarray, " label"] | None) -> FittedTable[M, D]:
+        """The fit at other class probabilities of use; None: at those of training."""
+        return self.replaced(table=replace(self.table, prevalence=prevalence))
+
+    # ---- what was read
+
+    @property
+    def rows(self) -> Observations:
+        """Training rows as the model takes them."""
+        return self.model.training_rows(self.table.rows)
+
+    @property
+    def columns(self) -> table.Columns:
+        """What the columns of the table are."""
+        assert self.table.columns is not None  # what asks for columns is not there without them
+        return self.table.columns
+
+    @property
+    def classes(self) -> Shaped[np.ndarray, " label"]:
+        """Class labels."""
+        assert self.table.classes is not None  # what asks for classes is a classifier
+        return self.table.classes
+
+    @property
+    def axes(self) -> Axes:
+        """Names of columns, training rows and classes."""
+        return Axes(self.table.columns, self.table.kept, self.table.classes)
+
+    def require_all_rows(self, what: str) -> None:
+        """ValueError where the training rows are out of memory, which a posterior is asked of."""
+        if self.table.sampled:
+            raise ValueError(
+                f"{self.table.owner}.{what} needs the training rows in memory, and this fit read "
+                f"them block by block ({self.table.passes} passes); fit a random sample of the "
+                "rows for it."
+            )
+
+    def stored_row(self) -> Any:
+        """A training row, as new rows come."""
+        stored = self.model.stored_row(self.table.n_columns)
+        if stored is not None:
+            return stored
+        first = self.rows.take(np.arange(1))
+        return self.table.decoded((first.real, first.codes, first.further), self.table.template)
+
+    # ---- posterior
+
+    @cached_property
+    def log_posterior(self) -> LogPosterior:
+        """The log posterior given the training rows."""
+        return self.model.log_posterior(self.rows)
+
+    @property
+    def point(self) -> Float[np.ndarray, " coordinate"]:
+        """The fitted point in the coordinates of the log posterior."""
+        return self.model.point(self.log_posterior)
+
+    def with_draws(self, raw: Draws) -> FittedTable[M, D]:
+        """The fit with draws, as they came and with the components named as in the fit."""
+        from bayesrbf.inference.draws import relabel
+
+        draws = relabel(self.log_posterior, raw, self.point)
+        return self.replaced(draws=draws, raw=raw, model=self.model.with_draws(draws))
+
+    @cached_property
+    def tree(self) -> xr.DataTree:
+        """Posterior, log likelihood, training rows and what is drawn for them, as one tree."""
+        return posterior_tree(
+            self.model,
+            self.log_posterior,
+            self.draws,
+            self.rows,
+            self.axes,
+            self.trace,
+            self.table.copies,
+            self._replicates(),
+        )
+
+    def _replicates(self) -> Replicates | None:
+        """What is drawn for the training rows beside their own; a density has no labels."""
+        if self.table.classes is not None:
+            return drawn_labels(self.class_posterior, self.rows, self.table.seed)
+        return self.model.replicates(self.log_posterior, self.rows, self.draws, self.table.seed)
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Every figure about the fit and its draws, each with a sentence and a judgement."""
+        from bayesrbf.inference.judgements import judge_columns, judge_map
+
+        return (
+            judge_map(self.sentence, self.converged),
+            *([judge_columns(self.table.doubts)] if self.table.doubts else []),
+            *self._findings_of_draws(),
+        )
+
+    def _findings_of_draws(self) -> Iterator[Finding]:
+        """Findings about draws and their leave-one-out figures; of a point, that it is one."""
+        from bayesrbf.inference.diagnose import findings
+        from bayesrbf.inference.draws import point
+        from bayesrbf.inference.judgements import judge_leave_one_out
+        from bayesrbf.inference.leave_one_out import leave_one_out
+
+        draws, log_posterior = self.draws, self.log_posterior
+        if draws is None:
+            yield from findings(point(log_posterior, self.point))
+            return
+        yield from findings(draws, raw=self.raw, **self._probabilities_of_training())
+        # Without a coordinate every draw is the same, rows left out or not. A draw of the
+        # bootstrap is none of the posterior, from which weights could take out a row.
+        drawn_from_all = not self.table.sampled and log_posterior.dimension
+        if drawn_from_all and draws.method != "bootstrap":
+            yield from judge_leave_one_out(leave_one_out(log_posterior, draws, self.table.copies))
+
+    def _probabilities_of_training(self) -> dict[str, np.ndarray]:
+        """Class probabilities of some training rows, under the draws and at the fit."""
+        if self.table.classes is None:
+            return {}
+        posterior = self.class_posterior
+        some = self.rows.take(evenly(self.rows.n_obs, DIAGNOSED))
+        at_fit = posterior.predictor(some)(self.point)
+        return {
+            "probabilities": posterior.draws(some)[0],
+            "map_probabilities": posterior.probabilities(at_fit),
+        }
+
+    # ---- class probabilities
+
+    @property
+    def class_shares(self) -> Float[np.ndarray, " label"]:
+        """Shares of the classes that predictions stand for."""
+        return self.model.class_shares(self.rows, self.classes.size)
+
+    @property
+    def log_ratio(self) -> Float[np.ndarray, " label"]:
+        """Log ratio of the prevalences of use to those of training."""
+        if self.table.prevalence is None:
+            return np.zeros(self.classes.size)
+        return np.log(self.table.prevalence) - np.log(self.class_shares)
+
+    def hidden_share(self, rows: Observations) -> Float[np.ndarray, " obs"]:
+        """Share of the cells of every row that are missing."""
+        return self.model.hidden_share(rows, self.table.columns)
+
+    def class_log_probabilities(
+        self, rows: Observations, draws: int | None = None
+    ) -> Float[np.ndarray, "obs label"]:
+        """Class log probabilities as they are given out; a mean over draws may be over fewer."""
+        if self.averages and self.draws is not None:
+            mean = self.class_posterior.thinned(draws).mean(rows)
+            with np.errstate(divide="ignore"):
+                return np.log(mean)
+        log_p = self.model.calibrated_log_probabilities(
+            rows, self.temperature, self.calibration, self.hidden_share(rows)
+        )
+        if self.table.prevalence is None:
+            return log_p
+        return at_prevalence(log_p, self.log_ratio)
+
+    @cached_property
+    def class_posterior(self) -> ClassPosterior:
+        """The posterior of class probabilities; one draw for a point estimate."""
+        delivery = Delivery(
+            self.temperature, self.log_ratio, self.calibration, self.hidden_share, self.table.seed
+        )
+        return self.model.class_posterior(self.log_posterior, self.rows, self.draws, delivery)
+
+    # ---- what the density says
+
+    def in_use(self, parameters: MixtureParameters) -> MixtureParameters:
+        """A density at the prevalences of use."""
+        if self.table.prevalence is None:
+            return parameters
+        return self.model.at_prevalence(parameters, self.log_ratio)
+
+    @property
+    def density(self) -> FittedMixture:
+        """The mixture that says what rows look like, at the prevalences of use."""
+        mixture = self.model.density
+        assert mixture is not None  # what asks for a density is not there without one
+        parameters = self.in_use(mixture.parameters)
+        return mixture if parameters is mixture.parameters else replace(mixture, parameters=parameters)
+
+    def drawn_densities(self, number: int, rng: np.random.Generator) -> list[MixtureParameters]:
+        """The density in standard units, at the prevalences of use, under some posterior draws."""
+        assert self.draws is not None  # what asks for draws asks first whether there are any
+        thetas = self.draws.theta.reshape(-1, self.draws.theta.shape[-1])
+        chosen = rng.choice(len(thetas), size=number, replace=number > len(thetas))
+        return [
+            self.in_use(self.model.mixture_at(self.log_posterior, thetas[i])) for i in chosen
+        ]
+
+    def novelty(self, rows: Observations) -> Float[np.ndarray, " obs"]:
+        """How unlike the training table rows are, from 0 to 1; NaN without a density."""
+        if self.model.density is None:
+            return np.full(rows.n_obs, np.nan)
+        law = cell_law(self.density, self.columns)
+        rng = np.random.default_rng(self.table.seed)
+        return novelty(self.density.standardise(rows), law, rng)
