@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from bayesrbf.public import HOMES as _HOMES
 from bayesrbf.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -54,34 +55,6 @@ __all__ = [
     "load",
     "read_table",
 ]
-
-# Where each public name lives. It is imported when first used, so that importing
-# bayesrbf costs nothing and a fit pays only for what it touches.
-_HOMES = {
-    "ConditionalDistribution": "bayesrbf.estimators.conditional_distribution",
-    "ConformalSets": "bayesrbf.estimators.conformal",
-    "GammaPrecisions": "bayesrbf.records.priors",
-    "HalfRankTransformer": "bayesrbf.estimators.transformers",
-    "HorseshoePrecisions": "bayesrbf.records.priors",
-    "HybridMixtureClassifier": "bayesrbf.estimators.mixture.hybrid",
-    "KernelNetworkClassifier": "bayesrbf.estimators.kernel_network.classifier",
-    "LabelledKFold": "bayesrbf.estimators.model_selection",
-    "MedianLVQClassifier": "bayesrbf.estimators.median_lvq.classifier",
-    "MedianLVQPrior": "bayesrbf.records.median_lvq",
-    "MixtureDensity": "bayesrbf.estimators.mixture.density",
-    "MixturePrior": "bayesrbf.records.priors",
-    "RBFNetworkClassifier": "bayesrbf.estimators.rbf_network.classifier",
-    "RBFNetworkRegressor": "bayesrbf.estimators.rbf_network.regressor",
-    "ReadTable": "bayesrbf.reading.tabular_files",
-    "SDGMClassifier": "bayesrbf.estimators.sdgm.classifier",
-    "StackedClassifier": "bayesrbf.estimators.stack.classifier",
-    "TableError": "bayesrbf.reading.notes",
-    "cost_curves": "bayesrbf.estimators.deciding",
-    "hybrid_path": "bayesrbf.estimators.mixture.hybrid_dial",
-    "labelled_scorer": "bayesrbf.estimators.model_selection",
-    "load": "bayesrbf.artefact.estimator_state",
-    "read_table": "bayesrbf.reading.read",
-}
 
 if not TYPE_CHECKING:  # a type checker must still see a name that does not exist
 

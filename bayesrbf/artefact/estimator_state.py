@@ -8,13 +8,14 @@ from copy import copy
 from functools import cache, wraps
 from importlib import import_module
 from inspect import get_annotations
-from typing import Any, Final, cast
+from typing import Any, cast
 
 from sklearn.base import BaseEstimator
 
 from bayesrbf.artefact.conforming import conforms
-from bayesrbf.artefact.stack_laws import check_state
 from bayesrbf.artefact.state_file import ArtefactError, load_state, save_state, shown
+from bayesrbf.artefact.state_laws import check_state
+from bayesrbf.public import ESTIMATORS
 
 OPTIONAL = {
     "calibration_",
@@ -116,19 +117,6 @@ def from_record[E: BaseEstimator](kind: type[E], record: dict[str, Any]) -> E:
     check_state(state)
     estimator.__dict__.update(state)
     return estimator
-
-
-ESTIMATORS: Final = {
-    "HybridMixtureClassifier": "bayesrbf.estimators.mixture.hybrid",
-    "KernelNetworkClassifier": "bayesrbf.estimators.kernel_network.classifier",
-    "SDGMClassifier": "bayesrbf.estimators.sdgm.classifier",
-    "StackedClassifier": "bayesrbf.estimators.stack.classifier",
-    "MedianLVQClassifier": "bayesrbf.estimators.median_lvq.classifier",
-    "MixtureDensity": "bayesrbf.estimators.mixture.density",
-    "RBFNetworkClassifier": "bayesrbf.estimators.rbf_network.classifier",
-    "RBFNetworkRegressor": "bayesrbf.estimators.rbf_network.regressor",
-}
-"""Module of each estimator that may be stored; a file can name no other."""
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> str:

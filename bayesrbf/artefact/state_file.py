@@ -13,6 +13,7 @@ import math
 import os
 import re
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, BinaryIO, Final, NoReturn
 
 import numpy as np
@@ -21,6 +22,7 @@ import safetensors.numpy
 
 from bayesrbf.artefact import StateError, pack, unpack
 from bayesrbf.files import check_regular, write_whole
+from bayesrbf.public import ESTIMATORS
 
 PROTOCOL: Final = 2
 MANIFEST: Final = "bayesrbf"
@@ -116,7 +118,10 @@ def load_state(path: str | os.PathLike[str], digest: str | None = None) -> tuple
         if seal(content) != manifest["sha256"]:
             raise StateError("its bytes do not have the SHA-256 of its manifest")
         arrays = {name: _array(name, entry) for name, entry in _deserialize(content)}
-        return manifest["kind"], unpack(manifest["state"], arrays)
+        kind = manifest["kind"]
+        if kind in ESTIMATORS:  # whose module brings the records of its files
+            import_module(ESTIMATORS[kind])
+        return kind, unpack(manifest["state"], arrays)
     except (StateError, safetensors.SafetensorError, RecursionError) as error:
         said = f"{path} is damaged or no artefact of bayesrbf: {shown(error)}."
         raise ArtefactError(said) from error

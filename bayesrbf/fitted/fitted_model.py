@@ -109,6 +109,20 @@ class FittedModel(ABC):
         """Shares of the classes that predictions stand for: those of the labelled rows."""
         return class_shares(rows.labels, rows.weights, n_classes)
 
+    @property
+    def table_columns(self) -> Columns | None:
+        """Columns that the model itself reads; mostly the estimator reads them."""
+        return None
+
+    @property
+    def n_scored(self) -> int:
+        """Number of labelled rows that the model itself keeps: held out, or compared."""
+        return 0
+
+    def n_codes(self, n_classes: int) -> int:
+        """Number of codes that labels of rows may have, in most families one a class."""
+        return n_classes
+
     @abstractmethod
     def declare(self, rows: Observations, axes: Axes) -> pm.Model:
         """The PyMC graph on training rows; a family may take more options."""

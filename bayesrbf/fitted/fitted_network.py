@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -31,6 +31,7 @@ from bayesrbf.records.rbf_network import (
     Response,
 )
 from bayesrbf.records.specification import Order
+from bayesrbf.records.stored import Requirements, stored
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -40,6 +41,7 @@ COMPLETIONS = 64  # Of a row with holes at the fitted point; a power of two.
 COMPLETIONS_OF_A_DRAW = 16  # The same under every posterior draw.
 
 
+@stored
 @dataclass(frozen=True)
 class ClassResponses:
     """Responses that are classes: the labels of rows are class codes."""
@@ -47,6 +49,7 @@ class ClassResponses:
     n_outputs: int
     kind: Response = "classes"
 
+    values: ClassVar[None] = None
     units_of_graph: None = None
 
     def output(self, rows: Observations) -> Classes:
@@ -67,6 +70,7 @@ class ClassResponses:
         return rows.labels
 
 
+@stored
 @dataclass(frozen=True)
 class NumberResponses:
     """Responses that are numbers: the labels of rows are places among their distinct values."""
@@ -99,10 +103,16 @@ class NumberResponses:
         """The same."""
         return self.observed(rows)
 
+    def laws(self) -> Requirements:
+        """Whether each law of the record holds, and what it requires."""
+        yield self.n_outputs == 1 == self.units.scale.size, "one output, in its units"
+        yield self.values.size > 0, "responses"
+
 
 Responses = ClassResponses | NumberResponses
 
 
+@stored
 @dataclass(frozen=True)
 class FittedNetwork(FittedModel):
     """A fitted network of classes or of numbers."""
@@ -227,6 +237,10 @@ class FittedNetwork(FittedModel):
             self.hyperparameters.standardised(),
         )
 
+    def n_codes(self, n_classes: int) -> int:
+        """Number of classes, or of different numbers."""
+        return n_classes if self.responses.values is None else self.responses.values.size
+
     def _require_joint(self) -> None:
         """ValueError for a network that is a point estimate only."""
         if not self.specification.shared or np.isinf(self.hyperparameters.link):
@@ -290,3 +304,13 @@ class FittedNetwork(FittedModel):
         whole = self.hyperparameters.kappa == 1 and not self.impute
         scored = names.JOINT if whole else names.OBJECTIVE
         return Description(coords, observed, row_weights(rows), scored)
+
+    def laws(self) -> Requirements:
+        """Whether each law of the record holds, and what it requires."""
+        structure, point = self.specification, self.parameters
+        yield structure.n_outputs == self.responses.n_outputs, "an output of every response"
+        yield structure.response == self.responses.kind, "responses of its kind"
+        shape = structure.n_outputs, structure.mixture.n_components
+        yield point.coefficients.shape == shape, "a weight of every component"
+        yield point.intercepts.size == structure.n_outputs, "an intercept of every output"
+        yield from self.density.laws()

@@ -19,6 +19,7 @@ from bayesrbf.records.objective import Objective
 from bayesrbf.records.priors import MixtureHyperparameters, MixturePrior
 from bayesrbf.records.results import Fit
 from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.records.stored import stored
 
 ColumnMaps = Literal["power"] | None
 """Kind of the maps in front of the real columns."""
@@ -30,6 +31,7 @@ ROWS_PER_COMPONENT = 8
 """Rows of a class that a component needs: a class with fewer gets fewer components."""
 
 
+@stored
 @dataclass(frozen=True)
 class Solver:
     """How a mixture is fitted."""

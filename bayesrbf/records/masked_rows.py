@@ -7,7 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from bayesrbf.records.stored import stored
 
+
+@stored
 @dataclass(frozen=True)
 class MaskedRows:
     """What a model says of copies of held-out rows, in the order of the rows."""
@@ -20,6 +23,7 @@ class MaskedRows:
     """Log shares of the classes in training."""
 
 
+@stored
 @dataclass(frozen=True)
 class Recalibration:
     """Temperatures and pulls to the class shares at the knots of the share of hidden cells."""

@@ -7,11 +7,14 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from bayesrbf.records.stored import stored
+
 ObjectiveName = Literal["likelihood", "conditional", "margin", "blend", "hinge"]
 
 OBJECTIVES: tuple[str, ...] = get_args(ObjectiveName)
 
 
+@stored
 @dataclass(frozen=True)
 class Objective:
     r"""One objective and its constants.

@@ -10,8 +10,17 @@ from jaxtyping import Float
 
 from bayesrbf.records.mixture import Standardisation
 from bayesrbf.records.specification import MixtureSpecification, Order
+from bayesrbf.records.stored import (
+    LARGEST_SCALE,
+    SMALLEST_SCALE,
+    Requirements,
+    scales,
+    stored,
+    within,
+)
 
 
+@stored
 @dataclass(frozen=True)
 class MixturePrior:
     """Hyper-parameters of a mixture; they are its only regularisation.
@@ -86,6 +95,7 @@ class MixturePrior:
         )
 
 
+@stored
 @dataclass(frozen=True)
 class MixtureHyperparameters:
     """The resolved prior of a mixture on one table, in the user's units."""
@@ -126,7 +136,19 @@ class MixtureHyperparameters:
             ),
         )
 
+    def laws(self) -> Requirements:
+        """Whether each law of the record holds, and what it requires."""
+        yield within(self.scale, 1e-305), "positive scales"
+        yield scales(self.mean_precision), "a positive strength of the means"
+        least = SMALLEST_SCALE if self.location.size else 0  # without real columns it is 0
+        strength = within(self.degrees_of_freedom, least, LARGEST_SCALE)
+        yield strength, "a positive strength of covariances"
+        concentrations = self.weight_concentration, self.class_concentration
+        yield scales(concentrations), "positive concentrations"
+        yield all(map(scales, self.category_concentrations)), "positive concentrations of levels"
 
+
+@stored
 @dataclass(frozen=True)
 class GammaPrecisions:
     """A prior of the precisions: alpha ~ Gamma(shape, rate), each on its own.
@@ -147,6 +169,7 @@ class GammaPrecisions:
         _check_positive(self, "shape", "rate")
 
 
+@stored
 @dataclass(frozen=True)
 class HorseshoePrecisions:
     r"""The regularised horseshoe: many weights near zero, a few free.

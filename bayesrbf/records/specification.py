@@ -13,8 +13,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.records import names
+from bayesrbf.records.stored import MOST_PARTS, Requirements, permutation, stored, within
 
 
+@stored
 @dataclass(frozen=True)
 class Order:
     """Another order of a table: the old position of each real and categorical column and class."""
@@ -61,6 +63,11 @@ class Order:
         same = np.array_equal(new, np.arange(new.size))
         return codes if same else np.append(new, -1)[codes]
 
+    def laws(self) -> Requirements:
+        """Whether each law of the record holds, and what it requires."""
+        parts = (self.features, self.categories, self.classes)
+        yield all(map(permutation, parts)), "permutations"
+
 
 CovarianceType = Literal["full", "tied", "diag", "spherical", "factor"]
 CovarianceShape = Literal["full", "diag", "spherical", "factor"]
@@ -69,6 +76,7 @@ Transform = Literal["identity", "log", "simplex"]
 COVARIANCE_TYPES: tuple[str, ...] = get_args(CovarianceType)
 
 
+@stored
 @dataclass(frozen=True)
 class Variable:
     """One free variable of a declared graph, and where it lives.
@@ -117,6 +125,7 @@ class FurtherColumns:
         return self
 
 
+@stored
 @dataclass(frozen=True)
 class MixtureSpecification:
     """Structure of a (class-conditional) mixture over real and categorical columns.
@@ -256,3 +265,9 @@ class MixtureSpecification:
     def group_sizes(self) -> Int[np.ndarray, " group"]:
         """Number G of means under each covariance."""
         return np.bincount(self.covariance_group)
+
+    def laws(self) -> Requirements:
+        """Whether each law of the record holds, and what it requires."""
+        numbers = self.n_features, self.n_factors, len(self.component_class)
+        yield within(numbers, 0, MOST_PARTS), "columns and factors that are not too many"
+        yield within(self.levels, 1, MOST_PARTS), "levels in every categorical column"

@@ -499,7 +499,7 @@ class MedianLVQClassifier(Classifier):
     @property
     def columns_(self) -> Columns:  # type: ignore[override]
         """What the columns of a compared table are; other metrics have none."""
-        columns: Columns | None = getattr(self.model_.source, "columns", None)
+        columns: Columns | None = self.model_.source.columns
         if columns is None:
             raise AttributeError(f"metric={self.metric!r} knows no columns of a table.")
         return columns

@@ -11,7 +11,8 @@ from sklearn.utils import _safe_indexing, assert_all_finite, check_array
 from sklearn.utils.validation import _num_samples, validate_data
 
 from bayesrbf import table
-from bayesrbf.fitted.fitted_exemplars import MatrixSource, TableSource, Training, VectorSource
+from bayesrbf.fitted.exemplar_sources import MatrixSource, TableSource, VectorSource
+from bayesrbf.fitted.fitted_exemplars import Training
 from bayesrbf.numerics.median_lvq.gower import learn_gower
 from bayesrbf.records.mixture import Observations
 from bayesrbf.solvers.pairwise import NAMES, Metric, pairwise
