@@ -22,7 +22,7 @@ from bayesrbf.records.mixture import MixtureParameters, Standardisation
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.results import Fit, Status, Trace
 from bayesrbf.records.specification import MixtureSpecification
-from bayesrbf.records.stored import STORED, stored
+from bayesrbf.records.stored import STORED, named
 from bayesrbf.table import Columns
 from tests.house import source_files
 
@@ -97,7 +97,7 @@ def test_the_estimators_bring_every_class_that_is_stored() -> None:
         for path in source_files()
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ClassDef)
-        if any(ast.unparse(one) == "stored" for one in node.decorator_list)
+        if {"stored", "named"} & set(map(ast.unparse, node.decorator_list))
     }
     own = {name for name, kind in STORED.items() if kind.__module__.startswith("bayesrbf.")}
     assert own == marked
@@ -106,9 +106,9 @@ def test_the_estimators_bring_every_class_that_is_stored() -> None:
 
 def test_a_name_is_of_one_class() -> None:
     with pytest.raises(TypeError, match="each have a Standardisation"):
-        stored(Impostor)
+        named(Impostor)
     assert STORED["Standardisation"] is Standardisation
-    assert stored(Standardisation) is Standardisation
+    assert named(Standardisation) is Standardisation
 
 
 def test_arrays_that_are_not_contiguous_keep_their_cells() -> None:

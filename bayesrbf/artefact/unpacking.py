@@ -110,7 +110,7 @@ def check_record(record: Any) -> None:
     """ValueError that says what a stored record lacks to be one that a fit makes."""
     check_fields(record)
     if isinstance(record, Lawful):
-        require(record.laws(), f"a {type(record).__name__}")
+        require(record.__laws__(), f"a {type(record).__name__}")
 
 
 def _read_same(content: Any, read: _Read) -> Any:

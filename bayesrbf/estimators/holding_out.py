@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -26,7 +26,6 @@ Predict = Callable[[int, Observations, Observations], np.ndarray]
 
 
 @stored
-@dataclass(frozen=True)
 class HeldOut:
     """Out-of-fold predictions of all folds, one fold after another."""
 
@@ -43,8 +42,7 @@ class HeldOut:
             masked = replace(masked, values=masked.values[:, :, setting])
         return replace(self, values=self.values[:, setting], masked=masked)
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         yield within(self.labels, 0) and within(self.weights, 0), "labels and weights"
         yield within(abs(self.values), 0, MOST_LOG), "log probabilities"
 

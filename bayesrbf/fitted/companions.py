@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -27,7 +27,6 @@ ROWS_OF_A_GROUP, FEWEST_GROUPS, MOST_GROUPS = 25, 2, 24
 
 
 @stored
-@dataclass(frozen=True)
 class Companions:
     """Mixtures that say together what missing cells may hold, each as much as the others."""
 
@@ -42,8 +41,7 @@ class Companions:
         """Rows as a kernel sees them: cells with their moments, in standard units."""
         return averaged([_cells(rows, mixture) for mixture in self.mixtures])
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         structures = [mixture.specification for mixture in self.mixtures]
         columns = {(structure.n_features, structure.levels) for structure in structures}
         yield len(columns) == 1, "mixtures, all of the same columns"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,6 @@ from bayesrbf.solvers.pairwise import Metric, pairwise
 
 
 @stored
-@dataclass(frozen=True)
 class MatrixSource:
     """New rows come with their dissimilarities to the training rows."""
 
@@ -41,13 +40,11 @@ class MatrixSource:
         row[:, self.kept] = values[:1]
         return row
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         yield within(self.kept, 0), "columns of a matrix"
 
 
 @stored
-@dataclass(frozen=True)
 class TableSource:
     """New rows are rows of a table with holes, compared by Gower's dissimilarity."""
 
@@ -82,8 +79,7 @@ class TableSource:
         first = self.cells.take(np.arange(1))
         return table.decode(first.real, first.codes, self.columns, [])
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         columns, gower, rows, order = self.columns, self.gower, self.rows, self.order
         yield self.handle_unknown in ("missing", "error"), "a way with unseen levels"
         sizes = len(columns.real_names), len(columns.categorical_names)
@@ -93,7 +89,6 @@ class TableSource:
 
 
 @stored
-@dataclass(frozen=True)
 class VectorSource:
     """New rows are compared by a metric of scikit-learn or by a callable."""
 
@@ -115,8 +110,7 @@ class VectorSource:
         """A training row as new rows come: itself."""
         return self.rows[:1]
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         finite = self.rows.dtype.kind in "OU" or bool(np.isfinite(self.rows).all())
         yield finite, "finite rows"
 

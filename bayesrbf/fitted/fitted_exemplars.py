@@ -62,7 +62,6 @@ class SearchSettings:
 
 
 @stored
-@dataclass(frozen=True)
 class FittedExemplars(FittedModel):
     """Fitted exemplars among compared training rows.
 
@@ -196,8 +195,7 @@ class FittedExemplars(FittedModel):
             names.OBSERVED_LABEL,
         )
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         point, n = self.parameters, self.table.n_obs
         yield point.exemplars.size == self.prototypes.number, "an exemplar of every prototype"
         yield within(point.exemplars, 0, n) and within(self.needed, 0, n), "rows of its table"

@@ -81,7 +81,6 @@ class KernelSettings:
 
 
 @stored
-@dataclass(frozen=True)
 class FittedKernelNetwork(FittedModel):
     """A fitted kernel network: eigenfunctions of the kernel, and output weights upon them."""
 
@@ -203,8 +202,7 @@ class FittedKernelNetwork(FittedModel):
         observed = observed_rows(rows.unlabelled()) | {names.OBSERVED_LABEL: labels}
         return Description(coords, observed, row_weights(rows), names.OBSERVED_LABEL)
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         structure, kernel, n = self.density.specification, self.basis.kernel, self.n_classes
         yield kernel.real_rates.size == structure.n_features, "its companion's real columns"
         yield kernel.levels == structure.levels, "its companion's categorical columns"

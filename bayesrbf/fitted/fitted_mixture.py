@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -44,7 +44,6 @@ what rows far out say of their class, which lies in the linear term, would be lo
 
 
 @stored
-@dataclass(frozen=True)
 class FittedMixture(FittedModel):
     """A fitted mixture; with one class, a density."""
 
@@ -228,8 +227,7 @@ class FittedMixture(FittedModel):
         named = {(1.0, 0.0, 0.0): names.JOINT, (1.0, -1.0, 0.0): names.OBSERVED_LABEL}
         return named.get((alpha, beta, hinge), names.OBJECTIVE)
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         structure, point, prior = self.specification, self.parameters, self.hyperparameters
         k, d, levels = structure.n_components, structure.n_features, structure.levels
         yield point.class_probabilities.size == structure.n_classes, "a probability of every class"

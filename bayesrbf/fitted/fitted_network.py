@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
@@ -42,7 +42,6 @@ COMPLETIONS_OF_A_DRAW = 16  # The same under every posterior draw.
 
 
 @stored
-@dataclass(frozen=True)
 class ClassResponses:
     """Responses that are classes: the labels of rows are class codes."""
 
@@ -71,7 +70,6 @@ class ClassResponses:
 
 
 @stored
-@dataclass(frozen=True)
 class NumberResponses:
     """Responses that are numbers: the labels of rows are places among their distinct values."""
 
@@ -103,8 +101,7 @@ class NumberResponses:
         """The same."""
         return self.observed(rows)
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         yield self.n_outputs == 1 == self.units.scale.size, "one output, in its units"
         yield self.values.size > 0, "responses"
 
@@ -113,7 +110,6 @@ Responses = ClassResponses | NumberResponses
 
 
 @stored
-@dataclass(frozen=True)
 class FittedNetwork(FittedModel):
     """A fitted network of classes or of numbers."""
 
@@ -305,12 +301,11 @@ class FittedNetwork(FittedModel):
         scored = names.JOINT if whole else names.OBJECTIVE
         return Description(coords, observed, row_weights(rows), scored)
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         structure, point = self.specification, self.parameters
         yield structure.n_outputs == self.responses.n_outputs, "an output of every response"
         yield structure.response == self.responses.kind, "responses of its kind"
         shape = structure.n_outputs, structure.mixture.n_components
         yield point.coefficients.shape == shape, "a weight of every component"
         yield point.intercepts.size == structure.n_outputs, "an intercept of every output"
-        yield from self.density.laws()
+        yield from self.density.__laws__()

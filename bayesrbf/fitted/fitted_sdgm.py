@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -50,7 +50,6 @@ Prediction = Literal["average", "single-mode", "plug-in"]
 
 
 @stored
-@dataclass(frozen=True)
 class FittedSDGM(FittedModel):
     """A fitted sparse discriminative mixture."""
 
@@ -239,8 +238,7 @@ class FittedSDGM(FittedModel):
         }
         return Description(coords, {"allowed": allowed}, constant, names.OBSERVED_LABEL)
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         structure, n_features = self.companion.specification, self.basis.n_features
         n_coordinates = structure.n_features + sum(structure.levels)
         yield structure.n_classes == 1, "a companion without classes"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -32,7 +32,6 @@ ROWS_PER_COMPONENT = 8
 
 
 @stored
-@dataclass(frozen=True)
 class Solver:
     """How a mixture is fitted."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final, Self
 
 import numpy as np
@@ -23,7 +23,6 @@ _GRID: Final = 2.0**40  # Transformed coordinates are multiples of 1 / _GRID (1e
 
 
 @stored
-@dataclass(frozen=True)
 class Draws:
     """Draws of the unconstrained coordinates, and what is known about each."""
 
@@ -62,8 +61,7 @@ class Draws:
             complete=self.complete and draws == self.theta.shape[1],
         )
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         yield self.n_draws > 0, "draws"
         yield "lp" in self.stats, "the log density of every draw"
         plain = all(value.dtype.kind in "bif" for value in self.stats.values())

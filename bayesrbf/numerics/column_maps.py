@@ -14,7 +14,7 @@ standard units and a normal prior of standard deviation 1/2 around no change,
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -40,7 +40,6 @@ LEAST = 1e-12
 
 
 @stored
-@dataclass(frozen=True)
 class HalfRankMaps:
     """The half-rank map of every real column."""
 
@@ -73,8 +72,7 @@ class HalfRankMaps:
         """Rows with their real cells mapped."""
         return replace(rows, real=self.forward(rows.real))
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         n = self.units.scale.size
         yield len(self.knots) == len(self.scores) == n, "knots for every column"
         pairs = list(zip(self.knots, self.scores, strict=True))

@@ -21,7 +21,7 @@ grows as the square root of a; b is that slope, by least squares.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -43,7 +43,6 @@ Rows = Float[np.ndarray, " obs"]
 
 
 @stored
-@dataclass(frozen=True)
 class UsualRows:
     """Typicalities of rows that were held out of a density, which others are compared with."""
 
@@ -61,8 +60,7 @@ class UsualRows:
         spread: Rows = np.maximum(1, UNUSUAL * (1 + below[-1]) / (1 + rank))
         return spread
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         yield self.excess.size == self.weights.size, "a weight of every row"
         yield within(self.weights, 0) and within(abs(self.excess), 0, MOST_LOG), "typicalities"
         yield within(abs(self.slope), 0, MOST_LOG), "a slope"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Self
 
 import numpy as np
@@ -22,7 +22,6 @@ Weights = Float[np.ndarray, " row"]
 
 
 @stored
-@dataclass(frozen=True)
 class CountColumns(FurtherColumns):
     r"""Counts, negative binomial given the component, of mean mu and variance mu + alpha mu^2.
 
@@ -63,8 +62,7 @@ class CountColumns(FurtherColumns):
         """The columns alone."""
         return replace(self, means=(), dispersions=())
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         n = len(self.columns)
         both = n == len(self.means) == len(self.dispersions)
         yield both, "a mean and a dispersion for every column"
@@ -72,7 +70,6 @@ class CountColumns(FurtherColumns):
 
 
 @stored
-@dataclass(frozen=True)
 class OrdinalColumns(FurtherColumns):
     r"""Ordered levels as codes from 0, cumulative logits given the component.
 
@@ -119,7 +116,6 @@ class OrdinalColumns(FurtherColumns):
         """The columns and their numbers of levels alone."""
         return replace(self, cuts=tuple((0.0,) * len(cuts) for cuts in self.cuts))
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         yield len(self.columns) == len(self.cuts), "cut points for every column"
         yield all(map(ascending, self.cuts)), "cut points in rising order"

@@ -13,7 +13,7 @@ whole real line, so it has an inverse everywhere. A power of 1 changes nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -32,7 +32,6 @@ share of it: the inverse of a map can be steep."""
 
 
 @stored
-@dataclass(frozen=True)
 class PowerMaps:
     """The map of every real column."""
 
@@ -111,8 +110,7 @@ class PowerMaps:
         """``log psi'`` at standard cells within the range."""
         return (self.powers - 1) * np.sign(held) * np.log1p(np.abs(held))
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         yield within(self.scale, 1e-305), "positive scales"
         yield within(self.powers, -10, 10), "powers between -10 and 10"
         yield bool((self.low <= self.high).all()), "a range of every column"

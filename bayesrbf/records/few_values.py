@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -12,7 +12,6 @@ from bayesrbf.records.stored import Requirements, ascending, stored
 
 
 @stored
-@dataclass(frozen=True)
 class FewValues:
     """Real columns of few values, and their values."""
 
@@ -52,8 +51,7 @@ class FewValues:
         order = [*reals, *range(n_real, n_real + n_categorical), *self.features]
         return np.argsort(order)
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         yield len(self.features) == len(self.values), "values of every column"
         rising = ascending(self.features) and all(map(ascending, self.values))
         yield rising, "values in rising order"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from jaxtyping import Float
 
@@ -11,7 +9,6 @@ from bayesrbf.records.stored import stored
 
 
 @stored
-@dataclass(frozen=True)
 class MaskedRows:
     """What a model says of copies of held-out rows, in the order of the rows."""
 
@@ -24,7 +21,6 @@ class MaskedRows:
 
 
 @stored
-@dataclass(frozen=True)
 class Recalibration:
     """Temperatures and pulls to the class shares at the knots of the share of hidden cells."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property
 
 import numpy as np
@@ -18,7 +18,6 @@ MOST_KEPT = 2**26
 
 
 @stored
-@dataclass(frozen=True)
 class Dissimilarities:
     """Rows of a training table as an exemplar model sees them."""
 
@@ -85,8 +84,7 @@ class Dissimilarities:
             kept[part] = self.values[at, candidates].ravel()
         return kept
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         yield within(self.values, 0, 1e300), "dissimilarities of 0 and above"
         yield within(self.weights, 0), "weights of 0 and above"
         yield within(self.labels, -1, len(self.candidates)), "class codes"
@@ -96,7 +94,6 @@ class Dissimilarities:
 
 
 @stored
-@dataclass(frozen=True)
 class Prototypes:
     """How many prototypes every class has."""
 
@@ -123,7 +120,6 @@ class Prototypes:
 
 
 @stored
-@dataclass(frozen=True)
 class MedianLVQParameters:
     """A point of a median LVQ model."""
 
@@ -131,26 +127,22 @@ class MedianLVQParameters:
     sigma: float | None
     """Width of ``exp(-d / sigma**2)``, in the square root of d's unit; None for GLVQ: no kernel."""
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         yield self.sigma is None or scales(self.sigma), "a positive width"
 
 
 @stored
-@dataclass(frozen=True)
 class SigmaPrior:
     """Log-normal prior of the width, in a table's units: ``log sigma ~ N(location, spread**2)``."""
 
     location: float
     spread: float
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         yield abs(self.location) < 300 and scales(self.spread), "a positive spread"
 
 
 @stored
-@dataclass(frozen=True)
 class MedianLVQPrior:
     r"""Declared prior of the width; exemplars are uniform over the rows of their class.
 

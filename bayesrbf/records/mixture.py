@@ -26,7 +26,6 @@ BLOCK_ROWS: Final = 131_072
 
 
 @stored
-@dataclass(frozen=True)
 class Observations:
     """Rows of a table as the numerics see them."""
 
@@ -75,8 +74,7 @@ class Observations:
         """Hide the labels: all are -1."""
         return replace(self, labels=np.full_like(self.labels, -1))
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         further = all(not np.isinf(cells).any() for cells in self.further)
         yield not np.isinf(self.real).any() and further, "cells that are finite or NaN"
         yield within(self.codes, -1) and within(self.labels, -1), "codes of -1 and above"
@@ -116,7 +114,6 @@ class ColumnAtoms:
 
 
 @stored
-@dataclass(frozen=True)
 class Standardisation:
     """Means and standard deviations of the real columns: ``x = location + scale * z``."""
 
@@ -145,13 +142,11 @@ class Standardisation:
         """
         return rows.log_jacobian - ~np.isnan(rows.real) @ np.log(self.scale)
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         yield within(self.scale, 1e-305), "positive scales"
 
 
 @stored
-@dataclass(frozen=True)
 class MixtureParameters:
     """A point of the mixture: one value of everything that is free.
 
@@ -219,8 +214,7 @@ class MixtureParameters:
         """The scales as what multiplies the rows of a factor."""
         return scale.reshape(-1, *(1,) * (self.precisions_cholesky.ndim - 2))
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         yield simplex(self.class_probabilities), "class probabilities that sum to one"
         yield within(self.weights, 0, 1 + TOLERANCE), "weights that are probabilities"
         yield all(map(simplex, self.category_probabilities)), "level probabilities that sum to one"

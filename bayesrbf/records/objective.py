@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
@@ -15,7 +14,6 @@ OBJECTIVES: tuple[str, ...] = get_args(ObjectiveName)
 
 
 @stored
-@dataclass(frozen=True)
 class Objective:
     r"""One objective and its constants.
 

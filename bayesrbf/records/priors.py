@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -21,7 +21,6 @@ from bayesrbf.records.stored import (
 
 
 @stored
-@dataclass(frozen=True)
 class MixturePrior:
     """Hyper-parameters of a mixture; they are its only regularisation.
 
@@ -96,7 +95,6 @@ class MixturePrior:
 
 
 @stored
-@dataclass(frozen=True)
 class MixtureHyperparameters:
     """The resolved prior of a mixture on one table, in the user's units."""
 
@@ -136,8 +134,7 @@ class MixtureHyperparameters:
             ),
         )
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         yield within(self.scale, 1e-305), "positive scales"
         yield scales(self.mean_precision), "a positive strength of the means"
         least = SMALLEST_SCALE if self.location.size else 0  # without real columns it is 0
@@ -149,7 +146,6 @@ class MixtureHyperparameters:
 
 
 @stored
-@dataclass(frozen=True)
 class GammaPrecisions:
     """A prior of the precisions: alpha ~ Gamma(shape, rate), each on its own.
 
@@ -170,7 +166,6 @@ class GammaPrecisions:
 
 
 @stored
-@dataclass(frozen=True)
 class HorseshoePrecisions:
     r"""The regularised horseshoe: many weights near zero, a few free.
 

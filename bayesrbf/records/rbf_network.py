@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -29,7 +29,6 @@ FEATURES: tuple[str, ...] = get_args(Features)
 
 
 @stored
-@dataclass(frozen=True)
 class RBFNetworkSpecification:
     """Structure of an RBF network: a mixture as hidden layer, a linear output layer."""
 
@@ -83,13 +82,11 @@ class RBFNetworkSpecification:
         """Put columns and classes in another order; a numeric response has that of one class."""
         return replace(self, mixture=self.mixture.reordered(self.hidden_order(order)))
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         yield 0 < self.n_outputs <= MOST_PARTS, "outputs"
 
 
 @stored
-@dataclass(frozen=True)
 class RBFNetworkParameters:
     """A point of an RBF network, in the holder's units."""
 
@@ -121,15 +118,13 @@ class RBFNetworkParameters:
         """The inverse of :meth:`standardised`."""
         return replace(self, mixture=self.mixture.in_units(units))
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         yield within(abs(self.coefficients), 0, MOST_LOG), "output weights"
         yield within(abs(self.intercepts), 0, MOST_LOG), "intercepts"
         yield scales(self.noise_precision), "a positive precision of the noise"
 
 
 @stored
-@dataclass(frozen=True)
 class RBFNetworkHyperparameters:
     r"""The resolved prior of an RBF network.
 
@@ -170,8 +165,7 @@ class RBFNetworkHyperparameters:
         """Derivative of :meth:`log_noise` in the precision."""
         return float(np.divide(self.noise_shape - 1, precision)) - self.noise_rate
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         yield within((self.l1, self.l2, self.link), 0) or self.link == np.inf, "rates"
         positive = self.kappa, self.intercept_scale, self.noise_shape, self.noise_rate
         yield self.l1 + self.l2 > 0 and scales(positive), "positive numbers"

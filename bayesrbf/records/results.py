@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf.records.mixture import MixtureParameters
-from bayesrbf.records.stored import ANY_NUMBER, stored
+from bayesrbf.records.stored import ANY_NUMBER, named, stored
 
 
-@stored
+@named
 class Status(Enum):
     """Outcome of a fit. ``value`` is the name that is stored, ``sentence`` is for people."""
 
@@ -50,7 +50,6 @@ _SENTENCES = {
 
 
 @stored
-@dataclass(frozen=True)
 class Trace:
     """Path of an optimiser."""
 
@@ -64,7 +63,6 @@ class Trace:
 
 
 @stored
-@dataclass(frozen=True)
 class Fit:
     """The winning restart of a fit, in standard units."""
 

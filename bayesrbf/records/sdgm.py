@@ -30,7 +30,6 @@ KERNELS = ("polynomial", "gaussian")
 
 
 @stored
-@dataclass(frozen=True)
 class QuadraticBasis:
     """Monomials of degree at most two: the primal form."""
 
@@ -73,13 +72,11 @@ class QuadraticBasis:
         pairs = ([factors[i] for i in pair if i >= 0] for pair in self.factors)
         return [" * ".join(pair) or "1" for pair in pairs]
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         yield within(self.factors, -1, MOST_PARTS), "coordinates, or -1 for the number 1"
 
 
 @stored
-@dataclass(frozen=True)
 class KernelBasis:
     """An intercept and the kernel with some training rows: the dual form."""
 
@@ -184,7 +181,6 @@ class SDGMSpecification:
 
 
 @stored
-@dataclass(frozen=True)
 class SDGMParameters:
     r"""A point of the model and the spread around it; only active weights are stored.
 
@@ -248,8 +244,7 @@ class SDGMParameters:
         weights[self.feature, self.component] = self.coefficients
         return weights
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         k, spread = self.n_components, self.covariance
         yield classes_in_order(self.component_class), "classes in order"
         yield self.proportions.size == k, "a share of every component"
@@ -263,7 +258,6 @@ class SDGMParameters:
 
 
 @stored
-@dataclass(frozen=True)
 class SDGMModes:
     """The modes that restarts found, and how probable each is."""
 
@@ -282,14 +276,12 @@ class SDGMModes:
         """The most probable mode, without the others."""
         return SDGMModes(self.parameters[:1], np.ones(1))
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         yield 0 < len(self.parameters) == self.probabilities.size, "a probability of every mode"
         yield simplex(self.probabilities), "probabilities that sum to one"
 
 
 @stored
-@dataclass(frozen=True)
 class SDGMTrace:
     """Path of the type-II maximisation, one entry a step.
 

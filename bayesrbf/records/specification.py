@@ -17,7 +17,6 @@ from bayesrbf.records.stored import MOST_PARTS, Requirements, permutation, store
 
 
 @stored
-@dataclass(frozen=True)
 class Order:
     """Another order of a table: the old position of each real and categorical column and class."""
 
@@ -63,8 +62,7 @@ class Order:
         same = np.array_equal(new, np.arange(new.size))
         return codes if same else np.append(new, -1)[codes]
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         parts = (self.features, self.categories, self.classes)
         yield all(map(permutation, parts)), "permutations"
 
@@ -77,7 +75,6 @@ COVARIANCE_TYPES: tuple[str, ...] = get_args(CovarianceType)
 
 
 @stored
-@dataclass(frozen=True)
 class Variable:
     """One free variable of a declared graph, and where it lives.
 
@@ -126,7 +123,6 @@ class FurtherColumns:
 
 
 @stored
-@dataclass(frozen=True)
 class MixtureSpecification:
     """Structure of a (class-conditional) mixture over real and categorical columns.
 
@@ -266,8 +262,8 @@ class MixtureSpecification:
         """Number G of means under each covariance."""
         return np.bincount(self.covariance_group)
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         numbers = self.n_features, self.n_factors, len(self.component_class)
-        yield within(numbers, 0, MOST_PARTS), "columns and factors that are not too many"
+        few = within(numbers, 0, MOST_PARTS)
+        yield few, "numbers of columns and factors that are none too many"
         yield within(self.levels, 1, MOST_PARTS), "levels in every categorical column"

@@ -1,16 +1,17 @@
 """What a file of an estimator may hold: classes by name, and the laws that their records keep.
 
-``@stored`` lets files name a frozen record or an enumeration. Whoever reads one checks the types,
-shapes and finite numbers that its fields declare. Where these do not say everything, the record has
-a method ``laws``: it yields pairs, whether something holds and what is required. A fit makes no
-record that breaks a law, so that they are asked only where a file is read. Later pairs may rely on
-the earlier ones, as nothing is evaluated behind the first that does not hold.
+``@stored`` makes a class a frozen dataclass that files may name. Whoever reads one checks the
+types, shapes and finite numbers that its fields declare. Where these do not say everything, the
+record has a method ``__laws__``: it yields pairs, whether something holds and what is required. A
+fit makes no record that breaks a law, so they are asked only where a file is read. Later pairs may
+rely on the earlier ones: nothing is evaluated behind the first that does not hold.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, Protocol, runtime_checkable
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol, dataclass_transform, runtime_checkable
 
 import numpy as np
 
@@ -39,20 +40,24 @@ SMALLEST_SCALE, LARGEST_SCALE = 1e-100, 1e100
 class Lawful(Protocol):
     """A record of which its types do not say everything."""
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
-        ...
+    def __laws__(self) -> Requirements: ...
 
 
-def stored[T](kind: type[T]) -> type[T]:
-    """Let files name a class, which no other may be called as."""
+def named[T](kind: type[T]) -> type[T]:
+    """Let files name a class; no other may have its name."""
     other = STORED.setdefault(kind.__name__, kind)
     if other is not kind:
         raise TypeError(
-            f"@stored: {kind.__module__} and {other.__module__} each have a {kind.__name__}, by "
-            "which name files know only one; rename one of them."
+            f"{kind.__module__} and {other.__module__} each have a {kind.__name__}, but a name "
+            "in a file stands for one class; rename one of them."
         )
     return kind
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def stored[T](kind: type[T]) -> type[T]:
+    """Make a class a frozen dataclass that files may name."""
+    return named(dataclass(frozen=True)(kind))
 
 
 def require(requirements: Requirements, owner: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Literal, get_args
 
@@ -19,7 +18,6 @@ ELSEWHERE: Final = "another value"
 
 
 @stored
-@dataclass(frozen=True)
 class Columns:
     """The columns of the table that an estimator was fitted to."""
 
@@ -97,8 +95,7 @@ class Columns:
         found = (i for i, values in enumerate(self.atoms) if values)
         return {feature: first + place for place, feature in enumerate(found)}
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         n, kinds = len(self.names), self.kinds
         yield 0 < n == len(kinds) <= MOST_PARTS, "a kind for every name"
         yield len(self.levels) == kinds.count("categorical"), "levels for every categorical column"

@@ -65,7 +65,6 @@ class Asked:
 
 
 @stored
-@dataclass(frozen=True)
 class DensityCandidate:
     """One density that was judged."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -50,7 +50,6 @@ _ENTRIES = 2**20
 
 
 @stored
-@dataclass(frozen=True)
 class StackRefits:
     """What draws of a bootstrapped stack have beside weights and temperatures of the pool."""
 
@@ -71,8 +70,7 @@ class StackRefits:
         numbers = np.arange(len(self.factors)) % len(self.members)
         return np.column_stack([self.factors, self.shifts, numbers])
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         names = {tuple(one.name for one in members.own) for members in self.members}
         yield len(names) == 1, "refits, all of the same members"
         yield {one.n_classes for one in self.members} == {self.shifts.shape[1]}, "classes"

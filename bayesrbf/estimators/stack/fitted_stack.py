@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +43,6 @@ BLOCK = 2048
 
 
 @stored
-@dataclass(frozen=True)
 class FittedStack(FittedModel):
     """A fitted stack; its own posterior is that of weights and temperatures."""
 
@@ -232,8 +231,7 @@ class FittedStack(FittedModel):
             names.OBSERVED_LABEL,
         )
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         n, n_classes = len(self.names), self.members.n_classes
         own = tuple(member.name for member in self.members.own)
         yield own == self.names and len(set(own)) == n, "its members' names"

@@ -134,7 +134,6 @@ class StackSettings:
 
 
 @stored
-@dataclass(frozen=True)
 class FittedMembers:
     """All members, fitted."""
 
@@ -161,8 +160,7 @@ class FittedMembers:
         joints += [member.class_log_joint(rows, self.n_classes) for member in self.extra]
         return bounded_log_probabilities(np.stack(joints, axis=1))
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         yield 0 < self.n_classes <= MOST_PARTS and len(self.own) > 0, "classes and members"
         shapes = {member.table_shape for member in self.own}
         yield len(shapes) == 1, "members of the same columns"
@@ -180,7 +178,6 @@ class FoldAnswers:
 
 
 @stored
-@dataclass(frozen=True)
 class Pool:
     """Weights and temperatures of a stack."""
 
@@ -192,8 +189,7 @@ class Pool:
     pull: float = field(default=0.0, metadata=LATER)
     """Exponent of the class shares."""
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         temperatures = (*self.member_temperatures, self.temperature)
         yield simplex(self.weights), "weights that sum to one"
         yield scales(temperatures) and within(temperatures, 0, MOST_LOG), "positive temperatures"

@@ -183,7 +183,6 @@ def own_members(members: object, few: FewValues) -> tuple[str, ...]:
 
 
 @stored
-@dataclass(frozen=True)
 class FittedMember(FittedModel):
     """A fitted member: maps of the columns in front of a fitted model."""
 
@@ -253,8 +252,7 @@ class FittedMember(FittedModel):
         """Names and mapped rows."""
         return self.model.description(self.columns.applied(rows), axes)
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         few, (n_reals, _, _) = self.columns.few, self.table_shape
         seen = self.model.density.specification
         yield self.columns.units.scale.size == seen.n_features, "a map of every column"

@@ -44,7 +44,6 @@ N_EXEMPLARS = 2000
 
 
 @stored
-@dataclass(frozen=True)
 class ValueMaps:
     """Reals of few values as categories, the others by half ranks."""
 

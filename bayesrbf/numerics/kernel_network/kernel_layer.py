@@ -21,7 +21,6 @@ class, in nats, under one Gaussian (or one table of level probabilities) a class
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -44,7 +43,6 @@ standardised."""
 
 
 @stored
-@dataclass(frozen=True)
 class EigenBasis:
     """Exemplars Z and the eigenfunctions centred at them; ``projection`` is ``U Lambda^(-1/2)``."""
 
@@ -66,8 +64,7 @@ class EigenBasis:
             result[part] = self.kernel(rows.take(part), self.exemplars) @ self.projection
         return result
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         kernel, cells = self.kernel, self.exemplars
         yield cells.mean.shape[1] == kernel.real_rates.size, "exemplars with its real columns"
         yield cells.probabilities.shape[1] == sum(kernel.levels), "exemplars with its levels"

@@ -26,7 +26,7 @@ every cell were known, and then a correction of the pairs with a missing cell.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -47,7 +47,6 @@ TILE = 256
 
 
 @stored
-@dataclass(frozen=True)
 class CellMoments:
     """What is known of every cell of some rows: exactly, or as a conditional distribution."""
 
@@ -75,8 +74,7 @@ class CellMoments:
             self.mean[rows], self.variance[rows], self.probabilities[rows], self.unknown[rows]
         )
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         yield within(self.variance, 0, 1e12), "variances of 0 and above"
         yield within(abs(self.mean), 0, 1e6), "means in standard units"
         yield within(self.probabilities, 0, 1 + TOLERANCE), "probabilities"
@@ -125,7 +123,6 @@ def averaged(several: Sequence[CellMoments]) -> CellMoments:
 
 
 @stored
-@dataclass(frozen=True)
 class ProductKernel:
     """A product kernel over real and categorical columns."""
 
@@ -223,8 +220,7 @@ class ProductKernel:
                 agree = left.probabilities[:, part] @ right.probabilities[missing, part].T
                 values[:, missing] *= far + (1 - far) * agree
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         yield within(self.real_rates, 0, 1e12) and within(self.category_rates, 0, 1e12), "rates"
         yield len(self.levels) == self.category_rates.size, "levels for every categorical column"
         yield within(self.levels, 1, MOST_PARTS), "levels in every categorical column"

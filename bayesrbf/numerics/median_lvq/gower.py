@@ -14,7 +14,6 @@ See Gower (1971), A general coefficient of similarity and some of its properties
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -27,7 +26,6 @@ BLOCK: Final = 2**18  # Number of dissimilarities that are computed at a time.
 
 
 @stored
-@dataclass(frozen=True)
 class Gower:
     """What the training rows say about the columns."""
 
@@ -68,8 +66,7 @@ class Gower:
             total += np.where(missing, hole, here[:, None] != there)
         return total / max(1, self.ranges.size + self.code_holes.size)
 
-    def laws(self) -> Requirements:
-        """Whether each law of the record holds, and what it requires."""
+    def __laws__(self) -> Requirements:
         yield within(self.ranges, 1e-305), "positive ranges"
         holes = self.real_holes, self.code_holes
         yield all(within(one, 0, 1 + TOLERANCE) for one in holes), "means from 0 to 1"
