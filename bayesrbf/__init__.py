@@ -5,13 +5,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from bayesrbf.public import HOMES as _HOMES
 from bayesrbf.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from bayesrbf.artefact.estimator_state import load
-    from bayesrbf.estimators.conditional_distribution import ConditionalDistribution
+    from bayesrbf.estimators.answers.conditional_distribution import ConditionalDistribution
+    from bayesrbf.estimators.answers.deciding import cost_curves
     from bayesrbf.estimators.conformal import ConformalSets
-    from bayesrbf.estimators.deciding import cost_curves
     from bayesrbf.estimators.kernel_network.classifier import KernelNetworkClassifier
     from bayesrbf.estimators.median_lvq.classifier import MedianLVQClassifier
     from bayesrbf.estimators.mixture.density import MixtureDensity
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from bayesrbf.estimators.model_selection import LabelledKFold, labelled_scorer
     from bayesrbf.estimators.rbf_network.classifier import RBFNetworkClassifier
     from bayesrbf.estimators.rbf_network.regressor import RBFNetworkRegressor
+    from bayesrbf.estimators.rehearsing import rehearse
+    from bayesrbf.estimators.saving import load
     from bayesrbf.estimators.sdgm.classifier import SDGMClassifier
     from bayesrbf.estimators.stack.classifier import StackedClassifier
     from bayesrbf.estimators.transformers import HalfRankTransformer
@@ -53,35 +55,8 @@ __all__ = [
     "labelled_scorer",
     "load",
     "read_table",
+    "rehearse",
 ]
-
-# Where each public name lives. It is imported when first used, so that importing
-# bayesrbf costs nothing and a fit pays only for what it touches.
-_HOMES = {
-    "ConditionalDistribution": "bayesrbf.estimators.conditional_distribution",
-    "ConformalSets": "bayesrbf.estimators.conformal",
-    "GammaPrecisions": "bayesrbf.records.priors",
-    "HalfRankTransformer": "bayesrbf.estimators.transformers",
-    "HorseshoePrecisions": "bayesrbf.records.priors",
-    "HybridMixtureClassifier": "bayesrbf.estimators.mixture.hybrid",
-    "KernelNetworkClassifier": "bayesrbf.estimators.kernel_network.classifier",
-    "LabelledKFold": "bayesrbf.estimators.model_selection",
-    "MedianLVQClassifier": "bayesrbf.estimators.median_lvq.classifier",
-    "MedianLVQPrior": "bayesrbf.records.median_lvq",
-    "MixtureDensity": "bayesrbf.estimators.mixture.density",
-    "MixturePrior": "bayesrbf.records.priors",
-    "RBFNetworkClassifier": "bayesrbf.estimators.rbf_network.classifier",
-    "RBFNetworkRegressor": "bayesrbf.estimators.rbf_network.regressor",
-    "ReadTable": "bayesrbf.reading.tabular_files",
-    "SDGMClassifier": "bayesrbf.estimators.sdgm.classifier",
-    "StackedClassifier": "bayesrbf.estimators.stack.classifier",
-    "TableError": "bayesrbf.reading.notes",
-    "cost_curves": "bayesrbf.estimators.deciding",
-    "hybrid_path": "bayesrbf.estimators.mixture.hybrid_dial",
-    "labelled_scorer": "bayesrbf.estimators.model_selection",
-    "load": "bayesrbf.artefact.estimator_state",
-    "read_table": "bayesrbf.reading.read",
-}
 
 if not TYPE_CHECKING:  # a type checker must still see a name that does not exist
 

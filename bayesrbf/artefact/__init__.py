@@ -1,7 +1,7 @@
 """State as JSON and arrays: a closed vocabulary of values, and nothing that runs.
 
 Everything that a fitted estimator holds is written with the values below. Reading
-builds only these, whatever the text says: classes are looked up in a fixed table.
+builds only these, whatever the text says: of classes, those that are ``@stored`` by name.
 
 ================ ==========================================================
 value            in JSON
@@ -29,7 +29,7 @@ empty frame      ``{"frame": ["pandas", [[name, dtype], ...]]}``
 
 from __future__ import annotations
 
-from bayesrbf.artefact.packing import HOMES, StateError, pack
+from bayesrbf.artefact.packing import StateError, pack
 from bayesrbf.artefact.unpacking import unpack
 
-__all__ = ["HOMES", "StateError", "pack", "unpack"]
+__all__ = ["StateError", "pack", "unpack"]

@@ -7,30 +7,22 @@ import math
 from collections.abc import Mapping
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints, no_type_check
+from typing import (
+    Any,
+    Final,
+    Literal,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    no_type_check,
+)
 
 import numpy as np
 from jaxtyping import AbstractArray, jaxtyped
 
-from bayesrbf.artefact.laws import Law
-from bayesrbf.artefact.mixture_laws import MIXTURES
-from bayesrbf.artefact.model_laws import MODELS
-from bayesrbf.artefact.stack_laws import STACKS
-
-LAWS: Final[Mapping[str, Law]] = {**MIXTURES, **MODELS, **STACKS}
-"""Law of each record of which its types do not say everything."""
-
-OPEN: Final[Mapping[str, frozenset[str]]] = {
-    "DensityCandidate": frozenset({"log_density"}),
-    "Draws": frozenset({"stats", "attributes"}),
-    "Fit": frozenset({"restarts"}),
-    "Observations": frozenset({"real", "further"}),
-    "RBFNetworkHyperparameters": frozenset({"link"}),
-    "SDGMTrace": frozenset({"evidence"}),
-    "Trace": frozenset({"log_posterior"}),
-    "VectorSource": frozenset({"rows"}),
-}
-"""Fields of records whose numbers may be NaN or infinite; what they may be, laws say."""
+from bayesrbf.records.stored import ANY_NUMBER
 
 EXACT: Final = {"float64", "int64", "bool"}
 """Dtypes of arrays declared as reals, whole numbers or booleans: kernels read no others."""
@@ -43,28 +35,20 @@ def declared(kind: Any) -> dict[str, Any]:
     return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
 
 
-def check_record(record: Any) -> None:
-    """ValueError that says what a stored record lacks to be one that a fit makes."""
-    check_fields(record)
-    name = type(record).__name__
-    for holds, what in LAWS[name](record) if name in LAWS else ():
-        if not holds:
-            raise ValueError(f"a {name} needs {what}")
-
-
 def check_fields(record: Any) -> None:
     """ValueError where a field is not of its type, or its arrays of their shapes, taken together.
 
-    Numbers must be finite unless :data:`OPEN` names their field.
+    Numbers must be finite unless their field may hold any number.
     """
     kind: Any = type(record)
+    types, place = declared(kind), kind.__name__
     with jaxtyped("context"):  # in which one name is one length
-        for name, annotation in declared(kind).items():
-            value = getattr(record, name)
+        for field in dataclasses.fields(record):
+            value, annotation = getattr(record, field.name), types[field.name]
             if not conforms(value, annotation):
-                raise ValueError(f"{kind.__name__}.{name} is no {_words(annotation)}")
-            if name not in OPEN.get(kind.__name__, ()) and not all_finite(value):
-                raise ValueError(f"{kind.__name__}.{name} holds NaN or infinity")
+                raise ValueError(f"{place}.{field.name} is no {_words(annotation)}")
+            if field.metadata != ANY_NUMBER and not all_finite(value):
+                raise ValueError(f"{place}.{field.name} holds NaN or infinity")
 
 
 @no_type_check  # a check of its own would hide the lengths of the context from it
@@ -77,6 +61,8 @@ def conforms(value: Any, annotation: Any) -> bool:
     origin, arguments = get_origin(annotation), get_args(annotation)
     if annotation in (Any, object):
         return True
+    if isinstance(annotation, TypeVar):
+        return conforms(value, annotation.__bound__ or object)
     if annotation in (None, NoneType):
         return value is None
     if annotation is float:

@@ -7,97 +7,20 @@ import json
 import math
 from collections.abc import Mapping
 from enum import Enum
-from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
+from narwhals.stable.v2.dependencies import is_into_dataframe
 
 from bayesrbf.artefact.arrays import PackedArrays
+from bayesrbf.records.stored import LATER, STORED
 
-HOMES: Final = {
-    "CellMoments": "bayesrbf.numerics.kernel_network.product_kernels",
-    "ClassResponses": "bayesrbf.fitted.fitted_network",
-    "Columns": "bayesrbf.table",
-    "Companions": "bayesrbf.fitted.companions",
-    "CountColumns": "bayesrbf.records.column_laws",
-    "DensityCandidate": "bayesrbf.estimators.mixture.density_choice",
-    "Dissimilarities": "bayesrbf.records.median_lvq",
-    "Draws": "bayesrbf.inference.draws",
-    "EigenBasis": "bayesrbf.numerics.kernel_network.kernel_layer",
-    "FewValues": "bayesrbf.records.few_values",
-    "Fit": "bayesrbf.records.results",
-    "FittedExemplars": "bayesrbf.fitted.fitted_exemplars",
-    "FittedKernelNetwork": "bayesrbf.fitted.fitted_kernel_network",
-    "FittedMember": "bayesrbf.estimators.stack.members",
-    "FittedMembers": "bayesrbf.estimators.stack.fitting",
-    "FittedMixture": "bayesrbf.fitted.fitted_mixture",
-    "FittedNetwork": "bayesrbf.fitted.fitted_network",
-    "FittedSDGM": "bayesrbf.fitted.fitted_sdgm",
-    "FittedStack": "bayesrbf.estimators.stack.fitted_stack",
-    "GammaPrecisions": "bayesrbf.records.priors",
-    "Gower": "bayesrbf.numerics.median_lvq.gower",
-    "HalfRankMaps": "bayesrbf.numerics.column_maps",
-    "HeldOut": "bayesrbf.estimators.holding_out",
-    "HorseshoePrecisions": "bayesrbf.records.priors",
-    "KernelBasis": "bayesrbf.records.sdgm",
-    "MaskedRows": "bayesrbf.records.masked_rows",
-    "MatrixSource": "bayesrbf.fitted.fitted_exemplars",
-    "MedianLVQParameters": "bayesrbf.records.median_lvq",
-    "MedianLVQPrior": "bayesrbf.records.median_lvq",
-    "MixtureHyperparameters": "bayesrbf.records.priors",
-    "MixtureParameters": "bayesrbf.records.mixture",
-    "MixturePrior": "bayesrbf.records.priors",
-    "MixtureSpecification": "bayesrbf.records.specification",
-    "NumberResponses": "bayesrbf.fitted.fitted_network",
-    "Objective": "bayesrbf.records.objective",
-    "Observations": "bayesrbf.records.mixture",
-    "Order": "bayesrbf.records.specification",
-    "OrdinalColumns": "bayesrbf.records.column_laws",
-    "Pool": "bayesrbf.estimators.stack.fitting",
-    "PowerMaps": "bayesrbf.records.column_maps",
-    "ProductKernel": "bayesrbf.numerics.kernel_network.product_kernels",
-    "Prototypes": "bayesrbf.records.median_lvq",
-    "QuadraticBasis": "bayesrbf.records.sdgm",
-    "RBFNetworkHyperparameters": "bayesrbf.records.rbf_network",
-    "RBFNetworkParameters": "bayesrbf.records.rbf_network",
-    "RBFNetworkSpecification": "bayesrbf.records.rbf_network",
-    "Recalibration": "bayesrbf.records.masked_rows",
-    "SDGMModes": "bayesrbf.records.sdgm",
-    "SDGMParameters": "bayesrbf.records.sdgm",
-    "SDGMTrace": "bayesrbf.records.sdgm",
-    "SigmaPrior": "bayesrbf.records.median_lvq",
-    "Solver": "bayesrbf.fitted.mixture_fitting",
-    "StackRefits": "bayesrbf.estimators.stack.bootstrap",
-    "Standardisation": "bayesrbf.records.mixture",
-    "Status": "bayesrbf.records.results",
-    "TableSource": "bayesrbf.fitted.fitted_exemplars",
-    "Trace": "bayesrbf.records.results",
-    "UsualRows": "bayesrbf.posterior.usual_rows",
-    "ValueMaps": "bayesrbf.estimators.stack.training",
-    "Variable": "bayesrbf.records.specification",
-    "VectorSource": "bayesrbf.fitted.fitted_exemplars",
-}
-"""Module of each class that may be stored; a file can name no other."""
-
-LATER: Final[Mapping[str, frozenset[str]]] = {
-    "FittedStack": frozenset({"emptier"}),
-    "HeldOut": frozenset({"masked"}),
-    "Pool": frozenset({"pull"}),
-}
-"""Fields that came after version 0.1.0. A file may lack them, and lacks them at their defaults, so
-that a file of an earlier version is written again as it was."""
-ENUMERATIONS: Final = ("Status",)
 FRAMES: Final = ("pandas", "polars")
 FRAME_DTYPES: Final = ("Float64", "String", "Boolean", "Categorical")
 
 
 class StateError(ValueError):
     """A value that cannot be stored, or stored text that is no state."""
-
-
-def class_named(name: str) -> Any:
-    """The class of one of the names in :data:`HOMES`."""
-    return getattr(import_module(HOMES[name]), name)
 
 
 def pack(state: object) -> tuple[Any, dict[str, np.ndarray]]:
@@ -139,22 +62,16 @@ def _pack(value: Any, where: str, made: _Made) -> Any:
         return {"tuple": items} if isinstance(value, tuple) else items
     if isinstance(value, Mapping):
         return _pack_mapping(value, where, made)
-    if isinstance(value, Enum) and _known(value):
-        return {"enum": [type(value).__name__, value.value]}
-    if dataclasses.is_dataclass(value) and _known(value):
+    if STORED.get(type(value).__name__) is type(value):  # the class itself, not only its name
+        if isinstance(value, Enum):
+            return {"enum": [type(value).__name__, value.value]}
         return _pack_record(value, where, made)
-    if hasattr(value, "columns") and hasattr(value, "shape"):
+    if is_into_dataframe(value):
         return {"frame": _pack_frame(value, where)}
     raise StateError(
         f"{where} is a {type(value).__name__}, which a file cannot hold; use numbers, strings, "
         "None, arrays, or lists and dicts of them (for random_state: an int or None)."
     )
-
-
-def _known(value: object) -> bool:
-    """Whether the class of a value itself, not only its name, is in the fixed table."""
-    kind = type(value)
-    return kind.__name__ in HOMES and class_named(kind.__name__) is kind
 
 
 def _pack_array(value: np.ndarray, where: str, made: _Made) -> dict[str, Any]:
@@ -203,11 +120,10 @@ def _numbered(tree: Any, made: _Made) -> Any:
 
 def _pack_fields(value: Any, where: str, made: _Made) -> dict[str, Any]:
     """The fields of a record, by name."""
-    later = LATER.get(type(value).__name__, frozenset())
     names = [
         field.name
         for field in dataclasses.fields(value)
-        if field.name not in later or getattr(value, field.name) != field.default
+        if field.metadata != LATER or getattr(value, field.name) != field.default
     ]
     return {name: _pack(getattr(value, name), f"{where}.{name}", made) for name in names}
 

@@ -13,6 +13,7 @@ import math
 import os
 import re
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, BinaryIO, Final, NoReturn
 
 import numpy as np
@@ -21,8 +22,11 @@ import safetensors.numpy
 
 from bayesrbf.artefact import StateError, pack, unpack
 from bayesrbf.files import check_regular, write_whole
+from bayesrbf.public import ESTIMATORS
 
-PROTOCOL: Final = 2
+PROTOCOL: Final = 3
+READ: Final = (2, 3)
+"""Protocols of files that are read; 2 is that of version 0.1.0."""
 MANIFEST: Final = "bayesrbf"
 MOST_BYTES: Final = 2**20
 """Of the manifest; the header, which contains it escaped, may have four times that."""
@@ -116,7 +120,10 @@ def load_state(path: str | os.PathLike[str], digest: str | None = None) -> tuple
         if seal(content) != manifest["sha256"]:
             raise StateError("its bytes do not have the SHA-256 of its manifest")
         arrays = {name: _array(name, entry) for name, entry in _deserialize(content)}
-        return manifest["kind"], unpack(manifest["state"], arrays)
+        kind = manifest["kind"]
+        if kind in ESTIMATORS:  # whose module brings the records of its files
+            import_module(ESTIMATORS[kind])
+        return kind, unpack(manifest["state"], arrays)
     except (StateError, safetensors.SafetensorError, RecursionError) as error:
         said = f"{path} is damaged or no artefact of bayesrbf: {shown(error)}."
         raise ArtefactError(said) from error
@@ -147,10 +154,10 @@ def _read_header(content: bytes, size: int, path: str) -> tuple[dict[str, Any], 
         raise
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StateError(f"its manifest cannot be read ({error!r})") from error
-    if protocol != PROTOCOL or type(protocol) is not int:
+    if protocol not in READ or type(protocol) is not int:
         raise ArtefactError(
-            f"{path} was written by protocol {shown(protocol)}, this version reads protocol "
-            f"{PROTOCOL}; use the version of bayesrbf that wrote it."
+            f"{path} was written by protocol {shown(protocol)}, this version reads "
+            f"{' and '.join(map(str, READ))}; use the version of bayesrbf that wrote it."
         )
     if list(manifest) != ["protocol", "kind", "sha256", "arrays", "state"]:
         raise StateError(f"its manifest has unknown or missing keys: {', '.join(manifest)}")

@@ -6,21 +6,16 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping
 from enum import Enum
+from importlib import import_module
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from bayesrbf.artefact.arrays import StoredArrays
-from bayesrbf.artefact.conforming import check_record
-from bayesrbf.artefact.packing import (
-    ENUMERATIONS,
-    FRAME_DTYPES,
-    FRAMES,
-    HOMES,
-    LATER,
-    StateError,
-    class_named,
-)
+from bayesrbf.artefact.conforming import check_fields
+from bayesrbf.artefact.packing import FRAME_DTYPES, FRAMES, StateError
+from bayesrbf.public import ESTIMATORS
+from bayesrbf.records.stored import LATER, STORED, Lawful, require
 
 
 def unpack(tree: Any, strips: Mapping[str, np.ndarray]) -> Any:
@@ -88,18 +83,34 @@ def _read_objects(content: Any, read: _Read) -> np.ndarray:
 def _read_record(content: Any, read: _Read) -> Any:
     """A record with exactly the fields of its class, and within its laws."""
     name, fields = _list(content)
-    if name not in HOMES or name in ENUMERATIONS:
+    cls: Any = _class_named(name)
+    if cls is None or issubclass(cls, Enum):
         raise StateError(f"unknown record {name!r} in the state")
-    cls = class_named(name)
-    expected = {field.name for field in dataclasses.fields(cls)}
-    odd_fields = (expected ^ set(fields)) - (LATER.get(name, frozenset()) & expected)
-    if odd_fields:
-        odd = ", ".join(sorted(odd_fields))
-        raise StateError(f"the record {name} has unknown or missing fields: {odd}")
+    expected = {field.name: field.metadata == LATER for field in dataclasses.fields(cls)}
+    odd = {field for field in expected.keys() ^ set(fields) if not expected.get(field)}
+    if odd:
+        raise StateError(
+            f"the record {name} has unknown or missing fields: {', '.join(sorted(odd))}"
+        )
     record = cls(**{key: _unpack(value, read) for key, value in fields.items()})
     check_record(record)
     read.records.append(record)
     return record
+
+
+def _class_named(name: str) -> type | None:
+    """The class that files know by a name; it is unknown only after every estimator is there."""
+    if name not in STORED:
+        for home in ESTIMATORS.values():
+            import_module(home)
+    return STORED.get(name)
+
+
+def check_record(record: Any) -> None:
+    """ValueError that says what a stored record lacks to be one that a fit makes."""
+    check_fields(record)
+    if isinstance(record, Lawful):
+        require(record.__laws__(), f"a {type(record).__name__}")
 
 
 def _read_same(content: Any, read: _Read) -> Any:
@@ -112,10 +123,10 @@ def _read_same(content: Any, read: _Read) -> Any:
 def _read_enum(content: Any, read: _Read) -> Enum:
     """A member of an enumeration."""
     name, value = _list(content)
-    if name not in ENUMERATIONS:
+    cls = _class_named(name)
+    if cls is None or not issubclass(cls, Enum):
         raise StateError(f"unknown enumeration {name!r} in the state")
-    member: Enum = class_named(name)(value)
-    return member
+    return cls(value)
 
 
 def _read_frame(content: Any, read: _Read) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
 from bayesrbf.estimators.answers.acquiring import acquire, acquire_labels
-from bayesrbf.estimators.answers.asking import Fit, ask, new_rows
+from bayesrbf.estimators.answers.asking import ask, new_rows
 from bayesrbf.estimators.answers.deciding import decide
 from bayesrbf.estimators.answers.explaining import explain
 from bayesrbf.estimators.answers.probabilities import predict_posterior, uncertainty
@@ -40,18 +41,21 @@ class Classifier(ClassifierMixin, Estimator):
     # ---- fitting
 
     def _reading(self, **changes: Any) -> Reading:
-        """How the training table is read; rows without a label weigh what the user says."""
+        """How the training table is read; rows without a label weigh what the user says.
+
+        A weight that is left to the data is 1 at first.
+        """
         weight = self.get_params(deep=False).get("unlabelled_weight", 1.0)
-        return super()._reading(**({"unlabelled_weight": float(weight)} | changes))
+        factor = float(weight) if isinstance(weight, Real) else 1.0
+        return super()._reading(unlabelled_weight=factor, **changes)
 
     def _calibration(self, training: TrainingTable, predict: Predict) -> dict[str, Any]:
         """Temperature and calibration by out-of-fold predictions; none without ``calibrate``."""
         arguments = self.get_params(deep=False)
         if not arguments["calibrate"]:
             return {"averages": self._mean_is_better}
-        assert training.columns is not None and training.classes is not None  # of a classifier
-        rows, classes, seed = training.rows, training.classes, training.seed
-        masking = masking_of(rows, training.columns, classes.size, seed)
+        rows, classes, seed = training.rows, training.class_labels, training.seed
+        masking = masking_of(rows, training.read_columns, classes.size, seed)
         known = rows, training.kept, classes, seed, training.owner, masking
         temperature, calibration = out_of_fold_calibration(predict, arguments["cv"], *known)
         return {"temperature": temperature, "calibration": calibration}
@@ -171,6 +175,13 @@ class Classifier(ClassifierMixin, Estimator):
         unlabelled = self.get_params(deep=False)["unlabelled"]
         refuse_hidden(y, unlabelled, type(self).__name__)
         return float(super().score(X, y, sample_weight))
+
+    def _answers_about(self, X: Any) -> dict[str, np.ndarray]:
+        """Answers about a row that are tried where a file is read."""
+        answers = super()._answers_about(X) | {"predict_proba": self.predict_proba(X)}
+        if self.fitted_.draws is None:
+            return answers
+        return answers | {"uncertainty": self.uncertainty(X)["probability"].to_numpy()}
 
     # ---- parts of the fit
 

@@ -14,7 +14,6 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
-from bayesrbf.artefact.estimator_state import unfitted, works_on
 from bayesrbf.estimators.arguments import Rule, one_of
 from bayesrbf.estimators.folds import stratified_folds
 from bayesrbf.posterior.conformal_groups import (
@@ -133,7 +132,6 @@ class ConformalSets(MetaEstimatorMixin, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    @works_on(unfitted)
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the classifier without each fold, and score the labelled rows that were held out.
 
@@ -160,21 +158,20 @@ class ConformalSets(MetaEstimatorMixin, BaseEstimator):
         for name, rule in _RULES.items():
             rule.check(getattr(self, name), f"ConformalSets({name}=...)")
         check_consistent_length(X, y)
-        self.classes_, labels = self._read_labels(y)
+        classes, labels = self._read_labels(y)
         missing = table.missing_per_row(X)
         folds = self._folds(labels)
         fits = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fitted)(self.classifier, X, y, fold, self.classes_) for fold in folds
+            delayed(_fitted)(self.classifier, X, y, fold, classes) for fold in folds
         )
-        self.models_ = [model for model, _ in fits]
         held_out = [rows for _, rows in folds]
-        self._scores = [
-            scores_of(p, labels[rows]) for (_, p), rows in zip(fits, held_out, strict=True)
-        ]
-        self._edges = merged(missing[np.concatenate(held_out)], rows_needed(float(self.level)))
+        scores = [scores_of(p, labels[rows]) for (_, p), rows in zip(fits, held_out, strict=True)]
+        edges = merged(missing[np.concatenate(held_out)], rows_needed(float(self.level)))
+        sizes = np.bincount(group_of(missing[np.concatenate(held_out)], edges))
+        self.classes_, self.models_ = classes, [model for model, _ in fits]
+        self._scores, self._edges = scores, edges
         self._groups = [self._compared(missing[rows]) for rows in held_out]
-        sizes = np.bincount(group_of(missing[np.concatenate(held_out)], self._edges))
-        self.groups_ = dict(zip(group_names(self._edges), sizes.tolist(), strict=True))
+        self.groups_ = dict(zip(group_names(edges), sizes.tolist(), strict=True))
         return self
 
     def predict_p(self, X: Any) -> pd.DataFrame:

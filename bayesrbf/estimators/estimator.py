@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC
 from collections.abc import Callable
 from os import PathLike
@@ -379,7 +380,31 @@ class Estimator(BaseEstimator, ABC):
         from bayesrbf.estimators.saving import save
 
         check_is_fitted(self)
-        return save(self, path)
+        return save(self, self._stored_fit(), path)
+
+    def _stored_fit(self) -> FittedTable[Any, Any]:
+        """The fit as a file keeps it."""
+        return self.fitted_
+
+    def __loaded__(self) -> None:
+        """Check what was read: arguments, and answers about a training row, which are shared later.
+
+        ValueError where a number is none, or class probabilities do not sum to one.
+        """
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            self._check_arguments()
+            answers = self._answers_about(self.fitted_.stored_row())
+        for name, values in answers.items():
+            if not np.isfinite(values).all():
+                raise ValueError(f"{name} of a stored row gives {values.ravel()[0]}")
+            total = values.sum()
+            if name == "predict_proba" and abs(total - 1) > 1e-6:
+                raise ValueError(f"the class probabilities of a stored row sum to {total}")
+
+    def _answers_about(self, X: Any) -> dict[str, np.ndarray]:
+        """Answers about a row that are tried where a file is read."""
+        return {"score_samples": self.score_samples(X)} if self.models_rows else {}
 
 
 def _interrupted(error: BaseException | None) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import field, replace
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -19,19 +19,20 @@ from bayesrbf.numerics.hidden_share import knot_weights
 from bayesrbf.posterior.recalibration import fit_powers, fit_temperature, tempered
 from bayesrbf.records.masked_rows import MaskedRows, Recalibration
 from bayesrbf.records.mixture import Observations, joined_rows
+from bayesrbf.records.stored import LATER, MOST_LOG, Requirements, stored, within
 
 Predict = Callable[[int, Observations, Observations], np.ndarray]
 """Maps the number of a fold, its training and its held-out rows to an entry a held-out row."""
 
 
-@dataclass(frozen=True)
+@stored
 class HeldOut:
     """Out-of-fold predictions of all folds, one fold after another."""
 
     values: Float[np.ndarray, "obs *values"]
     labels: Int[np.ndarray, " obs"]  # True class codes.
     weights: Float[np.ndarray, " obs"]
-    masked: MaskedRows | None = None
+    masked: MaskedRows | None = field(default=None, metadata=LATER)
     """What is said of the rows with more of their cells hidden."""
 
     def of_setting(self, setting: int) -> HeldOut:
@@ -40,6 +41,10 @@ class HeldOut:
         if masked is not None:
             masked = replace(masked, values=masked.values[:, :, setting])
         return replace(self, values=self.values[:, setting], masked=masked)
+
+    def __laws__(self) -> Requirements:
+        yield within(self.labels, 0) and within(self.weights, 0), "labels and weights"
+        yield within(abs(self.values), 0, MOST_LOG), "log probabilities"
 
 
 def hold_out(

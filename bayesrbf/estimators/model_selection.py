@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Int
-from sklearn.base import ClassifierMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import _safe_indexing, check_random_state

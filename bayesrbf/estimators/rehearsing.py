@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +15,10 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.parallel import Parallel, delayed
 
 from bayesrbf import table
-from bayesrbf.estimators.posteriors import METHODS
+from bayesrbf.estimators.reading import Reading
 from bayesrbf.estimators.warning import ColumnWarning
+from bayesrbf.fitted.drawing import METHODS
+from bayesrbf.inference.draws import Draws
 from bayesrbf.inference.progress import progress
 
 if TYPE_CHECKING:
@@ -34,8 +37,14 @@ class Rehearsal:
     """Teachers of the classifier's own kind; they would flatter it, and are left out."""
 
 
+@singledispatch
+def rehearsal_of(estimator: object) -> Rehearsal:
+    """What the kind of a classifier says about its rehearsals; a kind registers its own."""
+    return Rehearsal()
+
+
 def rehearse(
-    self: Classifier,
+    estimator: Classifier,
     X: Any,
     y: Any,
     *,
@@ -51,18 +60,19 @@ def rehearse(
 
     Models of other families, the teachers, are fitted to the labelled rows. Their held-out
     probabilities, with a temperature, are the truth: labels of the same rows are drawn from them,
-    clones of this classifier are fitted to these labels, and the intervals of :meth:`uncertainty`
-    are compared with the truth. The classifier itself does not change. If it is fitted, the
-    attribute ``rehearsal`` of :meth:`uncertainty` has the result from then on.
+    clones of this classifier are fitted to these labels, and the intervals of ``uncertainty``
+    are compared with the truth. The classifier itself does not change.
 
     Parameters
     ----------
+    estimator : classifier of this package
+        The classifier whose intervals are tried; it need not be fitted.
     X : array-like or frame of shape (n_obs, n_columns)
         Rows; cells may be missing.
     y : array-like of shape (n_obs,)
         Their labels. Rows whose label is hidden stay without one and are not counted.
     inference : str, optional
-        Method of :meth:`refine`; None: that of the present draws, or of the constructor, or
+        Method of ``refine``; None: that of the present draws, or of the constructor, or
         else ``"bootstrap"`` for a stack and ``"laplace"`` for all others.
     teachers : sequence of {"trees", "boosting", "process"}, optional
         Bagged trees, boosted trees, a Gaussian process; None: all that are not of the
@@ -77,7 +87,7 @@ def rehearse(
     progress_bar : bool
         Show how far the fits are.
     **options : object
-        Passed on to :meth:`refine`, such as ``draws``.
+        Passed on to ``refine``, such as ``draws``.
 
     Returns
     -------
@@ -95,28 +105,24 @@ def rehearse(
     from bayesrbf.posterior.rehearsal import drawn_labels, to_dataset, truth
     from bayesrbf.solvers.teachers import TEACHERS
 
-    own = self._rehearsal
-    method = _method(self, own, inference)
-    self._check_method(method)
-    chosen = _teachers(type(self).__name__, own, teachers)
+    own, owner = rehearsal_of(estimator), type(estimator).__name__
+    arguments = estimator.get_params(deep=False)
+    drawn = vars(estimator)["fitted_"].draws if "fitted_" in vars(estimator) else None
+    method = _method(arguments["inference"], drawn, own, inference)
+    chosen = _teachers(owner, own, teachers)
     if n_repeats < 1:
         raise ValueError(f"rehearse(n_repeats=...) must be at least 1; received {n_repeats!r}.")
     check_consistent_length(X, y)
-    classes, labels = table.encode_labels(y, unlabelled=self.unlabelled)
+    classes, labels = table.encode_labels(y, unlabelled=arguments["unlabelled"])
     known = labels >= 0
     _check_classes(classes, labels[known])
-    columns = table.learn_columns(
-        X,
-        categorical_features=self.categorical_features,
-        count_features=getattr(self, "count_features", None),
-        ordinal_features=getattr(self, "ordinal_features", None),
-    )
+    columns = table.learn_columns(X, **Reading(owner, arguments).features)
     rows = table.encode(X, columns).take(np.flatnonzero(known))
     numbers = np.column_stack([rows.real, *rows.further])
     cells = np.column_stack([numbers, np.where(rows.codes < 0, np.nan, rows.codes)])
     categorical = np.arange(cells.shape[1]) >= numbers.shape[1]
-    if random_state is None and isinstance(self.random_state, int):
-        random_state = self.random_state
+    if random_state is None and isinstance(arguments["random_state"], int):
+        random_state = arguments["random_state"]
     rng = np.random.default_rng(random_state)
     seed = int(rng.integers(2**31))
     real = labels[known]
@@ -124,41 +130,22 @@ def rehearse(
     plays = [(p, drawn_labels(p, real, rng)) for p in truths for _ in range(n_repeats)]
     with progress(progress_bar) as track:
         figures = Parallel(n_jobs=n_jobs)(
-            delayed(_played)(self, X, classes[drawn], known, p, method, options)
+            delayed(_played)(estimator, X, classes[drawn], known, p, method, options)
             for p, drawn in track(plays, "Rehearsal")
         )
     shape = (len(chosen), n_repeats, -1)
     coverage, width = (np.reshape(one, shape) for one in zip(*figures, strict=True))
-    found = to_dataset(coverage, width, chosen, method)
-    if hasattr(self, "model_"):
-        self.rehearsal_ = found
-    return found
+    return to_dataset(coverage, width, chosen, method)
 
 
-def held_in_rehearsal(model: Classifier, prob: float) -> str:
-    """How often intervals of such draws held in the model's rehearsal; that there was none."""
-    from bayesrbf.posterior.rehearsal import LEVELS, sentence
-
-    found, drawn = getattr(model, "rehearsal_", None), model.draws_
-    if drawn is None:
-        return "A fitted point has no intervals."
-    if found is None or found.attrs["method"] != drawn.method:
-        return "How often such intervals hold the truth was not tried: rehearse(X, y) tries it."
-    level = min(LEVELS, key=lambda one: abs(one - prob))
-    coverage = float(found["overall_coverage"].sel(level=level))
-    return sentence(level, coverage, found.sizes["teacher"])
-
-
-def _method(model: Classifier, own: Rehearsal, asked: str | None) -> str:
+def _method(inference: str, drawn: Draws | None, own: Rehearsal, asked: str | None) -> str:
     """The method asked for, or that of the draws, of the constructor, or of the kind."""
-    drawn = getattr(model, "draws_", None)
-    present = [] if drawn is None else [drawn.method]
     allowed = (*METHODS, "bootstrap")
     if asked is not None and asked not in allowed:
         names = " or ".join(map(repr, allowed))
         raise ValueError(f"rehearse(inference=...) must be {names}; received {asked!r}.")
-    wishes = [asked, *present, model.inference, own.method]
-    return next(one for one in wishes if one in allowed)
+    wishes = [asked, *([] if drawn is None else [drawn.method]), inference, own.method]
+    return next(wish for wish in wishes if wish in allowed)
 
 
 def _teachers(owner: str, own: Rehearsal, asked: Sequence[str] | None) -> tuple[str, ...]:

@@ -3,31 +3,106 @@
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
-from typing import Any, Final
+from inspect import get_annotations
+from typing import Any, Final, get_args
 
-import numpy as np
-from jaxtyping import Float
+from sklearn.base import BaseEstimator
 
+from bayesrbf.artefact.conforming import conforms
 from bayesrbf.artefact.state_file import ArtefactError, load_state, save_state, shown
-from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.older_files import from_flat_state
 from bayesrbf.fitted.fitted_table import FittedTable
+from bayesrbf.public import ESTIMATORS
 
 CONTAINER: Final = "_sklearn_output_config"
 """Where scikit-learn keeps the container of ``set_output``."""
 
-ESTIMATORS: Final = {
-    "HybridMixtureClassifier": "bayesrbf.estimators.mixture.hybrid",
-    "KernelNetworkClassifier": "bayesrbf.estimators.kernel_network.classifier",
-    "SDGMClassifier": "bayesrbf.estimators.sdgm.classifier",
-    "StackedClassifier": "bayesrbf.estimators.stack.classifier",
-    "MedianLVQClassifier": "bayesrbf.estimators.median_lvq.classifier",
-    "MixtureDensity": "bayesrbf.estimators.mixture.density",
-    "RBFNetworkClassifier": "bayesrbf.estimators.rbf_network.classifier",
-    "RBFNetworkRegressor": "bayesrbf.estimators.rbf_network.regressor",
-}
-"""Module of each estimator that may be stored; a file can name no other."""
+
+def save(estimator: BaseEstimator, fit: FittedTable[Any, Any], path: str | os.PathLike[str]) -> str:
+    """Write an estimator and its fit to one file, whole or not at all, and return its SHA-256.
+
+    The digest is in hexadecimal, for ``load(path, digest=...)``. TypeError for a foreign class,
+    ValueError for state that a file cannot hold (such as a RandomState), OSError where the file
+    cannot be written; an older file then stays.
+    """
+    kind = type(estimator)
+    if ESTIMATORS.get(kind.__name__) != kind.__module__:
+        raise TypeError(
+            f"save() writes {' and '.join(ESTIMATORS)}; received a {kind.__name__}. "
+            "Save the estimator inside a pipeline, or the class it derives from."
+        )
+    record = {
+        "arguments": estimator.get_params(deep=False),
+        "fitted": fit,
+        "container": vars(estimator).get(CONTAINER),
+    }
+    return save_state(path, kind.__name__, record)
+
+
+def load(path: str | os.PathLike[str], digest: str | None = None) -> Any:
+    """Read a fitted estimator that ``save`` wrote; no code in the file is run.
+
+    The types and conditions of every record are checked, and one stored row is predicted.
+
+    Parameters
+    ----------
+    path : path-like
+        File to read.
+    digest : str, optional
+        SHA-256 that the file must have, in hexadecimal, as ``save`` returned it.
+
+    Returns
+    -------
+    estimator
+        The fitted estimator.
+
+    Raises
+    ------
+    ArtefactError
+        If the file is damaged, is no artefact, or has another digest.
+    OSError
+        If the file cannot be read.
+    """
+    kind, record = load_state(path, digest)
+    if kind not in ESTIMATORS:
+        raise ArtefactError(
+            f"{path} holds an unknown estimator {shown(repr(kind))}; this version reads "
+            f"{' and '.join(ESTIMATORS)}."
+        )
+    try:
+        estimator = _from_record(getattr(import_module(ESTIMATORS[kind]), kind), record)
+        estimator.__loaded__()
+    except Exception as error:  # whatever a state that no fit leaves behind makes of predicting
+        raise ArtefactError(f"{path} is no state of a {kind}: {shown(error)}.") from error
+    return estimator
+
+
+def _from_record(kind: Any, record: Mapping[str, Any]) -> Any:
+    """The estimator that a file describes; the record is not trusted."""
+    if set(record) == {"arguments", "state"}:  # as files of version 0.1.0 have it
+        record = from_flat_state(kind.__name__, record["arguments"], record["state"])
+    if set(record) != {"arguments", "fitted", "container"}:
+        raise ValueError(f"unknown or missing entries: {', '.join(sorted(record))}")
+    estimator, fit = kind(**record["arguments"]), record["fitted"]
+    if type(fit) is not FittedTable or not all(
+        map(conforms, (fit.model, fit.details), _parts(kind))
+    ):
+        raise TypeError(f"its fit is none of a {kind.__name__}")
+    if fit.table.owner != kind.__name__:
+        raise ValueError(f"its fit is one of a {fit.table.owner}")
+    estimator.fitted_ = fit
+    if record["container"] is not None:
+        if not isinstance(record["container"], dict):
+            raise TypeError("the container of set_output must be dict")
+        setattr(estimator, CONTAINER, record["container"])
+    return estimator
+
+
+@cache
+def _parts(kind: type[BaseEstimator]) -> tuple[Any, Any]:
+    """Types of the model and of the details that a family's fit has."""
+    model, details = get_args(get_annotations(kind, eval_str=True)["fitted_"])
+    return model, details

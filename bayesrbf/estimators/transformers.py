@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import Self
 
 import numpy as np
@@ -11,7 +10,6 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bayesrbf.artefact.estimator_state import works_on
 from bayesrbf.estimators.arguments import row_weights
 from bayesrbf.numerics.column_maps import HalfRankMaps, fit_half_rank
 from bayesrbf.numerics.threads import on_one_blas_thread
@@ -53,7 +51,6 @@ class HalfRankTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         tags.input_tags.allow_nan = True
         return tags
 
-    @works_on(copy)
     @on_one_blas_thread
     def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
         """Learn location, scale and ranks of every column.

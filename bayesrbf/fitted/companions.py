@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -14,6 +14,7 @@ from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, averag
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.records.stored import Requirements, stored
 
 SHARED_STRENGTH, LEAST_STRENGTH = 0.3, 0.1
 """Rows of prior per real column behind a covariance that all classes share."""
@@ -25,7 +26,7 @@ ROWS_OF_A_GROUP, FEWEST_GROUPS, MOST_GROUPS = 25, 2, 24
 """Rows per component of the third companion, and the bounds of their number."""
 
 
-@dataclass(frozen=True)
+@stored
 class Companions:
     """Mixtures that say together what missing cells may hold, each as much as the others."""
 
@@ -39,6 +40,11 @@ class Companions:
     def cells(self, rows: Observations) -> CellMoments:
         """Rows as a kernel sees them: cells with their moments, in standard units."""
         return averaged([_cells(rows, mixture) for mixture in self.mixtures])
+
+    def __laws__(self) -> Requirements:
+        structures = [mixture.specification for mixture in self.mixtures]
+        columns = {(structure.n_features, structure.levels) for structure in structures}
+        yield len(columns) == 1, "mixtures, all of the same columns"
 
 
 def _cells(rows: Observations, mixture: FittedMixture) -> CellMoments:

@@ -1,4 +1,4 @@
-"""Fitted exemplars, the search for them, and what they keep to compare new rows."""
+"""Fitted exemplars, and the search for them."""
 
 from __future__ import annotations
 
@@ -8,102 +8,28 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from jaxtyping import Float, Int, Real, Shaped
+from jaxtyping import Float, Int, Real
 from sklearn.base import BaseEstimator
 
-from bayesrbf import table
+from bayesrbf.fitted.exemplar_sources import Source, TableSource, compared
 from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel, Named
 from bayesrbf.inference.draws import Draws
-from bayesrbf.numerics.hidden_share import hidden_share
 from bayesrbf.numerics.log_posterior import OneByOne, Predictor
 from bayesrbf.numerics.log_sums import to_prediction
 from bayesrbf.numerics.median_lvq.exemplar_search import ExemplarFit, Optimizer, fit_exemplars
 from bayesrbf.numerics.median_lvq.glvq import class_margins
-from bayesrbf.numerics.median_lvq.gower import Gower
 from bayesrbf.numerics.median_lvq.median_lvq_log_posterior import MedianLVQLogPosterior
 from bayesrbf.numerics.median_lvq.rslvq import class_log_joint, responsibilities
 from bayesrbf.records import names
 from bayesrbf.records.median_lvq import Dissimilarities, MedianLVQParameters, Prototypes, Sigma
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.results import ClassPrediction
-from bayesrbf.records.specification import Order
-from bayesrbf.solvers.comparable_rows import GOWER, PRECOMPUTED, check_values, comparable_rows
-from bayesrbf.solvers.pairwise import Metric, pairwise
+from bayesrbf.records.stored import Requirements, ascending, scales, stored, within
+from bayesrbf.solvers.comparable_rows import check_values, comparable_rows
 from bayesrbf.table import Columns
 
 if TYPE_CHECKING:
     import pymc as pm
-
-
-@dataclass(frozen=True)
-class MatrixSource:
-    """New rows come with their dissimilarities to the training rows."""
-
-    kept: Int[np.ndarray, " obs"]  # Column of every training row in the matrix.
-    metric = PRECOMPUTED
-    cells = None  # A row has none that could be hidden.
-
-    def to(self, X: Any, chosen: Int[np.ndarray, " chosen"]) -> Observations:
-        """New rows compared to chosen training rows."""
-        return compared(np.asarray(X[:, self.kept[chosen]]))
-
-    def stored(self, values: Real[np.ndarray, "obs obs"], n_columns: int) -> Any:
-        """A training row as new rows come: its dissimilarities, 0 to rows that were left out."""
-        row = np.zeros((1, n_columns))
-        row[:, self.kept] = values[:1]
-        return row
-
-
-@dataclass(frozen=True)
-class TableSource:
-    """New rows are rows of a table with holes, compared by Gower's dissimilarity."""
-
-    columns: table.Columns
-    gower: Gower
-    rows: Observations
-    handle_unknown: str
-    order: Order  # The canonical order of columns, in which ``gower`` and ``rows`` have them.
-    metric = GOWER
-
-    @property
-    def cells(self) -> Observations:
-        """Training rows, columns and classes in the order of the user's table."""
-        return self.rows.reordered(self.order.inverse)
-
-    def to(self, X: Any, chosen: Int[np.ndarray, " chosen"]) -> Observations:
-        """New rows compared to chosen training rows."""
-        rows = table.encode(X, self.columns, handle_unknown=self.handle_unknown)
-        return self.to_cells(rows, chosen)
-
-    def to_cells(self, rows: Observations, chosen: Int[np.ndarray, " chosen"]) -> Observations:
-        """Encoded rows compared to chosen training rows."""
-        values = self.gower.between(rows.reordered(self.order), self.rows.take(chosen))
-        return compared(values, rows)
-
-    def stored(self, values: Real[np.ndarray, "obs obs"], n_columns: int) -> Any:
-        """A training row as new rows come: its cells."""
-        first = self.cells.take(np.arange(1))
-        return table.decode(first.real, first.codes, self.columns, [])
-
-
-@dataclass(frozen=True)
-class VectorSource:
-    """New rows are compared by a metric of scikit-learn or by a callable."""
-
-    rows: Shaped[np.ndarray, "obs column"]
-    metric: Metric
-    cells = None  # They are compared whole.
-
-    def to(self, X: Any, chosen: Int[np.ndarray, " chosen"]) -> Observations:
-        """New rows compared to chosen training rows."""
-        return compared(pairwise(X, self.rows[chosen], self.metric))
-
-    def stored(self, values: Real[np.ndarray, "obs obs"], n_columns: int) -> Any:
-        """A training row as new rows come: itself."""
-        return self.rows[:1]
-
-
-Source = MatrixSource | TableSource | VectorSource  # Compares new rows to training rows.
 
 
 @dataclass(frozen=True)
@@ -138,7 +64,7 @@ class SearchSettings:
         return self.optimizer == "swap"
 
 
-@dataclass(frozen=True)
+@stored
 class FittedExemplars(FittedModel):
     """Fitted exemplars among compared training rows.
 
@@ -157,6 +83,11 @@ class FittedExemplars(FittedModel):
     def density(self) -> None:
         """None: no density of the rows is fitted."""
         return None
+
+    @property
+    def n_scored(self) -> int:
+        """Number of compared training rows."""
+        return self.table.n_obs
 
     def training_rows(self, rows: Observations) -> Observations:
         """Training rows, compared to the needed rows."""
@@ -283,20 +214,17 @@ class FittedExemplars(FittedModel):
             names.OBSERVED_LABEL,
         )
 
-
-def compared(
-    columns: Real[np.ndarray, "obs needed"], cells: Observations | None = None
-) -> Observations:
-    """Dissimilarities to the needed rows as cells; beside them the hidden share of its own."""
-    n_obs = len(columns)
-    hidden = np.zeros(n_obs) if cells is None else hidden_share(cells)
-    return Observations(
-        columns.astype(np.float64),
-        np.empty((n_obs, 0), dtype=np.intp),
-        np.full(n_obs, -1),
-        np.ones(n_obs),
-        (hidden[:, None],),
-    )
+    def __laws__(self) -> Requirements:
+        point, n = self.parameters, self.table.n_obs
+        yield point.exemplars.size == self.prototypes.number, "an exemplar of every prototype"
+        yield within(point.exemplars, 0, n) and within(self.needed, 0, n), "rows of its table"
+        yield ascending(self.needed), "needed rows in order"
+        yield bool(np.isin(point.exemplars, self.needed).all()), "exemplars among the needed rows"
+        classes = self.prototypes.classes[-1] + 1
+        yield classes == self.table.n_classes, "prototypes of every class"
+        yield self.source.n_rows == n, "as many stored rows as compared ones"
+        yield (point.sigma is None) == (self.sigma is None), "one width"
+        yield not isinstance(self.sigma, float) or scales(self.sigma), "a positive width"
 
 
 def candidates_of(

@@ -52,6 +52,7 @@ from bayesrbf.records.kernel_rates import RateCriterion
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.results import ClassPrediction
+from bayesrbf.records.stored import MOST_LOG, Requirements, scales, simplex, stored, within
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -79,7 +80,7 @@ class KernelSettings:
     """How much is spent on rates that are learned."""
 
 
-@dataclass(frozen=True)
+@stored
 class FittedKernelNetwork(FittedModel):
     """A fitted kernel network: eigenfunctions of the kernel, and output weights upon them."""
 
@@ -200,6 +201,18 @@ class FittedKernelNetwork(FittedModel):
         labels = (names.OBS,), np.where(rows.labels < 0, np.nan, rows.labels)
         observed = observed_rows(rows.unlabelled()) | {names.OBSERVED_LABEL: labels}
         return Description(coords, observed, row_weights(rows), names.OBSERVED_LABEL)
+
+    def __laws__(self) -> Requirements:
+        structure, kernel, n = self.density.specification, self.basis.kernel, self.n_classes
+        yield kernel.real_rates.size == structure.n_features, "its companion's real columns"
+        yield kernel.levels == structure.levels, "its companion's categorical columns"
+        yield structure.n_classes in (1, n), "its companion's classes"
+        yield simplex(self.class_frequencies), "shares of classes that sum to one"
+        yield n > 0 and bool((self.class_frequencies > 0).all()), "positive shares of classes"
+        outputs = 1 if n == 2 else n
+        yield self.theta.size == outputs * (self.n_features + 1), "a weight of every feature"
+        yield within(abs(self.theta), 0, MOST_LOG), "output weights"
+        yield scales(self.l2), "a positive precision"
 
 
 def fit_kernel_network(

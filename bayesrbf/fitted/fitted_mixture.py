@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -22,6 +22,7 @@ from bayesrbf.numerics.log_sums import at_prevalence, class_log_joint
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
 from bayesrbf.numerics.mixture.mixture_rows import MixtureOnRows
+from bayesrbf.numerics.mixture.parts.laws import SHAPES
 from bayesrbf.numerics.rounding import single_digits
 from bayesrbf.records import names
 from bayesrbf.records.column_maps import PowerMaps
@@ -29,6 +30,7 @@ from bayesrbf.records.mixture import MixtureParameters, Observations, Standardis
 from bayesrbf.records.objective import Objective
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification, Order
+from bayesrbf.records.stored import Requirements, by_class, scales, stored
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -41,7 +43,7 @@ FARTHEST = 1e8
 what rows far out say of their class, which lies in the linear term, would be lost."""
 
 
-@dataclass(frozen=True)
+@stored
 class FittedMixture(FittedModel):
     """A fitted mixture; with one class, a density."""
 
@@ -68,6 +70,11 @@ class FittedMixture(FittedModel):
         """Parameters whose class probabilities are moved to other class shares."""
         moved = at_prevalence(np.log(parameters.class_probabilities), log_ratio)
         return replace(parameters, class_probabilities=np.exp(moved))
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes; 1 for a density."""
+        return self.specification.n_classes
 
     @property
     def units(self) -> Standardisation:
@@ -226,6 +233,31 @@ class FittedMixture(FittedModel):
         alpha, beta, hinge = self.objective.coefficients
         named = {(1.0, 0.0, 0.0): names.JOINT, (1.0, -1.0, 0.0): names.OBSERVED_LABEL}
         return named.get((alpha, beta, hinge), names.OBJECTIVE)
+
+    def __laws__(self) -> Requirements:
+        structure, point, prior = self.specification, self.parameters, self.hyperparameters
+        k, d, levels = structure.n_components, structure.n_features, structure.levels
+        yield point.class_probabilities.size == structure.n_classes, "a probability of every class"
+        yield point.means.shape == (k, d), "a mean of every component and column"
+        yield point.weights.size == k, "a weight of every component"
+        yield by_class(point.weights, structure.component_class), "weights that sum to one by class"
+        reals, factors = SHAPES[structure.shape](structure), point.precisions_cholesky
+        shape = reals.n_groups, *reals.matrix_shape
+        yield factors.shape == shape, "a factor of every covariance"
+        yield scales(reals.diagonal(factors)), "factors of positive diagonal"
+        shapes = [array.shape for array in point.category_probabilities]
+        yield shapes == [(k, n) for n in levels], "probabilities of all levels"
+        yield all((array > 0).all() for array in point.category_probabilities), "levels that can be"
+        widths = [(k, len(law.columns)) for law in structure.further for _ in range(2)]
+        shapes = [array.shape for array in point.further.values()]
+        yield sorted(shapes) == sorted(widths), "values of every law"
+        yield prior.location.size == d, "a centre of every column"
+        sizes = [array.size for array in prior.category_concentrations]
+        yield sizes == list(levels), "concentrations of all levels"
+        order = self.order.features.size, self.order.categories.size, self.order.classes.size
+        ordered = order == (d, len(levels), structure.n_classes)
+        yield ordered, "an order of its columns and classes"
+        yield self.maps is None or self.maps.scale.size == d, "a map of every column"
 
 
 def mixture_coords(specification: MixtureSpecification, axes: Axes) -> dict[str, Any]:

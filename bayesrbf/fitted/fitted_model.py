@@ -207,6 +207,15 @@ class FittedModel(ABC):
         """A training row as new rows come, where the model and not the table keeps it."""
         return None
 
+    @property
+    def n_scored(self) -> int:
+        """Number of labelled rows that the model itself keeps: held out, or compared."""
+        return 0
+
+    def n_codes(self, n_classes: int) -> int:
+        """Number of codes that labels of rows may have, in most families one a class."""
+        return n_classes
+
     # ---- graph and tree
 
     @abstractmethod

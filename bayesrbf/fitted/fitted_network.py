@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, cast
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -39,6 +39,7 @@ from bayesrbf.records.rbf_network import (
     Response,
 )
 from bayesrbf.records.specification import Order
+from bayesrbf.records.stored import ANY_NUMBER, Requirements, scales, stored
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -48,13 +49,14 @@ COMPLETIONS = 64  # Of a row with holes at the fitted point; a power of two.
 COMPLETIONS_OF_A_DRAW = 16  # The same under every posterior draw.
 
 
-@dataclass(frozen=True)
+@stored
 class ClassResponses:
     """Responses that are classes: the labels of rows are class codes."""
 
     n_outputs: int
     kind: Response = "classes"
 
+    values: ClassVar[None] = None
     units_of_graph: None = None
 
     def output(self, rows: Observations) -> Classes:
@@ -75,7 +77,7 @@ class ClassResponses:
         return rows.labels
 
 
-@dataclass(frozen=True)
+@stored
 class NumberResponses:
     """Responses that are numbers: the labels of rows are places among their distinct values."""
 
@@ -107,19 +109,26 @@ class NumberResponses:
         """The same."""
         return self.observed(rows)
 
+    def __laws__(self) -> Requirements:
+        yield self.n_outputs == 1 == self.units.scale.size, "one output, in its units"
+        yield self.values.size > 0, "responses"
+
 
 Responses = ClassResponses | NumberResponses
 
 
-@dataclass(frozen=True)
+@stored
 class Noise:
     """Student's t about the mean of a number, in units of the fitted noise."""
 
     scale: float = 1.0
-    df: float = np.inf  # Normal noise, as it was fitted.
+    df: float = field(default=np.inf, metadata=ANY_NUMBER)  # Normal noise, as it was fitted.
+
+    def __laws__(self) -> Requirements:
+        yield scales(self.scale) and self.df > 2, "a positive scale, and more than two degrees"
 
 
-@dataclass(frozen=True)
+@stored
 class FittedNetwork(FittedModel):
     """A fitted network of classes or of numbers."""
 
@@ -275,6 +284,10 @@ class FittedNetwork(FittedModel):
             self.hyperparameters.standardised(),
         )
 
+    def n_codes(self, n_classes: int) -> int:
+        """Number of classes, or of different numbers."""
+        return n_classes if self.responses.values is None else self.responses.values.size
+
     def _require_joint(self) -> None:
         """ValueError for a network that is a point estimate only."""
         if not self.specification.shared or np.isinf(self.hyperparameters.link):
@@ -338,3 +351,12 @@ class FittedNetwork(FittedModel):
         whole = self.hyperparameters.kappa == 1 and not self.impute
         scored = names.JOINT if whole else names.OBJECTIVE
         return Description(coords, observed, row_weights(rows), scored)
+
+    def __laws__(self) -> Requirements:
+        structure, point = self.specification, self.parameters
+        yield structure.n_outputs == self.responses.n_outputs, "an output of every response"
+        yield structure.response == self.responses.kind, "responses of its kind"
+        shape = structure.n_outputs, structure.mixture.n_components
+        yield point.coefficients.shape == shape, "a weight of every component"
+        yield point.intercepts.size == structure.n_outputs, "an intercept of every output"
+        yield from self.density.__laws__()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -37,6 +37,7 @@ from bayesrbf.records.sdgm import (
     SDGMSpecification,
 )
 from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.records.stored import Requirements, classes_in_order, stored, within
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -50,7 +51,7 @@ Prediction = Literal["average", "single-mode", "plug-in"]
 """What a prediction averages over: modes and their spread, the spread of one mode, nothing."""
 
 
-@dataclass(frozen=True)
+@stored
 class FittedSDGM(FittedModel):
     """A fitted sparse discriminative mixture."""
 
@@ -154,6 +155,10 @@ class FittedSDGM(FittedModel):
         """Shares of the classes; a row with several classes is shared out."""
         return set_shares(rows, self.sets)
 
+    def n_codes(self, n_classes: int) -> int:
+        """Number of sets of classes."""
+        return len(self.sets)
+
     def log_posterior(self, rows: Observations) -> SDGMLogPosterior:
         """The log posterior of the weights of one mode."""
         completed, basis, specification = self.declared(rows)
@@ -254,6 +259,24 @@ class FittedSDGM(FittedModel):
             names.COMPONENT_LABEL: ((names.COMPONENT,), component_class),
         }
         return Description(coords, {"allowed": allowed}, constant, names.OBSERVED_LABEL)
+
+    def __laws__(self) -> Requirements:
+        structure, n_features = self.companion.specification, self.basis.n_features
+        n_coordinates = structure.n_features + sum(structure.levels)
+        yield structure.n_classes == 1, "a companion without classes"
+        yield self.units.scale.size == n_coordinates, "units of all coordinates"
+        yield self.basis.fits(n_coordinates), "features of its coordinates"
+        yield self.features.size == n_features and within(self.features, 0), "numbers of features"
+        modes = self.modes.parameters
+        n_classes = modes[0].component_class[-1] + 1
+        yield all(within(mode.feature, 0, n_features) for mode in modes), "weights of its features"
+        yield all(mode.component_class[-1] + 1 == n_classes for mode in modes), "modes of one table"
+        yield classes_in_order(self.component_class), "classes in order"
+        yield self.component_class[-1] + 1 == n_classes, "components of all classes"
+        sets = self.sets
+        yield sets.shape[1] == n_classes and bool(sets.any(axis=1).all()), "sets of its classes"
+        own = sets.shape[0] >= n_classes and bool(sets[:n_classes].diagonal().all())
+        yield own, "a set of every class"
 
 
 def coefficient_names(basis: Basis, specification: SDGMSpecification, axes: Axes) -> list[str]:

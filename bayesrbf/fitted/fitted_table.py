@@ -24,6 +24,7 @@ from bayesrbf.posterior.replicates import Replicates, drawn_labels, evenly
 from bayesrbf.records.masked_rows import Recalibration
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.results import Trace
+from bayesrbf.records.stored import MOST_LOG, Requirements, named, scales, simplex, within
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -34,6 +35,7 @@ DIAGNOSED = 200
 """Most training rows whose class probabilities are diagnosed."""
 
 
+@named
 @dataclass(frozen=True, eq=False)
 class TrainingTable:
     """What was read of a training table: columns, rows and, of a classifier, classes."""
@@ -69,11 +71,47 @@ class TrainingTable:
     sampled: bool = False
     """Whether the rows are a sample of a table out of memory, all of which was fitted to."""
 
+    @property
+    def read_columns(self) -> table.Columns:
+        """The columns of a table that was read column by column."""
+        assert self.columns is not None  # what asks for columns is not there without them
+        return self.columns
+
+    @property
+    def class_labels(self) -> Shaped[np.ndarray, " label"]:
+        """The classes of a classifier."""
+        assert self.classes is not None  # what asks for classes is a classifier
+        return self.classes
+
+    def __laws__(self) -> Requirements:
+        columns, rows = self.columns, self.rows
+        yield 0 <= self.seed < 2**31, "a seed"
+        yield within(self.kept, 0) and rows.n_obs > 0, "positions of its rows"
+        yield rows.n_obs == self.kept.size, "a position of every row"
+        yield self.n_columns > 0 and self.passes >= 0, "columns, and passes over them"
+        yield within(self.unlabelled_weight, 0), "a weight of rows without a label"
+        if columns is not None:
+            yield self.n_columns == len(columns.names), "as many columns as it was fitted to"
+            texts = self.names is None or all(isinstance(name, str) for name in self.names)
+            named = self.names is None or list(self.names) == list(columns.names)
+            yield texts and named, "its columns' names"
+            frame = getattr(self.template, "columns", columns.names)
+            yield len(frame) == len(columns.names), "a frame of its columns"
+            dtypes = [getattr(one, "kind", "f") for one in getattr(self.template, "dtypes", ())]
+            texts_of = {kind for kind, of in zip(columns.kinds, dtypes, strict=False) if of == "O"}
+            yield not texts_of & {"real", "count"}, "numbers in its columns of numbers"
+        if self.classes is not None:
+            n, labels = self.classes.size, self.classes.tolist()
+            plain = all(isinstance(label, str | int | float) for label in labels)
+            yield plain and self.classes.ndim == 1 and n == len(set(labels)), "classes that differ"
+            p = self.prevalence
+            yield p is None or (p.size == n and simplex(p)), "prevalences that sum to one"
+            yield p is None or bool((p > 0).all()), "positive prevalences"
+
     def decoded(self, cells: Cells, like: Any) -> Any:
         """Cells as a table of the type of another."""
-        assert self.columns is not None  # what gives tables back has columns
         real, codes, further = cells
-        return table.decode(real, codes, self.columns, like, further)
+        return table.decode(real, codes, self.read_columns, like, further)
 
     def with_template(self, like: Any) -> TrainingTable:
         """What was read, with an empty table of the user's type."""
@@ -81,6 +119,7 @@ class TrainingTable:
         return replace(self, template=self.decoded((none.real, none.codes, none.further), like))
 
 
+@named
 @dataclass(frozen=True, eq=False)
 class FittedTable[M: FittedModel, D]:
     """A model fitted to a table: everything that an answer about rows or parameters needs."""
@@ -108,6 +147,28 @@ class FittedTable[M: FittedModel, D]:
         # What is prepared from the fields is prepared anew in another process: it can be large.
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
+    def __laws__(self) -> Requirements:
+        training, model, draws = self.table, self.model, self.draws
+        rows, columns, density = training.rows, training.columns, model.density
+        n_codes = model.n_codes(1 if training.classes is None else training.classes.size)
+        yield within(rows.labels, -1, n_codes), "codes of its labels"
+        if training.copies is not None:
+            placed = within(training.copies[0], 0) and within(training.copies[1], 0, model.n_scored)
+            yield placed, "places of the copies of rows"
+        if columns is not None and density is not None:
+            levels = columns.n_levels
+            yield rows.real.shape[1] == len(columns.real_names), "rows of its real columns"
+            yield rows.codes.shape[1] == len(levels), "rows of its categorical columns"
+            below = rows.codes < np.array([*levels, 1])[: len(levels)]
+            yield bool(below.all()), "codes of levels"
+            structure = density.specification
+            yield structure.levels == levels, "a model of its levels"
+            yield structure.n_features == len(columns.real_names), "a model of its columns"
+        yield scales(self.temperature) and self.temperature < MOST_LOG, "a temperature"
+        yield (draws is None) == (self.raw is None), "the draws as they came"
+        if draws is not None and self.raw is not None:
+            yield self.raw.theta.shape == draws.theta.shape, "the same draws as they came"
+
     def replaced(self, **changes: Any) -> FittedTable[M, D]:
         """The fit with other fields; the log posterior is prepared again for another model only."""
         changed: FittedTable[M, D] = replace(self, **changes)
@@ -131,14 +192,12 @@ class FittedTable[M: FittedModel, D]:
     @property
     def columns(self) -> table.Columns:
         """What the columns of the table are."""
-        assert self.table.columns is not None  # what asks for columns is not there without them
-        return self.table.columns
+        return self.table.read_columns
 
     @property
     def classes(self) -> Shaped[np.ndarray, " label"]:
         """Class labels."""
-        assert self.table.classes is not None  # what asks for classes is a classifier
-        return self.table.classes
+        return self.table.class_labels
 
     @property
     def axes(self) -> Axes:
@@ -296,16 +355,16 @@ class FittedTable[M: FittedModel, D]:
         mixture = self.model.density
         assert mixture is not None  # what asks for a density is not there without one
         parameters = self.in_use(mixture.parameters)
-        return mixture if parameters is mixture.parameters else replace(mixture, parameters=parameters)
+        return (
+            mixture if parameters is mixture.parameters else replace(mixture, parameters=parameters)
+        )
 
     def drawn_densities(self, number: int, rng: np.random.Generator) -> list[MixtureParameters]:
         """The density in standard units, at the prevalences of use, under some posterior draws."""
         assert self.draws is not None  # what asks for draws asks first whether there are any
         thetas = self.draws.theta.reshape(-1, self.draws.theta.shape[-1])
         chosen = rng.choice(len(thetas), size=number, replace=number > len(thetas))
-        return [
-            self.in_use(self.model.mixture_at(self.log_posterior, thetas[i])) for i in chosen
-        ]
+        return [self.in_use(self.model.mixture_at(self.log_posterior, thetas[i])) for i in chosen]
 
     def novelty(self, rows: Observations) -> Float[np.ndarray, " obs"]:
         """How unlike the training table rows are, from 0 to 1; NaN without a density."""

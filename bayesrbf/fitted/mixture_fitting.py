@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -19,6 +19,7 @@ from bayesrbf.records.objective import Objective
 from bayesrbf.records.priors import MixtureHyperparameters, MixturePrior
 from bayesrbf.records.results import Fit
 from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.records.stored import stored
 
 ColumnMaps = Literal["power"] | None
 """Kind of the maps in front of the real columns."""
@@ -30,7 +31,7 @@ ROWS_PER_COMPONENT = 8
 """Rows of a class that a component needs: a class with fewer gets fewer components."""
 
 
-@dataclass(frozen=True)
+@stored
 class Solver:
     """How a mixture is fitted."""
 

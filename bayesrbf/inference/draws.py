@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final, Self
 
 import numpy as np
@@ -14,6 +14,7 @@ from scipy.optimize import linear_sum_assignment
 from bayesrbf.numerics.log_posterior import LogPosterior
 from bayesrbf.numerics.log_sums import log_softmax
 from bayesrbf.records.specification import Variable
+from bayesrbf.records.stored import ANY_NUMBER, Requirements, stored
 
 MEMORY: Final = 2 * 2**30
 """Bytes that an array over draws may take, unless a caller says otherwise."""
@@ -21,18 +22,18 @@ MEMORY: Final = 2 * 2**30
 _GRID: Final = 2.0**40  # Transformed coordinates are multiples of 1 / _GRID (1e-12).
 
 
-@dataclass(frozen=True)
+@stored
 class Draws:
     """Draws of the unconstrained coordinates, and what is known about each."""
 
     theta: Float[np.ndarray, "chain draw coordinate"]
     # Always ``lp``, the log density with Jacobian; ``log_q`` of approximations; ``diverging``,
     # ``tree_depth``, ``energy``, ``n_steps`` and more of samplers.
-    stats: Mapping[str, Shaped[np.ndarray, "chain draw"]]
+    stats: Mapping[str, Shaped[np.ndarray, "chain draw"]] = field(metadata=ANY_NUMBER)
     method: str  # Such as "map", "laplace" or "nuts".
     complete: bool = True  # False when the run was interrupted before its last draw.
     # Figures of the whole run, such as ``pareto_k``.
-    attributes: Mapping[str, float | int | str] = field(default_factory=dict)
+    attributes: Mapping[str, float | int | str] = field(default_factory=dict, metadata=ANY_NUMBER)
 
     @property
     def n_draws(self) -> int:
@@ -59,6 +60,12 @@ class Draws:
             stats={name: values[:, :draws] for name, values in self.stats.items()},
             complete=self.complete and draws == self.theta.shape[1],
         )
+
+    def __laws__(self) -> Requirements:
+        yield self.n_draws > 0, "draws"
+        yield "lp" in self.stats, "the log density of every draw"
+        plain = all(value.dtype.kind in "bif" for value in self.stats.values())
+        yield plain, "statistics that are numbers"
 
 
 def check_numbers(method: str, *, least: int = 1, **numbers: int) -> None:

@@ -14,7 +14,8 @@ standard units and a normal prior of standard deviation 1/2 around no change,
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -22,7 +23,9 @@ from scipy.special import ndtri
 
 from bayesrbf.numerics.rounding import single_digits
 from bayesrbf.records.column_maps import PowerMaps, yeo_johnson
+from bayesrbf.records.few_values import FewValues
 from bayesrbf.records.mixture import Observations, Standardisation
+from bayesrbf.records.stored import Requirements, ascending, stored, within
 
 FARTHEST = 4.0
 """Half ranks: bound of cells in standard units."""
@@ -36,7 +39,7 @@ PRIOR_PRECISION = 4.0
 LEAST = 1e-12
 
 
-@dataclass(frozen=True)
+@stored
 class HalfRankMaps:
     """The half-rank map of every real column."""
 
@@ -45,6 +48,9 @@ class HalfRankMaps:
     """Distinct training cells in standard units, ascending."""
     scores: tuple[Float[np.ndarray, " _"], ...]
     """Their standardised normal scores."""
+
+    few: ClassVar = FewValues()
+    """None is taken for a category."""
 
     @property
     def rounded(self) -> HalfRankMaps:
@@ -65,6 +71,14 @@ class HalfRankMaps:
     def applied(self, rows: Observations) -> Observations:
         """Rows with their real cells mapped."""
         return replace(rows, real=self.forward(rows.real))
+
+    def __laws__(self) -> Requirements:
+        n = self.units.scale.size
+        yield len(self.knots) == len(self.scores) == n, "knots for every column"
+        pairs = list(zip(self.knots, self.scores, strict=True))
+        yield all(a.shape == b.shape and a.size > 0 for a, b in pairs), "a score for every knot"
+        yield all(ascending(a) for a, _ in pairs), "knots in rising order"
+        yield all(within(b, -1e6, 1e6) for _, b in pairs), "scores in standard units"
 
 
 def fit_half_rank(

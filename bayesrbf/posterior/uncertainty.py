@@ -197,12 +197,10 @@ def to_dataset(
     labels: Sequence[object] | np.ndarray,
     rows: Sequence[object] | np.ndarray,
     novelty: Float[np.ndarray, " obs"],
-    rehearsal: str,
     point_estimate: bool,
 ) -> xr.Dataset:
     """Pack a predictive summary under the names of its classes and rows; entropies are in nats.
 
-    ``rehearsal`` says how often such intervals held where the truth was known.
     A ``point_estimate`` is a single draw, which says nothing of its own uncertainty: spreads are
     NaN then, and a warning says so.
     """
@@ -237,6 +235,5 @@ def to_dataset(
         attrs={
             "prob": summary.prob,
             "point_estimate": int(point_estimate),
-            "rehearsal": rehearsal,
         },
     )

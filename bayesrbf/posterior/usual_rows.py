@@ -21,7 +21,7 @@ grows as the square root of a; b is that slope, by least squares.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -32,6 +32,7 @@ from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.posterior.cell_laws import CellLaw
 from bayesrbf.posterior.novelty import no_further
 from bayesrbf.records.mixture import Observations
+from bayesrbf.records.stored import MOST_LOG, Requirements, stored, within
 
 UNUSUAL: Final = 0.15
 """Share of rows at which draws spread further."""
@@ -41,7 +42,7 @@ LEAST: Final = 1e-9
 Rows = Float[np.ndarray, " obs"]
 
 
-@dataclass(frozen=True)
+@stored
 class UsualRows:
     """Typicalities of rows that were held out of a density, which others are compared with."""
 
@@ -58,6 +59,11 @@ class UsualRows:
         rank = below[np.searchsorted(self.excess[order], own, side="right")]
         spread: Rows = np.maximum(1, UNUSUAL * (1 + below[-1]) / (1 + rank))
         return spread
+
+    def __laws__(self) -> Requirements:
+        yield self.excess.size == self.weights.size, "a weight of every row"
+        yield within(self.weights, 0) and within(abs(self.excess), 0, MOST_LOG), "typicalities"
+        yield within(abs(self.slope), 0, MOST_LOG), "a slope"
 
 
 def usual_rows(typical: Rows, shares: Rows, weights: Rows) -> UsualRows:

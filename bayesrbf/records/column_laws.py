@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Self
 
 import numpy as np
@@ -10,6 +10,7 @@ from jaxtyping import Float
 from scipy.special import logit
 
 from bayesrbf.records.specification import FurtherColumns
+from bayesrbf.records.stored import Requirements, ascending, scales, stored
 
 LEAST_DISPERSION: Final = 0.1
 MOST_DISPERSION: Final = 10.0
@@ -20,7 +21,7 @@ Cells = Float[np.ndarray, "row column"]
 Weights = Float[np.ndarray, " row"]
 
 
-@dataclass(frozen=True)
+@stored
 class CountColumns(FurtherColumns):
     r"""Counts, negative binomial given the component, of mean mu and variance mu + alpha mu^2.
 
@@ -61,8 +62,14 @@ class CountColumns(FurtherColumns):
         """The columns alone."""
         return replace(self, means=(), dispersions=())
 
+    def __laws__(self) -> Requirements:
+        n = len(self.columns)
+        both = n == len(self.means) == len(self.dispersions)
+        yield both, "a mean and a dispersion for every column"
+        yield scales(self.means) and scales(self.dispersions), "positive means and dispersions"
 
-@dataclass(frozen=True)
+
+@stored
 class OrdinalColumns(FurtherColumns):
     r"""Ordered levels as codes from 0, cumulative logits given the component.
 
@@ -108,3 +115,7 @@ class OrdinalColumns(FurtherColumns):
     def structure(self) -> Self:
         """The columns and their numbers of levels alone."""
         return replace(self, cuts=tuple((0.0,) * len(cuts) for cuts in self.cuts))
+
+    def __laws__(self) -> Requirements:
+        yield len(self.columns) == len(self.cuts), "cut points for every column"
+        yield all(map(ascending, self.cuts)), "cut points in rising order"

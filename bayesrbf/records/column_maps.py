@@ -13,13 +13,16 @@ whole real line, so it has an inverse everywhere. A power of 1 changes nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
 
+from bayesrbf.records.few_values import FewValues
 from bayesrbf.records.mixture import Observations, Standardisation
 from bayesrbf.records.specification import Order
+from bayesrbf.records.stored import Requirements, stored, within
 
 LEAST = 1e-12
 """Exponents nearer to zero than this are zero: the map is a logarithm."""
@@ -28,7 +31,7 @@ MARGIN = 0.5
 share of it: the inverse of a map can be steep."""
 
 
-@dataclass(frozen=True)
+@stored
 class PowerMaps:
     """The map of every real column."""
 
@@ -40,6 +43,9 @@ class PowerMaps:
     """Smallest training cell, in standard units."""
     high: Float[np.ndarray, " feature"]
     """Largest training cell, in standard units."""
+
+    few: ClassVar = FewValues()
+    """None is taken for a category."""
 
     @property
     def units(self) -> Standardisation:
@@ -103,6 +109,12 @@ class PowerMaps:
     def _log_slope(self, held: np.ndarray) -> np.ndarray:
         """``log psi'`` at standard cells within the range."""
         return (self.powers - 1) * np.sign(held) * np.log1p(np.abs(held))
+
+    def __laws__(self) -> Requirements:
+        yield within(self.scale, 1e-305), "positive scales"
+        yield within(self.powers, -10, 10), "powers between -10 and 10"
+        yield bool((self.low <= self.high).all()), "a range of every column"
+        yield within((self.low, self.high), -1e6, 1e6), "ranges in standard units"
 
 
 def yeo_johnson(

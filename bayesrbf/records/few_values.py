@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.records.mixture import Observations
+from bayesrbf.records.stored import Requirements, ascending, stored
 
 
-@dataclass(frozen=True)
+@stored
 class FewValues:
     """Real columns of few values, and their values."""
 
@@ -49,3 +50,9 @@ class FewValues:
         reals = [one for one in range(n_real) if one not in self.features]
         order = [*reals, *range(n_real, n_real + n_categorical), *self.features]
         return np.argsort(order)
+
+    def __laws__(self) -> Requirements:
+        yield len(self.features) == len(self.values), "values of every column"
+        rising = ascending(self.features) and all(map(ascending, self.values))
+        yield rising, "values in rising order"
+        yield all(values.size > 1 for values in self.values), "values that differ"

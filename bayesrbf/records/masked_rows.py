@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from jaxtyping import Float
 
+from bayesrbf.records.stored import stored
 
-@dataclass(frozen=True)
+
+@stored
 class MaskedRows:
     """What a model says of copies of held-out rows, in the order of the rows."""
 
@@ -20,7 +20,7 @@ class MaskedRows:
     """Log shares of the classes in training."""
 
 
-@dataclass(frozen=True)
+@stored
 class Recalibration:
     """Temperatures and pulls to the class shares at the knots of the share of hidden cells."""
 

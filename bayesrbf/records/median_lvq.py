@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int, Real
+
+from bayesrbf.records.stored import Requirements, scales, stored, within
 
 MEDIAN_ROWS = 1000  # Rows, evenly spread, from which the median dissimilarity is read off.
 
@@ -15,7 +17,7 @@ MOST_KEPT = 2**26
 """Dissimilarities to candidates (512 MiB) up to which they are kept in order of the classes."""
 
 
-@dataclass(frozen=True)
+@stored
 class Dissimilarities:
     """Rows of a training table as an exemplar model sees them."""
 
@@ -82,8 +84,16 @@ class Dissimilarities:
             kept[part] = self.values[at, candidates].ravel()
         return kept
 
+    def __laws__(self) -> Requirements:
+        yield within(self.values, 0, 1e300), "dissimilarities of 0 and above"
+        yield within(self.weights, 0), "weights of 0 and above"
+        yield within(self.labels, -1, len(self.candidates)), "class codes"
+        yield all(one.size > 0 for one in self.candidates), "candidates of every class"
+        rows = all(within(one, 0, self.n_obs) for one in self.candidates)
+        yield rows, "candidates among its rows"
 
-@dataclass(frozen=True)
+
+@stored
 class Prototypes:
     """How many prototypes every class has."""
 
@@ -109,7 +119,7 @@ class Prototypes:
         return tuple(slice(int(a), int(b)) for a, b in itertools.pairwise(edges))
 
 
-@dataclass(frozen=True)
+@stored
 class MedianLVQParameters:
     """A point of a median LVQ model."""
 
@@ -117,16 +127,22 @@ class MedianLVQParameters:
     sigma: float | None
     """Width of ``exp(-d / sigma**2)``, in the square root of d's unit; None for GLVQ: no kernel."""
 
+    def __laws__(self) -> Requirements:
+        yield self.sigma is None or scales(self.sigma), "a positive width"
 
-@dataclass(frozen=True)
+
+@stored
 class SigmaPrior:
     """Log-normal prior of the width, in a table's units: ``log sigma ~ N(location, spread**2)``."""
 
     location: float
     spread: float
 
+    def __laws__(self) -> Requirements:
+        yield abs(self.location) < 300 and scales(self.spread), "a positive spread"
 
-@dataclass(frozen=True)
+
+@stored
 class MedianLVQPrior:
     r"""Declared prior of the width; exemplars are uniform over the rows of their class.
 

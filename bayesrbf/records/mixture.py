@@ -10,16 +10,26 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.records.specification import MixtureSpecification, Order
+from bayesrbf.records.stored import (
+    ANY_NUMBER,
+    LARGEST_SCALE,
+    TOLERANCE,
+    Requirements,
+    scales,
+    simplex,
+    stored,
+    within,
+)
 
 BLOCK_ROWS: Final = 131_072
 """Rows that are looked at together, where each is looked at alone."""
 
 
-@dataclass(frozen=True)
+@stored
 class Observations:
     """Rows of a table as the numerics see them."""
 
-    real: Float[np.ndarray, "obs feature"]
+    real: Float[np.ndarray, "obs feature"] = field(metadata=ANY_NUMBER)
     """Real cells, NaN where missing."""
     codes: Int[np.ndarray, "obs categorical"]
     """Level codes of the categorical cells, -1 where missing."""
@@ -27,7 +37,7 @@ class Observations:
     """Class codes, -1 where the label is hidden (0 everywhere for a density)."""
     weights: Float[np.ndarray, " obs"]
     """Factor of each row's log density, at least 0."""
-    further: tuple[Float[np.ndarray, "obs _"], ...] = ()
+    further: tuple[Float[np.ndarray, "obs _"], ...] = field(default=(), metadata=ANY_NUMBER)
     """Cells of the columns under laws of their own, one array a law; NaN where missing."""
     log_jacobian: Float[np.ndarray, "*obs"] = field(default_factory=lambda: np.zeros(()))
     """Log derivatives of the maps that the observed real cells came through, summed."""
@@ -64,6 +74,13 @@ class Observations:
         """Hide the labels: all are -1."""
         return replace(self, labels=np.full_like(self.labels, -1))
 
+    def __laws__(self) -> Requirements:
+        further = all(not np.isinf(cells).any() for cells in self.further)
+        yield not np.isinf(self.real).any() and further, "cells that are finite or NaN"
+        yield within(self.codes, -1) and within(self.labels, -1), "codes of -1 and above"
+        yield within(self.weights, 0), "weights of 0 and above"
+        yield self.log_jacobian.shape in ((), self.labels.shape), "a log Jacobian for every row"
+
 
 def joined_rows(parts: Sequence[Observations]) -> Observations:
     """Rows of several tables of the same columns, one table after another."""
@@ -96,7 +113,7 @@ class ColumnAtoms:
     """In the units of the model."""
 
 
-@dataclass(frozen=True)
+@stored
 class Standardisation:
     """Means and standard deviations of the real columns: ``x = location + scale * z``."""
 
@@ -125,8 +142,11 @@ class Standardisation:
         """
         return rows.log_jacobian - ~np.isnan(rows.real) @ np.log(self.scale)
 
+    def __laws__(self) -> Requirements:
+        yield within(self.scale, 1e-305), "positive scales"
 
-@dataclass(frozen=True)
+
+@stored
 class MixtureParameters:
     """A point of the mixture: one value of everything that is free.
 
@@ -193,6 +213,19 @@ class MixtureParameters:
     def _rows(self, scale: Float[np.ndarray, " feature"]) -> Float[np.ndarray, "feature *column"]:
         """The scales as what multiplies the rows of a factor."""
         return scale.reshape(-1, *(1,) * (self.precisions_cholesky.ndim - 2))
+
+    def __laws__(self) -> Requirements:
+        yield simplex(self.class_probabilities), "class probabilities that sum to one"
+        yield within(self.weights, 0, 1 + TOLERANCE), "weights that are probabilities"
+        yield all(map(simplex, self.category_probabilities)), "level probabilities that sum to one"
+        yield within(abs(self.means), 0, LARGEST_SCALE), "means in standard units"
+        yield within(abs(self.precisions_cholesky), 0, LARGEST_SCALE), "factors in standard units"
+        n, further = self.weights.size, self.further
+        arrays = all(v.shape[:1] == (n,) and v.dtype == np.float64 for v in further.values())
+        yield arrays, "values of every component"
+        positive = ("count_means", "count_dispersions", "ordinal_slopes")
+        known = [further[name] for name in positive if name in further]
+        yield all(map(scales, known)), "positive means, dispersions and slopes"
 
 
 def _triangular(

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
+
+from bayesrbf.records.stored import stored
 
 ObjectiveName = Literal["likelihood", "conditional", "margin", "blend", "hinge"]
 
 OBJECTIVES: tuple[str, ...] = get_args(ObjectiveName)
 
 
-@dataclass(frozen=True)
+@stored
 class Objective:
     r"""One objective and its constants.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -10,9 +10,17 @@ from jaxtyping import Float
 
 from bayesrbf.records.mixture import Standardisation
 from bayesrbf.records.specification import MixtureSpecification, Order
+from bayesrbf.records.stored import (
+    LARGEST_SCALE,
+    SMALLEST_SCALE,
+    Requirements,
+    scales,
+    stored,
+    within,
+)
 
 
-@dataclass(frozen=True)
+@stored
 class MixturePrior:
     """Hyper-parameters of a mixture; they are its only regularisation.
 
@@ -86,7 +94,7 @@ class MixturePrior:
         )
 
 
-@dataclass(frozen=True)
+@stored
 class MixtureHyperparameters:
     """The resolved prior of a mixture on one table, in the user's units."""
 
@@ -126,8 +134,18 @@ class MixtureHyperparameters:
             ),
         )
 
+    def __laws__(self) -> Requirements:
+        yield within(self.scale, 1e-305), "positive scales"
+        yield scales(self.mean_precision), "a positive strength of the means"
+        least = SMALLEST_SCALE if self.location.size else 0  # without real columns it is 0
+        strength = within(self.degrees_of_freedom, least, LARGEST_SCALE)
+        yield strength, "a positive strength of covariances"
+        concentrations = self.weight_concentration, self.class_concentration
+        yield scales(concentrations), "positive concentrations"
+        yield all(map(scales, self.category_concentrations)), "positive concentrations of levels"
 
-@dataclass(frozen=True)
+
+@stored
 class GammaPrecisions:
     """A prior of the precisions: alpha ~ Gamma(shape, rate), each on its own.
 
@@ -147,7 +165,7 @@ class GammaPrecisions:
         _check_positive(self, "shape", "rate")
 
 
-@dataclass(frozen=True)
+@stored
 class HorseshoePrecisions:
     r"""The regularised horseshoe: many weights near zero, a few free.
 

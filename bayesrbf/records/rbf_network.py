@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import field, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -12,6 +12,15 @@ from jaxtyping import Bool, Float
 from bayesrbf.records.mixture import MixtureParameters, Standardisation
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification, Order
+from bayesrbf.records.stored import (
+    ANY_NUMBER,
+    MOST_LOG,
+    MOST_PARTS,
+    Requirements,
+    scales,
+    stored,
+    within,
+)
 
 Features = Literal["density", "responsibility", "log_density"]
 Response = Literal["classes", "number"]
@@ -19,7 +28,7 @@ Response = Literal["classes", "number"]
 FEATURES: tuple[str, ...] = get_args(Features)
 
 
-@dataclass(frozen=True)
+@stored
 class RBFNetworkSpecification:
     """Structure of an RBF network: a mixture as hidden layer, a linear output layer."""
 
@@ -73,8 +82,11 @@ class RBFNetworkSpecification:
         """Put columns and classes in another order; a numeric response has that of one class."""
         return replace(self, mixture=self.mixture.reordered(self.hidden_order(order)))
 
+    def __laws__(self) -> Requirements:
+        yield 0 < self.n_outputs <= MOST_PARTS, "outputs"
 
-@dataclass(frozen=True)
+
+@stored
 class RBFNetworkParameters:
     """A point of an RBF network, in the holder's units."""
 
@@ -106,8 +118,13 @@ class RBFNetworkParameters:
         """The inverse of :meth:`standardised`."""
         return replace(self, mixture=self.mixture.in_units(units))
 
+    def __laws__(self) -> Requirements:
+        yield within(abs(self.coefficients), 0, MOST_LOG), "output weights"
+        yield within(abs(self.intercepts), 0, MOST_LOG), "intercepts"
+        yield scales(self.noise_precision), "a positive precision of the noise"
 
-@dataclass(frozen=True)
+
+@stored
 class RBFNetworkHyperparameters:
     r"""The resolved prior of an RBF network.
 
@@ -121,7 +138,7 @@ class RBFNetworkHyperparameters:
     mixture: MixtureHyperparameters  # Prior of the hidden layer; a is its ``weight_concentration``.
     l1: float  # Rate of the Laplace factor; it or ``l2`` is positive.
     l2: float  # Precision of the normal factor.
-    link: float = 0.0
+    link: float = field(default=0.0, metadata=ANY_NUMBER)
     """gamma, finite: rows that pull the mixture weights to the shares of the output weights."""
     kappa: float = 1.0  # Power of p(x) beside p(y | x), positive.
     intercept_scale: float = 10.0  # Standard deviation of the intercepts.
@@ -147,3 +164,8 @@ class RBFNetworkHyperparameters:
     def noise_slope(self, precision: float) -> float:
         """Derivative of :meth:`log_noise` in the precision."""
         return float(np.divide(self.noise_shape - 1, precision)) - self.noise_rate
+
+    def __laws__(self) -> Requirements:
+        yield within((self.l1, self.l2, self.link), 0) or self.link == np.inf, "rates"
+        positive = self.kappa, self.intercept_scale, self.noise_shape, self.noise_rate
+        yield self.l1 + self.l2 > 0 and scales(positive), "positive numbers"

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
 from jaxtyping import Float
 
 from bayesrbf.records.mixture import MixtureParameters
+from bayesrbf.records.stored import ANY_NUMBER, named, stored
 
 
+@named
 class Status(Enum):
     """Outcome of a fit. ``value`` is the name that is stored, ``sentence`` is for people."""
 
@@ -47,11 +49,11 @@ _SENTENCES = {
 }
 
 
-@dataclass(frozen=True)
+@stored
 class Trace:
     """Path of an optimiser."""
 
-    log_posterior: Float[np.ndarray, " iteration"]
+    log_posterior: Float[np.ndarray, " iteration"] = field(metadata=ANY_NUMBER)
     """Log posterior density (without Jacobian) at each accepted point."""
 
     @property
@@ -60,14 +62,14 @@ class Trace:
         return int(self.log_posterior.size)
 
 
-@dataclass(frozen=True)
+@stored
 class Fit:
     """The winning restart of a fit, in standard units."""
 
     parameters: MixtureParameters
     trace: Trace
     status: Status
-    restarts: Float[np.ndarray, " restart"]
+    restarts: Float[np.ndarray, " restart"] = field(metadata=ANY_NUMBER)
     """Log posterior that every restart reached; only the best were run to the end."""
     floored: bool  # Whether a covariance is singular but for the floor of its eigenvalues.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -13,11 +13,23 @@ from jaxtyping import Bool, Float, Int
 from bayesrbf.records.priors import PrecisionPrior
 from bayesrbf.records.results import Status
 from bayesrbf.records.specification import Order
+from bayesrbf.records.stored import (
+    ANY_NUMBER,
+    MOST_LOG,
+    MOST_PARTS,
+    Requirements,
+    by_class,
+    classes_in_order,
+    scales,
+    simplex,
+    stored,
+    within,
+)
 
 KERNELS = ("polynomial", "gaussian")
 
 
-@dataclass(frozen=True)
+@stored
 class QuadraticBasis:
     """Monomials of degree at most two: the primal form."""
 
@@ -41,6 +53,10 @@ class QuadraticBasis:
         extended = np.column_stack([points, np.ones(len(points))])  # factor -1 is the last column
         return extended[:, self.factors[:, 0]] * extended[:, self.factors[:, 1]]
 
+    def fits(self, n_coordinates: int) -> bool:
+        """Whether points of so many coordinates have the features."""
+        return within(self.factors, -1, n_coordinates)
+
     def take(self, used: Int[np.ndarray, " used"]) -> QuadraticBasis:
         """The features with the given sorted numbers."""
         return QuadraticBasis(self.factors[used])
@@ -56,8 +72,11 @@ class QuadraticBasis:
         pairs = ([factors[i] for i in pair if i >= 0] for pair in self.factors)
         return [" * ".join(pair) or "1" for pair in pairs]
 
+    def __laws__(self) -> Requirements:
+        yield within(self.factors, -1, MOST_PARTS), "coordinates, or -1 for the number 1"
 
-@dataclass(frozen=True)
+
+@stored
 class KernelBasis:
     """An intercept and the kernel with some training rows: the dual form."""
 
@@ -77,6 +96,10 @@ class KernelBasis:
         """Every feature at every complete point, in standard units."""
         values = kernel_values(self.kernel, points, self.exemplars)
         return np.column_stack([np.ones(len(points)), values])
+
+    def fits(self, n_coordinates: int) -> bool:
+        """Whether points of so many coordinates have the features."""
+        return self.exemplars.shape[1] == n_coordinates
 
     def take(self, used: Int[np.ndarray, " used"]) -> KernelBasis:
         """The features with the given sorted numbers, among which must be 0, the intercept."""
@@ -157,7 +180,7 @@ class SDGMSpecification:
         return self.component.size
 
 
-@dataclass(frozen=True)
+@stored
 class SDGMParameters:
     r"""A point of the model and the spread around it; only active weights are stored.
 
@@ -221,8 +244,20 @@ class SDGMParameters:
         weights[self.feature, self.component] = self.coefficients
         return weights
 
+    def __laws__(self) -> Requirements:
+        k, spread = self.n_components, self.covariance
+        yield classes_in_order(self.component_class), "classes in order"
+        yield self.proportions.size == k, "a share of every component"
+        yield by_class(self.proportions, self.component_class), "shares that sum to one by class"
+        yield within(self.component, 0, k) and within(self.feature, 0), "components and features"
+        yield within(np.diff(self.component), 0), "components in order"
+        yield scales(self.precisions), "positive precisions"
+        yield within(abs(self.coefficients), 0, MOST_LOG), "weights"
+        yield within(abs(spread), 0, 1e12) and within(np.diag(spread), 0), "a covariance"
+        yield np.allclose(spread, spread.T, rtol=1e-6, atol=1e-9), "a symmetric covariance"
 
-@dataclass(frozen=True)
+
+@stored
 class SDGMModes:
     """The modes that restarts found, and how probable each is."""
 
@@ -241,8 +276,12 @@ class SDGMModes:
         """The most probable mode, without the others."""
         return SDGMModes(self.parameters[:1], np.ones(1))
 
+    def __laws__(self) -> Requirements:
+        yield 0 < len(self.parameters) == self.probabilities.size, "a probability of every mode"
+        yield simplex(self.probabilities), "probabilities that sum to one"
 
-@dataclass(frozen=True)
+
+@stored
 class SDGMTrace:
     """Path of the type-II maximisation, one entry a step.
 
@@ -251,7 +290,7 @@ class SDGMTrace:
     alpha and pi are fixed-point steps.
     """
 
-    evidence: Float[np.ndarray, " iteration"]
+    evidence: Float[np.ndarray, " iteration"] = field(metadata=ANY_NUMBER)
     n_weights: Int[np.ndarray, " iteration"]  # Active weights.
     n_components: Int[np.ndarray, " iteration"]  # Surviving components.
 

@@ -13,9 +13,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.records import names
+from bayesrbf.records.stored import MOST_PARTS, Requirements, permutation, stored, within
 
 
-@dataclass(frozen=True)
+@stored
 class Order:
     """Another order of a table: the old position of each real and categorical column and class."""
 
@@ -61,6 +62,10 @@ class Order:
         same = np.array_equal(new, np.arange(new.size))
         return codes if same else np.append(new, -1)[codes]
 
+    def __laws__(self) -> Requirements:
+        parts = (self.features, self.categories, self.classes)
+        yield all(map(permutation, parts)), "permutations"
+
 
 CovarianceType = Literal["full", "tied", "diag", "spherical", "factor"]
 CovarianceShape = Literal["full", "diag", "spherical", "factor"]
@@ -69,7 +74,7 @@ Transform = Literal["identity", "log", "simplex"]
 COVARIANCE_TYPES: tuple[str, ...] = get_args(CovarianceType)
 
 
-@dataclass(frozen=True)
+@stored
 class Variable:
     """One free variable of a declared graph, and where it lives.
 
@@ -117,7 +122,7 @@ class FurtherColumns:
         return self
 
 
-@dataclass(frozen=True)
+@stored
 class MixtureSpecification:
     """Structure of a (class-conditional) mixture over real and categorical columns.
 
@@ -256,3 +261,9 @@ class MixtureSpecification:
     def group_sizes(self) -> Int[np.ndarray, " group"]:
         """Number G of means under each covariance."""
         return np.bincount(self.covariance_group)
+
+    def __laws__(self) -> Requirements:
+        numbers = self.n_features, self.n_factors, len(self.component_class)
+        few = within(numbers, 0, MOST_PARTS)
+        yield few, "numbers of columns and factors that are none too many"
+        yield within(self.levels, 1, MOST_PARTS), "levels in every categorical column"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Literal, get_args
 
 import numpy as np
 
+from bayesrbf.records.stored import MOST_PARTS, Requirements, ascending, stored, within
 from bayesrbf.table.containers import Cells, missing_cells, read_cells
 
 Kind = Literal["real", "categorical", "count", "ordinal"]
@@ -17,7 +17,7 @@ ELSEWHERE: Final = "another value"
 """Level of a cell that is at no atom of its column."""
 
 
-@dataclass(frozen=True)
+@stored
 class Columns:
     """The columns of the table that an estimator was fitted to."""
 
@@ -94,6 +94,22 @@ class Columns:
         first = len(self.levels) + len(self.masked)
         found = (i for i, values in enumerate(self.atoms) if values)
         return {feature: first + place for place, feature in enumerate(found)}
+
+    def __laws__(self) -> Requirements:
+        n, kinds = len(self.names), self.kinds
+        yield 0 < n == len(kinds) <= MOST_PARTS, "a kind for every name"
+        yield len(self.levels) == kinds.count("categorical"), "levels for every categorical column"
+        ordered = len(self.ordinal_levels)
+        yield ordered == kinds.count("ordinal"), "levels for every column of ordered levels"
+        levels = (*self.levels, *self.ordinal_levels)
+        yield all(len(set(one)) == len(one) for one in levels), "levels that differ"
+        plain = (isinstance(cell, str | int | float) for one in levels for cell in one)
+        yield all(plain), "plain levels"
+        for places in (self.masked, self.empty):
+            yield ascending(places) and within(places, 0, n), "positions of columns, in their order"
+        yield len(self.missing) == n and min(self.missing) >= 0, "missing cells of every column"
+        yield len(self.atoms) in (0, kinds.count("real")), "atoms for every real column"
+        yield all(map(ascending, self.atoms)), "atoms in rising order"
 
 
 def learn_columns(

@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import clone
 
 from bayesrbf import StackedClassifier, load
-from bayesrbf.artefact.conforming import check_record
+from bayesrbf.artefact.unpacking import check_record
 from bayesrbf.estimators.stack.members import DEFAULT, LITE, own_members
 from bayesrbf.records.few_values import FewValues
 from bayesrbf.records.mixture import Observations

@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf import table
-from bayesrbf.estimators.answers.deciding import read_costs
 from bayesrbf.estimators.answers.asking import Fit, new_cells, new_rows
+from bayesrbf.estimators.answers.deciding import read_costs
 from bayesrbf.estimators.arguments import Rule
 from bayesrbf.fitted.measuring import measurement_gains
 from bayesrbf.posterior.decisions import best_measurement, expected_costs
@@ -31,9 +31,7 @@ _DESCRIPTIONS: Final = {
 }
 
 
-def acquire(
-    fit: Fit, X: Any, costs: Any = None, loss: Any = None, draws: int = 200
-) -> xr.Dataset:
+def acquire(fit: Fit, X: Any, costs: Any = None, loss: Any = None, draws: int = 200) -> xr.Dataset:
     """What each missing cell is worth if it were measured, and which one to measure next.
 
     The gain of a cell is the expected fall of the entropy of the class, or of the expected cost of

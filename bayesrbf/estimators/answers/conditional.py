@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 
 from bayesrbf import table
-from bayesrbf.estimators.answers.conditional_distribution import ConditionalDistribution
 from bayesrbf.estimators.answers.asking import Fit, new_cells
+from bayesrbf.estimators.answers.conditional_distribution import ConditionalDistribution
 from bayesrbf.estimators.arguments import Rule, integer
 
 DRAWS: Final[Rule] = integer(None)

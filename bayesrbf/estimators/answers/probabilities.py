@@ -69,9 +69,7 @@ def predict_posterior(
     return tree if y is None else with_drawn_labels(tree, fit.classes, y, fit.table.seed)
 
 
-def uncertainty(
-    fit: Fit, X: Any, prob: float = 0.9, *, memory: int = MEMORY
-) -> xr.Dataset:
+def uncertainty(fit: Fit, X: Any, prob: float = 0.9, *, memory: int = MEMORY) -> xr.Dataset:
     """Class probabilities with intervals, kinds of doubt and the novelty of each row.
 
     Where :meth:`predict_proba` is not the mean of the draws, they are moved so that it is their
@@ -101,6 +99,4 @@ def uncertainty(
     posterior = replace(fit.class_posterior, memory=memory)
     delivered = np.exp(fit.class_log_probabilities(cells))
     summary = posterior.summary(cells, prob, delivered, centred=not fit.averages)
-    return to_dataset(
-        summary, fit.classes, rows.names, fit.novelty(cells), posterior.n_draws == 1
-    )
+    return to_dataset(summary, fit.classes, rows.names, fit.novelty(cells), posterior.n_draws == 1)

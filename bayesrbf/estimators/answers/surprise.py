@@ -31,9 +31,7 @@ _DESCRIPTIONS: Final = {
 }
 
 
-def surprise(
-    fit: Fit, X: Any, *, prob: float = 0.9, false_discoveries: float = 0.1
-) -> xr.Dataset:
+def surprise(fit: Fit, X: Any, *, prob: float = 0.9, false_discoveries: float = 0.1) -> xr.Dataset:
     r"""How surprising each observed cell is, given the rest of its row.
 
     The tail of a real cell is :math:`2 \min(P(X \le x), P(X \ge x))`, that of a level the

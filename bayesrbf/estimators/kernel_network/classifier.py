@@ -16,6 +16,7 @@ from bayesrbf.estimators.arguments import SHARED, Rule, Stored, integer, one_of,
 from bayesrbf.estimators.classifier import Classifier, LogProbabilities
 from bayesrbf.estimators.kernel_network.rates import named_rates, rates_graph
 from bayesrbf.estimators.reading import read_training
+from bayesrbf.estimators.rehearsing import Rehearsal, rehearsal_of
 from bayesrbf.fitted.block_fitting import fit_kernel_blocks
 from bayesrbf.fitted.fitted_kernel_network import (
     FittedKernelNetwork,
@@ -244,13 +245,13 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     ) -> FittedTable[FittedKernelNetwork, None]:
         """Read the table, and fit companion, kernel and output weights."""
         training, of_blocks = read_training(self._reading(), X, y, sample_weight)
-        columns, classes, seed = training.columns, training.classes, training.seed
-        assert columns is not None and classes is not None  # of a classifier
+        levels, n_classes = training.read_columns.n_levels, training.class_labels.size
+        seed = training.seed
         prior = MixturePrior() if self.prior is None else self.prior
 
         def network(rows: Observations, seed: int) -> tuple[FittedKernelNetwork, OutputFit]:
             settings = self._settings(seed)
-            return fit_kernel_network(rows, columns.n_levels, classes.size, prior, settings)
+            return fit_kernel_network(rows, levels, n_classes, prior, settings)
 
         def held_out(fold: int, train: Observations, test: Observations) -> LogProbabilities:
             return network(train, seed + 1 + fold)[0].class_log_joint(test)
@@ -338,3 +339,8 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         if of == "weights":
             return super().declare()
         return rates_graph(self._fit, self._settings(self.seed_))
+
+
+@rehearsal_of.register
+def _(estimator: KernelNetworkClassifier) -> Rehearsal:
+    return Rehearsal(kin=("process",))  # whose mode it is

@@ -45,7 +45,9 @@ def rates_graph(fit: KernelFit, settings: KernelSettings) -> pm.Model:
     kernel = fixed_kernel(rows, cells, companions, settings)
     seed = fit.table.seed
     first = next(rate_log_posteriors(kernel, cells, rows, n_classes, criterion, seed, 1))
-    return declare_kernel_rates(first.rows, first.fixed, first.criterion, column_names=_columns(fit))
+    return declare_kernel_rates(
+        first.rows, first.fixed, first.criterion, column_names=_columns(fit)
+    )
 
 
 def _columns(fit: KernelFit) -> tuple[str, ...]:

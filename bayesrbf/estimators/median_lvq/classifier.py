@@ -29,12 +29,12 @@ from bayesrbf.estimators.arguments import (
 from bayesrbf.estimators.classifier import Classifier, Labels
 from bayesrbf.estimators.median_lvq.dissimilarities import from_matrix, from_table, from_vectors
 from bayesrbf.estimators.median_lvq.widths import choose_width, wider_ones, widths_to_try
-from bayesrbf.estimators.reading import Reading, doubts_of, read_labels, refuse_collection
+from bayesrbf.estimators.reading import doubts_of, read_labels, refuse_collection
+from bayesrbf.estimators.rehearsing import Rehearsal, rehearsal_of
 from bayesrbf.fitted.fitted_exemplars import (
     ComparedRows,
     FittedExemplars,
     SearchSettings,
-    TableSource,
     candidates_of,
     search,
 )
@@ -294,8 +294,7 @@ class MedianLVQClassifier(Classifier):
         if y is None:
             raise ValueError(f"{owner}.fit requires y to be passed, but the target y is None.")
         labels = read_labels(reading, given, y, row_weights(sample_weight, given))
-        classes = labels.classes
-        assert classes is not None  # labels have classes
+        classes: Any = labels.classes
         seed = reading.seed
         compared = self._compare(given, labels.codes, labels.weights)
         rows = Dissimilarities(
@@ -343,9 +342,7 @@ class MedianLVQClassifier(Classifier):
         )
         if self.metric == GOWER:
             columns = source.columns
-            training = replace(
-                training, columns=columns, doubts=doubts_of(reading, given, columns)
-            )
+            training = replace(training, columns=columns, doubts=doubts_of(reading, given, columns))
             none = table.encode(given, columns).take(np.arange(0))
             template = training.decoded((none.real, none.codes, none.further), given)
             training = replace(training, template=template)
@@ -551,3 +548,8 @@ class MedianLVQClassifier(Classifier):
         return margins[:, 1] if self.classes_.size == 2 else margins
 
     responsible_exemplars = available_if(_has_kernel)(ask(responsible_exemplars))
+
+
+@rehearsal_of.register
+def _(estimator: MedianLVQClassifier) -> Rehearsal:
+    return Rehearsal("gibbs")  # exemplars are discrete

@@ -9,7 +9,8 @@ from jaxtyping import Float, Int, Real, Shaped
 from sklearn.utils import _safe_indexing
 
 from bayesrbf import table
-from bayesrbf.fitted.fitted_exemplars import MatrixSource, TableSource, ComparedRows, VectorSource
+from bayesrbf.fitted.exemplar_sources import MatrixSource, TableSource, VectorSource
+from bayesrbf.fitted.fitted_exemplars import ComparedRows
 from bayesrbf.numerics.median_lvq.gower import learn_gower
 from bayesrbf.records.mixture import Observations
 from bayesrbf.solvers.pairwise import Metric, pairwise

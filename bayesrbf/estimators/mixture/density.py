@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -31,15 +31,19 @@ from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver
 from bayesrbf.numerics.mixture.stepwise import Stream
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.specification import COVARIANCE_TYPES, CovarianceType
+from bayesrbf.records.stored import Requirements, stored
 
 
-@dataclass(frozen=True)
+@stored
 class DensityDetails:
     """What a density tells of its fit."""
 
     candidates: tuple[DensityCandidate, ...]
     stream: Stream | None = None
     """Where ``partial_fit`` goes on; a file does not keep it."""
+
+    def __laws__(self) -> Requirements:
+        yield self.stream is None, "no stream"
 
 
 class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
@@ -232,7 +236,6 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
             self._check_method(self.inference)
         reading = self._reading(labelled=False)
         training, of_blocks = read_training(reading, X, None, sample_weight)
-        assert training.columns is not None  # a density has columns
         given: Any = self.prior
         declared: MixturePrior = MixturePrior() if given in ("auto", None) else given
         owner, shape = training.owner, self.covariance_type
@@ -243,8 +246,13 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
             self.n_init, self.max_iter, float(self.tol), self.acceleration, training.seed
         )
         settings = Settings(declared, asked, solver, self.column_maps, self.trim, self.pool)
-        chosen = find_density(training.rows, training.columns, settings, self._start)
-        training, model, fit, way = replace(training, rows=chosen.rows), chosen.model, chosen.fit, ""
+        chosen = find_density(training.rows, training.read_columns, settings, self._start)
+        training, model, fit, way = (
+            replace(training, rows=chosen.rows),
+            chosen.model,
+            chosen.fit,
+            "",
+        )
         if of_blocks is not None:
             weakened = declared.weakened(chosen.candidates[0].strength, model.specification)
             refit = partial(fit_mixture_blocks, prior=weakened, solver=solver)
@@ -305,6 +313,10 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         if "fitted_" not in vars(self):
             return self._take(lambda: _begun(self._fitted_to(X, sample_weight), passes=1))
         return self._take(lambda: _gone_on(self.fitted_, X, sample_weight))
+
+    def _stored_fit(self) -> DensityFit:
+        """The fit without its stream: one from a file begins at its fit."""
+        return self._fit.replaced(details=replace(self._fit.details, stream=None))
 
     @property
     def candidates_(self) -> tuple[DensityCandidate, ...]:

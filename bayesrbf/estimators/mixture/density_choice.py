@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -23,6 +23,7 @@ from bayesrbf.records.specification import (
     FurtherColumns,
     MixtureSpecification,
 )
+from bayesrbf.records.stored import ANY_NUMBER, stored
 from bayesrbf.table import Columns, distinct_rows, further_laws
 
 N_FOLDS: Final = 3
@@ -63,7 +64,7 @@ class Asked:
         )
 
 
-@dataclass(frozen=True)
+@stored
 class DensityCandidate:
     """One density that was judged."""
 
@@ -71,7 +72,7 @@ class DensityCandidate:
     covariance_type: CovarianceType
     strength: float
     """Part of the default strength of the covariance prior."""
-    log_density: float
+    log_density: float = field(metadata=ANY_NUMBER)
     """Of a held-out row, in nats and in the units of the table; NaN if nothing was compared."""
     n_factors: int = 0
     """Of ``"factor"`` covariances, 0 for others."""

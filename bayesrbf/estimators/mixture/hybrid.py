@@ -34,13 +34,13 @@ from bayesrbf.estimators.mixture.hybrid_objective import (
 )
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.mixture.wide_tables import factors_asked, warn_where_slow
-from bayesrbf.estimators.reading import Reading, read_training
+from bayesrbf.estimators.reading import read_training
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.block_fitting import fit_mixture_blocks
 from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture
+from bayesrbf.fitted.fitted_table import FittedTable, TrainingTable
 from bayesrbf.fitted.masking import masking_of
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, fit_mixture_rows
-from bayesrbf.fitted.fitted_table import FittedTable, TrainingTable
 from bayesrbf.records.objective import OBJECTIVES, ObjectiveName
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.specification import (
@@ -333,19 +333,13 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         """
         return self._take(lambda: self._fitted_to(X, y, sample_weight))
 
-    def _reading(self, **changes: Any) -> Reading:
-        """How the training table is read; an open weight of rows without a label is 1 at first."""
-        given = self.unlabelled_weight
-        factor = float(given) if isinstance(given, Real) else 1.0
-        return super()._reading(unlabelled_weight=factor, **changes)
-
     def _fitted_to(
         self, X: object, y: object, sample_weight: object
     ) -> FittedTable[FittedMixture, None]:
         """Read the table, choose what is open, and fit."""
         training, of_blocks = read_training(self._reading(), X, y, sample_weight)
-        owner, rows, columns, classes = training.owner, training.rows, training.columns, training.classes
-        assert columns is not None and classes is not None  # of a classifier
+        owner, rows, columns = training.owner, training.rows, training.read_columns
+        classes = training.class_labels
         specification = MixtureSpecification(
             rows.real.shape[1],
             columns.n_levels,
@@ -387,7 +381,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     def _choose(
         self, task: Task, specification: MixtureSpecification, training: TrainingTable
     ) -> tuple[Choice, dict[str, Any]]:
-        """The setting of the best out-of-fold log score, and how its probabilities are given out."""
+        """The setting of the best out-of-fold log score, and what calibrates its probabilities."""
         dials = {"blend": self.kappa, "hinge": self.hinge_weight}
         open_dial = dials.get(self.objective) == "cv"
         open_weight = self.unlabelled_weight == "cv"
@@ -408,8 +402,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         plain = {"averages": self._mean_is_better and not self.calibrate}
         if len(first) == len(then(specification)) == 1 and not self.calibrate:
             return Choice(first[0], np.zeros(1), None), plain
-        classes, columns = training.classes, training.columns
-        assert columns is not None and classes is not None  # of a classifier
+        classes = training.class_labels
         splits = list(split_rows(self.cv, training.rows, training.kept, training.seed))
         choice = choose_in_turn(task, splits, first, then, classes, calibrate=self.calibrate)
         if choice.temperature is None:
@@ -420,7 +413,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
             )
         if choice.temperature is None or not self.calibrate:
             return choice, plain
-        masking = masking_of(training.rows, columns, classes.size, training.seed)
+        masking = masking_of(training.rows, training.read_columns, classes.size, training.seed)
         calibration = None if masking is None else choice.calibration(splits, classes, masking)
         return choice, {"temperature": choice.temperature, "calibration": calibration}
 

@@ -176,7 +176,10 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             raise ValueError(f"predictive_check(draws=...) must be at least 1; received {draws}.")
         fit = self._mixture_fit
         fit.require_all_rows("predictive_check()")
-        graph, last_real = fit.model.declare(fit.rows, fit.axes), fit.density.specification.n_features
+        graph, last_real = (
+            fit.model.declare(fit.rows, fit.axes),
+            fit.density.specification.n_features,
+        )
         seed = fit.table.seed
         return drawn_tables(graph, fit.tree, last_real, draws=draws, prior=prior, seed=seed)
 

@@ -285,10 +285,9 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         self, rows: Observations, training: TrainingTable, seed: int, begin: Begin
     ) -> tuple[FittedNetwork, NetworkFit]:
         """Fit hidden and output layer to distinct rows."""
-        assert training.columns is not None and training.classes is not None  # of a classifier
-        responses = ClassResponses(training.classes.size)
+        responses = ClassResponses(training.class_labels.size)
         settings = network_settings(self.get_params(deep=False), seed)
-        levels = training.columns.n_levels
+        levels = training.read_columns.n_levels
         return fit_to_rows(rows, levels, responses, self.prior, settings, begin)
 
     @property
@@ -310,6 +309,13 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
     def intercept_(self) -> Float[np.ndarray, " label"]:
         """Biases."""
         return self.fitted_.model.parameters.intercepts
+
+    def _answers_about(self, X: Any) -> dict[str, np.ndarray]:
+        """Answers about a row that are tried where a file is read: the joint tells its doubt."""
+        answers = super()._answers_about(X)
+        if self.scheme != "joint":
+            return answers
+        return answers | {"uncertainty": self.uncertainty(X)["probability"].to_numpy()}
 
     # ---- rows
 

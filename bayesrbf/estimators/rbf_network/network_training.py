@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, get_args
 
@@ -34,6 +33,7 @@ from bayesrbf.records.rbf_network import (
     RBFNetworkSpecification,
 )
 from bayesrbf.records.results import Status
+from bayesrbf.records.stored import stored
 
 DEFAULT_GROWTH = (1, 10)
 RULES = SHARED | {
@@ -143,7 +143,7 @@ def start_of(
     return previous.start
 
 
-@dataclass(frozen=True)
+@stored
 class NetworkPath:
     """How the search for a network went."""
 
@@ -201,7 +201,9 @@ def read_responses(
     return NumberResponses(values, units), codes
 
 
-def transform(fit: FittedTable[FittedNetwork, object], X: object) -> Float[np.ndarray, "obs component"]:
+def transform(
+    fit: FittedTable[FittedNetwork, object], X: object
+) -> Float[np.ndarray, "obs component"]:
     """Hidden layer: the features of each row.
 
     Parameters

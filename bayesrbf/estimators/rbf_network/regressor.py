@@ -279,9 +279,8 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         begin: Begin,
     ) -> tuple[FittedNetwork, NetworkFit]:
         """Fit hidden and output layer to distinct rows."""
-        assert training.columns is not None  # a network has columns
         settings = network_settings(self.get_params(deep=False), seed)
-        levels = training.columns.n_levels
+        levels = training.read_columns.n_levels
         return fit_to_rows(rows, levels, responses, self.prior, settings, begin)
 
     def _noise(self, model: FittedNetwork, training: TrainingTable, status: Status) -> Noise:
@@ -332,7 +331,10 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
     @property
     def coef_(self) -> Float[np.ndarray, " component"]:
         """Output weights, in the units of the response."""
-        return self.fitted_.model.number_responses.units.scale[0] * self.fitted_.model.parameters.coefficients[0]
+        return (
+            self.fitted_.model.number_responses.units.scale[0]
+            * self.fitted_.model.parameters.coefficients[0]
+        )
 
     @property
     def intercept_(self) -> float:
@@ -479,6 +481,10 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         fit = self.fitted_
         log_posterior = None if fit.draws is None else fit.log_posterior
         return fit.model.predictive_under(log_posterior, rows, fit.draws)
+
+    def _answers_about(self, X: Any) -> dict[str, np.ndarray]:
+        """Answers about a row that are tried where a file is read."""
+        return super()._answers_about(X) | {"predict_interval": self.predict_interval(X)}
 
     transform = ask(transform)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, Literal, Self
 
 import numpy as np
@@ -39,12 +39,13 @@ from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import PrecisionPrior
 from bayesrbf.records.results import Trace
 from bayesrbf.records.sdgm import KERNELS, SDGMFit, SDGMTrace
+from bayesrbf.records.stored import stored
 from bayesrbf.table.labels import is_label_sets, read_label_sets
 
 ROWS_IN_8_GIB: Final = 1_000_000
 
 
-@dataclass(frozen=True)
+@stored
 class EvidencePath:
     """How the search for the most probable precisions went."""
 
@@ -258,8 +259,7 @@ class SDGMClassifier(Classifier):
         sets, labels = _read_sets(reading, X, y, weights)
         training = read_rows(reading, X, labels)
         rows, _ = table.distinct(training.rows)
-        assert training.columns is not None  # rows of a table have columns
-        levels, seed = training.columns.n_levels, training.seed
+        levels, seed = training.read_columns.n_levels, training.seed
         if self.form == "primal" and not has_all_products(rows.real.shape[1], levels):
             warn(
                 f"{reading.owner}: the {sum(levels)} levels of the categorical columns have too "
@@ -285,8 +285,8 @@ class SDGMClassifier(Classifier):
         self, rows: Observations, sets: np.ndarray, training: TrainingTable, seed: int
     ) -> tuple[FittedSDGM, SDGMFit]:
         """Fit companion and sparse mixture to distinct rows."""
-        assert training.classes is not None and training.columns is not None  # of a classifier
-        component_class = components_per_class(self.n_components, training.classes, training.owner)
+        classes = training.class_labels
+        component_class = components_per_class(self.n_components, classes, training.owner)
         solver = SDGMSolver(
             kernel=self.kernel if self.form == "kernel" else None,
             companion_components=int(self.companion_components),
@@ -301,7 +301,7 @@ class SDGMClassifier(Classifier):
             prediction=self._averaged_over,
             seed=seed,
         )
-        return fit_rows_sdgm(rows, sets, training.columns.n_levels, component_class, solver)
+        return fit_rows_sdgm(rows, sets, training.read_columns.n_levels, component_class, solver)
 
     @property
     def _averaged_over(self) -> Prediction:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -41,6 +41,7 @@ from bayesrbf.posterior.uncertainty import log_odds
 from bayesrbf.posterior.usual_rows import UsualRows, root_share, typicality, usual_rows
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.results import ClassPrediction
+from bayesrbf.records.stored import MOST_LOG, Requirements, stored, within
 
 DRAWS, REFITS = 200, 25
 """Draws, and refits of the members that they share: pools and factors differ in every draw."""
@@ -48,7 +49,7 @@ _ENTRIES = 2**20
 """Numbers that members' probabilities of one block of draws may take: 8 MiB."""
 
 
-@dataclass(frozen=True)
+@stored
 class StackRefits:
     """What draws of a bootstrapped stack have beside weights and temperatures of the pool."""
 
@@ -68,6 +69,15 @@ class StackRefits:
         """Factors and shifts of every draw, and the number of its refit."""
         numbers = np.arange(len(self.factors)) % len(self.members)
         return np.column_stack([self.factors, self.shifts, numbers])
+
+    def __laws__(self) -> Requirements:
+        names = {tuple(one.name for one in members.own) for members in self.members}
+        yield len(names) == 1, "refits, all of the same members"
+        yield {one.n_classes for one in self.members} == {self.shifts.shape[1]}, "classes"
+        yield self.factors.shape[1] == len(names.pop()), "a factor of every member"
+        numbers = self.factors, self.shifts
+        yield all(within(abs(one), 0, MOST_LOG) for one in numbers), "factors and shifts"
+        yield within(self.table_variance, 0, MOST_LOG), "a variance"
 
 
 def bootstrap_stack(

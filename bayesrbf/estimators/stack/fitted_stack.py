@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ from bayesrbf.posterior.scores import log_loss
 from bayesrbf.records import names
 from bayesrbf.records.masked_rows import Recalibration
 from bayesrbf.records.mixture import Observations
+from bayesrbf.records.stored import LATER, Requirements, stored, within
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +42,7 @@ BLOCK = 2048
 """Rows that members see at once: what they hold of each is many times its cells."""
 
 
-@dataclass(frozen=True)
+@stored
 class FittedStack(FittedModel):
     """A fitted stack; its own posterior is that of weights and temperatures."""
 
@@ -53,13 +54,18 @@ class FittedStack(FittedModel):
     companion: FittedMixture
     names: tuple[str, ...]
     """Names of the members."""
-    emptier: tuple[Pool, ...] = ()
+    emptier: tuple[Pool, ...] = field(default=(), metadata=LATER)
     """Of rows with more and more of their cells hidden: at the knots after the first."""
 
     @property
     def density(self) -> FittedMixture:
         """The companion, on columns as they are."""
         return self.companion
+
+    @property
+    def n_scored(self) -> int:
+        """Number of rows held out."""
+        return int(self.held.labels.size)
 
     def class_log_joint(
         self, rows: Observations, temperature: float = 1.0
@@ -224,6 +230,17 @@ class FittedStack(FittedModel):
             {"row_weight": ((names.OBS,), self.held.weights)},
             names.OBSERVED_LABEL,
         )
+
+    def __laws__(self) -> Requirements:
+        n, n_classes = len(self.names), self.members.n_classes
+        own = tuple(member.name for member in self.members.own)
+        yield own == self.names and len(set(own)) == n, "its members' names"
+        yield self.pool.weights.size == n, "a weight of every member"
+        yield self.held.values.shape[1:] == (n, n_classes), "held-out rows of its members"
+        yield within(self.held.labels, 0, n_classes), "held-out rows of its classes"
+        seen = self.companion.specification
+        shape = seen.n_features, seen.levels, seen.n_classes
+        yield shape == self.members.own[0].table_shape, "a companion of its columns"
 
 
 def fit_stack(

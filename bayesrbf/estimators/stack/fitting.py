@@ -24,6 +24,16 @@ from bayesrbf.posterior.recalibration import fit_powers, fit_temperature
 from bayesrbf.records.few_values import FewValues
 from bayesrbf.records.mixture import Observations, joined_rows
 from bayesrbf.records.priors import MixturePrior
+from bayesrbf.records.stored import (
+    LATER,
+    MOST_LOG,
+    MOST_PARTS,
+    Requirements,
+    scales,
+    simplex,
+    stored,
+    within,
+)
 
 FEW_ROWS, MANY_FOLDS, FOLDS = 200, 10, 5
 """Weight of the labelled rows below which there are ten folds, else five."""
@@ -123,7 +133,7 @@ class StackSettings:
         return FittedMembers(fit_members(training, self.members), extra, self.n_classes)
 
 
-@dataclass(frozen=True)
+@stored
 class FittedMembers:
     """All members, fitted."""
 
@@ -150,6 +160,12 @@ class FittedMembers:
         joints += [member.class_log_joint(rows, self.n_classes) for member in self.extra]
         return bounded_log_probabilities(np.stack(joints, axis=1))
 
+    def __laws__(self) -> Requirements:
+        yield 0 < self.n_classes <= MOST_PARTS and len(self.own) > 0, "classes and members"
+        shapes = {member.table_shape for member in self.own}
+        yield len(shapes) == 1, "members of the same columns"
+        yield shapes.pop()[2] == self.n_classes, "members of its classes"
+
 
 @dataclass(frozen=True)
 class FoldAnswers:
@@ -161,7 +177,7 @@ class FoldAnswers:
     rates: LearnedRates
 
 
-@dataclass(frozen=True)
+@stored
 class Pool:
     """Weights and temperatures of a stack."""
 
@@ -170,8 +186,13 @@ class Pool:
     """Temperatures before the pool."""
     temperature: float
     """Temperature after it."""
-    pull: float = 0.0
+    pull: float = field(default=0.0, metadata=LATER)
     """Exponent of the class shares."""
+
+    def __laws__(self) -> Requirements:
+        temperatures = (*self.member_temperatures, self.temperature)
+        yield simplex(self.weights), "weights that sum to one"
+        yield scales(temperatures) and within(temperatures, 0, MOST_LOG), "positive temperatures"
 
 
 def bounded_log_probabilities(

@@ -35,6 +35,7 @@ from bayesrbf.records.few_values import FewValues
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.objective import Objective
 from bayesrbf.records.specification import CovarianceType, MixtureSpecification
+from bayesrbf.records.stored import Requirements, stored, within
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -181,7 +182,7 @@ def own_members(members: object, few: FewValues) -> tuple[str, ...]:
     return chosen
 
 
-@dataclass(frozen=True)
+@stored
 class FittedMember(FittedModel):
     """A fitted member: maps of the columns in front of a fitted model."""
 
@@ -193,6 +194,13 @@ class FittedMember(FittedModel):
     def density(self) -> FittedMixture | None:
         """None: a density of mapped rows is not one of the user's rows."""
         return None
+
+    @property
+    def table_shape(self) -> tuple[int, tuple[int, ...], int]:
+        """Real columns, levels and classes of the table, as it is in front of the maps."""
+        seen, few = self.model.density.specification, self.columns.few
+        own = len(seen.levels) - len(few.features)
+        return seen.n_features + len(few.features), seen.levels[:own], self.model.n_classes
 
     @property
     def condensed(self) -> FittedMember:
@@ -243,6 +251,17 @@ class FittedMember(FittedModel):
     def description(self, rows: Observations, axes: Axes) -> Description:
         """Names and mapped rows."""
         return self.model.description(self.columns.applied(rows), axes)
+
+    def __laws__(self) -> Requirements:
+        few, (n_reals, _, _) = self.columns.few, self.table_shape
+        seen = self.model.density.specification
+        yield self.columns.units.scale.size == seen.n_features, "a map of every column"
+        last = seen.levels[len(seen.levels) - len(few.features) :]
+        yield last == few.levels, "levels for the values of its columns"
+        yield within(few.features, 0, n_reals), "real columns of few values"
+        recipe = MEMBERS.get(self.name)
+        own = recipe is not None and (recipe.shape == "values" or not few.features)
+        yield own, "a recipe, and categories for a kernel alone"
 
 
 def fit_members(training: Training, members: Sequence[str]) -> tuple[FittedMember, ...]:

@@ -32,6 +32,7 @@ from bayesrbf.records.few_values import FewValues
 from bayesrbf.records.mixture import Observations, Standardisation
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.records.stored import stored
 
 Shape = Literal["half_rank", "power", "values"]
 
@@ -42,12 +43,17 @@ DENSITY_COMPONENTS = 3
 N_EXEMPLARS = 2000
 
 
-@dataclass(frozen=True)
+@stored
 class ValueMaps:
     """Reals of few values as categories, the others by half ranks."""
 
     few: FewValues
     others: HalfRankMaps
+
+    @property
+    def units(self) -> Standardisation:
+        """Location and scale of the columns that stay real."""
+        return self.others.units
 
     @property
     def rounded(self) -> ValueMaps:

@@ -21,7 +21,6 @@ class, in nats, under one Gaussian (or one table of level probabilities) a class
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -30,6 +29,7 @@ from bayesrbf.numerics.categories import one_hot, split_levels
 from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, KernelName, ProductKernel
 from bayesrbf.numerics.threads import on_one_blas_thread
 from bayesrbf.records.mixture import Observations
+from bayesrbf.records.stored import Requirements, stored, within
 
 LEAST_EIGENVALUE = 1e-6  # Eigenvalues below this fraction of the largest are left out.
 BLOCK_ROWS = 4096  # Kernel values are held for this many rows at once.
@@ -42,7 +42,7 @@ MEAN_ROWS, VARIANCE_ROWS = 0.1, 2.0
 standardised."""
 
 
-@dataclass(frozen=True)
+@stored
 class EigenBasis:
     """Exemplars Z and the eigenfunctions centred at them; ``projection`` is ``U Lambda^(-1/2)``."""
 
@@ -63,6 +63,14 @@ class EigenBasis:
             part = slice(start, start + BLOCK_ROWS)
             result[part] = self.kernel(rows.take(part), self.exemplars) @ self.projection
         return result
+
+    def __laws__(self) -> Requirements:
+        kernel, cells = self.kernel, self.exemplars
+        yield cells.mean.shape[1] == kernel.real_rates.size, "exemplars with its real columns"
+        yield cells.probabilities.shape[1] == sum(kernel.levels), "exemplars with its levels"
+        yield cells.unknown.shape[1] == len(kernel.levels), "exemplars with its categorical columns"
+        yield cells.n_rows == self.projection.shape[0], "a projection of every exemplar"
+        yield within(abs(self.projection), 0, 1e12), "projections"
 
 
 @on_one_blas_thread

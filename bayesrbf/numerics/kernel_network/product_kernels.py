@@ -26,7 +26,7 @@ every cell were known, and then a correction of the pairs with a missing cell.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -38,6 +38,7 @@ from bayesrbf.numerics.kernels.laplace_holes import add_laplace_holes
 from bayesrbf.numerics.mixture.conditional import conditional_moments, conditional_probabilities
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.records.stored import MOST_PARTS, TOLERANCE, Requirements, stored, within
 
 FARTHEST = 4.0  # Expected cells are clipped to this many standard deviations.
 KernelName = Literal["laplace", "gaussian"]
@@ -45,7 +46,7 @@ TILE = 256
 """Rows of a Gram matrix that are made at once; the arrays needed for them stay in the cache."""
 
 
-@dataclass(frozen=True)
+@stored
 class CellMoments:
     """What is known of every cell of some rows: exactly, or as a conditional distribution."""
 
@@ -72,6 +73,11 @@ class CellMoments:
         return CellMoments(
             self.mean[rows], self.variance[rows], self.probabilities[rows], self.unknown[rows]
         )
+
+    def __laws__(self) -> Requirements:
+        yield within(self.variance, 0, 1e12), "variances of 0 and above"
+        yield within(abs(self.mean), 0, 1e6), "means in standard units"
+        yield within(self.probabilities, 0, 1 + TOLERANCE), "probabilities"
 
 
 def cell_moments(
@@ -116,7 +122,7 @@ def averaged(several: Sequence[CellMoments]) -> CellMoments:
     )
 
 
-@dataclass(frozen=True)
+@stored
 class ProductKernel:
     """A product kernel over real and categorical columns."""
 
@@ -213,6 +219,11 @@ class ProductKernel:
                 part = slice(edges[column], edges[column + 1])
                 agree = left.probabilities[:, part] @ right.probabilities[missing, part].T
                 values[:, missing] *= far + (1 - far) * agree
+
+    def __laws__(self) -> Requirements:
+        yield within(self.real_rates, 0, 1e12) and within(self.category_rates, 0, 1e12), "rates"
+        yield len(self.levels) == self.category_rates.size, "levels for every categorical column"
+        yield within(self.levels, 1, MOST_PARTS), "levels in every categorical column"
 
 
 def _blocks(left: np.ndarray, right: np.ndarray) -> list[tuple[np.ndarray, np.ndarray | slice]]:

@@ -14,18 +14,18 @@ See Gower (1971), A general coefficient of similarity and some of its properties
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from jaxtyping import Float
 
 from bayesrbf.records.mixture import Observations
+from bayesrbf.records.stored import TOLERANCE, Requirements, stored, within
 
 BLOCK: Final = 2**18  # Number of dissimilarities that are computed at a time.
 
 
-@dataclass(frozen=True)
+@stored
 class Gower:
     """What the training rows say about the columns."""
 
@@ -65,6 +65,11 @@ class Gower:
             missing = (here < 0)[:, None] | (there < 0)
             total += np.where(missing, hole, here[:, None] != there)
         return total / max(1, self.ranges.size + self.code_holes.size)
+
+    def __laws__(self) -> Requirements:
+        yield within(self.ranges, 1e-305), "positive ranges"
+        holes = self.real_holes, self.code_holes
+        yield all(within(one, 0, 1 + TOLERANCE) for one in holes), "means from 0 to 1"
 
 
 def learn_gower(rows: Observations) -> Gower:

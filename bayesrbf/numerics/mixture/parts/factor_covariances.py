@@ -122,6 +122,10 @@ class FactorCovariances(RealColumns):
         """
         return self.n_features, 1, 1 + self.rank
 
+    def diagonal(self, matrices: Factors) -> Float[np.ndarray, "group feature"]:
+        """``Psi^-1/2`` of every column."""
+        return matrices[:, :, 0, 0]
+
     def covariances(
         self, factors: Float[np.ndarray, "*shape d 1 column"]
     ) -> Float[np.ndarray, "*shape d d"]:

@@ -72,10 +72,6 @@ class PrecisionColumns(RealColumns):
         """Matrix products."""
 
     @abstractmethod
-    def diagonal(self, matrices: Factors) -> Float[np.ndarray, "group feature"]:
-        """Diagonals."""
-
-    @abstractmethod
     def of_diagonal(self, diagonal: Float[np.ndarray, "group feature"]) -> Factors:
         """Matrices of given diagonals."""
 

@@ -145,6 +145,10 @@ class RealColumns(ABC):
         return 1
 
     @abstractmethod
+    def diagonal(self, matrices: Factors) -> Float[np.ndarray, "group feature"]:
+        """Diagonals; of factor-analytic factors the roots of the inverse uniquenesses."""
+
+    @abstractmethod
     def covariances(self, factors: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape d d"]:
         """Covariances of precision factors as whole matrices."""
 

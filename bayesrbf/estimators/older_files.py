@@ -1,0 +1,127 @@
+"""Files of version 0.1.0: a fit was many attributes of its estimator, and is one record now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final, cast
+
+import numpy as np
+
+from bayesrbf.fitted.exemplar_sources import TableSource
+from bayesrbf.fitted.fitted_model import FittedModel
+from bayesrbf.fitted.fitted_network import Noise
+from bayesrbf.fitted.fitted_table import FittedTable, TrainingTable
+from bayesrbf.records.mixture import Observations
+
+DERIVED: Final = {
+    *("n_iter_", "lower_bound_", "_n_features_out", "covariance_type_", "tied_", "kappa_"),
+    *("hinge_weight_", "relevance_", "exemplars_", "exemplar_classes_", "sigma_", "n_weights_"),
+    *("n_components_", "mode_probabilities_", "mode_n_weights_", "members_", "weights_"),
+    *("member_temperatures_", "pointwise_"),
+}
+"""Attributes that follow from the model."""
+DETAILS: Final = {
+    *("candidates_", "conditional_path_", "n_falls_", "noise_scale_", "noise_df_"),
+    *("path_", "completion_error_", "_member_draws", "_refits"),
+}
+"""Attributes of single families."""
+COMMON: Final = {
+    *("model_", "columns_", "rows_", "kept_", "seed_", "_template", "_trace", "converged_"),
+    *("status_", "draws_", "_raw", "n_features_in_", "feature_names_in_", "classes_"),
+    *("_prevalence", "temperature_", "calibration_", "passes_", "_sampled", "_column_doubts"),
+    *("_copies", "unlabelled_weight_", "_sklearn_output_config"),
+}
+"""Attributes of every estimator, some of which only some tables left behind."""
+
+
+def from_flat_state(
+    kind: str, arguments: dict[str, Any], state: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What a file of today would hold in place of arguments and attributes; nothing is trusted."""
+    unknown = set(state) - DERIVED - DETAILS - COMMON
+    if unknown:
+        raise ValueError(f"unknown state: {', '.join(sorted(unknown))}")
+    fit = FittedTable(
+        _checked(_training(kind, arguments, state)),
+        _model(state),
+        state["_trace"],
+        state["converged_"],
+        state["status_"],
+        _details(state),
+        temperature=state.get("temperature_", 1.0),
+        calibration=state.get("calibration_"),
+        averages=kind in AVERAGING and not arguments.get("calibrate", True),
+        draws=state["draws_"],
+        raw=state["_raw"],
+    )
+    return {
+        "arguments": arguments,
+        "fitted": _checked(fit),
+        "container": state.get("_sklearn_output_config"),
+    }
+
+
+AVERAGING: Final = {"HybridMixtureClassifier", "MedianLVQClassifier"}
+"""Classifiers that give means over draws where they are not calibrated."""
+
+
+def _training(kind: str, arguments: Mapping[str, Any], state: Mapping[str, Any]) -> TrainingTable:
+    """What was read of the training table."""
+    model, passes = state["model_"], state.get("passes_", 0)
+    rows, columns = state.get("rows_"), state.get("columns_")
+    if rows is None:  # rows that are compared: the model keeps them
+        n = model.table.labels.size
+        no_cells = np.empty((n, 0)), np.empty((n, 0), dtype=np.intp)
+        rows = Observations(*no_cells, model.table.labels, model.table.weights)
+        columns = model.source.columns if isinstance(model.source, TableSource) else None
+    return TrainingTable(
+        kind,
+        columns,
+        rows,
+        state["kept_"],
+        state["seed_"],
+        state["n_features_in_"],
+        state.get("feature_names_in_"),
+        state["_template"],
+        state.get("classes_"),
+        state.get("_prevalence"),
+        arguments["handle_unknown"],
+        state.get("_column_doubts", ""),
+        state.get("_copies"),
+        state.get("unlabelled_weight_", 1.0),
+        passes,
+        state.get("_sampled", passes > 0),
+    )
+
+
+def _model(state: Mapping[str, Any]) -> FittedModel:
+    """The model, with what stood beside it."""
+    model = state["model_"]
+    if "noise_scale_" in state:
+        noise = Noise(state["noise_scale_"], state["noise_df_"])
+        model = replace(model, noise=noise)
+    return cast(FittedModel, model)
+
+
+def _details(state: Mapping[str, Any]) -> object:
+    """What a family tells of its fit."""
+    if "candidates_" in state:
+        from bayesrbf.estimators.mixture.density import DensityDetails
+
+        return DensityDetails(state["candidates_"])
+    if "conditional_path_" in state:
+        from bayesrbf.estimators.rbf_network.network_training import NetworkPath
+
+        return NetworkPath(state["conditional_path_"], state["n_falls_"])
+    if "path_" in state:
+        from bayesrbf.estimators.sdgm.classifier import EvidencePath
+
+        return EvidencePath(state["path_"], state["completion_error_"])
+    return None
+
+
+def _checked[R](record: R) -> R:
+    """A record that keeps the laws of stored ones, as those of a file are checked."""
+    check_record(record)
+    return record

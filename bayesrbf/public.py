@@ -1,0 +1,43 @@
+"""Where each public name lives.
+
+It is imported when first used, so that importing bayesrbf costs nothing and a fit pays only for
+what it touches.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+ESTIMATORS: Final = {
+    "HybridMixtureClassifier": "bayesrbf.estimators.mixture.hybrid",
+    "KernelNetworkClassifier": "bayesrbf.estimators.kernel_network.classifier",
+    "SDGMClassifier": "bayesrbf.estimators.sdgm.classifier",
+    "StackedClassifier": "bayesrbf.estimators.stack.classifier",
+    "MedianLVQClassifier": "bayesrbf.estimators.median_lvq.classifier",
+    "MixtureDensity": "bayesrbf.estimators.mixture.density",
+    "RBFNetworkClassifier": "bayesrbf.estimators.rbf_network.classifier",
+    "RBFNetworkRegressor": "bayesrbf.estimators.rbf_network.regressor",
+}
+"""Estimators that a file may hold. It can name no other, and no record but those that are
+``@stored`` in these modules and in what they import."""
+
+HOMES: Final = {
+    **ESTIMATORS,
+    "ConditionalDistribution": "bayesrbf.estimators.answers.conditional_distribution",
+    "ConformalSets": "bayesrbf.estimators.conformal",
+    "GammaPrecisions": "bayesrbf.records.priors",
+    "HalfRankTransformer": "bayesrbf.estimators.transformers",
+    "HorseshoePrecisions": "bayesrbf.records.priors",
+    "LabelledKFold": "bayesrbf.estimators.model_selection",
+    "MedianLVQPrior": "bayesrbf.records.median_lvq",
+    "MixturePrior": "bayesrbf.records.priors",
+    "ReadTable": "bayesrbf.reading.tabular_files",
+    "TableError": "bayesrbf.reading.notes",
+    "cost_curves": "bayesrbf.estimators.answers.deciding",
+    "hybrid_path": "bayesrbf.estimators.mixture.hybrid_dial",
+    "labelled_scorer": "bayesrbf.estimators.model_selection",
+    "rehearse": "bayesrbf.estimators.rehearsing",
+    "load": "bayesrbf.estimators.saving",
+    "read_table": "bayesrbf.reading.read",
+}
+"""All public names."""

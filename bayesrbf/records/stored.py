@@ -1,0 +1,106 @@
+"""What a file of an estimator may hold: classes by name, and the laws that their records keep.
+
+``@stored`` makes a class a frozen dataclass that files may name. Whoever reads one checks the
+types, shapes and finite numbers that its fields declare. Where these do not say everything, the
+record has a method ``__laws__``: it yields pairs, whether something holds and what is required. A
+fit makes no record that breaks a law, so they are asked only where a file is read. Later pairs may
+rely on the earlier ones: nothing is evaluated behind the first that does not hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol, dataclass_transform, runtime_checkable
+
+import numpy as np
+
+STORED: Final[dict[str, type]] = {}
+"""Every class that a file may name, by its name."""
+ANY_NUMBER: Final[Mapping[str, bool]] = {"any_number": True}
+"""Metadata of a field whose numbers may be NaN or infinite; what they may be, laws say."""
+LATER: Final[Mapping[str, bool]] = {"later": True}
+"""Metadata of a field that came after version 0.1.0. A file may lack it, and lacks it at its
+default, so that a file of an earlier version is written again as it was."""
+
+Requirements = Iterator[tuple[bool, str]]
+"""Whether something holds, and what is required."""
+
+TOLERANCE: Final = 1e-6
+"""By which probabilities may miss a sum of one."""
+MOST_PARTS: Final = 10**6
+"""Columns, levels, components and the like."""
+MOST_LOG: Final = 1e6
+"""Of output weights and other logarithms."""
+SMALLEST_SCALE, LARGEST_SCALE = 1e-100, 1e100
+"""Bounds of scales and precisions in standard units: beyond, their squares are no numbers."""
+
+
+@runtime_checkable
+class Lawful(Protocol):
+    """A record of which its types do not say everything."""
+
+    def __laws__(self) -> Requirements: ...
+
+
+def named[T](kind: type[T]) -> type[T]:
+    """Let files name a class; no other may have its name."""
+    other = STORED.setdefault(kind.__name__, kind)
+    if other is not kind:
+        raise TypeError(
+            f"{kind.__module__} and {other.__module__} each have a {kind.__name__}, but a name "
+            "in a file stands for one class; rename one of them."
+        )
+    return kind
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def stored[T](kind: type[T]) -> type[T]:
+    """Make a class a frozen dataclass that files may name."""
+    return named(dataclass(frozen=True)(kind))
+
+
+def require(requirements: Requirements, owner: str) -> None:
+    """ValueError that names the first requirement that does not hold."""
+    for holds, what in requirements:
+        if not holds:
+            raise ValueError(f"{owner} needs {what}")
+
+
+def simplex(values: np.ndarray) -> bool:
+    """Whether every row is of probabilities that sum to one."""
+    sums = values.sum(axis=-1)
+    return bool((values >= 0).all() and (abs(sums - 1) < TOLERANCE).all())
+
+
+def within(values: Any, low: int | float, high: int | float = np.inf) -> bool:
+    """Whether all are at least ``low`` and below ``high``."""
+    array = np.asarray(values)
+    return bool(((array >= low) & (array < high)).all())
+
+
+def scales(values: Any) -> bool:
+    """Whether all are positive and can be squared and divided by."""
+    return within(values, SMALLEST_SCALE, LARGEST_SCALE)
+
+
+def permutation(values: np.ndarray) -> bool:
+    """Whether whole numbers are 0 to n - 1 in some order."""
+    return bool(np.array_equal(np.sort(values), np.arange(values.size)))
+
+
+def ascending(values: Any) -> bool:
+    """Whether each is greater than the one before."""
+    return bool((np.diff(np.asarray(values)) > 0).all())
+
+
+def classes_in_order(classes: Any) -> bool:
+    """Whether classes run from 0 upwards without a gap."""
+    steps = np.diff(np.asarray(classes), prepend=0)
+    return steps.size > 0 and within(steps, 0, 2)
+
+
+def by_class(values: np.ndarray, classes: Any) -> bool:
+    """Whether values are probabilities that sum to one within each class."""
+    sums = np.bincount(np.asarray(classes), values)
+    return within(values, 0) and bool((abs(sums - 1) < TOLERANCE).all())
