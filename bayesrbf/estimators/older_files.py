@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
+from bayesrbf.artefact.unpacking import check_record
 from bayesrbf.fitted.exemplar_sources import TableSource
 from bayesrbf.fitted.fitted_model import FittedModel
 from bayesrbf.fitted.fitted_network import Noise

@@ -25,6 +25,7 @@ from bayesrbf.records.masked_rows import Recalibration
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.results import Trace
 from bayesrbf.records.stored import MOST_LOG, Requirements, named, scales, simplex, within
+from bayesrbf.table import Columns
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -42,7 +43,7 @@ class TrainingTable:
 
     owner: str
     """Name of the estimator, for messages."""
-    columns: table.Columns | None
+    columns: Columns | None
     """None where rows are only compared, by a metric that knows no columns."""
     rows: Observations
     """Rows of positive weight, in the user's units; without cells where rows are compared."""
@@ -72,7 +73,7 @@ class TrainingTable:
     """Whether the rows are a sample of a table out of memory, all of which was fitted to."""
 
     @property
-    def read_columns(self) -> table.Columns:
+    def read_columns(self) -> Columns:
         """The columns of a table that was read column by column."""
         assert self.columns is not None  # what asks for columns is not there without them
         return self.columns
@@ -190,7 +191,7 @@ class FittedTable[M: FittedModel, D]:
         return self.model.training_rows(self.table.rows)
 
     @property
-    def columns(self) -> table.Columns:
+    def columns(self) -> Columns:
         """What the columns of the table are."""
         return self.table.read_columns
 

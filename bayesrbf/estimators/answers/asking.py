@@ -60,7 +60,7 @@ def column_shell(training: TrainingTable) -> BaseEstimator:
     return cast(BaseEstimator, shell)
 
 
-def ask[**P, R](answer: Callable[Concatenate[Fit, P], R]) -> Callable[Concatenate[Any, P], R]:
+def ask[F, **P, R](answer: Callable[Concatenate[F, P], R]) -> Callable[Concatenate[Any, P], R]:
     """The method of an estimator that puts a question to its fit."""
 
     @wraps(answer)

@@ -10,6 +10,7 @@ from bayesrbf import table
 from bayesrbf.estimators.answers.asking import Fit, new_cells
 from bayesrbf.estimators.answers.conditional_distribution import ConditionalDistribution
 from bayesrbf.estimators.arguments import Rule, integer
+from bayesrbf.records.mixture import MixtureParameters
 
 DRAWS: Final[Rule] = integer(None)
 
@@ -76,7 +77,7 @@ def conditional(
         for item in [named] if isinstance(named, str | int) else named:
             place = table.column_position("conditional(columns=...)", item, fit.columns.names)
             asked[:, place] = True
-    points = (fit.density.parameters,)
+    points: tuple[MixtureParameters, ...] = (fit.density.parameters,)
     if draws is not None:
         if fit.draws is None:
             raise ValueError(

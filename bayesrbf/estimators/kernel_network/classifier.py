@@ -314,7 +314,9 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         fit = self._fit
         return fit.model.features(new_rows(fit, X).cells)
 
-    def declare(self, of: Literal["weights", "rates"] = "weights") -> pm.Model:
+    def declare(  # type: ignore[override]
+        self, of: Literal["weights", "rates"] = "weights"
+    ) -> pm.Model:
         """Declare the graph of the output layer, or of the rates, on the training rows.
 
         Calibration and ``class_prior`` are not part of the graph.

@@ -16,14 +16,12 @@ from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.reading import LARGEST_SEED
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.completed_rows import hide_masked
-from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import FittedModel
 from bayesrbf.fitted.fitted_table import FittedTable
 from bayesrbf.numerics.mixture.sampling import sample
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters
 from bayesrbf.records.results import Fit
-from bayesrbf.records.specification import MixtureSpecification
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -39,9 +37,9 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
     # ---- fitting
 
-    def _start(self, specification: MixtureSpecification) -> MixtureParameters | None:
+    def _start(self, specification: Any) -> Any:
         """The previous fit in the user's units under ``warm_start``; None at the first fit."""
-        fitted: FittedTable[FittedMixture, object] | None = vars(self).get("fitted_")
+        fitted = vars(self).get("fitted_")
         if fitted is None or not self.warm_start:
             return None
         before = fitted.model.specification
