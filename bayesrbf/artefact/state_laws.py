@@ -29,13 +29,12 @@ def _laws(state: Mapping[str, Any]) -> Requirements:
     if columns is not None:
         yield state["n_features_in_"] == len(columns.names), "as many columns as it was fitted to"
         named = state.get("feature_names_in_")
-        texts = named is None or all(isinstance(name, str) for name in named)
-        yield texts and (named is None or list(named) == list(columns.names)), "its columns' names"
+        yield named is None or named.tolist() == list(columns.names), "its columns' names"
         frame = getattr(state["_template"], "columns", columns.names)
         yield len(frame) == len(columns.names), "a frame of its columns"
         dtypes = [getattr(one, "kind", "f") for one in getattr(state["_template"], "dtypes", ())]
-        told = {kind for kind, of in zip(columns.kinds, dtypes, strict=False) if of == "O"}
-        yield not told & {"real", "count"}, "numbers in its columns of numbers"
+        texts = {kind for kind, of in zip(columns.kinds, dtypes, strict=False) if of == "O"}
+        yield not texts & {"real", "count"}, "numbers in its columns of numbers"
     if rows is not None and columns is not None:
         levels = columns.n_levels
         yield rows.real.shape[1] == len(columns.real_names), "rows of its real columns"
@@ -53,8 +52,8 @@ def _laws(state: Mapping[str, Any]) -> Requirements:
         yield plain and classes.ndim == 1 and n == len(set(classes.tolist())), "classes that differ"
         yield scales(state["temperature_"]) and state["temperature_"] < MOST_LOG, "a temperature"
         prevalence = state["_prevalence"]
-        known = prevalence is None or (prevalence.size == n and simplex(prevalence))
-        yield known, "prevalences that sum to one"
+        sums = prevalence is None or (prevalence.size == n and simplex(prevalence))
+        yield sums, "prevalences that sum to one"
         yield prevalence is None or (prevalence > 0).all(), "positive prevalences"
     if draws is not None:
         yield state["_raw"] is not None, "the draws as they came"
