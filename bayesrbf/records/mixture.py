@@ -224,8 +224,8 @@ class MixtureParameters:
         arrays = all(v.shape[:1] == (n,) and v.dtype == np.float64 for v in further.values())
         yield arrays, "values of every component"
         positive = ("count_means", "count_dispersions", "ordinal_slopes")
-        known = [further[name] for name in positive if name in further]
-        yield all(map(scales, known)), "positive means, dispersions and slopes"
+        chosen = [further[name] for name in positive if name in further]
+        yield all(map(scales, chosen)), "positive means, dispersions and slopes"
 
 
 def _triangular(

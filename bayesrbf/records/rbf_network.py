@@ -166,6 +166,6 @@ class RBFNetworkHyperparameters:
         return float(np.divide(self.noise_shape - 1, precision)) - self.noise_rate
 
     def __laws__(self) -> Requirements:
-        yield within((self.l1, self.l2, self.link), 0) or self.link == np.inf, "rates"
+        yield within((self.l1, self.l2), 0) and self.link >= 0, "rates"
         positive = self.kappa, self.intercept_scale, self.noise_shape, self.noise_rate
         yield self.l1 + self.l2 > 0 and scales(positive), "positive numbers"

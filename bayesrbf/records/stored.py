@@ -45,12 +45,13 @@ class Lawful(Protocol):
 
 def named[T](kind: type[T]) -> type[T]:
     """Let files name a class; no other may have its name."""
-    other = STORED.setdefault(kind.__name__, kind)
-    if other is not kind:
+    other = STORED.get(kind.__name__, kind)
+    if other.__module__ != kind.__module__:
         raise TypeError(
             f"{kind.__module__} and {other.__module__} each have a {kind.__name__}, but a name "
             "in a file stands for one class; rename one of them."
         )
+    STORED[kind.__name__] = kind  # anew where a module is reloaded
     return kind
 
 

@@ -20,6 +20,7 @@ from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.inference import draws as inference_draws
 from bayesrbf.inference import laplace
 from bayesrbf.posterior.label_shift import LabelShift
+from bayesrbf.public import ESTIMATORS
 from tests.cases import generative
 from tests.estimators.interrupting import (
     FAMILIES,
@@ -51,6 +52,10 @@ def interrupted() -> dict[str, dict[str, int]]:
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+def test_no_estimator_is_missing() -> None:
+    assert {type(one).__name__ for one in FAMILIES.values()} >= set(ESTIMATORS)
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from bayesrbf import (
     SDGMClassifier,
     StackedClassifier,
 )
+from bayesrbf.public import ESTIMATORS
 from tests.cases import generative
 
 QUICK = [generative(), KernelNetworkClassifier(), HalfRankTransformer()]
@@ -59,6 +60,10 @@ def test_check(estimator: BaseEstimator, check: Callable[[BaseEstimator], None])
 @pytest.mark.filterwarnings("ignore:.*no labelled row could be held out:UserWarning")
 def test_check_of_others(estimator: BaseEstimator, check: Callable[[BaseEstimator], None]) -> None:
     check(estimator)
+
+
+def test_no_estimator_is_missing() -> None:
+    assert {type(one).__name__ for one in (*QUICK, *OTHERS)} >= set(ESTIMATORS)
 
 
 @pytest.mark.parametrize(
