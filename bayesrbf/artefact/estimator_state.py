@@ -103,11 +103,14 @@ def to_record(estimator: BaseEstimator) -> dict[str, Any]:
 
 def from_record[E: BaseEstimator](kind: type[E], record: dict[str, Any]) -> E:
     """The estimator that :func:`to_record` described; the record is not trusted."""
+    if set(record) != {"arguments", "state"}:
+        raise ValueError(f"a record of {', '.join(sorted(record))}")
+    record = kind.__earlier__(record)
     estimator, state = kind(**record["arguments"]), record["state"]
     expected = fitted_attributes(kind)
     odd = (set(expected) ^ set(state)) - OPTIONAL - {CONTAINER}
-    if odd or set(record) != {"arguments", "state"}:
-        raise ValueError(f"unknown or missing state: {', '.join(sorted(odd | set(record)))}")
+    if odd:
+        raise ValueError(f"unknown or missing state: {', '.join(sorted(odd))}")
     if not isinstance(state.get(CONTAINER, {}), dict):
         raise TypeError(f"{CONTAINER} must be dict")
     for name, annotated in expected.items():

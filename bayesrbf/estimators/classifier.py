@@ -51,6 +51,7 @@ class Classifier(ClassifierMixin, Estimator):
     calibration_: Recalibration | None = None
     _prevalence: Float[np.ndarray, " label"] | None
     _rehearsal = Rehearsal()
+    _predictors_deliver = False  # Whether what predicts rows under draws has what is given out.
     _mean_is_better = False  # Whether the mean over draws was better than an uncalibrated point.
 
     @property
@@ -267,7 +268,7 @@ class Classifier(ClassifierMixin, Estimator):
 
         rows = self._read(X, holes=True)
         posterior = replace(self._class_posterior(), memory=memory)
-        delivered = np.exp(self._delivered(rows))
+        delivered = None if self._predictors_deliver else np.exp(self._delivered(rows))
         summary = posterior.summary(rows, prob, delivered, centred=not self._averages)
         novel = self._novelty(rows) if self._models_rows else np.full(rows.n_obs, np.nan)
         told = novel, held_in_rehearsal(self, prob), posterior.n_draws == 1

@@ -542,6 +542,11 @@ class Estimator(BaseEstimator, ABC):
 
     __loaded__ = try_stored_row
 
+    @staticmethod
+    def __earlier__(record: dict[str, Any]) -> dict[str, Any]:
+        """Arguments and state of a file of an earlier version, as this version has them."""
+        return record
+
     def _stored_row(self) -> Any:
         """A training row, as new rows come."""
         first = self.rows_.take(np.arange(1))

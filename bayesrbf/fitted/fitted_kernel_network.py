@@ -19,6 +19,7 @@ from bayesrbf.fitted.fitted_model import (
     observed_rows,
     row_weights,
 )
+from bayesrbf.fitted.row_view import RowView
 from bayesrbf.numerics.kernel_network.kernel_layer import (
     EigenBasis,
     eigen_basis,
@@ -127,6 +128,10 @@ class FittedKernelNetwork(FittedModel):
     ) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities at the fitted point; shares of classes need no calibration."""
         return self.of_cells(self.companions.cells(rows), temperature)(self.theta)
+
+    def of_view(self, view: RowView) -> Float[np.ndarray, "obs label"]:
+        """Class log probabilities of rows, whose cells several kernels see alike."""
+        return self.of_cells(view.cells(self.companions), 1.0)(self.theta)
 
     def of_cells(self, cells: CellMoments, temperature: float) -> Callable[..., np.ndarray]:
         """Class log probabilities of rows as the kernel sees them, under any output weights."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float, Shaped
 
+from bayesrbf.fitted.row_view import RowView
 from bayesrbf.numerics.log_posterior import LogPosterior, Predictor
 from bayesrbf.numerics.log_sums import class_shares
 from bayesrbf.records import names
@@ -79,6 +80,10 @@ class FittedModel(ABC):
         The temperature matters where a mean over completions is taken of tempered
         probabilities: there, the result is what tempering would turn into that mean.
         """
+
+    def of_view(self, view: RowView) -> Float[np.ndarray, "obs label"]:
+        """:meth:`class_log_joint` of rows that several models see."""
+        return self.class_log_joint(view.rows)
 
     @abstractmethod
     def log_posterior(self, rows: Observations) -> LogPosterior:

@@ -12,22 +12,28 @@ from bayesrbf import table
 from bayesrbf.artefact.estimator_state import unfitted, works_on
 from bayesrbf.estimators.arguments import Stored
 from bayesrbf.estimators.classifier import Classifier
-from bayesrbf.estimators.folds import split_rows
+from bayesrbf.estimators.folds import numbered_folds, split_rows, stratified_folds
 from bayesrbf.estimators.out_of_core.training import of_sample, read_labelled
+from bayesrbf.estimators.posteriors import DIAGNOSED, evenly
 from bayesrbf.estimators.rehearsing import Rehearsal
-from bayesrbf.estimators.stack.bootstrap import StackRefits, bootstrap_stack
-from bayesrbf.estimators.stack.drawing import MemberDraws, draw_members, left_at_point
+from bayesrbf.estimators.stack.earlier import of_earlier_version
 from bayesrbf.estimators.stack.extra import extra_members, kin_of_extra
-from bayesrbf.estimators.stack.fitted_stack import FittedStack, fit_stack
-from bayesrbf.estimators.stack.fitting import StackSettings, default_folds, pools_of
-from bayesrbf.estimators.stack.members import own_members
 from bayesrbf.estimators.stack.places import places_held_out
-from bayesrbf.estimators.stack.relevance import relevance_table
 from bayesrbf.estimators.stack.unlabelled import gain_of_unlabelled
+from bayesrbf.estimators.warning import warn
+from bayesrbf.fitted.held_out_rows import HeldOut
 from bayesrbf.fitted.masking import masking_of
+from bayesrbf.fitted.stack.bootstrap import bootstrap_stack
+from bayesrbf.fitted.stack.drawing import DrawnMembers, draw_members
+from bayesrbf.fitted.stack.fitted_stack import FittedStack
+from bayesrbf.fitted.stack.members import own_members
+from bayesrbf.fitted.stack.pool import Pool, equal_pool, fit_pools
+from bayesrbf.fitted.stack.stack_fitting import StackSettings, fit_stack
+from bayesrbf.fitted.stack.stack_posterior import MemberDraws, stack_posterior
 from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.log_posterior import LogPosterior
 from bayesrbf.numerics.threads import on_one_blas_thread
+from bayesrbf.records import names
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.results import Status, Trace
@@ -37,6 +43,15 @@ if TYPE_CHECKING:
     import pymc as pm
 
     from bayesrbf.posterior.predictive import ClassPosterior
+
+FEW_ROWS, MANY_FOLDS, FOLDS = 200, 10, 5
+"""Weight of the labelled rows below which there are ten folds, else five."""
+
+
+def default_folds(rows: Observations) -> int:
+    """Number of folds where none is given."""
+    few = rows.weights[rows.labels >= 0].sum() < FEW_ROWS
+    return MANY_FOLDS if few else FOLDS
 
 
 class StackedClassifier(Classifier):
@@ -50,28 +65,28 @@ class StackedClassifier(Classifier):
     shares, as functions of the share of hidden cells. Members are then fitted to all rows. Density,
     novelty and imputations come from a companion: three full Gaussians per class, no map.
 
-    ====== ================================================================ =============
-    member what it is                                                       reals mapped
-    ====== ================================================================ =============
-    K1     kernel network, Laplace, relevance 0.8, l2 = 1/10                half ranks
-    K2     kernel network, Laplace, relevance 0, l2 = 1/30                  half ranks
-    K3     kernel network, Gaussian, relevance 0.8, l2 = 1/10               half ranks
-    SL     as K1, at a third of the length                                  half ranks
-    AL     as K1, l2 = 1/30, rates by evidence                              half ranks
-    VG10   as K3, rates by leave-one-out                                    half ranks
-    VG100  as VG10, l2 = 1/100                                              half ranks
-    VC100  as VG100, reals of 3 to 12 values as categories                  half ranks
-    G1     one Gaussian a class, one covariance for all                     Yeo-Johnson
-    G2     three Gaussians a class, full covariances                        Yeo-Johnson
-    B1     as G1, by the blend log p(y|x) + 0.3 log p(x)                    Yeo-Johnson
-    B2     three Gaussians a class, one covariance for all, by the blend    Yeo-Johnson
-    ====== ================================================================ =============
+    =================== ============================================================= ============
+    member              what it is                                                    reals mapped
+    =================== ============================================================= ============
+    laplace             kernel network, Laplace, relevance 0.8, l2 = 1/10             half ranks
+    laplace_equal       kernel network, Laplace, relevance 0, l2 = 1/30               half ranks
+    laplace_short       as laplace, at a third of the length                          half ranks
+    laplace_evidence    as laplace, l2 = 1/30, rates by evidence                      half ranks
+    gaussian_loo        kernel network, Gaussian, l2 = 1/10, rates by leave-one-out   half ranks
+    gaussian_loo_light  as gaussian_loo, l2 = 1/100                                   half ranks
+    gaussian_loo_levels as gaussian_loo_light, reals of 3 to 12 values as categories  half ranks
+    normal              one Gaussian a class, one covariance for all                  Yeo-Johnson
+    mixture             three Gaussians a class, full covariances                     Yeo-Johnson
+    normal_blend        as normal, by the blend log p(y|x) + 0.3 log p(x)             Yeo-Johnson
+    mixture_blend       three Gaussians a class, one covariance for all, by the blend Yeo-Johnson
+    =================== ============================================================= ============
 
     Parameters
     ----------
     members : {"default", "lite"} or sequence of str
-        All but K3; or SL, AL, VG100, G2 and B1, which take less time; or names from the table.
-        VC100 is in both where a real column has 3 to 12 values with ten rows each on average.
+        All; or laplace_short, laplace_evidence, gaussian_loo_light, mixture and normal_blend, which
+        take less time; or names from the table. Both have gaussian_loo_levels only where a real
+        column has 3 to 12 values with ten rows each on average.
     extra : sequence of classifiers or (name, classifier) pairs, optional
         Further members, given the table as it is without the rows whose label is hidden.
     cv : int, splitter or iterable of index pairs, optional
@@ -143,13 +158,10 @@ class StackedClassifier(Classifier):
     """
 
     model_: FittedStack
-    member_temperatures_: Float[np.ndarray, " member"]
-    members_: tuple[str, ...]
-    pointwise_: tuple[str, ...]
-    weights_: Float[np.ndarray, " member"]
     _member_draws: MemberDraws
-    _refits: StackRefits | None
     _of_sample = True
+    _predictors_deliver = True
+    __earlier__ = staticmethod(of_earlier_version)
 
     def __init__(
         self,
@@ -203,22 +215,48 @@ class StackedClassifier(Classifier):
         way = of_sample(self, read_labelled(self, X, y, sample_weight))
         settings = self._settings()
         cv = default_folds(self.rows_) if self.cv is None else self.cv
-        folds = list(split_rows(cv, self.rows_, self.kept_, self.seed_))
-        held_out, rates = settings.hold_out_folds(folds, self.classes_, self.n_jobs)
-        told = gain_of_unlabelled(settings, folds, held_out, self.classes_, self.n_jobs)
-        held, pools = pools_of(held_out, settings, type(self).__name__)
-        self._copies = places_held_out(self.rows_, self.kept_, folds)
+        splits = list(split_rows(cv, self.rows_, self.kept_, self.seed_))
+        folds = numbered_folds(splits, self.classes_)
+        held_out, rates = settings.hold_out_folds(folds, self.n_jobs)
+        gain = gain_of_unlabelled(settings, folds, held_out, self.n_jobs)
+        held, pools = self._pools(held_out, settings)
+        self._copies = places_held_out(self.rows_, self.kept_, [test for _, _, test in folds])
         self.model_ = fit_stack(table.distinct(self.rows_)[0], settings, pools, held, rates)
-        self.members_ = self.pointwise_ = settings.names
-        self.weights_, self.member_temperatures_ = pools[0].weights, pools[0].member_temperatures
         self.temperature_, self.calibration_ = pools[0].temperature, self.model_.calibration
-        log_density = self.model_.log_density_at_point(self._log_posterior())
-        self._report(Status.CONVERGED, Trace(np.array([log_density])))
-        self.status_ = f"{self.status_} {told}".rstrip() + way
-        self._member_draws, self._refits = (None,) * len(self.model_.members.own), None
+        self._report(Status.CONVERGED, Trace(np.array([self.model_.log_density_at_point])))
+        self.status_ = f"{self.status_} {gain}".rstrip() + way
+        self._member_draws = DrawnMembers()
         return self._infer()
 
-    relevance_ = property(relevance_table)
+    members_ = property(lambda self: self.model_.names)
+    weights_ = property(lambda self: self.model_.pool.weights)
+    member_temperatures_ = property(lambda self: self.model_.pool.member_temperatures)
+    pointwise_ = property(lambda self: self._member_draws.pointwise(self.members_))
+
+    @property
+    def relevance_(self) -> pd.DataFrame:
+        """Relevance of every column in every member that learns its rates."""
+        import pandas as pd
+
+        learned = self.model_.relevance
+        index = pd.Index(self.columns_.real_names + self.columns_.categorical_names)
+        values = np.reshape(list(learned.values()), (len(learned), len(index))).T
+        columns = pd.Index(list(learned), name=names.MEMBER)
+        return pd.DataFrame(values, index.rename(names.COLUMN), columns)
+
+    def _pools(
+        self, held: HeldOut | None, settings: StackSettings
+    ) -> tuple[HeldOut, tuple[Pool, ...]]:
+        """Weights and temperatures; equal ones, with a warning, where no row could be held out."""
+        if held is not None:
+            return held, fit_pools(held)
+        warn(
+            f"{type(self).__name__}: no labelled row could be held out (classes of one row never "
+            "are), so all members weigh the same and no temperature is fitted; label more rows."
+        )
+        n_members = len(settings.names)
+        values = np.zeros((0, n_members, settings.n_classes))
+        return HeldOut(values, np.zeros(0, np.intp), np.zeros(0)), (equal_pool(n_members),)
 
     def _settings(self) -> StackSettings:
         """Which members are fitted, and to what."""
@@ -262,23 +300,26 @@ class StackedClassifier(Classifier):
         """Draws of weights and temperatures; the bootstrap fits the members anew, too."""
         if method != "bootstrap":
             return super()._drawn(method, log_posterior, options)
-        fitted = self.model_, self._settings(), table.distinct(self.rows_)[0]
-        drawn, self._refits = bootstrap_stack(*fitted, n_jobs=self.n_jobs, **options)
-        return drawn
+        rows, _ = table.distinct(self.rows_)
+        folds = stratified_folds(rows.labels, default_folds(rows), self.seed_)
+        draws, self._member_draws = bootstrap_stack(
+            self.model_, self._settings(), rows, folds, n_jobs=self.n_jobs, **options
+        )
+        return draws
 
     def _keep(self, log_posterior: LogPosterior, raw: Draws) -> Self:
-        """Hold draws of the stack, and as many of every member that can be drawn."""
-        if raw.method == "bootstrap":
-            self._member_draws, self.pointwise_ = (None,) * len(self.model_.members.own), ()
+        """Keep draws of the pool, and as many of every member that can be drawn."""
+        if raw.method == "bootstrap":  # its members were fitted anew, draw by draw
             return super()._keep(log_posterior, raw)
-        self._refits = None
         chains, draws, _ = raw.theta.shape
-        members = draw_members(self.model_.members, self.rows_, (chains, draws), self.seed_)
-        # An interrupt leaves one of them fewer draws, and the others follow it.
-        made = min((drawn.theta.shape[1] for drawn in members if drawn), default=draws)
-        self._member_draws = tuple(drawn and drawn.first(made) for drawn in members)
-        super()._keep(log_posterior, raw.first(made))
-        self.pointwise_ = left_at_point(self.members_, members, type(self).__name__)
+        drawn = draw_members(self.model_.members, self.rows_, chains, draws, self.seed_)
+        self._member_draws = drawn
+        super()._keep(log_posterior, raw.first(drawn.n_draws or draws))
+        if self.pointwise_:
+            warn(
+                f"{type(self).__name__}: left at the fitted point: {', '.join(self.pointwise_)}; "
+                "so the draws understate what is not known."
+            )
         return self
 
     def _calibrated(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
@@ -287,10 +328,22 @@ class StackedClassifier(Classifier):
 
     def _class_posterior(self) -> ClassPosterior:
         """Draws of the stack and of its members, joined; each has its own temperatures."""
-        from bayesrbf.estimators.stack.stack_posterior import stack_posterior
+        return stack_posterior(
+            self.model_,
+            self.rows_,
+            self.draws_,
+            self._member_draws,
+            self._log_ratio(),
+            self.seed_,
+        )
 
-        drawn = self.draws_, self._member_draws, self._refits
-        return stack_posterior(self.model_, self.rows_, *drawn, self._log_ratio(), self.seed_)
+    def _probabilities_of_training(self) -> dict[str, np.ndarray]:
+        """Class probabilities of some training rows, under the draws and at the fit."""
+        some = self.rows_.take(evenly(self.rows_.n_obs, DIAGNOSED))
+        return {
+            "probabilities": self._class_posterior().draws(some)[0],
+            "map_probabilities": np.exp(self._delivered(some)),
+        }
 
     def declare(self) -> pm.Model:
         """Declare the graph of weights and temperatures on the rows held out.
@@ -313,4 +366,4 @@ class StackedClassifier(Classifier):
             ``upper``), ``temperature``, held-out ``log_loss`` in nats (the stack's is optimistic).
         """
         check_is_fitted(self)
-        return self.model_.member_table(self.rows_, self.seed_)
+        return self.model_.member_table(self.seed_)

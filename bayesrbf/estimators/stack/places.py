@@ -8,28 +8,28 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf import table
-from bayesrbf.estimators.folds import Fold
 from bayesrbf.records.mixture import Observations, joined_rows
 
 
 def places_held_out(
-    rows: Observations, kept: Int[np.ndarray, " obs"], folds: Sequence[Fold]
+    rows: Observations, kept: Int[np.ndarray, " obs"], tests: Sequence[Observations]
 ) -> Int[np.ndarray, "two given"]:
     """Names of the labelled rows, and the place of each among the rows held out, fold after fold.
 
-    Copies of a row are dealt to the folds that hold them out by the weights that they have there.
+    ``tests`` are the rows held out of every fold. Copies of a row are dealt to the folds that hold
+    them out by the weights that they have there.
 
     >>> cells, none = np.array([[1.0], [2.0], [1.0]]), np.zeros((3, 0), int)
     >>> rows = Observations(cells, none, np.array([0, 1, 0]), np.ones(3))
     >>> places_held_out(
     ...     rows,
     ...     np.array([4, 5, 7]),
-    ...     [(rows, rows.take(slice(2, 3))), (rows, rows.take(slice(2)))],
+    ...     [rows.take(slice(2, 3)), rows.take(slice(2))],
     ... )
     array([[4, 5, 7],
            [0, 2, 1]])
     """
-    everything = joined_rows([rows, *(test for _, test in folds if test.n_obs)])
+    everything = joined_rows([rows, *tests])
     _, place = table.distinct(everything)
     codes, labelled = place[: rows.n_obs], np.flatnonzero(rows.labels >= 0)
     of_tests, weights = place[rows.n_obs :], everything.weights[rows.n_obs :]

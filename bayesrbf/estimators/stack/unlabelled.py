@@ -8,12 +8,10 @@ from typing import Final
 
 import numpy as np
 
-from bayesrbf.estimators.folds import Fold
-from bayesrbf.estimators.holding_out import HeldOut
 from bayesrbf.estimators.mixture.hybrid_objective import unlabelled_gain
-from bayesrbf.estimators.stack.fitting import StackSettings, fit_pool
-from bayesrbf.numerics.stack.pooling import pooled
-from bayesrbf.posterior.scores import log_loss
+from bayesrbf.fitted.held_out_rows import HeldOut
+from bayesrbf.fitted.stack.pool import fit_pool
+from bayesrbf.fitted.stack.stack_fitting import NumberedFold, StackSettings
 
 SHARE: Final = 0.15
 """Share of the time of a fit that may be spent on it, unless a single fold takes more."""
@@ -23,9 +21,8 @@ ALWAYS: Final = 100
 
 def gain_of_unlabelled(
     settings: StackSettings,
-    folds: Sequence[Fold],
+    folds: Sequence[NumberedFold],
     held: HeldOut | None,
-    classes: np.ndarray,
     n_jobs: int | None,
 ) -> str:
     """What rows without a label gained on labelled ones held out; empty where there are none.
@@ -33,24 +30,15 @@ def gain_of_unlabelled(
     The first folds are fitted again without them, as many as the share allows, and one at least.
     Either kind of members has a pool of its own, fitted to the same rows held out.
     """
-    folds = [(train, test) for train, test in folds if test.n_obs]
-    if held is None or not (folds[0][0].labels < 0).any():
+    if held is None or not (folds[0][1].labels < 0).any():
         return ""
-    bare = [(train.take(train.labels >= 0), test) for train, test in folds]
-    time = np.mean([ALWAYS + train.n_obs for train, _ in folds]) * (len(folds) + 1)
-    more = np.cumsum([ALWAYS + train.n_obs for train, _ in bare])
+    bare = [(number, train.take(train.labels >= 0), test) for number, train, test in folds]
+    time = np.mean([ALWAYS + train.n_obs for _, train, _ in folds]) * (len(folds) + 1)
+    more = np.cumsum([ALWAYS + train.n_obs for _, train, _ in bare])
     count = max(1, int((more <= SHARE * time).sum()))
-    again, _ = replace(settings, masking=None).hold_out_folds(bare[:count], classes, n_jobs)
+    again, _ = replace(settings, masking=None).hold_out_folds(bare[:count], n_jobs)
     assert again is not None  # each of these folds holds a row out
     n = again.labels.size
-    those = HeldOut(held.values[:n], held.labels[:n], held.weights[:n])
-    return unlabelled_gain("as given", _losses(again) - _losses(those), those.weights)
-
-
-def _losses(held: HeldOut) -> np.ndarray:
-    """Log loss of every row under the pool that is fitted to all of them."""
-    pool = fit_pool(held)
-    whole = pool.temperature * pooled(held.values, pool.weights, pool.member_temperatures)
-    whole = whole - np.logaddexp.reduce(whole, axis=1, keepdims=True)
-    losses: np.ndarray = log_loss(np.exp(whole), held.labels)
-    return losses
+    with_them = HeldOut(held.values[:n], held.labels[:n], held.weights[:n])
+    gains = fit_pool(again).losses(again) - fit_pool(with_them).losses(with_them)
+    return unlabelled_gain("as given", gains, with_them.weights)
