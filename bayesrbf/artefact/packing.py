@@ -38,7 +38,7 @@ HOMES: Final = {
     "GammaPrecisions": "bayesrbf.records.priors",
     "Gower": "bayesrbf.numerics.median_lvq.gower",
     "HalfRankMaps": "bayesrbf.numerics.column_maps",
-    "HeldOut": "bayesrbf.fitted.held_out_rows",
+    "HeldOut": "bayesrbf.fitted.masking",
     "HorseshoePrecisions": "bayesrbf.records.priors",
     "KernelBasis": "bayesrbf.records.sdgm",
     "MaskedRows": "bayesrbf.records.masked_rows",

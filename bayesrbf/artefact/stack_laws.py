@@ -114,8 +114,14 @@ def _draws(draws: Any) -> Lines:
     yield plain, "statistics that are numbers"
 
 
+def _drawn_members(drawn: Any) -> Lines:
+    shapes = {one.theta.shape[:2] for one in drawn.draws if one is not None}
+    yield len(shapes) <= 1, "as many draws of every member"
+
+
 STACKS: Final[dict[str, Law]] = {
     "Draws": _draws,
+    "DrawnMembers": _drawn_members,
     "FittedMember": _member,
     "FittedMembers": _members,
     "FewValues": _few_values,

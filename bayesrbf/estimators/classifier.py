@@ -64,8 +64,7 @@ class Classifier(ClassifierMixin, Estimator):
     ) -> tuple[Int[np.ndarray, " obs"], Weights]:
         """Class codes and weights of the rows; a class without weight is left out."""
         check_consistent_length(X, y)
-        read = table.present_classes(y, weights, self.unlabelled, factor)
-        self.classes_, labels, weights = read
+        self.classes_, labels, weights = table.present_classes(y, weights, self.unlabelled, factor)
         warn_of_blank_labels(self.classes_, type(self).__name__)
         self._prevalence = prevalence(self.class_prior, self.classes_, type(self).__name__)
         return labels, weights

@@ -12,8 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from bayesrbf.estimators.folds import Fold, numbered_folds, split_rows
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.early_stopping import log_scores
-from bayesrbf.fitted.held_out_rows import HeldOut, joined
-from bayesrbf.fitted.masking import Masking
+from bayesrbf.fitted.masking import HeldOut, Masking, joined
 from bayesrbf.inference.progress import progress
 from bayesrbf.numerics.hidden_share import knot_weights
 from bayesrbf.posterior.recalibration import fit_powers, fit_temperature, tempered

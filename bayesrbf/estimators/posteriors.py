@@ -94,7 +94,7 @@ def probabilities_of_training(
     some = rows.take(evenly(rows.n_obs, DIAGNOSED))
     return {
         "probabilities": posterior.draws(some)[0],
-        "map_probabilities": posterior.probabilities(posterior.predictor(some)(fitted)),
+        "map_probabilities": posterior.at_point(some, fitted),
     }
 
 

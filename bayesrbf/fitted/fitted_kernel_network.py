@@ -10,16 +10,18 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf import table
+from bayesrbf.blocks import Blocks
 from bayesrbf.fitted.companions import Companions, fit_companion
 from bayesrbf.fitted.fitted_mixture import FittedMixture, mixture_coords
 from bayesrbf.fitted.fitted_model import (
     Axes,
     Description,
     FittedModel,
+    RowView,
     observed_rows,
     row_weights,
 )
-from bayesrbf.fitted.row_view import RowView
+from bayesrbf.numerics.block_log_posterior import BlockLogPosterior, BlockSums
 from bayesrbf.numerics.kernel_network.kernel_layer import (
     EigenBasis,
     eigen_basis,
@@ -40,11 +42,7 @@ from bayesrbf.numerics.kernel_network.learned_rates import (
     learn_rates,
     rate_log_posteriors,
 )
-from bayesrbf.numerics.kernel_network.product_kernels import (
-    CellMoments,
-    KernelName,
-    ProductKernel,
-)
+from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, KernelName, ProductKernel
 from bayesrbf.numerics.log_posterior import OneByOne, Predictor
 from bayesrbf.numerics.log_sums import class_shares
 from bayesrbf.numerics.rounding import single_digits
@@ -292,3 +290,31 @@ def find_exemplars(rows: Observations, n_exemplars: int, seed: int) -> Exemplars
         return chosen, place
     drawn = np.random.default_rng(seed).choice(chosen, n_exemplars, replace=False)
     return np.sort(drawn), None
+
+
+def fit_kernel_blocks(
+    rows: Blocks[Observations],
+    network: FittedKernelNetwork,
+    some: Observations,
+    *,
+    settings: KernelSettings,
+) -> tuple[FittedKernelNetwork, OutputFit, int]:
+    """Refit the output layer to labelled rows in the user's units; the passes are counted.
+
+    Exemplars, rates and companion are those of the network; ``some`` of the rows, as heavy as all,
+    set the units in which is searched.
+    """
+    sums = BlockSums(rows.map(_labelled), network.log_posterior)
+    fit = fit_output(
+        BlockLogPosterior(sums, network.log_posterior(some)),
+        sums.of_no_rows.log_prior,
+        tol=settings.tol,
+        max_iter=settings.max_iter,
+        start=network.theta,
+    )
+    return replace(network, theta=fit.theta), fit, sums.passes
+
+
+def _labelled(rows: Observations) -> Observations:
+    """Rows with a label: no other tells an output layer anything."""
+    return rows.take(rows.labels >= 0)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from bayesrbf.fitted.row_view import RowView
+from bayesrbf.numerics.kernel_network.product_kernels import CellMoments
 from bayesrbf.numerics.log_posterior import LogPosterior, Predictor
 from bayesrbf.numerics.log_sums import class_shares
 from bayesrbf.records import names
@@ -57,6 +57,29 @@ class Description:
     constant: Named
     scored: str
     """What the log likelihood is of. Two models can be compared if theirs are of the same."""
+
+
+@runtime_checkable
+class FillsCells(Protocol):
+    """What says what the missing cells of a kernel may hold."""
+
+    def cells(self, rows: Observations) -> CellMoments:
+        """Rows as a kernel sees them."""
+        ...
+
+
+class RowView:
+    """Rows as some models see them; what kernels with the same companions see is made once."""
+
+    def __init__(self, rows: Observations) -> None:
+        self.rows = rows
+        self._cells: dict[int, CellMoments] = {}
+
+    def cells(self, companions: FillsCells) -> CellMoments:
+        """The rows as kernels with these companions see them."""
+        if id(companions) not in self._cells:
+            self._cells[id(companions)] = companions.cells(self.rows)
+        return self._cells[id(companions)]
 
 
 class FittedModel(ABC):

@@ -96,26 +96,23 @@ class ClassPosterior:
     ) -> ClassPosterior:
         """The posterior of what is calibrated for the ``hidden`` share of the cells of a row.
 
-        Draws have class shares of their own (:mod:`.shares_in_doubt`). A single draw is a point,
-        which doubts nothing.
+        Draws, unless there is one alone, have class shares of their own (:mod:`.shares_in_doubt`).
         """
         if calibration is None:
             return self
 
         *shape, dimension = self.theta.shape
-        log_temperatures, theta = np.log(calibration.temperatures), self.theta
-        if in_doubt := self.n_draws > 1:
+        theta = self.theta
+        if self.n_draws > 1:
             counts = training.weights[training.labels >= 0].sum() * np.exp(calibration.log_shares)
             moves = share_draws(counts, self.n_draws, np.random.default_rng(seed))
             theta = np.concatenate([theta, moves.reshape(*shape, -1)], axis=2)
 
         def prepare(rows: Observations) -> Predictor:
             share = hidden(rows)
-            told = Calibrated(self.predictor(rows), self.temperature, share, calibration)
-            if not in_doubt:
-                return told
-            _, pull = powers(share, log_temperatures, calibration.pulls)
-            return SharesInDoubt(told, pull, dimension)
+            predictor = Calibrated(self.predictor(rows), self.temperature, share, calibration)
+            _, pull = powers(share, np.log(calibration.temperatures), calibration.pulls)
+            return SharesInDoubt(predictor, pull, dimension)
 
         return replace(self, predictor=prepare, theta=theta, temperature=1.0)
 
@@ -190,6 +187,15 @@ class ClassPosterior:
         calibrated = tempered(said.log_probabilities, self.temperature)
         return np.exp(at_prevalence(calibrated, self.log_ratio))
 
+    def at_point(
+        self, observations: Observations, theta: Float[np.ndarray, " coordinate"]
+    ) -> Float[np.ndarray, "obs label"]:
+        """Class probabilities at the fitted point, whose coordinates are ``theta``."""
+        predictor = self.predictor(observations)
+        if predictor.delivered is not None:
+            return self._in_use(predictor.delivered)
+        return self.probabilities(predictor(theta))
+
     def mean(self, observations: Observations) -> Float[np.ndarray, "obs label"]:
         """Mean of the class probabilities, then Bayes' rule; draws are never held all at once."""
         predict = self.predictor(observations)
@@ -214,9 +220,8 @@ class ClassPosterior:
 
         ``prob`` is the probability inside the equal-tailed intervals; ValueError if it is not
         strictly between 0 and 1.
-        ``delivered`` are the probabilities that are given out; None: those that the predictor has,
-        or else the mean of the draws. Draws that are ``centred`` are moved to have these as their
-        median, or what the predictor stretches them to.
+        ``delivered`` are the probabilities that are given out; None: the predictor's, or else the
+        mean of the draws. ``centred`` draws have these as their median, or what they stretch to.
         """
         if not 0 < prob < 1:
             raise ValueError(

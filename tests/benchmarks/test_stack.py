@@ -34,7 +34,7 @@ from sklearn.svm import SVC
 
 from bayesrbf import HybridMixtureClassifier, RBFNetworkClassifier, StackedClassifier
 from bayesrbf.estimators.folds import stratified_folds
-from bayesrbf.fitted.held_out_rows import HeldOut
+from bayesrbf.fitted.masking import HeldOut
 from bayesrbf.fitted.stack.pool import fit_pool
 from bayesrbf.numerics.stack.pooling import bounded_log_probabilities, pooled
 from bayesrbf.posterior.recalibration import tempered

@@ -20,11 +20,11 @@ from bayesrbf.estimators.kernel_network.rates import declare_rates, named_rates
 from bayesrbf.estimators.out_of_core.answering import need_all_rows
 from bayesrbf.estimators.out_of_core.training import inferred, of_all_rows, read_labelled
 from bayesrbf.estimators.rehearsing import Rehearsal
-from bayesrbf.fitted.block_fitting import fit_kernel_blocks
 from bayesrbf.fitted.fitted_kernel_network import (
     FittedKernelNetwork,
     KernelSettings,
     Rates,
+    fit_kernel_blocks,
     fit_kernel_network,
 )
 from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import OutputFit

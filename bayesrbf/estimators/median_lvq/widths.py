@@ -19,8 +19,7 @@ from bayesrbf.fitted.fitted_exemplars import (
     exemplar_log_joint,
     search,
 )
-from bayesrbf.fitted.held_out_rows import HeldOut
-from bayesrbf.fitted.masking import masking_of
+from bayesrbf.fitted.masking import HeldOut, masking_of
 from bayesrbf.records.masked_rows import Recalibration
 from bayesrbf.records.median_lvq import (
     Dissimilarities,

@@ -27,9 +27,8 @@ from bayesrbf.estimators.mixture.wide_tables import factors_asked, warn_where_sl
 from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.out_of_core.parts import Asked as AskedLabels
 from bayesrbf.estimators.out_of_core.training import inferred, of_all_rows, read_collection
-from bayesrbf.fitted.block_fitting import fit_mixture_blocks
 from bayesrbf.fitted.fitted_mixture import FittedMixture
-from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver
+from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver, fit_mixture_blocks
 from bayesrbf.numerics.threads import on_one_blas_thread
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.specification import COVARIANCE_TYPES, CovarianceType

@@ -39,10 +39,9 @@ from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods, declare
 from bayesrbf.estimators.mixture.wide_tables import factors_asked, warn_where_slow
 from bayesrbf.estimators.out_of_core.training import inferred, of_all_rows, read_labelled
 from bayesrbf.estimators.warning import warn
-from bayesrbf.fitted.block_fitting import fit_mixture_blocks
 from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture
 from bayesrbf.fitted.masking import masking_of
-from bayesrbf.fitted.mixture_fitting import ColumnMaps, fit_mixture_rows
+from bayesrbf.fitted.mixture_fitting import ColumnMaps, fit_mixture_blocks, fit_mixture_rows
 from bayesrbf.numerics.log_sums import at_prevalence
 from bayesrbf.numerics.threads import on_one_blas_thread
 from bayesrbf.records.mixture import MixtureParameters

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from bayesrbf.estimators.arguments import row_weights
-from bayesrbf.fitted.block_fitting import begin_stream, step
+from bayesrbf.fitted.mixture_fitting import begin_stream, step
 
 
 def partial_fit(self: Any, X: object, y: object = None, sample_weight: object = None) -> Any:

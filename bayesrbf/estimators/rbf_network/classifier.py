@@ -27,9 +27,8 @@ from bayesrbf.estimators.rbf_network.network_training import (
     start_of,
     transform,
 )
-from bayesrbf.fitted.block_fitting import fit_network_blocks
 from bayesrbf.fitted.fitted_network import ClassResponses, FittedNetwork
-from bayesrbf.fitted.network_fitting import SchemeName
+from bayesrbf.fitted.network_fitting import SchemeName, fit_network_blocks
 from bayesrbf.numerics.categories import draw_categories
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
 from bayesrbf.numerics.threads import on_one_blas_thread

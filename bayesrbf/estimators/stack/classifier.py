@@ -14,26 +14,27 @@ from bayesrbf.estimators.arguments import Stored
 from bayesrbf.estimators.classifier import Classifier
 from bayesrbf.estimators.folds import numbered_folds, split_rows, stratified_folds
 from bayesrbf.estimators.out_of_core.training import of_sample, read_labelled
-from bayesrbf.estimators.posteriors import DIAGNOSED, evenly
 from bayesrbf.estimators.rehearsing import Rehearsal
 from bayesrbf.estimators.stack.earlier import of_earlier_version
 from bayesrbf.estimators.stack.extra import extra_members, kin_of_extra
-from bayesrbf.estimators.stack.places import places_held_out
-from bayesrbf.estimators.stack.unlabelled import gain_of_unlabelled
+from bayesrbf.estimators.stack.stack_folds import (
+    default_folds,
+    gain_of_unlabelled,
+    places_held_out,
+    pools_of,
+)
 from bayesrbf.estimators.warning import warn
-from bayesrbf.fitted.held_out_rows import HeldOut
 from bayesrbf.fitted.masking import masking_of
 from bayesrbf.fitted.stack.bootstrap import bootstrap_stack
 from bayesrbf.fitted.stack.drawing import DrawnMembers, draw_members
 from bayesrbf.fitted.stack.fitted_stack import FittedStack
 from bayesrbf.fitted.stack.members import own_members
-from bayesrbf.fitted.stack.pool import Pool, equal_pool, fit_pools
 from bayesrbf.fitted.stack.stack_fitting import StackSettings, fit_stack
 from bayesrbf.fitted.stack.stack_posterior import MemberDraws, stack_posterior
 from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.log_posterior import LogPosterior
 from bayesrbf.numerics.threads import on_one_blas_thread
-from bayesrbf.records import names
+from bayesrbf.posterior.predictive import ClassPosterior
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.results import Status, Trace
@@ -41,17 +42,6 @@ from bayesrbf.records.results import Status, Trace
 if TYPE_CHECKING:
     import pandas as pd
     import pymc as pm
-
-    from bayesrbf.posterior.predictive import ClassPosterior
-
-FEW_ROWS, MANY_FOLDS, FOLDS = 200, 10, 5
-"""Weight of the labelled rows below which there are ten folds, else five."""
-
-
-def default_folds(rows: Observations) -> int:
-    """Number of folds where none is given."""
-    few = rows.weights[rows.labels >= 0].sum() < FEW_ROWS
-    return MANY_FOLDS if few else FOLDS
 
 
 class StackedClassifier(Classifier):
@@ -159,8 +149,7 @@ class StackedClassifier(Classifier):
 
     model_: FittedStack
     _member_draws: MemberDraws
-    _of_sample = True
-    _predictors_deliver = True
+    _of_sample = _predictors_deliver = True
     __earlier__ = staticmethod(of_earlier_version)
 
     def __init__(
@@ -215,54 +204,29 @@ class StackedClassifier(Classifier):
         way = of_sample(self, read_labelled(self, X, y, sample_weight))
         settings = self._settings()
         cv = default_folds(self.rows_) if self.cv is None else self.cv
-        splits = list(split_rows(cv, self.rows_, self.kept_, self.seed_))
+        splits = split_rows(cv, self.rows_, self.kept_, self.seed_)
         folds = numbered_folds(splits, self.classes_)
         held_out, rates = settings.hold_out_folds(folds, self.n_jobs)
         gain = gain_of_unlabelled(settings, folds, held_out, self.n_jobs)
-        held, pools = self._pools(held_out, settings)
+        held, pools = pools_of(held_out, settings, type(self).__name__)
         self._copies = places_held_out(self.rows_, self.kept_, [test for _, _, test in folds])
         self.model_ = fit_stack(table.distinct(self.rows_)[0], settings, pools, held, rates)
         self.temperature_, self.calibration_ = pools[0].temperature, self.model_.calibration
+        self._member_draws = DrawnMembers()
         self._report(Status.CONVERGED, Trace(np.array([self.model_.log_density_at_point])))
         self.status_ = f"{self.status_} {gain}".rstrip() + way
-        self._member_draws = DrawnMembers()
         return self._infer()
 
     members_ = property(lambda self: self.model_.names)
     weights_ = property(lambda self: self.model_.pool.weights)
     member_temperatures_ = property(lambda self: self.model_.pool.member_temperatures)
     pointwise_ = property(lambda self: self._member_draws.pointwise(self.members_))
-
-    @property
-    def relevance_(self) -> pd.DataFrame:
-        """Relevance of every column in every member that learns its rates."""
-        import pandas as pd
-
-        learned = self.model_.relevance
-        index = pd.Index(self.columns_.real_names + self.columns_.categorical_names)
-        values = np.reshape(list(learned.values()), (len(learned), len(index))).T
-        columns = pd.Index(list(learned), name=names.MEMBER)
-        return pd.DataFrame(values, index.rename(names.COLUMN), columns)
-
-    def _pools(
-        self, held: HeldOut | None, settings: StackSettings
-    ) -> tuple[HeldOut, tuple[Pool, ...]]:
-        """Weights and temperatures; equal ones, with a warning, where no row could be held out."""
-        if held is not None:
-            return held, fit_pools(held)
-        warn(
-            f"{type(self).__name__}: no labelled row could be held out (classes of one row never "
-            "are), so all members weigh the same and no temperature is fitted; label more rows."
-        )
-        n_members = len(settings.names)
-        values = np.zeros((0, n_members, settings.n_classes))
-        return HeldOut(values, np.zeros(0, np.intp), np.zeros(0)), (equal_pool(n_members),)
+    relevance_ = property(lambda self: self.model_.relevance_table(self.columns_))
 
     def _settings(self) -> StackSettings:
         """Which members are fitted, and to what."""
         extra = extra_members(self.extra, self.columns_, self._template)
-        prior = MixturePrior() if self.prior is None else self.prior
-        few = table.few_values(self.rows_)
+        prior, few = self.prior or MixturePrior(), table.few_values(self.rows_)
         levels, n_classes = self.columns_.n_levels, self.classes_.size
         own = own_members(self.members, few)
         masking = masking_of(self.rows_, self.columns_, n_classes, self.seed_)
@@ -329,21 +293,8 @@ class StackedClassifier(Classifier):
     def _class_posterior(self) -> ClassPosterior:
         """Draws of the stack and of its members, joined; each has its own temperatures."""
         return stack_posterior(
-            self.model_,
-            self.rows_,
-            self.draws_,
-            self._member_draws,
-            self._log_ratio(),
-            self.seed_,
+            self.model_, self.rows_, self.draws_, self._member_draws, self._log_ratio(), self.seed_
         )
-
-    def _probabilities_of_training(self) -> dict[str, np.ndarray]:
-        """Class probabilities of some training rows, under the draws and at the fit."""
-        some = self.rows_.take(evenly(self.rows_.n_obs, DIAGNOSED))
-        return {
-            "probabilities": self._class_posterior().draws(some)[0],
-            "map_probabilities": np.exp(self._delivered(some)),
-        }
 
     def declare(self) -> pm.Model:
         """Declare the graph of weights and temperatures on the rows held out.

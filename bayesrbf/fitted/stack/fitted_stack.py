@@ -13,7 +13,7 @@ from scipy.optimize import nnls
 
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel
-from bayesrbf.fitted.held_out_rows import HeldOut
+from bayesrbf.fitted.masking import HeldOut
 from bayesrbf.fitted.stack.members import MEMBERS, FittedMembers
 from bayesrbf.fitted.stack.pool import Pool
 from bayesrbf.numerics.hidden_share import KNOTS, PULL_SD, hats, hidden_share
@@ -31,6 +31,7 @@ from bayesrbf.records import names
 from bayesrbf.records.masked_rows import Recalibration
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.results import ClassPrediction
+from bayesrbf.table import Columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -165,11 +166,15 @@ class FittedStack(FittedModel):
             lambda theta: ClassPrediction(log_posterior.pooled(values, hidden, theta), density)
         )
 
-    @property
-    def relevance(self) -> dict[str, Float[np.ndarray, " column"]]:
-        """Relevance of every column in the members that learn their rates."""
+    def relevance_table(self, columns: Columns) -> pd.DataFrame:
+        """Relevance of every column in every member that learns its rates."""
+        import pandas as pd
+
         own = self.members.own
-        return {one.name: one.relevance for one in own if MEMBERS[one.name].rates != "fixed"}
+        learned = {one.name: one.relevance for one in own if MEMBERS[one.name].rates != "fixed"}
+        index = pd.Index(columns.real_names + columns.categorical_names, name=names.COLUMN)
+        values = np.reshape(list(learned.values()), (len(learned), len(index))).T
+        return pd.DataFrame(values, index, pd.Index(list(learned), name=names.MEMBER))
 
     def member_table(self, seed: int) -> pd.DataFrame:
         """Weights and their spread, temperatures and held-out losses in nats, member by member."""
