@@ -74,7 +74,7 @@ def declare_stack(
     --------
     >>> model = declare_stack(
     ...     np.log([[[0.9, 0.1], [0.6, 0.4]]]), np.array([0]), np.ones(1),
-    ...     member_names=["K1", "G2"], class_names=["a", "b"],
+    ...     member_names=["laplace", "mixture"], class_names=["a", "b"],
     ...     concentration=1.3, log_temperature_sd=0.5, least=1e-6)
     >>> [variable.name for variable in model.free_RVs]
     ['weights', 'member_log_temperatures', 'log_temperature']

@@ -98,7 +98,7 @@ FAMILIES: dict[str, tuple[str, Callable[[Any, np.ndarray], Any]]] = {
     "stack with draws": (
         "real",
         lambda X, y: (
-            bayesrbf.StackedClassifier(("K1", "G1"), cv=2, random_state=0)
+            bayesrbf.StackedClassifier(("laplace", "normal"), cv=2, random_state=0)
             .fit(X, y)
             .refine("bootstrap", draws=4, refits=2)
         ),

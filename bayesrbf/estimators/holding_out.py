@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import field, replace
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -13,38 +12,15 @@ from sklearn.utils.parallel import Parallel, delayed
 from bayesrbf.estimators.folds import Fold, numbered_folds, split_rows
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.early_stopping import log_scores
-from bayesrbf.fitted.masking import Masking
+from bayesrbf.fitted.masking import HeldOut, Masking, joined
 from bayesrbf.inference.progress import progress
 from bayesrbf.numerics.hidden_share import knot_weights
 from bayesrbf.posterior.recalibration import fit_powers, fit_temperature, tempered
-from bayesrbf.records.masked_rows import MaskedRows, Recalibration
+from bayesrbf.records.masked_rows import Recalibration
 from bayesrbf.records.mixture import Observations, joined_rows
-from bayesrbf.records.stored import LATER, MOST_LOG, Requirements, stored, within
 
 Predict = Callable[[int, Observations, Observations], np.ndarray]
 """Maps the number of a fold, its training and its held-out rows to an entry a held-out row."""
-
-
-@stored
-class HeldOut:
-    """Out-of-fold predictions of all folds, one fold after another."""
-
-    values: Float[np.ndarray, "obs *values"]
-    labels: Int[np.ndarray, " obs"]  # True class codes.
-    weights: Float[np.ndarray, " obs"]
-    masked: MaskedRows | None = field(default=None, metadata=LATER)
-    """What is said of the rows with more of their cells hidden."""
-
-    def of_setting(self, setting: int) -> HeldOut:
-        """What one of several settings said."""
-        masked = self.masked
-        if masked is not None:
-            masked = replace(masked, values=masked.values[:, :, setting])
-        return replace(self, values=self.values[:, setting], masked=masked)
-
-    def __laws__(self) -> Requirements:
-        yield within(self.labels, 0) and within(self.weights, 0), "labels and weights"
-        yield within(abs(self.values), 0, MOST_LOG), "log probabilities"
 
 
 def hold_out(
@@ -79,26 +55,6 @@ def hold_out(
         for said, every in zip(values, versions, strict=True)
     ]
     return joined(by_version, versions, masking)
-
-
-def joined(
-    values: Sequence[np.ndarray],
-    versions: Sequence[Sequence[Observations]],
-    masking: Masking | None,
-) -> HeldOut:
-    """What was said of the rows held out in every fold, one fold after another.
-
-    The values of a fold are of shape (n_held_out, n_versions, ...).
-    """
-    masked = None
-    if masking is not None and all(len(every) > 1 for every in versions):
-        masked = masking.answered(values, [masking.hidden(every) for every in versions])
-    return HeldOut(
-        np.concatenate([said[:, 0] for said in values]),
-        np.concatenate([test.labels for test, *_ in versions]),
-        np.concatenate([test.weights for test, *_ in versions]),
-        masked,
-    )
 
 
 def best_setting(

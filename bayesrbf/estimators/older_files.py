@@ -13,6 +13,8 @@ from bayesrbf.fitted.exemplar_sources import TableSource
 from bayesrbf.fitted.fitted_model import FittedModel
 from bayesrbf.fitted.fitted_network import Noise
 from bayesrbf.fitted.fitted_table import FittedTable, TrainingTable
+from bayesrbf.fitted.stack.drawing import DrawnMembers
+from bayesrbf.fitted.stack.members import ALIASES
 from bayesrbf.records.mixture import Observations
 
 DERIVED: Final = {
@@ -56,6 +58,9 @@ def from_flat_state(
         draws=state["draws_"],
         raw=state["_raw"],
     )
+    if "_refits" in state and not isinstance(arguments["members"], str):
+        members = tuple(ALIASES.get(name, name) for name in arguments["members"])
+        arguments = arguments | {"members": members}
     return {
         "arguments": arguments,
         "fitted": _checked(fit),
@@ -102,6 +107,10 @@ def _model(state: Mapping[str, Any]) -> FittedModel:
     if "noise_scale_" in state:
         noise = Noise(state["noise_scale_"], state["noise_df_"])
         model = replace(model, noise=noise)
+    if "_refits" in state:
+        members = model.members.renamed
+        names = tuple(member.name for member in members.own)
+        model = replace(model, members=members, names=names)
     return cast(FittedModel, model)
 
 
@@ -119,6 +128,11 @@ def _details(state: Mapping[str, Any]) -> object:
         from bayesrbf.estimators.sdgm.classifier import EvidencePath
 
         return EvidencePath(state["path_"], state["completion_error_"])
+    if "_refits" in state:
+        refits, drawn = state["_refits"], DrawnMembers(state["_member_draws"])
+        if refits is None:
+            return drawn
+        return replace(refits, members=tuple(one.renamed for one in refits.members))
     return None
 
 

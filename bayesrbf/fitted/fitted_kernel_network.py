@@ -10,15 +10,18 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf import table
+from bayesrbf.blocks import Blocks
 from bayesrbf.fitted.companions import Companions, fit_companion
 from bayesrbf.fitted.fitted_mixture import FittedMixture, mixture_coords
 from bayesrbf.fitted.fitted_model import (
     Axes,
     Description,
     FittedModel,
+    RowView,
     observed_rows,
     row_weights,
 )
+from bayesrbf.numerics.block_log_posterior import BlockLogPosterior, BlockSums
 from bayesrbf.numerics.kernel_network.kernel_layer import (
     EigenBasis,
     eigen_basis,
@@ -39,11 +42,7 @@ from bayesrbf.numerics.kernel_network.learned_rates import (
     learn_rates,
     rate_log_posteriors,
 )
-from bayesrbf.numerics.kernel_network.product_kernels import (
-    CellMoments,
-    KernelName,
-    ProductKernel,
-)
+from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, KernelName, ProductKernel
 from bayesrbf.numerics.log_posterior import OneByOne, Predictor
 from bayesrbf.numerics.log_sums import class_shares
 from bayesrbf.numerics.rounding import single_digits
@@ -128,6 +127,10 @@ class FittedKernelNetwork(FittedModel):
     ) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities at the fitted point; shares of classes need no calibration."""
         return self.of_cells(self.companions.cells(rows), temperature)(self.theta)
+
+    def of_view(self, view: RowView) -> Float[np.ndarray, "obs label"]:
+        """Class log probabilities of rows, whose cells several kernels see alike."""
+        return self.of_cells(view.cells(self.companions), 1.0)(self.theta)
 
     def of_cells(self, cells: CellMoments, temperature: float) -> Callable[..., np.ndarray]:
         """Class log probabilities of rows as the kernel sees them, under any output weights."""
@@ -300,3 +303,31 @@ def find_exemplars(rows: Observations, n_exemplars: int, seed: int) -> Exemplars
         return chosen, place
     drawn = np.random.default_rng(seed).choice(chosen, n_exemplars, replace=False)
     return np.sort(drawn), None
+
+
+def fit_kernel_blocks(
+    rows: Blocks[Observations],
+    network: FittedKernelNetwork,
+    some: Observations,
+    *,
+    settings: KernelSettings,
+) -> tuple[FittedKernelNetwork, OutputFit, int]:
+    """Refit the output layer to labelled rows in the user's units; the passes are counted.
+
+    Exemplars, rates and companion are those of the network; ``some`` of the rows, as heavy as all,
+    set the units in which is searched.
+    """
+    sums = BlockSums(rows.map(_labelled), network.log_posterior)
+    fit = fit_output(
+        BlockLogPosterior(sums, network.log_posterior(some)),
+        sums.of_no_rows.log_prior,
+        tol=settings.tol,
+        max_iter=settings.max_iter,
+        start=network.theta,
+    )
+    return replace(network, theta=fit.theta), fit, sums.passes
+
+
+def _labelled(rows: Observations) -> Observations:
+    """Rows with a label: no other tells an output layer anything."""
+    return rows.take(rows.labels >= 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Shaped
@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from bayesrbf import table
 from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.hidden_share import calibrated
+from bayesrbf.numerics.kernel_network.product_kernels import CellMoments
 from bayesrbf.numerics.log_posterior import LogPosterior, Predictor
 from bayesrbf.numerics.log_sums import class_shares
 from bayesrbf.posterior.predictive import ClassPosterior
@@ -80,6 +81,31 @@ class Delivery:
     """Gives the share of the cells of every row that are missing."""
     seed: int
     """Of what doubts the class shares."""
+    details: object = None
+    """What the fit tells beside its model: of a stack, how its members vary between draws."""
+
+
+@runtime_checkable
+class FillsCells(Protocol):
+    """What says what the missing cells of a kernel may hold."""
+
+    def cells(self, rows: Observations) -> CellMoments:
+        """Rows as a kernel sees them."""
+        ...
+
+
+class RowView:
+    """Rows as some models see them; what kernels with the same companions see is made once."""
+
+    def __init__(self, rows: Observations) -> None:
+        self.rows = rows
+        self._cells: dict[int, CellMoments] = {}
+
+    def cells(self, companions: FillsCells) -> CellMoments:
+        """The rows as kernels with these companions see them."""
+        if id(companions) not in self._cells:
+            self._cells[id(companions)] = companions.cells(self.rows)
+        return self._cells[id(companions)]
 
 
 class FittedModel(ABC):
@@ -89,6 +115,8 @@ class FittedModel(ABC):
     fills cells and a hidden layer are all of this kind.
     """
 
+    predictors_deliver: ClassVar[bool] = False
+    """Whether what predicts rows under draws has what is given out, too."""
     maps: PowerMaps | None = None
     """Maps in front of the real columns, of a model that has them."""
 
@@ -106,6 +134,10 @@ class FittedModel(ABC):
         The temperature matters where a mean over completions is taken of tempered
         probabilities: there, the result is what tempering would turn into that mean.
         """
+
+    def of_view(self, view: RowView) -> Float[np.ndarray, "obs label"]:
+        """:meth:`class_log_joint` of rows that several models see."""
+        return self.class_log_joint(view.rows)
 
     @abstractmethod
     def log_posterior(self, rows: Observations) -> LogPosterior:

@@ -295,10 +295,9 @@ class FittedTable[M: FittedModel, D]:
             return {}
         posterior = self.class_posterior
         some = self.rows.take(evenly(self.rows.n_obs, DIAGNOSED))
-        at_fit = posterior.predictor(some)(self.point)
         return {
             "probabilities": posterior.draws(some)[0],
-            "map_probabilities": posterior.probabilities(at_fit),
+            "map_probabilities": posterior.at_point(some, self.point),
         }
 
     # ---- class probabilities
@@ -338,7 +337,12 @@ class FittedTable[M: FittedModel, D]:
     def class_posterior(self) -> ClassPosterior:
         """The posterior of class probabilities; one draw for a point estimate."""
         delivery = Delivery(
-            self.temperature, self.log_ratio, self.calibration, self.hidden_share, self.table.seed
+            self.temperature,
+            self.log_ratio,
+            self.calibration,
+            self.hidden_share,
+            self.table.seed,
+            self.details,
         )
         return self.model.class_posterior(self.log_posterior, self.rows, self.draws, delivery)
 

@@ -1,20 +1,31 @@
-"""The steps from weighted rows to a fitted mixture that every fit and fold shares."""
+"""From weighted rows to a fitted mixture: in memory, over blocks of rows, and from a stream."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
 from bayesrbf import table
+from bayesrbf.blocks import Blocks
 from bayesrbf.fitted.early_stopping import apart, held_out_score
 from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture
+from bayesrbf.numerics.block_log_posterior import BlockSums
 from bayesrbf.numerics.column_maps import fit_power
-from bayesrbf.numerics.discriminative.objective_ascent import Schedule, fit_objective
+from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
+from bayesrbf.numerics.discriminative.objective_ascent import (
+    Schedule,
+    climb_objective,
+    fit_objective,
+)
 from bayesrbf.numerics.mixture.ascent import Acceleration
-from bayesrbf.numerics.mixture.mixture_fit import BegunFit, begin_fit
-from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.numerics.mixture.block_expectation import BlockExpectation
+from bayesrbf.numerics.mixture.mixture_fit import BegunFit, begin_fit, fit_from
+from bayesrbf.numerics.mixture.mixture_points import MixturePoints
+from bayesrbf.numerics.mixture.stepwise import Stream, begun, stepped
+from bayesrbf.records.mixture import MixtureParameters, Observations, Standardisation
 from bayesrbf.records.objective import Objective
 from bayesrbf.records.priors import MixtureHyperparameters, MixturePrior
 from bayesrbf.records.results import Fit
@@ -157,3 +168,97 @@ def _fit_objective(
         schedule=solver.schedule,
         score=score,
     )
+
+
+def fit_mixture_blocks(
+    rows: Blocks[Observations],
+    mixture: FittedMixture,
+    some: Observations,
+    *,
+    prior: MixturePrior,
+    solver: Solver,
+) -> tuple[FittedMixture, Fit, int]:
+    """Refit a mixture to weighted rows in the user's units; the passes over them are counted.
+
+    Structure, maps and start are those of the mixture; units and prior are those of all rows.
+    ``some`` of the rows are together as heavy as all.
+    """
+    if mixture.maps is not None:
+        rows = rows.map(mixture.maps.of_rows)
+    known = mixture.specification
+    count = partial(table.RowSums.of, n_levels=known.levels, n_classes=known.n_classes)
+    sums = rows.map(count).reduce(table.RowSums.joined)
+    structure, units = sums.centred(known), sums.units
+    hyperparameters = prior.resolve(structure, units, sums.marginals)
+    standard = rows.map(partial(_standardised, units=units))
+    problem = standard, structure, hyperparameters.standardised(), mixture.start.standardised(units)
+    climb = _by_em if solver.objective.name == "likelihood" else _by_gradients
+    fit, passes = climb(*problem, solver, solver.tol * float(some.weights.sum()))
+    refitted = replace(
+        mixture,
+        specification=structure,
+        hyperparameters=hyperparameters,
+        parameters=fit.parameters,
+    )
+    return refitted, fit, passes + 1  # for the sums
+
+
+def _by_em(
+    rows: Blocks[Observations],
+    structure: MixtureSpecification,
+    prior: MixtureHyperparameters,
+    start: MixtureParameters,
+    solver: Solver,
+    tolerance: float,
+) -> tuple[Fit, int]:
+    """The mode of the posterior from a start, and the passes that it took."""
+    expectation = BlockExpectation(rows, structure)
+    fit = fit_from(
+        start,
+        expectation,
+        structure,
+        prior,
+        tolerance=tolerance,
+        max_iter=solver.max_iter,
+        acceleration=solver.acceleration,
+    )
+    return fit, expectation.passes + 1  # to prepare the rows
+
+
+def _by_gradients(
+    rows: Blocks[Observations],
+    structure: MixtureSpecification,
+    prior: MixtureHyperparameters,
+    start: MixtureParameters,
+    solver: Solver,
+    tolerance: float,
+) -> tuple[Fit, int]:
+    """The mode of the Gibbs posterior from a start, and the passes that it took."""
+    given = partial(
+        HybridLogPosterior,
+        specification=structure,
+        hyperparameters=prior,
+        objective=solver.objective,
+    )
+    sums = BlockSums(rows, given)
+    points, steps = MixturePoints(structure, prior), solver.schedule.max_iter
+    return climb_objective(sums, points, start, steps, tolerance), sums.passes
+
+
+def _standardised(rows: Observations, units: Standardisation) -> Observations:
+    """Rows in standard units."""
+    return replace(rows, real=units.forward(rows.real))
+
+
+def begin_stream(mixture: FittedMixture, rows: Observations) -> Stream:
+    """A stream whose first rows, in the user's units, are those that the mixture was fitted to."""
+    return begun(mixture.standardise(rows), mixture.parameters, mixture.specification)
+
+
+def step(
+    mixture: FittedMixture, stream: Stream, rows: Observations
+) -> tuple[FittedMixture, Stream]:
+    """The mixture after one more block of a stream, in the user's units; its prior stays."""
+    known = mixture.parameters, mixture.specification, mixture.hyperparameters.standardised()
+    stream, parameters = stepped(stream, mixture.standardise(rows), *known)
+    return replace(mixture, parameters=parameters), stream

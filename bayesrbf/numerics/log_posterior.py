@@ -211,11 +211,17 @@ class MarkovKernel(ABC):
 class Predictor(ABC):
     """Class probabilities and density of rows that were prepared, under any posterior draws."""
 
+    delivered: Float[np.ndarray, "obs label"] | None = None
+    """Class log probabilities that are given out, where preparing the rows makes them."""
+    stretch: Float[np.ndarray, "obs label"] | None = None
+    """How much further out, in log odds, than what is given out the median of centred draws lies,
+    class by class; None: it is what is given out."""
+
     @abstractmethod
-    def at_all(self, thetas: Float[np.ndarray, "draw coordinate"]) -> ClassPrediction:
+    def at_all(self, thetas: Real[np.ndarray, "draw coordinate"]) -> ClassPrediction:
         """Predict under every draw; draws are the first axis of the result."""
 
-    def __call__(self, theta: Float[np.ndarray, " coordinate"]) -> ClassPrediction:
+    def __call__(self, theta: Real[np.ndarray, " coordinate"]) -> ClassPrediction:
         """Predict under one draw."""
         many = self.at_all(theta[None])
         return ClassPrediction(many.log_probabilities[0], many.log_density[0])

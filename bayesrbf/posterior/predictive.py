@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Real
 from scipy.special import logsumexp, softmax
 
 from bayesrbf.files import writing_whole
@@ -70,13 +70,10 @@ class ClassPosterior:
     """
 
     predictor: Callable[[Observations], Predictor]  # Prepares rows.
-    theta: Float[np.ndarray, "chain draw coordinate"]
+    theta: Real[np.ndarray, "chain draw coordinate"]
     log_ratio: Float[np.ndarray, " label"]  # Log r; 0 where the shares are those of training.
     temperature: float = 1.0
     memory: int = MEMORY  # Bytes that arrays over draws may take.
-    stretch: Callable[[Observations], np.ndarray] | None = None
-    """Maps rows to how much further out, in log odds, than what is delivered the median of
-    centred draws lies, class by class; None: it is what is delivered."""
     n_labelled: float | None = None
     """Rows that say how many labels may be strays; None: centred draws know of none."""
 
@@ -97,40 +94,27 @@ class ClassPosterior:
         training: Observations,
         seed: int,
     ) -> ClassPosterior:
-        """The posterior of what is calibrated for the ``hidden`` share of the cells of a row."""
+        """The posterior of what is calibrated for the ``hidden`` share of the cells of a row.
+
+        Draws, unless there is one alone, have class shares of their own (:mod:`.shares_in_doubt`).
+        """
         if calibration is None:
             return self
 
-        def prepare(rows: Observations) -> Predictor:
-            return Calibrated(self.predictor(rows), self.temperature, hidden(rows), calibration)
-
-        posterior = replace(self, predictor=prepare, temperature=1.0)
-        return posterior.with_shares_in_doubt(calibration, hidden, training, seed)
-
-    def with_shares_in_doubt(
-        self,
-        calibration: Recalibration,
-        hidden: Callable[[Observations], np.ndarray],
-        training: Observations,
-        seed: int,
-    ) -> ClassPosterior:
-        """The posterior whose draws have class shares of their own (:mod:`.shares_in_doubt`).
-
-        A single draw is a point, which doubts nothing.
-        """
-        if self.n_draws == 1:
-            return self
         *shape, dimension = self.theta.shape
-        counts = training.weights[training.labels >= 0].sum() * np.exp(calibration.log_shares)
-        moves = share_draws(counts, self.n_draws, np.random.default_rng(seed))
-        log_temperatures = np.log(calibration.temperatures)
+        theta = self.theta
+        if self.n_draws > 1:
+            counts = training.weights[training.labels >= 0].sum() * np.exp(calibration.log_shares)
+            moves = share_draws(counts, self.n_draws, np.random.default_rng(seed))
+            theta = np.concatenate([theta, moves.reshape(*shape, -1)], axis=2)
 
         def prepare(rows: Observations) -> Predictor:
-            _, pull = powers(hidden(rows), log_temperatures, calibration.pulls)
-            return SharesInDoubt(self.predictor(rows), pull, dimension)
+            share = hidden(rows)
+            predictor = Calibrated(self.predictor(rows), self.temperature, share, calibration)
+            _, pull = powers(share, np.log(calibration.temperatures), calibration.pulls)
+            return SharesInDoubt(predictor, pull, dimension)
 
-        theta = np.concatenate([self.theta, moves.reshape(*shape, -1)], axis=2)
-        return replace(self, predictor=prepare, theta=theta)
+        return replace(self, predictor=prepare, theta=theta, temperature=1.0)
 
     def thinned(self, most: int | None) -> ClassPosterior:
         """At most so many of the draws, evenly apart, as one chain; None: all of them."""
@@ -203,6 +187,15 @@ class ClassPosterior:
         calibrated = tempered(said.log_probabilities, self.temperature)
         return np.exp(at_prevalence(calibrated, self.log_ratio))
 
+    def at_point(
+        self, observations: Observations, theta: Float[np.ndarray, " coordinate"]
+    ) -> Float[np.ndarray, "obs label"]:
+        """Class probabilities at the fitted point, whose coordinates are ``theta``."""
+        predictor = self.predictor(observations)
+        if predictor.delivered is not None:
+            return self._in_use(predictor.delivered)
+        return self.probabilities(predictor(theta))
+
     def mean(self, observations: Observations) -> Float[np.ndarray, "obs label"]:
         """Mean of the class probabilities, then Bayes' rule; draws are never held all at once."""
         predict = self.predictor(observations)
@@ -227,8 +220,8 @@ class ClassPosterior:
 
         ``prob`` is the probability inside the equal-tailed intervals; ValueError if it is not
         strictly between 0 and 1.
-        ``delivered`` are the probabilities that are given out; None: the mean of the draws. Draws
-        that are ``centred`` are moved to have these as their median, or the ``stretch`` of them.
+        ``delivered`` are the probabilities that are given out; None: the predictor's, or else the
+        mean of the draws. ``centred`` draws have these as their median, or what they stretch to.
         """
         if not 0 < prob < 1:
             raise ValueError(
@@ -254,21 +247,28 @@ class ClassPosterior:
         centred: bool,
     ) -> dict[str, np.ndarray]:
         """Fields of the summary of a block of rows whose draws fit into the memory."""
-        p, weights, log_density = self._of_draws(observations)
+        predictor = self.predictor(observations)
+        p, weights, log_density = self._of_draws(predictor)
+        if delivered is None and predictor.delivered is not None:
+            delivered = self._in_use(predictor.delivered)
         if centred and delivered is not None:
-            p = self._centred(observations, p, weights, delivered)
+            p = self._centred(predictor, p, weights, delivered)
         told = summarised(p, weights, prob, delivered)
         return {**told, "log_density": logsumexp(log_density, axis=0) - np.log(self.n_draws)}
 
+    def _in_use(self, log_p: Float[np.ndarray, "obs label"]) -> Float[np.ndarray, "obs label"]:
+        """Class probabilities at the prevalences of use."""
+        return np.exp(at_prevalence(log_p, self.log_ratio) if self.log_ratio.any() else log_p)
+
     def _of_draws(
-        self, observations: Observations
+        self, predictor: Predictor
     ) -> tuple[
         Float[np.ndarray, "draw obs label"],
         Float[np.ndarray, "draw obs"] | None,
         Float[np.ndarray, "draw obs"],
     ]:
         """Class probabilities of every draw, its weight at other prevalences, its log density."""
-        said = self.predictor(observations).at_all(self.theta.reshape(self.n_draws, -1))
+        said = predictor.at_all(self.theta.reshape(self.n_draws, -1))
         logits = tempered(said.log_probabilities, self.temperature) + self.log_ratio
         log_z, p = log_sum_exp(logits, axis=2)
         weights = softmax(log_z, axis=0) if self.log_ratio.any() else None
@@ -276,21 +276,20 @@ class ClassPosterior:
 
     def _centred(
         self,
-        observations: Observations,
+        predictor: Predictor,
         p: Float[np.ndarray, "draw obs label"],
         weights: Float[np.ndarray, "draw obs"] | None,
         delivered: Float[np.ndarray, "obs label"],
     ) -> Float[np.ndarray, "draw obs label"]:
         """Draws around what is given out."""
-        stretch = self.stretch(observations) if self.stretch else None
         strays = None if self.n_labelled is None else stray_rates(self.n_labelled, len(p))
-        return centred_draws(p, weights, delivered, stretch, strays)
+        return centred_draws(p, weights, delivered, predictor.stretch, strays)
 
     def information(self, observations: Observations) -> Float[np.ndarray, " obs"]:
         """Mutual information of the label of every row and the parameters, block by block."""
         found = np.empty(observations.n_obs)
         for rows in self._row_blocks(observations.n_obs):
-            p, weights, _ = self._of_draws(observations.take(rows))
+            p, weights, _ = self._of_draws(self.predictor(observations.take(rows)))
             shares = np.full(p.shape[:2], 1 / len(p)) if weights is None else weights
             found[rows] = label_information(p, shares)
         return found
@@ -310,10 +309,10 @@ class ClassPosterior:
         """
         shares = np.empty(observations.n_obs)
         for rows in self._row_blocks(observations.n_obs):
-            block = observations.take(rows)
-            p, weights, _ = self._of_draws(block)
+            predictor = self.predictor(observations.take(rows))
+            p, weights, _ = self._of_draws(predictor)
             if centred:
-                p = self._centred(block, p, weights, delivered[rows])
+                p = self._centred(predictor, p, weights, delivered[rows])
                 p /= p.sum(axis=2, keepdims=True)
             best = is_best(expected_costs(p, costs), decisions[rows])
             shares[rows] = np.average(best, axis=0, weights=weights)

@@ -41,8 +41,18 @@ class SharesInDoubt(Predictor):
         said = self.predictor.at_all(own)
         if not moves.size:
             return said
-        moved = said.log_probabilities + self.pull[:, None] * moves[:, None]
-        return ClassPrediction(log_softmax(moved, axis=-1), said.log_density)
+        return ClassPrediction(
+            at_drawn_shares(said.log_probabilities, self.pull, moves), said.log_density
+        )
+
+
+def at_drawn_shares(
+    log_p: Float[np.ndarray, "draw obs label"],
+    pull: Float[np.ndarray, " obs"],
+    moves: Float[np.ndarray, "draw label"],
+) -> Float[np.ndarray, "draw obs label"]:
+    """Class log probabilities with the class shares of every draw, of which ``moves`` are logs."""
+    return log_softmax(log_p + pull[:, None] * moves[:, None], axis=-1)
 
 
 def share_draws(

@@ -86,18 +86,23 @@ def _means(
 
 
 WORDS: Final = {
-    "K1": "kernel network, Laplace kernel, silent columns shrunk",
-    "K2": "kernel network, Laplace kernel, all columns alike",
-    "K3": "kernel network, Gaussian kernel, silent columns shrunk",
-    "SL": "kernel network, short Laplace kernel, silent columns shrunk",
-    "AL": "kernel network, Laplace kernel, rates by their evidence",
-    "VG10": "kernel network, Gaussian kernel, rates by leave-one-out",
-    "VG100": "kernel network, Gaussian kernel, rates by leave-one-out, less penalised",
-    "VC100": "kernel network, Gaussian kernel, few values as categories",
-    "G1": "one Gaussian a class, one covariance for all",
-    "G2": "three Gaussians a class, full covariances",
-    "B1": "one Gaussian a class, one covariance for all, fitted to tell the classes apart",
-    "B2": "three Gaussians a class, one covariance for all, fitted to tell the classes apart",
+    "laplace": "kernel network, Laplace kernel, silent columns shrunk",
+    "laplace_equal": "kernel network, Laplace kernel, all columns alike",
+    "laplace_short": "kernel network, short Laplace kernel, silent columns shrunk",
+    "laplace_evidence": "kernel network, Laplace kernel, rates by their evidence",
+    "gaussian_loo": "kernel network, Gaussian kernel, rates by leave-one-out",
+    "gaussian_loo_light": (
+        "kernel network, Gaussian kernel, rates by leave-one-out, less penalised"
+    ),
+    "gaussian_loo_levels": "kernel network, Gaussian kernel, few values as categories",
+    "normal": "one Gaussian a class, one covariance for all",
+    "mixture": "three Gaussians a class, full covariances",
+    "normal_blend": (
+        "one Gaussian a class, one covariance for all, fitted to tell the classes apart"
+    ),
+    "mixture_blend": (
+        "three Gaussians a class, one covariance for all, fitted to tell the classes apart"
+    ),
 }
 
 

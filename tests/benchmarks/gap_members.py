@@ -17,8 +17,8 @@ from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 from scipy.stats import chi2_contingency
 from sklearn.ensemble import RandomForestClassifier
 
-from bayesrbf.estimators.stack.members import FittedMember, fit_members
-from bayesrbf.estimators.stack.training import Training
+from bayesrbf.fitted.stack.members import FittedMember, fit_members
+from bayesrbf.fitted.stack.shared_training import SharedTraining
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.table import few_values
@@ -117,7 +117,7 @@ class Encoded:
             return replace(self, encode=None)
         other = encode(rows)
         levels = tuple(np.maximum(other.codes.max(axis=0, initial=0) + 1, 2).tolist())
-        training = Training(other, levels, self.n_classes, MixturePrior(), 0)
+        training = SharedTraining(other, levels, self.n_classes, MixturePrior(), 0)
         return replace(
             self, encode=_within(encode, levels), fitted=fit_members(training, [self.member])[0]
         )
@@ -266,9 +266,15 @@ def _numbers(rows: Observations) -> np.ndarray:
 
 
 FOUND: dict[str, tuple[Callable[[Observations], Encoder | None], tuple[str, ...]]] = {
-    "masks": (encoder_of_masks, ("G1", "B1", "SL", "K1", "VG100")),
-    "values": (encoder_of_values, ("B1", "SL", "AL", "VG10", "VG100")),
-    "atoms": (encoder_of_atoms, ("AL", "VG100")),
+    "masks": (
+        encoder_of_masks,
+        ("normal", "normal_blend", "laplace_short", "laplace", "gaussian_loo_light"),
+    ),
+    "values": (
+        encoder_of_values,
+        ("normal_blend", "laplace_short", "laplace_evidence", "gaussian_loo", "gaussian_loo_light"),
+    ),
+    "atoms": (encoder_of_atoms, ("laplace_evidence", "gaussian_loo_light")),
 }
 """What is found in a table, and the members that are given it."""
 

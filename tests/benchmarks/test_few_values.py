@@ -1,7 +1,7 @@
 """What a member for columns of few values is worth, on those of the 29 tables that have such.
 
-Members are fitted once a split: the ten and VC100. Kept are the log loss of the ten, and what VC100
-changes of it and of that of *lite*.
+Members are fitted once a split: the ten and gaussian_loo_levels. Kept are the log loss of the ten,
+and what gaussian_loo_levels changes of it and of that of *lite*.
 
 ``BAYESRBF_TABLES`` chooses, ``BAYESRBF_SEEDS`` sets the number of splits (3). Results are kept as
 they come.
@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 from bayesrbf import StackedClassifier
-from bayesrbf.estimators.stack.members import DEFAULT, LITE, OF_FEW_VALUES
+from bayesrbf.fitted.stack.members import DEFAULT, LITE, OF_FEW_VALUES
 from bayesrbf.records.mixture import Observations
 from bayesrbf.table import few_values
 from tests.benchmarks.figures import show
@@ -44,8 +44,8 @@ def differences(data: Split, seed: int) -> dict[str, object]:
     ten, lite = pools.loss(DEFAULT), pools.loss(LITE)
     return {
         "ten": ten,
-        "more with VC100": pools.loss([*DEFAULT, *more]) - ten,
-        "lite, more with VC100": pools.loss([*LITE, *more]) - lite,
+        "more with gaussian_loo_levels": pools.loss([*DEFAULT, *more]) - ten,
+        "lite, more with gaussian_loo_levels": pools.loss([*LITE, *more]) - lite,
     }
 
 
@@ -78,4 +78,4 @@ def test_few_values(holes: bool, data_folder: object) -> None:
         4,
         counts,
     )
-    assert means["more with VC100"].max() < 0.01
+    assert means["more with gaussian_loo_levels"].max() < 0.01

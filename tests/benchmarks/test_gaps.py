@@ -23,8 +23,8 @@ from sklearn.model_selection import train_test_split
 
 from bayesrbf import StackedClassifier
 from bayesrbf.datasets import hide_cells
-from bayesrbf.estimators.stack.fitting import StackSettings
-from bayesrbf.estimators.stack.members import DEFAULT
+from bayesrbf.fitted.stack.members import DEFAULT
+from bayesrbf.fitted.stack.stack_fitting import StackSettings
 from tests.benchmarks.figures import show
 from tests.benchmarks.gap_members import candidates
 from tests.benchmarks.pools import Pools

@@ -6,8 +6,7 @@ which takes a table as it is, and for the pool, which is given our imputed colum
 
 ``BAYESRBF_TABLES`` and ``BAYESRBF_METHODS`` choose (beginnings of names, with commas),
 ``BAYESRBF_SEEDS`` sets the number of splits (3). Each result is kept as it comes
-(``tests.measured.part``), and a run goes on where one stopped. *seven* is the first default, its
-kernels behind the companions of the second.
+(``tests.measured.part``), and a run goes on where one stopped.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ from sklearn.svm import SVC
 
 from bayesrbf import HybridMixtureClassifier, RBFNetworkClassifier, StackedClassifier
 from bayesrbf.estimators.folds import stratified_folds
-from bayesrbf.estimators.holding_out import HeldOut
-from bayesrbf.estimators.stack.fitting import bounded_log_probabilities, fit_pool
-from bayesrbf.numerics.stack.pooling import pooled
+from bayesrbf.fitted.masking import HeldOut
+from bayesrbf.fitted.stack.pool import fit_pool
+from bayesrbf.numerics.stack.pooling import bounded_log_probabilities, pooled
 from bayesrbf.posterior.recalibration import tempered
 from tests.benchmarks.figures import Counts, Row, show
 from tests.benchmarks.stack_tables import CHOSEN, FRESH, Split, split
@@ -157,7 +156,6 @@ def mixture(**settings: object) -> Contestant:
 CONTESTANTS: dict[str, Contestant] = {
     "stack": stack("default"),
     "lite": stack("lite"),
-    "seven": stack(["K1", "K2", "K3", "G1", "G2", "B1", "B2"]),
     "wide": stack(
         "default",
         lambda seed: [

@@ -40,7 +40,7 @@ FAMILIES: dict[str, Any] = {
     "kernel": bayesrbf.KernelNetworkClassifier(random_state=0, n_basis=4),
     "sdgm": bayesrbf.SDGMClassifier(**JOINT, companion_components=1),
     "median_lvq": bayesrbf.MedianLVQClassifier(**JOINT, sigma=1.0),
-    "stack": bayesrbf.StackedClassifier(("G1",), cv=2, random_state=0),
+    "stack": bayesrbf.StackedClassifier(("normal",), cv=2, random_state=0),
     "half_rank": HalfRankTransformer(),
 }
 REFINED = [name for name in FAMILIES if name != "half_rank"]

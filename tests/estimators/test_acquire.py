@@ -173,7 +173,8 @@ def test_the_best_cell_pays_for_itself() -> None:
     [
         lambda: KernelNetworkClassifier(n_basis=5, random_state=0),
         pytest.param(
-            lambda: StackedClassifier(["K1", "G1"], cv=2, random_state=0), marks=pytest.mark.slow
+            lambda: StackedClassifier(["laplace", "normal"], cv=2, random_state=0),
+            marks=pytest.mark.slow,
         ),
     ],
 )

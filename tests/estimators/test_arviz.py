@@ -261,7 +261,7 @@ def test_rows_with_copies_are_compared_one_by_one(tmp_path: Path):
         "kernel network": KernelNetworkClassifier(random_state=0),
         "exemplars": MedianLVQClassifier(2, sigma="sample", random_state=0),
         "gower": MedianLVQClassifier(2, metric="gower", sigma="sample", random_state=0),
-        "stack": StackedClassifier(["K1", "G1"], cv=3, random_state=0),
+        "stack": StackedClassifier(["laplace", "normal"], cv=3, random_state=0),
     }
     trees = {}
     for name, model in models.items():

@@ -9,10 +9,10 @@ import pytest
 
 from bayesrbf import StackedClassifier
 from bayesrbf.estimators.folds import numbered_folds, split_rows
-from bayesrbf.estimators.stack.members import MEMBERS
-from bayesrbf.estimators.stack.training import Training
 from bayesrbf.fitted.companions import Companions, fit_companion, fit_companions
 from bayesrbf.fitted.mixture_fitting import component_class
+from bayesrbf.fitted.stack.members import MEMBERS
+from bayesrbf.fitted.stack.shared_training import SharedTraining
 from bayesrbf.numerics.kernel_network.learned_rates import average_rates
 from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, averaged
 from bayesrbf.records.mixture import Observations
@@ -134,16 +134,16 @@ def test_labels_teach_two_companions_and_the_third_none() -> None:
 def test_held_out_rows_are_filled_by_companions_of_the_other_folds() -> None:
     """Members held out in a fold are those of a fit to its training rows alone."""
     X, y = table(60)
-    model = StackedClassifier(["K1", "AL"], cv=3, random_state=0).fit(X, y)
+    model = StackedClassifier(["laplace", "laplace_evidence"], cv=3, random_state=0).fit(X, y)
     folds = numbered_folds(split_rows(3, model.rows_, model.kept_, model.seed_), model.classes_)
     settings, said, rates = model._settings(), [], []
     for fold, train, test in folds:
-        members = settings.fit(train, fold + 1)
+        members = settings.fit(settings.training(train, fold + 1))
         assert len(members.own[0].model.companions.mixtures) == 3
         said.append(members.log_probabilities(test))
         rates.append(members.own[1].model.rates)
     np.testing.assert_allclose(np.concatenate(said), model.model_.held.values, rtol=1e-12)
-    own = settings.fit(distinct(model.rows_)[0], 0).own[1].model.rates
+    own = settings.fit(settings.training(distinct(model.rows_)[0], 0)).own[1].model.rates
     np.testing.assert_allclose(
         model.model_.members.own[1].model.rates, average_rates([own, *rates])
     )
@@ -153,7 +153,7 @@ def test_kernels_of_a_stack_share_their_companions_and_a_complete_table_has_one(
     X, y = table(60)
     whole = X.assign(wind=1.0 * np.arange(60), pressure=X["pressure"].fillna(0.0), sky="grey")
     for cells, number in ((X, 3), (whole, 1)):
-        model = StackedClassifier(["K1", "SL"], cv=2, random_state=0).fit(cells, y)
+        model = StackedClassifier(["laplace", "laplace_short"], cv=2, random_state=0).fit(cells, y)
         one, other = (member.model.companions for member in model.model_.members.own)
         assert one is other
         assert len(one.mixtures) == number
@@ -161,12 +161,12 @@ def test_kernels_of_a_stack_share_their_companions_and_a_complete_table_has_one(
 
 def test_what_folds_learned_is_averaged_by_the_settings_of_a_kernel() -> None:
     some = rows()
-    alone = Training(some, LEVELS, N_CLASSES, MixturePrior(), 0)
-    learning = MEMBERS["VG10"]
+    alone = SharedTraining(some, LEVELS, N_CLASSES, MixturePrior(), 0)
+    learning = MEMBERS["gaussian_loo"]
     own = learning.fit(alone).rates
     [(key, learned)] = alone.learned_rates.items()
     np.testing.assert_array_equal(own, learned)
     beside = replace(alone, of_folds=({key: 4 * own}, {key: 16 * own}))
-    np.testing.assert_allclose(MEMBERS["VG100"].fit(beside).rates, 4 * own)
-    MEMBERS["K1"].fit(alone)
+    np.testing.assert_allclose(MEMBERS["gaussian_loo_light"].fit(beside).rates, 4 * own)
+    MEMBERS["laplace"].fit(alone)
     assert list(alone.learned_rates) == [key]

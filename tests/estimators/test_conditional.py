@@ -236,7 +236,7 @@ MAKERS: dict[str, Any] = {
     "with atoms": lambda: generative(n_init=1, random_state=0, atoms="auto", column_maps="power"),
     "informative": lambda: generative(n_init=1, random_state=0, missingness="informative"),
     "kernel": lambda: KernelNetworkClassifier(n_basis=5, random_state=0),
-    "stack": lambda: StackedClassifier(["K1", "G1"], cv=2, random_state=0),
+    "stack": lambda: StackedClassifier(["laplace", "normal"], cv=2, random_state=0),
 }
 
 

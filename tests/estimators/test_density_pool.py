@@ -12,8 +12,8 @@ from sklearn.base import clone
 
 import bayesrbf
 from bayesrbf import MixtureDensity
-from bayesrbf.estimators.mixture import density_pool
-from bayesrbf.estimators.mixture.density_pool import stacking_shares
+from bayesrbf.fitted import density_pool
+from bayesrbf.numerics.stack.pooling import stacking_shares
 from tests.estimators.test_density_choice import clusters
 
 POOL = MixtureDensity(

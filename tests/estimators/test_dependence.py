@@ -66,7 +66,7 @@ def test_a_class_that_is_nearly_certain_leaves_little_to_tell() -> None:
     "maker",
     [
         lambda: KernelNetworkClassifier(n_basis=5, random_state=0),
-        lambda: StackedClassifier(["G1"], cv=2, random_state=0),
+        lambda: StackedClassifier(["normal"], cv=2, random_state=0),
     ],
 )
 def test_who_has_a_density_beside_it_asks_that(maker: Any) -> None:

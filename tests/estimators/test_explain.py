@@ -37,7 +37,7 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "exemplars, margins": lambda: MedianLVQClassifier(
         2, objective="glvq", calibrate=True, random_state=0
     ),
-    "stack": lambda: StackedClassifier(["K1", "G1"], cv=2, random_state=0),
+    "stack": lambda: StackedClassifier(["laplace", "normal"], cv=2, random_state=0),
 }
 SLOW = {"sdgm", "blend", "rbf", "exemplars, margins"}
 NAMES = [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in MAKERS]

@@ -135,7 +135,7 @@ def test_interrupted_member_of_a_stack_sets_how_many_draws_there_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     A, a = earlier("stack")
-    model = StackedClassifier(("G1", "B1"), cv=2, random_state=0).fit(A, a)
+    model = StackedClassifier(("normal", "normal_blend"), cv=2, random_state=0).fit(A, a)
     made, draw = iter((3, 4)), laplace.laplace
 
     def interrupted(*args: Any, **options: Any) -> Any:

@@ -259,7 +259,7 @@ def test_a_stack_is_fitted_to_a_sample_and_says_so(
     settings: dict[str, Any] = {"unlabelled_weight": 0.5, "inference": "laplace"}
 
     def stack() -> StackedClassifier:
-        return StackedClassifier(("G2", "B1"), **settings, random_state=0)
+        return StackedClassifier(("mixture", "normal_blend"), **settings, random_state=0)
 
     ends = [70, 180]
     monkeypatch.setattr(training, "SAMPLE_ROWS", ROWS)

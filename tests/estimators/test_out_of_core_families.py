@@ -20,7 +20,7 @@ from bayesrbf import (
 from bayesrbf.blocks import LocalBlocks
 from bayesrbf.estimators import estimator, posteriors
 from bayesrbf.estimators.out_of_core import training
-from bayesrbf.fitted import block_fitting
+from bayesrbf.fitted import mixture_fitting, network_fitting
 from bayesrbf.fitted.fitted_model import FittedModel
 from bayesrbf.inference.laplace import laplace
 from bayesrbf.numerics.block_log_posterior import BlockLogPosterior, BlockSums
@@ -128,16 +128,16 @@ def test_no_fit_depends_on_any_blocks(ends: list[int], whole: tuple[str, Any]) -
     np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-8)
 
 
-def begun_at(name: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+def begun_at(module: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     """What a climb over blocks is handed."""
     handed: list[tuple[Any, ...]] = []
-    climb = getattr(block_fitting, name)
+    climb = getattr(module, name)
 
     def spied(*args: Any, **options: Any) -> Any:
         handed.append(args)
         return climb(*args, **options)
 
-    monkeypatch.setattr(block_fitting, name, spied)
+    monkeypatch.setattr(module, name, spied)
     return handed
 
 
@@ -145,7 +145,7 @@ def begun_at(name: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]
 def test_an_objective_has_the_parameters_of_a_table_in_memory(
     family: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    handed = begun_at("climb_objective", monkeypatch)
+    handed = begun_at(mixture_fitting, "climb_objective", monkeypatch)
     model = fitted(family, [50, 51, 51, 180])
     ((_, points, start, steps, tolerance),) = handed
     rows = FAMILIES[family]().fit(X, Y).rows_
@@ -161,7 +161,7 @@ def test_an_objective_has_the_parameters_of_a_table_in_memory(
 def test_an_rbf_network_has_the_parameters_of_a_table_in_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    handed = begun_at("ascend_joint", monkeypatch)
+    handed = begun_at(network_fitting, "ascend_joint", monkeypatch)
     model = fitted("RBF network", [50, 51, 51, 180])
     ((points, _, start),) = handed
     rows = FAMILIES["RBF network"]().fit(X, Y).rows_

@@ -55,7 +55,7 @@ MAKERS: dict[str, Callable[..., Any]] = {
     "exemplars, margins": lambda **a: MedianLVQClassifier(
         metric="gower", objective="glvq", calibrate=True, cv=2, **a
     ),
-    "stack": lambda **a: StackedClassifier(["K1", "G1", "B1"], cv=2, **a),
+    "stack": lambda **a: StackedClassifier(["laplace", "normal", "normal_blend"], cv=2, **a),
 }
 METHODS = {
     "mixture": ("laplace", "advi", "gibbs", "nuts", "bootstrap"),
@@ -253,7 +253,7 @@ def test_a_row_without_a_cell_has_the_class_frequencies(name: str) -> None:
 def test_to_the_kernels_of_a_stack_too_a_row_without_a_cell_has_the_class_frequencies() -> None:
     model = fitted("stack")
     empty = model._read(np.full((1, 2), np.nan))
-    kernel = model.model_.members.log_probabilities(empty)[0, model.members_.index("K1")]
+    kernel = model.model_.members.log_probabilities(empty)[0, model.members_.index("laplace")]
     np.testing.assert_allclose(np.exp(kernel), frequencies(), rtol=1e-12)
 
 

@@ -26,7 +26,9 @@ QUICK = [generative(), KernelNetworkClassifier(), HalfRankTransformer()]
 OTHERS = [
     HybridMixtureClassifier(),
     MixtureDensity(),
-    StackedClassifier(["K1", "G1"], cv=2),  # each further member costs a fit per fold and check
+    StackedClassifier(
+        ["laplace", "normal"], cv=2
+    ),  # each further member costs a fit per fold and check
     # On one table of the checks, 20 rows in four classes, log precisions never rest to .001.
     SDGMClassifier(1, n_init=1, tol=0.05),
     MedianLVQClassifier(n_init=1),

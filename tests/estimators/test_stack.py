@@ -20,12 +20,15 @@ from sklearn.preprocessing import StandardScaler
 import bayesrbf
 from bayesrbf import StackedClassifier
 from bayesrbf.estimators.folds import split_rows, stratified_folds
-from bayesrbf.estimators.stack.bootstrap import StackRefits, bootstrap_predictor
-from bayesrbf.estimators.stack.fitting import FoldAnswers, StackSettings, default_folds
-from bayesrbf.estimators.stack.members import DEFAULT, MEMBERS, fit_members
-from bayesrbf.estimators.stack.training import Training, Views
-from bayesrbf.estimators.stack.unlabelled import gain_of_unlabelled
+from bayesrbf.estimators.stack.stack_folds import default_folds, gain_of_unlabelled
 from bayesrbf.fitted.mixture_fitting import component_class
+from bayesrbf.fitted.stack.bootstrap import StackRefits
+from bayesrbf.fitted.stack.drawing import DrawnMembers
+from bayesrbf.fitted.stack.members import DEFAULT, MEMBERS, fit_members
+from bayesrbf.fitted.stack.shared_training import SharedTraining
+from bayesrbf.fitted.stack.stack_fitting import FoldAnswers, StackSettings
+from bayesrbf.fitted.stack.stack_posterior import stack_posterior
+from bayesrbf.inference.draws import point
 from bayesrbf.numerics.hidden_share import KNOTS
 from bayesrbf.posterior.usual_rows import usual_rows
 from bayesrbf.records.mixture import Observations
@@ -34,7 +37,7 @@ from bayesrbf.table import distinct
 from tests.estimators.class_tables import CLASSES, table
 from tests.estimators.test_bad_input import DEGENERATE
 
-SMALL = ["K1", "G1"]
+SMALL = ["laplace", "normal"]
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +51,8 @@ def test_probabilities_are_the_tempered_pool_of_tempered_members(fitted) -> None
     X, _ = table(20, seed=1)
     X.iloc[0] = np.nan
     rows = fitted._read(X)
-    model, views = fitted.model_, Views(rows)
-    said = np.stack([member.of_views(views) for member in model.members.own], axis=1)
+    model = fitted.model_
+    said = np.stack([member.class_log_joint(rows) for member in model.members.own], axis=1)
     pools, shares = (model.pool, *model.emptier), np.log(fitted._class_shares())
     found = fitted.predict_proba(X)
     for row, hidden in enumerate(X.isna().mean(axis=1)):
@@ -92,13 +95,13 @@ def test_every_default_member_deals_with_holes_categories_and_hidden_labels() ->
 
 def test_members_with_learned_rates_are_named_and_share_what_they_learn() -> None:
     X, y = table(60)
-    names = ("SL", "AL", "VG10", "VG100", "G1")
+    names = ("laplace_short", "laplace_evidence", "gaussian_loo", "gaussian_loo_light", "normal")
     model = StackedClassifier(names, cv=2, random_state=0).fit(X, y)
     assert model.members_ == names
     _, _, one, other, _ = model.model_.members.own
     np.testing.assert_array_equal(one.model.rates, other.model.rates)
     assert one.model.l2 == 10 * other.model.l2
-    alone = StackedClassifier(["VG100", "G1"], cv=2, random_state=0).fit(X, y)
+    alone = StackedClassifier(["gaussian_loo_light", "normal"], cv=2, random_state=0).fit(X, y)
     np.testing.assert_array_equal(alone.model_.members.own[0].model.rates, other.model.rates)
 
 
@@ -137,12 +140,12 @@ def test_a_good_extra_member_gets_the_weight_and_a_bad_one_does_not() -> None:
         X = rng.normal(size=(120, 3))
         y = (X @ [3.0, -2.0, 1.0] + 0.3 * rng.normal(size=120) > 0).astype(int)
         y = np.where(y == 1, "up", "down")
-        good = StackedClassifier(["G2"], extra=[LogisticRegression()], cv=3, random_state=0)
+        good = StackedClassifier(["mixture"], extra=[LogisticRegression()], cv=3, random_state=0)
         weights.append(good.fit(X, y).weights_[1])
-    assert good.members_ == ("G2", "LogisticRegression")
+    assert good.members_ == ("mixture", "LogisticRegression")
     assert np.mean(weights) > 0.8
     noise = ("noise", GaussianNB(priors=[0.9, 0.1], var_smoothing=1e6))
-    bad = StackedClassifier(["G1"], extra=[noise], cv=3, random_state=0).fit(X, y)
+    bad = StackedClassifier(["normal"], extra=[noise], cv=3, random_state=0).fit(X, y)
     assert bad.weights_[1] < 0.1
 
 
@@ -150,7 +153,7 @@ def test_a_member_that_takes_no_weights_joins_on_a_table_of_many_copies() -> Non
     X, y = load_iris(return_X_y=True)
     X, y = X[::10], y[::10]
     pipeline = make_pipeline(StandardScaler(), LogisticRegression())
-    settings = {"members": ["G1"], "extra": [pipeline], "cv": 3, "random_state": 0}
+    settings = {"members": ["normal"], "extra": [pipeline], "cv": 3, "random_state": 0}
     model = StackedClassifier(**settings).fit(np.tile(X, (7, 1)), np.tile(y, 7))
     assert model.predict_proba(X).shape == (15, 3)
 
@@ -166,13 +169,13 @@ def test_an_extra_member_sees_the_table_as_it_was_given_and_every_row_of_it() ->
     X, y = table(30)
     y[-3:] = None
     weights = np.r_[2.0, np.ones(29)]
-    StackedClassifier(["G1"], extra=[Watcher()], cv=3, random_state=0).fit(X, y, weights)
+    StackedClassifier(["normal"], extra=[Watcher()], cv=3, random_state=0).fit(X, y, weights)
     whole, labels = seen[-1]
     assert list(whole.columns) == list(X.columns)
     assert whole.dtypes.equals(X.dtypes)
     assert len(whole) == labels.size == 28
     with pytest.raises(ValueError, match="takes no sample_weight"):
-        StackedClassifier(["G1"], extra=[Watcher()], cv=3).fit(X, y, 0.5 * weights)
+        StackedClassifier(["normal"], extra=[Watcher()], cv=3).fit(X, y, 0.5 * weights)
 
 
 def test_the_table_of_members_has_their_weights_and_how_far_they_are_known(fitted) -> None:
@@ -207,8 +210,7 @@ def test_draws_move_members_and_pool_together(fitted) -> None:
     np.testing.assert_allclose(posterior["weights"].sum("member"), 1.0)
     alone = model._class_posterior().predictor(model._read(X))
     drawn = alone(model._class_posterior().theta[0, 0])
-    fixed = alone(model.model_.point(model.model_.log_posterior(model.rows_)))
-    assert np.abs(drawn.log_probabilities - fixed.log_probabilities).max() > 1e-3
+    assert np.abs(drawn.log_probabilities - alone.delivered).max() > 1e-3
 
 
 def test_draws_of_another_sampler_bring_draws_of_the_members(fitted) -> None:
@@ -237,23 +239,20 @@ def test_the_bootstrap_fits_members_anew_and_is_one_chain_of_independent_draws(f
     np.testing.assert_allclose(drawn.sum("label"), 1.0)
     assert (drawn.std("draw") > 0).all()
     model.refine("laplace", draws=5, chains=2)
-    assert model._refits is None
+    assert isinstance(model._member_draws, DrawnMembers)
 
 
 def test_the_weights_of_the_fit_give_the_fit_again(fitted) -> None:
     """A bootstrap whose rows weigh as they do, and whose members do not disagree."""
     X, _ = table(20, seed=1)
     rows, _ = distinct(fitted.rows_)
-    again = fitted._settings().fit(rows, 0)
-    log_posterior = fitted.model_.log_posterior(fitted.rows_)
+    settings, model = fitted._settings(), fitted.model_
+    again = settings.fit(settings.training(rows, 0))
     none, shifts = usual_rows(*np.zeros((3, 0))), np.zeros((1, fitted.classes_.size))
     refits = StackRefits((again,), np.zeros((1, 2)), shifts, 0.0, none)
-    new = fitted._read(X)
-    model = fitted.model_
-    prepare = bootstrap_predictor(model, log_posterior, refits)
-    predict = prepare(new, np.zeros(20))
-    theta = np.concatenate([fitted.model_.point(log_posterior), refits.coordinates[0]])
-    found = np.exp(predict(theta).log_probabilities)
+    draws = point(model.pool_posterior, model.fitted_point)
+    posterior = stack_posterior(model, rows, draws, refits, np.zeros(fitted.classes_.size), 0)
+    found = posterior.draws(fitted._read(X))[0][0, 0]
     np.testing.assert_allclose(found, fitted.predict_proba(X), atol=2e-4)
 
 
@@ -280,7 +279,7 @@ def test_a_bootstrap_comes_back_from_a_file(fitted, tmp_path: Path) -> None:
 def test_members_that_stay_at_their_point_are_named() -> None:
     X, y = table(60)
     extra = [("flat", GaussianNB())]
-    model = StackedClassifier(["G1"], extra=extra, cv=2, random_state=0)
+    model = StackedClassifier(["normal"], extra=extra, cv=2, random_state=0)
     model.fit(X[["wind"]].fillna(0.0), y)
     with pytest.warns(UserWarning, match="left at the fitted point: flat"):
         model.refine("laplace", draws=30, chains=2)
@@ -340,8 +339,8 @@ def test_no_fold_takes_the_last_row_of_a_class() -> None:
 def test_members_share_what_they_can() -> None:
     X, y = table(60)
     model = StackedClassifier(SMALL, cv=2, random_state=0).fit(X, y)
-    training = Training(model.rows_, model.columns_.n_levels, 3, MixturePrior(), 0)
-    kernels = fit_members(training, ["K1", "K2"])
+    training = SharedTraining(model.rows_, model.columns_.n_levels, 3, MixturePrior(), 0)
+    kernels = fit_members(training, ["laplace", "laplace_equal"])
     assert kernels[0].columns is kernels[1].columns
     assert kernels[0].model.companions is kernels[1].model.companions
 
@@ -370,15 +369,16 @@ def test_what_unlabelled_rows_gained_is_told_at_a_fraction_of_the_fits() -> None
     dealt = stratified_folds(labels, 5, 0)
     folds = [(rows.take(dealt != k), rows.take(dealt == k)) for k in range(5)]
     says = Says((), (), (), 2, MixturePrior(), 0)
-    held, _ = says.hold_out_folds(folds, np.arange(2), None)
+    numbered = [(number, *fold) for number, fold in enumerate(folds)]
+    held, _ = says.hold_out_folds(numbered, None)
     says.fits.clear()
-    told = gain_of_unlabelled(says, folds, held, np.arange(2), None)
+    told = gain_of_unlabelled(says, numbered, held, None)
     gain = np.log(2)  # with them a pool of one member becomes as sure as it is right
     assert told.startswith("Rows without a label, counted as given, helped: +")
     assert 0.9 * gain < float(told.split("+")[1].split()[0]) <= gain
     assert says.fits == [48]
-    bare = [(train.take(train.labels >= 0), test) for train, test in folds]
-    assert gain_of_unlabelled(says, bare, held, np.arange(2), None) == ""
+    bare = [(number, train.take(train.labels >= 0), test) for number, train, test in numbered]
+    assert gain_of_unlabelled(says, bare, held, None) == ""
 
 
 def test_the_status_of_a_fit_has_what_unlabelled_rows_did(fitted) -> None:
@@ -403,7 +403,9 @@ def test_nothing_to_hold_out_is_told() -> None:
 @pytest.mark.filterwarnings("ignore:.*no labelled row could be held out:UserWarning")
 def test_degenerate_tables_have_a_finite_normalised_answer(name: str) -> None:
     X, y = DEGENERATE[name]()
-    model = StackedClassifier(["K3", "G2", "B1"], cv=2, random_state=0).fit(X, y)
+    model = StackedClassifier(
+        ["gaussian_loo", "mixture", "normal_blend"], cv=2, random_state=0
+    ).fit(X, y)
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1, rtol=0, atol=1e-12)
     assert np.isfinite(model.score_samples(X)).all()
 
@@ -412,8 +414,8 @@ def test_degenerate_tables_have_a_finite_normalised_answer(name: str) -> None:
     ("arguments", "message"),
     [
         ({"members": "best"}, "must be 'default', 'lite' or different names"),
-        ({"members": ["K1", "K9"]}, "must be 'default', 'lite' or different names"),
-        ({"members": ["K1", "K1"]}, "must be 'default', 'lite' or different names"),
+        ({"members": ["laplace", "K9"]}, "must be 'default', 'lite' or different names"),
+        ({"members": ["laplace", "laplace"]}, "must be 'default', 'lite' or different names"),
         ({"members": []}, "must be 'default', 'lite' or different names"),
         ({"extra": [3]}, "must hold classifiers with predict_proba"),
         ({"extra": [GaussianNB(), GaussianNB()]}, "two members 'GaussianNB'"),
@@ -437,10 +439,12 @@ def test_the_column_that_decides_counts_most_in_the_members_that_learn_rates() -
     X["kind"] = rng.choice(["u", "v"], 120)
     y = np.abs(X["deciding"]) > 0.7  # no relevance by itself: the classes' means are the same
     stack = StackedClassifier(
-        ["K1", "AL", "VG10", "G1"], random_state=0, categorical_features=["kind"]
+        ["laplace", "laplace_evidence", "gaussian_loo", "normal"],
+        random_state=0,
+        categorical_features=["kind"],
     ).fit(X, y)
-    assert stack.relevance_.columns.tolist() == ["AL", "VG10"]
+    assert stack.relevance_.columns.tolist() == ["laplace_evidence", "gaussian_loo"]
     assert stack.relevance_.index.tolist() == ["other", "deciding", "kind"]
     np.testing.assert_array_equal(stack.relevance_.loc["deciding"], 1.0)
     assert (stack.relevance_.loc["other"] < 0.5).all()
-    assert StackedClassifier(["G1"], random_state=0).fit(X[["other"]], y).relevance_.size == 0
+    assert StackedClassifier(["normal"], random_state=0).fit(X[["other"]], y).relevance_.size == 0

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bayesrbf import StackedClassifier
-from bayesrbf.estimators.stack.bootstrap import bootstrap_predictor, bootstrap_stretch
+from bayesrbf.fitted.stack.stack_posterior import stack_posterior
 from bayesrbf.numerics.hidden_share import hidden_share
 from tests.estimators.class_tables import table
 
@@ -26,7 +26,7 @@ def test_draws_have_about_the_delivered_probability_as_their_mean(bootstrapped) 
     """Their median, strays apart, lies further from 1/2, by the stretch in log odds."""
     X, _ = table(40, seed=1)
     rows = bootstrapped._read(X)
-    stretch = bootstrap_stretch(bootstrapped.model_, bootstrapped._refits, rows)
+    stretch = bootstrapped._class_posterior().predictor(rows).stretch
     knows = hidden_share(rows) < 1  # without a cell there is nothing to disagree about
     assert (stretch[knows] > 1).all()
     assert (stretch[~knows] == 1).all()
@@ -50,15 +50,13 @@ def test_the_delivered_probability_lies_inside_its_interval(bootstrapped, prob: 
 def test_the_table_counts_at_rows_where_members_agree(bootstrapped) -> None:
     """Without the variance of the table the same draws spread less at every row."""
     X, _ = table(40, seed=1)
-    refits, model = bootstrapped._refits, bootstrapped.model_
+    refits, model = bootstrapped._member_draws, bootstrapped.model_
     assert refits.table_variance > 0
-    log_posterior, rows = model.log_posterior(bootstrapped.rows_), bootstrapped._read(X)
-    theta = bootstrapped.draws_.theta[0]
+    known = model, bootstrapped.rows_, bootstrapped.draws_
     spreads = []
     for some in (refits, replace(refits, shifts=np.zeros_like(refits.shifts))):
-        prepare = bootstrap_predictor(model, log_posterior, some)
-        predict = prepare(rows, np.zeros(40))
-        said = predict.at_all(np.concatenate([theta, some.coordinates], axis=1))
+        posterior = stack_posterior(*known, some, np.zeros(bootstrapped.classes_.size), 0)
+        said = posterior.predictor(bootstrapped._read(X)).at_all(posterior.theta[0])
         spreads.append(np.diff(said.log_probabilities, axis=-1).std(axis=0))
     assert (spreads[1] < spreads[0]).mean() > 0.9
 

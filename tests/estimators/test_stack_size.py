@@ -14,12 +14,8 @@ from sklearn.datasets import load_wine
 import bayesrbf
 from bayesrbf import table as table_of_rows
 from bayesrbf.artefact import pack
-from bayesrbf.estimators.stack import fitted_stack
-from bayesrbf.estimators.stack.bootstrap import (
-    bootstrap_predictor,
-    bootstrap_shift,
-    bootstrap_spread,
-)
+from bayesrbf.fitted.stack import fitted_stack
+from bayesrbf.fitted.stack.stack_posterior import NewRows, stack_posterior
 from bayesrbf.numerics.column_maps import fit_half_rank
 from bayesrbf.numerics.hidden_share import hidden_share
 from bayesrbf.numerics.rounding import single_digits
@@ -34,18 +30,19 @@ MODEL = "stack with draws"
 def test_draws_at_once_say_what_each_says_alone() -> None:
     """Against the formulas draw by draw and member by member, at rows less usual than any."""
     model, X = fitted(MODEL)
-    rows, refits, stack = model._read(X), model._refits, model.model_
+    rows, refits, stack = model._read(X), model._member_draws, model.model_
     refits = replace(refits, usual=replace(refits.usual, excess=refits.usual.excess + 50.0))
-    log_posterior = stack.log_posterior(rows)
-    theta = np.concatenate([model.draws_.theta[0], refits.coordinates], axis=1)
-    density, hidden = np.arange(float(rows.n_obs)), hidden_share(rows)
-    spread = bootstrap_spread(stack, refits, rows)
-    shift = bootstrap_shift(stack, refits, rows)
-    assert spread.max() > 1.2
-    assert np.ptp(shift) > 0  # rows have holes, and those with more of them are shifted less
-    predictor = bootstrap_predictor(stack, log_posterior, refits)(rows, density)
-    said = predictor.at_all(theta)
-    np.testing.assert_array_equal(said.log_density, np.tile(density, (len(theta), 1)))
+    log_posterior, hidden = stack.pool_posterior, hidden_share(rows)
+    new = NewRows(rows, stack.members.log_probabilities(rows), hidden)
+    moved = refits.rows_under_draws(stack, model.rows_)(new)
+    assert moved.spread.max() > 1.2
+    assert np.ptp(moved.shifted) > 0  # rows have holes, and those with more are shifted less
+    posterior = stack_posterior(stack, model.rows_, model.draws_, refits, np.zeros(2), 0)
+    predictor = replace(posterior.predictor(rows), moves=None)
+    numbers = posterior.theta[0]
+    said = predictor.at_all(numbers)
+    density = stack.companion.log_density(rows)
+    np.testing.assert_array_equal(said.log_density, np.tile(density, (len(numbers), 1)))
     for number, own in enumerate(model.draws_.theta[0]):
         values = refits.members[number % len(refits.members)].log_probabilities(rows)
         temperatures = log_posterior.of_rows(hidden, own).member_temperatures
@@ -58,13 +55,12 @@ def test_draws_at_once_say_what_each_says_alone() -> None:
             log_posterior.pooled(values, hidden, own),
             refits.factors[number],
             refits.shifts[number],
-            spread,
-            shift,
+            moved.spread,
+            moved.shifted,
         )
         np.testing.assert_allclose(said.log_probabilities[number], expected, atol=1e-12)
-    alone = predictor(model.draws_.theta[0, 0])
-    values = stack.members.log_probabilities(rows)
-    expected = log_posterior.pooled(values, hidden, model.draws_.theta[0, 0])
+    alone = stack.predictor(log_posterior, rows)(model.draws_.theta[0, 0])
+    expected = log_posterior.pooled(new.values, hidden, model.draws_.theta[0, 0])
     np.testing.assert_allclose(alone.log_probabilities, expected, atol=1e-12)
 
 
@@ -75,7 +71,9 @@ def test_what_is_kept_of_a_refit_predicts_as_the_whole() -> None:
     np.testing.assert_allclose(
         members.condensed.log_probabilities(rows), members.log_probabilities(rows), atol=1e-10
     )
-    kernels = [one.model for one in members.condensed.own if one.name[0] not in "GB"]
+    kernels = [
+        one.model for one in members.condensed.own if one.name.startswith(("laplace", "gaussian"))
+    ]
     assert [model.n_features for model in kernels] == [1] * 6
 
 
@@ -84,14 +82,15 @@ def test_members_in_single_precision_predict_as_the_whole_and_take_less(kind: st
     X, y = table(kind)
     model = bayesrbf.StackedClassifier(cv=2, random_state=0).fit(X, y)
     rows = model._read(X)
-    whole = model._settings().fit(table_of_rows.distinct(model.rows_)[0], 0)
+    settings = model._settings()
+    whole = settings.fit(settings.training(table_of_rows.distinct(model.rows_)[0], 0))
     rounded = whole.rounded
     np.testing.assert_allclose(
         rounded.log_probabilities(rows), whole.log_probabilities(rows), atol=1e-5
     )
     for members in (rounded, model.model_.members, whole.condensed.rounded):
         for one in members.own:
-            if one.name[0] not in "GB":
+            if one.name.startswith(("laplace", "gaussian")):
                 held = one.model.basis.projection
                 np.testing.assert_array_equal(held, held.astype(np.float32))
     sizes = [
@@ -133,14 +132,15 @@ def test_equal_arrays_and_records_are_stored_once_and_shared(tmp_path: Path) -> 
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
     assert again.draws_ is not None
     doubled = bayesrbf.load(tmp_path / "once")
-    doubled._refits = replace(again._refits, members=again._refits.members * 2)
+    refits = again._member_draws
+    doubled._member_draws = replace(refits, members=refits.members * 2)
     doubled.save(tmp_path / "twice")
     assert (tmp_path / "twice").stat().st_size < size + 100
 
 
 def test_kernels_share_their_companion_after_loading(tmp_path: Path) -> None:
     X, y = table("mixed")
-    model = bayesrbf.StackedClassifier(("K1", "K2"), cv=2, random_state=0).fit(X, y)
+    model = bayesrbf.StackedClassifier(("laplace", "laplace_equal"), cv=2, random_state=0).fit(X, y)
     model.save(tmp_path / "m")
     first, second = bayesrbf.load(tmp_path / "m").model_.members.own
     assert first.columns is second.columns

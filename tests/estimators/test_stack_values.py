@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from bayesrbf import StackedClassifier, load
 from bayesrbf.artefact.unpacking import check_record
-from bayesrbf.estimators.stack.members import DEFAULT, LITE, own_members
+from bayesrbf.fitted.stack.members import DEFAULT, LITE, own_members
 from bayesrbf.records.few_values import FewValues
 from bayesrbf.records.mixture import Observations
 from bayesrbf.table import few_values
@@ -33,7 +33,7 @@ def coded(n_rows: int = 120, holes: float = 0.1) -> tuple[pd.DataFrame, np.ndarr
 @pytest.fixture(scope="module")
 def alone() -> StackedClassifier:
     X, y = coded()
-    return StackedClassifier(["VC100"], cv=2, random_state=0).fit(X, y)
+    return StackedClassifier(["gaussian_loo_levels"], cv=2, random_state=0).fit(X, y)
 
 
 def rows_of(cells: np.ndarray, weights: np.ndarray) -> Observations:
@@ -72,15 +72,20 @@ def test_the_member_joins_where_a_column_has_few_values() -> None:
     some, none = FewValues((1,), (np.arange(3.0),)), FewValues()
     for name, members in (("default", DEFAULT), ("lite", LITE)):
         assert own_members(name, none) == members
-        assert own_members(name, some) == (*members, "VC100")
-    assert own_members(["G1"], some) == ("G1",)
+        assert own_members(name, some) == (*members, "gaussian_loo_levels")
+    assert own_members(["normal"], some) == ("normal",)
     X, y = coded()
-    assert StackedClassifier("lite", cv=2, random_state=0).fit(X, y).members_[-1] == "VC100"
+    assert (
+        StackedClassifier("lite", cv=2, random_state=0).fit(X, y).members_[-1]
+        == "gaussian_loo_levels"
+    )
 
 
 def test_without_such_a_column_it_is_the_member_that_takes_reals_as_they_are() -> None:
     X, y = coded()
-    model = StackedClassifier(["VG100", "VC100"], cv=2, random_state=0).fit(X[["other"]], y)
+    model = StackedClassifier(
+        ["gaussian_loo_light", "gaussian_loo_levels"], cv=2, random_state=0
+    ).fit(X[["other"]], y)
     one, other = (member.model for member in model.model_.members.own)
     np.testing.assert_array_equal(one.theta, other.theta)
     np.testing.assert_array_equal(*np.moveaxis(model.model_.held.values, 1, 0))
@@ -111,11 +116,13 @@ def test_folds_share_their_rates_and_what_is_saved_says_the_same(
     path = tmp_path / "stack.bayesrbf"
     alone.save(path)
     np.testing.assert_array_equal(load(path).predict_proba(X), alone.predict_proba(X))
-    both = StackedClassifier(["VG100", "VC100"], cv=2, random_state=0).fit(X, y)
+    both = StackedClassifier(
+        ["gaussian_loo_light", "gaussian_loo_levels"], cv=2, random_state=0
+    ).fit(X, y)
     one, other = both.model_.members.own
     np.testing.assert_array_equal(other.model.rates, alone.model_.members.own[0].model.rates)
     assert one.model.rates.size == other.model.rates.size == 2
-    assert both.relevance_.loc["code", "VC100"] == 1.0
+    assert both.relevance_.loc["code", "gaussian_loo_levels"] == 1.0
     drawn = both.refine("bootstrap", draws=6, refits=2).uncertainty(X[:5])
     assert np.isfinite(drawn["probability"]).all()
 

@@ -118,7 +118,7 @@ def stack() -> Simulator:
             held_out[1:],
             np.zeros(15, int),
             ones[1:],
-            member_names=["K1", "G2", "B1"],
+            member_names=["laplace", "mixture", "normal_blend"],
             class_names=["a", "b", "c"],
             concentration=1 + PSEUDO_ROWS,
             log_temperature_sd=LOG_TEMPERATURE_SD,

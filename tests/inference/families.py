@@ -134,7 +134,7 @@ def stack(masks: bool = False) -> Family:
         held,
         labels,
         weights,
-        member_names=["K1", "G2", "B1"],
+        member_names=["laplace", "mixture", "normal_blend"],
         class_names=["a", "b", "c"],
         concentration=1 + PSEUDO_ROWS,
         log_temperature_sd=LOG_TEMPERATURE_SD,

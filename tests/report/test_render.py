@@ -340,7 +340,7 @@ def test_page_one_answers_before_it_counts_and_counts_before_log_loss(n_classes:
 
 
 def test_members_are_named_by_words() -> None:
-    names = {*WORDS} - {"K1"}
+    names = {name for name in WORDS if "_" in name}  # others are words of the page
     full = synthetic("x")
     members = tuple(replace(full.learned.members[0], name=WORDS[name]) for name in sorted(names))
     html = render(replace(full, learned=replace(full.learned, members=members)))

@@ -97,6 +97,8 @@ def uncertainty(fit: Fit, X: Any, prob: float = 0.9, *, memory: int = MEMORY) ->
     rows = new_rows(fit, X, holes=True)
     cells = rows.cells
     posterior = replace(fit.class_posterior, memory=memory)
-    delivered = np.exp(fit.class_log_probabilities(cells))
+    delivered = None  # of predictors that know it: rows are then predicted once
+    if not fit.model.predictors_deliver:
+        delivered = np.exp(fit.class_log_probabilities(cells))
     summary = posterior.summary(cells, prob, delivered, centred=not fit.averages)
     return to_dataset(summary, fit.classes, rows.names, fit.novelty(cells), posterior.n_draws == 1)

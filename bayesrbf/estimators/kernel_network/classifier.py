@@ -17,11 +17,11 @@ from bayesrbf.estimators.classifier import Classifier, LogProbabilities
 from bayesrbf.estimators.kernel_network.rates import named_rates, rates_graph
 from bayesrbf.estimators.reading import read_training
 from bayesrbf.estimators.rehearsing import Rehearsal, rehearsal_of
-from bayesrbf.fitted.block_fitting import fit_kernel_blocks
 from bayesrbf.fitted.fitted_kernel_network import (
     FittedKernelNetwork,
     KernelSettings,
     Rates,
+    fit_kernel_blocks,
     fit_kernel_network,
 )
 from bayesrbf.fitted.fitted_table import FittedTable

@@ -11,11 +11,15 @@ from jaxtyping import Float, Int, Real
 
 from bayesrbf import table
 from bayesrbf.estimators.folds import split_rows
-from bayesrbf.estimators.holding_out import HeldOut, best_setting, fit_calibration, hold_out
+from bayesrbf.estimators.holding_out import best_setting, fit_calibration, hold_out
 from bayesrbf.estimators.warning import warn
-from bayesrbf.fitted.exemplar_sources import TableSource
-from bayesrbf.fitted.fitted_exemplars import SearchSettings, exemplar_log_joint, search
-from bayesrbf.fitted.masking import masking_of
+from bayesrbf.fitted.fitted_exemplars import (
+    SearchSettings,
+    TableSource,
+    exemplar_log_joint,
+    search,
+)
+from bayesrbf.fitted.masking import HeldOut, masking_of
 from bayesrbf.records.masked_rows import Recalibration
 from bayesrbf.records.median_lvq import (
     Dissimilarities,

@@ -24,10 +24,15 @@ from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.mixture.wide_tables import factors_asked, warn_where_slow
 from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.reading import read_training
-from bayesrbf.fitted.block_fitting import begin_stream, fit_mixture_blocks, step
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_table import FittedTable
-from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver
+from bayesrbf.fitted.mixture_fitting import (
+    ColumnMaps,
+    Solver,
+    begin_stream,
+    fit_mixture_blocks,
+    step,
+)
 from bayesrbf.numerics.mixture.stepwise import Stream
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.specification import COVARIANCE_TYPES, CovarianceType

@@ -36,11 +36,10 @@ from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.mixture.wide_tables import factors_asked, warn_where_slow
 from bayesrbf.estimators.reading import read_training
 from bayesrbf.estimators.warning import warn
-from bayesrbf.fitted.block_fitting import fit_mixture_blocks
 from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture
 from bayesrbf.fitted.fitted_table import FittedTable, TrainingTable
 from bayesrbf.fitted.masking import masking_of
-from bayesrbf.fitted.mixture_fitting import ColumnMaps, fit_mixture_rows
+from bayesrbf.fitted.mixture_fitting import ColumnMaps, fit_mixture_blocks, fit_mixture_rows
 from bayesrbf.records.objective import OBJECTIVES, ObjectiveName
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.specification import (

@@ -26,10 +26,9 @@ from bayesrbf.estimators.rbf_network.network_training import (
     transform,
 )
 from bayesrbf.estimators.reading import read_training
-from bayesrbf.fitted.block_fitting import fit_network_blocks
 from bayesrbf.fitted.fitted_network import ClassResponses, FittedNetwork
 from bayesrbf.fitted.fitted_table import FittedTable, TrainingTable
-from bayesrbf.fitted.network_fitting import SchemeName
+from bayesrbf.fitted.network_fitting import SchemeName, fit_network_blocks
 from bayesrbf.numerics.categories import draw_categories
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
 from bayesrbf.records.mixture import Observations

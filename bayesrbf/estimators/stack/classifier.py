@@ -2,41 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from jaxtyping import Float
-from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
-from bayesrbf.artefact.estimator_state import unfitted, works_on
 from bayesrbf.estimators.arguments import Stored
 from bayesrbf.estimators.classifier import Classifier
-from bayesrbf.estimators.folds import split_rows
-from bayesrbf.estimators.out_of_core.training import of_sample, read_labelled
-from bayesrbf.estimators.rehearsing import Rehearsal
-from bayesrbf.estimators.stack.bootstrap import StackRefits, bootstrap_stack
-from bayesrbf.estimators.stack.drawing import MemberDraws, draw_members, left_at_point
+from bayesrbf.estimators.folds import numbered_folds, split_rows, stratified_folds
+from bayesrbf.estimators.reading import read_training
+from bayesrbf.estimators.rehearsing import Rehearsal, rehearsal_of
 from bayesrbf.estimators.stack.extra import extra_members, kin_of_extra
-from bayesrbf.estimators.stack.fitted_stack import FittedStack, fit_stack
-from bayesrbf.estimators.stack.fitting import StackSettings, default_folds, pools_of
-from bayesrbf.estimators.stack.members import own_members
-from bayesrbf.estimators.stack.places import places_held_out
-from bayesrbf.estimators.stack.relevance import relevance_table
-from bayesrbf.estimators.stack.unlabelled import gain_of_unlabelled
+from bayesrbf.estimators.stack.stack_folds import (
+    default_folds,
+    gain_of_unlabelled,
+    places_held_out,
+    pools_of,
+)
+from bayesrbf.estimators.warning import warn
+from bayesrbf.fitted.drawing import drawn
+from bayesrbf.fitted.fitted_table import FittedTable, TrainingTable
 from bayesrbf.fitted.masking import masking_of
+from bayesrbf.fitted.stack.bootstrap import bootstrap_stack
+from bayesrbf.fitted.stack.drawing import DrawnMembers, draw_members
+from bayesrbf.fitted.stack.fitted_stack import FittedStack
+from bayesrbf.fitted.stack.members import own_members
+from bayesrbf.fitted.stack.stack_fitting import StackSettings, fit_stack
+from bayesrbf.fitted.stack.stack_posterior import MemberDraws
 from bayesrbf.inference.draws import Draws
-from bayesrbf.numerics.log_posterior import LogPosterior
-from bayesrbf.numerics.threads import on_one_blas_thread
-from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.results import Status, Trace
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pymc as pm
 
-    from bayesrbf.posterior.predictive import ClassPosterior
+
+StackFit = FittedTable[FittedStack, MemberDraws]
 
 
 class StackedClassifier(Classifier):
@@ -50,28 +53,28 @@ class StackedClassifier(Classifier):
     shares, as functions of the share of hidden cells. Members are then fitted to all rows. Density,
     novelty and imputations come from a companion: three full Gaussians per class, no map.
 
-    ====== ================================================================ =============
-    member what it is                                                       reals mapped
-    ====== ================================================================ =============
-    K1     kernel network, Laplace, relevance 0.8, l2 = 1/10                half ranks
-    K2     kernel network, Laplace, relevance 0, l2 = 1/30                  half ranks
-    K3     kernel network, Gaussian, relevance 0.8, l2 = 1/10               half ranks
-    SL     as K1, at a third of the length                                  half ranks
-    AL     as K1, l2 = 1/30, rates by evidence                              half ranks
-    VG10   as K3, rates by leave-one-out                                    half ranks
-    VG100  as VG10, l2 = 1/100                                              half ranks
-    VC100  as VG100, reals of 3 to 12 values as categories                  half ranks
-    G1     one Gaussian a class, one covariance for all                     Yeo-Johnson
-    G2     three Gaussians a class, full covariances                        Yeo-Johnson
-    B1     as G1, by the blend log p(y|x) + 0.3 log p(x)                    Yeo-Johnson
-    B2     three Gaussians a class, one covariance for all, by the blend    Yeo-Johnson
-    ====== ================================================================ =============
+    =================== ============================================================= ============
+    member              what it is                                                    reals mapped
+    =================== ============================================================= ============
+    laplace             kernel network, Laplace, relevance 0.8, l2 = 1/10             half ranks
+    laplace_equal       kernel network, Laplace, relevance 0, l2 = 1/30               half ranks
+    laplace_short       as laplace, at a third of the length                          half ranks
+    laplace_evidence    as laplace, l2 = 1/30, rates by evidence                      half ranks
+    gaussian_loo        kernel network, Gaussian, l2 = 1/10, rates by leave-one-out   half ranks
+    gaussian_loo_light  as gaussian_loo, l2 = 1/100                                   half ranks
+    gaussian_loo_levels as gaussian_loo_light, reals of 3 to 12 values as categories  half ranks
+    normal              one Gaussian a class, one covariance for all                  Yeo-Johnson
+    mixture             three Gaussians a class, full covariances                     Yeo-Johnson
+    normal_blend        as normal, by the blend log p(y|x) + 0.3 log p(x)             Yeo-Johnson
+    mixture_blend       three Gaussians a class, one covariance for all, by the blend Yeo-Johnson
+    =================== ============================================================= ============
 
     Parameters
     ----------
     members : {"default", "lite"} or sequence of str
-        All but K3; or SL, AL, VG100, G2 and B1, which take less time; or names from the table.
-        VC100 is in both where a real column has 3 to 12 values with ten rows each on average.
+        All; or laplace_short, laplace_evidence, gaussian_loo_light, mixture and normal_blend, which
+        take less time; or names from the table. Both have gaussian_loo_levels only where a real
+        column has 3 to 12 values with ten rows each on average.
     extra : sequence of classifiers or (name, classifier) pairs, optional
         Further members, given the table as it is without the rows whose label is hidden.
     cv : int, splitter or iterable of index pairs, optional
@@ -142,14 +145,7 @@ class StackedClassifier(Classifier):
     array(['a', 'b'], dtype='<U1')
     """
 
-    model_: FittedStack
-    member_temperatures_: Float[np.ndarray, " member"]
-    members_: tuple[str, ...]
-    pointwise_: tuple[str, ...]
-    weights_: Float[np.ndarray, " member"]
-    _member_draws: MemberDraws
-    _refits: StackRefits | None
-    _of_sample = True
+    fitted_: StackFit
 
     def __init__(
         self,
@@ -180,8 +176,6 @@ class StackedClassifier(Classifier):
         self.handle_unknown = handle_unknown
         self.inference = inference
 
-    @works_on(unfitted)
-    @on_one_blas_thread
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
         """Hold out, temper, pool, and fit all members to all rows.
 
@@ -200,37 +194,72 @@ class StackedClassifier(Classifier):
         self
             The fitted estimator.
         """
-        way = of_sample(self, read_labelled(self, X, y, sample_weight))
-        settings = self._settings()
-        cv = default_folds(self.rows_) if self.cv is None else self.cv
-        folds = list(split_rows(cv, self.rows_, self.kept_, self.seed_))
-        held_out, rates = settings.hold_out_folds(folds, self.classes_, self.n_jobs)
-        told = gain_of_unlabelled(settings, folds, held_out, self.classes_, self.n_jobs)
-        held, pools = pools_of(held_out, settings, type(self).__name__)
-        self._copies = places_held_out(self.rows_, self.kept_, folds)
-        self.model_ = fit_stack(table.distinct(self.rows_)[0], settings, pools, held, rates)
-        self.members_ = self.pointwise_ = settings.names
-        self.weights_, self.member_temperatures_ = pools[0].weights, pools[0].member_temperatures
-        self.temperature_, self.calibration_ = pools[0].temperature, self.model_.calibration
-        log_density = self.model_.log_density_at_point(self._log_posterior())
-        self._report(Status.CONVERGED, Trace(np.array([log_density])))
-        self.status_ = f"{self.status_} {told}".rstrip() + way
-        self._member_draws, self._refits = (None,) * len(self.model_.members.own), None
-        return self._infer()
+        return self._take(lambda: self._fitted_to(X, y, sample_weight))
 
-    relevance_ = property(relevance_table)
+    def _fitted_to(self, X: object, y: object, sample_weight: object) -> StackFit:
+        """Read the table, hold out, temper, pool, and fit all members to all rows."""
+        reading = replace(self._reading(), of_sample=True)
+        training, of_blocks = read_training(reading, X, y, sample_weight)
+        rows, kept, seed = training.rows, training.kept, training.seed
+        settings = self._settings(training)
+        cv = default_folds(rows) if self.cv is None else self.cv
+        folds = numbered_folds(split_rows(cv, rows, kept, seed), training.class_labels)
+        held_out, rates = settings.hold_out_folds(folds, self.n_jobs)
+        gain = gain_of_unlabelled(settings, folds, held_out, self.n_jobs)
+        held_out, pools = pools_of(held_out, settings, training.owner)
+        copies = places_held_out(rows, kept, [test for _, _, test in folds])
+        model = fit_stack(table.distinct(rows)[0], settings, pools, held_out, rates)
+        way = "" if of_blocks is None else of_blocks.way_of_sample(training)
+        status = Status.CONVERGED
+        return self._ended(
+            replace(training, copies=copies),
+            model,
+            DrawnMembers(),
+            (status, Trace(np.array([model.log_density_at_point]))),
+            f"{status.sentence} {gain}".rstrip() + way,
+            temperature=pools[0].temperature,
+            calibration=model.calibration,
+        )
 
-    def _settings(self) -> StackSettings:
+    def _settings(self, training: TrainingTable) -> StackSettings:
         """Which members are fitted, and to what."""
-        extra = extra_members(self.extra, self.columns_, self._template)
-        prior = MixturePrior() if self.prior is None else self.prior
-        few = table.few_values(self.rows_)
-        levels, n_classes = self.columns_.n_levels, self.classes_.size
+        columns, rows, seed = training.read_columns, training.rows, training.seed
+        extra = extra_members(self.extra, columns, training.template)
+        prior, few = self.prior or MixturePrior(), table.few_values(rows)
+        n_classes = training.class_labels.size
         own = own_members(self.members, few)
-        masking = masking_of(self.rows_, self.columns_, n_classes, self.seed_)
-        return StackSettings(own, extra, levels, n_classes, prior, self.seed_, few, masking)
+        masking = masking_of(rows, columns, n_classes, seed)
+        return StackSettings(own, extra, columns.n_levels, n_classes, prior, seed, few, masking)
 
-    @on_one_blas_thread
+    # ---- parts of the fit
+
+    @property
+    def members_(self) -> tuple[str, ...]:
+        """Names of the members."""
+        return self._fit.model.names
+
+    @property
+    def weights_(self) -> Float[np.ndarray, " member"]:
+        """Weights of the members, for rows with all cells."""
+        return self._fit.model.pool.weights
+
+    @property
+    def member_temperatures_(self) -> Float[np.ndarray, " member"]:
+        """Temperatures of the members, for rows with all cells."""
+        return self._fit.model.pool.member_temperatures
+
+    @property
+    def pointwise_(self) -> tuple[str, ...]:
+        """Members that stay at their fitted point when draws are made."""
+        return self._fit.details.pointwise(self.members_)
+
+    @property
+    def relevance_(self) -> pd.DataFrame:
+        """Rates of the columns over the largest of their kind, in the members that learn them."""
+        return self._fit.model.relevance_table(self.columns_)
+
+    # ---- a posterior
+
     def refine(self, method: str = "laplace", **options: Any) -> Self:
         """Draw weights and temperatures, and with them the parameters of the members.
 
@@ -253,55 +282,31 @@ class StackedClassifier(Classifier):
         """
         return super().refine(method, **({} if method == "bootstrap" else {"draws": 250}) | options)
 
-    @property
-    def _rehearsal(self) -> Rehearsal:  # type: ignore[override]
-        """Intervals of the bootstrap, and no teacher of the kind of a member of one's own."""
-        return Rehearsal("bootstrap", kin_of_extra(self.extra))
-
-    def _drawn(self, method: str, log_posterior: LogPosterior, options: dict[str, Any]) -> Draws:
+    def _drawn(self, fit: StackFit, method: str, options: dict[str, Any]) -> StackFit:
         """Draws of weights and temperatures; the bootstrap fits the members anew, too."""
         if method != "bootstrap":
-            return super()._drawn(method, log_posterior, options)
-        fitted = self.model_, self._settings(), table.distinct(self.rows_)[0]
-        drawn, self._refits = bootstrap_stack(*fitted, n_jobs=self.n_jobs, **options)
-        return drawn
+            return self._with_draws(fit, drawn(fit, method, options))
+        rows, _ = table.distinct(fit.rows)
+        folds = stratified_folds(rows.labels, default_folds(rows), fit.table.seed)
+        settings = self._settings(fit.table)
+        options = {"random_state": fit.table.seed, **options}
+        draws, refits = bootstrap_stack(
+            fit.model, settings, rows, folds, n_jobs=self.n_jobs, **options
+        )
+        return fit.replaced(details=refits).with_draws(draws)
 
-    def _keep(self, log_posterior: LogPosterior, raw: Draws) -> Self:
-        """Hold draws of the stack, and as many of every member that can be drawn."""
-        if raw.method == "bootstrap":
-            self._member_draws, self.pointwise_ = (None,) * len(self.model_.members.own), ()
-            return super()._keep(log_posterior, raw)
-        self._refits = None
-        chains, draws, _ = raw.theta.shape
-        members = draw_members(self.model_.members, self.rows_, (chains, draws), self.seed_)
-        # An interrupt leaves one of them fewer draws, and the others follow it.
-        made = min((drawn.theta.shape[1] for drawn in members if drawn), default=draws)
-        self._member_draws = tuple(drawn and drawn.first(made) for drawn in members)
-        super()._keep(log_posterior, raw.first(made))
-        self.pointwise_ = left_at_point(self.members_, members, type(self).__name__)
-        return self
-
-    def _calibrated(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
-        """What the pool says: its temperatures are its own."""
-        return self.model_.class_log_joint(rows)
-
-    def _class_posterior(self) -> ClassPosterior:
-        """Draws of the stack and of its members, joined; each has its own temperatures."""
-        from bayesrbf.estimators.stack.stack_posterior import stack_posterior
-
-        drawn = self.draws_, self._member_draws, self._refits
-        return stack_posterior(self.model_, self.rows_, *drawn, self._log_ratio(), self.seed_)
-
-    def declare(self) -> pm.Model:
-        """Declare the graph of weights and temperatures on the rows held out.
-
-        Returns
-        -------
-        pymc.Model
-            Free variables under the names of ``posterior_``; ``class_prior`` is no part of it.
-        """
-        check_is_fitted(self)
-        return self.model_.declare(self.rows_, self._axes)
+    def _with_draws(self, fit: StackFit, draws: Draws) -> StackFit:
+        """Draws of the pool, and as many of every member that can be drawn."""
+        chains, n_draws, _ = draws.theta.shape
+        members = draw_members(fit.model.members, fit.rows, chains, n_draws, fit.table.seed)
+        fit = fit.replaced(details=members).with_draws(draws.first(members.n_draws or n_draws))
+        pointwise = members.pointwise(fit.model.names)
+        if pointwise:
+            warn(
+                f"{fit.table.owner}: left at the fitted point: {', '.join(pointwise)}; "
+                "so the draws understate what is not known."
+            )
+        return fit
 
     def member_table(self) -> pd.DataFrame:
         """Members with their weights, the spread of the weights, temperatures and scores.
@@ -312,5 +317,11 @@ class StackedClassifier(Classifier):
             One row a member, one for the stack: ``weight``, its ``sd`` and ends of 90 % (``lower``,
             ``upper``), ``temperature``, held-out ``log_loss`` in nats (the stack's is optimistic).
         """
-        check_is_fitted(self)
-        return self.model_.member_table(self.rows_, self.seed_)
+        fit = self._fit
+        return fit.model.member_table(fit.table.seed)
+
+
+@rehearsal_of.register
+def _(estimator: StackedClassifier) -> Rehearsal:
+    """Intervals of the bootstrap, and no teacher of the kind of a member of one's own."""
+    return Rehearsal("bootstrap", kin_of_extra(estimator.extra))

@@ -42,6 +42,12 @@ class PoolOfRows:
         """Class log probabilities of the stack from the log of its pool."""
         return recalibrated(log_pool, self.temperature, self.pull, self.log_shares)
 
+    def pooled(
+        self, members: Float[np.ndarray, "*rows member label"]
+    ) -> Float[np.ndarray, "*rows label"]:
+        """Class log probabilities of the stack from the tempered probabilities of its members."""
+        return self.of_pool(np.log(np.einsum("...j,...jc->...c", self.weights, members)))
+
 
 class StackLogPosterior(LogPosterior):
     """Log posterior of a stack's weights and temperatures given held-out rows.
@@ -61,7 +67,7 @@ class StackLogPosterior(LogPosterior):
     ) -> None:
         n_obs, n_members, n_classes = log_probabilities.shape
         self._log_probabilities, self._labels = log_probabilities, labels
-        self._n_members, self._masked = n_members, masked
+        self.n_members, self._masked = n_members, masked
         self._log_shares = np.zeros(n_classes) if masked is None else masked.log_shares
         versions = log_probabilities[:, None]
         self._hidden = np.zeros((n_obs, 1)) if masked is None else masked.hidden
@@ -75,7 +81,7 @@ class StackLogPosterior(LogPosterior):
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
         """Weights and log temperatures of the members, log temperature and pull of the pool."""
-        member = (names.MEMBER,), (self._n_members,)
+        member = (names.MEMBER,), (self.n_members,)
         if self._masked is None:
             return (
                 Variable(names.WEIGHTS, *member, "simplex"),
@@ -117,7 +123,7 @@ class StackLogPosterior(LogPosterior):
         if self._masked is None:
             ones = np.ones(hidden.size)
             weights, inner = weights[..., None, :], np.exp(logs)[..., None, :]
-            shape = (*weights.shape[:-2], hidden.size, self._n_members)
+            shape = (*weights.shape[:-2], hidden.size, self.n_members)
             weights, inner = np.broadcast_to(weights, shape), np.broadcast_to(inner, shape)
             outer = np.exp(log_t)[..., None] * ones
             return PoolOfRows(weights, inner, outer, np.zeros_like(outer), self._log_shares)

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    Protocol,
+    Self,
+    cast,
+    runtime_checkable,
+)
 
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.estimators.stack.training import (
-    EM_ITERATIONS,
-    EM_STARTS,
-    EM_TOL,
-    N_EXEMPLARS,
-    ColumnMaps,
-    Shape,
-    Training,
-    Views,
-)
 from bayesrbf.fitted.companions import shared_prior
 from bayesrbf.fitted.fitted_kernel_network import (
     FittedKernelNetwork,
@@ -27,15 +27,26 @@ from bayesrbf.fitted.fitted_kernel_network import (
     fit_kernel_rows,
 )
 from bayesrbf.fitted.fitted_mixture import FittedMixture
-from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel
+from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel, RowView
 from bayesrbf.fitted.mixture_fitting import Solver, component_class, fit_mixture_rows
+from bayesrbf.fitted.stack.shared_training import (
+    EM_ITERATIONS,
+    EM_STARTS,
+    EM_TOL,
+    N_EXEMPLARS,
+    ColumnMaps,
+    Shape,
+    SharedTraining,
+    ValueMaps,
+)
 from bayesrbf.numerics.kernel_network.learned_rates import RateSearch
 from bayesrbf.numerics.log_posterior import LogPosterior, Predictor
+from bayesrbf.numerics.stack.pooling import bounded_log_probabilities
 from bayesrbf.records.few_values import FewValues
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.objective import Objective
 from bayesrbf.records.specification import CovarianceType, MixtureSpecification
-from bayesrbf.records.stored import Requirements, stored, within
+from bayesrbf.records.stored import MOST_PARTS, Requirements, stored, within
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -65,7 +76,7 @@ class KernelMember:
     kind: ClassVar = "kernel network"
     """Members of one kind err together."""
 
-    def fit(self, training: Training) -> FittedKernelNetwork:
+    def fit(self, training: SharedTraining) -> FittedKernelNetwork:
         """Fit to training rows."""
         settings = KernelSettings(
             self.kernel,
@@ -83,12 +94,6 @@ class KernelMember:
         seen = training.with_categories if self.shape == "values" else training
         rows, layer = seen.mapped("half_rank"), seen.layer(settings)
         return fit_kernel_rows(rows, seen.companions, layer, settings)[0]
-
-    def class_log_joint(
-        self, model: FittedKernelNetwork, columns: ColumnMaps, views: Views
-    ) -> Float[np.ndarray, "obs label"]:
-        """Class log probabilities of rows, whose cells several kernels see alike."""
-        return model.of_cells(views.cells(columns, model.companions), 1.0)(model.theta)
 
 
 @dataclass(frozen=True)
@@ -114,7 +119,7 @@ class MixtureMember:
         """Map of the real columns."""
         return "power"
 
-    def fit(self, training: Training) -> FittedMixture:
+    def fit(self, training: SharedTraining) -> FittedMixture:
         """Fit to training rows."""
         rows = training.mapped(self.shape)
         specification = MixtureSpecification(
@@ -137,35 +142,34 @@ class MixtureMember:
         prior = shared_prior(training.prior, specification)
         return fit_mixture_rows(rows, specification, prior, solver)[0]
 
-    def class_log_joint(
-        self, model: FittedMixture, columns: ColumnMaps, views: Views
-    ) -> Float[np.ndarray, "obs label"]:
-        """Class log joint of rows, whose maps several mixtures share."""
-        return model.class_log_joint(views.mapped(columns))
-
 
 Member = KernelMember | MixtureMember
 _LIKELIHOOD, _BLEND = Objective("likelihood"), Objective("blend", kappa=0.3)
 
 MEMBERS: Final[Mapping[str, Member]] = {
-    "K1": KernelMember("laplace", 0.8, 1 / 10),
-    "K2": KernelMember("laplace", 0.0, 1 / 30),
-    "K3": KernelMember("gaussian", 0.8, 1 / 10),
-    "SL": KernelMember("laplace", 0.8, 1 / 10, scale=1 / 3),
-    "AL": KernelMember("laplace", 0.8, 1 / 30, "evidence"),
-    "VG10": KernelMember("gaussian", 0.8, 1 / 10, "leave-one-out"),
-    "VG100": KernelMember("gaussian", 0.8, 1 / 100, "leave-one-out"),
-    "VC100": KernelMember("gaussian", 0.8, 1 / 100, "leave-one-out", shape="values"),
-    "G1": MixtureMember(1, "full", True, _LIKELIHOOD),
-    "G2": MixtureMember(3, "full", False, _LIKELIHOOD),
-    "B1": MixtureMember(1, "full", True, _BLEND),
-    "B2": MixtureMember(3, "full", True, _BLEND),
+    "laplace": KernelMember("laplace", 0.8, 1 / 10),
+    "laplace_equal": KernelMember("laplace", 0.0, 1 / 30),
+    "laplace_short": KernelMember("laplace", 0.8, 1 / 10, scale=1 / 3),
+    "laplace_evidence": KernelMember("laplace", 0.8, 1 / 30, "evidence"),
+    "gaussian_loo": KernelMember("gaussian", 0.8, 1 / 10, "leave-one-out"),
+    "gaussian_loo_light": KernelMember("gaussian", 0.8, 1 / 100, "leave-one-out"),
+    "gaussian_loo_levels": KernelMember("gaussian", 0.8, 1 / 100, "leave-one-out", shape="values"),
+    "normal": MixtureMember(1, "full", True, _LIKELIHOOD),
+    "mixture": MixtureMember(3, "full", False, _LIKELIHOOD),
+    "normal_blend": MixtureMember(1, "full", True, _BLEND),
+    "mixture_blend": MixtureMember(3, "full", True, _BLEND),
 }
 """Recipes by name; the stack's documentation says what each is."""
-DEFAULT: Final = ("K1", "K2", "SL", "AL", "VG10", "VG100", "G1", "G2", "B1", "B2")
-LITE: Final = ("SL", "AL", "VG100", "G2", "B1")
-OF_FEW_VALUES: Final = ("VC100",)
+OF_FEW_VALUES: Final = ("gaussian_loo_levels",)
 """Members of the default where a real column has few values."""
+DEFAULT: Final = tuple(name for name in MEMBERS if name not in OF_FEW_VALUES)
+LITE: Final = (
+    "laplace_short",
+    "laplace_evidence",
+    "gaussian_loo_light",
+    "mixture",
+    "normal_blend",
+)
 
 
 def own_members(members: object, few: FewValues) -> tuple[str, ...]:
@@ -180,6 +184,22 @@ def own_members(members: object, few: FewValues) -> tuple[str, ...]:
             f"{', '.join(MEMBERS)}; received {members!r}."
         )
     return chosen
+
+
+ALIASES: Final = {
+    "K1": "laplace",
+    "K2": "laplace_equal",
+    "SL": "laplace_short",
+    "AL": "laplace_evidence",
+    "VG10": "gaussian_loo",
+    "VG100": "gaussian_loo_light",
+    "VC100": "gaussian_loo_levels",
+    "G1": "normal",
+    "G2": "mixture",
+    "B1": "normal_blend",
+    "B2": "mixture_blend",
+}
+"""Names of members by those of version 0.1.0, whose files have them."""
 
 
 @stored
@@ -208,7 +228,7 @@ class FittedMember(FittedModel):
         return replace(self, model=self.model.condensed)
 
     def rounded(self, columns: ColumnMaps) -> FittedMember:
-        """The same with the digits of single precision in what is large, behind rounded maps."""
+        """The member with the digits of single precision in what is large, behind rounded maps."""
         return replace(self, columns=columns, model=self.model.rounded)
 
     def class_log_joint(
@@ -220,15 +240,14 @@ class FittedMember(FittedModel):
     @property
     def relevance(self) -> Float[np.ndarray, " column"]:
         """Relevance of every column of the table in a kernel network, reals then categories."""
-        model: Any = self.model
-        columns: Any = self.columns
-        found: Float[np.ndarray, " column"] = model.relevance
-        return columns.in_table(found) if MEMBERS[self.name].shape == "values" else found
+        relevance = cast(FittedKernelNetwork, self.model).relevance
+        if MEMBERS[self.name].shape != "values":
+            return relevance
+        return cast(ValueMaps, self.columns).in_table(relevance)
 
-    def of_views(self, views: Views) -> Float[np.ndarray, "obs label"]:
-        """The same of rows that several members see."""
-        recipe: Any = MEMBERS[self.name]
-        return recipe.class_log_joint(self.model, self.columns, views)
+    def of_view(self, view: RowView) -> Float[np.ndarray, "obs label"]:
+        """Class log joint, or log probabilities, of rows behind the maps of the member."""
+        return self.model.of_view(view)
 
     def log_posterior(self, rows: Observations) -> LogPosterior:
         """The log posterior of the member's parameters given mapped rows."""
@@ -259,15 +278,71 @@ class FittedMember(FittedModel):
         last = seen.levels[len(seen.levels) - len(few.features) :]
         yield last == few.levels, "levels for the values of its columns"
         yield within(few.features, 0, n_reals), "real columns of few values"
-        recipe = MEMBERS.get(self.name)
+        recipe = MEMBERS.get(ALIASES.get(self.name, self.name))
         own = recipe is not None and (recipe.shape == "values" or not few.features)
         yield own, "a recipe, and categories for a kernel alone"
 
 
-def fit_members(training: Training, members: Sequence[str]) -> tuple[FittedMember, ...]:
+def fit_members(training: SharedTraining, members: Sequence[str]) -> tuple[FittedMember, ...]:
     """Fit members by name to rows that they share."""
     recipes = [(name, MEMBERS[name]) for name in members]
     return tuple(
         FittedMember(name, training.maps(recipe.shape), recipe.fit(training))
         for name, recipe in recipes
     )
+
+
+@runtime_checkable
+class OtherMember(Protocol):
+    """A member that another library made, and any that is given the rows as they are."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the stack."""
+
+    def fit(self, rows: Observations) -> Self:
+        """A member that is fitted to rows."""
+
+    def class_log_joint(self, rows: Observations, n_classes: int) -> Float[np.ndarray, "obs label"]:
+        """Class log joint, or log probabilities."""
+
+
+@stored
+class FittedMembers:
+    """All members, fitted."""
+
+    own: tuple[FittedMember, ...]
+    extra: tuple[OtherMember, ...]
+    n_classes: int
+
+    def __laws__(self) -> Requirements:
+        yield 0 < self.n_classes <= MOST_PARTS and len(self.own) > 0, "classes and members"
+        shapes = {member.table_shape for member in self.own}
+        yield len(shapes) == 1, "members of the same columns"
+        yield shapes.pop()[2] == self.n_classes, "members of its classes"
+
+    @property
+    def renamed(self) -> FittedMembers:
+        """Members of a file of version 0.1.0 under their present names."""
+        own = (replace(one, name=ALIASES.get(one.name, one.name)) for one in self.own)
+        return replace(self, own=tuple(own))
+
+    @property
+    def condensed(self) -> FittedMembers:
+        """Members that predict the same from less: those that draws share are many."""
+        return replace(self, own=tuple(member.condensed for member in self.own))
+
+    @property
+    def rounded(self) -> FittedMembers:
+        """Members with the digits of single precision in what is large; maps stay shared."""
+        maps = {id(member.columns): member.columns.rounded for member in self.own}
+        own = tuple(member.rounded(maps[id(member.columns)]) for member in self.own)
+        return replace(self, own=own)
+
+    def log_probabilities(self, rows: Observations) -> Float[np.ndarray, "obs member label"]:
+        """Class log probabilities of every member at its fitted point, in nats, -60 at least."""
+        maps = {id(member.columns): member.columns for member in self.own}
+        views = {key: RowView(columns.applied(rows)) for key, columns in maps.items()}
+        joints = [member.of_view(views[id(member.columns)]) for member in self.own]
+        joints += [member.class_log_joint(rows, self.n_classes) for member in self.extra]
+        return bounded_log_probabilities(np.stack(joints, axis=1))

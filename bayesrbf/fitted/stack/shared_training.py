@@ -23,15 +23,12 @@ from bayesrbf.fitted.fitted_kernel_network import (
     find_exemplars,
     hidden_layer,
 )
-from bayesrbf.fitted.fitted_mixture import FittedMixture
-from bayesrbf.fitted.mixture_fitting import Solver, component_class, fit_mixture_rows
 from bayesrbf.numerics.column_maps import HalfRankMaps, fit_half_rank, fit_power
 from bayesrbf.numerics.kernel_network.product_kernels import CellMoments
 from bayesrbf.records.column_maps import PowerMaps
 from bayesrbf.records.few_values import FewValues
 from bayesrbf.records.mixture import Observations, Standardisation
 from bayesrbf.records.priors import MixturePrior
-from bayesrbf.records.specification import MixtureSpecification
 from bayesrbf.records.stored import stored
 
 Shape = Literal["half_rank", "power", "values"]
@@ -39,7 +36,6 @@ Shape = Literal["half_rank", "power", "values"]
 EM_STARTS, EM_TOL, EM_ITERATIONS = 3, 1e-3, 40
 """One start of three components is a matter of luck: of three, the best is worth .01 to .03
 nats to such a mixture, where ten times the tolerance is worth nothing."""
-DENSITY_COMPONENTS = 3
 N_EXEMPLARS = 2000
 
 
@@ -57,7 +53,7 @@ class ValueMaps:
 
     @property
     def rounded(self) -> ValueMaps:
-        """The same with the digits of single precision."""
+        """Maps with the digits of single precision."""
         return replace(self, others=self.others.rounded)
 
     def applied(self, rows: Observations) -> Observations:
@@ -65,34 +61,13 @@ class ValueMaps:
         return self.others.applied(self.few.as_categories(rows))
 
     def in_table(self, of_columns: Float[np.ndarray, " column"]) -> Float[np.ndarray, " column"]:
-        """What a member says of the columns that it sees, for those of the table."""
+        """Numbers of the columns that a member sees, in the order of the table's columns."""
         n_few, n_others = len(self.few.features), self.others.units.scale.size
         return of_columns[self.few.places(n_others + n_few, of_columns.size - n_others - n_few)]
 
 
 ColumnMaps = HalfRankMaps | PowerMaps | ValueMaps
 """Real columns towards a normal shape, or towards categories."""
-
-
-class Views:
-    """Rows as members see them: what several members see alike is made once."""
-
-    def __init__(self, rows: Observations) -> None:
-        self._rows = rows
-        self._mapped: dict[int, Observations] = {}
-        self._cells: dict[int, CellMoments] = {}
-
-    def mapped(self, columns: ColumnMaps) -> Observations:
-        """The rows behind maps."""
-        if id(columns) not in self._mapped:
-            self._mapped[id(columns)] = columns.applied(self._rows)
-        return self._mapped[id(columns)]
-
-    def cells(self, columns: ColumnMaps, companions: Companions) -> CellMoments:
-        """The rows as kernels with a map and companions see them."""
-        if id(companions) not in self._cells:
-            self._cells[id(companions)] = companions.cells(self.mapped(columns))
-        return self._cells[id(companions)]
 
 
 LayerKey = tuple[tuple[int, ...], KernelSettings]
@@ -102,7 +77,7 @@ LearnedRates = Mapping[LayerKey, Float[np.ndarray, " column"]]
 
 
 @dataclass(frozen=True)
-class Training:
+class SharedTraining:
     """Training rows, and what the members fitted to them share."""
 
     rows: Observations
@@ -119,8 +94,8 @@ class Training:
     _layers: dict[LayerKey, HiddenLayer] = field(default_factory=dict, init=False)
 
     @cached_property
-    def with_categories(self) -> Training:
-        """The same rows, reals of few values as categories."""
+    def with_categories(self) -> SharedTraining:
+        """These rows, reals of few values as categories."""
         if not self.few.features:
             return self
         rows, levels = self.few.as_categories(self.rows), self.levels + self.few.levels
@@ -168,8 +143,9 @@ class Training:
         if key not in self._layers:
             rows = self.mapped("half_rank")
             others = [rates[key] for rates in self.of_folds if key in rates]
-            known = rows, self.cells, self.companions, settings, self.exemplars
-            self._layers[key] = hidden_layer(*known, others)
+            self._layers[key] = hidden_layer(
+                rows, self.cells, self.companions, settings, self.exemplars, others
+            )
         return self._layers[key]
 
     @property
@@ -189,13 +165,3 @@ class Training:
     def mapped(self, shape: Shape) -> Observations:
         """The rows behind the maps of a kind."""
         return self.maps(shape).applied(self.rows)
-
-
-def fit_density(
-    rows: Observations, levels: tuple[int, ...], n_classes: int, prior: MixturePrior, seed: int
-) -> FittedMixture:
-    """Fit the density of the columns as they are: as G2, but without a map."""
-    classes = component_class(rows, n_classes, DENSITY_COMPONENTS)
-    specification = MixtureSpecification(rows.real.shape[1], levels, classes)
-    solver = Solver(EM_STARTS, EM_ITERATIONS, EM_TOL, "squarem", seed)
-    return fit_mixture_rows(rows, specification, prior, solver)[0]

@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.optimize import nnls
 
-from bayesrbf.estimators.holding_out import HeldOut
-from bayesrbf.estimators.stack.drawing import JointPredictor
-from bayesrbf.estimators.stack.fitting import FittedMembers, Pool, StackSettings
-from bayesrbf.estimators.stack.members import MEMBERS
-from bayesrbf.estimators.stack.training import LearnedRates, fit_density
 from bayesrbf.fitted.fitted_mixture import FittedMixture
-from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel
+from bayesrbf.fitted.fitted_model import Axes, Delivery, Description, FittedModel
+from bayesrbf.fitted.masking import HeldOut
+from bayesrbf.fitted.stack.members import MEMBERS, FittedMembers
+from bayesrbf.fitted.stack.pool import Pool
+from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.hidden_share import KNOTS, PULL_SD, hats, hidden_share
-from bayesrbf.numerics.log_posterior import LogPosterior
+from bayesrbf.numerics.log_posterior import OneByOne
 from bayesrbf.numerics.stack.disagreement import variance_of_kinds
 from bayesrbf.numerics.stack.pooling import (
     LEAST,
@@ -28,15 +27,34 @@ from bayesrbf.numerics.stack.pooling import (
     tempered_members,
 )
 from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
+from bayesrbf.posterior.predictive import ClassPosterior
 from bayesrbf.posterior.scores import log_loss
 from bayesrbf.records import names
 from bayesrbf.records.masked_rows import Recalibration
 from bayesrbf.records.mixture import Observations
+from bayesrbf.records.results import ClassPrediction
 from bayesrbf.records.stored import LATER, Requirements, stored, within
+from bayesrbf.table import Columns
 
 if TYPE_CHECKING:
     import pandas as pd
     import pymc as pm
+
+
+class VaryingMembers(Protocol):
+    """How the members of a stack vary between its draws."""
+
+    def class_posterior(
+        self,
+        model: Any,
+        training: Observations,
+        draws: Draws | None,
+        log_ratio: Float[np.ndarray, " label"],
+        seed: int,
+    ) -> ClassPosterior:
+        """The posterior of class probabilities, draws of the members included."""
+        ...
+
 
 BLOCK = 2048
 """Rows that members see at once: what they hold of each is many times its cells."""
@@ -45,6 +63,8 @@ BLOCK = 2048
 @stored
 class FittedStack(FittedModel):
     """A fitted stack; its own posterior is that of weights and temperatures."""
+
+    predictors_deliver = True
 
     members: FittedMembers
     pool: Pool
@@ -71,28 +91,58 @@ class FittedStack(FittedModel):
         self, rows: Observations, temperature: float = 1.0
     ) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities at the fitted point in nats; some rows at a time."""
-        log_posterior = self.log_posterior(rows)
-        theta, result = self.point(log_posterior), np.empty((rows.n_obs, self.members.n_classes))
+        result = np.empty((rows.n_obs, self.members.n_classes))
         for start in range(0, rows.n_obs, BLOCK):
             part = rows.take(slice(start, start + BLOCK))
             values = self.members.log_probabilities(part)
-            said = log_posterior.pooled(values, hidden_share(part), theta)
-            result[start : start + BLOCK] = said
+            result[start : start + BLOCK] = self.pooled(values, hidden_share(part))
         return result
+
+    def pooled(
+        self, values: Float[np.ndarray, "row member label"], hidden: Float[np.ndarray, " row"]
+    ) -> Float[np.ndarray, "row label"]:
+        """Class log probabilities of the fitted pool, from what members say of rows."""
+        return self.pool_posterior.pooled(values, hidden, self.fitted_point)
+
+    def calibrated_log_probabilities(
+        self,
+        rows: Observations,
+        temperature: float,
+        calibration: Recalibration | None,
+        hidden: Float[np.ndarray, " obs"],
+    ) -> Float[np.ndarray, "obs label"]:
+        """What the pool says: its temperatures are its own."""
+        return self.class_log_joint(rows)
+
+    def class_posterior(
+        self,
+        log_posterior: Any,
+        rows: Observations,
+        draws: Draws | None,
+        delivery: Delivery,
+    ) -> ClassPosterior:
+        """Draws of the stack and of its members, joined; each has its own temperatures."""
+        varying = cast(VaryingMembers, delivery.details)
+        return varying.class_posterior(self, rows, draws, delivery.log_ratio, delivery.seed)
 
     def log_posterior(self, rows: Observations) -> StackLogPosterior:
         """The log posterior of weights and temperatures, given the rows held out."""
         return self.pool_posterior
 
-    @property
+    @cached_property
     def pool_posterior(self) -> StackLogPosterior:
-        """The same: of all rows of a table, only those held out speak of the pool."""
+        """The log posterior: of all rows of a table, only those held out speak of the pool."""
         held = self.held
         return StackLogPosterior(held.values, held.labels, held.weights, held.masked)
 
     def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
         """The fitted weights and temperatures."""
-        return packed(log_posterior, (self.pool, *self.emptier))
+        return self.fitted_point
+
+    @cached_property
+    def fitted_point(self) -> Float[np.ndarray, " coordinate"]:
+        """The fitted weights and temperatures."""
+        return packed(self.pool_posterior, (self.pool, *self.emptier))
 
     @property
     def held_share(self) -> Float[np.ndarray, " obs"]:
@@ -114,11 +164,9 @@ class FittedStack(FittedModel):
         ``values`` are what members say before temperatures. Of a row without a cell all that is
         said is the class shares, about which kinds do not disagree.
         """
-        log_posterior = self.pool_posterior
-        theta = self.point(log_posterior)
-        temperatures = log_posterior.of_rows(hidden, theta).member_temperatures
-        members = np.log(tempered_members(values, temperatures))
-        pool = log_posterior.pooled(values, hidden, theta)
+        at_point = self.pool_posterior.of_rows(hidden, self.fitted_point)
+        members = np.log(tempered_members(values, at_point.member_temperatures))
+        pool = self.pooled(values, hidden)
         variance = variance_of_kinds(members, pool, self.kinds)
         if self.held.masked is not None:
             variance[hidden == 1] = 0
@@ -150,27 +198,39 @@ class FittedStack(FittedModel):
         temperatures, pulls = np.array([(one.temperature, one.pull) for one in pools]).T.copy()
         return Recalibration(temperatures, pulls, masked.log_shares)
 
-    def log_density_at_point(self, log_posterior: LogPosterior) -> float:
+    @property
+    def log_density_at_point(self) -> float:
         """Log posterior density of the fitted weights and temperatures, without Jacobian."""
-        point = self.point(log_posterior)
-        return log_posterior.value_and_gradient(point, jacobian=False)[0]
+        return self.pool_posterior.value_and_gradient(self.fitted_point, jacobian=False)[0]
 
     def predictor(
-        self, log_posterior: Any, rows: Observations, temperature: float = 1.0
-    ) -> JointPredictor:
+        self, log_posterior: StackLogPosterior, rows: Observations, temperature: float = 1.0
+    ) -> OneByOne:
         """Prepare rows for predictions at any weights and temperatures, members as fitted."""
-        fixed = self.members.log_probabilities(rows)
-        log_density = self.companion.log_density(rows)
-        return JointPredictor(log_posterior, fixed, hidden_share(rows), [], log_density)
+        values, hidden = self.members.log_probabilities(rows), hidden_share(rows)
+        density = self.companion.log_density(rows)
+        return OneByOne(
+            lambda theta: ClassPrediction(log_posterior.pooled(values, hidden, theta), density)
+        )
 
-    def member_table(self, rows: Observations, seed: int) -> pd.DataFrame:
+    def relevance_table(self, columns: Columns) -> pd.DataFrame:
+        """Relevance of every column in every member that learns its rates."""
+        import pandas as pd
+
+        own = self.members.own
+        learned = {one.name: one.relevance for one in own if MEMBERS[one.name].rates != "fixed"}
+        index = pd.Index(columns.real_names + columns.categorical_names, name=names.COLUMN)
+        values = np.reshape(list(learned.values()), (len(learned), len(index))).T
+        return pd.DataFrame(values, index, pd.Index(list(learned), name=names.MEMBER))
+
+    def member_table(self, seed: int) -> pd.DataFrame:
         """Weights and their spread, temperatures and held-out losses in nats, member by member."""
         import pandas as pd
 
         from bayesrbf.inference.laplace import laplace
 
-        pool, log_posterior = self.pool, self.log_posterior(rows)
-        draws = laplace(log_posterior, self.point(log_posterior), draws=500, random_state=seed)
+        pool, log_posterior = self.pool, self.pool_posterior
+        draws = laplace(log_posterior, self.fitted_point, draws=500, random_state=seed)
         weights = log_posterior.constrained(draws.theta)[names.WEIGHTS]
         n_members = len(self.names)
         weights = weights.reshape(-1, n_members * (1 + len(self.emptier)))[:, :n_members]
@@ -181,21 +241,21 @@ class FittedStack(FittedModel):
                 "lower": [*np.quantile(weights, 0.05, axis=0), np.nan],
                 "upper": [*np.quantile(weights, 0.95, axis=0), np.nan],
                 "temperature": [*pool.member_temperatures, pool.temperature],
-                "log_loss": self._losses(log_posterior),
+                "log_loss": self._losses(),
             },
             index=pd.Index([*self.names, "stack"], name=names.MEMBER),
         )
 
-    def _losses(self, log_posterior: StackLogPosterior) -> list[float]:
+    def _losses(self) -> list[float]:
         """Held-out log losses of every member alone and of the stack; NaN without rows."""
-        held, theta = self.held, self.point(log_posterior)
+        held = self.held
         if held.labels.size == 0:
             return [np.nan] * (len(self.names) + 1)
-        temperatures = log_posterior.of_rows(self.held_share, theta).member_temperatures
-        members = tempered_members(held.values, temperatures)
-        whole = np.exp(log_posterior.pooled(held.values, self.held_share, theta))
-        said = [*np.moveaxis(members, 1, 0), whole]
-        return [float(np.average(log_loss(p, held.labels), weights=held.weights)) for p in said]
+        at_point = self.pool_posterior.of_rows(self.held_share, self.fitted_point)
+        members = tempered_members(held.values, at_point.member_temperatures)
+        whole = np.exp(self.pooled(held.values, self.held_share))
+        every = [*np.moveaxis(members, 1, 0), whole]
+        return [float(np.average(log_loss(p, held.labels), weights=held.weights)) for p in every]
 
     def declare(self, rows: Observations, axes: Axes) -> pm.Model:
         """The graph of weights and temperatures on the rows held out."""
@@ -241,25 +301,6 @@ class FittedStack(FittedModel):
         seen = self.companion.specification
         shape = seen.n_features, seen.levels, seen.n_classes
         yield shape == self.members.own[0].table_shape, "a companion of its columns"
-
-
-def fit_stack(
-    rows: Observations,
-    settings: StackSettings,
-    pools: tuple[Pool, ...],
-    held: HeldOut,
-    of_folds: Sequence[LearnedRates],
-) -> FittedStack:
-    """Fit the companion and all members to distinct rows, under pools that are known.
-
-    Members have the digits of single precision: what they predict moves in its seventh digit, and
-    the file is half as large.
-    """
-    levels, n_classes = settings.levels, settings.n_classes
-    companion = fit_density(rows, levels, n_classes, settings.prior, settings.seed)
-    members = settings.fit(rows, 0, of_folds).rounded
-    pool, *emptier = pools
-    return FittedStack(members, pool, held, companion, settings.names, tuple(emptier))
 
 
 def packed(

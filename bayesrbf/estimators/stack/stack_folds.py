@@ -1,0 +1,120 @@
+"""The rows that are held out of the members of a stack, and what they tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bayesrbf import table
+from bayesrbf.estimators.mixture.hybrid_objective import unlabelled_gain
+from bayesrbf.estimators.warning import warn
+from bayesrbf.fitted.masking import HeldOut
+from bayesrbf.fitted.stack.pool import Pool, equal_pool, fit_pool, fit_pools
+from bayesrbf.fitted.stack.stack_fitting import NumberedFold, StackSettings
+from bayesrbf.records.mixture import Observations, joined_rows
+
+FEW_ROWS, MANY_FOLDS, FOLDS = 200, 10, 5
+"""Weight of the labelled rows below which there are ten folds, else five."""
+SHARE: Final = 0.15
+"""Share of the time of a fit that may be spent on it, unless a single fold takes more."""
+ALWAYS: Final = 100
+"""Rows that take as long as what a fit costs whatever the number of rows."""
+
+
+def default_folds(rows: Observations) -> int:
+    """Number of folds where none is given."""
+    few = rows.weights[rows.labels >= 0].sum() < FEW_ROWS
+    return MANY_FOLDS if few else FOLDS
+
+
+def pools_of(
+    held: HeldOut | None, settings: StackSettings, owner: str
+) -> tuple[HeldOut, tuple[Pool, ...]]:
+    """Weights and temperatures; equal ones, with a warning, where no row could be held out."""
+    if held is not None:
+        return held, fit_pools(held)
+    warn(
+        f"{owner}: no labelled row could be held out (classes of one row never "
+        "are), so all members weigh the same and no temperature is fitted; label more rows."
+    )
+    n_members = len(settings.names)
+    values = np.zeros((0, n_members, settings.n_classes))
+    return HeldOut(values, np.zeros(0, np.intp), np.zeros(0)), (equal_pool(n_members),)
+
+
+def gain_of_unlabelled(
+    settings: StackSettings,
+    folds: Sequence[NumberedFold],
+    held: HeldOut | None,
+    n_jobs: int | None,
+) -> str:
+    """What rows without a label gained on labelled ones held out; empty where there are none.
+
+    The first folds are fitted again without them, as many as the share allows, and one at least.
+    Either kind of members has a pool of its own, fitted to the same rows held out.
+    """
+    if held is None or not (folds[0][1].labels < 0).any():
+        return ""
+    bare = [(number, train.take(train.labels >= 0), test) for number, train, test in folds]
+    time = np.mean([ALWAYS + train.n_obs for _, train, _ in folds]) * (len(folds) + 1)
+    more = np.cumsum([ALWAYS + train.n_obs for _, train, _ in bare])
+    count = max(1, int((more <= SHARE * time).sum()))
+    again, _ = replace(settings, masking=None).hold_out_folds(bare[:count], n_jobs)
+    assert again is not None  # each of these folds holds a row out
+    n = again.labels.size
+    with_them = HeldOut(held.values[:n], held.labels[:n], held.weights[:n])
+    gains = fit_pool(again).losses(again) - fit_pool(with_them).losses(with_them)
+    return unlabelled_gain("as given", gains, with_them.weights)
+
+
+def places_held_out(
+    rows: Observations, kept: Int[np.ndarray, " obs"], tests: Sequence[Observations]
+) -> Int[np.ndarray, "two given"]:
+    """Names of the labelled rows, and the place of each among the rows held out, fold after fold.
+
+    ``tests`` are the rows held out of every fold. Copies of a row are dealt to the folds that hold
+    them out by the weights that they have there.
+
+    >>> cells, none = np.array([[1.0], [2.0], [1.0]]), np.zeros((3, 0), int)
+    >>> rows = Observations(cells, none, np.array([0, 1, 0]), np.ones(3))
+    >>> places_held_out(
+    ...     rows,
+    ...     np.array([4, 5, 7]),
+    ...     [rows.take(slice(2, 3)), rows.take(slice(2))],
+    ... )
+    array([[4, 5, 7],
+           [0, 2, 1]])
+    """
+    everything = joined_rows([rows, *tests])
+    _, place = table.distinct(everything)
+    codes, labelled = place[: rows.n_obs], np.flatnonzero(rows.labels >= 0)
+    of_tests, weights = place[rows.n_obs :], everything.weights[rows.n_obs :]
+    if not of_tests.size:
+        return np.zeros((2, 0), dtype=np.intp)
+    order, ends = _ends(of_tests, weights)
+    some, row_ends = _ends(codes[labelled], rows.weights[labelled])
+    halves = (
+        rows.weights[labelled]
+        / np.bincount(codes[labelled], rows.weights[labelled])[codes[labelled]]
+    )
+    found = np.searchsorted(ends, row_ends - halves[some] / 2)
+    entry = order[np.minimum(found, order.size - 1)]
+    known = of_tests[entry] == codes[labelled[some]]  # others were never held out
+    result = np.stack([labelled[some], entry])[:, known]
+    result = result[:, np.argsort(result[0])]
+    return np.stack([kept[result[0]], result[1]])
+
+
+def _ends(
+    codes: Int[np.ndarray, " row"], weights: Float[np.ndarray, " row"]
+) -> tuple[Int[np.ndarray, " row"], Float[np.ndarray, " row"]]:
+    """Rows in the order of their codes: code plus the share of its weight up to each row."""
+    order = np.argsort(codes, kind="stable")
+    totals = np.bincount(codes, weights)
+    own = codes[order]
+    before = (np.cumsum(totals) - totals)[own]
+    return order, own + (np.cumsum(weights[order]) - before) / totals[own]

@@ -1,0 +1,148 @@
+"""How a stack is fitted: members held out fold by fold, and all of them to all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.utils.parallel import Parallel, delayed
+
+from bayesrbf.fitted.fitted_mixture import FittedMixture
+from bayesrbf.fitted.masking import HeldOut, Masking, joined
+from bayesrbf.fitted.mixture_fitting import Solver, component_class, fit_mixture_rows
+from bayesrbf.fitted.stack.fitted_stack import FittedStack
+from bayesrbf.fitted.stack.members import FittedMembers, OtherMember, fit_members
+from bayesrbf.fitted.stack.pool import Pool
+from bayesrbf.fitted.stack.shared_training import (
+    EM_ITERATIONS,
+    EM_STARTS,
+    EM_TOL,
+    LearnedRates,
+    SharedTraining,
+)
+from bayesrbf.inference.progress import progress
+from bayesrbf.records.few_values import FewValues
+from bayesrbf.records.mixture import Observations, joined_rows
+from bayesrbf.records.priors import MixturePrior
+from bayesrbf.records.specification import MixtureSpecification
+
+DENSITY_COMPONENTS = 3
+"""Components that a class of the stack's density has at most."""
+NumberedFold = tuple[int, Observations, Observations]
+"""Number of a fold, its training rows, and the rows that it holds out."""
+
+
+@dataclass(frozen=True)
+class FoldAnswers:
+    """What the members of one fold say of its held-out rows."""
+
+    values: Float[np.ndarray, "obs version member label"]
+    """Class log probabilities of the rows as they are, then of their copies with cells hidden."""
+    versions: Sequence[Observations]
+    rates: LearnedRates
+
+
+@dataclass(frozen=True)
+class StackSettings:
+    """What is fitted in every fold and at the end."""
+
+    members: tuple[str, ...]
+    """Names of own members."""
+    extra: tuple[OtherMember, ...]
+    """Members of other libraries, not fitted."""
+    levels: tuple[int, ...]
+    n_classes: int
+    prior: MixturePrior
+    seed: int
+    """Seed of starts and exemplars."""
+    few: FewValues = field(default_factory=FewValues)
+    """Real columns that a member may take for categories."""
+    masking: Masking | None = None
+    """How cells of rows held out are hidden, where they are."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all members."""
+        return self.members + tuple(member.name for member in self.extra)
+
+    def training(
+        self, rows: Observations, seed: int, of_folds: Sequence[LearnedRates] = ()
+    ) -> SharedTraining:
+        """Rows, and what members fitted to them share."""
+        return SharedTraining(
+            rows, self.levels, self.n_classes, self.prior, self.seed + seed, of_folds, self.few
+        )
+
+    def fit(self, training: SharedTraining) -> FittedMembers:
+        """Fit all members to the same rows."""
+        extra = tuple(member.fit(training.rows) for member in self.extra)
+        return FittedMembers(fit_members(training, self.members), extra, self.n_classes)
+
+    def fit_density(self, rows: Observations) -> FittedMixture:
+        """Fit the density of the columns as they are: up to three Gaussians a class, no map."""
+        components = component_class(rows, self.n_classes, DENSITY_COMPONENTS)
+        specification = MixtureSpecification(rows.real.shape[1], self.levels, components)
+        solver = Solver(EM_STARTS, EM_ITERATIONS, EM_TOL, "squarem", self.seed)
+        return fit_mixture_rows(rows, specification, self.prior, solver)[0]
+
+    def hold_out(self, fold: int, train: Observations, test: Observations) -> FoldAnswers:
+        """What members fitted to some rows say of others, as they are and with cells hidden."""
+        training = self.training(train, fold + 1)
+        members = self.fit(training)
+        versions = [test]
+        if self.masking is not None and self._takes_missing(members, test):
+            versions = self.masking.versions(fold, train, test)
+        log_p = members.log_probabilities(joined_rows(versions))
+        values = np.moveaxis(log_p.reshape(len(versions), test.n_obs, *log_p.shape[1:]), 0, 1)
+        return FoldAnswers(values, versions, training.learned_rates)
+
+    def _takes_missing(self, members: FittedMembers, rows: Observations) -> bool:
+        """Whether members of other libraries answer where a cell is missing."""
+        if not self.extra:
+            return True
+        one = rows.take(np.arange(min(1, rows.n_obs)))
+        try:
+            members.log_probabilities(
+                replace(one, real=np.full_like(one.real, np.nan), codes=np.full_like(one.codes, -1))
+            )
+        except (TypeError, ValueError):
+            return False
+        return True
+
+    def hold_out_folds(
+        self, folds: Sequence[NumberedFold], n_jobs: int | None
+    ) -> tuple[HeldOut | None, tuple[LearnedRates, ...]]:
+        """What members say of the rows held out in all folds, and the rates of every fold.
+
+        None where no row could be held out. ``n_jobs`` processes share the folds. Where a member of
+        another library takes no missing cells, rows are predicted as they are alone.
+        """
+        if not folds:
+            return None, ()
+        with progress(False) as track:
+            answers = Parallel(n_jobs=n_jobs)(
+                delayed(self.hold_out)(*fold) for fold in track(folds, "Holding rows out")
+            )
+        values, versions = [one.values for one in answers], [one.versions for one in answers]
+        return joined(values, versions, self.masking), tuple(one.rates for one in answers)
+
+
+def fit_stack(
+    rows: Observations,
+    settings: StackSettings,
+    pools: Sequence[Pool],
+    held: HeldOut,
+    of_folds: Sequence[LearnedRates],
+) -> FittedStack:
+    """Fit the companion and all members to distinct rows, under pools that are fitted already.
+
+    Members have the digits of single precision: what they predict moves in its seventh digit, and
+    the file is half as large.
+    """
+    members = settings.fit(settings.training(rows, 0, of_folds)).rounded
+    pool, *emptier = pools
+    return FittedStack(
+        members, pool, held, settings.fit_density(rows), settings.names, tuple(emptier)
+    )
