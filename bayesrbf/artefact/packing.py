@@ -37,7 +37,7 @@ HOMES: Final = {
     "GammaPrecisions": "bayesrbf.records.priors",
     "Gower": "bayesrbf.numerics.median_lvq.gower",
     "HalfRankMaps": "bayesrbf.numerics.column_maps",
-    "HeldOut": "bayesrbf.estimators.holding_out",
+    "HeldOut": "bayesrbf.fitted.holding_out",
     "HorseshoePrecisions": "bayesrbf.records.priors",
     "KernelBasis": "bayesrbf.records.sdgm",
     "MaskedRows": "bayesrbf.records.masked_rows",

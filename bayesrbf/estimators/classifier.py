@@ -21,10 +21,11 @@ from bayesrbf.estimators.column_doubts import warn_of_blank_labels
 from bayesrbf.estimators.deciding import decide
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.explaining import explain
-from bayesrbf.estimators.holding_out import Predict, out_of_fold_calibration
 from bayesrbf.estimators.model_selection import score
 from bayesrbf.estimators.out_of_core.answering import by_blocks
+from bayesrbf.estimators.out_of_fold import out_of_fold_calibration
 from bayesrbf.estimators.rehearsing import Rehearsal, held_in_rehearsal, rehearse
+from bayesrbf.fitted.holding_out import Predict
 from bayesrbf.fitted.masking import masking_of
 from bayesrbf.inference.draws import MEMORY
 from bayesrbf.numerics.hidden_share import calibrated

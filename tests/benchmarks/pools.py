@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from bayesrbf import StackedClassifier
-from bayesrbf.estimators.holding_out import HeldOut
 from bayesrbf.estimators.stack.fitting import fit_pool
+from bayesrbf.fitted.holding_out import HeldOut
 from bayesrbf.numerics.stack.pooling import pooled
 from bayesrbf.posterior.recalibration import tempered
 from bayesrbf.posterior.scores import log_loss

@@ -34,9 +34,9 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
 from bayesrbf import HybridMixtureClassifier, RBFNetworkClassifier, StackedClassifier
-from bayesrbf.estimators.folds import stratified_folds
-from bayesrbf.estimators.holding_out import HeldOut
 from bayesrbf.estimators.stack.fitting import bounded_log_probabilities, fit_pool
+from bayesrbf.fitted.folds import stratified_folds
+from bayesrbf.fitted.holding_out import HeldOut
 from bayesrbf.numerics.stack.pooling import pooled
 from bayesrbf.posterior.recalibration import tempered
 from tests.benchmarks.figures import Counts, Row, show

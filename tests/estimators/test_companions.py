@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from bayesrbf import StackedClassifier
-from bayesrbf.estimators.folds import numbered_folds, split_rows
 from bayesrbf.estimators.stack.members import MEMBERS
 from bayesrbf.estimators.stack.training import Training
 from bayesrbf.fitted.companions import Companions, fit_companion, fit_companions
+from bayesrbf.fitted.folds import numbered_folds, split_rows
 from bayesrbf.fitted.mixture_fitting import component_class
 from bayesrbf.numerics.kernel_network.learned_rates import average_rates
 from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, averaged

@@ -9,8 +9,8 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
 from bayesrbf import HybridMixtureClassifier
-from bayesrbf.estimators.folds import stratified_folds
-from bayesrbf.estimators.holding_out import HeldOut, best_setting
+from bayesrbf.fitted.folds import stratified_folds
+from bayesrbf.fitted.holding_out import HeldOut, best_setting
 from bayesrbf.numerics.hidden_share import KNOTS
 from bayesrbf.posterior.recalibration import fit_temperature
 from tests.cases import generative

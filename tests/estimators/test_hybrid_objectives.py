@@ -9,7 +9,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 import bayesrbf
 from bayesrbf import HybridMixtureClassifier
-from bayesrbf.estimators.folds import split_rows
 from bayesrbf.estimators.mixture.hybrid_objective import (
     Setting,
     Task,
@@ -18,6 +17,7 @@ from bayesrbf.estimators.mixture.hybrid_objective import (
     open_settings,
 )
 from bayesrbf.fitted.early_stopping import apart, log_score
+from bayesrbf.fitted.folds import split_rows
 from bayesrbf.fitted.mixture_fitting import Solver
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.objective import Objective

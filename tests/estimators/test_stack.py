@@ -19,12 +19,12 @@ from sklearn.preprocessing import StandardScaler
 
 import bayesrbf
 from bayesrbf import StackedClassifier
-from bayesrbf.estimators.folds import split_rows, stratified_folds
 from bayesrbf.estimators.stack.bootstrap import StackRefits, bootstrap_predictor
 from bayesrbf.estimators.stack.fitting import FoldAnswers, StackSettings, default_folds
 from bayesrbf.estimators.stack.members import DEFAULT, MEMBERS, fit_members
 from bayesrbf.estimators.stack.training import Training, Views
 from bayesrbf.estimators.stack.unlabelled import gain_of_unlabelled
+from bayesrbf.fitted.folds import split_rows, stratified_folds
 from bayesrbf.fitted.mixture_fitting import component_class
 from bayesrbf.numerics.hidden_share import KNOTS
 from bayesrbf.posterior.usual_rows import usual_rows

@@ -10,8 +10,6 @@ import numpy as np
 from jaxtyping import Float, Int, Real
 
 from bayesrbf import table
-from bayesrbf.estimators.folds import split_rows
-from bayesrbf.estimators.holding_out import HeldOut, best_setting, fit_calibration, hold_out
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_exemplars import (
     SearchSettings,
@@ -19,6 +17,8 @@ from bayesrbf.fitted.fitted_exemplars import (
     exemplar_log_joint,
     search,
 )
+from bayesrbf.fitted.folds import split_rows
+from bayesrbf.fitted.holding_out import HeldOut, best_setting, fit_calibration, hold_out
 from bayesrbf.fitted.masking import masking_of
 from bayesrbf.records.masked_rows import Recalibration
 from bayesrbf.records.median_lvq import (

@@ -9,10 +9,10 @@ from typing import Any, Final, Literal
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.estimators.folds import Fold, split_rows
 from bayesrbf.estimators.mixture.density_pool import pooled, stacking_shares
 from bayesrbf.fitted.completed_rows import trimmed
 from bayesrbf.fitted.fitted_mixture import FittedMixture
+from bayesrbf.fitted.folds import Fold, split_rows
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver, fit_mixture_rows
 from bayesrbf.inference.progress import progress
 from bayesrbf.records.mixture import MixtureParameters, Observations

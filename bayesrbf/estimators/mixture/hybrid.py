@@ -23,7 +23,6 @@ from bayesrbf.estimators.arguments import (
     one_of,
 )
 from bayesrbf.estimators.classifier import Classifier, Labels
-from bayesrbf.estimators.folds import split_rows
 from bayesrbf.estimators.mixture.hybrid_objective import (
     DIALS,
     Choice,
@@ -41,6 +40,7 @@ from bayesrbf.estimators.out_of_core.training import inferred, of_all_rows, read
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.block_fitting import fit_mixture_blocks
 from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture
+from bayesrbf.fitted.folds import split_rows
 from bayesrbf.fitted.masking import masking_of
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, fit_mixture_rows
 from bayesrbf.numerics.log_sums import at_prevalence

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from sklearn.base import clone
 
-from bayesrbf.estimators.folds import numbered_folds, split_rows
 from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
 from bayesrbf.estimators.mixture.hybrid_objective import (
     DIALS,
@@ -18,6 +17,7 @@ from bayesrbf.estimators.mixture.hybrid_objective import (
     hybrid_solver,
 )
 from bayesrbf.fitted.early_stopping import log_score
+from bayesrbf.fitted.folds import numbered_folds, split_rows
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
 

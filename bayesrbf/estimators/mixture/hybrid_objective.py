@@ -10,10 +10,10 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf import table
-from bayesrbf.estimators.folds import Fold
-from bayesrbf.estimators.holding_out import HeldOut, best_setting, fit_calibration, hold_out
 from bayesrbf.fitted.early_stopping import log_scores
 from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture
+from bayesrbf.fitted.folds import Fold
+from bayesrbf.fitted.holding_out import HeldOut, best_setting, fit_calibration, hold_out
 from bayesrbf.fitted.masking import Masking
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver, fit_mixture_rows
 from bayesrbf.records.masked_rows import Recalibration

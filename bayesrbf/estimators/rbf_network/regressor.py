@@ -16,8 +16,6 @@ from bayesrbf import table
 from bayesrbf.artefact.estimator_state import unfitted, works_on
 from bayesrbf.estimators.arguments import Rule, Stored
 from bayesrbf.estimators.estimator import Estimator
-from bayesrbf.estimators.folds import split_rows
-from bayesrbf.estimators.holding_out import hold_out
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.posteriors import (
@@ -41,6 +39,8 @@ from bayesrbf.estimators.rbf_network.network_training import (
 )
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_network import FittedNetwork, NumberResponses
+from bayesrbf.fitted.folds import split_rows
+from bayesrbf.fitted.holding_out import hold_out
 from bayesrbf.fitted.network_fitting import SchemeName
 from bayesrbf.numerics.mixture.completion import with_holes
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit

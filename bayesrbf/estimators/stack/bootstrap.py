@@ -10,7 +10,6 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.utils.parallel import Parallel, delayed
 
-from bayesrbf.estimators.folds import stratified_folds
 from bayesrbf.estimators.stack.fitted_stack import FittedStack, packed
 from bayesrbf.estimators.stack.fitting import (
     FittedMembers,
@@ -21,6 +20,7 @@ from bayesrbf.estimators.stack.fitting import (
 )
 from bayesrbf.estimators.stack.training import fit_density
 from bayesrbf.fitted.fitted_mixture import FittedMixture
+from bayesrbf.fitted.folds import stratified_folds
 from bayesrbf.inference.bootstrap import bootstrap_weights
 from bayesrbf.inference.draws import Draws, check_numbers
 from bayesrbf.inference.progress import progress

@@ -12,7 +12,6 @@ from bayesrbf import table
 from bayesrbf.artefact.estimator_state import unfitted, works_on
 from bayesrbf.estimators.arguments import Stored
 from bayesrbf.estimators.classifier import Classifier
-from bayesrbf.estimators.folds import split_rows
 from bayesrbf.estimators.out_of_core.training import of_sample, read_labelled
 from bayesrbf.estimators.rehearsing import Rehearsal
 from bayesrbf.estimators.stack.bootstrap import StackRefits, bootstrap_stack
@@ -24,6 +23,7 @@ from bayesrbf.estimators.stack.members import own_members
 from bayesrbf.estimators.stack.places import places_held_out
 from bayesrbf.estimators.stack.relevance import relevance_table
 from bayesrbf.estimators.stack.unlabelled import gain_of_unlabelled
+from bayesrbf.fitted.folds import split_rows
 from bayesrbf.fitted.masking import masking_of
 from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.log_posterior import LogPosterior

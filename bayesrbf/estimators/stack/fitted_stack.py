@@ -11,13 +11,13 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.optimize import nnls
 
-from bayesrbf.estimators.holding_out import HeldOut
 from bayesrbf.estimators.stack.drawing import JointPredictor
 from bayesrbf.estimators.stack.fitting import FittedMembers, Pool, StackSettings
 from bayesrbf.estimators.stack.members import MEMBERS
 from bayesrbf.estimators.stack.training import LearnedRates, fit_density
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel
+from bayesrbf.fitted.holding_out import HeldOut
 from bayesrbf.numerics.hidden_share import KNOTS, PULL_SD, hats, hidden_share
 from bayesrbf.numerics.log_posterior import LogPosterior
 from bayesrbf.numerics.stack.disagreement import variance_of_kinds

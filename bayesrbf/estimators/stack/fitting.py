@@ -10,12 +10,12 @@ from jaxtyping import Float
 from scipy.special import log_softmax
 from sklearn.utils.parallel import Parallel, delayed
 
-from bayesrbf.estimators.folds import Fold, numbered_folds
-from bayesrbf.estimators.holding_out import HeldOut, joined
 from bayesrbf.estimators.stack.extra import ExtraMember
 from bayesrbf.estimators.stack.members import FittedMember, fit_members
 from bayesrbf.estimators.stack.training import LearnedRates, Training, Views
 from bayesrbf.estimators.warning import warn
+from bayesrbf.fitted.folds import Fold, numbered_folds
+from bayesrbf.fitted.holding_out import HeldOut, joined
 from bayesrbf.fitted.masking import Masking
 from bayesrbf.inference.progress import progress
 from bayesrbf.numerics.hidden_share import knot_weights

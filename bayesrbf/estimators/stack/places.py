@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf import table
-from bayesrbf.estimators.folds import Fold
+from bayesrbf.fitted.folds import Fold
 from bayesrbf.records.mixture import Observations, joined_rows
 
 

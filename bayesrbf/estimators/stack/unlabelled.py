@@ -8,10 +8,10 @@ from typing import Final
 
 import numpy as np
 
-from bayesrbf.estimators.folds import Fold
-from bayesrbf.estimators.holding_out import HeldOut
 from bayesrbf.estimators.mixture.hybrid_objective import unlabelled_gain
 from bayesrbf.estimators.stack.fitting import StackSettings, fit_pool
+from bayesrbf.fitted.folds import Fold
+from bayesrbf.fitted.holding_out import HeldOut
 from bayesrbf.numerics.stack.pooling import pooled
 from bayesrbf.posterior.scores import log_loss
 

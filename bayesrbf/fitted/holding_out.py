@@ -10,9 +10,8 @@ from jaxtyping import Float, Int
 from scipy.special import logsumexp
 from sklearn.utils.parallel import Parallel, delayed
 
-from bayesrbf.estimators.folds import Fold, numbered_folds, split_rows
-from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.early_stopping import log_scores
+from bayesrbf.fitted.folds import Fold, numbered_folds
 from bayesrbf.fitted.masking import Masking
 from bayesrbf.inference.progress import progress
 from bayesrbf.numerics.hidden_share import knot_weights
@@ -115,38 +114,6 @@ def best_setting(
         error = np.sqrt(weights @ (gains - gain) ** 2) / total
         best = later if gain > margin * error else best
     return best, of_rows @ weights / total, fit_temperature(joints[best], labels, weights)
-
-
-def out_of_fold_calibration(
-    predict: Predict,
-    cv: object,
-    rows: Observations,
-    kept: Int[np.ndarray, " kept"],
-    classes: np.ndarray,
-    seed: int,
-    owner: str,
-    masking: Masking | None,
-) -> tuple[float, Recalibration | None]:
-    """Temperature of class log joints, of one draw or of several, on rows the model has not seen.
-
-    It is 1, with a warning that names the ``owner``, where no row was held out. With ``masking``
-    there is, too, what calibrates the tempered probabilities where cells are hidden.
-    """
-    # Codes beyond the classes are sets of several: such a row tells of no single class.
-    splits = (
-        (train, test.take(test.labels < classes.size))
-        for train, test in split_rows(cv, rows, kept, seed)
-    )
-    certain = np.intersect1d(rows.labels, np.arange(classes.size))
-    held = hold_out(splits, predict, classes, required=certain, masking=masking)
-    if held is not None:
-        temperature = fit_temperature(held.values, held.labels, held.weights)
-        return temperature, fit_calibration(held, temperature)
-    warn(
-        f"{owner}(calibrate=True): cv={cv} holds out no labelled row (the only row of a "
-        "class never is), so the temperature is 1; label more rows, or give other splits."
-    )
-    return 1.0, None
 
 
 def fit_calibration(held: HeldOut, temperature: float) -> Recalibration | None:
