@@ -22,6 +22,7 @@ LAWS: Final[Mapping[str, Law]] = {**MIXTURES, **MODELS, **STACKS}
 
 OPEN: Final[Mapping[str, frozenset[str]]] = {
     "DensityCandidate": frozenset({"log_density"}),
+    "MixtureCandidate": frozenset({"log_score"}),
     "Draws": frozenset({"stats", "attributes"}),
     "Fit": frozenset({"restarts"}),
     "Observations": frozenset({"real", "further"}),

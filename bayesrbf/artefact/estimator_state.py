@@ -18,6 +18,7 @@ from bayesrbf.artefact.state_file import ArtefactError, load_state, save_state, 
 
 OPTIONAL = {
     "calibration_",
+    "candidates_",
     "feature_names_in_",
     "passes_",
     "_column_doubts",

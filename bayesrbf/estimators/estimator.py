@@ -144,7 +144,7 @@ class Estimator(BaseEstimator, ABC):
         self.columns_ = table.learn_columns(
             X,
             categorical_features=self.categorical_features,
-            missingness=getattr(self, "missingness", "ignorable"),
+            missingness=getattr(self, "missingness", "ignorable").replace("cv", "ignorable"),
             count_features=getattr(self, "count_features", None),
             ordinal_features=getattr(self, "ordinal_features", None),
         )

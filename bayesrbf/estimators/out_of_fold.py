@@ -7,9 +7,8 @@ from jaxtyping import Int
 
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.folds import split_rows
-from bayesrbf.fitted.holding_out import Predict, fit_calibration, hold_out
+from bayesrbf.fitted.holding_out import Predict, hold_out
 from bayesrbf.fitted.masking import Masking
-from bayesrbf.posterior.recalibration import fit_temperature
 from bayesrbf.records.masked_rows import Recalibration
 from bayesrbf.records.mixture import Observations
 
@@ -37,8 +36,8 @@ def out_of_fold_calibration(
     certain = np.intersect1d(rows.labels, np.arange(classes.size))
     held = hold_out(splits, predict, classes, required=certain, masking=masking)
     if held is not None:
-        temperature = fit_temperature(held.values, held.labels, held.weights)
-        return temperature, fit_calibration(held, temperature)
+        temperature = held.temperature
+        return temperature, held.calibration(temperature)
     warn(
         f"{owner}(calibrate=True): cv={cv} holds out no labelled row (the only row of a "
         "class never is), so the temperature is 1; label more rows, or give other splits."

@@ -1,4 +1,4 @@
-"""Predictions of the rows that are held out of a fit, and the calibration that they give."""
+"""Predictions of the rows that are held out of a fit: candidates compared, one calibrated."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from jaxtyping import Float, Int
 from scipy.special import logsumexp
 from sklearn.utils.parallel import Parallel, delayed
 
-from bayesrbf.fitted.early_stopping import log_scores
-from bayesrbf.fitted.folds import Fold, numbered_folds
+from bayesrbf.fitted.folds import Fold, NumberedFold, numbered_folds
 from bayesrbf.fitted.masking import Masking
 from bayesrbf.inference.progress import progress
 from bayesrbf.numerics.hidden_share import knot_weights
-from bayesrbf.posterior.recalibration import fit_powers, fit_temperature, tempered
+from bayesrbf.posterior.recalibration import fit_powers, fit_temperature, log_scores, tempered
+from bayesrbf.posterior.selection import Selection
 from bayesrbf.records.masked_rows import MaskedRows, Recalibration
 from bayesrbf.records.mixture import Observations, joined_rows
 
@@ -33,12 +33,51 @@ class HeldOut:
     masked: MaskedRows | None = None
     """What is said of the rows with more of their cells hidden."""
 
-    def of_setting(self, setting: int) -> HeldOut:
-        """What one of several settings said."""
+    def of_candidate(self, place: int) -> HeldOut:
+        """Predictions of one of several candidates, whose number is the second axis."""
         masked = self.masked
         if masked is not None:
-            masked = replace(masked, values=masked.values[:, :, setting])
-        return replace(self, values=self.values[:, setting], masked=masked)
+            masked = replace(masked, values=masked.values[:, :, place])
+        return replace(self, values=self.values[:, place], masked=masked)
+
+    def selection[C](
+        self, candidates: Sequence[C], *, calibrate: bool, margin: float = 0.0
+    ) -> Selection[C]:
+        """Candidates by the log scores of their class log joints.
+
+        ``calibrate`` judges each at its best temperature, at which it would be used.
+        """
+        row_scores = [
+            log_scores(joint, self.labels, self.weights, calibrate=calibrate)
+            for joint in np.moveaxis(self.values, 1, 0)
+        ]
+        return Selection(tuple(candidates), np.array(row_scores), self.weights, margin)
+
+    @property
+    def temperature(self) -> float:
+        """Temperature of class log joints, of one draw or of several."""
+        return fit_temperature(self.values, self.labels, self.weights)
+
+    def calibration(self, temperature: float) -> Recalibration | None:
+        """Calibration of tempered log probabilities at every knot of the share of hidden cells.
+
+        None where no cells were hidden. Predictions of several draws are averaged.
+        """
+        if self.masked is None:
+            return None
+        every = np.concatenate([self.values[:, None], self.masked.values], axis=1)
+        n_versions = every.shape[1]
+        labels, weights = (np.repeat(one, n_versions) for one in (self.labels, self.weights))
+        log_p = tempered(every.reshape(labels.size, *every.shape[2:]), temperature)
+        if log_p.ndim > 2:
+            log_p = logsumexp(log_p, axis=1) - np.log(log_p.shape[1])
+        by_knot = knot_weights(self.masked.hidden.reshape(-1)) * weights[:, None]
+        powers = [
+            fit_powers(log_p[some], labels[some], at_knot[some], self.masked.log_shares)
+            for at_knot, some in zip(by_knot.T, by_knot.T > 0, strict=True)
+        ]
+        temperatures, pulls = np.array(powers).T.copy()
+        return Recalibration(temperatures, pulls, self.masked.log_shares)
 
 
 def hold_out(
@@ -57,22 +96,33 @@ def hold_out(
     folds = numbered_folds(splits, classes, required)
     if not folds:
         return None
-    versions = [
-        [test] if masking is None else masking.versions(number, train, test)
-        for number, train, test in folds
-    ]
+
+    def answer(
+        number: int, train: Observations, test: Observations
+    ) -> tuple[np.ndarray, list[Observations]]:
+        versions = [test] if masking is None else masking.versions(number, train, test)
+        values = predict(number, train, joined_rows(versions))
+        by_version = values.reshape(len(versions), -1, *values.shape[1:])
+        return np.moveaxis(by_version, 0, 1), versions
+
+    values, versions = zip(*over_folds(folds, answer, n_jobs), strict=True)
+    return joined(values, versions, masking)
+
+
+def over_folds[A](
+    folds: Sequence[NumberedFold],
+    answer: Callable[[int, Observations, Observations], A],
+    n_jobs: int | None = None,
+) -> list[A]:
+    """Answers from the number, the training rows and the held-out rows of every fold.
+
+    ``n_jobs`` processes share the folds.
+    """
     with progress(False) as track:
-        values = Parallel(n_jobs=n_jobs)(
-            delayed(predict)(number, train, joined_rows(every))
-            for (number, train, _), every in zip(
-                track(folds, "Holding rows out"), versions, strict=True
-            )
+        answers: list[A] = Parallel(n_jobs=n_jobs)(
+            delayed(answer)(*fold) for fold in track(folds, "Holding rows out")
         )
-    by_version = [
-        np.moveaxis(said.reshape(len(every), -1, *said.shape[1:]), 0, 1)
-        for said, every in zip(values, versions, strict=True)
-    ]
-    return joined(by_version, versions, masking)
+    return answers
 
 
 def joined(
@@ -93,46 +143,3 @@ def joined(
         np.concatenate([test.weights for test, *_ in versions]),
         masked,
     )
-
-
-def best_setting(
-    held: HeldOut, *, calibrate: bool, margin: float = 0.0
-) -> tuple[int, Float[np.ndarray, " setting"], float]:
-    """Setting of the best out-of-fold log score, the first of equals; scores; its temperature.
-
-    The values are class log joints of shape (n_held_out, n_settings, n_classes). ``calibrate``
-    judges probabilities at their best temperature, as they will be given out. A setting takes the
-    place of one before it if it is better by more than ``margin`` standard errors of the paired
-    difference: on small tables the largest of several scores is mostly luck.
-    """
-    joints, labels, weights = np.moveaxis(held.values, 1, 0), held.labels, held.weights
-    of_rows = np.array([log_scores(one, labels, weights, calibrate=calibrate) for one in joints])
-    best, total = 0, weights.sum()
-    for later in range(1, len(joints)):
-        gains = of_rows[later] - of_rows[best]
-        gain = weights @ gains / total
-        error = np.sqrt(weights @ (gains - gain) ** 2) / total
-        best = later if gain > margin * error else best
-    return best, of_rows @ weights / total, fit_temperature(joints[best], labels, weights)
-
-
-def fit_calibration(held: HeldOut, temperature: float) -> Recalibration | None:
-    """What calibrates tempered log probabilities at every knot of the share of hidden cells.
-
-    None where no cells were hidden. What a model says under several draws is averaged.
-    """
-    if held.masked is None:
-        return None
-    every = np.concatenate([held.values[:, None], held.masked.values], axis=1)
-    n_versions = every.shape[1]
-    labels, weights = (np.repeat(one, n_versions) for one in (held.labels, held.weights))
-    log_p = tempered(every.reshape(labels.size, *every.shape[2:]), temperature)
-    if log_p.ndim > 2:
-        log_p = logsumexp(log_p, axis=1) - np.log(log_p.shape[1])
-    by_knot = knot_weights(held.masked.hidden.reshape(-1)) * weights[:, None]
-    powers = [
-        fit_powers(log_p[some], labels[some], at_knot[some], held.masked.log_shares)
-        for at_knot, some in zip(by_knot.T, by_knot.T > 0, strict=True)
-    ]
-    temperatures, pulls = np.array(powers).T.copy()
-    return Recalibration(temperatures, pulls, held.masked.log_shares)

@@ -12,12 +12,12 @@ from sklearn.base import clone
 
 import bayesrbf
 from bayesrbf import MixtureDensity
-from bayesrbf.estimators.mixture import density_pool
-from bayesrbf.estimators.mixture.density_pool import stacking_shares
+from bayesrbf.fitted import density_pool
+from bayesrbf.numerics.stack.pooling import stacking_shares
 from tests.estimators.test_density_choice import clusters
 
 POOL = MixtureDensity(
-    "auto", covariance_type="auto", prior="auto", column_maps="power", pool=6, random_state=0
+    "cv", covariance_type="cv", prior="cv", column_maps="power", pool=6, random_state=0
 )
 
 

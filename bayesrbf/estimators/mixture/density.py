@@ -15,12 +15,6 @@ from bayesrbf.artefact.estimator_state import unfitted, works_on
 from bayesrbf.estimators.arguments import SHARED, Rule, Stored, integer, one_of
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.mixture.criteria import aic, bic
-from bayesrbf.estimators.mixture.density_choice import (
-    Asked,
-    DensityCandidate,
-    Settings,
-    find_density,
-)
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods, declare
 from bayesrbf.estimators.mixture.streaming import partial_fit
 from bayesrbf.estimators.mixture.wide_tables import factors_asked, warn_where_slow
@@ -28,8 +22,17 @@ from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.out_of_core.parts import Asked as AskedLabels
 from bayesrbf.estimators.out_of_core.training import inferred, of_all_rows, read_collection
 from bayesrbf.fitted.block_fitting import fit_mixture_blocks
+from bayesrbf.fitted.density_selection import (
+    N_COMPONENTS,
+    STRENGTHS,
+    DensityCandidate,
+    DensityOptions,
+    Settings,
+    find_density,
+)
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver
+from bayesrbf.fitted.mixture_selection import SHAPES
 from bayesrbf.numerics.threads import on_one_blas_thread
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.specification import COVARIANCE_TYPES, CovarianceType
@@ -44,15 +47,15 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
 
     Parameters
     ----------
-    n_components : int or "auto"
-        ``"auto"`` picks 1, 2, 3, 5, 8 or 12 by the log density of cells held out in three folds.
-    covariance_type : {"full", "tied", "diag", "spherical", "factor", "auto"}
+    n_components : int or "cv"
+        ``"cv"`` picks 1, 2, 3, 5, 8 or 12 by the log density of cells held out in three folds.
+    covariance_type : {"full", "tied", "diag", "spherical", "factor", "cv"}
         ``"tied"`` shares one full matrix; ``"factor"``, a few factors and a diagonal, is for
-        many columns; ``"auto"`` picks ``"full"`` or ``"diag"`` in the same way.
+        many columns; ``"cv"`` picks ``"full"`` or ``"diag"`` in the same way.
     n_factors : int, optional
         Factors of ``"factor"``, at most one a column; 5 by default.
-    prior : MixturePrior or "auto", optional
-        ``MixturePrior()`` by default; ``"auto"`` picks the strength of its covariance prior,
+    prior : MixturePrior or "cv", optional
+        ``MixturePrior()`` by default; ``"cv"`` picks the strength of its covariance prior,
         1, 0.3, 0.1 or 0.02 of the default, in the same way.
     column_maps : {"power", None}
         ``"power"``: a monotone map towards a normal shape in front of every real column
@@ -103,7 +106,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
     passes_ : int
         Passes over a training table out of memory; 0 for one in memory.
     candidates_ : tuple of DensityCandidate
-        What was compared where something was ``"auto"``, the best first, each with its
+        What was compared where something was ``"cv"``, the best first, each with its
         held-out ``log_density`` in nats a row; else the one that was used.
     atoms_ : dict
         Name of every real column with atoms, and of each atom its share of the cells.
@@ -136,22 +139,20 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
     passes_: int
 
     _rules = SHARED | {
-        "n_components": integer("auto"),
-        "covariance_type": one_of(*COVARIANCE_TYPES, "auto"),
+        "n_components": integer("cv"),
+        "covariance_type": one_of(*COVARIANCE_TYPES, "cv"),
         "n_factors": integer(None),
         "pool": integer(None),
-        "prior": Rule(
-            "a MixturePrior, 'auto' or None", ("auto", None), MixturePrior, error=TypeError
-        ),
+        "prior": Rule("a MixturePrior, 'cv' or None", ("cv", None), MixturePrior, error=TypeError),
     }
 
     def __init__(
         self,
-        n_components: Stored[int | Literal["auto"]] = 1,
+        n_components: Stored[int | Literal["cv"]] = 1,
         *,
-        covariance_type: Stored[CovarianceType | Literal["auto"]] = "full",
+        covariance_type: Stored[CovarianceType | Literal["cv"]] = "full",
         n_factors: Stored[int | None] = None,
-        prior: Stored[MixturePrior | Literal["auto"] | None] = None,
+        prior: Stored[MixturePrior | Literal["cv"] | None] = None,
         column_maps: Stored[ColumnMaps] = None,
         atoms: Stored[Literal["auto"] | None] = None,
         trim: Stored[bool] = False,
@@ -225,13 +226,18 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         if training is None:
             self._read_rows(X, None, self._check(X, None, sample_weight))
         given: Any = self.prior
-        declared: MixturePrior = MixturePrior() if given in ("auto", None) else given
+        declared: MixturePrior = MixturePrior() if given in ("cv", None) else given
         owner, shape = type(self).__name__, self.covariance_type
         n_factors = factors_asked(owner, shape, self.n_factors)
         warn_where_slow(owner, shape, self.rows_)
-        asked = Asked(self.n_components, shape, self.prior == "auto", n_factors)
+        options = DensityOptions(
+            N_COMPONENTS if self.n_components == "cv" else (self.n_components,),
+            SHAPES if shape == "cv" else (shape,),
+            STRENGTHS if self.prior == "cv" else (1.0,),
+            n_factors,
+        )
         solver = Solver(self.n_init, self.max_iter, float(self.tol), self.acceleration, self.seed_)
-        settings = Settings(declared, asked, solver, self.column_maps, self.trim, self.pool)
+        settings = Settings(declared, options, solver, self.column_maps, self.trim, self.pool)
         found = find_density(self.rows_, self.columns_, settings, self._start)
         self.rows_, self.model_, self.candidates_ = found.rows, found.model, found.candidates
         weakened = declared.weakened(found.candidates[0].strength, self.model_.specification)

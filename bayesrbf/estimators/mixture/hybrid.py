@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Real
@@ -23,26 +23,24 @@ from bayesrbf.estimators.arguments import (
     one_of,
 )
 from bayesrbf.estimators.classifier import Classifier, Labels
-from bayesrbf.estimators.mixture.hybrid_objective import (
-    DIALS,
-    Choice,
-    Setting,
-    Task,
-    asked_objective,
-    choose_in_turn,
-    hybrid_solver,
-    open_settings,
-    open_shapes,
-)
+from bayesrbf.estimators.mixture.hybrid_arguments import OPEN, HybridArguments
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods, declare
 from bayesrbf.estimators.mixture.wide_tables import factors_asked, warn_where_slow
 from bayesrbf.estimators.out_of_core.training import inferred, of_all_rows, read_labelled
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.block_fitting import fit_mixture_blocks
-from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture
+from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.folds import split_rows
 from bayesrbf.fitted.masking import masking_of
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, fit_mixture_rows
+from bayesrbf.fitted.mixture_selection import (
+    Choice,
+    MixtureCandidate,
+    Round,
+    Setting,
+    Task,
+    choose_in_turn,
+)
 from bayesrbf.numerics.log_sums import at_prevalence
 from bayesrbf.numerics.threads import on_one_blas_thread
 from bayesrbf.records.mixture import MixtureParameters
@@ -71,8 +69,9 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
 
     Parameters
     ----------
-    n_components : int or mapping of class to int
-        Number of components of every class.
+    n_components : int, mapping of class to int, or "cv"
+        Number of components of every class; ``"cv"`` decides between one and three, together with
+        the shape.
     covariance_type : {"full", "tied", "diag", "spherical", "factor", "cv"}
         Shape of the covariances; ``"tied"`` shares one full matrix in a class; ``"factor"``, a
         few factors and a diagonal, is for many columns; ``"cv"``
@@ -149,8 +148,9 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         Start at the previous fit in place of restarts.
     random_state : int, RandomState or None
         Source of restarts, folds and draws; an int makes results repeatable.
-    missingness : {"ignorable", "informative"}
-        ``"informative"``: whether a cell is missing tells about its component.
+    missingness : {"ignorable", "informative", "cv"}
+        ``"informative"``: whether a cell is missing tells about its component; ``"cv"`` takes it
+        if the out-of-fold log score is better by a standard error.
     categorical_features : array-like or "from_dtype", optional
         Positions, names or mask of the categorical columns. None: of frames by dtype, else none.
     count_features : array-like, optional
@@ -173,6 +173,9 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         Factor of the class log probabilities; 1 without calibration.
     kappa_, hinge_weight_, unlabelled_weight_ : float
         The values that were used.
+    candidates_ : tuple of MixtureCandidate
+        What was judged out of fold where something was ``"cv"``: the one that was used, then the
+        others in the order of trial, each with its ``log_score`` in nats a row.
     covariance_type_ : str
         The shape that was used.
     tied_ : bool
@@ -213,6 +216,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     """
 
     model_: FittedMixture
+    candidates_: tuple[MixtureCandidate, ...]
     hinge_weight_: float
     kappa_: float
     covariance_type_: str
@@ -239,11 +243,12 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
             "a number between 0 and 1", kind=Real, low=0.0, high=1.0, closed="neither"
         ),
         "unlabelled_weight": number("cv", None),
+        "missingness": one_of("ignorable", "informative", "cv"),
     }
 
     def __init__(
         self,
-        n_components: Stored[int | Mapping[Any, int]] = 1,
+        n_components: Stored[int | Mapping[Any, int] | Literal["cv"]] = 1,
         *,
         covariance_type: Stored[CovarianceType | Literal["cv"]] = "cv",
         tied: Stored[bool | Literal["cv"]] = "cv",
@@ -273,7 +278,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         acceleration: Stored[Literal["squarem"] | None] = "squarem",
         warm_start: Stored[bool] = False,
         random_state: Stored[int | np.random.RandomState | None] = None,
-        missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
+        missingness: Stored[Literal["ignorable", "informative", "cv"]] = "ignorable",
         categorical_features: Any = None,
         count_features: Any = None,
         ordinal_features: Any = None,
@@ -344,11 +349,12 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         ValueError
             If an argument, the table, the labels or the weights cannot be used.
         """
-        open_weight = self.unlabelled_weight == "cv"
+        arguments = HybridArguments.of(self.get_params(deep=False))
         given = self.unlabelled_weight
         factor = float(given) if isinstance(given, Real) else 1.0
         training = read_labelled(self, X, y, sample_weight, factor)
-        components = components_per_class(self.n_components, self.classes_, type(self).__name__)
+        few = 1 if self.n_components == OPEN else self.n_components
+        components = components_per_class(few, self.classes_, type(self).__name__)
         specification = MixtureSpecification(
             self.rows_.real.shape[1],
             self.columns_.n_levels,
@@ -360,9 +366,9 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         )
         warn_where_slow(type(self).__name__, self.covariance_type, self.rows_)
         prior = MixturePrior() if self.prior is None else self.prior
-        solver = hybrid_solver(self, self.seed_)
-        task = Task(prior, solver, open_weight, column_maps=self.column_maps)
-        choice = self._choose(task, specification)
+        solver = arguments.solver(self.seed_)
+        task = Task(prior, solver, given == OPEN, column_maps=self.column_maps)
+        choice = self._choose(task, *arguments.rounds(specification, self.columns_))
         setting = choice.setting
         specification = setting.specification
         self.covariance_type_, self.tied_ = specification.covariance_type, specification.tied
@@ -371,10 +377,11 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         self.unlabelled_weight_ = factor * setting.unlabelled_weight
         start = self._start(specification)
         if start is None and task.begins_with(self.rows_):
-            start = task.begin(table.distinct_rows(self.rows_), specification, self.seed_)
+            rows = table.distinct_rows(setting.cells(self.rows_))
+            start = task.begin(rows, specification, self.seed_)
         if setting.unlabelled_weight == 0:
             self.kept_ = self.kept_[self.rows_.labels >= 0]
-        self.rows_ = setting.weigh(self.rows_)
+        self.rows_, self.columns_ = setting.weigh(self.rows_), setting.masked or self.columns_
         solver = replace(task.solver, objective=setting.objective)
         fitted = fit_mixture_rows(
             table.distinct_rows(self.rows_), specification, prior, solver, start, self.column_maps
@@ -385,38 +392,26 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         self._report_mixture(fit, f"{way} {choice.unlabelled}".strip())
         return inferred(self, training)
 
-    def _choose(self, task: Task, specification: MixtureSpecification) -> Choice:
+    def _choose(self, task: Task, first: Setting, rounds: Sequence[Round]) -> Choice:
         """The setting of the best out-of-fold log score; its temperature is kept."""
-        open_dial = getattr(self, DIALS.get(self.objective, ""), None) == "cv"
-        open_weight = self.unlabelled_weight == "cv"
-        weight = 1 / self.n_features_in_ if self.unlabelled_weight is None else 1.0
-        then = partial(
-            open_settings,
-            asked_objective(self),
-            open_dial=open_dial,
-            unlabelled_weight=None if open_weight else weight,
-            n_columns=self.n_features_in_,
-        )
-        shapes = open_shapes(
-            specification, open_type=self.covariance_type == "cv", open_tied=self.tied == "cv"
-        )
-        # the likelihood has the best shapes of a blend, too, and costs a fraction of it
-        objective = LIKELIHOOD if open_dial or len(shapes) > 1 else asked_objective(self)
-        first = [Setting(objective, 0.0 if open_weight else weight, shape) for shape in shapes]
         self.temperature_, self.calibration_ = 1.0, None
-        if len(first) == len(then(specification)) == 1 and not self.calibrate:
-            return Choice(first[0], np.zeros(1), None)
-        splits = list(split_rows(self.cv, self.rows_, self.kept_, self.seed_))
-        choice = choose_in_turn(task, splits, first, then, self.classes_, calibrate=self.calibrate)
-        if choice.temperature is None:
+        asks = self.calibrate or any(len(each.changes) > 1 for each in rounds)
+        splits = [] if not asks else list(split_rows(self.cv, self.rows_, self.kept_, self.seed_))
+        choice = choose_in_turn(
+            task, splits, first, rounds, self.classes_, calibrate=self.calibrate
+        )
+        self.candidates_ = choice.candidates
+        if asks and not any(test.n_obs for _, test in splits):
             warn(
                 f"{type(self).__name__}: cv={self.cv} holds out no labelled row (the only "
                 "row of a class never is), so nothing is chosen by it and the temperature is 1; "
                 "label more rows, or give other splits."
             )
         elif self.calibrate:
+            assert choice.temperature is not None  # rows were held out
             self.temperature_ = choice.temperature
-            masking = masking_of(self.rows_, self.columns_, self.classes_.size, self.seed_)
+            columns = choice.setting.masked or self.columns_
+            masking = masking_of(self.rows_, columns, self.classes_.size, self.seed_)
             if masking is not None:
                 self.calibration_ = choice.calibration(splits, self.classes_, masking)
         return choice

@@ -8,12 +8,12 @@ from typing import Final
 
 import numpy as np
 
-from bayesrbf.estimators.mixture.hybrid_objective import unlabelled_gain
 from bayesrbf.estimators.stack.fitting import StackSettings, fit_pool
 from bayesrbf.fitted.folds import Fold
 from bayesrbf.fitted.holding_out import HeldOut
 from bayesrbf.numerics.stack.pooling import pooled
 from bayesrbf.posterior.scores import log_loss
+from bayesrbf.posterior.selection import unlabelled_gain
 
 SHARE: Final = 0.15
 """Share of the time of a fit that may be spent on it, unless a single fold takes more."""

@@ -29,6 +29,10 @@ LEAST = 1e-6
 LEAST_LOG = -60.0
 """Held-out log probabilities are held above this: one overflow must not set a temperature."""
 EM_STEPS = 300
+DENSITY_STEPS = 200
+"""Iterations of EM for the shares of densities."""
+SMALLEST_SHARE = 0.03
+"""Densities with less of a pool are left out of it."""
 
 
 def member_probabilities(
@@ -88,3 +92,25 @@ def pooled(
         members = tempered_members(log_probabilities[:, [j]], of_rows)[:, 0]
         total += np.reshape(weights[..., j], (-1, 1)) * members
     return np.log(total)
+
+
+def stacking_shares(
+    log_density: Float[np.ndarray, "candidate obs"], weights: Float[np.ndarray, " obs"]
+) -> Float[np.ndarray, " candidate"]:
+    r"""Shares s of the largest held-out log density, by EM; small ones are 0.
+
+    .. math:: s = \operatorname*{arg\,max}_s \sum_i v_i \log \sum_m s_m \, p_m(x_i)
+
+    See Smyth, Wolpert (1999), Linearly combining density estimators via stacking, Machine Learning
+    36, 59-83.
+
+    >>> stacking_shares(np.log([[0.9, 0.9, 0.1], [0.1, 0.1, 0.9]]), np.ones(3)).round(2)
+    array([0.71, 0.29])
+    """
+    shares = np.full(len(log_density), 1 / len(log_density))
+    for _ in range(DENSITY_STEPS):
+        with np.errstate(divide="ignore"):
+            responsibilities = softmax(np.log(shares)[:, None] + log_density, axis=0)
+        shares = responsibilities @ weights / weights.sum()
+    shares = np.where(shares < min(SMALLEST_SHARE, shares.max()), 0.0, shares)
+    return shares / shares.sum()

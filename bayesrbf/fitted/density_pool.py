@@ -11,40 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import softmax
 
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
 
-LEAST_SHARE: Final = 0.03
-"""Candidates with less of the pool are left out of it."""
-STEPS: Final = 200
-"""Iterations of EM for the shares."""
-
 Refit = Callable[[int, Observations, int], FittedMixture]
 """Fit a candidate, by its place, to weighted rows, from starts of a seed."""
-
-
-def stacking_shares(
-    log_density: Float[np.ndarray, "candidate obs"], weights: Float[np.ndarray, " obs"]
-) -> Float[np.ndarray, " candidate"]:
-    """Shares s of the largest held-out log density, by EM; small ones are 0.
-
-    >>> stacking_shares(np.log([[0.9, 0.9, 0.1], [0.1, 0.1, 0.9]]), np.ones(3)).round(2)
-    array([0.71, 0.29])
-    """
-    shares = np.full(len(log_density), 1 / len(log_density))
-    for _ in range(STEPS):
-        with np.errstate(divide="ignore"):
-            told = softmax(np.log(shares)[:, None] + log_density, axis=0)
-        shares = told @ weights / weights.sum()
-    shares = np.where(shares < min(LEAST_SHARE, shares.max()), 0.0, shares)
-    return shares / shares.sum()
 
 
 def members(shares: Float[np.ndarray, " candidate"], size: int) -> list[tuple[int, float]]:
