@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -92,47 +92,73 @@ def rehearse(
         If there are not two classes of two labelled rows each, a teacher is unknown, of the
         classifier's own kind or not there, ``n_repeats`` is below 1, or the method is unknown.
     """
+    own, drawn = self._rehearsal, getattr(self, "draws_", None)
+    method = _method(inference, None if drawn is None else drawn.method, self.inference, own)
+    self._check_method(method)
+    if n_repeats < 1:
+        raise ValueError(f"rehearse(n_repeats=...) must be at least 1; received {n_repeats!r}.")
+    if random_state is None and isinstance(self.random_state, int):
+        random_state = self.random_state
+    chosen = _teachers(type(self).__name__, own, teachers)
+    plan = Plan(method, chosen, n_repeats, np.random.default_rng(random_state), options)
+    found = rehearsed(self, X, y, plan, n_jobs=n_jobs, progress_bar=progress_bar)
+    if hasattr(self, "model_"):
+        self.rehearsal_ = found
+    return found
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is rehearsed."""
+
+    method: str
+    """How draws are made."""
+    teachers: tuple[str, ...]
+    n_repeats: int
+    rng: np.random.Generator
+    options: Mapping[str, Any]
+    """Of :meth:`refine`."""
+
+
+def rehearsed(
+    classifier: Classifier,
+    X: Any,
+    y: Any,
+    plan: Plan,
+    *,
+    n_jobs: int | None = None,
+    progress_bar: bool = False,
+) -> xr.Dataset:
+    """Coverage and width of the intervals of clones, fitted to labels that teachers drew."""
     from bayesrbf.posterior.rehearsal import drawn_labels, to_dataset, truth
     from bayesrbf.solvers.teachers import TEACHERS
 
-    own = self._rehearsal
-    method = _method(self, own, inference)
-    self._check_method(method)
-    chosen = _teachers(type(self).__name__, own, teachers)
-    if n_repeats < 1:
-        raise ValueError(f"rehearse(n_repeats=...) must be at least 1; received {n_repeats!r}.")
     check_consistent_length(X, y)
-    classes, labels = table.encode_labels(y, unlabelled=self.unlabelled)
+    classes, labels = table.encode_labels(y, unlabelled=classifier.unlabelled)
     known = labels >= 0
     _check_classes(classes, labels[known])
+    arguments = classifier.get_params(deep=False)
     columns = table.learn_columns(
         X,
-        categorical_features=self.categorical_features,
-        count_features=getattr(self, "count_features", None),
-        ordinal_features=getattr(self, "ordinal_features", None),
+        categorical_features=arguments["categorical_features"],
+        count_features=arguments.get("count_features"),
+        ordinal_features=arguments.get("ordinal_features"),
     )
     rows = table.encode(X, columns).take(np.flatnonzero(known))
     numbers = np.column_stack([rows.real, *rows.further])
     cells = np.column_stack([numbers, np.where(rows.codes < 0, np.nan, rows.codes)])
     categorical = np.arange(cells.shape[1]) >= numbers.shape[1]
-    if random_state is None and isinstance(self.random_state, int):
-        random_state = self.random_state
-    rng = np.random.default_rng(random_state)
-    seed = int(rng.integers(2**31))
-    real = labels[known]
-    truths = [truth(TEACHERS[name](cells, categorical, real, seed), real) for name in chosen]
-    plays = [(p, drawn_labels(p, real, rng)) for p in truths for _ in range(n_repeats)]
+    seed, real = int(plan.rng.integers(2**31)), labels[known]
+    truths = [truth(TEACHERS[name](cells, categorical, real, seed), real) for name in plan.teachers]
+    plays = [(p, drawn_labels(p, real, plan.rng)) for p in truths for _ in range(plan.n_repeats)]
     with progress(progress_bar) as track:
         figures = Parallel(n_jobs=n_jobs)(
-            delayed(_played)(self, X, classes[drawn], known, p, method, options)
+            delayed(_played)(classifier, X, classes[drawn], known, p, plan.method, plan.options)
             for p, drawn in track(plays, "Rehearsal")
         )
-    shape = (len(chosen), n_repeats, -1)
+    shape = (len(plan.teachers), plan.n_repeats, -1)
     coverage, width = (np.reshape(one, shape) for one in zip(*figures, strict=True))
-    found = to_dataset(coverage, width, chosen, method)
-    if hasattr(self, "model_"):
-        self.rehearsal_ = found
-    return found
+    return to_dataset(coverage, width, plan.teachers, plan.method)
 
 
 def held_in_rehearsal(model: Classifier, prob: float) -> str:
@@ -149,15 +175,13 @@ def held_in_rehearsal(model: Classifier, prob: float) -> str:
     return sentence(level, coverage, found.sizes["teacher"])
 
 
-def _method(model: Classifier, own: Rehearsal, asked: str | None) -> str:
+def _method(asked: str | None, present: str | None, constructor: str, own: Rehearsal) -> str:
     """The method asked for, or that of the draws, of the constructor, or of the kind."""
-    drawn = getattr(model, "draws_", None)
-    present = [] if drawn is None else [drawn.method]
     allowed = (*METHODS, "bootstrap")
     if asked is not None and asked not in allowed:
         names = " or ".join(map(repr, allowed))
         raise ValueError(f"rehearse(inference=...) must be {names}; received {asked!r}.")
-    wishes = [asked, *present, model.inference, own.method]
+    wishes = (asked, present, constructor, own.method)
     return next(one for one in wishes if one in allowed)
 
 
@@ -204,7 +228,7 @@ def _played(
     known: Bool[np.ndarray, " obs"],
     truth: Float[np.ndarray, "labelled label"],
     method: str,
-    options: dict[str, Any],
+    options: Mapping[str, Any],
 ) -> tuple[Float[np.ndarray, " level"], Float[np.ndarray, " level"]]:
     """Coverage and mean width at every level, of a clone that was fitted to drawn labels."""
     from bayesrbf.posterior.rehearsal import LEVELS, held
