@@ -44,7 +44,7 @@ HOMES: Final = {
     "MatrixSource": "bayesrbf.fitted.fitted_exemplars",
     "MedianLVQParameters": "bayesrbf.records.median_lvq",
     "MedianLVQPrior": "bayesrbf.records.median_lvq",
-    "MixtureCandidate": "bayesrbf.fitted.mixture_selection",
+    "MixtureCandidate": "bayesrbf.fitted.mixture_candidates",
     "MixtureHyperparameters": "bayesrbf.records.priors",
     "MixtureParameters": "bayesrbf.records.mixture",
     "MixturePrior": "bayesrbf.records.priors",

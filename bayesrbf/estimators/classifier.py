@@ -26,7 +26,6 @@ from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.out_of_fold import out_of_fold_calibration
 from bayesrbf.estimators.rehearsing import Rehearsal, held_in_rehearsal, rehearse
 from bayesrbf.fitted.holding_out import Predict
-from bayesrbf.fitted.masking import masking_of
 from bayesrbf.inference.draws import MEMORY
 from bayesrbf.numerics.hidden_share import calibrated
 from bayesrbf.numerics.log_sums import at_prevalence
@@ -74,9 +73,8 @@ class Classifier(ClassifierMixin, Estimator):
         """Fit temperature and calibration to out-of-fold predictions; none of them without."""
         self.temperature_, self.calibration_ = 1.0, None
         if self.calibrate:
-            fitted = self.rows_, self.kept_, self.classes_, self.seed_, type(self).__name__
-            masking = masking_of(self.rows_, self.columns_, self.classes_.size, self.seed_)
-            found = out_of_fold_calibration(predict, self.cv, *fitted, masking)
+            fitted = self.rows_, self.columns_, self.kept_, self.classes_, self.seed_
+            found = out_of_fold_calibration(predict, self.cv, *fitted, type(self).__name__)
             self.temperature_, self.calibration_ = found
 
     @by_blocks

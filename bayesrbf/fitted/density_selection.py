@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from bayesrbf.fitted.density_pool import pooled
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.folds import Fold, split_rows
 from bayesrbf.fitted.holding_out import HeldOut, hold_out
+from bayesrbf.fitted.mixture_candidates import SHAPES
 from bayesrbf.fitted.mixture_fitting import (
     ROWS_PER_COMPONENT,
     ColumnMaps,
@@ -49,6 +50,22 @@ class DensityOptions:
     strength: tuple[float, ...] = (1.0,)
     n_factors: int = 0
     """Of ``"factor"`` covariances, 0 for others."""
+
+    @classmethod
+    def of(
+        cls,
+        n_components: int | Literal["cv"],
+        covariance_type: CovarianceType | Literal["cv"],
+        any_strength: bool,
+        n_factors: int,
+    ) -> DensityOptions:
+        """What arguments leave open."""
+        return cls(
+            N_COMPONENTS if n_components == "cv" else (n_components,),
+            SHAPES if covariance_type == "cv" else (covariance_type,),
+            STRENGTHS if any_strength else (1.0,),
+            n_factors,
+        )
 
     @property
     def first(self) -> DensityCandidate:

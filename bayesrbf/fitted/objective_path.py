@@ -10,7 +10,8 @@ from jaxtyping import Float, Int
 
 from bayesrbf.fitted.folds import NumberedFold
 from bayesrbf.fitted.holding_out import over_folds
-from bayesrbf.fitted.mixture_selection import Setting, Task
+from bayesrbf.fitted.mixture_candidates import Setting
+from bayesrbf.fitted.mixture_selection import Task
 from bayesrbf.posterior.recalibration import log_score
 from bayesrbf.records.mixture import Observations
 

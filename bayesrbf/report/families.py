@@ -13,7 +13,7 @@ from bayesrbf.report.job import Job
 from bayesrbf.report.words import count, plural
 
 if TYPE_CHECKING:
-    from bayesrbf.fitted.mixture_selection import MixtureCandidate
+    from bayesrbf.fitted.mixture_candidates import MixtureCandidate
 
 MOST_ROWS: Final = 2_000
 MOST_WORK: Final = 1e8

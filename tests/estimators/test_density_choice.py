@@ -8,7 +8,7 @@ import pytest
 import bayesrbf
 from bayesrbf import MixtureDensity, MixturePrior
 from bayesrbf.fitted.density_selection import N_COMPONENTS, STRENGTHS
-from bayesrbf.fitted.mixture_selection import SHAPES
+from bayesrbf.fitted.mixture_candidates import SHAPES
 
 AUTO = MixtureDensity("cv", covariance_type="cv", prior="cv", column_maps="power", random_state=0)
 

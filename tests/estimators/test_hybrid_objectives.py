@@ -12,8 +12,9 @@ from bayesrbf import HybridMixtureClassifier
 from bayesrbf.estimators.mixture.hybrid_arguments import HybridArguments
 from bayesrbf.fitted.early_stopping import apart
 from bayesrbf.fitted.folds import split_rows
+from bayesrbf.fitted.mixture_candidates import Setting, open_weights
 from bayesrbf.fitted.mixture_fitting import Solver
-from bayesrbf.fitted.mixture_selection import Setting, Task, choose, open_weights
+from bayesrbf.fitted.mixture_selection import Task, choose
 from bayesrbf.posterior.recalibration import log_score
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.objective import Objective

@@ -10,7 +10,7 @@ import pytest
 
 import bayesrbf
 from bayesrbf import HybridMixtureClassifier, MixtureDensity
-from bayesrbf.fitted.mixture_selection import open_shapes
+from bayesrbf.fitted.mixture_candidates import open_shapes
 from bayesrbf.posterior.selection import Selection
 from bayesrbf.records.specification import MixtureSpecification
 from bayesrbf.table import encode, learn_columns, with_masks

@@ -23,8 +23,6 @@ from bayesrbf.estimators.out_of_core.parts import Asked as AskedLabels
 from bayesrbf.estimators.out_of_core.training import inferred, of_all_rows, read_collection
 from bayesrbf.fitted.block_fitting import fit_mixture_blocks
 from bayesrbf.fitted.density_selection import (
-    N_COMPONENTS,
-    STRENGTHS,
     DensityCandidate,
     DensityOptions,
     Settings,
@@ -32,7 +30,6 @@ from bayesrbf.fitted.density_selection import (
 )
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver
-from bayesrbf.fitted.mixture_selection import SHAPES
 from bayesrbf.numerics.threads import on_one_blas_thread
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.specification import COVARIANCE_TYPES, CovarianceType
@@ -230,12 +227,8 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         owner, shape = type(self).__name__, self.covariance_type
         n_factors = factors_asked(owner, shape, self.n_factors)
         warn_where_slow(owner, shape, self.rows_)
-        options = DensityOptions(
-            N_COMPONENTS if self.n_components == "cv" else (self.n_components,),
-            SHAPES if shape == "cv" else (shape,),
-            STRENGTHS if self.prior == "cv" else (1.0,),
-            n_factors,
-        )
+        any_strength = self.prior == "cv"
+        options = DensityOptions.of(self.n_components, shape, any_strength, n_factors)
         solver = Solver(self.n_init, self.max_iter, float(self.tol), self.acceleration, self.seed_)
         settings = Settings(declared, options, solver, self.column_maps, self.trim, self.pool)
         found = find_density(self.rows_, self.columns_, settings, self._start)

@@ -32,15 +32,9 @@ from bayesrbf.fitted.block_fitting import fit_mixture_blocks
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.folds import split_rows
 from bayesrbf.fitted.masking import masking_of
+from bayesrbf.fitted.mixture_candidates import MixtureCandidate, Setting
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, fit_mixture_rows
-from bayesrbf.fitted.mixture_selection import (
-    Choice,
-    MixtureCandidate,
-    Round,
-    Setting,
-    Task,
-    choose_in_turn,
-)
+from bayesrbf.fitted.mixture_selection import Choice, Round, Task, choose_in_turn
 from bayesrbf.numerics.log_sums import at_prevalence
 from bayesrbf.numerics.threads import on_one_blas_thread
 from bayesrbf.records.mixture import MixtureParameters

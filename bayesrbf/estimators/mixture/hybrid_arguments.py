@@ -12,14 +12,9 @@ import numpy as np
 from bayesrbf import table
 from bayesrbf.estimators.arguments import Stored
 from bayesrbf.fitted.fitted_mixture import LIKELIHOOD
+from bayesrbf.fitted.mixture_candidates import MOST_COMPONENTS, Setting, open_shapes, open_weights
 from bayesrbf.fitted.mixture_fitting import Solver
-from bayesrbf.fitted.mixture_selection import (
-    MOST_COMPONENTS,
-    Round,
-    Setting,
-    open_shapes,
-    open_weights,
-)
+from bayesrbf.fitted.mixture_selection import Round
 from bayesrbf.numerics.mixture.ascent import Acceleration
 from bayesrbf.records.objective import Objective, ObjectiveName
 from bayesrbf.records.specification import CovarianceType, MixtureSpecification

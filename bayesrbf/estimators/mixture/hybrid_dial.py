@@ -12,7 +12,8 @@ from sklearn.base import clone
 from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
 from bayesrbf.estimators.mixture.hybrid_arguments import DIALS, HybridArguments
 from bayesrbf.fitted.folds import numbered_folds, split_rows
-from bayesrbf.fitted.mixture_selection import Setting, Task
+from bayesrbf.fitted.mixture_candidates import Setting
+from bayesrbf.fitted.mixture_selection import Task
 from bayesrbf.fitted.objective_path import path_figures
 from bayesrbf.records.priors import MixturePrior
 
