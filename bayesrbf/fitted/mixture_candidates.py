@@ -121,7 +121,7 @@ def open_shapes(
 
 def open_weights(
     objective: Objective, *, open_dial: bool, unlabelled_weight: float | None, n_columns: int
-) -> tuple[tuple[Objective, float], ...]:
+) -> list[tuple[Objective, float]]:
     """Objectives and weights of unlabelled rows that are to be judged; one pair if none is open.
 
     A weight of None opens 0, 1 / n_columns and 1.
@@ -139,4 +139,4 @@ def open_weights(
     elif open_dial and objective.name == "hinge":
         objectives = [replace(objective, hinge_weight=weight) for weight in HINGE_WEIGHTS]
     weights = {0.0, 1.0 / n_columns, 1.0} if unlabelled_weight is None else {unlabelled_weight}
-    return tuple((one, weight) for one in objectives for weight in sorted(weights))
+    return [(one, weight) for one in objectives for weight in sorted(weights)]

@@ -195,8 +195,8 @@ def choose_in_turn(
     """Choose round by round; a round with one candidate takes it unseen."""
     choice = Choice(start)
     for each in rounds:
-        settings = tuple(change(choice.setting) for change in each.changes)
-        if settings == (choice.setting,):
+        settings = [change(choice.setting) for change in each.changes]
+        if settings == [choice.setting]:
             continue
         if len(settings) == 1:
             choice = replace(choice, setting=settings[0], temperature=None)
@@ -204,5 +204,5 @@ def choose_in_turn(
         better = choose(task, splits, settings, classes, calibrate=calibrate, margin=each.margin)
         choice = better.after(choice)
     if calibrate and choice.temperature is None:
-        choice = choose(task, splits, (choice.setting,), classes, calibrate=True).after(choice)
+        choice = choose(task, splits, [choice.setting], classes, calibrate=True).after(choice)
     return choice
