@@ -30,11 +30,13 @@ class Setting:
     unlabelled_weight: float
     """Factor of the weight of rows without a label."""
     specification: MixtureSpecification
+    informative: bool = False
+    """Whether missing cells say something."""
     masked: table.Columns | None = None
-    """Columns whose missing cells say something; None: they say nothing."""
+    """Columns whose masks join the rows; None: the rows are as they were read."""
 
     def cells(self, rows: Observations) -> Observations:
-        """Rows beside the masks of their missing cells, where these say something."""
+        """Rows beside the masks of their missing cells, where these are to join them."""
         return rows if self.masked is None else table.with_masks(rows, self.masked)
 
     def weigh(self, rows: Observations) -> Observations:
@@ -45,11 +47,11 @@ class Setting:
         weights = table.weigh_unlabelled(rows.labels, rows.weights, self.unlabelled_weight)
         return replace(rows, weights=weights).take(weights > 0)
 
-    def informative(self, columns: table.Columns) -> Setting:
+    def with_masks(self, columns: table.Columns) -> Setting:
         """The candidate under which missing cells of these columns say something."""
         masked = columns.with_masks
         specification = replace(self.specification, levels=masked.n_levels)
-        return replace(self, specification=specification, masked=masked)
+        return replace(self, specification=specification, informative=True, masked=masked)
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ class MixtureCandidate:
             structure.tied,
             setting.objective,
             float(setting.unlabelled_weight),
-            setting.masked is not None,
+            setting.informative,
             float(log_score),
         )
 

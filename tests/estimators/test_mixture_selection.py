@@ -69,6 +69,7 @@ def test_holes_are_read_where_they_tell_something(tmp_path) -> None:
     model = generative(missingness="cv", **settings).fit(X, y)
     assert model.candidates_[0].informative
     asked = generative(missingness="informative", **settings).fit(X, y)
+    assert [one.informative for one in asked.candidates_] == [True]
     np.testing.assert_array_equal(model.score_samples(X), asked.score_samples(X))
     np.testing.assert_array_equal(model.rows_.codes, asked.rows_.codes)
     assert model.columns_ == asked.columns_

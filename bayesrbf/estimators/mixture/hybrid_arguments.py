@@ -106,7 +106,8 @@ class HybridArguments:
             more_components=many,
         )
         cheap = LIKELIHOOD if open_dial or len(shapes) > 1 else objective
-        start = Setting(cheap, 0.0 if open_weight else weight, shapes[0])
+        first_weight = 0.0 if open_weight else weight
+        start = Setting(cheap, first_weight, shapes[0], informative=bool(columns.masked))
         weights = open_weights(
             objective,
             open_dial=open_dial,
@@ -115,7 +116,7 @@ class HybridArguments:
         )
         holes: list[Callable[[Setting], Setting]] = [replace]
         if self.missingness == OPEN and any(columns.missing):
-            holes.append(partial(Setting.informative, columns=columns))
+            holes.append(partial(Setting.with_masks, columns=columns))
         return start, (
             Round([partial(replace, specification=shape) for shape in shapes], 1.0),
             Round([partial(replace, objective=o, unlabelled_weight=w) for o, w in weights]),
