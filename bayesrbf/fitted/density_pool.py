@@ -4,7 +4,7 @@ r"""A pool of densities: fits of several candidates side by side, which is a mix
    s = \operatorname*{arg\,max}_s \sum_i v_i \log \sum_m s_m \, p_m(x_i)
 
 The rows i of the second sum are held out of the fits, and v are their weights (stacking of
-densities; Smyth and Wolpert, 1999).
+densities; Smyth and Wolpert, 1999): :func:`bayesrbf.numerics.stack.pooling.stacking_shares`.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import softmax
+from scipy.special import log_softmax, softmax
 
 PSEUDO_ROWS = 0.2
 """Rows of prior behind every member's weight: their Dirichlet parameter less 1."""
@@ -29,10 +29,17 @@ LEAST = 1e-6
 LEAST_LOG = -60.0
 """Held-out log probabilities are held above this: one overflow must not set a temperature."""
 EM_STEPS = 300
+LEAST_SHARE = 0.03
+"""Densities with less of a pool of densities are left out of it."""
 DENSITY_STEPS = 200
 """Iterations of EM for the shares of densities."""
-SMALLEST_SHARE = 0.03
-"""Densities with less of a pool are left out of it."""
+
+
+def bounded_log_probabilities(
+    log_joint: Float[np.ndarray, "*rows label"],
+) -> Float[np.ndarray, "*rows label"]:
+    """Normalise over classes and hold above -60 nats."""
+    return np.maximum(log_softmax(log_joint, axis=-1), LEAST_LOG)
 
 
 def member_probabilities(
@@ -70,6 +77,28 @@ def pool_weights(
     return pool
 
 
+def stacking_shares(
+    log_density: Float[np.ndarray, "density obs"], weights: Float[np.ndarray, " obs"]
+) -> Float[np.ndarray, " density"]:
+    r"""Shares of a linear pool of densities by EM, without a prior; small ones are 0.
+
+    .. math:: s_m \leftarrow \frac{\sum_n v_n r_{mn}}{\sum_n v_n}, \quad
+        r_{mn} = \frac{s_m p_m(x_n)}{\sum_i s_i p_i(x_n)}
+
+    ``log_density`` is that of held-out rows.
+
+    >>> stacking_shares(np.log([[0.9, 0.9, 0.1], [0.1, 0.1, 0.9]]), np.ones(3)).round(2)
+    array([0.71, 0.29])
+    """
+    shares = np.full(len(log_density), 1 / len(log_density))
+    for _ in range(DENSITY_STEPS):
+        with np.errstate(divide="ignore"):
+            responsibilities = softmax(np.log(shares)[:, None] + log_density, axis=0)
+        shares = responsibilities @ weights / weights.sum()
+    shares = np.where(shares < min(LEAST_SHARE, shares.max()), 0.0, shares)
+    return shares / shares.sum()
+
+
 def tempered_members(
     log_probabilities: Float[np.ndarray, "*rows member label"],
     temperatures: Float[np.ndarray, "*all_rows member"],
@@ -92,25 +121,3 @@ def pooled(
         members = tempered_members(log_probabilities[:, [j]], of_rows)[:, 0]
         total += np.reshape(weights[..., j], (-1, 1)) * members
     return np.log(total)
-
-
-def stacking_shares(
-    log_density: Float[np.ndarray, "candidate obs"], weights: Float[np.ndarray, " obs"]
-) -> Float[np.ndarray, " candidate"]:
-    r"""Shares s of the largest held-out log density, by EM; small ones are 0.
-
-    .. math:: s = \operatorname*{arg\,max}_s \sum_i v_i \log \sum_m s_m \, p_m(x_i)
-
-    See Smyth, Wolpert (1999), Linearly combining density estimators via stacking, Machine Learning
-    36, 59-83.
-
-    >>> stacking_shares(np.log([[0.9, 0.9, 0.1], [0.1, 0.1, 0.9]]), np.ones(3)).round(2)
-    array([0.71, 0.29])
-    """
-    shares = np.full(len(log_density), 1 / len(log_density))
-    for _ in range(DENSITY_STEPS):
-        with np.errstate(divide="ignore"):
-            responsibilities = softmax(np.log(shares)[:, None] + log_density, axis=0)
-        shares = responsibilities @ weights / weights.sum()
-    shares = np.where(shares < min(SMALLEST_SHARE, shares.max()), 0.0, shares)
-    return shares / shares.sum()
