@@ -30,7 +30,7 @@ X = truth.mask(rng.random(truth.shape) < 0.25)
 
 # %%
 # A quarter of the cells is missing. The fit names the spike, and how many cells it holds.
-settings = {"n_components": "auto", "column_maps": "power", "random_state": 0}
+settings = {"n_components": "cv", "column_maps": "power", "random_state": 0}
 with_atoms = MixtureDensity(atoms="auto", **settings).fit(X)
 without = MixtureDensity(**settings).fit(X)
 with_atoms.atoms_

@@ -48,7 +48,9 @@ class Rule:
             below = value < self.high or (self.closed == "both" and value == self.high)
             fits = above and below and not isinstance(value, bool)
         if not fits:
-            raise self.error(f"{argument} must be {self.words}; received {value!r}.")
+            word = isinstance(value, str) and any(isinstance(one, str) for one in self.choices)
+            error = ValueError if word else self.error  # a wrong word is of the right type
+            raise error(f"{argument} must be {self.words}; received {value!r}.")
 
 
 def one_of(*choices: object) -> Rule:

@@ -17,12 +17,12 @@ from bayesrbf.estimators.answers.deciding import decide
 from bayesrbf.estimators.answers.explaining import explain
 from bayesrbf.estimators.answers.probabilities import predict_posterior, uncertainty
 from bayesrbf.estimators.estimator import Estimator
-from bayesrbf.estimators.holding_out import Predict, out_of_fold_calibration
 from bayesrbf.estimators.model_selection import refuse_hidden
 from bayesrbf.estimators.out_of_core.answering import by_blocks
+from bayesrbf.estimators.out_of_fold import out_of_fold_calibration
 from bayesrbf.estimators.reading import Reading
 from bayesrbf.fitted.fitted_table import TrainingTable
-from bayesrbf.fitted.masking import masking_of
+from bayesrbf.fitted.holding_out import Predict
 from bayesrbf.records.masked_rows import Recalibration
 
 if TYPE_CHECKING:
@@ -54,10 +54,16 @@ class Classifier(ClassifierMixin, Estimator):
         arguments = self.get_params(deep=False)
         if not arguments["calibrate"]:
             return {"averages": self._mean_is_better}
-        rows, classes, seed = training.rows, training.class_labels, training.seed
-        masking = masking_of(rows, training.read_columns, classes.size, seed)
-        known = rows, training.kept, classes, seed, training.owner, masking
-        temperature, calibration = out_of_fold_calibration(predict, arguments["cv"], *known)
+        temperature, calibration = out_of_fold_calibration(
+            predict,
+            arguments["cv"],
+            training.rows,
+            training.read_columns,
+            training.kept,
+            training.class_labels,
+            training.seed,
+            training.owner,
+        )
         return {"temperature": temperature, "calibration": calibration}
 
     # ---- predicting

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
 from bayesrbf.estimators.arguments import Rule, one_of
-from bayesrbf.estimators.folds import stratified_folds
+from bayesrbf.fitted.folds import stratified_folds
 from bayesrbf.posterior.conformal_groups import (
     counted,
     group_names,

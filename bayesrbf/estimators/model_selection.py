@@ -13,7 +13,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import _safe_indexing, check_random_state
 
-from bayesrbf.estimators.folds import stratified_folds
+from bayesrbf.fitted.folds import stratified_folds
 from bayesrbf.table import encode_labels, read_labels
 
 

@@ -58,6 +58,9 @@ def from_flat_state(
         draws=state["draws_"],
         raw=state["_raw"],
     )
+    if kind == "MixtureDensity":
+        chosen = [name for name in CHOSEN if arguments[name] == "auto"]
+        arguments = arguments | dict.fromkeys(chosen, "cv")
     if "_refits" in state and not isinstance(arguments["members"], str):
         members = tuple(ALIASES.get(name, name) for name in arguments["members"])
         arguments = arguments | {"members": members}
@@ -68,6 +71,8 @@ def from_flat_state(
     }
 
 
+CHOSEN: Final = ("n_components", "covariance_type", "prior")
+"""Arguments of a density that "auto" left to the rows held out, and "cv" does now."""
 AVERAGING: Final = {"HybridMixtureClassifier", "MedianLVQClassifier"}
 """Classifiers that give means over draws where they are not calibrated."""
 
@@ -116,6 +121,8 @@ def _model(state: Mapping[str, Any]) -> FittedModel:
 
 def _details(state: Mapping[str, Any]) -> object:
     """What a family tells of its fit."""
+    if "kappa_" in state:
+        return ()
     if "candidates_" in state:
         from bayesrbf.estimators.mixture.density import DensityDetails
 

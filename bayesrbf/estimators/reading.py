@@ -56,9 +56,9 @@ class Reading:
 
     @property
     def missingness(self) -> str:
-        """Whether it tells anything that a cell is missing."""
+        """Whether it tells anything that a cell is missing; where that is open, not at first."""
         said: str = self.arguments.get("missingness", "ignorable")
-        return said
+        return "ignorable" if said == "cv" else said
 
     @property
     def finds_atoms(self) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 from bayesrbf.numerics.log_sums import class_log_joint
 from bayesrbf.numerics.mixture.expectation import prepare
-from bayesrbf.posterior.recalibration import fit_temperature, tempered
+from bayesrbf.posterior.recalibration import log_score
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
 
@@ -36,31 +36,6 @@ def apart(
             "rows enough for that; raise validation_fraction, or do without early_stopping."
         )
     return np.flatnonzero(~chosen), np.flatnonzero(chosen)
-
-
-def log_scores(
-    log_joint: Float[np.ndarray, "obs label"],
-    labels: Int[np.ndarray, " obs"],
-    weights: Float[np.ndarray, " obs"],
-    *,
-    calibrate: bool,
-) -> Float[np.ndarray, " obs"]:
-    """Log probability of the true class of every row, in nats; calibrated if asked."""
-    temperature = fit_temperature(log_joint, labels, weights) if calibrate else 1.0
-    scores: np.ndarray = tempered(log_joint, temperature)[np.arange(labels.size), labels]
-    return scores
-
-
-def log_score(
-    log_joint: Float[np.ndarray, "obs label"],
-    labels: Int[np.ndarray, " obs"],
-    weights: Float[np.ndarray, " obs"],
-    *,
-    calibrate: bool,
-) -> float:
-    """Mean of :func:`log_scores` over the rows."""
-    scores = log_scores(log_joint, labels, weights, calibrate=calibrate)
-    return float(weights @ scores / weights.sum())
 
 
 def held_out_score(

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
 from bayesrbf import table
 from bayesrbf.numerics.log_sums import class_shares
 from bayesrbf.numerics.rounding import single_digits
 from bayesrbf.records.masked_rows import MaskedRows
 from bayesrbf.records.mixture import Observations
-from bayesrbf.records.stored import LATER, MOST_LOG, Requirements, stored, within
 from bayesrbf.table import Columns
 
 STRATA: Final = 3
@@ -83,45 +82,3 @@ def hiding_masks(
     alone = np.where(observed, rng.random(observed.shape), -1.0).argmax(axis=1)
     all_but_one = np.arange(n_columns) != alone[:, None]
     return np.concatenate([some, all_but_one[None]])
-
-
-@stored
-class HeldOut:
-    """Out-of-fold predictions of all folds, one fold after another."""
-
-    values: Float[np.ndarray, "obs *values"]
-    labels: Int[np.ndarray, " obs"]  # True class codes.
-    weights: Float[np.ndarray, " obs"]
-    masked: MaskedRows | None = field(default=None, metadata=LATER)
-    """What is said of the rows with more of their cells hidden."""
-
-    def of_setting(self, setting: int) -> HeldOut:
-        """What one of several settings said."""
-        masked = self.masked
-        if masked is not None:
-            masked = replace(masked, values=masked.values[:, :, setting])
-        return replace(self, values=self.values[:, setting], masked=masked)
-
-    def __laws__(self) -> Requirements:
-        yield within(self.labels, 0) and within(self.weights, 0), "labels and weights"
-        yield within(abs(self.values), 0, MOST_LOG), "log probabilities"
-
-
-def joined(
-    values: Sequence[np.ndarray],
-    versions: Sequence[Sequence[Observations]],
-    masking: Masking | None,
-) -> HeldOut:
-    """What was said of the rows held out in every fold, one fold after another.
-
-    The values of a fold are of shape (n_held_out, n_versions, ...).
-    """
-    masked = None
-    if masking is not None and all(len(every) > 1 for every in versions):
-        masked = masking.answered(values, [masking.hidden(every) for every in versions])
-    return HeldOut(
-        np.concatenate([said[:, 0] for said in values]),
-        np.concatenate([test.labels for test, *_ in versions]),
-        np.concatenate([test.weights for test, *_ in versions]),
-        masked,
-    )

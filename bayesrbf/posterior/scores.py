@@ -45,6 +45,22 @@ def correct(probabilities: Probabilities, labels: Labels) -> Float[np.ndarray, "
     return np.asarray(top[np.arange(labels.size), labels] / top.sum(1))
 
 
+def mean_and_error(values: Float[np.ndarray, " obs"], weights: Weights) -> tuple[float, float]:
+    r"""Weighted mean of rows and its standard error.
+
+    .. math:: m = \frac{\sum_n v_n x_n}{\sum_n v_n}, \quad
+       \mathrm{se} = \frac{\sqrt{\sum_n v_n (x_n - m)^2}}{\sum_n v_n}
+
+    A row of weight 2 is the row twice.
+
+    >>> mean_and_error(np.array([1.0, 3.0]), np.array([2.0, 2.0]))
+    (2.0, 0.5)
+    """
+    total = weights.sum()
+    mean = weights @ values / total
+    return float(mean), float(np.sqrt(weights @ (values - mean) ** 2) / total)
+
+
 def mean_over_folds(
     losses: Float[np.ndarray, " obs"],
     folds: Int[np.ndarray, " obs"],

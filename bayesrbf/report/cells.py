@@ -58,9 +58,9 @@ def judge_table(job: Job) -> JudgedTable:
     """Fit a density to the cells and the labels, less what looks wrong, and judge all of them."""
     table = with_labels(job)
     density = MixtureDensity(
-        "auto",
-        covariance_type="auto",
-        prior="auto",
+        "cv",
+        covariance_type="cv",
+        prior="cv",
         column_maps="power",
         atoms="auto",
         trim=True,

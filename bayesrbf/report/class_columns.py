@@ -74,7 +74,7 @@ def _class_cells(
     if few or np.unique(cells).size <= 1 or cells.size < FEWEST:
         return ClassCells(cells.size, _bars(cells, cells.size, edges))
     density = MixtureDensity(
-        "auto", column_maps="power", atoms="auto", n_init=1, random_state=seed
+        "cv", column_maps="power", atoms="auto", n_init=1, random_state=seed
     ).fit(cells[:, None])
     (atoms,) = density.atoms_.values() or ({},)
     free = cells[~np.isin(cells, list(atoms))]

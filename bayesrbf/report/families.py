@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
-from bayesrbf.report.choose import Settings, choose_mixture
 from bayesrbf.report.job import Job
-from bayesrbf.report.words import count
+from bayesrbf.report.words import count, plural
+
+if TYPE_CHECKING:
+    from bayesrbf.fitted.mixture_candidates import MixtureCandidate
 
 MOST_ROWS: Final = 2_000
 MOST_WORK: Final = 1e8
@@ -29,8 +31,11 @@ class Fitted:
     call: str  # The constructor's call.
     sentence: str  # What was chosen, and why.
     trials: tuple[tuple[str, float, bool], ...] = ()
-    """Candidate, held-out log loss, whether it won; empty where there was no choice."""
+    """Candidate, held-out log loss, whether it was chosen; empty where there was no choice."""
 
+
+Settings = Mapping[str, Any]
+"""Constructor arguments."""
 
 Procedure = Callable[[pd.DataFrame, pd.Series], Fitted]
 """Training rows and labels to a classifier; this is what is cross-validated."""
@@ -90,23 +95,42 @@ def _stack(job: Job) -> Procedure:
 
 
 def _mixture(job: Job) -> Procedure:
-    """Choose a mixture on the training rows, fit, calibrate."""
-    from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
-
-    common = common_settings(job)
+    """A mixture that chooses its structure on the training rows, and a temperature."""
+    # what the report says of cells is what the likelihood finds; a blend bends the density
+    settings: dict[str, object] = {"n_components": "cv", "objective": "likelihood"}
+    if job.y.isna().any():
+        settings["unlabelled_weight"] = "cv"
+    settings["missingness"] = "cv"
+    procedure = _fixed(job, "HybridMixtureClassifier", settings, "")
 
     def fit(X: pd.DataFrame, y: pd.Series) -> Fitted:
-        groups = None if job.groups is None else job.groups[y.index.to_numpy()]
-        choice = choose_mixture(X, y, common, seed=job.seed, groups=groups)
-        settings = {**choice.settings, "calibrate": True}
-        model = HybridMixtureClassifier(**{**common, **settings, **job.grouped(y)}).fit(X, y)
-        rule = f"Among {len(choice.trials)} candidates the rule chose: {choice.name}."
-        sentence = f"{rule} {choice.unlabelled}".rstrip()
-        call = _call("HybridMixtureClassifier", settings)
-        trials = tuple((t.name, t.log_loss, t.name == choice.name) for t in choice.trials)
-        return Fitted(model, call, sentence, trials)
+        fitted = procedure(X, y)
+        names = [_in_words(one, job) for one in fitted.model.candidates_]
+        scores = [one.log_score for one in fitted.model.candidates_]
+        trials = tuple(
+            (name, -score, place == 0)
+            for place, (name, score) in enumerate(zip(names, scores, strict=True))
+        )
+        sentence = f"Among {len(names)} candidates the rule chose: {names[0]}."
+        return replace(fitted, sentence=sentence, trials=trials)
 
     return fit
+
+
+def _in_words(candidate: MixtureCandidate, job: Job) -> str:
+    """Structure of a mixture, and what it makes of hidden labels and of missing cells."""
+    parts = [f"{plural(max(candidate.n_components), 'component')} a class"]
+    if len(job.categorical) < len(job.X.columns):
+        shape = {"full": "full", "diag": "diagonal"}[candidate.covariance_type]
+        shared = "shared" if candidate.tied else "own"
+        parts[0] += f", {shared} {shape} covariances"
+    if job.y.isna().any():
+        weight = candidate.unlabelled_weight
+        word = "not" if weight == 0 else "fully" if weight == 1 else "little"
+        parts.append(f"rows without a label count {word}")
+    if candidate.informative:
+        parts.append("missing cells tell something")
+    return "; ".join(parts)
 
 
 def _rbf(job: Job) -> Procedure:

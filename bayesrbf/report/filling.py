@@ -10,9 +10,9 @@ import pandas as pd
 from jaxtyping import Float, Int
 from sklearn.base import clone
 
-from bayesrbf.estimators.folds import grouped_folds, stratified_folds
 from bayesrbf.estimators.mixture.density import MixtureDensity
 from bayesrbf.fitted.completed_rows import cell_law
+from bayesrbf.fitted.folds import grouped_folds, stratified_folds
 from bayesrbf.inference.progress import progress
 from bayesrbf.posterior.cells import JudgedCells, leave_one_cell_out
 from bayesrbf.records.priors import MixturePrior

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bayesrbf.estimators.folds import grouped_folds, later_folds, stratified_folds
+from bayesrbf.fitted.folds import grouped_folds, later_folds, stratified_folds
 from bayesrbf.report.words import plural
 
 

@@ -21,6 +21,7 @@ from bayesrbf.table.hiding import (
     observed_cells,
     replaced,
     with_column,
+    with_masks,
 )
 from bayesrbf.table.labels import encode_labels, present_classes, read_labels
 from bayesrbf.table.order import canonical_order
@@ -65,4 +66,5 @@ __all__ = [
     "standardisation",
     "weigh_unlabelled",
     "with_column",
+    "with_masks",
 ]

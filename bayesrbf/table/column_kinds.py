@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final, Literal, get_args
 
@@ -44,6 +45,11 @@ class Columns:
     def positions(self, kind: Kind) -> tuple[int, ...]:
         """Positions of the columns of a kind (without masks)."""
         return tuple(i for i, own in enumerate(self.kinds) if own == kind)
+
+    @property
+    def with_masks(self) -> Columns:
+        """The columns, of which those with missing cells have a mask."""
+        return replace(self, masked=tuple(i for i, number in enumerate(self.missing) if number))
 
     @cached_property
     def real_positions(self) -> tuple[int, ...]:
@@ -162,17 +168,16 @@ def learn_columns(
             levels.append(sorted_levels(column[~mask]))
         elif kind == "ordinal":
             ordinal_levels.append(_ordered_levels(cells, position, column[~mask]))
-    informative = missingness == "informative"
-    return Columns(
+    columns = Columns(
         names=cells.names,
         kinds=tuple(kinds),
         levels=tuple(levels),
-        masked=tuple(i for i, mask in enumerate(missing) if informative and mask.any()),
         has_names=cells.has_names,
         empty=tuple(i for i, mask in enumerate(missing) if mask.all()),
         ordinal_levels=tuple(ordinal_levels),
         missing=tuple(int(mask.sum()) for mask in missing),
     )
+    return columns.with_masks if missingness == "informative" else columns
 
 
 def _refuse_two_kinds(cells: Cells, masks: list[np.ndarray | None]) -> None:

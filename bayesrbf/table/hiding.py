@@ -35,6 +35,20 @@ def observed_cells(rows: Observations, columns: Columns) -> Bool[np.ndarray, "ob
     return observed
 
 
+def with_masks(rows: Observations, columns: Columns) -> Observations:
+    """Rows that were read without masks, beside the masks that the columns have.
+
+    >>> from bayesrbf.table import encode, learn_columns
+    >>> columns = learn_columns([["b", 1.5], ["a", None]])
+    >>> with_masks(encode([["b", 1.5], ["a", None]], columns), columns.with_masks).codes
+    array([[1, 0],
+           [0, 1]])
+    """
+    observed = observed_cells(rows, replace(columns, masked=()))[:, columns.masked]
+    before, after = np.split(rows.codes, [len(columns.levels)], axis=1)
+    return replace(rows, codes=np.column_stack([before, (~observed).astype(np.intp), after]))
+
+
 def hidden_share(rows: Observations, columns: Columns) -> Float[np.ndarray, " obs"]:
     """Share of the cells of every row that are missing; 0 in a table without columns.
 

@@ -148,9 +148,9 @@ ANSWERS: dict[str, Callable[[Ours, Task], Answer]] = {
 }
 
 AUTO: dict[str, Any] = {
-    "n_components": "auto",
-    "covariance_type": "auto",
-    "prior": "auto",
+    "n_components": "cv",
+    "covariance_type": "cv",
+    "prior": "cv",
     "column_maps": "power",
     "random_state": 0,
 }

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bayesrbf import StackedClassifier
-from bayesrbf.fitted.masking import HeldOut
+from bayesrbf.fitted.holding_out import HeldOut
 from bayesrbf.fitted.stack.pool import fit_pool
 from bayesrbf.numerics.stack.pooling import pooled
 from bayesrbf.posterior.recalibration import tempered

@@ -38,14 +38,14 @@ MODELS: dict[str, Callable[[], Any]] = {
     "stack, lite": partial(StackedClassifier, "lite", random_state=0),
     "stack": partial(StackedClassifier, random_state=0),
     "density": partial(
-        MixtureDensity, "auto", column_maps="power", atoms="auto", prior="auto", random_state=0
+        MixtureDensity, "cv", column_maps="power", atoms="auto", prior="cv", random_state=0
     ),
     "density, pool": partial(
         MixtureDensity,
-        "auto",
+        "cv",
         column_maps="power",
         atoms="auto",
-        prior="auto",
+        prior="cv",
         pool=8,
         random_state=0,
     ),

@@ -33,8 +33,8 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
 from bayesrbf import HybridMixtureClassifier, RBFNetworkClassifier, StackedClassifier
-from bayesrbf.estimators.folds import stratified_folds
-from bayesrbf.fitted.masking import HeldOut
+from bayesrbf.fitted.folds import stratified_folds
+from bayesrbf.fitted.holding_out import HeldOut
 from bayesrbf.fitted.stack.pool import fit_pool
 from bayesrbf.numerics.stack.pooling import bounded_log_probabilities, pooled
 from bayesrbf.posterior.recalibration import tempered

@@ -259,7 +259,7 @@ def test_arguments_are_checked_at_fit(name: str, value: object) -> None:
 
 def test_a_prior_of_another_kind_is_refused() -> None:
     X, y = plain()
-    with pytest.raises(TypeError, match="must be a MixturePrior, 'auto' or None"):
+    with pytest.raises(TypeError, match="must be a MixturePrior, 'cv' or None"):
         MixtureDensity().set_params(prior={"mean_precision": 1}).fit(X, y)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bayesrbf import StackedClassifier
-from bayesrbf.estimators.folds import numbered_folds, split_rows
+from bayesrbf.fitted.folds import numbered_folds, split_rows
 from bayesrbf.fitted.companions import Companions, fit_companion, fit_companions
 from bayesrbf.fitted.mixture_fitting import component_class
 from bayesrbf.fitted.stack.members import MEMBERS

@@ -7,11 +7,10 @@ import pytest
 
 import bayesrbf
 from bayesrbf import MixtureDensity, MixturePrior
-from bayesrbf.estimators.mixture.density_choice import N_COMPONENTS, SHAPES, STRENGTHS
+from bayesrbf.fitted.density_selection import N_COMPONENTS, STRENGTHS
+from bayesrbf.fitted.mixture_candidates import SHAPES
 
-AUTO = MixtureDensity(
-    "auto", covariance_type="auto", prior="auto", column_maps="power", random_state=0
-)
+AUTO = MixtureDensity("cv", covariance_type="cv", prior="cv", column_maps="power", random_state=0)
 
 
 def clusters(n: int = 120, seed: int = 0) -> np.ndarray:
@@ -23,7 +22,7 @@ def clusters(n: int = 120, seed: int = 0) -> np.ndarray:
 
 
 def test_two_groups_are_found_and_every_candidate_is_kept_best_first(tmp_path) -> None:
-    density = MixtureDensity("auto", random_state=0).fit(clusters())
+    density = MixtureDensity("cv", random_state=0).fit(clusters())
     assert density.candidates_[0].n_components == 2
     assert {one.n_components for one in density.candidates_} <= set(N_COMPONENTS)
     scores = [one.log_density for one in density.candidates_]
@@ -55,7 +54,7 @@ def test_the_score_is_the_mean_log_density_of_rows_held_out() -> None:
     X = clusters()
     score = {
         one.n_components: one.log_density
-        for one in MixtureDensity("auto", random_state=0).fit(X).candidates_
+        for one in MixtureDensity("cv", random_state=0).fit(X).candidates_
     }
     held = MixtureDensity(2, random_state=0).fit(X).score(clusters(5000, seed=1))
     assert abs(score[2] - held) < 0.3
@@ -67,7 +66,7 @@ def test_columns_that_are_nearly_functions_of_each_other_weaken_the_prior() -> N
     z = rng.normal(size=(150, 1))
     X = np.column_stack([z + 0.02 * rng.normal(size=(150, 1)) for _ in range(6)])
     new = np.column_stack([z[::-1] + 0.02 * rng.normal(size=(150, 1)) for _ in range(6)])
-    chosen = MixtureDensity(prior="auto", random_state=0).fit(X)
+    chosen = MixtureDensity(prior="cv", random_state=0).fit(X)
     assert chosen.candidates_[0].strength < 1
     assert chosen.score(new) > MixtureDensity(random_state=0).fit(X).score(new) + 1
 

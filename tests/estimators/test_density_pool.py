@@ -17,7 +17,7 @@ from bayesrbf.numerics.stack.pooling import stacking_shares
 from tests.estimators.test_density_choice import clusters
 
 POOL = MixtureDensity(
-    "auto", covariance_type="auto", prior="auto", column_maps="power", pool=6, random_state=0
+    "cv", covariance_type="cv", prior="cv", column_maps="power", pool=6, random_state=0
 )
 
 

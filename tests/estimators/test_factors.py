@@ -91,9 +91,9 @@ def test_a_classifier_has_factors_in_every_class(objective: str) -> None:
 
 
 def test_auto_components_keep_the_factors_that_were_asked_for() -> None:
-    fitted = MixtureDensity("auto", covariance_type="factor", random_state=0).fit(rows(60, 1))
+    fitted = MixtureDensity("cv", covariance_type="factor", random_state=0).fit(rows(60, 1))
     assert {(one.covariance_type, one.n_factors) for one in fitted.candidates_} == {("factor", 5)}
-    chosen = MixtureDensity(covariance_type="auto", random_state=0).fit(rows(60, 1))
+    chosen = MixtureDensity(covariance_type="cv", random_state=0).fit(rows(60, 1))
     assert {one.covariance_type for one in chosen.candidates_} == {"full", "diag"}
 
 
@@ -112,7 +112,7 @@ def wide(n_columns: int, n_obs: int) -> Observations:
 
 def test_many_columns_with_many_patterns_are_told_where_the_cliff_is() -> None:
     many = wide(wide_tables.MANY_COLUMNS, wide_tables.MANY_PATTERNS)
-    for shape in ("full", "tied", "auto", "cv"):
+    for shape in ("full", "tied", "cv"):
         with pytest.warns(UserWarning, match=r"500 patterns.*covariance_type='factor'"):
             warn_where_slow("MixtureDensity", shape, many)
     with warnings.catch_warnings():

@@ -9,8 +9,8 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
 from bayesrbf import HybridMixtureClassifier
-from bayesrbf.estimators.folds import stratified_folds
-from bayesrbf.estimators.holding_out import HeldOut, best_setting
+from bayesrbf.fitted.folds import stratified_folds
+from bayesrbf.fitted.holding_out import HeldOut
 from bayesrbf.numerics.hidden_share import KNOTS
 from bayesrbf.posterior.recalibration import fit_temperature
 from tests.cases import generative
@@ -151,9 +151,9 @@ def test_a_later_setting_must_be_better_by_its_standard_errors() -> None:
     gains = scores[1] - scores[0]
     errors = gains.mean() / (gains.std() / 400**0.5)
     assert errors > 0
-    assert best_setting(held, calibrate=False)[0] == 1
-    assert best_setting(held, calibrate=False, margin=0.9 * errors)[0] == 1
-    assert best_setting(held, calibrate=False, margin=1.1 * errors)[0] == 0
+    for margin, chosen in ((0.0, "later"), (0.9 * errors, "later"), (1.1 * errors, "first")):
+        selection = held.selection(["first", "later"], calibrate=False, margin=margin)
+        assert selection.chosen == chosen
 
 
 def test_classes_share_their_covariance_unless_it_costs_them_something() -> None:

@@ -9,16 +9,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 import bayesrbf
 from bayesrbf import HybridMixtureClassifier
-from bayesrbf.estimators.folds import split_rows
-from bayesrbf.estimators.mixture.hybrid_objective import (
-    Setting,
-    Task,
-    choose,
-    hybrid_solver,
-    open_settings,
-)
-from bayesrbf.fitted.early_stopping import apart, log_score
+from bayesrbf.estimators.mixture.hybrid_arguments import HybridArguments
+from bayesrbf.fitted.early_stopping import apart
+from bayesrbf.fitted.folds import split_rows
+from bayesrbf.fitted.mixture_candidates import Setting, open_weights
 from bayesrbf.fitted.mixture_fitting import Solver
+from bayesrbf.fitted.mixture_selection import Task, choose
+from bayesrbf.posterior.recalibration import log_score
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.objective import Objective
 from bayesrbf.records.priors import MixturePrior
@@ -43,6 +40,11 @@ def table(n_obs: int = 120, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
 
 def model(objective: str, **arguments: object) -> HybridMixtureClassifier:
     return generative(objective=objective, **{**QUICK, **arguments})
+
+
+def asked_solver(classifier: HybridMixtureClassifier) -> Solver:
+    """How a classifier asks to be fitted."""
+    return HybridArguments.of(classifier.get_params()).solver(classifier.seed_)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -119,19 +121,16 @@ def test_a_fit_says_what_rows_without_a_label_gained_out_of_fold():
     classifier = model("blend", **open_weight).fit(X, hidden)
     said = classifier.status_.partition("Rows without a label, counted ")[2]
     everything = model("blend", unlabelled_weight=1.0).fit(X, hidden)
-    task = Task(MixturePrior(), hybrid_solver(classifier, classifier.seed_), True, column_maps=None)
+    task = Task(MixturePrior(), asked_solver(classifier), True, column_maps=None)
     structure = classifier.model_.specification
-    settings = open_settings(
-        Objective("blend", kappa=classifier.kappa_),
-        structure,
-        open_dial=False,
-        unlabelled_weight=None,
-        n_columns=3,
-    )
+    objective = Objective("blend", kappa=classifier.kappa_)
+    open_weight = {"open_dial": False, "unlabelled_weight": None, "n_columns": 3}
+    settings = [Setting(*pair, structure) for pair in open_weights(objective, **open_weight)]
     splits = split_rows(3, everything.rows_, everything.kept_, classifier.seed_)
     choice = choose(task, splits, settings, classifier.classes_, calibrate=True)
     assert [setting.unlabelled_weight for setting in settings] == [0.0, 1 / 3, 1.0]
-    gain = choice.scores[1:].max() - choice.scores[0]
+    none, *counted = (score for _, score in choice.judged)
+    gain = max(counted) - none
     assert f"{gain:+.3f} ± " in said
     assert choice.unlabelled.endswith(said)
 
@@ -146,11 +145,10 @@ def test_nothing_is_said_of_rows_without_a_label_where_there_are_none():
 def test_cross_validation_takes_the_setting_of_the_best_score():
     X, y = table(90)
     classifier = model("blend", kappa="cv", calibrate=True, cv=3).fit(X, y)
-    task = Task(MixturePrior(), hybrid_solver(classifier, classifier.seed_))
+    task = Task(MixturePrior(), asked_solver(classifier))
     structure = classifier.model_.specification
-    settings = open_settings(
-        Objective("blend"), structure, open_dial=True, unlabelled_weight=1.0, n_columns=3
-    )
+    open_dial = {"open_dial": True, "unlabelled_weight": 1.0, "n_columns": 3}
+    settings = [Setting(*pair, structure) for pair in open_weights(Objective("blend"), **open_dial)]
 
     def splits():
         return split_rows(3, classifier.rows_, classifier.kept_, classifier.seed_)
@@ -158,8 +156,8 @@ def test_cross_validation_takes_the_setting_of_the_best_score():
     together = choose(task, splits(), settings, classifier.classes_, calibrate=True)
     for index in (0, 3):
         alone = choose(task, splits(), [settings[index]], classifier.classes_, calibrate=True)
-        assert alone.scores[0] == pytest.approx(together.scores[index], rel=1e-12)
-    assert together.setting == settings[int(np.argmax(together.scores))]
+        assert alone.judged[0][1] == pytest.approx(together.judged[index][1], rel=1e-12)
+    assert together.setting == max(together.judged, key=lambda pair: pair[1])[0]
     assert classifier.kappa_ == together.setting.objective.kappa
     assert classifier.temperature_ == together.temperature
     fixed = model("blend", kappa=classifier.kappa_).fit(X, y)
@@ -247,8 +245,7 @@ def test_early_stopping_does_not_see_the_rows_that_it_stops_by():
     X, y = table()
     stopped = model("margin", early_stopping=True, objective_iter=200).fit(X, y)
     assert stopped.rows_.n_obs == 120  # they are still the table of the estimator
-    solver = hybrid_solver(stopped, stopped.seed_)
-    assert solver.held_out == 0.1
+    assert asked_solver(stopped).held_out == 0.1
     longer = model("margin", objective_iter=200).fit(X, y)
     assert stopped.n_iter_ < longer.n_iter_
 

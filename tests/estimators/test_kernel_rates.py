@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 import bayesrbf
 from bayesrbf import KernelNetworkClassifier
-from bayesrbf.estimators.folds import split_rows
+from bayesrbf.fitted.folds import split_rows
 from tests.estimators.class_tables import table
 
 RATES = ("fixed", "evidence", "leave-one-out")

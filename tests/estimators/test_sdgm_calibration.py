@@ -7,7 +7,7 @@ import pytest
 from scipy.special import log_softmax
 
 from bayesrbf import SDGMClassifier
-from bayesrbf.estimators.folds import stratified_folds
+from bayesrbf.fitted.folds import stratified_folds
 
 pytestmark = pytest.mark.slow
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
-from bayesrbf.report import choose
+from bayesrbf import HybridMixtureClassifier
 from bayesrbf.report.cells import judge_table
 from bayesrbf.report.collect import Outcome, collect
+from bayesrbf.report.families import FAMILIES, Fitted, Procedure, common_settings
 from bayesrbf.report.filling import left_out
 from bayesrbf.report.job import Job
 from bayesrbf.report.render import render
@@ -30,10 +33,21 @@ def simulated(rows: int, distance: float, seed: int) -> tuple[pd.DataFrame, pd.S
 
 
 def point(X: pd.DataFrame, y: pd.Series) -> Outcome:
-    """The report of a mixture at its fitted point; one shape to choose from will do."""
+    """The report of a mixture of one structure at its fitted point."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(choose, "SHAPES", choose.SHAPES[1:2])
+        patch.setitem(FAMILIES, "mixture", replace(FAMILIES["mixture"], procedure=alone))
         return collect(job(X, y))
+
+
+def alone(asked: Job) -> Procedure:
+    """A component a class with a full covariance of its own, fitted to its likelihood."""
+    shape = {"covariance_type": "full", "tied": False, "objective": "likelihood"}
+    model = HybridMixtureClassifier(**shape, unlabelled_weight=0.0, **common_settings(asked))
+
+    def fit(X: pd.DataFrame, y: pd.Series) -> Fitted:
+        return Fitted(clone(model).fit(X, y), repr(model), "One structure.")
+
+    return fit
 
 
 def job(X: pd.DataFrame, y: pd.Series) -> Job:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesrbf.estimators.folds import grouped_folds
+from bayesrbf.fitted.folds import grouped_folds
 from bayesrbf.reading import ReadTable, TableError, read_table
 from bayesrbf.report.families import FAMILIES
 from bayesrbf.report.job import Job

@@ -1,4 +1,4 @@
-"""Held-out probabilities are held out, and the rule that chooses looks at training rows only."""
+"""Held-out probabilities are held out, and the report says what its mixture chose among."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesrbf.report.choose import Trial, choose_mixture
+from bayesrbf import HybridMixtureClassifier
+from bayesrbf.report.families import FAMILIES
+from bayesrbf.report.job import Job
 from bayesrbf.report.validate import (
     Frequencies,
     HeldOut,
@@ -67,46 +69,22 @@ def test_columns_follow_the_classes_of_the_whole_table() -> None:
 
 
 @pytest.mark.slow
-def test_choice_does_not_depend_on_held_out_labels() -> None:
+def test_the_mixture_of_the_report_says_what_it_chose_among() -> None:
     table = mixed_table()
     X, y = table.drop(columns="outcome"), table["outcome"]
-    common = {"categorical_features": ["colour"], "random_state": 0}
-    first = choose_mixture(X[:60], y[:60], common)
-    again = choose_mixture(X[:60].copy(), y[:60].copy(), common)
-    assert first.settings == again.settings
-    assert [t.losses.tolist() for t in first.trials] == [t.losses.tolist() for t in again.trials]
-
-
-@pytest.mark.slow
-def test_choice_tries_labels_and_holes_only_where_there_are_any() -> None:
-    table = mixed_table(60, hidden=0.0).drop(columns="colour").fillna(0.5)
-    X, y = table.drop(columns="outcome"), table["outcome"]
-    choice = choose_mixture(X, y, {"random_state": 0})
-    assert len(choice.trials) == 4
-    assert choice.unlabelled == ""
-    y = y.where(np.arange(60) > 5, None)
-    X.iloc[0, 0] = np.nan
-    choice = choose_mixture(X, y, {"random_state": 0})
-    assert choice.unlabelled.startswith("Rows without a label, counted ")
-    names = [trial.name for trial in choice.trials]
-    assert [word in " ".join(names) for word in ("without a label", "holes")] == [True, True]
-
-
-@pytest.mark.slow
-def test_two_components_win_where_a_class_has_two_clusters() -> None:
-    rng = np.random.default_rng(0)
-    place = rng.integers(0, 3, 300)
-    X = pd.DataFrame({"a": np.array([-4.0, 0.0, 4.0])[place] + rng.normal(0, 0.5, 300)})
-    y = pd.Series(np.where(place == 1, "middle", "ends"), dtype=object)
-    assert choose_mixture(X, y, {"random_state": 0}).settings["n_components"] == 3
-
-
-@pytest.mark.parametrize(("gain", "wins"), [(0.0, False), (0.05, False), (0.5, True)])
-def test_challenger_must_beat_its_own_noise(gain: float, wins: bool) -> None:
-    noise = np.random.default_rng(0).normal(0, 1, 50)
-    noise -= noise.mean()
-    champion = Trial("a", {}, np.ones(50))
-    assert Trial("b", {}, 1 - gain + noise).beats(champion) is wins
+    kinds = {name: "categorical" if name == "colour" else "real" for name in X}
+    job = Job("table", "outcome", X, y, kinds, "map", 0, family="mixture")
+    fitted = FAMILIES["mixture"].procedure(job)(X[:60], y[:60])
+    names, losses, chosen = zip(*fitted.trials, strict=True)
+    assert len(set(names)) == len(names) == len(fitted.model.candidates_)
+    assert chosen == (True, *[False] * (len(names) - 1))
+    assert f"Among {len(names)} candidates the rule chose: {names[0]}." == fitted.sentence
+    assert np.isfinite(losses).all()
+    assert any("rows without a label count not" in name for name in names)
+    assert sum("missing cells tell something" in name for name in names) == 1
+    again = eval(fitted.call, {"HybridMixtureClassifier": HybridMixtureClassifier})
+    again.set_params(categorical_features=["colour"], random_state=0).fit(X[:60], y[:60])
+    np.testing.assert_array_equal(again.predict_proba(X[60:]), fitted.model.predict_proba(X[60:]))
 
 
 def test_logistic_regression_takes_holes_hidden_labels_and_new_levels() -> None:

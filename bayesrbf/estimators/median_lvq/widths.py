@@ -10,8 +10,6 @@ import numpy as np
 from jaxtyping import Float, Int, Real
 
 from bayesrbf import table
-from bayesrbf.estimators.folds import split_rows
-from bayesrbf.estimators.holding_out import best_setting, fit_calibration, hold_out
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_exemplars import (
     SearchSettings,
@@ -19,7 +17,9 @@ from bayesrbf.fitted.fitted_exemplars import (
     exemplar_log_joint,
     search,
 )
-from bayesrbf.fitted.masking import HeldOut, masking_of
+from bayesrbf.fitted.folds import split_rows
+from bayesrbf.fitted.holding_out import HeldOut, hold_out
+from bayesrbf.fitted.masking import masking_of
 from bayesrbf.records.masked_rows import Recalibration
 from bayesrbf.records.median_lvq import (
     Dissimilarities,
@@ -88,10 +88,12 @@ def choose_width(
             "calibrate=False."
         )
         return widths[len(widths) // 2], 1.0, None
-    best, _, temperature = best_setting(held, calibrate=False)
+    selection = held.selection(widths, calibrate=False)
     if not calibrate:
-        return widths[best], 1.0, None
-    return widths[best], temperature, fit_calibration(held.of_setting(best), temperature)
+        return selection.chosen, 1.0, None
+    one = held.of_candidate(selection.best)
+    temperature = one.temperature
+    return selection.chosen, temperature, one.calibration(temperature)
 
 
 def held_out(

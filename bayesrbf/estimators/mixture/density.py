@@ -14,16 +14,16 @@ from sklearn.utils import Tags
 from bayesrbf.estimators.answers.asking import new_rows
 from bayesrbf.estimators.arguments import SHARED, Rule, Stored, integer, one_of, row_weights
 from bayesrbf.estimators.estimator import Estimator
-from bayesrbf.estimators.mixture.density_choice import (
-    Asked,
-    DensityCandidate,
-    Settings,
-    find_density,
-)
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.mixture.wide_tables import factors_asked, warn_where_slow
 from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.reading import read_training
+from bayesrbf.fitted.density_selection import (
+    DensityCandidate,
+    DensityOptions,
+    Settings,
+    find_density,
+)
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_table import FittedTable
 from bayesrbf.fitted.mixture_fitting import (
@@ -60,15 +60,15 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
 
     Parameters
     ----------
-    n_components : int or "auto"
-        ``"auto"`` picks 1, 2, 3, 5, 8 or 12 by the log density of cells held out in three folds.
-    covariance_type : {"full", "tied", "diag", "spherical", "factor", "auto"}
+    n_components : int or "cv"
+        ``"cv"`` picks 1, 2, 3, 5, 8 or 12 by the log density of cells held out in three folds.
+    covariance_type : {"full", "tied", "diag", "spherical", "factor", "cv"}
         ``"tied"`` shares one full matrix; ``"factor"``, a few factors and a diagonal, is for
-        many columns; ``"auto"`` picks ``"full"`` or ``"diag"`` in the same way.
+        many columns; ``"cv"`` picks ``"full"`` or ``"diag"`` in the same way.
     n_factors : int, optional
         Factors of ``"factor"``, at most one a column; 5 by default.
-    prior : MixturePrior or "auto", optional
-        ``MixturePrior()`` by default; ``"auto"`` picks the strength of its covariance prior,
+    prior : MixturePrior or "cv", optional
+        ``MixturePrior()`` by default; ``"cv"`` picks the strength of its covariance prior,
         1, 0.3, 0.1 or 0.02 of the default, in the same way.
     column_maps : {"power", None}
         ``"power"``: a monotone map towards a normal shape in front of every real column
@@ -119,7 +119,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
     passes_ : int
         Passes over a training table out of memory; 0 for one in memory.
     candidates_ : tuple of DensityCandidate
-        What was compared where something was ``"auto"``, the best first, each with its
+        What was compared where something was ``"cv"``, the best first, each with its
         held-out ``log_density`` in nats a row; else the one that was used.
     atoms_ : dict
         Name of every real column with atoms, and of each atom its share of the cells.
@@ -150,22 +150,20 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
     fitted_: FittedTable[FittedMixture, DensityDetails]
 
     _rules = SHARED | {
-        "n_components": integer("auto"),
-        "covariance_type": one_of(*COVARIANCE_TYPES, "auto"),
+        "n_components": integer("cv"),
+        "covariance_type": one_of(*COVARIANCE_TYPES, "cv"),
         "n_factors": integer(None),
         "pool": integer(None),
-        "prior": Rule(
-            "a MixturePrior, 'auto' or None", ("auto", None), MixturePrior, error=TypeError
-        ),
+        "prior": Rule("a MixturePrior, 'cv' or None", ("cv", None), MixturePrior, error=TypeError),
     }
 
     def __init__(
         self,
-        n_components: Stored[int | Literal["auto"]] = 1,
+        n_components: Stored[int | Literal["cv"]] = 1,
         *,
-        covariance_type: Stored[CovarianceType | Literal["auto"]] = "full",
+        covariance_type: Stored[CovarianceType | Literal["cv"]] = "full",
         n_factors: Stored[int | None] = None,
-        prior: Stored[MixturePrior | Literal["auto"] | None] = None,
+        prior: Stored[MixturePrior | Literal["cv"] | None] = None,
         column_maps: Stored[ColumnMaps] = None,
         atoms: Stored[Literal["auto"] | None] = None,
         trim: Stored[bool] = False,
@@ -242,15 +240,16 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         reading = self._reading(labelled=False)
         training, of_blocks = read_training(reading, X, None, sample_weight)
         given: Any = self.prior
-        declared: MixturePrior = MixturePrior() if given in ("auto", None) else given
+        declared: MixturePrior = MixturePrior() if given in ("cv", None) else given
         owner, shape = training.owner, self.covariance_type
         n_factors = factors_asked(owner, shape, self.n_factors)
         warn_where_slow(owner, shape, training.rows)
-        asked = Asked(self.n_components, shape, self.prior == "auto", n_factors)
+        any_strength = self.prior == "cv"
+        options = DensityOptions.of(self.n_components, shape, any_strength, n_factors)
         solver = Solver(
             self.n_init, self.max_iter, float(self.tol), self.acceleration, training.seed
         )
-        settings = Settings(declared, asked, solver, self.column_maps, self.trim, self.pool)
+        settings = Settings(declared, options, solver, self.column_maps, self.trim, self.pool)
         chosen = find_density(training.rows, training.read_columns, settings, self._start)
         training, model, fit, way = (
             replace(training, rows=chosen.rows),

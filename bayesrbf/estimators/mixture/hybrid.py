@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Real
@@ -21,25 +21,18 @@ from bayesrbf.estimators.arguments import (
     one_of,
 )
 from bayesrbf.estimators.classifier import Classifier, Labels
-from bayesrbf.estimators.folds import split_rows
-from bayesrbf.estimators.mixture.hybrid_objective import (
-    Choice,
-    Setting,
-    Task,
-    asked_objective,
-    choose_in_turn,
-    hybrid_solver,
-    open_settings,
-    open_shapes,
-)
+from bayesrbf.estimators.mixture.hybrid_arguments import OPEN, HybridArguments
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.mixture.wide_tables import factors_asked, warn_where_slow
 from bayesrbf.estimators.reading import read_training
 from bayesrbf.estimators.warning import warn
-from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture
+from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_table import FittedTable, TrainingTable
+from bayesrbf.fitted.folds import split_rows
 from bayesrbf.fitted.masking import masking_of
+from bayesrbf.fitted.mixture_candidates import MixtureCandidate, Setting
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, fit_mixture_blocks, fit_mixture_rows
+from bayesrbf.fitted.mixture_selection import Choice, Round, Task, choose_in_turn
 from bayesrbf.records.objective import OBJECTIVES, ObjectiveName
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.specification import (
@@ -47,6 +40,8 @@ from bayesrbf.records.specification import (
     CovarianceType,
     MixtureSpecification,
 )
+
+HybridFit = FittedTable[FittedMixture, tuple[MixtureCandidate, ...]]
 
 
 class HybridMixtureClassifier(MixtureMethods, Classifier):
@@ -65,8 +60,9 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
 
     Parameters
     ----------
-    n_components : int or mapping of class to int
-        Number of components of every class.
+    n_components : int, mapping of class to int, or "cv"
+        Number of components of every class; ``"cv"`` decides between one and three, together with
+        the shape.
     covariance_type : {"full", "tied", "diag", "spherical", "factor", "cv"}
         Shape of the covariances; ``"tied"`` shares one full matrix in a class; ``"factor"``, a
         few factors and a diagonal, is for many columns; ``"cv"``
@@ -143,8 +139,9 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         Start at the previous fit in place of restarts.
     random_state : int, RandomState or None
         Source of restarts, folds and draws; an int makes results repeatable.
-    missingness : {"ignorable", "informative"}
-        ``"informative"``: whether a cell is missing tells about its component.
+    missingness : {"ignorable", "informative", "cv"}
+        ``"informative"``: whether a cell is missing tells about its component; ``"cv"`` takes it
+        if the out-of-fold log score is better by a standard error.
     categorical_features : array-like or "from_dtype", optional
         Positions, names or mask of the categorical columns. None: of frames by dtype, else none.
     count_features : array-like, optional
@@ -167,6 +164,9 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         Factor of the class log probabilities; 1 without calibration.
     kappa_, hinge_weight_, unlabelled_weight_ : float
         The values that were used.
+    candidates_ : tuple of MixtureCandidate
+        What was judged out of fold where something was ``"cv"``: the one that was used, then the
+        others in the order of trial, each with its ``log_score`` in nats a row.
     covariance_type_ : str
         The shape that was used.
     tied_ : bool
@@ -206,7 +206,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     array(['a', 'b'], dtype=object)
     """
 
-    fitted_: FittedTable[FittedMixture, None]
+    fitted_: HybridFit
 
     _mean_is_better = True
     _rules = SHARED | {
@@ -227,11 +227,12 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
             "a number between 0 and 1", kind=Real, low=0.0, high=1.0, closed="neither"
         ),
         "unlabelled_weight": number("cv", None),
+        "missingness": one_of("ignorable", "informative", "cv"),
     }
 
     def __init__(
         self,
-        n_components: Stored[int | Mapping[Any, int]] = 1,
+        n_components: Stored[int | Mapping[Any, int] | Literal["cv"]] = 1,
         *,
         covariance_type: Stored[CovarianceType | Literal["cv"]] = "cv",
         tied: Stored[bool | Literal["cv"]] = "cv",
@@ -261,7 +262,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         acceleration: Stored[Literal["squarem"] | None] = "squarem",
         warm_start: Stored[bool] = False,
         random_state: Stored[int | np.random.RandomState | None] = None,
-        missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
+        missingness: Stored[Literal["ignorable", "informative", "cv"]] = "ignorable",
         categorical_features: Any = None,
         count_features: Any = None,
         ordinal_features: Any = None,
@@ -332,40 +333,47 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         """
         return self._take(lambda: self._fitted_to(X, y, sample_weight))
 
-    def _fitted_to(
-        self, X: object, y: object, sample_weight: object
-    ) -> FittedTable[FittedMixture, None]:
+    def _fitted_to(self, X: object, y: object, sample_weight: object) -> HybridFit:
         """Read the table, choose what is open, and fit."""
+        arguments = HybridArguments.of(self.get_params(deep=False))
         training, of_blocks = read_training(self._reading(), X, y, sample_weight)
         owner, rows, columns = training.owner, training.rows, training.read_columns
-        classes = training.class_labels
+        few = 1 if self.n_components == OPEN else self.n_components
         specification = MixtureSpecification(
             rows.real.shape[1],
             columns.n_levels,
-            components_per_class(self.n_components, classes, owner),
-            "full" if self.covariance_type == "cv" else self.covariance_type,
+            components_per_class(few, training.class_labels, owner),
+            "full" if self.covariance_type == OPEN else self.covariance_type,
             self.tied is True,
             table.further_laws(columns, rows),
             factors_asked(owner, self.covariance_type, self.n_factors),
         )
         warn_where_slow(owner, self.covariance_type, rows)
         prior = MixturePrior() if self.prior is None else self.prior
-        solver = hybrid_solver(self, training.seed)
-        open_weight = self.unlabelled_weight == "cv"
+        solver = arguments.solver(training.seed)
+        open_weight = self.unlabelled_weight == OPEN
         task = Task(prior, solver, open_weight, column_maps=self.column_maps)
-        choice, probabilities = self._choose(task, specification, training)
+        rounds = arguments.rounds(specification, columns)
+        choice, probabilities = self._choose(task, *rounds, training)
         setting = choice.setting
-        specification = setting.specification
-        start = self._start(specification)
+        specification, start = setting.specification, self._start(setting.specification)
         if start is None and task.begins_with(rows):
-            start = task.begin(table.distinct_rows(rows), specification, training.seed)
-        kept = training.kept[rows.labels >= 0] if setting.unlabelled_weight == 0 else training.kept
-        weight = training.unlabelled_weight * setting.unlabelled_weight
-        rows = setting.weigh(rows)
-        training = replace(training, rows=rows, kept=kept, unlabelled_weight=weight)
+            distinct = table.distinct_rows(setting.cells(rows))
+            start = task.begin(distinct, specification, training.seed)
+        kept = training.kept
+        if setting.unlabelled_weight == 0:
+            kept = kept[rows.labels >= 0]
+        training = replace(
+            training,
+            columns=setting.masked or columns,
+            rows=setting.weigh(rows),
+            kept=kept,
+            unlabelled_weight=training.unlabelled_weight * setting.unlabelled_weight,
+        )
         solver = replace(task.solver, objective=setting.objective)
+        distinct = table.distinct_rows(training.rows)
         model, fit = fit_mixture_rows(
-            table.distinct_rows(rows), specification, prior, solver, start, self.column_maps
+            distinct, specification, prior, solver, start, self.column_maps
         )
         way = ""
         if of_blocks is not None:
@@ -373,46 +381,29 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
             refit = partial(fit_mixture_blocks, prior=prior, solver=solver)
             training, model, fit, way = of_blocks.fit_all(training, model, refit)
         self._warn_where_singular(fit)
-        sentence = f"{fit.status.sentence} {f'{way} {choice.unlabelled}'.strip()}".rstrip()
-        outcome = fit.status, fit.trace
-        return self._ended(training, model, None, outcome, sentence, of_blocks, **probabilities)
+        sentence = " ".join(filter(None, (fit.status.sentence, way, choice.unlabelled)))
+        outcome, details = (fit.status, fit.trace), choice.candidates
+        return self._ended(training, model, details, outcome, sentence, of_blocks, **probabilities)
 
     def _choose(
-        self, task: Task, specification: MixtureSpecification, training: TrainingTable
+        self, task: Task, first: Setting, rounds: Sequence[Round], training: TrainingTable
     ) -> tuple[Choice, dict[str, Any]]:
         """The setting of the best out-of-fold log score, and what calibrates its probabilities."""
-        dials = {"blend": self.kappa, "hinge": self.hinge_weight}
-        open_dial = dials.get(self.objective) == "cv"
-        open_weight = self.unlabelled_weight == "cv"
-        weight = 1 / training.n_columns if self.unlabelled_weight is None else 1.0
-        then = partial(
-            open_settings,
-            asked_objective(self),
-            open_dial=open_dial,
-            unlabelled_weight=None if open_weight else weight,
-            n_columns=training.n_columns,
-        )
-        shapes = open_shapes(
-            specification, open_type=self.covariance_type == "cv", open_tied=self.tied == "cv"
-        )
-        # the likelihood has the best shapes of a blend, too, and costs a fraction of it
-        objective = LIKELIHOOD if open_dial or len(shapes) > 1 else asked_objective(self)
-        first = [Setting(objective, 0.0 if open_weight else weight, shape) for shape in shapes]
-        plain = {"averages": self._mean_is_better and not self.calibrate}
-        if len(first) == len(then(specification)) == 1 and not self.calibrate:
-            return Choice(first[0], np.zeros(1), None), plain
-        classes = training.class_labels
-        splits = list(split_rows(self.cv, training.rows, training.kept, training.seed))
-        choice = choose_in_turn(task, splits, first, then, classes, calibrate=self.calibrate)
-        if choice.temperature is None:
+        rows, classes, calibrate = training.rows, training.class_labels, self.calibrate
+        splits = []
+        if calibrate or any(len(each.changes) > 1 for each in rounds):
+            splits = list(split_rows(self.cv, rows, training.kept, training.seed))
+        choice = choose_in_turn(task, splits, first, rounds, classes, calibrate=calibrate)
+        if splits and not any(test.n_obs for _, test in splits):
             warn(
-                f"{type(self).__name__}: cv={self.cv} holds out no labelled row (the only "
+                f"{training.owner}: cv={self.cv} holds out no labelled row (the only "
                 "row of a class never is), so nothing is chosen by it and the temperature is 1; "
                 "label more rows, or give other splits."
             )
-        if choice.temperature is None or not self.calibrate:
-            return choice, plain
-        masking = masking_of(training.rows, training.read_columns, classes.size, training.seed)
+        if choice.temperature is None or not calibrate:
+            return choice, {"averages": self._mean_is_better and not calibrate}
+        columns = choice.setting.masked or training.read_columns
+        masking = masking_of(rows, columns, classes.size, training.seed)
         calibration = None if masking is None else choice.calibration(splits, classes, masking)
         return choice, {"temperature": choice.temperature, "calibration": calibration}
 
@@ -425,6 +416,11 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
             )
 
     # ---- parts of the fit
+
+    @property
+    def candidates_(self) -> tuple[MixtureCandidate, ...]:
+        """What was judged out of fold, the one that was used first."""
+        return self._fit.details
 
     @property
     def covariance_type_(self) -> str:

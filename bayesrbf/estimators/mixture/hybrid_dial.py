@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from sklearn.base import clone
 
-from bayesrbf.estimators.folds import numbered_folds, split_rows
 from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
-from bayesrbf.estimators.mixture.hybrid_objective import (
-    DIALS,
-    Setting,
-    Task,
-    asked_objective,
-    hybrid_solver,
-)
-from bayesrbf.fitted.early_stopping import log_score
-from bayesrbf.records.mixture import Observations
+from bayesrbf.estimators.mixture.hybrid_arguments import DIALS, HybridArguments
+from bayesrbf.fitted.folds import numbered_folds, split_rows
+from bayesrbf.fitted.mixture_candidates import Setting
+from bayesrbf.fitted.mixture_selection import Task
+from bayesrbf.fitted.objective_path import path_figures
 from bayesrbf.records.priors import MixturePrior
 
 if TYPE_CHECKING:
@@ -92,19 +88,13 @@ def hybrid_path(
     steps = [float(value) for value in (VALUES[dial] if values is None else values)]
     first = clone(asked).set_params(**{dial: steps[0]}, calibrate=False, inference="map")
     first.fit(X, y, sample_weight)
-    settings = [
-        Setting(
-            asked_objective(clone(first).set_params(**{dial: step})),
-            1.0,
-            first.model_.specification,
-        )
-        for step in steps
-    ]
-    seed = first.seed_
+    objective, structure = first.fitted_.model.objective, first.fitted_.model.specification
+    settings = [Setting(replace(objective, **{dial: step}), 1.0, structure) for step in steps]
     prior = MixturePrior() if first.prior is None else first.prior
-    task = Task(prior, hybrid_solver(first, seed), chained=True, column_maps=first.column_maps)
-    splits = split_rows(first.cv, first.rows_, first.kept_, seed)
-    figures = [_figures(task, settings, *fold) for fold in numbered_folds(splits, first.classes_)]
+    solver = HybridArguments.of(first.get_params(deep=False)).solver(first.seed_)
+    task = Task(prior, solver, chained=True, column_maps=first.column_maps)
+    splits = split_rows(first.cv, first.rows_, first.kept_, first.seed_)
+    figures = path_figures(task, settings, numbered_folds(splits, first.classes_))
     if not figures:
         raise ValueError(
             f"hybrid_path: cv={first.cv} holds out no labelled row (the only row of a "
@@ -113,37 +103,11 @@ def hybrid_path(
     return _dataset(figures, dial, steps, asked.objective)
 
 
-def _figures(
-    task: Task, settings: list[Setting], index: int, train: Observations, test: Observations
-) -> dict[str, list[float]]:
-    """Held-out means of one fold along the path."""
-    found: dict[str, list[float]] = {}
-    for mixture in task.fits(train, settings, task.solver.seed + 1 + index):
-        joint = mixture.class_log_joint(test)
-        figures = _held_out(joint, test.labels, test.weights)
-        log_density = np.logaddexp.reduce(joint, axis=1) + mixture.log_unit(test)
-        figures["log_density"] = float(np.average(log_density, weights=test.weights))
-        for name, value in figures.items():
-            found.setdefault(name, []).append(value)
-    return found
-
-
-def _held_out(joint: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> dict[str, float]:
-    """Figures of one fit on held-out rows."""
-    rows = np.arange(labels.size)
-    rivals = joint.copy()
-    rivals[rows, labels] = -np.inf
-    margins = joint[rows, labels] - rivals.max(axis=1)
-    return {
-        "log_score": log_score(joint, labels, weights, calibrate=False),
-        "calibrated_log_score": log_score(joint, labels, weights, calibrate=True),
-        "error": float(np.average(margins <= 0, weights=weights)),
-        "margin": float(np.average(margins, weights=weights)),
-    }
-
-
 def _dataset(
-    figures: list[dict[str, list[float]]], dial: str, steps: list[float], objective: str
+    figures: Sequence[Mapping[str, Sequence[float]]],
+    dial: str,
+    steps: Sequence[float],
+    objective: str,
 ) -> xr.Dataset:
     """The figures of all folds with their units."""
     import xarray as xr

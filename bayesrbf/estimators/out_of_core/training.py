@@ -227,9 +227,7 @@ def _columns(survey: Survey, missingness: str) -> table.Columns:
             f"sample_weight must have a mean between {LEAST_WEIGHT:g} and {MOST_WEIGHT:g}; "
             f"received {mean:g}. Divide it by its mean."
         )
-    if missingness == "ignorable":
-        return columns
-    return replace(columns, masked=tuple(np.flatnonzero(columns.missing).tolist()))
+    return columns.with_masks if missingness == "informative" else columns
 
 
 def _encoded(part: Part, columns: table.Columns, classes: np.ndarray, like: Any) -> Observations:

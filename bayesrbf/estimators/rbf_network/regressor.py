@@ -15,8 +15,6 @@ from bayesrbf import table
 from bayesrbf.estimators.answers.asking import ask, new_rows
 from bayesrbf.estimators.arguments import Rule, Stored
 from bayesrbf.estimators.estimator import Estimator
-from bayesrbf.estimators.folds import split_rows
-from bayesrbf.estimators.holding_out import hold_out
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.rbf_network.network_training import (
@@ -36,6 +34,8 @@ from bayesrbf.estimators.reading import Labels, check_table, read_rows, refuse_c
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_network import FittedNetwork, Noise, NumberResponses
 from bayesrbf.fitted.fitted_table import FittedTable, TrainingTable
+from bayesrbf.fitted.folds import split_rows
+from bayesrbf.fitted.holding_out import hold_out
 from bayesrbf.fitted.network_fitting import SchemeName
 from bayesrbf.numerics.mixture.completion import with_holes
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit

@@ -11,7 +11,6 @@ from jaxtyping import Float
 from bayesrbf import table
 from bayesrbf.estimators.arguments import Stored
 from bayesrbf.estimators.classifier import Classifier
-from bayesrbf.estimators.folds import numbered_folds, split_rows, stratified_folds
 from bayesrbf.estimators.reading import read_training
 from bayesrbf.estimators.rehearsing import Rehearsal, rehearsal_of
 from bayesrbf.estimators.stack.extra import extra_members, kin_of_extra
@@ -24,6 +23,7 @@ from bayesrbf.estimators.stack.stack_folds import (
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.drawing import drawn
 from bayesrbf.fitted.fitted_table import FittedTable, TrainingTable
+from bayesrbf.fitted.folds import numbered_folds, split_rows, stratified_folds
 from bayesrbf.fitted.masking import masking_of
 from bayesrbf.fitted.stack.bootstrap import bootstrap_stack
 from bayesrbf.fitted.stack.drawing import DrawnMembers, draw_members

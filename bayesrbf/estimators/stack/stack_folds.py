@@ -10,11 +10,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf import table
-from bayesrbf.estimators.mixture.hybrid_objective import unlabelled_gain
 from bayesrbf.estimators.warning import warn
-from bayesrbf.fitted.masking import HeldOut
+from bayesrbf.fitted.holding_out import HeldOut
 from bayesrbf.fitted.stack.pool import Pool, equal_pool, fit_pool, fit_pools
 from bayesrbf.fitted.stack.stack_fitting import NumberedFold, StackSettings
+from bayesrbf.posterior.selection import unlabelled_gain
 from bayesrbf.records.mixture import Observations, joined_rows
 
 FEW_ROWS, MANY_FOLDS, FOLDS = 200, 10, 5

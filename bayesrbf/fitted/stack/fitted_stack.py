@@ -13,7 +13,7 @@ from scipy.optimize import nnls
 
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, Delivery, Description, FittedModel
-from bayesrbf.fitted.masking import HeldOut
+from bayesrbf.fitted.holding_out import HeldOut
 from bayesrbf.fitted.stack.members import MEMBERS, FittedMembers
 from bayesrbf.fitted.stack.pool import Pool
 from bayesrbf.inference.draws import Draws

@@ -7,7 +7,7 @@ from dataclasses import field
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.fitted.masking import HeldOut
+from bayesrbf.fitted.holding_out import HeldOut
 from bayesrbf.numerics.hidden_share import knot_weights
 from bayesrbf.numerics.stack.pooling import member_probabilities, pool_weights, pooled
 from bayesrbf.posterior.recalibration import fit_powers, fit_temperature, tempered

@@ -10,7 +10,8 @@ from jaxtyping import Float
 from sklearn.utils.parallel import Parallel, delayed
 
 from bayesrbf.fitted.fitted_mixture import FittedMixture
-from bayesrbf.fitted.masking import HeldOut, Masking, joined
+from bayesrbf.fitted.holding_out import HeldOut, joined
+from bayesrbf.fitted.masking import Masking
 from bayesrbf.fitted.mixture_fitting import Solver, component_class, fit_mixture_rows
 from bayesrbf.fitted.stack.fitted_stack import FittedStack
 from bayesrbf.fitted.stack.members import FittedMembers, OtherMember, fit_members

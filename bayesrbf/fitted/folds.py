@@ -16,6 +16,9 @@ from bayesrbf.records.mixture import Observations
 Fold = tuple[Observations, Observations]
 """Training and held-out rows, each distinct and weighted, in the user's units."""
 
+NumberedFold = tuple[int, Observations, Observations]
+"""Number of a fold, its training and its held-out rows."""
+
 
 def stratified_folds(
     labels: Int[np.ndarray, " obs"], n_folds: int, seed: int | None
@@ -177,7 +180,7 @@ def numbered_folds(
     splits: Iterable[Fold],
     classes: np.ndarray | None,
     required: Int[np.ndarray, " class"] | None = None,
-) -> list[tuple[int, Observations, Observations]]:
+) -> list[NumberedFold]:
     """The folds that hold a row out, with their numbers.
 
     The training rows of each need the ``required`` codes, or all ``classes``, whose labels are for

@@ -1,0 +1,47 @@
+"""The calibration of a classifier on rows that its fits have not seen."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Int
+
+from bayesrbf import table
+from bayesrbf.estimators.warning import warn
+from bayesrbf.fitted.folds import split_rows
+from bayesrbf.fitted.holding_out import Predict, hold_out
+from bayesrbf.fitted.masking import masking_of
+from bayesrbf.records.masked_rows import Recalibration
+from bayesrbf.records.mixture import Observations
+
+
+def out_of_fold_calibration(
+    predict: Predict,
+    cv: object,
+    rows: Observations,
+    columns: table.Columns,
+    kept: Int[np.ndarray, " kept"],
+    classes: np.ndarray,
+    seed: int,
+    owner: str,
+) -> tuple[float, Recalibration | None]:
+    """Temperature of class log joints, of one draw or of several, on rows the model has not seen.
+
+    It is 1, with a warning that names the ``owner``, where no row was held out. Where cells of the
+    columns can be hidden, there is also what calibrates the tempered probabilities then.
+    """
+    # Codes beyond the classes are sets of several: such a row tells of no single class.
+    splits = (
+        (train, test.take(test.labels < classes.size))
+        for train, test in split_rows(cv, rows, kept, seed)
+    )
+    certain = np.intersect1d(rows.labels, np.arange(classes.size))
+    masking = masking_of(rows, columns, classes.size, seed)
+    held = hold_out(splits, predict, classes, required=certain, masking=masking)
+    if held is not None:
+        temperature = held.temperature
+        return temperature, held.calibration(temperature)
+    warn(
+        f"{owner}(calibrate=True): cv={cv} holds out no labelled row (the only row of a "
+        "class never is), so the temperature is 1; label more rows, or give other splits."
+    )
+    return 1.0, None

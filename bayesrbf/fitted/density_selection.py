@@ -1,0 +1,282 @@
+"""Components, covariances and strength of the prior by the density of cells held out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Final, Literal
+
+import numpy as np
+
+from bayesrbf.fitted.completed_rows import trimmed
+from bayesrbf.fitted.density_pool import pooled
+from bayesrbf.fitted.fitted_mixture import FittedMixture
+from bayesrbf.fitted.folds import Fold, split_rows
+from bayesrbf.fitted.holding_out import HeldOut, hold_out
+from bayesrbf.fitted.mixture_candidates import SHAPES
+from bayesrbf.fitted.mixture_fitting import (
+    ROWS_PER_COMPONENT,
+    ColumnMaps,
+    Solver,
+    fit_mixture_rows,
+)
+from bayesrbf.numerics.stack.pooling import stacking_shares
+from bayesrbf.posterior.selection import Selection
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.priors import MixturePrior
+from bayesrbf.records.results import Fit
+from bayesrbf.records.specification import CovarianceType, FurtherColumns, MixtureSpecification
+from bayesrbf.records.stored import ANY_NUMBER, stored
+from bayesrbf.table import Columns, distinct_rows, further_laws
+
+N_FOLDS: Final = 3
+N_COMPONENTS: Final = (1, 2, 3, 5, 8, 12)
+STRENGTHS: Final = (1.0, 0.3, 0.1, 0.02)
+"""Parts of the default strength of the covariance prior: where columns are nearly functions of
+each other, the default is far too strong."""
+FIRST: Final = 3
+"""Components with which shapes and strengths are compared first."""
+MOST_ROWS: Final = 2000
+"""Rows that the choice looks at; it costs some forty fits to them."""
+TOLERANCE, ITERATIONS, STARTS = 1e-4, 100, 2
+
+
+@dataclass(frozen=True)
+class DensityOptions:
+    """What a density leaves to the rows held out; an entry each where that is nothing."""
+
+    n_components: tuple[int, ...] = (1,)
+    covariance_type: tuple[CovarianceType, ...] = ("full",)
+    strength: tuple[float, ...] = (1.0,)
+    n_factors: int = 0
+    """Of ``"factor"`` covariances, 0 for others."""
+
+    @classmethod
+    def of(
+        cls,
+        n_components: int | Literal["cv"],
+        covariance_type: CovarianceType | Literal["cv"],
+        any_strength: bool,
+        n_factors: int,
+    ) -> DensityOptions:
+        """What arguments leave open."""
+        return cls(
+            N_COMPONENTS if n_components == "cv" else (n_components,),
+            SHAPES if covariance_type == "cv" else (covariance_type,),
+            STRENGTHS if any_strength else (1.0,),
+            n_factors,
+        )
+
+    @property
+    def first(self) -> DensityCandidate:
+        """The candidate with which the comparison begins, not judged yet."""
+        k = FIRST if FIRST in self.n_components else self.n_components[0]
+        shape, strength = self.covariance_type[0], self.strength[0]
+        return DensityCandidate(k, shape, strength, NOT_JUDGED, self.n_factors)
+
+    @property
+    def axes(self) -> tuple[Sequence[Change], ...]:
+        """Changes of shape, of strength and of the number of components, in the order of trial."""
+        return (
+            [partial(replace, covariance_type=shape) for shape in self.covariance_type],
+            [partial(replace, strength=strength) for strength in self.strength],
+            [partial(replace, n_components=k) for k in self.n_components],
+        )
+
+    @property
+    def are_one(self) -> bool:
+        """Whether there is nothing to choose."""
+        return all(len(changes) == 1 for changes in self.axes)
+
+    def for_rows(self, rows: Observations) -> DensityOptions:
+        """What such rows can bear: few rows few components, and no reals no covariances."""
+        most = max(1, rows.n_obs * (N_FOLDS - 1) // (N_FOLDS * ROWS_PER_COMPONENT))
+        reals = None if rows.real.shape[1] else 1
+        return replace(
+            self,
+            n_components=tuple(
+                k for k in self.n_components if k <= most or len(self.n_components) == 1
+            ),
+            covariance_type=self.covariance_type[:reals],
+            strength=self.strength[:reals],
+        )
+
+
+@stored
+class DensityCandidate:
+    """One density that was judged."""
+
+    n_components: int
+    covariance_type: CovarianceType
+    strength: float
+    """Part of the default strength of the covariance prior."""
+    log_density: float = field(metadata=ANY_NUMBER)
+    """Of a held-out row, in nats and in the units of the table; NaN if nothing was compared."""
+    n_factors: int = 0
+    """Of ``"factor"`` covariances, 0 for others."""
+    share: float = 0.0
+    """What part of a pool its fits are; 0 without a pool."""
+
+    def specification(
+        self, n_features: int, levels: tuple[int, ...], further: tuple[FurtherColumns, ...]
+    ) -> MixtureSpecification:
+        """Structure of the density."""
+        classes = (0,) * self.n_components
+        return MixtureSpecification(
+            n_features,
+            levels,
+            classes,
+            self.covariance_type,
+            further=further,
+            n_factors=self.n_factors,
+        )
+
+
+NOT_JUDGED: Final = -np.inf
+"""The log density of a candidate that is still to be judged: unlike NaN it is equal to itself."""
+ALONE: Final = DensityCandidate(1, "full", 1.0, np.nan)
+
+
+Change = Callable[[DensityCandidate], DensityCandidate]
+"""Makes a candidate of another one."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a density is found."""
+
+    prior: MixturePrior
+    options: DensityOptions
+    solver: Solver
+    column_maps: ColumnMaps
+    trim: bool
+    """Whether cells that look wrong are left out."""
+    pool: int | None = None
+    """Number of fits side by side."""
+
+
+@dataclass(frozen=True)
+class FoundDensity:
+    """A density, and what was compared on the way to it."""
+
+    rows: Observations
+    """Those it was fitted to, in the user's units, less the cells that were left out."""
+    model: FittedMixture
+    fit: Fit
+    candidates: tuple[DensityCandidate, ...]
+
+
+def find_density(
+    rows: Observations,
+    columns: Columns,
+    settings: Settings,
+    start: Callable[[MixtureSpecification], MixtureParameters | None],
+) -> FoundDensity:
+    """Choose what was left open, and fit: twice more before, where odd cells are left out.
+
+    They are judged by one component first, which explains no error, then by the density that is
+    chosen without them. The start is that of the last fit. A pool stands beside that fit, behind
+    its maps.
+    """
+    further = further_laws(columns, rows)
+
+    def fitted(
+        some: Observations, one: DensityCandidate, *, last: bool
+    ) -> tuple[FittedMixture, Fit]:
+        structure = one.specification(some.real.shape[1], columns.n_levels, further)
+        prior = settings.prior.weakened(one.strength, structure)
+        begin = start(structure) if last else None
+        return fit_mixture_rows(  # nothing here holds the distinct rows: they are let go in there
+            distinct_rows(some), structure, prior, settings.solver, begin, settings.column_maps
+        )
+
+    kept = rows
+    if settings.trim:
+        kept = trimmed(rows, fitted(rows, ALONE, last=False)[0], columns)
+    candidates = choose_density(kept, columns.n_levels, settings, further)
+    if settings.trim:
+        kept = trimmed(rows, fitted(kept, candidates[0], last=False)[0], columns)
+    alone, fit = fitted(kept, candidates[0], last=True)
+    if settings.pool is None:
+        return FoundDensity(kept, alone, fit, candidates)
+
+    def refit(place: int, some: Observations, seed: int) -> FittedMixture:
+        structure = candidates[place].specification(some.real.shape[1], columns.n_levels, further)
+        prior = settings.prior.weakened(candidates[place].strength, structure)
+        solver = replace(settings.solver, n_init=1, seed=seed)
+        return fit_mixture_rows(some, structure, prior, solver)[0]
+
+    shares = np.array([one.share for one in candidates])
+    once, seed = distinct_rows(kept), settings.solver.seed
+    model = pooled(alone, once, shares, settings.pool, refit, seed)
+    return FoundDensity(kept, model, replace(fit, parameters=model.parameters), candidates)
+
+
+def choose_density(
+    rows: Observations,
+    levels: tuple[int, ...],
+    settings: Settings,
+    further: tuple[FurtherColumns, ...],
+) -> tuple[DensityCandidate, ...]:
+    """Every candidate that was judged, the best one first; weighted rows need not be distinct."""
+    seed, options = settings.solver.seed, settings.options
+    folds: list[Fold] = []
+    if not options.are_one:
+        some = distinct_rows(rows)
+        if some.n_obs > MOST_ROWS:
+            chosen = np.random.default_rng(seed).permutation(some.n_obs)[:MOST_ROWS]
+            some = some.take(np.sort(chosen))
+        options = options.for_rows(some)
+        folds = list(split_rows(N_FOLDS, some, np.arange(some.n_obs), seed))
+    if not folds or options.are_one:
+        return (replace(options.first, log_density=np.nan, share=1.0),)
+    solver = Solver(STARTS, ITERATIONS, TOLERANCE, "squarem", seed)
+
+    def judge(candidates: Sequence[DensityCandidate]) -> HeldOut:
+        def predict(fold: int, train: Observations, test: Observations) -> np.ndarray:
+            densities = []
+            for one in candidates:
+                structure = one.specification(rows.real.shape[1], levels, further)
+                prior = settings.prior.weakened(one.strength, structure)
+                maps = settings.column_maps
+                mixture, _ = fit_mixture_rows(train, structure, prior, solver, None, maps)
+                densities.append(mixture.log_density(test))
+            return np.stack(densities, axis=1)
+
+        held = hold_out(folds, predict, None)
+        assert held is not None  # every fold holds a row out
+        return held
+
+    selection = ascend(options.first, options.axes, judge)
+    shares = np.zeros(len(selection.candidates))
+    order = np.argsort(-selection.scores, kind="stable")
+    if settings.pool is not None:
+        shares[order] = stacking_shares(selection.row_scores[order], selection.weights)
+    return tuple(
+        replace(
+            selection.candidates[place],
+            log_density=float(selection.scores[place]),
+            share=float(shares[place]),
+        )
+        for place in order.tolist()
+    )
+
+
+def ascend(
+    first: DensityCandidate,
+    axes: Sequence[Sequence[Change]],
+    judge: Callable[[Sequence[DensityCandidate]], HeldOut],
+) -> Selection[DensityCandidate]:
+    """Vary one field at a time, the others as they are best so far, until no change is better."""
+    held = judge((first,))
+    judged = {first: held.values[:, 0]}
+    best, before = first, None
+    while best != before:
+        before = best
+        for changes in axes:
+            line = tuple(change(best) for change in changes)
+            new = [one for one in line if one not in judged]
+            judged |= zip(new, judge(new).values.T, strict=True) if new else ()
+            best = Selection(line, np.array([judged[one] for one in line]), held.weights).chosen
+    return Selection(tuple(judged), np.array([*judged.values()]), held.weights)

@@ -1,0 +1,150 @@
+"""Predictions of the rows that are held out of a fit: candidates compared, one calibrated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import field, replace
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import logsumexp
+from sklearn.utils.parallel import Parallel, delayed
+
+from bayesrbf.fitted.folds import Fold, NumberedFold, numbered_folds
+from bayesrbf.fitted.masking import Masking
+from bayesrbf.inference.progress import progress
+from bayesrbf.numerics.hidden_share import knot_weights
+from bayesrbf.posterior.recalibration import fit_powers, fit_temperature, log_scores, tempered
+from bayesrbf.posterior.selection import Selection
+from bayesrbf.records.masked_rows import MaskedRows, Recalibration
+from bayesrbf.records.mixture import Observations, joined_rows
+from bayesrbf.records.stored import LATER, MOST_LOG, Requirements, stored, within
+
+Predict = Callable[[int, Observations, Observations], np.ndarray]
+"""Maps the number of a fold, its training and its held-out rows to an entry a held-out row."""
+
+
+@stored
+class HeldOut:
+    """Out-of-fold predictions of all folds, one fold after another."""
+
+    values: Float[np.ndarray, "obs *values"]
+    labels: Int[np.ndarray, " obs"]  # True class codes.
+    weights: Float[np.ndarray, " obs"]
+    masked: MaskedRows | None = field(default=None, metadata=LATER)
+    """What is said of the rows with more of their cells hidden."""
+
+    def __laws__(self) -> Requirements:
+        yield within(self.labels, 0) and within(self.weights, 0), "labels and weights"
+        yield within(abs(self.values), 0, MOST_LOG), "log probabilities"
+
+    def of_candidate(self, place: int) -> HeldOut:
+        """Predictions of one of several candidates, whose number is the second axis."""
+        masked = self.masked
+        if masked is not None:
+            masked = replace(masked, values=masked.values[:, :, place])
+        return replace(self, values=self.values[:, place], masked=masked)
+
+    def selection[C](
+        self, candidates: Sequence[C], *, calibrate: bool, margin: float = 0.0
+    ) -> Selection[C]:
+        """Candidates by the log scores of their class log joints.
+
+        ``calibrate`` judges each at its best temperature, at which it would be used.
+        """
+        row_scores = [
+            log_scores(joint, self.labels, self.weights, calibrate=calibrate)
+            for joint in np.moveaxis(self.values, 1, 0)
+        ]
+        return Selection(tuple(candidates), np.array(row_scores), self.weights, margin)
+
+    @property
+    def temperature(self) -> float:
+        """Temperature of class log joints, of one draw or of several."""
+        return fit_temperature(self.values, self.labels, self.weights)
+
+    def calibration(self, temperature: float) -> Recalibration | None:
+        """Calibration of tempered log probabilities at every knot of the share of hidden cells.
+
+        None where no cells were hidden. Predictions of several draws are averaged.
+        """
+        if self.masked is None:
+            return None
+        every = np.concatenate([self.values[:, None], self.masked.values], axis=1)
+        n_versions = every.shape[1]
+        labels, weights = (np.repeat(one, n_versions) for one in (self.labels, self.weights))
+        log_p = tempered(every.reshape(labels.size, *every.shape[2:]), temperature)
+        if log_p.ndim > 2:
+            log_p = logsumexp(log_p, axis=1) - np.log(log_p.shape[1])
+        by_knot = knot_weights(self.masked.hidden.reshape(-1)) * weights[:, None]
+        powers = [
+            fit_powers(log_p[some], labels[some], at_knot[some], self.masked.log_shares)
+            for at_knot, some in zip(by_knot.T, by_knot.T > 0, strict=True)
+        ]
+        temperatures, pulls = np.array(powers).T.copy()
+        return Recalibration(temperatures, pulls, self.masked.log_shares)
+
+
+def hold_out(
+    splits: Iterable[Fold],
+    predict: Predict,
+    classes: np.ndarray | None,
+    n_jobs: int | None = None,
+    required: Int[np.ndarray, " class"] | None = None,
+    masking: Masking | None = None,
+) -> HeldOut | None:
+    """Fit to the training rows of every fold and predict its held-out rows; None if there are none.
+
+    ``n_jobs`` processes share the folds; :func:`numbered_folds` has the classes that they need.
+    With ``masking`` the rows are predicted with cells hidden, too.
+    """
+    folds = numbered_folds(splits, classes, required)
+    if not folds:
+        return None
+
+    def answer(
+        number: int, train: Observations, test: Observations
+    ) -> tuple[np.ndarray, list[Observations]]:
+        versions = [test] if masking is None else masking.versions(number, train, test)
+        values = predict(number, train, joined_rows(versions))
+        by_version = values.reshape(len(versions), -1, *values.shape[1:])
+        return np.moveaxis(by_version, 0, 1), versions
+
+    values, versions = zip(*over_folds(folds, answer, n_jobs), strict=True)
+    return joined(values, versions, masking)
+
+
+def over_folds[A](
+    folds: Sequence[NumberedFold],
+    answer: Callable[[int, Observations, Observations], A],
+    n_jobs: int | None = None,
+) -> list[A]:
+    """Answers from the number, the training rows and the held-out rows of every fold.
+
+    ``n_jobs`` processes share the folds.
+    """
+    with progress(False) as track:
+        answers: list[A] = Parallel(n_jobs=n_jobs)(
+            delayed(answer)(*fold) for fold in track(folds, "Holding rows out")
+        )
+    return answers
+
+
+def joined(
+    values: Sequence[np.ndarray],
+    versions: Sequence[Sequence[Observations]],
+    masking: Masking | None,
+) -> HeldOut:
+    """What was said of the rows held out in every fold, one fold after another.
+
+    The values of a fold are of shape (n_held_out, n_versions, ...).
+    """
+    masked = None
+    if masking is not None and all(len(every) > 1 for every in versions):
+        masked = masking.answered(values, [masking.hidden(every) for every in versions])
+    return HeldOut(
+        np.concatenate([said[:, 0] for said in values]),
+        np.concatenate([test.labels for test, *_ in versions]),
+        np.concatenate([test.weights for test, *_ in versions]),
+        masked,
+    )
