@@ -56,7 +56,7 @@ def fill_held_out(job: Job, judged: JudgedTable) -> HeldOutCells:
     reals = [name for name in job.X.columns if job.kinds[name] == "real"]
     tail, expected, mean = (np.full((len(job.X), len(reals)), np.nan) for _ in range(3))
     best = density.candidates_[0]
-    prior = MixturePrior().weakened(best.strength, density.model_.specification)
+    prior = MixturePrior().weakened(best.strength, density.fitted_.model.specification)
     fresh = clone(density).set_params(
         n_components=best.n_components, covariance_type=best.covariance_type, prior=prior
     )
@@ -80,7 +80,7 @@ def fill_held_out(job: Job, judged: JudgedTable) -> HeldOutCells:
 
 def left_out(density: MixtureDensity, table: pd.DataFrame) -> JudgedCells:
     """Every observed cell given the rest of its row."""
-    mixture = density.model_
+    mixture = density.fitted_.model
     rows = mixture.standardise(encode(table, density.columns_))
     return leave_one_cell_out(rows, cell_law(mixture, density.columns_))
 

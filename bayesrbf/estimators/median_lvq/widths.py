@@ -11,9 +11,9 @@ from jaxtyping import Float, Int, Real
 
 from bayesrbf import table
 from bayesrbf.estimators.warning import warn
+from bayesrbf.fitted.exemplar_sources import TableSource
 from bayesrbf.fitted.fitted_exemplars import (
     SearchSettings,
-    TableSource,
     exemplar_log_joint,
     search,
 )
