@@ -22,6 +22,7 @@ from bayesrbf.numerics.log_sums import class_log_joint
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
 from bayesrbf.numerics.mixture.mixture_rows import MixtureOnRows
+from bayesrbf.numerics.mixture.mixture_variables import reordered
 from bayesrbf.numerics.rounding import single_digits
 from bayesrbf.records import names
 from bayesrbf.records.column_maps import PowerMaps
@@ -88,7 +89,7 @@ class FittedMixture(FittedModel):
         return FittedMixture(
             self.specification.reordered(order),
             self.hyperparameters.reordered(order),
-            self.parameters.reordered(order, self.specification),
+            reordered(self.parameters, order, self.specification),
             order.inverse.then(self.order),
             self.objective,
             None if self.maps is None else self.maps.reordered(order),

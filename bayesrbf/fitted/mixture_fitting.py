@@ -14,6 +14,7 @@ from bayesrbf.numerics.column_maps import fit_power
 from bayesrbf.numerics.discriminative.objective_ascent import Schedule, fit_objective
 from bayesrbf.numerics.mixture.ascent import Acceleration
 from bayesrbf.numerics.mixture.mixture_fit import BegunFit, begin_fit
+from bayesrbf.numerics.mixture.mixture_variables import reordered
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.objective import Objective
 from bayesrbf.records.priors import MixtureHyperparameters, MixturePrior
@@ -105,7 +106,7 @@ def fit_mixture_rows(
     known = structure, hyperparameters.standardised()
     begin = None
     if start is not None:
-        begin = start.reordered(order, specification).standardised(units)
+        begin = reordered(start, order, specification).standardised(units)
     if solver.objective.name == "likelihood":
         begun = _begun((rows, *known), solver, begin)
         del rows  # EM has its own copy of them

@@ -21,11 +21,10 @@ from jaxtyping import Bool, Float, Int
 from scipy.special import log_softmax
 
 from bayesrbf.numerics.mixture.conditional import conditionals
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.posterior.cell_laws import (
     CellLaw,
     RealLaws,
-    group_matrices,
-    leave_one_out_conditionals,
     level_tails,
 )
 from bayesrbf.records.mixture import ColumnAtoms, MixtureParameters, Observations
@@ -187,13 +186,13 @@ def _reals(
     results = [np.full_like(real, np.nan) for _ in range(4)]
     if n_features == 0:
         return results
-    precisions = group_matrices(law.parameters)
+    reals = laws_of(law.specification).reals
     size = max(1, BLOCK_NUMBERS // (n_features * max(n_features, law.specification.n_components)))
     for start in range(0, len(real), size):
         rows = slice(start, start + size)
         observed = ~np.isnan(real[rows])
-        shift, precision = leave_one_out_conditionals(
-            real[rows], law.parameters.means, precisions, law.specification
+        shift, precision = reals.leave_one_out(
+            real[rows], law.parameters.means, law.parameters.precisions_cholesky
         )
         log_own = 0.5 * (np.log(precision) - shift**2 * precision)
         log_shares = log_softmax(log_joint[rows, :, None] - log_own, axis=1)

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf.records.specification import MixtureSpecification, Order
+from bayesrbf.records.specification import Order
 
 BLOCK_ROWS: Final = 131_072
 """Rows that are looked at together, where each is looked at alone."""
@@ -150,54 +150,13 @@ class MixtureParameters:
     further: Mapping[str, np.ndarray] = field(default_factory=dict)
     """Values of the variables of laws of their own, by name; the first axis is the component."""
 
-    def reordered(self, order: Order, specification: MixtureSpecification) -> MixtureParameters:
-        """The same mixture, columns and classes in another order than the specification's."""
-        components = specification.components_in(order)
-        groups = specification.covariance_group[components]
-        groups = groups[np.sort(np.unique(groups, return_index=True)[1])]
-        factors = self.precisions_cholesky[groups].take(order.features, 1)
-        if factors.ndim == 3:
-            factors = _triangular(factors)
-        levels = [self.category_probabilities[j][components] for j in order.categories]
-        return MixtureParameters(
-            self.class_probabilities[order.classes],
-            self.weights[components],
-            self.means[components].take(order.features, 1),
-            factors,
-            tuple(levels),
-            {name: value[components] for name, value in self.further.items()},
-        )
-
-    def covariances(self) -> Float[np.ndarray, "group feature feature"]:
-        """Covariance matrices (L L')^-1, whatever their shape."""
-        if self.precisions_cholesky.ndim == 2:
-            variances = self.precisions_cholesky**-2.0
-            return variances[:, :, None] * np.eye(variances.shape[1])
-        if self.precisions_cholesky.ndim == 4:
-            unique = self.precisions_cholesky[:, :, 0, :1] ** -2.0
-            loadings = unique * self.precisions_cholesky[:, :, 0, 1:]
-            return loadings @ loadings.swapaxes(1, 2) + unique * np.eye(unique.shape[1])
-        inverse = np.linalg.inv(self.precisions_cholesky)
-        return inverse.swapaxes(-1, -2) @ inverse
-
     def in_units(self, units: Standardisation) -> MixtureParameters:
         """The same mixture for x = location + scale * z, when this one is for z."""
-        factors = self.precisions_cholesky / self._rows(units.scale)
+        # The second axis of factors of every shape is the column.
+        factors = (self.precisions_cholesky.swapaxes(1, -1) / units.scale).swapaxes(1, -1)
         return replace(self, means=units.backward(self.means), precisions_cholesky=factors)
 
     def standardised(self, units: Standardisation) -> MixtureParameters:
         """The inverse of :meth:`in_units`."""
-        factors = self.precisions_cholesky * self._rows(units.scale)
+        factors = (self.precisions_cholesky.swapaxes(1, -1) * units.scale).swapaxes(1, -1)
         return replace(self, means=units.forward(self.means), precisions_cholesky=factors)
-
-    def _rows(self, scale: Float[np.ndarray, " feature"]) -> Float[np.ndarray, "feature *column"]:
-        """The scales as what multiplies the rows of a factor."""
-        return scale.reshape(-1, *(1,) * (self.precisions_cholesky.ndim - 2))
-
-
-def _triangular(
-    roots: Float[np.ndarray, "group feature feature"],
-) -> Float[np.ndarray, "group feature feature"]:
-    """Lower triangles L of positive diagonal with L L' = R R'."""
-    lower = np.linalg.qr(roots.swapaxes(-1, -2), mode="r").swapaxes(-1, -2)
-    return np.ascontiguousarray(lower * np.sign(np.einsum("gii->gi", lower))[:, None, :])

@@ -20,6 +20,7 @@ from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.mixture_fit import fit_mixture
 from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
 from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
+from bayesrbf.numerics.mixture.mixture_variables import component_covariances, reordered
 from bayesrbf.numerics.mixture.parts.column_law import ColumnLaw, column_law
 from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.numerics.mixture.sampling import conditional_draws, sample
@@ -63,7 +64,7 @@ def oracle(
     rows: Observations, parameters: MixtureParameters, specification: MixtureSpecification
 ) -> np.ndarray:
     """Log joint of every row and component, cell by cell, with SciPy."""
-    covariances = parameters.covariances()[specification.covariance_group]
+    covariances = component_covariances(parameters, specification)
     classes = parameters.class_probabilities[list(specification.component_class)]
     joint = np.empty((rows.n_obs, specification.n_components))
     for n, k in np.ndindex(joint.shape):
@@ -215,7 +216,7 @@ def order_of(
     order: Order,
 ) -> tuple[Observations, MixtureSpecification, MixtureParameters]:
     """The same in another order of columns and classes."""
-    moved = parameters.reordered(order, specification)
+    moved = reordered(parameters, order, specification)
     return rows.reordered(order), specification.reordered(order), moved
 
 

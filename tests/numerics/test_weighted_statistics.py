@@ -11,7 +11,11 @@ from bayesrbf.numerics.mixture.array_expectation import ArrayExpectation
 from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
-from bayesrbf.numerics.mixture.mixture_variables import free_variables, parameters_of
+from bayesrbf.numerics.mixture.mixture_variables import (
+    component_covariances,
+    free_variables,
+    parameters_of,
+)
 from bayesrbf.records.mixture import Observations
 from tests.cases import CLASSES, COVARIANCES, hyperparameters, random_point, structure, table
 
@@ -89,7 +93,9 @@ def test_no_rows_and_no_cells():
     # Nothing observed: the expected deviation is 0, the expected square the covariance.
     moments = joint.statistics(np.ones((1, 2)))
     np.testing.assert_allclose(moments.first, 0.0, atol=1e-12)
-    np.testing.assert_allclose(moments.second, parameters.covariances(), rtol=1e-10)
+    np.testing.assert_allclose(
+        moments.second, component_covariances(parameters, specification), rtol=1e-10
+    )
 
 
 @pytest.mark.parametrize("classes", [(0, 0, 1), (0, 1, 1, 1)])

@@ -9,6 +9,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import multivariate_normal, norm
 
+from bayesrbf.numerics.mixture.mixture_variables import component_covariances
 from bayesrbf.numerics.mixture.sampling import sample
 from bayesrbf.posterior.cell_laws import CellLaw
 from bayesrbf.posterior.cells import (
@@ -63,7 +64,7 @@ def by_hand(
     seen = [i for i in np.flatnonzero(~np.isnan(real)) if i != j]
     weights, means, variances = [], [], []
     for k, c in enumerate(specification.component_class):
-        covariance = point.covariances()[specification.covariance_group[k]]
+        covariance = component_covariances(point, specification)[k]
         weight = point.class_probabilities[c] * point.weights[k] * (label < 0 or label == c)
         mean, variance = point.means[k, j], covariance[j, j]
         if seen:

@@ -12,7 +12,7 @@ from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters
 from bayesrbf.records.priors import MixtureHyperparameters
-from bayesrbf.records.specification import MixtureSpecification, Variable
+from bayesrbf.records.specification import MixtureSpecification, Order, Variable
 
 
 @cache
@@ -88,6 +88,33 @@ def parameters_of(
         category_probabilities=laws.levels.probabilities(values),
         further={v.name: values[v.name] for law in laws.further for v in law.variables},
     )
+
+
+def reordered(
+    parameters: MixtureParameters, order: Order, specification: MixtureSpecification
+) -> MixtureParameters:
+    """The same mixture, columns and classes in another order than the specification's."""
+    components = specification.components_in(order)
+    groups = specification.covariance_group[components]
+    groups = groups[np.sort(np.unique(groups, return_index=True)[1])]
+    factors = parameters.precisions_cholesky[groups]
+    levels = [parameters.category_probabilities[j][components] for j in order.categories]
+    return MixtureParameters(
+        parameters.class_probabilities[order.classes],
+        parameters.weights[components],
+        parameters.means[components].take(order.features, 1),
+        laws_of(specification).reals.reordered(factors, order.features),
+        tuple(levels),
+        {name: value[components] for name, value in parameters.further.items()},
+    )
+
+
+def component_covariances(
+    parameters: MixtureParameters, specification: MixtureSpecification
+) -> Float[np.ndarray, "component feature feature"]:
+    """Covariance matrix of every component, in the units of the point."""
+    law = laws_of(specification).reals
+    return law.by_component(law.covariances(parameters.precisions_cholesky))
 
 
 def joint_weights(

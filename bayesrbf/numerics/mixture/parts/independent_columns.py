@@ -17,7 +17,7 @@ from bayesrbf.numerics.mixture.parts.precision_columns import (
     Weights,
 )
 from bayesrbf.numerics.mixture.parts.precision_factors import IndependentPrecisions
-from bayesrbf.numerics.mixture.parts.real_columns import Factors, Matrices, Vectors
+from bayesrbf.numerics.mixture.parts.real_columns import ByCell, Factors, Matrices, Vectors
 from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.records import names
 from bayesrbf.records.priors import MixtureHyperparameters
@@ -50,9 +50,13 @@ class IndependentColumns(PrecisionColumns):
         """Diagonals."""
         return matrices
 
-    def of_diagonal(self, diagonal: Float[np.ndarray, "group feature"]) -> Factors:
+    def of_diagonal(self, diagonal: Float[np.ndarray, "*batch d"]) -> Float[np.ndarray, "*shape"]:
         """Matrices of given diagonals."""
         return diagonal
+
+    def triangles(self, factors: Factors) -> Float[np.ndarray, "group feature feature"]:
+        """Precision factors as whole matrices."""
+        return factors[:, :, None] * np.eye(self.n_features)
 
     def covariances(
         self, factors: Float[np.ndarray, "*shape d"]
@@ -100,6 +104,14 @@ class IndependentColumns(PrecisionColumns):
         hole = np.isnan(real)[:, None, :]
         expected = np.where(hole, means, np.nan_to_num(real)[:, None, :])
         return Conditional(rows, expected, np.where(hole, factors**-2.0, 0.0), None)
+
+    def leave_one_out(
+        self, real: Float[np.ndarray, "row feature"], means: Vectors, factors: Factors
+    ) -> tuple[ByCell, ByCell]:
+        """Deviations and precisions of every observed cell: the rest says nothing of it."""
+        observed = ~np.isnan(real)[:, None]
+        deviations = np.where(observed, np.nan_to_num(real)[:, None] - means, 0.0)
+        return deviations, np.where(observed, self.by_component(factors) ** 2, 1.0)
 
     def kernel_normals(self, means: Vectors, factors: Factors, with_holes: bool) -> KernelNormals:
         """The normals at a point in the form that the kernels read."""

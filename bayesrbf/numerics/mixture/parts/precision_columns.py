@@ -72,12 +72,12 @@ class PrecisionColumns(RealColumns):
         """Matrix products."""
 
     @abstractmethod
-    def diagonal(self, matrices: Factors) -> Float[np.ndarray, "group feature"]:
-        """Diagonals."""
+    def of_diagonal(self, diagonal: Float[np.ndarray, "*batch d"]) -> Float[np.ndarray, "*shape"]:
+        """Matrices of given diagonals."""
 
     @abstractmethod
-    def of_diagonal(self, diagonal: Float[np.ndarray, "group feature"]) -> Factors:
-        """Matrices of given diagonals."""
+    def triangles(self, factors: Factors) -> Float[np.ndarray, "group feature feature"]:
+        """Precision factors as whole matrices."""
 
     def pooled(self, by_column: Float[np.ndarray, "*batch d"]) -> Float[np.ndarray, "*batch gamma"]:
         """Sums over the columns of each gamma variable."""
@@ -136,10 +136,6 @@ class PrecisionColumns(RealColumns):
     ) -> Factors:
         """Precision factors of that variance in every column."""
         return self.of_diagonal(np.full((self.n_groups, self.n_features), variance**-0.5))
-
-    @abstractmethod
-    def recentred(self, statistics: Statistics, shift: Vectors) -> Matrices:
-        """Second moments about means that are moved by a shift."""
 
     def mode(
         self,

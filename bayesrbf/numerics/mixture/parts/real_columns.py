@@ -26,6 +26,7 @@ Vectors = Float[np.ndarray, "component feature"]
 Matrices = Float[np.ndarray, "component *feature"]
 Factors = Float[np.ndarray, "group *feature"]
 Centres = Float[np.ndarray, "component *centre"]
+ByCell = Float[np.ndarray, "row component feature"]
 
 
 @runtime_checkable
@@ -145,6 +146,10 @@ class RealColumns(ABC):
         return 1
 
     @abstractmethod
+    def diagonal(self, matrices: Factors) -> Float[np.ndarray, "group feature"]:
+        """Diagonals; of factor-analytic factors the roots of the inverse uniquenesses."""
+
+    @abstractmethod
     def covariances(self, factors: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape d d"]:
         """Covariances of precision factors as whole matrices."""
 
@@ -153,6 +158,22 @@ class RealColumns(ABC):
         self, noise: Float[np.ndarray, "component row d"], factors: Matrices
     ) -> Float[np.ndarray, "component row d"]:
         """Standard normal rows, under every component, made noise of its covariance."""
+
+    def reordered(
+        self, factors: Factors, features: Int[np.ndarray, " feature"]
+    ) -> Float[np.ndarray, "group *feature"]:
+        """Precision factors of the columns in another order."""
+        return factors.take(features, 1)
+
+    def inverse(self, factors: Matrices) -> Float[np.ndarray, "component *entry"]:
+        """``L^-1``; of the uniquenesses alone, where there are loadings."""
+        return 1 / self.diagonal(factors)
+
+    def inverse_times(
+        self, inverse: Float[np.ndarray, "component *entry"], vectors: Vectors, transposed: bool
+    ) -> Vectors:
+        """``L^-1`` or ``L^-T`` times a vector of every component."""
+        return inverse * vectors
 
     def by_component(self, factors: Factors) -> Matrices:
         """The factor that each component uses."""
@@ -182,6 +203,10 @@ class RealColumns(ABC):
         hyperparameters: MixtureHyperparameters,
     ) -> tuple[Vectors, Factors]:
         """Means and precision factors of the M-step."""
+
+    @abstractmethod
+    def recentred(self, statistics: Statistics, shift: Vectors) -> Matrices:
+        """Second moments about means that are moved by a shift."""
 
     def at_floor(self, factors: Factors) -> bool:
         """Whether some covariance has eigenvalues at the floor."""
@@ -214,6 +239,12 @@ class RealColumns(ABC):
         factors: Matrices,
     ) -> Conditional:
         """Moments of rows that :meth:`holes` does not keep apart."""
+
+    @abstractmethod
+    def leave_one_out(
+        self, real: Float[np.ndarray, "row feature"], means: Vectors, factors: Factors
+    ) -> tuple[ByCell, ByCell]:
+        """``x_j - E[x_j | rest, k]`` and ``1 / Var[x_j | rest, k]``; 0 and 1 where missing."""
 
     # Conjugate draws
 
