@@ -28,8 +28,7 @@ from bayesrbf.posterior.cell_laws import (
     level_tails,
 )
 from bayesrbf.records.mixture import ColumnAtoms, MixtureParameters, Observations
-
-BLOCK_NUMBERS = 2_000_000  # Numbers held at once in the largest array of a block of rows.
+from bayesrbf.records.row_blocks import in_blocks
 
 ODD: Final = float(np.log(0.005))
 """Log tail below which a cell may be an error, and has no say in how others are judged."""
@@ -187,9 +186,8 @@ def _reals(
     if n_features == 0:
         return results
     reals = laws_of(law.specification).reals
-    size = max(1, BLOCK_NUMBERS // (n_features * max(n_features, law.specification.n_components)))
-    for start in range(0, len(real), size):
-        rows = slice(start, start + size)
+    width = n_features * max(n_features, law.specification.n_components)
+    for rows in in_blocks(len(real), width):
         observed = ~np.isnan(real[rows])
         shift, precision = reals.leave_one_out(
             real[rows], law.parameters.means, law.parameters.precisions_cholesky

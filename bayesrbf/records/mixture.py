@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from bayesrbf.records.row_blocks import in_blocks
 from bayesrbf.records.specification import Order
-
-BLOCK_ROWS: Final = 131_072
-"""Rows that are looked at together, where each is looked at alone."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +47,8 @@ class Observations:
 
     def in_blocks(self) -> Iterator[tuple[slice, Observations]]:
         """Blocks of neighbouring rows, and which rows they are: what is made of each is small."""
-        for first in range(0, max(1, self.n_obs), BLOCK_ROWS):
-            part = slice(first, min(first + BLOCK_ROWS, self.n_obs))
+        n_columns = self.real.shape[1] + self.codes.shape[1] + sum(c.shape[1] for c in self.further)
+        for part in in_blocks(max(1, self.n_obs), n_columns):
             yield part, self.take(part)
 
     def reordered(self, order: Order) -> Observations:

@@ -15,14 +15,12 @@ See Gower (1971), A general coefficient of similarity and some of its properties
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from jaxtyping import Float
 
 from bayesrbf.records.mixture import Observations
-
-BLOCK: Final = 2**18  # Number of dissimilarities that are computed at a time.
+from bayesrbf.records.row_blocks import in_blocks
 
 
 @dataclass(frozen=True)
@@ -44,9 +42,7 @@ class Gower:
         Both are in the user's units; a block of rows is computed at a time.
         """
         result = np.empty((rows.n_obs, others.n_obs), dtype=dtype)
-        height = max(1, BLOCK // max(1, others.n_obs))
-        for start in range(0, rows.n_obs, height):
-            part = np.arange(start, min(start + height, rows.n_obs))
+        for part in in_blocks(rows.n_obs, others.n_obs):
             result[part] = self._block(rows.take(part), others)
         return result
 

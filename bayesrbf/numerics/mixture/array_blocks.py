@@ -11,10 +11,8 @@ from bayesrbf.numerics.categories import one_hot
 from bayesrbf.numerics.mixture.gaussian_quadratic import MOST_PRODUCTS, products
 from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.records.mixture import Observations
+from bayesrbf.records.row_blocks import IN_CACHE, in_blocks
 from bayesrbf.records.specification import MixtureSpecification
-
-BLOCK_CELLS = 65_536
-"""Numbers held at once per array of a block of rows, so that they stay in cache."""
 
 LEAST_ROWS = 64
 """Rows of a block below which matrix products are slow."""
@@ -59,9 +57,10 @@ def cut(
     for m in np.unique(counts):
         multiplied = by_products and affordable and m == 0
         width = max(k, n_products) if multiplied else k * law.numbers_a_row(int(m))
-        size = max(LEAST_ROWS if multiplied else 1, BLOCK_CELLS // width)
+        width = min(width, IN_CACHE // LEAST_ROWS) if multiplied else width
         same = np.flatnonzero(counts == m)
-        for part in np.split(same, range(size, same.size, size)):
+        for place in in_blocks(same.size, width, cached=True):
+            part = same[place]
             places = np.nonzero(~observed[part])[1] if m else np.empty(0, dtype=np.intp)
             blocks.append(
                 Block(

@@ -19,10 +19,8 @@ from bayesrbf.numerics.mixture.gaussian import Conditional
 from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.numerics.quasi_random import QUADRATURE
 from bayesrbf.records.mixture import ColumnAtoms, MixtureParameters, Observations
+from bayesrbf.records.row_blocks import in_blocks
 from bayesrbf.records.specification import MixtureSpecification
-
-BLOCK_CELLS = 1_000_000
-"""Numbers held at once per array of a block of rows."""
 
 
 def responsibilities(
@@ -53,8 +51,8 @@ def conditionals(
     k, d = parameters.means.shape
     for m in np.unique(holes):
         same = np.flatnonzero(holes == m)
-        size = max(1, BLOCK_CELLS // (k * max(d, int(m) ** 2, 1)))
-        for rows in np.split(same, range(size, same.size, size)):
+        for part in in_blocks(same.size, k * max(d, int(m) ** 2)):
+            rows = same[part]
             yield law.conditional(rows, observations.real[rows], parameters.means, factors)
 
 
