@@ -101,14 +101,12 @@ class ColumnLaw(ABC):
         return np.where(np.isnan(cells), self.sample(components, values, rng), cells)
 
     def conditional(
-        self, cells: Cells, responsibilities: Float[np.ndarray, "row component"], values: Values
+        self, responsibilities: Float[np.ndarray, "row component"], values: Values
     ) -> tuple[Cells, Cells]:
-        """Mean and variance of every cell given its row; an observed cell is its own mean."""
+        """Mean and variance of missing cells given the components' shares in their rows."""
         means, variances = self.moments(values)
         mean = responsibilities @ means
-        variance = responsibilities @ (variances + means**2) - mean**2
-        hole = np.isnan(cells)
-        return np.where(hole, mean, cells), np.where(hole, variance, 0.0)
+        return mean, responsibilities @ (variances + means**2) - mean**2
 
 
 @singledispatch
