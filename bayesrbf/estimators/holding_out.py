@@ -12,11 +12,10 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from bayesrbf.estimators.folds import Fold, numbered_folds, split_rows
 from bayesrbf.estimators.warning import warn
-from bayesrbf.fitted.early_stopping import log_scores
 from bayesrbf.fitted.masking import Masking
 from bayesrbf.inference.progress import progress
 from bayesrbf.numerics.hidden_share import knot_weights
-from bayesrbf.posterior.recalibration import fit_powers, fit_temperature, tempered
+from bayesrbf.posterior.recalibration import fit_powers, fit_temperature, log_scores, tempered
 from bayesrbf.records.masked_rows import MaskedRows, Recalibration
 from bayesrbf.records.mixture import Observations, joined_rows
 

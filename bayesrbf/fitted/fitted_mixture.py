@@ -21,8 +21,8 @@ from bayesrbf.numerics.log_posterior import Predictor
 from bayesrbf.numerics.log_sums import class_log_joint
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
+from bayesrbf.numerics.mixture.mixture_points import reordered
 from bayesrbf.numerics.mixture.mixture_rows import MixtureOnRows
-from bayesrbf.numerics.mixture.mixture_variables import reordered
 from bayesrbf.numerics.rounding import single_digits
 from bayesrbf.records import names
 from bayesrbf.records.column_maps import PowerMaps

@@ -13,7 +13,7 @@ from scipy.optimize import linear_sum_assignment
 
 from bayesrbf.numerics.log_posterior import LogPosterior
 from bayesrbf.numerics.log_sums import log_softmax
-from bayesrbf.records.row_blocks import in_blocks
+from bayesrbf.records.mixture import in_blocks
 from bayesrbf.records.specification import Variable
 
 MEMORY: Final = 2 * 2**30

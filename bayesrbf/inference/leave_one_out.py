@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 from bayesrbf.inference.approximation import PARETO_K, SMALLEST, covers
 from bayesrbf.inference.draws import Draws, one_after_another
 from bayesrbf.numerics.log_posterior import LogPosterior
-from bayesrbf.records.row_blocks import in_blocks
+from bayesrbf.records.mixture import in_blocks
 
 _ROWS: Final = 2000  # Rows that are left out in turn: more would take longer and say the same.
 _NOTHING: Final = 1e-12  # Log likelihoods this small are zero but for rounding.

@@ -27,8 +27,7 @@ from bayesrbf.posterior.cell_laws import (
     RealLaws,
     level_tails,
 )
-from bayesrbf.records.mixture import ColumnAtoms, MixtureParameters, Observations
-from bayesrbf.records.row_blocks import in_blocks
+from bayesrbf.records.mixture import ColumnAtoms, MixtureParameters, Observations, in_blocks
 
 ODD: Final = float(np.log(0.005))
 """Log tail below which a cell may be an error, and has no say in how others are judged."""

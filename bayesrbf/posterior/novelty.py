@@ -23,8 +23,7 @@ from scipy.special import log_ndtr, logsumexp
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.sampling import sample
 from bayesrbf.posterior.cell_laws import CellLaw
-from bayesrbf.records.mixture import Observations
-from bayesrbf.records.row_blocks import in_blocks
+from bayesrbf.records.mixture import Observations, in_blocks
 
 SIMULATED: Final = 500
 """Rows of the model that each row is compared with."""

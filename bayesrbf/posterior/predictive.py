@@ -28,9 +28,8 @@ from bayesrbf.posterior.uncertainty import (
     summarised,
 )
 from bayesrbf.records.masked_rows import Recalibration
-from bayesrbf.records.mixture import Observations
+from bayesrbf.records.mixture import IN_CACHE, Observations, in_blocks
 from bayesrbf.records.results import ClassPrediction
-from bayesrbf.records.row_blocks import IN_CACHE, in_blocks
 
 _COPIES: Final = 5
 """Arrays over draws that a summary holds at once: logarithms, probabilities, workspace."""

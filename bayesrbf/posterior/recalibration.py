@@ -215,3 +215,28 @@ def _newton(
         if np.abs(size * step).max() < 1e-10:
             break
     return mode, np.linalg.inv(curvature)
+
+
+def log_scores(
+    log_joint: Float[np.ndarray, "obs label"],
+    labels: Labels,
+    weights: Weights,
+    *,
+    calibrate: bool,
+) -> Float[np.ndarray, " obs"]:
+    """Log probability of the true class of every row, in nats; calibrated if asked."""
+    temperature = fit_temperature(log_joint, labels, weights) if calibrate else 1.0
+    scores: np.ndarray = tempered(log_joint, temperature)[np.arange(labels.size), labels]
+    return scores
+
+
+def log_score(
+    log_joint: Float[np.ndarray, "obs label"],
+    labels: Labels,
+    weights: Weights,
+    *,
+    calibrate: bool,
+) -> float:
+    """Mean of :func:`log_scores` over the rows."""
+    scores = log_scores(log_joint, labels, weights, calibrate=calibrate)
+    return float(weights @ scores / weights.sum())

@@ -12,7 +12,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.metrics.pairwise import distance_metrics
 
 from bayesrbf.numerics.kernels.every_pair import every_pair
-from bayesrbf.records.row_blocks import in_blocks
+from bayesrbf.records.mixture import in_blocks
 
 Metric = str | Callable[[Any, Any], float]
 

@@ -22,8 +22,8 @@ from threadpoolctl import threadpool_limits
 
 from bayesrbf.numerics.mixture.array_expectation import ArrayExpectation
 from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
-from bayesrbf.numerics.mixture.maximisation import maximise
-from bayesrbf.numerics.mixture.mixture_variables import component_covariances
+from bayesrbf.numerics.mixture.mixture_points import component_covariances
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.records.mixture import MixtureParameters, Observations, Standardisation
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.specification import MixtureSpecification
@@ -102,7 +102,7 @@ def ours(
 
     def iterate() -> float:
         statistics = expectation.statistics(point)
-        maximise(statistics, point, prior, specification)
+        laws_of(specification).mode(statistics, point, prior)
         return statistics.log_likelihood / n
 
     return iterate

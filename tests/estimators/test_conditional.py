@@ -21,7 +21,7 @@ from bayesrbf import (
     RBFNetworkRegressor,
     StackedClassifier,
 )
-from bayesrbf.numerics.mixture.mixture_variables import component_covariances
+from bayesrbf.numerics.mixture.mixture_points import component_covariances
 from tests.cases import first_quick, generative
 from tests.estimators.class_tables import iris, table
 from tests.estimators.density_tables import mixed_frame, real_table

@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 
 import bayesrbf
 from bayesrbf import HybridMixtureClassifier, MixtureDensity
-from bayesrbf.numerics.mixture.mixture_variables import component_covariances
+from bayesrbf.numerics.mixture.mixture_points import component_covariances
 from bayesrbf.records import names
 from tests.cases import generative
 

@@ -12,7 +12,7 @@ from bayesrbf import HybridMixtureClassifier, MixtureDensity
 from bayesrbf.artefact.estimator_state import load
 from bayesrbf.estimators.mixture import wide_tables
 from bayesrbf.estimators.mixture.wide_tables import warn_where_slow
-from bayesrbf.numerics.mixture.mixture_variables import component_covariances
+from bayesrbf.numerics.mixture.mixture_points import component_covariances
 from bayesrbf.records.mixture import Observations
 from tests.cases import first_quick
 

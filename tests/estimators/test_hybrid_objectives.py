@@ -17,8 +17,8 @@ from bayesrbf.estimators.mixture.hybrid_objective import (
     hybrid_solver,
     open_settings,
 )
-from bayesrbf.fitted.early_stopping import apart, log_score
-from bayesrbf.fitted.mixture_fitting import Solver
+from bayesrbf.fitted.mixture_fitting import Solver, apart
+from bayesrbf.posterior.recalibration import log_score
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.objective import Objective
 from bayesrbf.records.priors import MixturePrior

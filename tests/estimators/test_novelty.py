@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 import bayesrbf
 from bayesrbf import MixtureDensity
-from bayesrbf.numerics.mixture.mixture_variables import component_covariances
+from bayesrbf.numerics.mixture.mixture_points import component_covariances
 from bayesrbf.posterior.novelty import SIMULATED
 from bayesrbf.report.new_rows import NOVEL, novelty_of
 from tests.cases import generative

@@ -19,8 +19,8 @@ from bayesrbf.numerics.mixture.conditional import conditional_moments, responsib
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.mixture_fit import fit_mixture
 from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
+from bayesrbf.numerics.mixture.mixture_points import component_covariances, reordered
 from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
-from bayesrbf.numerics.mixture.mixture_variables import component_covariances, reordered
 from bayesrbf.numerics.mixture.parts.column_law import ColumnLaw, column_law
 from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.numerics.mixture.sampling import conditional_draws, sample

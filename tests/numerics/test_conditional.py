@@ -11,7 +11,7 @@ from bayesrbf.numerics.mixture.conditional import (
     conditional_probabilities,
     responsibilities,
 )
-from bayesrbf.numerics.mixture.mixture_variables import component_covariances
+from bayesrbf.numerics.mixture.mixture_points import component_covariances
 from bayesrbf.numerics.mixture.sampling import conditional_draws, sample
 from bayesrbf.records.mixture import Observations
 from tests.cases import EVERY_SHAPE, random_point, structure, table

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import multivariate_normal, norm
 
 from bayesrbf.numerics.mixture.dependence import mutual_information
-from bayesrbf.numerics.mixture.mixture_variables import component_covariances
+from bayesrbf.numerics.mixture.mixture_points import component_covariances
 from bayesrbf.records.mixture import MixtureParameters
 from bayesrbf.records.specification import MixtureSpecification
 from tests.cases import random_point, structure

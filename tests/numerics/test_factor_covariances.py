@@ -19,7 +19,7 @@ from bayesrbf.numerics.mixture.gaussian_factors import (
 )
 from bayesrbf.numerics.mixture.mixture_fit import fit_mixture
 from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
-from bayesrbf.numerics.mixture.mixture_variables import component_covariances, reordered
+from bayesrbf.numerics.mixture.mixture_points import component_covariances, reordered
 from bayesrbf.numerics.mixture.parts.factor_precisions import (
     side_by_side,
     uniquenesses_and_loadings,

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from bayesrbf.numerics.mixture.array_expectation import ArrayExpectation
-from bayesrbf.numerics.mixture.maximisation import maximise
 from bayesrbf.numerics.mixture.mixture_fit import fit_mixture, problem_of
 from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
-from bayesrbf.numerics.mixture.mixture_variables import component_covariances
+from bayesrbf.numerics.mixture.mixture_points import component_covariances
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.numerics.mixture.parts.precision_factors import SMALLEST_EIGENVALUE, precision_factor
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.results import Fit, Status
@@ -64,7 +64,7 @@ def test_m_step_is_the_stated_formula():
     rows = table(specification, missing=0)
     prior = hyperparameters(specification)
     statistics = ArrayExpectation(rows, specification).statistics(random_point(specification))
-    mode = maximise(statistics, random_point(specification), prior, specification)
+    mode = laws_of(specification).mode(statistics, random_point(specification), prior)
     v, x = rows.weights, rows.real
     mean = v @ x / (v.sum() + prior.mean_precision)
     scatter = (x - mean).T @ ((x - mean) * v[:, None])
@@ -81,7 +81,7 @@ def test_a_component_without_rows_keeps_the_prior_covariance():
     rows = replace(rows, weights=np.zeros(1))
     point = random_point(specification)
     statistics = ArrayExpectation(rows, specification).statistics(point)
-    mode = maximise(statistics, point, hyperparameters(specification), specification)
+    mode = laws_of(specification).mode(statistics, point, hyperparameters(specification))
     np.testing.assert_allclose(
         component_covariances(mode, specification), [np.eye(2)] * 2, atol=1e-12
     )

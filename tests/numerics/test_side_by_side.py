@@ -43,7 +43,7 @@ def test_points_do_not_meddle_with_each_other(
     thetas = np.random.default_rng(1).normal(size=(5, target.dimension))
     # two points a block, and one in the last
     entries = 2 * len(rows.labels) * len(classes)
-    monkeypatch.setattr("bayesrbf.records.row_blocks.AT_ONCE", entries)
+    monkeypatch.setattr("bayesrbf.records.mixture.AT_ONCE", entries)
     found = SideBySide(rows, target.points).component_log_joints(thetas)
     np.testing.assert_allclose(found, one_by_one(target, rows, thetas), rtol=1e-9, atol=1e-9)
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import multivariate_normal, norm
 
-from bayesrbf.numerics.mixture.mixture_variables import component_covariances
+from bayesrbf.numerics.mixture.mixture_points import component_covariances
 from bayesrbf.numerics.mixture.sampling import sample
 from bayesrbf.posterior.cell_laws import CellLaw
 from bayesrbf.posterior.cells import (

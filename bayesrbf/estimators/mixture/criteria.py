@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesrbf.numerics.mixture.mixture_variables import free_variables
+from bayesrbf.numerics.mixture.mixture_points import free_variables
 
 
 def bic(self: Any, X: object) -> float:

@@ -17,7 +17,7 @@ from bayesrbf.estimators.mixture.hybrid_objective import (
     asked_objective,
     hybrid_solver,
 )
-from bayesrbf.fitted.early_stopping import log_score
+from bayesrbf.posterior.recalibration import log_score
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
 

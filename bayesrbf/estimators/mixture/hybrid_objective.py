@@ -12,10 +12,10 @@ from jaxtyping import Float
 from bayesrbf import table
 from bayesrbf.estimators.folds import Fold
 from bayesrbf.estimators.holding_out import HeldOut, best_setting, fit_calibration, hold_out
-from bayesrbf.fitted.early_stopping import log_scores
 from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture
 from bayesrbf.fitted.masking import Masking
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver, fit_mixture_rows
+from bayesrbf.posterior.recalibration import log_scores
 from bayesrbf.records.masked_rows import Recalibration
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.objective import Objective

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf.numerics import coordinates
-from bayesrbf.numerics.mixture.mixture_variables import free_variables
+from bayesrbf.numerics.mixture.mixture_points import free_variables
 from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.numerics.mixture.parts.precision_factors import lower_entries
 from bayesrbf.records import names

@@ -29,8 +29,7 @@ from jaxtyping import Bool, Float
 from bayesrbf.numerics.categories import one_hot, split_levels
 from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, KernelName, ProductKernel
 from bayesrbf.numerics.threads import on_one_blas_thread
-from bayesrbf.records.mixture import Observations
-from bayesrbf.records.row_blocks import in_blocks
+from bayesrbf.records.mixture import Observations, in_blocks
 
 LEAST_EIGENVALUE = 1e-6  # Eigenvalues below this fraction of the largest are left out.
 CATEGORY_STEP = 2.0

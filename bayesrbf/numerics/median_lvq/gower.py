@@ -19,8 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.records.mixture import Observations
-from bayesrbf.records.row_blocks import in_blocks
+from bayesrbf.records.mixture import Observations, in_blocks
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.records.median_lvq import Dissimilarities, Prototypes
-from bayesrbf.records.row_blocks import in_blocks
+from bayesrbf.records.mixture import in_blocks
 
 Exemplars = Int[np.ndarray, " prototype"]  # Training row that each prototype is.
 

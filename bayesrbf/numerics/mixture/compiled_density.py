@@ -17,8 +17,8 @@ from bayesrbf.numerics.kernels.driver import Model
 from bayesrbf.numerics.kernels.mixture_posterior import Levels, Simplexes, log_posterior
 from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
 from bayesrbf.numerics.mixture.expectation import Expectation
+from bayesrbf.numerics.mixture.mixture_points import free_variables
 from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
-from bayesrbf.numerics.mixture.mixture_variables import free_variables
 from bayesrbf.numerics.mixture.parts.laws import laws_of, precisions_of
 from bayesrbf.records import names
 from bayesrbf.records.priors import MixtureHyperparameters

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 
 from bayesrbf.numerics.mixture.conditional import conditionals, responsibilities
 from bayesrbf.numerics.mixture.gaussian import Conditional
-from bayesrbf.numerics.mixture.mixture_variables import reordered
+from bayesrbf.numerics.mixture.mixture_points import reordered
 from bayesrbf.numerics.quasi_random import normals, uniforms
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification, Order

@@ -17,8 +17,7 @@ from bayesrbf.numerics.log_sums import log_sum_exp
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.gaussian import Conditional
 from bayesrbf.numerics.mixture.parts.laws import laws_of
-from bayesrbf.records.mixture import MixtureParameters, Observations
-from bayesrbf.records.row_blocks import in_blocks
+from bayesrbf.records.mixture import MixtureParameters, Observations, in_blocks
 from bayesrbf.records.specification import MixtureSpecification
 
 

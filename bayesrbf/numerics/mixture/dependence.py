@@ -18,7 +18,7 @@ from jaxtyping import Float
 from scipy.special import rel_entr
 
 from bayesrbf.numerics.log_sums import log_sum_exp
-from bayesrbf.numerics.mixture.mixture_variables import component_covariances
+from bayesrbf.numerics.mixture.mixture_points import component_covariances
 from bayesrbf.numerics.quasi_random import normals
 from bayesrbf.records.mixture import MixtureParameters
 from bayesrbf.records.specification import MixtureSpecification

@@ -10,13 +10,11 @@ from jaxtyping import Float
 from bayesrbf.numerics.log_posterior import Predictor
 from bayesrbf.numerics.log_sums import class_log_joint, to_prediction
 from bayesrbf.numerics.mixture.expectation import Expectation, preparation
-from bayesrbf.numerics.mixture.mixture_points import MixturePoints
-from bayesrbf.numerics.mixture.mixture_variables import joint_weights
+from bayesrbf.numerics.mixture.mixture_points import MixturePoints, joint_weights
 from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.records import names
-from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.mixture import MixtureParameters, Observations, in_blocks
 from bayesrbf.records.results import ClassPrediction
-from bayesrbf.records.row_blocks import in_blocks
 from bayesrbf.records.specification import MixtureSpecification
 
 

@@ -23,7 +23,6 @@ from jaxtyping import Float
 
 from bayesrbf.numerics.mixture.block_expectation import added
 from bayesrbf.numerics.mixture.expectation import prepare
-from bayesrbf.numerics.mixture.maximisation import maximise
 from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.records.mixture import MixtureParameters, Observations
@@ -70,7 +69,8 @@ def stepped(
     before = recentred(stream.statistics, parameters.means - stream.centre, specification)
     block = prepare(rows, specification).statistics(parameters)
     statistics = added(scaled(before, 1 - share), scaled(block, share / weight))
-    following = maximise(scaled(statistics, mass), parameters, hyperparameters, specification)
+    every = scaled(statistics, mass)
+    following = laws_of(specification).mode(every, parameters, hyperparameters)
     return Stream(statistics, parameters.means, mass, n_steps), following
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bayesrbf.numerics.mixture import mixture_variables
+from bayesrbf.numerics.mixture import mixture_points
 from bayesrbf.numerics.mixture.initialisation import START_VARIANCE
 from bayesrbf.numerics.mixture.parts.laws import precisions_of
 from bayesrbf.records.mixture import MixtureParameters, Observations
@@ -83,7 +83,7 @@ def reordered(
     hidden = specification.hidden_order(order)
     components = specification.mixture.components_in(hidden)
     return RBFNetworkParameters(
-        mixture_variables.reordered(parameters.mixture, hidden, specification.mixture),
+        mixture_points.reordered(parameters.mixture, hidden, specification.mixture),
         parameters.coefficients[order.classes].take(components, 1),
         parameters.intercepts[order.classes],
         parameters.noise_precision,

@@ -33,10 +33,9 @@ from bayesrbf.numerics.log_sums import (
 from bayesrbf.numerics.mixture.completion import complete
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.gaussian import LOG_2PI
-from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.mixture import MixtureParameters, Observations, in_blocks
 from bayesrbf.records.rbf_network import RBFNetworkParameters, RBFNetworkSpecification
 from bayesrbf.records.results import ClassPrediction
-from bayesrbf.records.row_blocks import in_blocks
 from bayesrbf.records.specification import Order
 
 LARGEST_LOG_DENSITY = 300.0

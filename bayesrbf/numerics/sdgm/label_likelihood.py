@@ -27,7 +27,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesrbf.numerics.log_sums import log_sum_exp
-from bayesrbf.records.row_blocks import AT_ONCE
+from bayesrbf.records.mixture import AT_ONCE
 
 Designs = tuple[Float[np.ndarray, "point _"], ...]
 """Features of every component's own weights, one array a component."""

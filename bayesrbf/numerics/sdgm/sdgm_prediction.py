@@ -20,8 +20,7 @@ from bayesrbf.numerics.log_sums import at_prevalence, log_sum_exp
 from bayesrbf.numerics.quasi_random import uniforms
 from bayesrbf.numerics.sdgm.label_likelihood import class_log_probabilities
 from bayesrbf.numerics.sdgm.sdgm_features import standard_points
-from bayesrbf.records.mixture import Standardisation
-from bayesrbf.records.row_blocks import in_blocks
+from bayesrbf.records.mixture import Standardisation, in_blocks
 from bayesrbf.records.sdgm import Basis, SDGMModes, SDGMParameters
 
 REPLICATES = 8

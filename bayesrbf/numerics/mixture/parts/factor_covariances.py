@@ -105,10 +105,6 @@ class FactorCovariances(RealColumns):
         """b: a column's whole variance is centred at that of the table."""
         return super().base_scales(hyperparameters) / np.sqrt(1 + self.rank)
 
-    def row_scales(self, hyperparameters: MixtureHyperparameters) -> Float[np.ndarray, "*shape"]:
-        """The base scales as what multiplies the rows of a factor."""
-        return self.base_scales(hyperparameters)[:, :, None, None]
-
     def prior(self, hyperparameters: MixtureHyperparameters) -> FactorPrior:
         """The declared prior, prepared for many points."""
         return FactorPrior(self, hyperparameters)
@@ -235,10 +231,7 @@ class FactorCovariances(RealColumns):
         covariances = own @ of_factors @ own.swapaxes(2, 3)
         diagonal = unique[:, places].swapaxes(0, 1)
         covariances += diagonal[..., None] * np.eye(places.shape[1])
-        variances = np.zeros((len(rows), *means.shape))
-        lane = np.arange(len(rows))[:, None]
-        variances[lane, :, places] = np.moveaxis(np.einsum("nkii->nki", covariances), 1, 2)
-        return Conditional(rows, expected, variances, np.linalg.cholesky(covariances))
+        return Conditional.of(rows, expected, covariances, places)
 
     def leave_one_out(
         self, real: Float[np.ndarray, "row feature"], means: Vectors, factors: Factors

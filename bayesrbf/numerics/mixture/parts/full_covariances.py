@@ -28,7 +28,6 @@ from bayesrbf.numerics.mixture.parts.precision_factors import (
 from bayesrbf.numerics.mixture.parts.real_columns import ByCell, Factors, Matrices, Vectors
 from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.records import names
-from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import Variable
 
 
@@ -65,10 +64,6 @@ class FullCovariances(PrecisionColumns):
         if d > 1:
             unit[..., lower_places(d)] = values[names.PRECISION_LOWER].reshape((*batch, -1))
         return unit.reshape((*batch, d, d))
-
-    def row_scales(self, hyperparameters: MixtureHyperparameters) -> Float[np.ndarray, "*shape"]:
-        """The base scales as what multiplies the rows of a factor."""
-        return self.base_scales(hyperparameters)[:, :, None]
 
     @property
     def matrix_shape(self) -> tuple[int, ...]:
@@ -202,11 +197,7 @@ class FullCovariances(PrecisionColumns):
         places = np.nonzero(hole)[1].reshape(len(rows), -1)
         moments = MissingMoments.of(cells, places, FullComponents(means, factors))
         expected = np.where(hole[:, None, :], moments.deviations + means, cells[:, None, :])
-        variances = np.zeros((len(rows), *means.shape))
-        lane = np.arange(len(rows))[:, None]
-        spread = np.einsum("nkii->nki", moments.covariances)
-        variances[lane, :, places] = np.moveaxis(spread, 1, 2)
-        return Conditional(rows, expected, variances, np.linalg.cholesky(moments.covariances))
+        return Conditional.of(rows, expected, moments.covariances, places)
 
     def leave_one_out(
         self, real: Float[np.ndarray, "row feature"], means: Vectors, factors: Factors

@@ -20,7 +20,6 @@ from bayesrbf.numerics.mixture.parts.precision_factors import IndependentPrecisi
 from bayesrbf.numerics.mixture.parts.real_columns import ByCell, Factors, Matrices, Vectors
 from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.records import names
-from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import Variable
 
 
@@ -28,10 +27,6 @@ class IndependentColumns(PrecisionColumns):
     """Real columns that are independent given the component."""
 
     conjugate_family = IndependentPrecisions
-
-    def row_scales(self, hyperparameters: MixtureHyperparameters) -> Float[np.ndarray, "*shape"]:
-        """The base scales as what multiplies the rows of a factor."""
-        return self.base_scales(hyperparameters)
 
     @property
     def matrix_shape(self) -> tuple[int, ...]:

@@ -125,9 +125,10 @@ class RealColumns(ABC):
         strength = hyperparameters.degrees_of_freedom + self.specification.group_sizes
         return np.sqrt(strength)[:, None] * hyperparameters.scale
 
-    @abstractmethod
     def row_scales(self, hyperparameters: MixtureHyperparameters) -> Float[np.ndarray, "*shape"]:
         """The base scales as what multiplies the rows of a factor."""
+        scales = self.base_scales(hyperparameters)
+        return scales.reshape(*scales.shape, *(1,) * (len(self.matrix_shape) - 1))
 
     @abstractmethod
     def prior(self, hyperparameters: MixtureHyperparameters) -> RealPrior:
