@@ -18,7 +18,7 @@ from jaxtyping import Float
 from scipy.special import softmax
 
 from bayesrbf.fitted.fitted_mixture import FittedMixture
-from bayesrbf.numerics.mixture.parts.laws import precisions_of
+from bayesrbf.numerics.mixture.parts.laws import laws_of, precisions_of
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
 
@@ -116,4 +116,6 @@ def _own(
 ) -> Float[np.ndarray, "component *feature"]:
     """A factor of the precisions for every component, whole where the joint ones are."""
     roots = point.precisions_cholesky[own.covariance_group]
-    return precisions_of(own).triangles(roots) if joint.shape != own.shape else roots
+    if joint.shape == own.shape:
+        return roots
+    return precisions_of(joint).of_diagonal(laws_of(own).reals.diagonal(roots))

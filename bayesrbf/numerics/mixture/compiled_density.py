@@ -184,7 +184,7 @@ def _reals(
     """Places and prior of the real columns."""
     places = {variable.name: place for variable, place in slices(free_variables(specification))}
     first = {name: place.start for name, place in places.items()}
-    law, declared = laws_of(specification).reals, prior.reals
+    law, declared = precisions_of(specification), prior.reals
     rate, powers = 0.0, np.zeros(law.n_groups)
     if declared is not None:
         rate, powers = declared.rate, np.ascontiguousarray(declared.gamma_powers[jacobian][:, 0])

@@ -85,7 +85,7 @@ def parameters_of(
     return MixtureParameters(
         class_probabilities=values.get(names.CLASS_PROBABILITIES, np.ones(1)),
         weights=joint_weights(values, specification),
-        means=laws.reals.means(values),
+        means=values.get(names.MEANS, np.zeros((specification.n_components, 0))),
         precisions_cholesky=laws.reals.factors(values, hyperparameters),
         category_probabilities=laws.levels.probabilities(values),
         further={v.name: values[v.name] for law in laws.further for v in law.variables},

@@ -90,16 +90,6 @@ class ColumnLaw(ABC):
         scales = np.sqrt((known * np.nan_to_num(centred) ** 2).sum(axis=0) / totals)
         return np.nan_to_num(centred) / np.where(scales > 0, scales, 1.0)
 
-    def completed(
-        self,
-        cells: Cells,
-        components: Int[np.ndarray, " row"],
-        values: Values,
-        rng: np.random.Generator,
-    ) -> Cells:
-        """Cells, the missing ones drawn given the components."""
-        return np.where(np.isnan(cells), self.sample(components, values, rng), cells)
-
     def conditional(
         self, responsibilities: Float[np.ndarray, "row component"], values: Values
     ) -> tuple[Cells, Cells]:

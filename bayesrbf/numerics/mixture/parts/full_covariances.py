@@ -86,10 +86,6 @@ class FullCovariances(PrecisionColumns):
         """Matrices of given diagonals."""
         return diagonal[..., None] * np.eye(self.n_features)
 
-    def triangles(self, factors: Factors) -> Float[np.ndarray, "group feature feature"]:
-        """Precision factors, which are whole matrices."""
-        return factors
-
     def reordered(
         self, factors: Factors, features: Int[np.ndarray, " feature"]
     ) -> Float[np.ndarray, "group *feature"]:

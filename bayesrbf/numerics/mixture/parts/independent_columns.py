@@ -49,10 +49,6 @@ class IndependentColumns(PrecisionColumns):
         """Matrices of given diagonals."""
         return diagonal
 
-    def triangles(self, factors: Factors) -> Float[np.ndarray, "group feature feature"]:
-        """Precision factors as whole matrices."""
-        return factors[:, :, None] * np.eye(self.n_features)
-
     def covariances(
         self, factors: Float[np.ndarray, "*shape d"]
     ) -> Float[np.ndarray, "*shape d d"]:

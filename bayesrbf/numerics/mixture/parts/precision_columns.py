@@ -59,6 +59,11 @@ class PrecisionColumns(RealColumns):
 
     conjugate_family: type[ConjugatePrecisions]
 
+    @property
+    def columns_a_gamma(self) -> int:
+        """Columns whose precisions are the same gamma variable."""
+        return 1
+
     def prior(self, hyperparameters: MixtureHyperparameters) -> NormalPrior:
         """The declared prior, prepared for many points."""
         return NormalPrior(self, hyperparameters)
@@ -77,10 +82,6 @@ class PrecisionColumns(RealColumns):
     def of_diagonal(self, diagonal: Float[np.ndarray, "*batch d"]) -> Float[np.ndarray, "*shape"]:
         """Matrices of given diagonals."""
 
-    @abstractmethod
-    def triangles(self, factors: Factors) -> Float[np.ndarray, "group feature feature"]:
-        """Precision factors as whole matrices."""
-
     def pooled(self, by_column: Float[np.ndarray, "*batch d"]) -> Float[np.ndarray, "*batch gamma"]:
         """Sums over the columns of each gamma variable."""
         return by_column
@@ -90,12 +91,6 @@ class PrecisionColumns(RealColumns):
         self, deviations: Float[np.ndarray, "*batch component row d"], factors: Matrices
     ) -> Float[np.ndarray, "*batch component row d"]:
         """``L' (x - mu)`` of rows under every component."""
-
-    @abstractmethod
-    def spread(
-        self, noise: Float[np.ndarray, "component row d"], factors: Matrices
-    ) -> Float[np.ndarray, "component row d"]:
-        """``L'^-1 z`` of rows under every component: noise of their covariance."""
 
     # Prior: what depends on the shape
 

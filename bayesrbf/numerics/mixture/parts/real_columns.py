@@ -98,10 +98,6 @@ class RealColumns(ABC):
     def _precision_values(self, unit: Factors) -> dict[str, np.ndarray]:
         """Values of the variables behind factors in units of the prior."""
 
-    def means(self, values: Mapping[str, np.ndarray]) -> Float[np.ndarray, "*batch component d"]:
-        """Component means at given values of the variables."""
-        return values[names.MEANS] if self.n_features else np.zeros((self.n_components, 0))
-
     def factors(
         self, values: Mapping[str, np.ndarray], hyperparameters: MixtureHyperparameters
     ) -> Float[np.ndarray, "*shape"]:
@@ -140,11 +136,6 @@ class RealColumns(ABC):
     @abstractmethod
     def matrix_shape(self) -> tuple[int, ...]:
         """Shape of one precision factor as an array."""
-
-    @property
-    def columns_a_gamma(self) -> int:
-        """Columns whose precisions are the same gamma variable."""
-        return 1
 
     @abstractmethod
     def diagonal(self, matrices: Factors) -> Float[np.ndarray, "group feature"]:
