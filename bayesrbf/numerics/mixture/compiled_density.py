@@ -19,7 +19,7 @@ from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
 from bayesrbf.numerics.mixture.expectation import Expectation
 from bayesrbf.numerics.mixture.mixture_points import free_variables
 from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
-from bayesrbf.numerics.mixture.parts.laws import laws_of, precisions_of
+from bayesrbf.numerics.mixture.parts.laws import precisions_of
 from bayesrbf.records import names
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification, Variable
