@@ -11,7 +11,7 @@ import pytest
 
 from bayesrbf import HybridMixtureClassifier
 from bayesrbf.numerics.coordinates import to_constrained
-from bayesrbf.numerics.mixture.mixture_variables import free_variables, parameters_of
+from bayesrbf.numerics.mixture.mixture_points import free_variables, parameters_of
 from bayesrbf.records.mixture import MixtureParameters, Observations, Standardisation
 from bayesrbf.records.priors import MixtureHyperparameters, MixturePrior
 from bayesrbf.records.specification import MixtureSpecification

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from bayesrbf import MixtureDensity
-from bayesrbf.numerics.mixture.mixture_variables import variables_of
+from bayesrbf.numerics.mixture.mixture_points import variables_of
 from tests.invariance import FAMILIES, LAWS, broken, table, units
 from tests.oracle_grid import (
     POINTS,

@@ -10,12 +10,6 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesrbf.fitted.fitted_mixture import FittedMixture
-from bayesrbf.numerics.mixture.conditional import (
-    conditional_further,
-    conditional_means,
-    conditional_moments,
-    conditional_probabilities,
-)
 from bayesrbf.numerics.mixture.sampling import conditional_draws
 from bayesrbf.numerics.mixture.side_by_side import joined
 from bayesrbf.numerics.sdgm.sdgm_features import complete
@@ -159,21 +153,12 @@ def most_likely(mixture: FittedMixture, rows: Observations, columns: Columns) ->
 
 def _most_likely(mixture: FittedMixture, rows: Observations, columns: Columns) -> Cells:
     """The same of one block."""
-    standard, structure = mixture.standardise(rows), mixture.specification
-    atoms = column_atoms(mixture, columns)
-    if mixture.maps is None and not atoms:
-        standard_mean, _ = conditional_moments(standard, mixture.parameters, structure)
-        mean = mixture.units.backward(standard_mean)
-    else:
-        of = mixture.in_users_units
-        mean = conditional_means(standard, mixture.parameters, structure, of, atoms)
-    levels = conditional_probabilities(standard, mixture.parameters, structure)
-    best = [probabilities.argmax(axis=1) for probabilities in levels]
-    for one in atoms:
+    law = conditional_law(mixture, rows, columns, [mixture.parameters])
+    best = [law.levels(category).argmax(axis=1) for category in range(rows.codes.shape[1])]
+    for one in law.law.atoms:
         best[one.category] = np.zeros(rows.n_obs, dtype=np.intp)  # a mean is at no atom
-    further = conditional_further(standard, mixture.parameters, structure)
-    nearest = tuple(np.round(means) for means, _ in further)
-    return _fill(rows, mean, np.column_stack([rows.codes[:, :0], *best]), nearest)
+    nearest = tuple(np.round(law.further_moments(i)[0]) for i in range(len(rows.further)))
+    return _fill(rows, law.mean(), np.column_stack([rows.codes[:, :0], *best]), nearest)
 
 
 def drawn(

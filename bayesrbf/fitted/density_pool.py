@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf.fitted.fitted_mixture import FittedMixture
+from bayesrbf.numerics.mixture.parts.laws import laws_of, precisions_of
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
 
@@ -91,6 +92,6 @@ def _own(
 ) -> Float[np.ndarray, "component *feature"]:
     """A factor of the precisions for every component, whole where the joint ones are."""
     roots = point.precisions_cholesky[own.covariance_group]
-    if joint.shape == "full" and roots.ndim == 2:
-        return roots[:, :, None] * np.eye(roots.shape[1])
-    return roots
+    if joint.shape == own.shape:
+        return roots
+    return precisions_of(joint).of_diagonal(laws_of(own).reals.diagonal(roots))

@@ -21,6 +21,7 @@ from bayesrbf.numerics.log_posterior import Predictor
 from bayesrbf.numerics.log_sums import at_prevalence, class_log_joint
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
+from bayesrbf.numerics.mixture.mixture_points import reordered
 from bayesrbf.numerics.mixture.mixture_rows import MixtureOnRows
 from bayesrbf.numerics.mixture.parts.laws import SHAPES
 from bayesrbf.numerics.rounding import single_digits
@@ -102,7 +103,7 @@ class FittedMixture(FittedModel):
         return FittedMixture(
             self.specification.reordered(order),
             self.hyperparameters.reordered(order),
-            self.parameters.reordered(order, self.specification),
+            reordered(self.parameters, order, self.specification),
             order.inverse.then(self.order),
             self.objective,
             None if self.maps is None else self.maps.reordered(order),

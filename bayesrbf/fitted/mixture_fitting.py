@@ -23,7 +23,7 @@ from bayesrbf.numerics.discriminative.objective_ascent import (
 from bayesrbf.numerics.mixture.ascent import Acceleration
 from bayesrbf.numerics.mixture.block_expectation import BlockExpectation
 from bayesrbf.numerics.mixture.mixture_fit import BegunFit, begin_fit, fit_from
-from bayesrbf.numerics.mixture.mixture_points import MixturePoints
+from bayesrbf.numerics.mixture.mixture_points import MixturePoints, reordered
 from bayesrbf.numerics.mixture.stepwise import Stream, begun, stepped
 from bayesrbf.records.mixture import MixtureParameters, Observations, Standardisation
 from bayesrbf.records.objective import Objective
@@ -117,7 +117,7 @@ def fit_mixture_rows(
     known = structure, hyperparameters.standardised()
     begin = None
     if start is not None:
-        begin = start.reordered(order, specification).standardised(units)
+        begin = reordered(start, order, specification).standardised(units)
     if solver.objective.name == "likelihood":
         begun = _begun((rows, *known), solver, begin)
         del rows  # EM has its own copy of them

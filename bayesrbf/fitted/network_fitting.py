@@ -17,6 +17,7 @@ from bayesrbf.numerics.mixture.completion import mostly_complete, with_holes
 from bayesrbf.numerics.mixture.mixture_fit import fit_mixture
 from bayesrbf.numerics.rbf_network.alternation import imputed
 from bayesrbf.numerics.rbf_network.elastic_net_output import Output
+from bayesrbf.numerics.rbf_network.network_components import reordered
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit, ascend_joint, fit_joint
 from bayesrbf.numerics.rbf_network.penalised_maximisation import Smooth
 from bayesrbf.numerics.rbf_network.published_fit import NetworkProblem, Scheme, fit_published
@@ -107,7 +108,7 @@ def fit_network(
     order in which they are given.
     """
     order, output, rows = responses.canonical(rows)
-    begin = None if start is None else start.reordered(order, specification)
+    begin = None if start is None else reordered(start, order, specification)
     rows, specification = rows.reordered(order), specification.reordered(order)
     units = table.standardisation(rows.real, rows.weights)
     standard = replace(rows, real=units.forward(rows.real))
@@ -132,7 +133,7 @@ def fit_network(
     network = FittedNetwork(
         given,
         hyperparameters.reordered(back),
-        fit.parameters.reordered(back, fit.specification),
+        reordered(fit.parameters, back, fit.specification),
         responses,
         impute=settings.impute,
         integrate=mostly_complete(rows) and not settings.impute,

@@ -13,6 +13,7 @@ from scipy.optimize import linear_sum_assignment
 
 from bayesrbf.numerics.log_posterior import LogPosterior
 from bayesrbf.numerics.log_sums import log_softmax
+from bayesrbf.records.mixture import in_blocks
 from bayesrbf.records.specification import Variable
 from bayesrbf.records.stored import ANY_NUMBER, Requirements, stored
 
@@ -105,9 +106,6 @@ def one_after_another(
     return thetas.reshape(math.prod(thetas.shape[:-1]), thetas.shape[-1])
 
 
-_MOST_ENTRIES: Final = 2**22
-"""Numbers that the log joints of all draws compared at once may take: 32 MiB."""
-
 _FLOOR: Final = -50.0
 """Log responsibilities below this cost the same: one far row must not decide alone."""
 
@@ -135,9 +133,8 @@ def relabel(
         return replace(draws, theta=theta)
     responsibilities = np.exp(log_softmax(log_posterior.component_log_joint(reference), axis=-1))
     flat = theta.reshape(-1, theta.shape[-1])  # a view: what is written here is in theta
-    size = max(1, _MOST_ENTRIES // responsibilities.size)
-    for start in range(0, len(flat), size):
-        some = flat[start : start + size]
+    for part in in_blocks(len(flat), responsibilities.size):
+        some = flat[part]
         log_joints = log_posterior.component_log_joints(some)
         orders = best_orders(responsibilities, log_joints, classes)
         for place in np.flatnonzero((orders != np.arange(classes.size)).any(axis=1)):

@@ -13,6 +13,7 @@ from scipy.special import logsumexp
 from bayesrbf.inference.approximation import PARETO_K, SMALLEST, covers
 from bayesrbf.inference.draws import Draws, one_after_another
 from bayesrbf.numerics.log_posterior import LogPosterior
+from bayesrbf.records.mixture import in_blocks
 
 _ROWS: Final = 2000  # Rows that are left out in turn: more would take longer and say the same.
 _NOTHING: Final = 1e-12  # Log likelihoods this small are zero but for rounding.
@@ -204,11 +205,7 @@ def _log_likelihood(
     thetas = draws.theta[:, :: max(thinning, 1)]
     flat = one_after_another(thetas)
     values = np.empty((len(flat), rows.size))
-    size = max(
-        1, _ENTRIES // max(n_scored, 1)
-    )  # in draws: each has the log likelihoods of all rows
-    for start in range(0, len(flat), size):
-        some = slice(start, start + size)
+    for some in in_blocks(len(flat), n_scored):  # each draw has the log likelihoods of all rows
         values[some] = log_posterior.log_likelihoods(flat[some])[:, rows]
     told = tells(values)
     shape = (*thetas.shape[:2], int(told.sum()))

@@ -1,9 +1,11 @@
-"""Doubles with fewer digits, which a file stores in half the space."""
+"""Doubles with fewer digits, and numbers that only rounding tells apart."""
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 LEAST, MOST = 1e-30, 1e30
 """Single precision has all its digits in this range."""
@@ -15,3 +17,23 @@ def single_digits(values: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*sh
     single = np.where(held, values, 0.0).astype(np.float32).astype(np.float64)
     rounded: Float[np.ndarray, "*shape"] = np.where(held, single, values + 0.0)
     return rounded
+
+
+ROUNDING: Final = 1e-10
+"""Relative difference that rounding may explain; a number below one counts as one."""
+
+
+def ranked(
+    values: Float[np.ndarray, " item"], rounding: float = ROUNDING
+) -> Int[np.ndarray, " item"]:
+    """Places of the numbers from the highest down; what only rounding tells apart keeps its order.
+
+    >>> ranked(np.array([1.0, 3.0, 3.0 + 1e-14, 7.0])).tolist()
+    [3, 1, 2, 0]
+    """
+    order = np.argsort(-values, kind="stable")
+    falling = values[order]
+    least = falling[:-1] - rounding * np.maximum(1.0, np.abs(falling[:-1]))
+    lower = ~(falling[1:] >= least)  # so that NaN is lowest
+    group = np.cumsum(np.append(False, lower)[: values.size])
+    return order[np.lexsort([order, group])]

@@ -12,7 +12,6 @@ from jaxtyping import Float, Int
 from scipy.special import log_ndtr, logsumexp, ndtr
 
 from bayesrbf.numerics.mixture.expectation import prepare
-from bayesrbf.numerics.mixture.gaussian_factors import FactorComponents, FactorMoments
 from bayesrbf.numerics.quasi_random import QUADRATURE
 from bayesrbf.records.mixture import ColumnAtoms, MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
@@ -181,45 +180,6 @@ class RealLaws:
     def _free(self) -> Float[np.ndarray, "row component feature"]:
         """Probabilities of the components and of no atom."""
         return np.exp(self._log_free)
-
-
-def group_matrices(parameters: MixtureParameters) -> Float[np.ndarray, "group *feature"]:
-    """Precisions of diagonal covariances, matrices of full ones, precision factors of others."""
-    if parameters.precisions_cholesky.ndim == 2:
-        return parameters.precisions_cholesky**2
-    if parameters.precisions_cholesky.ndim == 4:
-        return parameters.precisions_cholesky
-    return parameters.covariances()
-
-
-def leave_one_out_conditionals(
-    real: Float[np.ndarray, "row feature"],
-    means: Float[np.ndarray, "component feature"],
-    matrices: Float[np.ndarray, "group *feature"],
-    specification: MixtureSpecification,
-) -> tuple[Float[np.ndarray, "row component feature"], Float[np.ndarray, "row component feature"]]:
-    """``x_j - E[x_j | rest, k]`` and ``1 / Var[x_j | rest, k]``; 0 and 1 where missing."""
-    observed = ~np.isnan(real)
-    deviations = np.where(observed[:, None], np.nan_to_num(real)[:, None] - means, 0.0)
-    group = specification.covariance_group
-    if matrices.ndim == 2:
-        return deviations, np.where(observed[:, None], matrices[group], 1.0)
-    if matrices.ndim == 4:
-        moments = FactorMoments.of(
-            np.nan_to_num(real), observed, FactorComponents(means, matrices[group])
-        )
-        pull, precision = moments.leave_one_out()
-        return pull / precision, np.where(observed[:, None], precision, 1.0)
-    shift, precision = np.zeros_like(deviations), np.ones_like(deviations)
-    pairs = observed[:, :, None] & observed[:, None, :]
-    hole = np.where(observed, 0.0, 1.0)[:, :, None] * np.eye(real.shape[1])
-    for g, covariance in enumerate(matrices):
-        inverse = np.linalg.inv(np.where(pairs, covariance, hole))
-        own = np.diagonal(inverse, axis1=1, axis2=2)
-        for k in np.flatnonzero(group == g):
-            precision[:, k] = own
-            shift[:, k] = np.einsum("nij,nj->ni", inverse, deviations[:, k]) / own
-    return shift, precision
 
 
 def level_tails(

@@ -21,16 +21,13 @@ from jaxtyping import Bool, Float, Int
 from scipy.special import log_softmax
 
 from bayesrbf.numerics.mixture.conditional import conditionals
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.posterior.cell_laws import (
     CellLaw,
     RealLaws,
-    group_matrices,
-    leave_one_out_conditionals,
     level_tails,
 )
-from bayesrbf.records.mixture import ColumnAtoms, MixtureParameters, Observations
-
-BLOCK_NUMBERS = 2_000_000  # Numbers held at once in the largest array of a block of rows.
+from bayesrbf.records.mixture import ColumnAtoms, MixtureParameters, Observations, in_blocks
 
 ODD: Final = float(np.log(0.005))
 """Log tail below which a cell may be an error, and has no say in how others are judged."""
@@ -59,11 +56,6 @@ class JudgedCells:
     def tail(self) -> Float[np.ndarray, "obs feature"]:
         """``2 min(P(X <= x), P(X >= x))``."""
         return np.exp(self.log_tail)
-
-    @property
-    def level_tail(self) -> Float[np.ndarray, "obs categorical"]:
-        """Probability of all levels at most as probable as the observed one."""
-        return np.exp(self.level_log_tail)
 
     def completed_by(self, other: JudgedCells) -> JudgedCells:
         """The same, with what another says of the cells that are missing here."""
@@ -187,13 +179,12 @@ def _reals(
     results = [np.full_like(real, np.nan) for _ in range(4)]
     if n_features == 0:
         return results
-    precisions = group_matrices(law.parameters)
-    size = max(1, BLOCK_NUMBERS // (n_features * max(n_features, law.specification.n_components)))
-    for start in range(0, len(real), size):
-        rows = slice(start, start + size)
+    reals = laws_of(law.specification).reals
+    width = n_features * max(n_features, law.specification.n_components)
+    for rows in in_blocks(len(real), width):
         observed = ~np.isnan(real[rows])
-        shift, precision = leave_one_out_conditionals(
-            real[rows], law.parameters.means, precisions, law.specification
+        shift, precision = reals.leave_one_out(
+            real[rows], law.parameters.means, law.parameters.precisions_cholesky
         )
         log_own = 0.5 * (np.log(precision) - shift**2 * precision)
         log_shares = log_softmax(log_joint[rows, :, None] - log_own, axis=1)

@@ -72,8 +72,7 @@ class ConditionalLaw:
     ) -> tuple[Float[np.ndarray, "obs column"], Float[np.ndarray, "obs column"]]:
         """Means and standard deviations of the columns of a law of their own."""
         law = laws_of(self.law.specification).further[place]
-        cells = np.full_like(self.rows.further[place], np.nan)
-        mean, variance = law.conditional(cells, self.shares, self.law.parameters.further)
+        mean, variance = law.conditional(self.shares, self.law.parameters.further)
         return mean, np.sqrt(variance)
 
     def further_levels(self, place: int, column: int, size: int) -> Float[np.ndarray, "obs level"]:

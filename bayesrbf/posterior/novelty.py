@@ -23,12 +23,10 @@ from scipy.special import log_ndtr, logsumexp
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.sampling import sample
 from bayesrbf.posterior.cell_laws import CellLaw
-from bayesrbf.records.mixture import Observations
+from bayesrbf.records.mixture import Observations, in_blocks
 
 SIMULATED: Final = 500
 """Rows of the model that each row is compared with."""
-BLOCK_ROWS: Final = 50_000
-"""Simulated rows held at once."""
 ROUNDING: Final = 1e-9
 """Rows whose s differs by less are alike, and numbers that vary by less do not vary."""
 
@@ -57,12 +55,11 @@ def novelty(
     by_pattern = np.argsort(place, kind="stable")
     ends = np.searchsorted(place[by_pattern], np.arange(len(patterns) + 1))
     result = np.empty(rows.n_obs)
-    size = max(1, BLOCK_ROWS // SIMULATED)
-    for start in range(0, len(patterns), size):
-        block = patterns[start : start + size]
+    for part in in_blocks(len(patterns), SIMULATED * seen.shape[1]):
+        block = patterns[part]
         simulated = _log_density(_with_holes(others, block, rows.real.shape[1]), law)
         pairs = zip(block, simulated.reshape(len(block), SIMULATED), strict=True)
-        for number, (pattern, others_together) in enumerate(pairs, start=start):
+        for number, (pattern, others_together) in enumerate(pairs, part.start):
             alike = by_pattern[ends[number] : ends[number + 1]]
             both = (together[alike], others_together), (alone[alike], others_alone @ pattern)
             tails = [_log_tails(values, reference) for values, reference in both]

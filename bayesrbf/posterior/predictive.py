@@ -28,13 +28,11 @@ from bayesrbf.posterior.uncertainty import (
     summarised,
 )
 from bayesrbf.records.masked_rows import Recalibration
-from bayesrbf.records.mixture import BLOCK_ROWS, Observations
+from bayesrbf.records.mixture import IN_CACHE, Observations, in_blocks
 from bayesrbf.records.results import ClassPrediction
 
 _COPIES: Final = 5
 """Arrays over draws that a summary holds at once: logarithms, probabilities, workspace."""
-
-_MEAN_ENTRIES: Final = 2**18  # Numbers of one block of draws of which a mean is taken: 2 MiB.
 
 
 @dataclass(frozen=True)
@@ -179,7 +177,7 @@ class ClassPosterior:
     def _row_blocks(self, n_obs: int) -> list[Int[np.ndarray, " row"]]:
         """Rows whose arrays over all draws fit into the memory together."""
         size = max(1, self.memory // (8 * self.n_draws * self.n_classes * _COPIES))
-        size = min(size, BLOCK_ROWS)
+        size = min(size, IN_CACHE)
         return [np.arange(a, min(a + size, n_obs)) for a in range(0, n_obs, size)]
 
     def probabilities(self, said: ClassPrediction) -> Float[np.ndarray, "*draws obs label"]:
@@ -201,9 +199,7 @@ class ClassPosterior:
         predict = self.predictor(observations)
         total = np.zeros((observations.n_obs, self.n_classes))
         thetas = self.theta.reshape(self.n_draws, -1)
-        size = max(1, _MEAN_ENTRIES // max(1, total.size))
-        for start in range(0, self.n_draws, size):
-            some = slice(start, start + size)
+        for some in in_blocks(self.n_draws, total.size):
             said = predict.at_all(thetas[some])
             total += np.exp(tempered(said.log_probabilities, self.temperature)).sum(axis=0)
         with np.errstate(divide="ignore"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import fields
 from functools import cached_property
 
 import numpy as np
@@ -34,7 +33,12 @@ class Dissimilarities:
 
     def __getstate__(self) -> dict[str, object]:
         """What is pickled: not the columns, which are made again."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {
+            "values": self.values,
+            "labels": self.labels,
+            "weights": self.weights,
+            "candidates": self.candidates,
+        }
 
     @property
     def n_obs(self) -> int:
@@ -168,8 +172,7 @@ class MedianLVQPrior:
     spread: float = 0.5
 
     def __post_init__(self) -> None:
-        for name in ("scale", "spread"):
-            value = getattr(self, name)
+        for name, value in {"scale": self.scale, "spread": self.spread}.items():
             if not (np.isfinite(value) and value > 0):
                 raise ValueError(
                     f"MedianLVQPrior.{name} must be finite and greater than 0; received {value!r}."

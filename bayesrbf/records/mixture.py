@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf.records.specification import MixtureSpecification, Order
+from bayesrbf.records.specification import Order
 from bayesrbf.records.stored import (
     ANY_NUMBER,
     LARGEST_SCALE,
@@ -21,8 +20,20 @@ from bayesrbf.records.stored import (
     within,
 )
 
-BLOCK_ROWS: Final = 131_072
-"""Rows that are looked at together, where each is looked at alone."""
+AT_ONCE = 2**19
+"""Numbers that an array over a block of rows may take: 4 MiB."""
+IN_CACHE = 2**16
+"""Numbers of an array that is gone through several times: 512 KiB stay in a core's own cache."""
+
+
+def in_blocks(n_rows: int, numbers_a_row: int, *, cached: bool = False) -> Iterator[slice]:
+    """Neighbouring rows, so many that an array of that many numbers a row stays within the bound.
+
+    >>> list(in_blocks(5, AT_ONCE // 2))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    size = max(1, (IN_CACHE if cached else AT_ONCE) // max(1, numbers_a_row))
+    return (slice(first, min(first + size, n_rows)) for first in range(0, n_rows, size))
 
 
 @stored
@@ -60,8 +71,8 @@ class Observations:
 
     def in_blocks(self) -> Iterator[tuple[slice, Observations]]:
         """Blocks of neighbouring rows, and which rows they are: what is made of each is small."""
-        for first in range(0, max(1, self.n_obs), BLOCK_ROWS):
-            part = slice(first, min(first + BLOCK_ROWS, self.n_obs))
+        n_columns = self.real.shape[1] + self.codes.shape[1] + sum(c.shape[1] for c in self.further)
+        for part in in_blocks(max(1, self.n_obs), n_columns):
             yield part, self.take(part)
 
     def reordered(self, order: Order) -> Observations:
@@ -170,49 +181,16 @@ class MixtureParameters:
     further: Mapping[str, np.ndarray] = field(default_factory=dict)
     """Values of the variables of laws of their own, by name; the first axis is the component."""
 
-    def reordered(self, order: Order, specification: MixtureSpecification) -> MixtureParameters:
-        """The same mixture, columns and classes in another order than the specification's."""
-        components = specification.components_in(order)
-        groups = specification.covariance_group[components]
-        groups = groups[np.sort(np.unique(groups, return_index=True)[1])]
-        factors = self.precisions_cholesky[groups].take(order.features, 1)
-        if factors.ndim == 3:
-            factors = _triangular(factors)
-        levels = [self.category_probabilities[j][components] for j in order.categories]
-        return MixtureParameters(
-            self.class_probabilities[order.classes],
-            self.weights[components],
-            self.means[components].take(order.features, 1),
-            factors,
-            tuple(levels),
-            {name: value[components] for name, value in self.further.items()},
-        )
-
-    def covariances(self) -> Float[np.ndarray, "group feature feature"]:
-        """Covariance matrices (L L')^-1, whatever their shape."""
-        if self.precisions_cholesky.ndim == 2:
-            variances = self.precisions_cholesky**-2.0
-            return variances[:, :, None] * np.eye(variances.shape[1])
-        if self.precisions_cholesky.ndim == 4:
-            unique = self.precisions_cholesky[:, :, 0, :1] ** -2.0
-            loadings = unique * self.precisions_cholesky[:, :, 0, 1:]
-            return loadings @ loadings.swapaxes(1, 2) + unique * np.eye(unique.shape[1])
-        inverse = np.linalg.inv(self.precisions_cholesky)
-        return inverse.swapaxes(-1, -2) @ inverse
-
     def in_units(self, units: Standardisation) -> MixtureParameters:
         """The same mixture for x = location + scale * z, when this one is for z."""
-        factors = self.precisions_cholesky / self._rows(units.scale)
+        # The second axis of factors of every shape is the column.
+        factors = (self.precisions_cholesky.swapaxes(1, -1) / units.scale).swapaxes(1, -1)
         return replace(self, means=units.backward(self.means), precisions_cholesky=factors)
 
     def standardised(self, units: Standardisation) -> MixtureParameters:
         """The inverse of :meth:`in_units`."""
-        factors = self.precisions_cholesky * self._rows(units.scale)
+        factors = (self.precisions_cholesky.swapaxes(1, -1) * units.scale).swapaxes(1, -1)
         return replace(self, means=units.forward(self.means), precisions_cholesky=factors)
-
-    def _rows(self, scale: Float[np.ndarray, " feature"]) -> Float[np.ndarray, "feature *column"]:
-        """The scales as what multiplies the rows of a factor."""
-        return scale.reshape(-1, *(1,) * (self.precisions_cholesky.ndim - 2))
 
     def __laws__(self) -> Requirements:
         yield simplex(self.class_probabilities), "class probabilities that sum to one"
@@ -226,11 +204,3 @@ class MixtureParameters:
         positive = ("count_means", "count_dispersions", "ordinal_slopes")
         chosen = [further[name] for name in positive if name in further]
         yield all(map(scales, chosen)), "positive means, dispersions and slopes"
-
-
-def _triangular(
-    roots: Float[np.ndarray, "group feature feature"],
-) -> Float[np.ndarray, "group feature feature"]:
-    """Lower triangles L of positive diagonal with L L' = R R'."""
-    lower = np.linalg.qr(roots.swapaxes(-1, -2), mode="r").swapaxes(-1, -2)
-    return np.ascontiguousarray(lower * np.sign(np.einsum("gii->gi", lower))[:, None, :])

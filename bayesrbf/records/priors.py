@@ -47,16 +47,16 @@ class MixturePrior:
 
     def __post_init__(self) -> None:
         bounds = {
-            "degrees_of_freedom": 0.0,
-            "mean_precision": 0.0,
-            "weight_concentration": 1.0,
-            "class_concentration": 1.0,
-            "category_strength": 0.0,
+            "degrees_of_freedom": (self.degrees_of_freedom, 0.0),
+            "mean_precision": (self.mean_precision, 0.0),
+            "weight_concentration": (self.weight_concentration, 1.0),
+            "class_concentration": (self.class_concentration, 1.0),
+            "category_strength": (self.category_strength, 0.0),
         }
-        for name, bound in bounds.items():
-            value = getattr(self, name)
-            optional = name == "degrees_of_freedom" and value is None
-            if not optional and not (np.isfinite(value) and value > bound):
+        for name, (value, bound) in bounds.items():
+            if value is None and name == "degrees_of_freedom":
+                continue
+            if value is None or not (np.isfinite(value) and value > bound):
                 raise ValueError(
                     f"MixturePrior.{name} must be finite and greater than {bound:g}; "
                     f"received {value!r}."
@@ -162,7 +162,7 @@ class GammaPrecisions:
     rate: float = 0.5
 
     def __post_init__(self) -> None:
-        _check_positive(self, "shape", "rate")
+        _check_positive(self, shape=self.shape, rate=self.rate)
 
 
 @stored
@@ -189,16 +189,15 @@ class HorseshoePrecisions:
     slab: float = 5.0
 
     def __post_init__(self) -> None:
-        _check_positive(self, "scale", "slab")
+        _check_positive(self, scale=self.scale, slab=self.slab)
 
 
 PrecisionPrior = GammaPrecisions | HorseshoePrecisions
 
 
-def _check_positive(record: PrecisionPrior, *fields: str) -> None:
+def _check_positive(record: PrecisionPrior, **values: float) -> None:
     """Refuse hyper-parameters that are no positive numbers."""
-    for name in fields:
-        value = getattr(record, name)
+    for name, value in values.items():
         if not (np.isfinite(value) and value > 0):
             raise ValueError(
                 f"{type(record).__name__}.{name} must be finite and positive; received {value!r}."

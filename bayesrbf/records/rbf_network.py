@@ -97,19 +97,6 @@ class RBFNetworkParameters:
     noise_precision: float = 1.0
     """One over a numeric response's variance about its mean; 1 where it is a class."""
 
-    def reordered(
-        self, order: Order, specification: RBFNetworkSpecification
-    ) -> RBFNetworkParameters:
-        """The same network, columns and classes in another order than the specification's."""
-        hidden = specification.hidden_order(order)
-        components = specification.mixture.components_in(hidden)
-        return RBFNetworkParameters(
-            self.mixture.reordered(hidden, specification.mixture),
-            self.coefficients[order.classes].take(components, 1),
-            self.intercepts[order.classes],
-            self.noise_precision,
-        )
-
     def standardised(self, units: Standardisation) -> RBFNetworkParameters:
         """The same network with its mixture in standard units of the columns."""
         return replace(self, mixture=self.mixture.standardised(units))

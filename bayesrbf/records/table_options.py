@@ -77,7 +77,7 @@ class TableOptions:
             "real": self.real,
             "dates": self.dates,
         }
-        alone = {option: getattr(self, option) for option in _ALONE}
+        alone = {"id": self.id, "group": self.group, "time": self.time}
         return several | {option: (name,) for option, name in alone.items() if name is not None}
 
     def among(self, header: Collection[str]) -> TableOptions:

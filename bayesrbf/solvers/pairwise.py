@@ -12,10 +12,9 @@ from sklearn.metrics import pairwise_distances
 from sklearn.metrics.pairwise import distance_metrics
 
 from bayesrbf.numerics.kernels.every_pair import every_pair
+from bayesrbf.records.mixture import in_blocks
 
 Metric = str | Callable[[Any, Any], float]
-
-BLOCK: Final = 2**22  # Dissimilarities that are computed at a time.
 
 NAMES: Final = tuple(
     sorted(
@@ -49,9 +48,7 @@ def pairwise(
            [2.]])
     """
     result = np.empty((len(rows), len(others)), dtype=dtype)
-    height = max(1, BLOCK // max(1, len(others)))
-    for start in range(0, len(rows), height):
-        part = slice(start, start + height)
+    for part in in_blocks(len(rows), len(others)):
         result[part] = _block(rows[part], others, metric)
     return result
 

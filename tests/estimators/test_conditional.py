@@ -21,6 +21,7 @@ from bayesrbf import (
     RBFNetworkRegressor,
     StackedClassifier,
 )
+from bayesrbf.numerics.mixture.mixture_points import component_covariances
 from tests.cases import first_quick, generative
 from tests.estimators.class_tables import iris, table
 from tests.estimators.density_tables import mixed_frame, real_table
@@ -55,8 +56,9 @@ def components(model: MixtureDensity, row: np.ndarray) -> list[tuple[float, np.n
     point = mixture.parameters.in_units(mixture.units)
     seen, hidden = np.flatnonzero(~np.isnan(row)), np.flatnonzero(np.isnan(row))
     found = []
-    for k, group in enumerate(mixture.specification.covariance_group):
-        covariance, mean = point.covariances()[group], point.means[k]
+    every = component_covariances(point, mixture.specification)
+    for k, covariance in enumerate(every):
+        mean = point.means[k]
         weight, centre, spread = point.weights[k], mean[hidden], covariance[np.ix_(hidden, hidden)]
         if seen.size:
             joint, cross = covariance[np.ix_(seen, seen)], covariance[np.ix_(hidden, seen)]

@@ -9,6 +9,7 @@ from scipy.stats import norm
 
 import bayesrbf
 from bayesrbf import MixtureDensity
+from bayesrbf.numerics.mixture.mixture_points import component_covariances
 from bayesrbf.posterior.novelty import SIMULATED
 from bayesrbf.report.new_rows import NOVEL, novelty_of
 from tests.cases import generative
@@ -26,7 +27,10 @@ def test_one_component_compares_distances_together_and_by_columns() -> None:
     rows = X[:50].copy()
     rows[::2, 1] = np.nan
     mixture = model.model_
-    covariance = mixture.units.scale[:, None] * mixture.parameters.covariances()[0]
+    covariance = (
+        mixture.units.scale[:, None]
+        * component_covariances(mixture.parameters, mixture.specification)[0]
+    )
     covariance *= mixture.units.scale
     centre = mixture.units.backward(mixture.parameters.means)[0]
     drawn = rng.multivariate_normal(np.zeros(3), covariance, 20_000)

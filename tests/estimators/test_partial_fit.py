@@ -66,10 +66,10 @@ def test_a_shift_of_the_centre_is_exact() -> None:
         point = mixture.parameters
         shift = np.array([[0.3, -1.0], [2.0, 0.1]])
         about = rows.statistics(point)
-        there = recentred(about, shift)
-        again = recentred(there, -shift)
+        there = recentred(about, shift, mixture.specification)
+        again = recentred(there, -shift, mixture.specification)
         np.testing.assert_allclose(again.second, about.second, atol=1e-9)
-        np.testing.assert_allclose(there.first, about.first + about.counts[:, None] * shift)
+        np.testing.assert_allclose(there.first, about.first - about.counts[:, None] * shift)
         assert not np.allclose(there.second, about.second)
 
 

@@ -21,7 +21,7 @@ from scipy.stats import kstest
 
 from bayesrbf.numerics.coordinates import to_unconstrained
 from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
-from bayesrbf.numerics.mixture.mixture_variables import free_variables, parameters_of
+from bayesrbf.numerics.mixture.mixture_points import free_variables, parameters_of
 from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.numerics.mixture.sampling import sample
 from bayesrbf.records import names

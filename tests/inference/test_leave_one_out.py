@@ -175,7 +175,7 @@ def test_all_rows_of_a_long_table_are_never_asked_for_under_all_draws(monkeypatc
             return np.stack([self.pointwise(theta) for theta in thetas])
 
     monkeypatch.setattr("bayesrbf.inference.leave_one_out._ROWS", 100)
-    monkeypatch.setattr("bayesrbf.inference.leave_one_out._ENTRIES", 50_000)
+    monkeypatch.setattr("bayesrbf.records.mixture.AT_ONCE", 50_000)
     draws = posterior(NormalMean(n=400), draws=250)
     one_by_one = leave_one_out(NormalMean(n=400), draws)
     found = leave_one_out(InOneGo(n=400), draws)

@@ -15,10 +15,11 @@ from scipy.special import logsumexp
 
 from bayesrbf.inference.gibbs import gibbs
 from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
-from bayesrbf.numerics.mixture.conditional import conditional_further, conditional_moments
+from bayesrbf.numerics.mixture.conditional import conditional_moments, responsibilities
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.mixture_fit import fit_mixture
 from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
+from bayesrbf.numerics.mixture.mixture_points import component_covariances, reordered
 from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
 from bayesrbf.numerics.mixture.parts.column_law import ColumnLaw, column_law
 from bayesrbf.numerics.mixture.parts.laws import laws_of
@@ -63,7 +64,7 @@ def oracle(
     rows: Observations, parameters: MixtureParameters, specification: MixtureSpecification
 ) -> np.ndarray:
     """Log joint of every row and component, cell by cell, with SciPy."""
-    covariances = parameters.covariances()[specification.covariance_group]
+    covariances = component_covariances(parameters, specification)
     classes = parameters.class_probabilities[list(specification.component_class)]
     joint = np.empty((rows.n_obs, specification.n_components))
     for n, k in np.ndindex(joint.shape):
@@ -129,9 +130,11 @@ def test_a_missing_count_is_summed_out_and_has_the_moments_of_its_row():
     specification, rows = counted(classes=(0, 0), n_features=3)
     parameters, cell = point(specification), np.isnan(rows.further[0])
     assert cell.any()
-    means, variances = conditional_further(rows, parameters, specification)[0]
-    np.testing.assert_array_equal(means[~cell], rows.further[0][~cell])
-    assert (variances[~cell] == 0).all()
+    shares, [law] = (
+        responsibilities(rows, parameters, specification),
+        laws_of(specification).further,
+    )
+    means, variances = law.conditional(shares, parameters.further)
     [n, j] = np.argwhere(cell)[0]
     size = 200
     grid = rows.take(np.full(size, n))
@@ -160,10 +163,13 @@ def test_samples_and_conditional_draws_have_the_moments():
     whole = conditional_draws(
         one.take(np.zeros(n, dtype=int)), parameters, specification, np.random.default_rng(0)
     )
-    mean, variance = conditional_further(one, parameters, specification)[0]
+    shares, [law] = responsibilities(one, parameters, specification), laws_of(specification).further
+    mean, variance = law.conditional(shares, parameters.further)
+    hole = np.isnan(one.further[0][0])
     assert np.isfinite(whole.further[0]).all()
     errors = np.sqrt(variance[0] / n)
-    assert (np.abs(whole.further[0].mean(axis=0) - mean[0]) <= Z_BOUND * errors).all()
+    assert (np.abs(whole.further[0].mean(axis=0) - mean[0]) <= Z_BOUND * errors)[hole].all()
+    assert (whole.further[0][:, ~hole] == one.further[0][0, ~hole]).all()
 
 
 def test_gradients_of_other_objectives_reach_the_law():
@@ -215,7 +221,7 @@ def order_of(
     order: Order,
 ) -> tuple[Observations, MixtureSpecification, MixtureParameters]:
     """The same in another order of columns and classes."""
-    moved = parameters.reordered(order, specification)
+    moved = reordered(parameters, order, specification)
     return rows.reordered(order), specification.reordered(order), moved
 
 

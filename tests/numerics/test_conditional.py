@@ -11,6 +11,7 @@ from bayesrbf.numerics.mixture.conditional import (
     conditional_probabilities,
     responsibilities,
 )
+from bayesrbf.numerics.mixture.mixture_points import component_covariances
 from bayesrbf.numerics.mixture.sampling import conditional_draws, sample
 from bayesrbf.records.mixture import Observations
 from tests.cases import EVERY_SHAPE, random_point, structure, table
@@ -36,7 +37,7 @@ def brute_moments(real, covariances, means, shares):
 def test_moments_equal_block_matrices(covariance_type, tied):
     specification = structure(covariance_type, tied, (0, 0, 1), levels=(3,))
     rows, point = table(specification), random_point(specification)
-    covariances = point.covariances()[specification.covariance_group]
+    covariances = component_covariances(point, specification)
     shares = responsibilities(rows, point, specification)
     mean, variance = conditional_moments(rows, point, specification)
     for n in range(rows.n_obs):
@@ -51,7 +52,7 @@ def test_moments_equal_block_matrices(covariance_type, tied):
 def test_responsibilities_equal_scipy():
     specification = structure("full", classes=(0, 0, 1), levels=(2,))
     rows, point = table(specification), random_point(specification)
-    covariances = point.covariances()
+    covariances = component_covariances(point, specification)
     for n, row in enumerate(responsibilities(rows, point, specification)):
         seen = ~np.isnan(rows.real[n])
         mass = point.class_probabilities[[0, 0, 1]] * point.weights
@@ -102,7 +103,7 @@ def test_samples_have_the_mixture_moments():
     frequency = np.bincount(labels, minlength=2) / n
     error = np.sqrt(frequency.prod() / n)
     assert np.abs(frequency - point.class_probabilities).max() < Z_BOUND * error
-    for k, covariance in enumerate(point.covariances()):
+    for k, covariance in enumerate(component_covariances(point, specification)):
         mine = components == k
         error = np.sqrt(np.diag(covariance) / mine.sum())
         assert (np.abs(real[mine].mean(axis=0) - point.means[k]) < Z_BOUND * error).all()

@@ -15,7 +15,7 @@ from scipy.special import logsumexp
 
 from bayesrbf.fitted.mixture_fitting import Solver, fit_mixture_rows
 from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
-from bayesrbf.numerics.mixture.conditional import conditional_further
+from bayesrbf.numerics.mixture.conditional import responsibilities
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.mixture_fit import fit_mixture
 from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
@@ -231,7 +231,8 @@ def drawn_point(specification: MixtureSpecification) -> MixtureParameters:
 def test_missing_cells_are_summed_out_and_have_the_moments_of_their_row():
     specification, rows = mixed(classes=(0, 0), n_features=2, levels=(3,))
     point = drawn_point(specification)
-    moments = conditional_further(rows, point, specification)
+    shares = responsibilities(rows, point, specification)
+    moments = [law.conditional(shares, point.further) for law in laws_of(specification).further]
 
     def density(some: Observations) -> np.ndarray:
         return logsumexp(prepare(some, specification).component_log_joint(point), axis=1)

@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import multivariate_normal, norm
 
 from bayesrbf.numerics.mixture.dependence import mutual_information
+from bayesrbf.numerics.mixture.mixture_points import component_covariances
 from bayesrbf.records.mixture import MixtureParameters
 from bayesrbf.records.specification import MixtureSpecification
 from tests.cases import random_point, structure
@@ -35,7 +36,7 @@ def by_grid(specification: MixtureSpecification, point: MixtureParameters) -> np
     for a, b in itertools.permutations(range(len(columns)), 2):
         joint: np.ndarray | float = 0.0
         for k, w in enumerate(weights):
-            covariance = point.covariances()[specification.covariance_group[k]]
+            covariance = component_covariances(point, specification)[k]
             if all(isinstance(columns[c], int) for c in (a, b)):
                 pair = [columns[a], columns[b]]
                 law = multivariate_normal(point.means[k, pair], covariance[np.ix_(pair, pair)])
@@ -112,7 +113,9 @@ def test_information_does_not_depend_on_the_order_of_columns() -> None:
         point.class_probabilities,
         point.weights,
         point.means[:, ::-1].copy(),
-        np.linalg.cholesky(np.linalg.inv(point.covariances()[:, ::-1, ::-1])),
+        np.linalg.cholesky(
+            np.linalg.inv(component_covariances(point, specification)[:, ::-1, ::-1])
+        ),
         point.category_probabilities,
     )
     order = [0, 3, 2, 1, 4]

@@ -19,12 +19,12 @@ from bayesrbf.numerics.mixture.gaussian_factors import (
 )
 from bayesrbf.numerics.mixture.mixture_fit import fit_mixture
 from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
+from bayesrbf.numerics.mixture.mixture_points import component_covariances, reordered
 from bayesrbf.numerics.mixture.parts.factor_precisions import (
     side_by_side,
     uniquenesses_and_loadings,
 )
 from bayesrbf.numerics.mixture.parts.laws import laws_of
-from bayesrbf.posterior.cell_laws import group_matrices, leave_one_out_conditionals
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification, Order
 from tests.cases import hyperparameters, random_point, structure, table
@@ -47,7 +47,9 @@ def dense(point: MixtureParameters, rows: Observations) -> np.ndarray:
     result = np.zeros((rows.n_obs, len(point.means)))
     for n, x in enumerate(rows.real):
         o = np.flatnonzero(~np.isnan(x))
-        for k, (mean, covariance) in enumerate(zip(point.means, point.covariances(), strict=True)):
+        for k, (mean, covariance) in enumerate(
+            zip(point.means, component_covariances(point, WIDE), strict=True)
+        ):
             if o.size:
                 law = multivariate_normal(mean[o], covariance[np.ix_(o, o)])
                 result[n, k] = law.logpdf(x[o])
@@ -71,7 +73,7 @@ def test_moments_of_the_factors_are_those_of_regression() -> None:
     found = FactorMoments.of(real, observed, components)
     _, loadings = uniquenesses_and_loadings(point.precisions_cholesky)
     for n, o in enumerate(observed):
-        for k, covariance in enumerate(point.covariances()):
+        for k, covariance in enumerate(component_covariances(point, WIDE)):
             slopes = np.linalg.solve(covariance[np.ix_(o, o)], loadings[k][o]).T
             expected = slopes @ (rows.real[n] - point.means[k])[o]
             np.testing.assert_allclose(found.expected[:, k, n], expected, atol=1e-10)
@@ -106,10 +108,12 @@ def test_sweeps_invert_small_matrices() -> None:
 
 def test_cells_left_out_have_the_conditional_law_of_the_dense_covariance() -> None:
     point, rows = random_point(WIDE, 3), table(WIDE, missing=0.3)
-    shift, precision = leave_one_out_conditionals(
-        rows.real, point.means, group_matrices(point), WIDE
+    shift, precision = laws_of(WIDE).reals.leave_one_out(
+        rows.real, point.means, point.precisions_cholesky
     )
-    expected = leave_one_out_conditionals(rows.real, point.means, point.covariances(), WIDE)
+    roots = np.linalg.cholesky(np.linalg.inv(component_covariances(point, WIDE)))
+    law = laws_of(replace(WIDE, covariance_type="full", n_factors=0)).reals
+    expected = law.leave_one_out(rows.real, point.means, roots)
     np.testing.assert_allclose(shift, expected[0], atol=1e-9)
     np.testing.assert_allclose(precision, expected[1], rtol=1e-9)
 
@@ -128,15 +132,16 @@ def test_neither_density_nor_prior_nor_coordinates_see_a_rotation() -> None:
     user = [target.pack(some.in_units(hyper.units)) for some in (point, turned)]
     np.testing.assert_allclose(user[0], user[1], atol=1e-9)
     np.testing.assert_allclose(
-        target.unpack(user[0]).covariances(), point.in_units(hyper.units).covariances()
+        component_covariances(target.unpack(user[0]), WIDE),
+        component_covariances(point.in_units(hyper.units), WIDE),
     )
 
 
 def test_columns_in_another_order_are_the_same_mixture() -> None:
     order = Order(np.array([3, 0, 5, 1, 4, 2]), np.zeros(0, dtype=int), np.arange(2))
     point = random_point(WIDE, 5)
-    moved = point.reordered(order, WIDE).covariances()
-    expected = point.covariances()[:, order.features][:, :, order.features]
+    moved = component_covariances(reordered(point, order, WIDE), WIDE)
+    expected = component_covariances(point, WIDE)[:, order.features][:, :, order.features]
     np.testing.assert_allclose(moved, expected)
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.mixture.gaussian import CompleteMoments, FullComponents
-from bayesrbf.numerics.mixture.gaussian_quadratic import (
+from bayesrbf.numerics.mixture.gaussian import (
+    CompleteMoments,
+    FullComponents,
     QuadraticMoments,
     centred_moments,
     exact,

@@ -12,8 +12,8 @@ from scipy.stats import dirichlet, gamma, multivariate_t, norm
 from bayesrbf.numerics.gibbs.conjugate import Assigned, Conjugate, assigned, posterior
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.gaussian import LOG_2PI
+from bayesrbf.numerics.mixture.mixture_points import component_covariances, variables_of
 from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
-from bayesrbf.numerics.mixture.mixture_variables import variables_of
 from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.numerics.mixture.parts.precision_factors import (
     ConjugatePrecisions,
@@ -84,7 +84,7 @@ def _log_normal(given: Given, parameters: MixtureParameters) -> float:
         given.hyperparameters,
         given.specification,
     )
-    covariances = parameters.covariances()[specification.covariance_group]
+    covariances = component_covariances(parameters, specification)
     total = 0.0
     for k in range(specification.n_components):
         strength = rows.cells[k] + hyper.mean_precision

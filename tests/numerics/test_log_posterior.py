@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
+from bayesrbf.numerics.mixture.mixture_points import component_covariances
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.specification import MixtureSpecification
 from tests.cases import CLASSES, EVERY_SHAPE, hyperparameters, structure, table
@@ -73,7 +74,7 @@ def test_log_likelihoods_of_many_points_are_those_of_each(
 ):
     specification = structure(covariance_type, tied, (0, 0, 1), levels=(2,))
     entries = at_once * 3 * table(specification).n_obs
-    monkeypatch.setattr("bayesrbf.numerics.mixture.side_by_side.MOST_ENTRIES", entries)
+    monkeypatch.setattr("bayesrbf.records.mixture.AT_ONCE", entries)
     target = log_posterior(specification, location=2.0, scale=4.0)
     thetas = np.random.default_rng(9).normal(size=(5, target.dimension))
     one_by_one = np.stack([target.pointwise(theta) for theta in thetas])
@@ -115,7 +116,7 @@ def test_draws_unpack_like_single_points():
     thetas = np.random.default_rng(6).normal(size=(2, 3, target.dimension))
     many = target.constrained(thetas) | target.deterministic(thetas)
     one = target.unpack(thetas[1, 2])
-    np.testing.assert_allclose(many["covariances"][1, 2], one.covariances())
+    np.testing.assert_allclose(many["covariances"][1, 2], component_covariances(one, specification))
     np.testing.assert_allclose(many["weights"][1, 2], one.weights)
     np.testing.assert_allclose(many["means"][1, 2], one.means)
     for variable in (*target.variables, *target.deterministic_variables):

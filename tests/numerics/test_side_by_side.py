@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.mixture import side_by_side
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
 from bayesrbf.numerics.mixture.side_by_side import SideBySide, joined
@@ -43,7 +42,8 @@ def test_points_do_not_meddle_with_each_other(
     target = MixtureLogPosterior(rows, specification, hyper)
     thetas = np.random.default_rng(1).normal(size=(5, target.dimension))
     # two points a block, and one in the last
-    monkeypatch.setattr(side_by_side, "MOST_ENTRIES", 2 * len(rows.labels) * len(classes))
+    entries = 2 * len(rows.labels) * len(classes)
+    monkeypatch.setattr("bayesrbf.records.mixture.AT_ONCE", entries)
     found = SideBySide(rows, target.points).component_log_joints(thetas)
     np.testing.assert_allclose(found, one_by_one(target, rows, thetas), rtol=1e-9, atol=1e-9)
 

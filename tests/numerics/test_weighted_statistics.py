@@ -6,12 +6,16 @@ import numpy as np
 import pytest
 
 from bayesrbf.numerics.coordinates import to_constrained
-from bayesrbf.numerics.mixture import array_blocks, array_expectation
+from bayesrbf.numerics.mixture import array_expectation
 from bayesrbf.numerics.mixture.array_expectation import ArrayExpectation
 from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
 from bayesrbf.numerics.mixture.expectation import prepare
+from bayesrbf.numerics.mixture.mixture_points import (
+    component_covariances,
+    free_variables,
+    parameters_of,
+)
 from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
-from bayesrbf.numerics.mixture.mixture_variables import free_variables, parameters_of
 from bayesrbf.records.mixture import Observations
 from tests.cases import CLASSES, COVARIANCES, hyperparameters, random_point, structure, table
 
@@ -55,7 +59,7 @@ def test_gradients_of_any_sign_reach_the_coordinates(
 @pytest.mark.parametrize("covariance_type", ["full", "diag"])
 def test_responsibilities_as_gradients_give_the_e_step(covariance_type, kept, monkeypatch):
     monkeypatch.setattr(array_expectation, "KEPT_CELLS", kept)
-    monkeypatch.setattr(array_blocks, "BLOCK_CELLS", 50)
+    monkeypatch.setattr("bayesrbf.records.mixture.IN_CACHE", 50)
     specification = structure(covariance_type, classes=(0, 0), levels=(2, 3))
     rows, parameters = table(specification), random_point(specification)
     expectation = ArrayExpectation(rows, specification)
@@ -89,7 +93,9 @@ def test_no_rows_and_no_cells():
     # Nothing observed: the expected deviation is 0, the expected square the covariance.
     moments = joint.statistics(np.ones((1, 2)))
     np.testing.assert_allclose(moments.first, 0.0, atol=1e-12)
-    np.testing.assert_allclose(moments.second, parameters.covariances(), rtol=1e-10)
+    np.testing.assert_allclose(
+        moments.second, component_covariances(parameters, specification), rtol=1e-10
+    )
 
 
 @pytest.mark.parametrize("classes", [(0, 0, 1), (0, 1, 1, 1)])

@@ -17,7 +17,8 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf.numerics import coordinates
-from bayesrbf.numerics.mixture.mixture_variables import free_variables
+from bayesrbf.numerics.mixture.mixture_points import free_variables
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.numerics.mixture.parts.precision_factors import lower_entries
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters
@@ -39,12 +40,9 @@ class RelativeCoordinates:
         self._start = theta
         self._d = specification.n_features
         self._places = {v.name: p for v, p in coordinates.slices(free_variables(specification))}
-        factors = parameters.precisions_cholesky
-        if factors.ndim == 3:
-            spread = np.linalg.inv(factors)
-        else:  # of uniquenesses alone, where there are loadings
-            spread = 1 / (factors if factors.ndim == 2 else factors[:, :, 0, 0])
-        self._spread = spread[specification.covariance_group]
+        self._law = laws_of(specification).reals
+        inverse = self._law.inverse(parameters.precisions_cholesky)
+        self._inverse = inverse[specification.covariance_group]
         self._factors = self._unit_factors(theta) if names.PRECISION_LOWER in self._places else None
 
     @property
@@ -58,7 +56,8 @@ class RelativeCoordinates:
         if names.MEANS in self._places:
             place = self._places[names.MEANS]
             steps = z[place].reshape(-1, self._d)
-            theta[place] = self._start[place] + self._rotated(steps, back=True).reshape(-1)
+            moved = self._law.inverse_times(self._inverse, steps, transposed=True)
+            theta[place] = self._start[place] + moved.reshape(-1)
         if self._factors is not None:
             product = self._factors @ self._unit_factors(z)
             theta[self._places[names.PRECISION_LOWER]] = self._lower(product)
@@ -72,7 +71,8 @@ class RelativeCoordinates:
         if names.MEANS in self._places:
             place = self._places[names.MEANS]
             pulls = by_theta[place].reshape(-1, self._d)
-            by_z[place] = self._rotated(pulls, back=False).reshape(-1)
+            turned = self._law.inverse_times(self._inverse, pulls, transposed=False)
+            by_z[place] = turned.reshape(-1)
         if self._factors is not None:
             rows, columns = lower_entries(self._d)
             by_product = np.zeros_like(self._factors)
@@ -84,12 +84,6 @@ class RelativeCoordinates:
             diagonal = np.einsum("gii,gii->gi", by_relative, self._unit_factors(z))
             by_z[self._places[names.PRECISION_DIAGONAL]] += 0.5 * diagonal.reshape(-1)
         return by_z
-
-    def _rotated(self, steps: np.ndarray, back: bool) -> np.ndarray:
-        """``L^-T`` times the steps of the means, or ``L^-1`` times the gradient in the means."""
-        if self._spread.ndim == 2:
-            return steps * self._spread
-        return np.einsum("kji,kj->ki" if back else "kij,kj->ki", self._spread, steps)
 
     def _unit_factors(self, theta: np.ndarray) -> np.ndarray:
         """Lower factors A of all groups from ``log d`` and the strict lower part."""

@@ -19,10 +19,8 @@ from bayesrbf.numerics.log_sums import log_sum_exp
 from bayesrbf.numerics.mixture.expectation import Expectation, prepare
 from bayesrbf.numerics.mixture.gaussian import FullComponents
 from bayesrbf.numerics.mixture.parts.laws import laws_of
-from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.mixture import MixtureParameters, Observations, in_blocks
 from bayesrbf.records.specification import MixtureSpecification
-
-BLOCK_CELLS = 1_000_000  # Most numbers per array of a block of rows: 8 MB.
 
 
 def of_class(
@@ -111,10 +109,10 @@ class CellDraws:
         self._blocks: list[tuple[np.ndarray, np.ndarray]] = []
         self._law = laws_of(specification).reals
         n_missing = self._law.kept_apart(~np.isnan(real))
-        size = max(1, BLOCK_CELLS // max(1, real.shape[1] ** 2))
         for m in np.unique(n_missing[n_missing > 0]):
             same = np.flatnonzero(n_missing == m)
-            for rows in np.split(same, range(size, same.size, size)):
+            for part in in_blocks(same.size, real.shape[1] ** 2):
+                rows = same[part]
                 places = np.nonzero(np.isnan(real[rows]))[1].reshape(rows.size, int(m))
                 self._blocks.append((rows, places))
         self.are_known = not self._blocks and not self._law.latent

@@ -28,11 +28,10 @@ from jaxtyping import Bool, Float
 from bayesrbf.numerics.categories import one_hot, split_levels
 from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, KernelName, ProductKernel
 from bayesrbf.numerics.threads import on_one_blas_thread
-from bayesrbf.records.mixture import Observations
+from bayesrbf.records.mixture import Observations, in_blocks
 from bayesrbf.records.stored import Requirements, stored, within
 
 LEAST_EIGENVALUE = 1e-6  # Eigenvalues below this fraction of the largest are left out.
-BLOCK_ROWS = 4096  # Kernel values are held for this many rows at once.
 CATEGORY_STEP = 2.0
 """Rate b of a categorical column in the Laplace kernel; that of a real column is 1."""
 LEAST_RATE = 1e-9  # Rates, and what is divided by, are at least this.
@@ -59,8 +58,7 @@ class EigenBasis:
     def features(self, rows: CellMoments) -> Float[np.ndarray, "row basis"]:
         """Hidden layer of rows; the feature of the largest eigenvalue comes first."""
         result = np.empty((rows.n_rows, self.n_basis))
-        for start in range(0, rows.n_rows, BLOCK_ROWS):
-            part = slice(start, start + BLOCK_ROWS)
+        for part in in_blocks(rows.n_rows, self.exemplars.n_rows):
             result[part] = self.kernel(rows.take(part), self.exemplars) @ self.projection
         return result
 

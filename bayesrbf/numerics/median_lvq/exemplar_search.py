@@ -18,7 +18,7 @@ from jaxtyping import Float
 from bayesrbf.numerics.median_lvq.glvq import MarginSum
 from bayesrbf.numerics.median_lvq.moving_exemplars import Exemplars, Objective
 from bayesrbf.numerics.median_lvq.rslvq import ConditionalLikelihood
-from bayesrbf.numerics.ties import ranked
+from bayesrbf.numerics.rounding import ranked
 from bayesrbf.records.median_lvq import (
     Dissimilarities,
     MedianLVQParameters,

@@ -14,15 +14,11 @@ See Gower (1971), A general coefficient of similarity and some of its properties
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.records.mixture import Observations
+from bayesrbf.records.mixture import Observations, in_blocks
 from bayesrbf.records.stored import TOLERANCE, Requirements, stored, within
-
-BLOCK: Final = 2**18  # Number of dissimilarities that are computed at a time.
 
 
 @stored
@@ -44,9 +40,7 @@ class Gower:
         Both are in the user's units; a block of rows is computed at a time.
         """
         result = np.empty((rows.n_obs, others.n_obs), dtype=dtype)
-        height = max(1, BLOCK // max(1, others.n_obs))
-        for start in range(0, rows.n_obs, height):
-            part = np.arange(start, min(start + height, rows.n_obs))
+        for part in in_blocks(rows.n_obs, others.n_obs):
             result[part] = self._block(rows.take(part), others)
         return result
 

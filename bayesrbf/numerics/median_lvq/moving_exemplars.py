@@ -12,15 +12,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Protocol, Self, runtime_checkable
+from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.records.median_lvq import Dissimilarities, Prototypes
+from bayesrbf.records.mixture import in_blocks
 
 Exemplars = Int[np.ndarray, " prototype"]  # Training row that each prototype is.
-BLOCK: Final = 2**17  # Entries of a block of columns: as many as stay in a core's own cache.
 
 
 @runtime_checkable
@@ -91,9 +91,7 @@ class CandidateColumns:
             first, last = rows.size * self.rows.candidate_starts[label : label + 2]
             yield slice(None), self.kept[first:last].reshape(rows.size, -1)
             return
-        height = max(1, BLOCK // candidates.size)
-        for start in range(0, rows.size, height):
-            at = slice(start, start + height)
+        for at in in_blocks(rows.size, candidates.size, cached=True):
             yield at, self.form(self.rows.values[rows[at][:, None], candidates])
 
     def of(self, exemplars: Exemplars) -> Float[np.ndarray, "prototype labelled"]:

@@ -7,25 +7,91 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
-from bayesrbf.numerics.categories import log_levels, split_levels
+from bayesrbf.numerics.categories import log_levels, one_hot, split_levels
 from bayesrbf.numerics.log_sums import component_log_weights, log_sum_exp
-from bayesrbf.numerics.mixture.array_blocks import Block, cut
-from bayesrbf.numerics.mixture.gaussian import Components, FullComponents, Moments
-from bayesrbf.numerics.mixture.gaussian_quadratic import (
+from bayesrbf.numerics.mixture.gaussian import (
+    MOST_PRODUCTS,
+    Components,
+    FullComponents,
+    Moments,
     QuadraticMoments,
     centred_moments,
     exact,
+    products,
     quadratic_forms,
 )
 from bayesrbf.numerics.mixture.parts.laws import Laws, laws_of
 from bayesrbf.numerics.mixture.statistics import JointPoint, Statistics
-from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.mixture import IN_CACHE, MixtureParameters, Observations, in_blocks
 from bayesrbf.records.specification import MixtureSpecification
 
 if TYPE_CHECKING:
     from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
+
+LEAST_ROWS = 64
+"""Rows of a block below which matrix products are slow."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows that share their admissible components and their number of missing reals."""
+
+    rows: Int[np.ndarray, " row"]
+    components: slice
+    bordered: Float[np.ndarray, "row bordered"]
+    products: Float[np.ndarray, "product row"] | None
+    observed: Bool[np.ndarray, "row feature"]
+    missing: Int[np.ndarray, "row m"]
+    one_hot: Float[np.ndarray, "row level"]
+    weights: Float[np.ndarray, " row"]
+
+
+def cut(
+    table: Observations,
+    specification: MixtureSpecification,
+    rows: Int[np.ndarray, " row"],
+    components: slice,
+    *,
+    by_products: bool = True,
+) -> list[Block]:
+    """Cut rows of a table in standard units into blocks of equal work that fit the cache.
+
+    Rows of a block may have the same components and lack equally many reals. ``by_products`` says
+    whether blocks of complete rows get the products of their cells, where affordable.
+    """
+    observed = ~np.isnan(table.real[rows])
+    bordered = np.column_stack([np.nan_to_num(table.real[rows]), np.ones(rows.size)])
+    indicators = one_hot(table.codes[rows], specification.levels)
+    law = laws_of(specification).reals
+    counts = law.kept_apart(observed)
+    k, d = components.stop - components.start, specification.n_features
+    n_products = (d + 1) * (d + 2) // 2
+    affordable = rows.size * n_products <= MOST_PRODUCTS and specification.shape == "full"
+    blocks: list[Block] = []
+    for m in np.unique(counts):
+        multiplied = by_products and affordable and m == 0
+        width = max(k, n_products) if multiplied else k * law.numbers_a_row(int(m))
+        width = min(width, IN_CACHE // LEAST_ROWS) if multiplied else width
+        same = np.flatnonzero(counts == m)
+        for place in in_blocks(same.size, width, cached=True):
+            part = same[place]
+            places = np.nonzero(~observed[part])[1] if m else np.empty(0, dtype=np.intp)
+            blocks.append(
+                Block(
+                    rows=rows[part],
+                    components=components,
+                    bordered=bordered[part],
+                    products=products(bordered[part]) if multiplied else None,
+                    observed=observed[part],
+                    missing=places.reshape(part.size, m),
+                    one_hot=indicators[part],
+                    weights=table.weights[rows[part]],
+                )
+            )
+    return blocks
+
 
 KEPT_CELLS = 20_000_000
 """Most numbers that are kept between a density and its gradient, as moments of all rows."""

@@ -17,9 +17,9 @@ from bayesrbf.numerics.kernels.driver import Model
 from bayesrbf.numerics.kernels.mixture_posterior import Levels, Simplexes, log_posterior
 from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
 from bayesrbf.numerics.mixture.expectation import Expectation
+from bayesrbf.numerics.mixture.mixture_points import free_variables
 from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
-from bayesrbf.numerics.mixture.mixture_variables import free_variables
-from bayesrbf.numerics.mixture.parts.laws import laws_of, precisions_of
+from bayesrbf.numerics.mixture.parts.laws import precisions_of
 from bayesrbf.records import names
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification, Variable
@@ -184,7 +184,7 @@ def _reals(
     """Places and prior of the real columns."""
     places = {variable.name: place for variable, place in slices(free_variables(specification))}
     first = {name: place.start for name, place in places.items()}
-    law, declared = laws_of(specification).reals, prior.reals
+    law, declared = precisions_of(specification), prior.reals
     rate, powers = 0.0, np.zeros(law.n_groups)
     if declared is not None:
         rate, powers = declared.rate, np.ascontiguousarray(declared.gamma_powers[jacobian][:, 0])

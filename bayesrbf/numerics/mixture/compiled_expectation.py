@@ -69,7 +69,9 @@ class CompiledExpectation:
         pointwise = np.empty(self._n_obs)
         unused = np.empty((0, self.specification.n_components))
         pieces = self._run(parameters, self.tiles.components, pointwise, unused)
-        return self._statistics(pieces, pointwise, float(_total(pieces, "log_likelihood")[0]))
+        return self._statistics(
+            pieces, pointwise, float(_total([piece.log_likelihood for piece in pieces])[0])
+        )
 
     def component_log_joint(
         self, parameters: MixtureParameters
@@ -104,10 +106,10 @@ class CompiledExpectation:
     ) -> Statistics:
         """The sums of all pieces."""
         return Statistics(
-            counts=_total(pieces, "counts"),
-            first=_total(pieces, "first"),
-            second=_total(pieces, "second"),
-            category_counts=self._category_counts(_total(pieces, "categories")),
+            counts=_total([piece.counts for piece in pieces]),
+            first=_total([piece.first for piece in pieces]),
+            second=_total([piece.second for piece in pieces]),
+            category_counts=self._category_counts(_total([piece.categories for piece in pieces])),
             log_likelihood=log_likelihood,
             pointwise=pointwise,
         )
@@ -193,9 +195,9 @@ class CompiledExpectation:
         return split_levels(np.ascontiguousarray(by_level[:-1].T), levels)
 
 
-def _total(pieces: list[Results], name: str) -> np.ndarray:
+def _total(pieces: list[np.ndarray]) -> np.ndarray:
     """Sum of one statistic over all pieces, in their order."""
-    total: np.ndarray = getattr(pieces[0], name)
+    total = pieces[0]
     for piece in pieces[1:]:
-        total += getattr(piece, name)
+        total += piece
     return total

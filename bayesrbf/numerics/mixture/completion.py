@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Int
 
 from bayesrbf.numerics.mixture.conditional import conditionals, responsibilities
 from bayesrbf.numerics.mixture.gaussian import Conditional
+from bayesrbf.numerics.mixture.mixture_points import reordered
 from bayesrbf.numerics.quasi_random import normals, uniforms
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification, Order
@@ -51,7 +52,7 @@ def complete(
     if holes.any():
         rows = observations.take(holes).unlabelled()
         if order is not None:
-            rows, parameters = rows.reordered(order), parameters.reordered(order, specification)
+            rows, parameters = rows.reordered(order), reordered(parameters, order, specification)
             specification = specification.reordered(order)
         real, codes = _drawn(rows, parameters, specification, draws, replicate)
         if order is not None:

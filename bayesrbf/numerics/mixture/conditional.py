@@ -8,7 +8,7 @@ component's own level probabilities; both are averaged over components by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 from jaxtyping import Float
@@ -17,12 +17,8 @@ from bayesrbf.numerics.log_sums import log_sum_exp
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.gaussian import Conditional
 from bayesrbf.numerics.mixture.parts.laws import laws_of
-from bayesrbf.numerics.quasi_random import QUADRATURE
-from bayesrbf.records.mixture import ColumnAtoms, MixtureParameters, Observations
+from bayesrbf.records.mixture import MixtureParameters, Observations, in_blocks
 from bayesrbf.records.specification import MixtureSpecification
-
-BLOCK_CELLS = 1_000_000
-"""Numbers held at once per array of a block of rows."""
 
 
 def responsibilities(
@@ -53,8 +49,8 @@ def conditionals(
     k, d = parameters.means.shape
     for m in np.unique(holes):
         same = np.flatnonzero(holes == m)
-        size = max(1, BLOCK_CELLS // (k * max(d, int(m) ** 2, 1)))
-        for rows in np.split(same, range(size, same.size, size)):
+        for part in in_blocks(same.size, k * max(d, int(m) ** 2)):
+            rows = same[part]
             yield law.conditional(rows, observations.real[rows], parameters.means, factors)
 
 
@@ -81,38 +77,6 @@ def conditional_moments(
     return np.where(observed, observations.real, mean), np.where(observed, 0.0, variance)
 
 
-def conditional_means(
-    observations: Observations,
-    parameters: MixtureParameters,
-    specification: MixtureSpecification,
-    of: Callable[[np.ndarray], np.ndarray],
-    atoms: Sequence[ColumnAtoms] = (),
-) -> Float[np.ndarray, "obs feature"]:
-    r"""Mean of a function of every missing real cell given the observed cells of its row.
-
-    .. math:: E[f(z_j) | z_o] = \sum_k p(k | z_o) \int f(m_{kj} + s_{kj} u) \, N(u; 0, 1) \, du
-
-    by Gauss-Hermite quadrature. Rows and point are in standard units; f takes cells (..., feature)
-    each to a number. An observed cell is what f makes of it. In a column with atoms a that is
-    :math:`\sum_k p(k | z_o) (\theta_{kj0} \int \dots + \sum_a \theta_{kja} a)`.
-    """
-    weights = responsibilities(observations, parameters, specification)
-    mean = of(observations.real)
-    for block in conditionals(observations, parameters, specification):
-        spread = np.sqrt(block.variances)
-        expected = sum(
-            mass * of(block.means + node * spread) for node, mass in zip(*QUADRATURE, strict=True)
-        )
-        for one in atoms:
-            theta = parameters.category_probabilities[one.category]
-            expected[..., one.feature] *= theta[:, 0]
-            expected[..., one.feature] += theta[:, 1:] @ one.values
-        found = np.einsum("nk,nkd->nd", weights[block.rows], expected)
-        hole = np.isnan(observations.real[block.rows])
-        mean[block.rows] = np.where(hole, found, mean[block.rows])
-    return mean
-
-
 def conditional_probabilities(
     observations: Observations,
     parameters: MixtureParameters,
@@ -125,23 +89,3 @@ def conditional_probabilities(
     """
     weights = responsibilities(observations, parameters, specification)
     return laws_of(specification).levels.conditional(observations.codes, weights, parameters)
-
-
-def conditional_further(
-    observations: Observations,
-    parameters: MixtureParameters,
-    specification: MixtureSpecification,
-) -> tuple[tuple[Float[np.ndarray, "obs _"], Float[np.ndarray, "obs _"]], ...]:
-    """Mean and variance of every cell under a law of its own, given the other cells of its row.
-
-    Rows and point are in standard units. There is one pair a law; an observed cell is its own
-    mean, of variance zero.
-    """
-    weights, laws = (
-        responsibilities(observations, parameters, specification),
-        laws_of(specification),
-    )
-    return tuple(
-        law.conditional(cells, weights, parameters.further)
-        for law, cells in zip(laws.further, observations.further, strict=True)
-    )

@@ -18,6 +18,7 @@ from jaxtyping import Float
 from scipy.special import rel_entr
 
 from bayesrbf.numerics.log_sums import log_sum_exp
+from bayesrbf.numerics.mixture.mixture_points import component_covariances
 from bayesrbf.numerics.quasi_random import normals
 from bayesrbf.records.mixture import MixtureParameters
 from bayesrbf.records.specification import MixtureSpecification
@@ -42,7 +43,7 @@ def mutual_information(
     """
     classes = np.asarray(specification.component_class)
     weights = parameters.class_probabilities[classes] * parameters.weights
-    covariances = parameters.covariances()[specification.covariance_group]
+    covariances = component_covariances(parameters, specification)
     several = specification.n_classes > 1
     levels = [np.eye(specification.n_classes)[classes]] if several else []
     levels += parameters.category_probabilities

@@ -26,13 +26,13 @@ which takes several times as long.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Final, Self
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bayesrbf.numerics.mixture.gaussian import LOG_2PI
+from bayesrbf.numerics.mixture.gaussian import LOG_2PI, upper_entries
 
 MOST_SIZE: Final = 1e5
 """Of the trace of B'B up to which matrix products are exact to some ten digits."""
@@ -212,13 +212,6 @@ class FactorMoments:
 def _factors_first(by_feature: Float[np.ndarray, "component feature entry"]) -> np.ndarray:
     """Lines of (entry, component), one entry a feature."""
     return np.moveaxis(by_feature, -1, 0).reshape(-1, by_feature.shape[1])
-
-
-@cache
-def upper_entries(size: int) -> tuple[Int[np.ndarray, " entry"], Int[np.ndarray, " entry"]]:
-    """Rows and columns of the upper triangle, the diagonal with it."""
-    rows, columns = np.triu_indices(size)
-    return rows, columns
 
 
 def inverse_and_log_determinant(

@@ -10,12 +10,11 @@ import numpy as np
 from bayesrbf.numerics.mixture.ascent import Acceleration, Ascent, Problem, Step, ascend
 from bayesrbf.numerics.mixture.expectation import Sums, prepare
 from bayesrbf.numerics.mixture.initialisation import starting_point
-from bayesrbf.numerics.mixture.maximisation import maximise
 from bayesrbf.numerics.mixture.mixture_points import MixturePoints
 from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
 from bayesrbf.numerics.mixture.parts.laws import laws_of
+from bayesrbf.numerics.rounding import ranked
 from bayesrbf.numerics.threads import one_blas_thread
-from bayesrbf.numerics.ties import ranked
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.results import Fit, Status, Trace
@@ -128,7 +127,7 @@ def problem_of(
     def step(parameters: MixtureParameters) -> Step:
         statistics = expectation.statistics(parameters)
         prior = declared.log_density(parameters)
-        following = maximise(statistics, parameters, hyperparameters, specification)
+        following = laws_of(specification).mode(statistics, parameters, hyperparameters)
         return Step(statistics.log_likelihood + prior, following)
 
     points = MixturePoints(specification, hyperparameters)

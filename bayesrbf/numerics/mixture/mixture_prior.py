@@ -32,7 +32,7 @@ from bayesrbf.numerics.coordinates import (
     safe_log,
     slices,
 )
-from bayesrbf.numerics.mixture.mixture_variables import free_variables
+from bayesrbf.numerics.mixture.mixture_points import free_variables
 from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.numerics.mixture.parts.real_columns import RealPrior
 from bayesrbf.numerics.mixture.statistics import Statistics, sum_by_class

@@ -48,7 +48,7 @@ def conditional_draws(
         real=real,
         codes=laws.levels.completed(observations.codes, components, parameters, rng),
         further=tuple(
-            law.completed(cells, components, values, rng)
+            np.where(np.isnan(cells), law.sample(components, values, rng), cells)
             for law, cells in zip(laws.further, observations.further, strict=True)
         ),
     )

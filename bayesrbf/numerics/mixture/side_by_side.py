@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 import numpy as np
 from jaxtyping import Float
@@ -11,16 +10,12 @@ from jaxtyping import Float
 from bayesrbf.numerics.log_posterior import Predictor
 from bayesrbf.numerics.log_sums import class_log_joint, to_prediction
 from bayesrbf.numerics.mixture.expectation import Expectation, preparation
-from bayesrbf.numerics.mixture.mixture_points import MixturePoints
-from bayesrbf.numerics.mixture.mixture_variables import joint_weights
+from bayesrbf.numerics.mixture.mixture_points import MixturePoints, joint_weights
 from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.records import names
-from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.mixture import MixtureParameters, Observations, in_blocks
 from bayesrbf.records.results import ClassPrediction
 from bayesrbf.records.specification import MixtureSpecification
-
-MOST_ENTRIES: Final = 2**19
-"""Numbers that the log joints of one block of draws may take: they stay in the second cache."""
 
 
 class SideBySide:
@@ -34,8 +29,6 @@ class SideBySide:
         self._observations = observations.unlabelled()
         # Chosen for one mixture: a table that is small for one stays in NumPy for many.
         self._prepare = preparation(observations, points.specification)
-        size = observations.n_obs * points.specification.n_components
-        self._at_once = max(1, MOST_ENTRIES // max(1, size))
         self._prepared: dict[int, Expectation] = {}
 
     def component_log_joints(
@@ -53,12 +46,12 @@ class SideBySide:
     ) -> Iterator[tuple[slice, Float[np.ndarray, "some obs component"]]]:
         """The same, some points at a time: which points, and their log joints."""
         k = self._points.specification.n_components
-        for start in range(0, len(thetas), self._at_once):
-            some = thetas[start : start + self._at_once]
+        for part in in_blocks(len(thetas), self._observations.n_obs * k):
+            some = thetas[part]
             wide = self._side_by_side(some)
             log_joint = self._rows_for(len(some)).component_log_joint(wide)
             by_point = log_joint.reshape(self._observations.n_obs, len(some), k)
-            yield slice(start, start + len(some)), by_point.swapaxes(0, 1)
+            yield part, by_point.swapaxes(0, 1)
 
     def _rows_for(self, n_points: int) -> Expectation:
         """The rows, for so many mixtures."""

@@ -23,7 +23,7 @@ from jaxtyping import Float
 
 from bayesrbf.numerics.mixture.block_expectation import added
 from bayesrbf.numerics.mixture.expectation import prepare
-from bayesrbf.numerics.mixture.maximisation import maximise
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.priors import MixtureHyperparameters
@@ -66,10 +66,11 @@ def stepped(
     weight = float(rows.weights.sum())
     n_steps, mass = stream.n_steps + 1, stream.mass + weight
     share = (n_steps + 1) ** -POWER
-    before = recentred(stream.statistics, stream.centre - parameters.means)
+    before = recentred(stream.statistics, parameters.means - stream.centre, specification)
     block = prepare(rows, specification).statistics(parameters)
     statistics = added(scaled(before, 1 - share), scaled(block, share / weight))
-    following = maximise(scaled(statistics, mass), parameters, hyperparameters, specification)
+    every = scaled(statistics, mass)
+    following = laws_of(specification).mode(every, parameters, hyperparameters)
     return Stream(statistics, parameters.means, mass, n_steps), following
 
 
@@ -86,18 +87,12 @@ def scaled(statistics: Statistics, factor: float) -> Statistics:
     )
 
 
-def recentred(statistics: Statistics, shift: Float[np.ndarray, "component feature"]) -> Statistics:
-    """The same moments about other means; ``shift`` is the old means less the new ones."""
-    counts, first, second = statistics.counts[:, None], statistics.first, statistics.second
-    moved = first + counts * shift
-    if second.ndim == 4:  # of (x - mu, f, 1), the last of which is what a shift multiplies
-        change = np.zeros_like(second) + np.eye(second.shape[-1])
-        change[..., 0, -1] = shift
-        about = change @ second @ change.swapaxes(-1, -2)
-    elif second.ndim == 3:
-        cross = first[:, :, None] * shift[:, None, :]
-        about = second + cross + cross.swapaxes(1, 2)
-        about += counts[:, :, None] * shift[:, :, None] * shift[:, None, :]
-    else:
-        about = second + 2 * first * shift + counts * shift**2
-    return replace(statistics, first=moved, second=about)
+def recentred(
+    statistics: Statistics,
+    shift: Float[np.ndarray, "component feature"],
+    specification: MixtureSpecification,
+) -> Statistics:
+    """Moments about means that are moved by a shift."""
+    first = statistics.first - statistics.counts[:, None] * shift
+    second = laws_of(specification).reals.recentred(statistics, shift)
+    return replace(statistics, first=first, second=second)

@@ -26,8 +26,8 @@ from jaxtyping import Float
 from bayesrbf.numerics.log_sums import class_log_joint, component_log_weights
 from bayesrbf.numerics.mixture.conditional import conditional_moments, conditional_probabilities
 from bayesrbf.numerics.mixture.expectation import prepare
-from bayesrbf.numerics.mixture.maximisation import maximise
 from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.numerics.rbf_network.elastic_net_output import Output, OutputLayer, fit_output_layer
 from bayesrbf.numerics.rbf_network.network_prior import Link, log_output_prior, relative_sizes
@@ -100,9 +100,8 @@ class Alternation:
     def step(self, parameters: RBFNetworkParameters) -> RBFNetworkParameters:
         """Run one round."""
         statistics = self.evaluate(parameters.mixture).statistics
-        following = maximise(
-            statistics, parameters.mixture, self.hyperparameters.mixture, self.specification.mixture
-        )
+        laws, prior = laws_of(self.specification.mixture), self.hyperparameters.mixture
+        following = laws.mode(statistics, parameters.mixture, prior)
         following = replace(following, class_probabilities=parameters.mixture.class_probabilities)
         return self.with_output(following, parameters, statistics.counts)
 

@@ -1,4 +1,4 @@
-"""Components that join or leave the hidden layer of an RBF network."""
+"""Components that join, leave or change places in the hidden layer of an RBF network."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from bayesrbf.numerics.mixture import mixture_points
 from bayesrbf.numerics.mixture.initialisation import START_VARIANCE
+from bayesrbf.numerics.mixture.parts.laws import precisions_of
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.rbf_network import RBFNetworkParameters, RBFNetworkSpecification
+from bayesrbf.records.specification import Order
 
 SMALL_WEIGHT = 0.5  # Mixture weight of a new component, as a multiple of that in equal parts.
 
@@ -73,6 +76,20 @@ def with_components_at(
     return replace(larger, mixture=mixture, coefficients=coefficients), structure
 
 
+def reordered(
+    parameters: RBFNetworkParameters, order: Order, specification: RBFNetworkSpecification
+) -> RBFNetworkParameters:
+    """The same network, columns and classes in another order than the specification's."""
+    hidden = specification.hidden_order(order)
+    components = specification.mixture.components_in(hidden)
+    return RBFNetworkParameters(
+        mixture_points.reordered(parameters.mixture, hidden, specification.mixture),
+        parameters.coefficients[order.classes].take(components, 1),
+        parameters.intercepts[order.classes],
+        parameters.noise_precision,
+    )
+
+
 def _rearranged(
     parameters: RBFNetworkParameters, specification: RBFNetworkSpecification, order: np.ndarray
 ) -> tuple[RBFNetworkParameters, RBFNetworkSpecification]:
@@ -112,8 +129,8 @@ def _fresh_factors(
     if specification.mixture.group_sizes.size != mixture.weights.size:
         return factors
     factors = factors.copy()
-    round_one = START_VARIANCE**-0.5 * np.ones(factors.shape[-1])
-    factors[places] = np.diag(round_one) if factors.ndim == 3 else round_one
+    roots = np.full(mixture.means[places].shape, START_VARIANCE**-0.5)
+    factors[places] = precisions_of(specification.mixture).of_diagonal(roots)
     return factors
 
 

@@ -33,7 +33,7 @@ from bayesrbf.numerics.log_sums import (
 from bayesrbf.numerics.mixture.completion import complete
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.gaussian import LOG_2PI
-from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.mixture import MixtureParameters, Observations, in_blocks
 from bayesrbf.records.rbf_network import RBFNetworkParameters, RBFNetworkSpecification
 from bayesrbf.records.results import ClassPrediction
 from bayesrbf.records.specification import Order
@@ -41,7 +41,6 @@ from bayesrbf.records.specification import Order
 LARGEST_LOG_DENSITY = 300.0
 """Log densities are cut off here, and flat beyond. In many columns they could leave the range of
 floats."""
-BLOCK = 4096  # Completions are held for this many rows at a time.
 
 
 class FeatureMap:
@@ -147,7 +146,7 @@ def completed_linear(
     independent sets of draws, and cells are drawn in ``order``.
     """
     results = []
-    for rows in _blocks(observations):
+    for rows in _blocks(observations, draws):
         points, starts = complete(
             rows,
             parameters.mixture,
@@ -179,14 +178,15 @@ def mean_log_probabilities(
     constant per row.
     """
     results = []
-    for rows in _blocks(observations):
+    for rows in _blocks(observations, draws):
         linear = completed_linear(rows, parameters, specification, draws=draws, order=order)
         log_p = log_softmax(temperature * linear, axis=2)
         results.append(log_softmax(logsumexp(log_p, axis=0) / temperature, axis=1))
     return np.concatenate(results)
 
 
-def _blocks(observations: Observations) -> Iterator[Observations]:
-    """Rows in blocks of limited size; at least one block."""
-    for start in range(0, max(observations.n_obs, 1), BLOCK):
-        yield observations.take(np.arange(start, min(start + BLOCK, observations.n_obs)))
+def _blocks(observations: Observations, draws: int) -> Iterator[Observations]:
+    """Rows in blocks whose completions are of limited size; at least one block."""
+    n_columns = observations.real.shape[1] + observations.codes.shape[1]
+    for part in in_blocks(max(observations.n_obs, 1), draws * n_columns):
+        yield observations.take(part)

@@ -16,7 +16,7 @@ from bayesrbf.numerics.rbf_network.network_components import (
     without,
 )
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
-from bayesrbf.numerics.ties import ranked
+from bayesrbf.numerics.rounding import ranked
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.rbf_network import (
     RBFNetworkHyperparameters,

@@ -27,6 +27,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from bayesrbf.numerics.rounding import ranked
 from bayesrbf.numerics.sdgm.ard_state import Factored, State, Whitened, without_superfluous
 from bayesrbf.numerics.sdgm.label_likelihood import (
     Labels,
@@ -43,7 +44,6 @@ from bayesrbf.numerics.sdgm.mode_search import (
     is_wide,
     spread_of_components,
 )
-from bayesrbf.numerics.ties import ranked
 from bayesrbf.records.results import Status
 from bayesrbf.records.sdgm import CompletedRows, SDGMParameters, SDGMTrace
 

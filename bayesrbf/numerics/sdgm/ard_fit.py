@@ -14,12 +14,12 @@ from scipy.special import softmax
 
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.initialisation import starting_point
+from bayesrbf.numerics.rounding import ranked
 from bayesrbf.numerics.sdgm.ard import EvidenceProblem, Run, log_masses, maximise_evidence
 from bayesrbf.numerics.sdgm.ard_state import State, factor_features
 from bayesrbf.numerics.sdgm.label_likelihood import class_log_probabilities, expect
 from bayesrbf.numerics.sdgm.mode_search import find_mode, is_wide
 from bayesrbf.numerics.sdgm.sdgm_features import standard_points
-from bayesrbf.numerics.ties import ranked
 from bayesrbf.records.mixture import Observations, Standardisation
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.sdgm import Basis, CompletedRows, SDGMFit, SDGMModes, SDGMParameters

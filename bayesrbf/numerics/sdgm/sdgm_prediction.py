@@ -20,7 +20,7 @@ from bayesrbf.numerics.log_sums import at_prevalence, log_sum_exp
 from bayesrbf.numerics.quasi_random import uniforms
 from bayesrbf.numerics.sdgm.label_likelihood import class_log_probabilities
 from bayesrbf.numerics.sdgm.sdgm_features import standard_points
-from bayesrbf.records.mixture import Standardisation
+from bayesrbf.records.mixture import Standardisation, in_blocks
 from bayesrbf.records.sdgm import Basis, SDGMModes, SDGMParameters
 
 REPLICATES = 8
@@ -31,8 +31,6 @@ DRAWS_OF_COMPLETED = 32
 
 Fewer are enough, because completions differ more than draws.
 """
-BLOCK_NUMBERS = 100_000
-"""Numbers in the logits of one block of points under all draws: about what the cache holds."""
 Completion = Callable[[int], tuple[np.ndarray, np.ndarray]]
 """Number of a replicate -> points of all rows in the user's units, first point of every row."""
 
@@ -174,17 +172,16 @@ def mean_probabilities(
     dense = np.zeros((phi.shape[1], k, len(draws)))
     dense[parameters.feature, parameters.component] = draws.T
     flat = dense.reshape(phi.shape[1], -1)
-    rows = max(1, BLOCK_NUMBERS // flat.shape[1])
     starts = np.flatnonzero(np.diff(classes, prepend=-1))
     result = np.empty((len(phi), classes[-1] + 1))
-    for start in range(0, len(phi), rows):
-        logits = (phi[start : start + rows] @ flat).reshape(-1, k, len(draws))
+    for part in in_blocks(len(phi), flat.shape[1], cached=True):
+        logits = (phi[part] @ flat).reshape(-1, k, len(draws))
         logits += np.log(parameters.proportions)[:, None]
         by_class = np.add.reduceat(log_sum_exp(logits, axis=1)[1], starts, axis=1)
         if temperature != 1:
             by_class **= temperature
             by_class /= by_class.sum(axis=1, keepdims=True)
-        result[start : start + rows] = by_class.mean(axis=2)
+        result[part] = by_class.mean(axis=2)
     return result
 
 

@@ -90,25 +90,13 @@ class ColumnLaw(ABC):
         scales = np.sqrt((known * np.nan_to_num(centred) ** 2).sum(axis=0) / totals)
         return np.nan_to_num(centred) / np.where(scales > 0, scales, 1.0)
 
-    def completed(
-        self,
-        cells: Cells,
-        components: Int[np.ndarray, " row"],
-        values: Values,
-        rng: np.random.Generator,
-    ) -> Cells:
-        """Cells, the missing ones drawn given the components."""
-        return np.where(np.isnan(cells), self.sample(components, values, rng), cells)
-
     def conditional(
-        self, cells: Cells, responsibilities: Float[np.ndarray, "row component"], values: Values
+        self, responsibilities: Float[np.ndarray, "row component"], values: Values
     ) -> tuple[Cells, Cells]:
-        """Mean and variance of every cell given its row; an observed cell is its own mean."""
+        """Mean and variance of missing cells given the components' shares in their rows."""
         means, variances = self.moments(values)
         mean = responsibilities @ means
-        variance = responsibilities @ (variances + means**2) - mean**2
-        hole = np.isnan(cells)
-        return np.where(hole, mean, cells), np.where(hole, variance, 0.0)
+        return mean, responsibilities @ (variances + means**2) - mean**2
 
 
 @singledispatch

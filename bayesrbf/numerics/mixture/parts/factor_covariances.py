@@ -39,6 +39,7 @@ from bayesrbf.numerics.mixture.parts.factor_precisions import (
     uniquenesses_and_loadings,
 )
 from bayesrbf.numerics.mixture.parts.real_columns import (
+    ByCell,
     Centres,
     Factors,
     Matrices,
@@ -104,10 +105,6 @@ class FactorCovariances(RealColumns):
         """b: a column's whole variance is centred at that of the table."""
         return super().base_scales(hyperparameters) / np.sqrt(1 + self.rank)
 
-    def row_scales(self, hyperparameters: MixtureHyperparameters) -> Float[np.ndarray, "*shape"]:
-        """The base scales as what multiplies the rows of a factor."""
-        return self.base_scales(hyperparameters)[:, :, None, None]
-
     def prior(self, hyperparameters: MixtureHyperparameters) -> FactorPrior:
         """The declared prior, prepared for many points."""
         return FactorPrior(self, hyperparameters)
@@ -116,10 +113,7 @@ class FactorCovariances(RealColumns):
 
     @property
     def matrix_shape(self) -> tuple[int, ...]:
-        """Shape of one precision factor: ``Psi^-1/2`` and ``Psi^-1 Lambda``, side by side.
-
-        The axis of length 1 tells it from a full one.
-        """
+        """Shape of one precision factor: ``Psi^-1/2`` and ``Psi^-1 Lambda``, side by side."""
         return self.n_features, 1, 1 + self.rank
 
     def diagonal(self, matrices: Factors) -> Float[np.ndarray, "group feature"]:
@@ -194,6 +188,12 @@ class FactorCovariances(RealColumns):
         shift = centres[..., 0] - (centres[..., 1:] * own).sum(axis=-1)
         return parameters.means + shift, side_by_side(unique, loadings)
 
+    def recentred(self, statistics: Statistics, shift: Vectors) -> Matrices:
+        """Moments of (x - mu, f, 1) about means that are moved by a shift."""
+        change = np.zeros_like(statistics.second) + np.eye(statistics.second.shape[-1])
+        change[..., 0, -1] = -shift
+        return change @ statistics.second @ change.swapaxes(-1, -2)
+
     # Rows
 
     def holes(self, observed: Bool[np.ndarray, "row feature"]) -> Int[np.ndarray, " row"]:
@@ -231,10 +231,16 @@ class FactorCovariances(RealColumns):
         covariances = own @ of_factors @ own.swapaxes(2, 3)
         diagonal = unique[:, places].swapaxes(0, 1)
         covariances += diagonal[..., None] * np.eye(places.shape[1])
-        variances = np.zeros((len(rows), *means.shape))
-        lane = np.arange(len(rows))[:, None]
-        variances[lane, :, places] = np.moveaxis(np.einsum("nkii->nki", covariances), 1, 2)
-        return Conditional(rows, expected, variances, np.linalg.cholesky(covariances))
+        return Conditional.of(rows, expected, covariances, places)
+
+    def leave_one_out(
+        self, real: Float[np.ndarray, "row feature"], means: Vectors, factors: Factors
+    ) -> tuple[ByCell, ByCell]:
+        """Conditionals of every observed cell, from the law of its row's factors."""
+        observed, components = ~np.isnan(real), FactorComponents(means, self.by_component(factors))
+        moments = FactorMoments.of(np.nan_to_num(real), observed, components)
+        pull, precision = moments.leave_one_out()
+        return pull / precision, np.where(observed[:, None], precision, 1.0)
 
     # Conjugate draws
 

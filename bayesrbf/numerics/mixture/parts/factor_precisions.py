@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -35,15 +35,12 @@ from scipy.special import gammaln
 
 from bayesrbf.numerics.mixture.gaussian import LOG_2PI
 from bayesrbf.numerics.mixture.parts.precision_factors import PrecisionDraws
+from bayesrbf.numerics.mixture.parts.real_columns import RealColumns
 from bayesrbf.numerics.mixture.statistics import Statistics, sum_by_group
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification
-
-if TYPE_CHECKING:
-    from bayesrbf.numerics.mixture.parts.factor_covariances import FactorCovariances
-
 
 LEAST_UNIQUE: Final = 0.1
 """Share of a column's variance that is unique to it, at least."""
@@ -158,7 +155,7 @@ class FactorPrior:
 
     rate = 0.5
 
-    def __init__(self, law: FactorCovariances, hyperparameters: MixtureHyperparameters) -> None:
+    def __init__(self, law: RealColumns, hyperparameters: MixtureHyperparameters) -> None:
         self._law, self._specification = law, law.specification
         sizes, d = law.specification.group_sizes, law.n_features
         self._location, self._kappa = hyperparameters.location, hyperparameters.mean_precision
@@ -166,7 +163,7 @@ class FactorPrior:
         powers = (0.5 * (freedom + sizes))[:, None]
         self.gamma_powers = [powers, powers + 1]
         self._scales = law.base_scales(hyperparameters)
-        self._places = lower_places(d, law.rank)
+        self._places = lower_places(d, law.specification.rank)
         shape = 0.5 * freedom + 1
         self.constant = sizes.size * d * float(shape * np.log(self.rate) - gammaln(shape))
         self.constant += 0.5 * law.n_components * d * float(np.log(self._kappa) - LOG_2PI)

@@ -25,10 +25,9 @@ from bayesrbf.numerics.mixture.parts.precision_factors import (
     lower_places,
     precision_factor,
 )
-from bayesrbf.numerics.mixture.parts.real_columns import Factors, Matrices, Vectors
+from bayesrbf.numerics.mixture.parts.real_columns import ByCell, Factors, Matrices, Vectors
 from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.records import names
-from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import Variable
 
 
@@ -66,10 +65,6 @@ class FullCovariances(PrecisionColumns):
             unit[..., lower_places(d)] = values[names.PRECISION_LOWER].reshape((*batch, -1))
         return unit.reshape((*batch, d, d))
 
-    def row_scales(self, hyperparameters: MixtureHyperparameters) -> Float[np.ndarray, "*shape"]:
-        """The base scales as what multiplies the rows of a factor."""
-        return self.base_scales(hyperparameters)[:, :, None]
-
     @property
     def matrix_shape(self) -> tuple[int, ...]:
         """Shape of one covariance as an array."""
@@ -87,9 +82,27 @@ class FullCovariances(PrecisionColumns):
         """Diagonals."""
         return matrices.diagonal(0, 1, 2)
 
-    def of_diagonal(self, diagonal: Float[np.ndarray, "group feature"]) -> Factors:
+    def of_diagonal(self, diagonal: Float[np.ndarray, "*batch d"]) -> Float[np.ndarray, "*shape"]:
         """Matrices of given diagonals."""
-        return diagonal[:, :, None] * np.eye(self.n_features)
+        return diagonal[..., None] * np.eye(self.n_features)
+
+    def reordered(
+        self, factors: Factors, features: Int[np.ndarray, " feature"]
+    ) -> Float[np.ndarray, "group *feature"]:
+        """Lower triangles L of positive diagonal with L L' = R R', R the factor's rows in order."""
+        rows = factors.take(features, 1)
+        lower = np.linalg.qr(rows.swapaxes(-1, -2), mode="r").swapaxes(-1, -2)
+        return np.ascontiguousarray(lower * np.sign(np.einsum("gii->gi", lower))[:, None, :])
+
+    def inverse(self, factors: Matrices) -> Float[np.ndarray, "component *entry"]:
+        """``L^-1``."""
+        return np.linalg.inv(factors)
+
+    def inverse_times(
+        self, inverse: Float[np.ndarray, "component *entry"], vectors: Vectors, transposed: bool
+    ) -> Vectors:
+        """``L^-1`` or ``L^-T`` times a vector of every component."""
+        return np.einsum("kji,kj->ki" if transposed else "kij,kj->ki", inverse, vectors)
 
     def covariances(self, factors: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
         """``(L L')^-1`` as whole matrices."""
@@ -180,11 +193,24 @@ class FullCovariances(PrecisionColumns):
         places = np.nonzero(hole)[1].reshape(len(rows), -1)
         moments = MissingMoments.of(cells, places, FullComponents(means, factors))
         expected = np.where(hole[:, None, :], moments.deviations + means, cells[:, None, :])
-        variances = np.zeros((len(rows), *means.shape))
-        lane = np.arange(len(rows))[:, None]
-        spread = np.einsum("nkii->nki", moments.covariances)
-        variances[lane, :, places] = np.moveaxis(spread, 1, 2)
-        return Conditional(rows, expected, variances, np.linalg.cholesky(moments.covariances))
+        return Conditional.of(rows, expected, moments.covariances, places)
+
+    def leave_one_out(
+        self, real: Float[np.ndarray, "row feature"], means: Vectors, factors: Factors
+    ) -> tuple[ByCell, ByCell]:
+        """Conditionals of every observed cell, from the inverse of the observed covariance."""
+        observed = ~np.isnan(real)
+        deviations = np.where(observed[:, None], np.nan_to_num(real)[:, None] - means, 0.0)
+        shift, precision = np.zeros_like(deviations), np.ones_like(deviations)
+        pairs = observed[:, :, None] & observed[:, None, :]
+        hole = np.where(observed, 0.0, 1.0)[:, :, None] * np.eye(self.n_features)
+        for g, covariance in enumerate(self.covariances(factors)):
+            inverse = np.linalg.inv(np.where(pairs, covariance, hole))
+            own = np.diagonal(inverse, axis1=1, axis2=2)
+            for k in np.flatnonzero(self.group == g):
+                precision[:, k] = own
+                shift[:, k] = np.einsum("nij,nj->ni", inverse, deviations[:, k]) / own
+        return shift, precision
 
     def kernel_normals(self, means: Vectors, factors: Factors, with_holes: bool) -> KernelNormals:
         """The normals at a point in the form that the kernels read."""

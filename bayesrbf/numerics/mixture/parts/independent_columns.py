@@ -17,10 +17,9 @@ from bayesrbf.numerics.mixture.parts.precision_columns import (
     Weights,
 )
 from bayesrbf.numerics.mixture.parts.precision_factors import IndependentPrecisions
-from bayesrbf.numerics.mixture.parts.real_columns import Factors, Matrices, Vectors
+from bayesrbf.numerics.mixture.parts.real_columns import ByCell, Factors, Matrices, Vectors
 from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.records import names
-from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import Variable
 
 
@@ -28,10 +27,6 @@ class IndependentColumns(PrecisionColumns):
     """Real columns that are independent given the component."""
 
     conjugate_family = IndependentPrecisions
-
-    def row_scales(self, hyperparameters: MixtureHyperparameters) -> Float[np.ndarray, "*shape"]:
-        """The base scales as what multiplies the rows of a factor."""
-        return self.base_scales(hyperparameters)
 
     @property
     def matrix_shape(self) -> tuple[int, ...]:
@@ -50,7 +45,7 @@ class IndependentColumns(PrecisionColumns):
         """Diagonals."""
         return matrices
 
-    def of_diagonal(self, diagonal: Float[np.ndarray, "group feature"]) -> Factors:
+    def of_diagonal(self, diagonal: Float[np.ndarray, "*batch d"]) -> Float[np.ndarray, "*shape"]:
         """Matrices of given diagonals."""
         return diagonal
 
@@ -100,6 +95,14 @@ class IndependentColumns(PrecisionColumns):
         hole = np.isnan(real)[:, None, :]
         expected = np.where(hole, means, np.nan_to_num(real)[:, None, :])
         return Conditional(rows, expected, np.where(hole, factors**-2.0, 0.0), None)
+
+    def leave_one_out(
+        self, real: Float[np.ndarray, "row feature"], means: Vectors, factors: Factors
+    ) -> tuple[ByCell, ByCell]:
+        """Deviations and precisions of every observed cell: the rest says nothing of it."""
+        observed = ~np.isnan(real)[:, None]
+        deviations = np.where(observed, np.nan_to_num(real)[:, None] - means, 0.0)
+        return deviations, np.where(observed, self.by_component(factors) ** 2, 1.0)
 
     def kernel_normals(self, means: Vectors, factors: Factors, with_holes: bool) -> KernelNormals:
         """The normals at a point in the form that the kernels read."""

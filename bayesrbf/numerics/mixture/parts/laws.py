@@ -20,8 +20,10 @@ from bayesrbf.numerics.mixture.parts.level_columns import LevelColumns
 from bayesrbf.numerics.mixture.parts.ordinal_law import OrdinalLaw
 from bayesrbf.numerics.mixture.parts.precision_columns import PrecisionColumns
 from bayesrbf.numerics.mixture.parts.real_columns import RealColumns
-from bayesrbf.numerics.mixture.statistics import Statistics
+from bayesrbf.numerics.mixture.statistics import Statistics, sum_by_class
 from bayesrbf.records.column_laws import CountColumns, OrdinalColumns
+from bayesrbf.records.mixture import MixtureParameters
+from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification
 
 column_law.register(CountColumns, CountLaw)
@@ -42,6 +44,34 @@ class Laws:
     reals: RealColumns
     levels: LevelColumns
     further: tuple[ColumnLaw, ...]
+
+    def mode(
+        self,
+        statistics: Statistics,
+        parameters: MixtureParameters,
+        hyperparameters: MixtureHyperparameters,
+    ) -> MixtureParameters:
+        """The M-step: the mode of the expected complete-data log posterior.
+
+        The statistics are those of the E-step at ``parameters``; the prior is in the same units.
+        """
+        specification = self.reals.specification
+        means, factors = self.reals.mode(statistics, parameters, hyperparameters)
+        by_class = sum_by_class(statistics.counts, specification)
+        classes = by_class + hyperparameters.class_concentration - 1
+        counts = statistics.counts + hyperparameters.weight_concentration - 1
+        within = [counts[part] / counts[part].sum() for part in specification.class_slices]
+        further: dict[str, np.ndarray] = {}
+        for law, sums in zip(self.further, statistics.further, strict=True):
+            further |= law.mode(parameters.further, sums)
+        return MixtureParameters(
+            class_probabilities=classes / classes.sum(),
+            weights=np.concatenate(within),
+            means=means,
+            precisions_cholesky=factors,
+            category_probabilities=self.levels.mode(statistics.category_counts, hyperparameters),
+            further=further,
+        )
 
     def of_no_rows(self) -> Statistics:
         """Statistics of an empty table."""

@@ -26,6 +26,7 @@ Vectors = Float[np.ndarray, "component feature"]
 Matrices = Float[np.ndarray, "component *feature"]
 Factors = Float[np.ndarray, "group *feature"]
 Centres = Float[np.ndarray, "component *centre"]
+ByCell = Float[np.ndarray, "row component feature"]
 
 
 @runtime_checkable
@@ -97,10 +98,6 @@ class RealColumns(ABC):
     def _precision_values(self, unit: Factors) -> dict[str, np.ndarray]:
         """Values of the variables behind factors in units of the prior."""
 
-    def means(self, values: Mapping[str, np.ndarray]) -> Float[np.ndarray, "*batch component d"]:
-        """Component means at given values of the variables."""
-        return values[names.MEANS] if self.n_features else np.zeros((self.n_components, 0))
-
     def factors(
         self, values: Mapping[str, np.ndarray], hyperparameters: MixtureHyperparameters
     ) -> Float[np.ndarray, "*shape"]:
@@ -124,9 +121,10 @@ class RealColumns(ABC):
         strength = hyperparameters.degrees_of_freedom + self.specification.group_sizes
         return np.sqrt(strength)[:, None] * hyperparameters.scale
 
-    @abstractmethod
     def row_scales(self, hyperparameters: MixtureHyperparameters) -> Float[np.ndarray, "*shape"]:
         """The base scales as what multiplies the rows of a factor."""
+        scales = self.base_scales(hyperparameters)
+        return scales.reshape(*scales.shape, *(1,) * (len(self.matrix_shape) - 1))
 
     @abstractmethod
     def prior(self, hyperparameters: MixtureHyperparameters) -> RealPrior:
@@ -138,11 +136,6 @@ class RealColumns(ABC):
     @abstractmethod
     def matrix_shape(self) -> tuple[int, ...]:
         """Shape of one precision factor as an array."""
-
-    @property
-    def columns_a_gamma(self) -> int:
-        """Columns whose precisions are the same gamma variable."""
-        return 1
 
     @abstractmethod
     def diagonal(self, matrices: Factors) -> Float[np.ndarray, "group feature"]:
@@ -157,6 +150,22 @@ class RealColumns(ABC):
         self, noise: Float[np.ndarray, "component row d"], factors: Matrices
     ) -> Float[np.ndarray, "component row d"]:
         """Standard normal rows, under every component, made noise of its covariance."""
+
+    def reordered(
+        self, factors: Factors, features: Int[np.ndarray, " feature"]
+    ) -> Float[np.ndarray, "group *feature"]:
+        """Precision factors of the columns in another order."""
+        return factors.take(features, 1)
+
+    def inverse(self, factors: Matrices) -> Float[np.ndarray, "component *entry"]:
+        """``L^-1``; of the uniquenesses alone, where there are loadings."""
+        return 1 / self.diagonal(factors)
+
+    def inverse_times(
+        self, inverse: Float[np.ndarray, "component *entry"], vectors: Vectors, transposed: bool
+    ) -> Vectors:
+        """``L^-1`` or ``L^-T`` times a vector of every component."""
+        return inverse * vectors
 
     def by_component(self, factors: Factors) -> Matrices:
         """The factor that each component uses."""
@@ -186,6 +195,10 @@ class RealColumns(ABC):
         hyperparameters: MixtureHyperparameters,
     ) -> tuple[Vectors, Factors]:
         """Means and precision factors of the M-step."""
+
+    @abstractmethod
+    def recentred(self, statistics: Statistics, shift: Vectors) -> Matrices:
+        """Second moments about means that are moved by a shift."""
 
     def at_floor(self, factors: Factors) -> bool:
         """Whether some covariance has eigenvalues at the floor."""
@@ -218,6 +231,12 @@ class RealColumns(ABC):
         factors: Matrices,
     ) -> Conditional:
         """Moments of rows that :meth:`holes` does not keep apart."""
+
+    @abstractmethod
+    def leave_one_out(
+        self, real: Float[np.ndarray, "row feature"], means: Vectors, factors: Factors
+    ) -> tuple[ByCell, ByCell]:
+        """``x_j - E[x_j | rest, k]`` and ``1 / Var[x_j | rest, k]``; 0 and 1 where missing."""
 
     # Conjugate draws
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.ties import ROUNDING, ranked
+from bayesrbf.numerics.rounding import ROUNDING, ranked
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e6])
