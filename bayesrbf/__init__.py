@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from bayesrbf.estimators.sdgm.classifier import SDGMClassifier
     from bayesrbf.estimators.stack.classifier import StackedClassifier
     from bayesrbf.estimators.transformers import HalfRankTransformer
+    from bayesrbf.new_rows.drift import DriftCheck, check
+    from bayesrbf.new_rows.validation import Validation, validate
     from bayesrbf.reading.notes import TableError
     from bayesrbf.reading.read import read_table
     from bayesrbf.reading.tabular_files import ReadTable
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ConditionalDistribution",
     "ConformalSets",
+    "DriftCheck",
     "GammaPrecisions",
     "HalfRankTransformer",
     "HorseshoePrecisions",
@@ -48,11 +51,14 @@ __all__ = [
     "SDGMClassifier",
     "StackedClassifier",
     "TableError",
+    "Validation",
+    "check",
     "cost_curves",
     "hybrid_path",
     "labelled_scorer",
     "load",
     "read_table",
+    "validate",
 ]
 
 # Where each public name lives. It is imported when first used, so that importing
@@ -60,6 +66,7 @@ __all__ = [
 _HOMES = {
     "ConditionalDistribution": "bayesrbf.estimators.conditional_distribution",
     "ConformalSets": "bayesrbf.estimators.conformal",
+    "DriftCheck": "bayesrbf.new_rows.drift",
     "GammaPrecisions": "bayesrbf.records.priors",
     "HalfRankTransformer": "bayesrbf.estimators.transformers",
     "HorseshoePrecisions": "bayesrbf.records.priors",
@@ -76,11 +83,14 @@ _HOMES = {
     "SDGMClassifier": "bayesrbf.estimators.sdgm.classifier",
     "StackedClassifier": "bayesrbf.estimators.stack.classifier",
     "TableError": "bayesrbf.reading.notes",
+    "Validation": "bayesrbf.new_rows.validation",
+    "check": "bayesrbf.new_rows.drift",
     "cost_curves": "bayesrbf.estimators.deciding",
     "hybrid_path": "bayesrbf.estimators.mixture.hybrid_dial",
     "labelled_scorer": "bayesrbf.estimators.model_selection",
     "load": "bayesrbf.artefact.estimator_state",
     "read_table": "bayesrbf.reading.read",
+    "validate": "bayesrbf.new_rows.validation",
 }
 
 if not TYPE_CHECKING:  # a type checker must still see a name that does not exist

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bayesrbf.commands.answering import Json, answer
-from bayesrbf.commands.arguments import Reading, need, typed
+from bayesrbf.commands.printing import Json, answer
+from bayesrbf.commands.typed_arguments import Reading, need, typed
 from bayesrbf.records.table_options import PLAIN
 
 

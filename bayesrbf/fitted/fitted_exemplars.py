@@ -152,6 +152,12 @@ class FittedExemplars(FittedModel):
         """None: no density of the rows is fitted."""
         return None
 
+    def training_cells(self, rows: Observations) -> Observations:
+        """Cells of the training rows, where the table has columns."""
+        if self.source.cells is None:
+            raise ValueError("Rows that are compared as a whole have no cells of their own.")
+        return self.source.cells
+
     @property
     def training_rows(self) -> Observations:
         """Training rows, compared to the needed rows."""

@@ -61,9 +61,9 @@ def plot_sdgm(
     axes.set_title(
         f"{_counted(model.n_weights_, 'weight')}, {_counted(model.n_components_, 'component')}"
     )
-    first, second = getattr(model, "feature_names_in_", ("x0", "x1"))
-    axes.set_xlabel(str(first))
-    axes.set_ylabel(str(second))
+    first, second = model.columns_.names
+    axes.set_xlabel(first)
+    axes.set_ylabel(second)
     axes.legend(title="class", framealpha=0.8)
     return axes
 

@@ -6,6 +6,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, Final
 
 import matplotlib.pyplot as plt
+import narwhals.stable.v2 as nw
 import numpy as np
 from matplotlib.axes import Axes
 from sklearn.utils import _safe_indexing
@@ -86,7 +87,8 @@ def plot_exemplars(
 
 def _cells(rows: Any, row: int) -> tuple[list[str], np.ndarray]:
     """Names of the columns, where there are any, and the cells of one row."""
-    names = [str(name) for name in getattr(rows, "columns", [])]
+    frame = nw.from_native(rows, eager_only=True, pass_through=True)
+    names = list(map(str, frame.columns)) if isinstance(frame, nw.DataFrame) else []
     cells = np.asarray(_safe_indexing(rows, [row]), dtype=object).ravel()
     return names or [""] * cells.size, cells
 

@@ -86,14 +86,14 @@ def read_file(
     options: TableOptions,
     judge: Judge = no_problem,
     sampled: bool = False,
-    known: bool = False,
+    check_na: bool = True,
 ) -> ReadTable:
     """Read a file, or random rows of a long one, by a record of options.
 
-    What ``judge`` says of the target is a problem like any other; all are told at once. ``known``
-    rows are of a table whose options were checked before: they need not have what stands in.
+    What ``judge`` says of the target is a problem like any other; all are told at once. Without
+    ``check_na`` rows need not have the values of ``na``, which another table had.
     """
-    return _read(read_raw(path, sampled), path.name, target, options, judge, known=known)
+    return _read(read_raw(path, sampled), path.name, target, options, judge, check_na=check_na)
 
 
 def read_frame(frame: Any, target: str | None, options: TableOptions) -> ReadTable:
@@ -110,13 +110,13 @@ def read_blocks(path: Path, options: TableOptions, size: int) -> Iterator[ReadTa
     blocks = raw_blocks(path, size)
     first, second = next(blocks), next(blocks, None)
     if second is None:
-        yield _read(first, path.name, None, options, known=True)
+        yield _read(first, path.name, None, options, check_na=False)
         return
     seen = Written((*options.real, *options.dates))
     for block in chain((first, second), blocks):
         seen.look(block)
     for block in raw_blocks(path, size):
-        yield _read(block, path.name, None, options, written=seen, known=True)
+        yield _read(block, path.name, None, options, written=seen, check_na=False)
 
 
 def _read(
@@ -126,7 +126,7 @@ def _read(
     options: TableOptions,
     judge: Judge = no_problem,
     written: Written | None = None,
-    known: bool = False,
+    check_na: bool = True,
 ) -> ReadTable:
     """Rows of a file as a table; ``written`` has cells of its other rows."""
     import pandas as pd
@@ -138,7 +138,7 @@ def _read(
     problems += [column.problem for column in columns.values() if column.problem]
     if target in columns and not columns[target].problem:
         problems += judge(pd.Series(columns[target].values, dtype=object))
-    if raw.whole and not known:
+    if raw.whole and check_na:
         problems += _unmatched(columns, raw, asked, name)
     model = {name: read for name, read in columns.items() if name not in (target, *options.beside)}
     doubts = [] if problems else _doubts(columns, model, options)

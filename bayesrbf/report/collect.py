@@ -17,8 +17,8 @@ from bayesrbf.posterior.scores import brier, correct, log_loss, mean_over_folds
 from bayesrbf.records import names
 from bayesrbf.report.cells import JudgedTable, judge_table
 from bayesrbf.report.columns import read_columns
+from bayesrbf.report.components import Densities, densities_of
 from bayesrbf.report.costs import decisions, read_costs
-from bayesrbf.report.density import Densities, densities_of
 from bayesrbf.report.describe import read_described, read_diagnostics
 from bayesrbf.report.doubts import read_doubt, read_oddities
 from bayesrbf.report.families import FAMILIES, Fitted, Procedure
@@ -68,7 +68,7 @@ def collect(job: Job, track: Track = silently) -> Outcome:
         for _ in track((None,), "Drawing the posterior", 1):
             drawn = draw_posterior(job, fitted.model)
             uncertainty = drawn.refined.uncertainty(job.X)
-            densities = densities_of(drawn)
+            densities = densities_of(job, drawn)
         for _ in track((None,), "Fitting a density to cells and labels", 1):
             judged = judge_table(job)
         cells = None

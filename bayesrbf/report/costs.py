@@ -41,15 +41,15 @@ def problems_of_costs(
     """Costs of classes that the owner does not have, and costs that are not above 0, as sentences.
 
     >>> list(problems_of_costs({"ill": 0.0}, ["sick", "well"], "the model"))
-    ["--cost names 'ill', which is no class of the model: sick, well.", '--cost ill=0 must be above
-    0 and finite.']
+    ["'ill' has a cost and is no class of the model: sick, well.", "The cost of 'ill' must be above
+    0 and finite; received 0."]
     """
-    known = sorted(str(label) for label in classes)
+    names = sorted(str(label) for label in classes)
     for name, cost in costs.items():
-        if name not in known:
-            yield f"--cost names {name!r}, which is no class of {owner}: {', '.join(known)}."
+        if name not in names:
+            yield f"{name!r} has a cost and is no class of {owner}: {', '.join(names)}."
         if not (math.isfinite(cost) and cost > 0):
-            yield f"--cost {name}={cost:g} must be above 0 and finite."
+            yield f"The cost of {name!r} must be above 0 and finite; received {cost:g}."
 
 
 def costs_of(classes: Sequence[object], costs: Mapping[str, float]) -> Float[np.ndarray, " label"]:

@@ -12,7 +12,7 @@ from jaxtyping import Int
 from bayesrbf.posterior.chance import beyond_chance, improbable_labels
 from bayesrbf.posterior.uncertainty import LEAST, entropy
 from bayesrbf.report.cells import JudgedTable, novel_rows, odd_cells
-from bayesrbf.report.density import component_names
+from bayesrbf.report.components import component_names
 from bayesrbf.report.job import Job
 from bayesrbf.report.records import Doubt, Oddities, OddLabel, UnsureRow
 from bayesrbf.report.validate import HeldOut

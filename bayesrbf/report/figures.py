@@ -14,7 +14,6 @@ from markupsafe import Markup
 
 from bayesrbf.posterior.calibration import ReliabilityCurve
 from bayesrbf.report.learned_records import Member
-from bayesrbf.report.records import Score
 from bayesrbf.report.svg import Axes, element, picture, points
 from bayesrbf.report.words import clipped, number, percent
 
@@ -26,27 +25,26 @@ MOST_POINTS = 3000
 """Points drawn in a scatter plot; of more, a regular subset."""
 
 
-def comparison(scores: Sequence[Score], measure: str, unit: str) -> Markup:
+def comparison(names: Sequence[str], values: Sequence[tuple[float, float]], unit: str) -> Markup:
     """Scores of several classifiers with two standard errors on either side; smaller is better."""
-    values = [getattr(score, measure) for score in scores]
     spread = [2 * np.nan_to_num(error) for _, error in values]
     ends = [value + step for (value, _), step in zip(values, spread, strict=True)]
     top, row = 8.0, 42.0
-    bottom = top + row * len(scores)
+    bottom = top + row * len(names)
     axes = Axes((0.0, max(ends) * 1.06), (0.0, 1.0), (10.0, top, NARROW - 14, bottom))
     marks: list[Markup] = []
-    for i, (score, (value, _), step) in enumerate(zip(scores, values, spread, strict=True)):
+    for i, (name, (value, _), step) in enumerate(zip(names, values, spread, strict=True)):
         y, own = top + row * (i + 0.68), "c0" if i == 0 else "muted"
         low, high = axes.at_x(max(value - step, 0.0)), axes.at_x(value + step)
-        label = f"{score.name}: {number(value)}"
+        label = f"{name}: {number(value)}"
         marks += [
             element("text", label, class_="name", x=axes.box[0] + 3, y=y - 11),
             element("line", class_=f"stroke {own} thick", x1=low, x2=high, y1=y, y2=y),
             element("circle", class_=f"fill {own}", cx=axes.at_x(value), cy=y, r=5),
         ]
     title = f"{unit}: " + "; ".join(
-        f"{score.name} {number(value)} ± {number(error)}"
-        for score, (value, error) in zip(scores, values, strict=True)
+        f"{name} {number(value)} ± {number(error)}"
+        for name, (value, error) in zip(names, values, strict=True)
     )
     return picture(NARROW, bottom + 40, title, axes.frame(unit), *marks)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from bayesrbf.records import names
 from bayesrbf.report.class_columns import read_class_column
-from bayesrbf.report.density import Densities, component_names
+from bayesrbf.report.components import Densities, component_names
 from bayesrbf.report.effects import contributions, read_effects
 from bayesrbf.report.job import Job
 from bayesrbf.report.learned_records import Learned, Member
@@ -38,18 +38,17 @@ def read_learned(job: Job, model: Any, refined: Any, densities: Densities) -> Le
         effects=effects,
         base=nothing,
         by_class=tuple(read_class_column(job, name, classes) for name in leading[:BY_CLASS]),
-        members=read_members(refined),
-        relevances=read_relevances(model),
+        members=read_members(refined) if job.family == "stack" else (),
+        relevances=read_relevances(model) if job.family == "stack" else (),
         **components,
     )
 
 
 def read_relevances(model: Any) -> tuple[tuple[str, float], ...]:
-    """Mean relevance of columns over the networks that learned it; empty for other families."""
-    table = getattr(model, "relevance_", None)
-    if table is None or not table.size:
+    """Mean relevance of columns over the members of a stack that learned it; empty without any."""
+    if not model.relevance_.size:
         return ()
-    means = table.mean(axis=1).sort_values(ascending=False, kind="stable")
+    means = model.relevance_.mean(axis=1).sort_values(ascending=False, kind="stable")
     return tuple((str(name), float(mean)) for name, mean in means.items())
 
 
@@ -102,9 +101,7 @@ WORDS: Final = {
 
 
 def read_members(refined: Any) -> tuple[Member, ...]:
-    """Members with their weights, largest first; empty for other families."""
-    if not hasattr(refined, "member_table"):
-        return ()
+    """Members of a stack with their weights, largest first."""
     table = refined.member_table().drop(index="stack")
     drawn = np.full((3, len(table)), np.nan)
     if refined.draws_ is not None:

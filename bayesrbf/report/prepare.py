@@ -15,7 +15,8 @@ from jaxtyping import Int
 
 from bayesrbf.reading import ReadTable, TableError
 from bayesrbf.report.families import check_method
-from bayesrbf.report.job import FamilyName, Inference, Job, Truth
+from bayesrbf.report.job import Job, Truth
+from bayesrbf.report.options import FamilyName, Inference
 from bayesrbf.version import __version__
 
 FOLDS, FEWER = 5, 3

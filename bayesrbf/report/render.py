@@ -110,7 +110,7 @@ def _sentences(report: Report) -> dict[str, str]:
 def _figures(report: Report) -> dict[str, Any]:
     """Every picture, ready to be placed."""
     reading, doubt = report.reading, report.doubt
-    own = report.scores[0].calibration
+    own, rivals = report.scores[0].calibration, [one.name for one in report.scores]
     frequent = sorted(
         (c for c, name in enumerate(report.classes) if name not in report.unvalidated),
         key=lambda c: -report.reading.class_counts[report.classes[c]],
@@ -120,8 +120,10 @@ def _figures(report: Report) -> dict[str, Any]:
     drawn = [interest] if len(report.classes) == 2 else frequent[:MOST_LINES]
     imputations, members = report.imputations, report.learned.members
     return {
-        "log_loss": figures.comparison(report.scores, "log_loss", "log loss (nats)"),
-        "brier": figures.comparison(report.scores, "brier", "Brier score"),
+        "log_loss": figures.comparison(
+            rivals, [one.log_loss for one in report.scores], "log loss (nats)"
+        ),
+        "brier": figures.comparison(rivals, [one.brier for one in report.scores], "Brier score"),
         "missingness": _missingness(report),
         "histograms": [column_figures.histogram(c.histogram, c.name) for c in reading.columns],
         "shares": [

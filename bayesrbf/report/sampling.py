@@ -52,10 +52,12 @@ def draw_posterior(job: Job, model: Any) -> Drawn:
     refined = copy.copy(model)
     method, why = choose_method(job, model)
     if method == "map":
-        spread = getattr(model.model_, "averages", False)  # a sparse mixture averages without draws
-        told = "Intervals and kinds of doubt are those of what the fit itself averages over."
-        none = "There are no intervals and no kinds of doubt."
-        return Drawn(model, refined, f"A point estimate, {why} {told if spread else none}")
+        intervals = "There are no intervals and no kinds of doubt."
+        if FAMILIES[job.family].averages:
+            intervals = (
+                "Intervals and kinds of doubt are those of what the fit itself averages over."
+            )
+        return Drawn(model, refined, f"A point estimate, {why} {intervals}")
     usual = REFITTED if method == "bootstrap" else FAMILIES[job.family].draws
     size = refined.model_.log_posterior(refined.rows_).dimension
     draws = _draws_kept(usual, size) if job.draws is None else job.draws

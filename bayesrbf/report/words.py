@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from jaxtyping import Float
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 THIN = "\u202f"
@@ -250,3 +253,44 @@ def clipped(text: object, width: int = 40) -> str:
     """
     line = one_line(text)
     return line if len(line) <= width else line[: width - 1].rstrip() + "…"
+
+
+def aligned(table: list[list[str]]) -> list[str]:
+    """Rows of text in columns: the first two to the left, all others to the right.
+
+    >>> aligned([["a", "b", "3"], ["long", "", "12"]])
+    ['  a     b   3', '  long     12']
+    """
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return [
+        "  "
+        + "  ".join(
+            text.ljust(width) if i < 2 else text.rjust(width)
+            for i, (text, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in table
+    ]
+
+
+def row_name(index: pd.Index, place: int) -> str:
+    """What a row is called: by the column that names the rows, else its number from 1.
+
+    >>> import pandas as pd
+    >>> row_name(pd.RangeIndex(3), 0), row_name(pd.Index(["A7", "B2"], name="case"), 1)
+    ('1', 'B2')
+    """
+    return str(place + 1) if index.name is None else clipped(index[place], 30)
+
+
+def cell_text(value: object) -> str:
+    """A cell in a table of text."""
+    return exact(float(value)) if isinstance(value, float | int) else clipped(value, 24)
+
+
+def signed(value: float) -> str:
+    """Two decimals with their sign.
+
+    >>> signed(0.5), signed(-1.234)
+    ('+0.50', '−1.23')
+    """
+    return f"{value:+.2f}".replace("-", "\u2212")

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from bayesrbf.report import families
-from bayesrbf.report.compare import compare, judged, lines_of, peers
+from bayesrbf.report.comparison import compare, judged, lines_of, peers
 from bayesrbf.report.families import FAMILIES, Fitted, Procedure
 from bayesrbf.report.job import Job
 from bayesrbf.report.validate import HeldOut
