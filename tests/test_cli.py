@@ -14,7 +14,7 @@ import pytest
 
 import bayesrbf
 from bayesrbf import cli
-from bayesrbf.commands.arguments import names_in
+from bayesrbf.commands.typed_arguments import names_in
 from bayesrbf.records.table_options import TableOptions
 from bayesrbf.report import families
 from bayesrbf.report.options import OPTIONS, ReportOptions, options_content

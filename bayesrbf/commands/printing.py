@@ -37,10 +37,9 @@ def finish_with_findings(
     table: Path, result: DriftCheck | Validation, text: str, *, as_json: bool
 ) -> None:
     """Print a check of a table, and exit with 3 where it has findings."""
-    found = bool(result.findings)
-    record = {"table": table.name, "found": found, **vars(result)}
+    record = {"table": table.name, "found": bool(result.findings), **vars(result)}
     answer(record, text.splitlines(), as_json=as_json)
-    if found:
+    if result.findings:
         raise SystemExit(FINDINGS)
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from bayesrbf.commands.printing import Json, answer, finish_with_findings
 from bayesrbf.commands.typed_arguments import model_for, of_dates, spoken
 
-POINT: Final = "The model was fitted to a point"
+POINT_WARNING: Final = "The model was fitted to a point"
 """How a warning begins that the lines of predict have in words of their own."""
 
 
@@ -36,7 +36,7 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None, json: Json
 
     file = folder / f"{table.stem}-predictions.csv" if out is None and not json else out
     totals, kept = BlockPredictions(model, options.costs), []
-    with spoken(POINT, *of_dates(options.table)):
+    with spoken(POINT_WARNING, *of_dates(options.table)):
         predictions = totals.over(complete_blocks(model, table, options.table))
         if json:
             kept = list(predictions)

@@ -119,11 +119,11 @@ def report(
         if not json:
             introduce(job, takes)
         with spoken():
-            said = run(job, scratch)
+            result = run(job, scratch)
     if json:
-        answer({"table": table.name, **figures(said), "files": FILES}, (), as_json=True)
+        answer({"table": table.name, **figures(result), "files": FILES}, (), as_json=True)
         return
-    tell(said)
+    tell(result)
     point_to(out, FILES)
 
 
@@ -199,11 +199,11 @@ def fit(
     with writing_together(out, (MODEL, OPTIONS)) as scratch:
         read = read_file(table, target, typed(reading), problems_of_target(target, costs))
         # What fits takes seconds to import: a bad table is refused before.
+        from bayesrbf.report.drawing_method import draw_posterior
         from bayesrbf.report.effort import quicker, within
         from bayesrbf.report.families import FAMILIES
         from bayesrbf.report.prepare import facts_of, prepare
         from bayesrbf.report.run import introduce, progress
-        from bayesrbf.report.sampling import draw_posterior
 
         job = prepare(
             read,
@@ -226,12 +226,12 @@ def fit(
             drawn.refined.save(scratch / MODEL)
             options = ReportOptions(target, costs, job.reading)
             write_whole(scratch / OPTIONS, options_content(options))
-    told = {"table": table.name, "model": fitted.sentence, "inference": drawn.sentence}
+    record = {"table": table.name, "model": fitted.sentence, "inference": drawn.sentence}
     lines = [
         *filter(None, (fitted.sentence, drawn.sentence)),
         f"Wrote {out / MODEL}, which was not checked on rows held out.",
     ]
-    answer({**told, "files": (MODEL, OPTIONS)}, lines, as_json=json)
+    answer({**record, "files": (MODEL, OPTIONS)}, lines, as_json=json)
 
 
 def demo(*, out: Path = Path("report"), seed: int = 0) -> None:
@@ -276,6 +276,6 @@ def demo(*, out: Path = Path("report"), seed: int = 0) -> None:
         job, takes = within(job, None)
         introduce(job, takes)
         with spoken():
-            said = run(job, scratch)
-    tell(said)
+            result = run(job, scratch)
+    tell(result)
     point_to(out, (*tables, *FILES))

@@ -58,7 +58,7 @@ UNUSUAL_ROW: Final = 0.95
 LISTED_REMARKS: Final = 8
 SHIFT_DRAWS: Final = 50
 """Draws over which class frequencies are estimated."""
-SMALLEST_SHARE: Final = 1e-12
+LEAST_FREQUENCY: Final = 1e-12
 
 Pair = tuple[np.ndarray, np.ndarray]
 """Cells of a column in training, and now."""
@@ -296,7 +296,7 @@ def _class_frequencies(
     labelled = int((classifier.rows_.labels >= 0).sum())
     of_new = np.sqrt(estimate["standard_error"].to_numpy() ** 2 + over_draws)
     error = np.sqrt(of_new**2 + before * (1 - before) / labelled)
-    away = np.abs(now - before) / np.maximum(error, SMALLEST_SHARE)
+    away = np.abs(now - before) / np.maximum(error, LEAST_FREQUENCY)
     tests = 1 if len(now) == 2 else len(now)
     is_finding = tests * 2 * float(norm.sf(away.max())) < SHIFT_BY_CHANCE
     figures = [
@@ -322,6 +322,6 @@ def _over_draws(classifier: Classifier, new: object, trained: np.ndarray) -> np.
     drawn = classifier.predict_posterior(new)["predictions"]["probability"].to_numpy()
     drawn = drawn.reshape(-1, *drawn.shape[-2:])
     some = drawn[:: max(1, len(drawn) // SHIFT_DRAWS)]
-    estimates = [adapt_prior(np.log(np.maximum(p, SMALLEST_SHARE)), trained).prior for p in some]
+    estimates = [adapt_prior(np.log(np.maximum(p, LEAST_FREQUENCY)), trained).prior for p in some]
     variance: np.ndarray = np.var(estimates, axis=0)
     return variance

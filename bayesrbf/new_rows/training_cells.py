@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 NOVEL_ROW: Final = 0.99
 """Novelty above which a row is called novel; of the model's own rows 1 in 100 has more."""
-DENSITY_FOLDS: Final = 5
-DENSITY_COMPONENTS: Final = 3
+DRIFT_FOLDS: Final = 5
+DRIFT_COMPONENTS: Final = 3
 
 
 def loaded[E: Estimator](estimator: E | str | PathLike[str]) -> E:
@@ -94,7 +94,7 @@ def judge_both(
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X has categories")  # that a fold alone has
-        fold = np.random.default_rng(0).permutation(len(old)) % min(DENSITY_FOLDS, len(old))
+        fold = np.random.default_rng(0).permutation(len(old)) % min(DRIFT_FOLDS, len(old))
         parts = [
             _judged(_density(old[fold != one], columns), old[fold == one])
             for one in np.unique(fold)
@@ -110,7 +110,7 @@ def judge_both(
 def _density(table: pd.DataFrame, columns: Columns) -> MixtureDensity:
     """A density of the cells, for which labels do not matter."""
     return MixtureDensity(
-        DENSITY_COMPONENTS,
+        DRIFT_COMPONENTS,
         column_maps="power",
         atoms="auto",
         n_init=1,

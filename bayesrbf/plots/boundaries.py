@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bayesrbf.estimators.sdgm.classifier import SDGMClassifier
 
 GRID: Final = 150  # Points of the picture along each axis.
-MARGIN: Final = 0.1  # Space around the rows on every side, as a fraction of their range.
+AXIS_MARGIN: Final = 0.1  # Space around the rows on every side, as a fraction of their range.
 
 
 def plot_sdgm(
@@ -80,7 +80,7 @@ def _counted(count: int, noun: str) -> str:
 def _line(column: np.ndarray) -> np.ndarray:
     """Points along an axis, a little beyond the rows."""
     low, high = column.min(), column.max()
-    beyond = MARGIN * (high - low or 1.0)
+    beyond = AXIS_MARGIN * (high - low or 1.0)
     return np.linspace(low - beyond, high + beyond, GRID)
 
 

@@ -16,8 +16,8 @@ from bayesrbf.plots.probabilities import PALETTE, GivenAxes, Size, flat
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_CELLS: Final = 12  # Most cells of a row that are written out.
-WIDEST: Final = 26  # Most letters of a line with a cell and its column.
+WRITTEN_CELLS: Final = 12  # Most cells of a row that are written out.
+MOST_LETTERS: Final = 26  # Most letters of a line with a cell and its column.
 
 
 def plot_exemplars(
@@ -115,19 +115,22 @@ def _unlike(cell: Any, other: Any, spread: float) -> bool:
 
 def _draw_cells(ax: Axes, names: list[str], cells: np.ndarray, bold: list[bool]) -> None:
     """A row as lines of text."""
-    height = 1 / (MOST_CELLS + 2)
+    height = 1 / (WRITTEN_CELLS + 2)
     lines = [
         f"{name} {cell:.4g}" if isinstance(cell, float | np.floating) else f"{name} {cell}"
         for name, cell in zip(names, cells, strict=True)
     ]
-    if cells.size > MOST_CELLS:
-        lines, bold = [*lines[:MOST_CELLS], f"and {cells.size - MOST_CELLS} more"], [*bold, False]
+    if cells.size > WRITTEN_CELLS:
+        lines, bold = (
+            [*lines[:WRITTEN_CELLS], f"and {cells.size - WRITTEN_CELLS} more"],
+            [*bold, False],
+        )
     for place, (line, strong) in enumerate(zip(lines, bold, strict=False)):
         text = line.strip()
         ax.text(
             0.04,
             1 - (place + 1) * height,
-            text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…",
+            text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…",
             fontsize="x-small",
-            fontweight="bold" if strong and place < MOST_CELLS else "normal",
+            fontweight="bold" if strong and place < WRITTEN_CELLS else "normal",
         )

@@ -189,6 +189,19 @@ def _dates(notes: Sequence[Note]) -> str:
     )
 
 
+def _unnamed_dates(notes: Sequence[Note]) -> str:
+    names = _names(notes)
+    named, ignored = option("dates", *names), option("ignore", *names)
+    return (
+        f"{_holds(notes)} dates, looked at as days since 2000-01-01: to fit, say {named} to read "
+        f"them so, {option('time', names[0])} to hold the latest rows out, or {ignored}."
+    )
+
+
+def _unread(notes: Sequence[Note]) -> str:
+    return f"Left out: {notes[0].value}"
+
+
 def _units(notes: Sequence[Note]) -> str:
     return (
         f"{_columns(notes, 'holds', 'hold')} text such as {notes[0].example!r}, read as "
@@ -257,6 +270,7 @@ def _file(notes: Sequence[Note]) -> str:
 
 
 TOPICS: Final[Mapping[str, Callable[[Sequence[Note]], str]]] = {
+    "unread": _unread,
     "stand-in": _stand_in,
     "only negative": _only_negative,
     "identifier": _identifier,
@@ -271,6 +285,7 @@ TOPICS: Final[Mapping[str, Callable[[Sequence[Note]], str]]] = {
     "repeated name": _repeated,
     "points": _points,
     "without time": _untimed,
+    "unnamed dates": _unnamed_dates,
     "dates": _dates,
     "percent": _percent,
     "currency": _currency,

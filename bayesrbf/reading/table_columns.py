@@ -22,8 +22,12 @@ def read_columns(
     options: TableOptions,
     asked: Sequence[StandIn],
     written: Written,
+    find_dates: bool = False,
 ) -> dict[str, ReadColumn]:
-    """Every column that is not ignored, read as what it was named or seems to be."""
+    """Every column that is not ignored, read as what it was named or seems to be.
+
+    Dates have to be named, as they are or as what orders the rows, unless they are to be found.
+    """
     named: dict[str | None, Kind] = {
         **dict.fromkeys([target, options.id, options.group, *options.categorical], "categorical"),
         **dict.fromkeys([*options.real, options.time], "real"),
@@ -42,20 +46,25 @@ def read_columns(
             tuple(mark for mark in asked if mark.column in (None, one.name)),
         )
         plain = TextColumn(one.name, one.cells, raw.lines, missing, raw.place)
-        column, known = written.above(plain)
+        column, above = written.above(plain)
+        unnamed = find_dates and kind is None and _holds_dates(column)
         dates = one.name in options.dates or (one.name == options.time and _holds_dates(column))
-        found = read_column(
+        result = read_column(
             replace(
                 column,
                 kind=kind,
-                dates=dates,
+                dates=dates or unnamed,
                 day_first=options.day_first,
                 thousands=options.thousands,
                 decimal=options.decimal,
                 below=options.below,
             )
         )
-        read[one.name] = replace(found, values=found.values[known:])
+        if unnamed and not dates:
+            topics = {"dates": "unnamed dates"}
+            notes = (replace(n, topic=topics.get(n.topic, n.topic)) for n in result.notes)
+            result = replace(result, notes=tuple(notes))
+        read[one.name] = replace(result, values=result.values[above:])
         if one.is_text and one.name not in named:
             read[one.name] = _numbers_as_text(column, read[one.name])
     return read

@@ -10,7 +10,7 @@ from typing import Final
 from bayesrbf.reading.formats import RawTable
 from bayesrbf.reading.inferring import TextColumn
 
-MOST: Final = 10_000
+MOST_SHAPES: Final = 10_000
 """Shapes of a column that are kept: so many are words, of which one is enough for a message."""
 _DIGITS: Final = re.compile(r"[0-9]+")
 
@@ -42,17 +42,17 @@ class Written:
     def look(self, block: RawTable) -> None:
         """Take what a block of rows has and earlier ones had not."""
         for column in block.columns:
-            found = self._found.get(column.name)
-            if found is None:
+            shapes = self._found.get(column.name)
+            if shapes is None:
                 continue
             for text in dict.fromkeys(column.cells):
                 seen = shape(text)
-                if seen not in found and len(found) < MOST:
-                    found[seen] = text, block.lines[column.cells.index(text)]
+                if seen not in shapes and len(shapes) < MOST_SHAPES:
+                    shapes[seen] = text, block.lines[column.cells.index(text)]
 
     def above(self, column: TextColumn) -> tuple[TextColumn, int]:
         """A column of a block below the cells that are known of it, and how many these are."""
-        known = self._found.get(column.name, {}).values()
-        cells, lines = [text for text, _ in known], [line for _, line in known]
+        earlier = self._found.get(column.name, {}).values()
+        cells, lines = [text for text, _ in earlier], [line for _, line in earlier]
         longer = replace(column, cells=[*cells, *column.cells], lines=[*lines, *column.lines])
-        return (longer if known else column), len(known)
+        return (longer if earlier else column), len(earlier)

@@ -20,8 +20,8 @@ from bayesrbf.report.job import Job
 from bayesrbf.report.options import FamilyName
 from bayesrbf.report.validate import (
     Fitter,
-    HeldOut,
-    Track,
+    HeldOutRows,
+    TrackSteps,
     behind_filled_columns,
     class_frequencies,
     hold_out,
@@ -95,7 +95,7 @@ def _boosting(job: Job) -> Fitter:
     return fit
 
 
-def compare(job: Job, models: Sequence[FamilyName], *, track: Track = silently) -> Comparison:
+def compare(job: Job, models: Sequence[FamilyName], *, track: TrackSteps = silently) -> Comparison:
     """Hold every row out once of every contestant, choices included, on the same folds."""
     seconds: dict[str, float] = {}
     everyone: dict[str, Fitter] = {name: _fitter(job, name) for name in models}
@@ -154,7 +154,7 @@ def _timed(name: str, fit: Fitter, seconds: dict[str, float]) -> Fitter:
     return fitted
 
 
-def judged(held_out: HeldOut, seconds: Mapping[str, float]) -> Comparison:
+def judged(held_out: HeldOutRows, seconds: Mapping[str, float]) -> Comparison:
     """Held-out probabilities as a comparison."""
     rows = held_out.scored
     labels = held_out.labels[rows]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from bayesrbf.report.drawing_method import Drawn
 from bayesrbf.report.families import FAMILIES
 from bayesrbf.report.job import Job
-from bayesrbf.report.sampling import Drawn
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from jaxtyping import Float, Int
 from bayesrbf.posterior.decisions import constant, cost_curve, expected_costs, mistakes, paid
 
 if TYPE_CHECKING:
-    from bayesrbf.report.validate import HeldOut
+    from bayesrbf.report.validate import HeldOutRows
 
-STEPS: Final = 101
+COST_STEPS: Final = 101
 FURTHEST: Final = 2.0
 """Times the given cost of the dearest class up to which it is varied."""
 SAME: Final = "the best answer that is the same for all rows"
@@ -67,7 +67,7 @@ def decisions(
 
 
 def read_costs(
-    held_out: HeldOut, costs: Mapping[str, float], classifiers: Sequence[str]
+    held_out: HeldOutRows, costs: Mapping[str, float], classifiers: Sequence[str]
 ) -> Costs | None:
     """Judge decisions on the held-out rows; None where no cost was given.
 
@@ -81,7 +81,7 @@ def read_costs(
     labels = held_out.labels[rows]
     probabilities = {name: held_out.probabilities[name][rows] for name in classifiers}
     dear = int(np.argmax(each))
-    along = each[dear] * np.linspace(0, FURTHEST, STEPS)
+    along = each[dear] * np.linspace(0, FURTHEST, COST_STEPS)
     is_dear = np.arange(each.size) == dear
     given, varied = mistakes(each), mistakes(np.where(is_dear, along[:, None], each))
     curves = [(name, cost_curve(p, labels, varied)) for name, p in probabilities.items()]

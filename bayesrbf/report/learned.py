@@ -84,7 +84,7 @@ def _means(
     )
 
 
-WORDS: Final = {
+MEMBER_WORDS: Final = {
     "K1": "kernel network, Laplace kernel, silent columns shrunk",
     "K2": "kernel network, Laplace kernel, all columns alike",
     "K3": "kernel network, Gaussian kernel, silent columns shrunk",
@@ -110,7 +110,7 @@ def read_members(refined: Any) -> tuple[Member, ...]:
         drawn = np.stack([weights.mean(axis=0), *np.quantile(weights, [0.05, 0.95], axis=0)])
     members = [
         Member(
-            name=WORDS.get(str(name), str(name)),
+            name=MEMBER_WORDS.get(str(name), str(name)),
             fitted=float(line.weight),
             mean=float(mean),
             lower=float(lower),

@@ -12,7 +12,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from bayesrbf import HybridMixtureClassifier, MedianLVQClassifier, MixtureDensity, load
-from bayesrbf.commands.arguments import of_dates
+from bayesrbf.commands.typed_arguments import of_dates
 from bayesrbf.datasets import load_table
 from bayesrbf.estimators.column_doubts import column_doubts
 from bayesrbf.new_rows.block_predictions import novelty_of

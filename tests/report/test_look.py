@@ -12,7 +12,7 @@ import pytest
 from bayesrbf import TableError, read_table
 from bayesrbf.report import look as looking
 from bayesrbf.report.look import look, of_duplicates, of_holes
-from bayesrbf.report.look_page import lines_of, render_look
+from bayesrbf.report.look_page import lines_of_look, render_look
 from tests.report.tables import mixed_table
 from tests.report.test_render import Page
 from tests.test_cli import run
@@ -76,7 +76,7 @@ def test_rows_beyond_the_limit_are_sampled_and_the_page_says_so(tmp_path, monkey
     found = seen(planted(), tmp_path)
     assert found.reading.rows == 50
     assert "50 of them, drawn at random" in render_look(found)
-    assert any("drawn at random" in line for line in lines_of(found))
+    assert any("drawn at random" in line for line in lines_of_look(found))
 
 
 def test_the_page_is_closed_escaped_and_alone(tmp_path):

@@ -11,7 +11,7 @@ from bayesrbf.inference.progress import showing, silent
 from bayesrbf.report import run
 
 
-def through(track: run.Track, what: str, total: int) -> list[int]:
+def through(track: run.TrackSteps, what: str, total: int) -> list[int]:
     return list(track(range(total), what, total))
 
 

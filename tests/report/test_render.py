@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from markupsafe import escape
 
 from bayesrbf.report import findings
-from bayesrbf.report.learned import WORDS
+from bayesrbf.report.learned import MEMBER_WORDS
 from bayesrbf.report.render import render
 from tests.report.records import HOSTILE, synthetic
 
@@ -205,10 +205,10 @@ def test_sparse_report_renders() -> None:
             columns=tuple(replace(c, missing=0.0) for c in full.reading.columns),
         ),
         doubt=replace(full.doubt, novel=(), epistemic=np.zeros(90)),
-        oddities=replace(full.oddities, cells=(), labels=(), found=0),
+        oddities=replace(full.oddities, cells=(), labels=(), n_cells=0),
         learned=replace(full.learned, means=()),
         imputations=replace(
-            full.imputations, missing=0, examples=(), known=0, hidden_truth=False, error=()
+            full.imputations, missing=0, examples=(), n_checked=0, hidden_truth=False, error=()
         ),
         diagnostics=replace(full.diagnostics, variables=(), findings=(), warnings=()),
         check=None,
@@ -262,7 +262,7 @@ def test_a_page_of_a_model_without_a_density() -> None:
                 full,
                 estimator="MedianLVQClassifier",
                 doubt=replace(full.doubt, novel=()),
-                oddities=replace(full.oddities, cells=(), found=0),
+                oddities=replace(full.oddities, cells=(), n_cells=0),
                 learned=replace(empty, members=()),
             )
         )
@@ -340,13 +340,15 @@ def test_page_one_answers_before_it_counts_and_counts_before_log_loss(n_classes:
 
 
 def test_members_are_named_by_words() -> None:
-    names = {*WORDS} - {"K1"}
+    names = {*MEMBER_WORDS} - {"K1"}
     full = synthetic("x")
-    members = tuple(replace(full.learned.members[0], name=WORDS[name]) for name in sorted(names))
+    members = tuple(
+        replace(full.learned.members[0], name=MEMBER_WORDS[name]) for name in sorted(names)
+    )
     html = render(replace(full, learned=replace(full.learned, members=members)))
     for name in names:
         assert not re.search(rf"\b{name}\b", html)
-        assert escape(WORDS[name]) in html
+        assert escape(MEMBER_WORDS[name]) in html
     assert f"Of {len(members)} members" in html
     assert "most of a say" not in html
 

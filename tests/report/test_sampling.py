@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from bayesrbf import HybridMixtureClassifier, SDGMClassifier
-from bayesrbf.report import sampling
-from bayesrbf.report.sampling import choose_method, draw_posterior
+from bayesrbf.report import drawing_method as sampling
+from bayesrbf.report.drawing_method import choose_method, draw_posterior
 from tests.cases import generative
 from tests.report.test_collect import job
 
