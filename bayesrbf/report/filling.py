@@ -99,10 +99,8 @@ def read_imputations(job: Job, judged: JudgedTable, cells: HeldOutCells | None) 
         else holes
     )
     if cells is None:
-        return _against_truth(
-            job, int(missing.sum()), _CompletedTables.of(holes, judged, job), holes
-        )
-    tables = _CompletedTables.of(holes, judged, job) if holes.size else None
+        return _against_truth(job, int(missing.sum()), _Completed.of(holes, judged, job), holes)
+    tables = _Completed.of(holes, judged, job) if holes.size else None
     tail = cells.tail
     covered = np.array([(tail >= 1 - p).mean() if tail.size else np.nan for p in NOMINAL])
     return Imputations(
@@ -118,7 +116,7 @@ def read_imputations(job: Job, judged: JudgedTable, cells: HeldOutCells | None) 
     )
 
 
-class _CompletedTables:
+class _Completed:
     """Completed tables; real columns also as one array."""
 
     def __init__(self, tables: list[pd.DataFrame], reals: list[str], X: pd.DataFrame) -> None:
@@ -127,7 +125,7 @@ class _CompletedTables:
         self.missing = X[reals].isna().to_numpy()
 
     @classmethod
-    def of(cls, rows: Int[np.ndarray, " row"], judged: JudgedTable, job: Job) -> _CompletedTables:
+    def of(cls, rows: Int[np.ndarray, " row"], judged: JudgedTable, job: Job) -> _Completed:
         """Draw completions of some rows."""
         reals = [name for name in job.X.columns if job.kinds[name] == "real"]
         tables = judged.density.impute(judged.table.iloc[rows], draws=COMPLETED_TABLES)
@@ -144,9 +142,7 @@ def _errors(misses: np.ndarray, from_mean: np.ndarray) -> tuple[tuple[str, float
     )
 
 
-def _against_truth(
-    job: Job, missing: int, drawn: _CompletedTables, rows: np.ndarray
-) -> Imputations:
+def _against_truth(job: Job, missing: int, drawn: _Completed, rows: np.ndarray) -> Imputations:
     """Coverage and error where the hidden cells are known."""
     truth = _known(job, drawn, rows)
     observed = job.X[drawn.reals]
@@ -168,21 +164,21 @@ def _against_truth(
     )
 
 
-def _known(job: Job, drawn: _CompletedTables, rows: np.ndarray) -> Float[np.ndarray, "obs feature"]:
+def _known(job: Job, drawn: _Completed, rows: np.ndarray) -> Float[np.ndarray, "obs feature"]:
     """True real cells of some rows; NaN where there is no truth."""
     if job.truth is None:
         return np.full((len(rows), len(drawn.reals)), np.nan)
     return job.truth.X[drawn.reals].iloc[rows].to_numpy(dtype=float)
 
 
-def _examples(job: Job, drawn: _CompletedTables, rows: np.ndarray) -> tuple[Filled, ...]:
+def _examples(job: Job, drawn: _Completed, rows: np.ndarray) -> tuple[Filled, ...]:
     """A few missing cells, chosen at random."""
     places = np.argwhere(drawn.X.isna().to_numpy())
     chosen = np.random.default_rng(job.seed).permutation(len(places))[:EXAMPLES]
     return tuple(_filled(job, drawn, rows, *places[i].tolist()) for i in np.sort(chosen))
 
 
-def _filled(job: Job, drawn: _CompletedTables, rows: np.ndarray, place: int, column: int) -> Filled:
+def _filled(job: Job, drawn: _Completed, rows: np.ndarray, place: int, column: int) -> Filled:
     """One missing cell in words."""
     name = drawn.X.columns[column]
     true: Any = "" if job.truth is None else job.truth.X[name].iloc[rows[place]]

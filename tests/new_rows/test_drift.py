@@ -104,7 +104,7 @@ def test_more_holes_than_in_training_are_found(model: HybridMixtureClassifier) -
     table.loc[:30, "age"] = np.nan
     found = checked(model, table)
     assert set(found) == {"missing"}
-    assert "25.8 % of the rows (0 % in training)" in found["missing"].sentence
+    assert "25.8\xa0% of the rows (0\xa0% in training)" in found["missing"].sentence
 
 
 def test_one_wrong_cell_is_named_with_its_row(model: HybridMixtureClassifier) -> None:

@@ -127,7 +127,7 @@ FAMILIES: dict[FamilyName, str] = {
 def of_family(request: pytest.FixtureRequest) -> tuple[str, Outcome]:
     """The small table by each of the other families; five members of a stack will do."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(families, "MOST_ROWS", 0)
+        patch.setattr(families, "ROWS_FOR_ALL", 0)
         return request.param, collect(job("auto", family=request.param, draws=40))
 
 

@@ -60,7 +60,7 @@ def test_a_log_says_how_far_the_only_part_of_a_step_is(
         for _ in track((None,), "Drawing", 1):
             with within(False) as inner:
                 assert list(inner([1, 2, 3, 4], "Refits")) == [1, 2, 3, 4]
-    assert "Drawing, refits: 50 %" in capsys.readouterr().err.splitlines()
+    assert "Drawing, refits: 50\xa0%" in capsys.readouterr().err.splitlines()
 
 
 def test_a_display_ends_with_what_it_is_around() -> None:

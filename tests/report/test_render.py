@@ -158,8 +158,8 @@ def test_no_interval_is_empty() -> None:
     doubt = replace(full.doubt, rows=without, epistemic=np.zeros(90))
     html = render(replace(full, doubt=doubt))
     assert "– to –" not in html
-    assert "90 % interval</th>" not in table_named(html, "Least sure rows")
-    assert "90 % interval</th>" in table_named(render(full), "Least sure rows")
+    assert "90\xa0% interval</th>" not in table_named(html, "Least sure rows")
+    assert "90\xa0% interval</th>" in table_named(render(full), "Least sure rows")
 
 
 def table_named(html: str, label: str) -> str:
@@ -235,13 +235,13 @@ def test_judgement_is_that_of_the_findings() -> None:
 def test_members_of_a_point_have_no_intervals() -> None:
     full = synthetic()
     assert (
-        "Of 2 members the largest weight has “a network”: 50 %, with 90 % probability between "
-        "20 % and 80 %"
+        "Of 2 members the largest weight has “a network”: 50\xa0%, with 90\xa0% probability "
+        "between 20\xa0% and 80\xa0%"
     ) in render(full)
     nan = float("nan")
     points = tuple(replace(one, mean=nan, lower=nan, upper=nan) for one in full.learned.members)
     html = render(replace(full, learned=replace(full.learned, members=points)))
-    assert "the largest weight has “a network”: 60 %." in html
+    assert "the largest weight has “a network”: 60\xa0%." in html
     assert "nan" not in html.lower()
 
 

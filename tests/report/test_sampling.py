@@ -60,7 +60,7 @@ def test_what_a_refit_costs_is_known_from_rows_columns_and_holes():
 
 
 def test_no_method_needs_minutes_without_being_asked(model, monkeypatch):
-    monkeypatch.setattr(sampling, "MOST_COORDINATES", 3)
+    monkeypatch.setattr(sampling, "MOST_CURVED", 3)
     monkeypatch.setattr(sampling, "AFFORDABLE", 100)
     method, why = choose_method(job("auto", family="mixture"), model)
     assert method == "map"

@@ -61,7 +61,7 @@ def test_both_rivals_are_in_the_headline_with_figures() -> None:
     assert text == f"Yes: it is better than {better.format(answer)}; {GOOD}."
     figures = evidence(found)
     assert figures.startswith("On 400 rows that it had not seen")
-    assert f"{100 * same:.3g} % by always answering “" in figures
+    assert f"{100 * same:.3g}\xa0% by always answering “" in figures
     assert "by logistic regression" in figures
 
 
