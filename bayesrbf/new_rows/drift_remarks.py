@@ -21,14 +21,9 @@ from bayesrbf.new_rows.training_cells import (
     observed_reals,
     training_cells,
 )
+from bayesrbf.posterior import two_tables
 from bayesrbf.posterior.label_shift import adapt_prior
-from bayesrbf.posterior.two_tables import (
-    Change,
-    changed_columns,
-    tail_of_count,
-    tail_of_unseen,
-    tails_beside,
-)
+from bayesrbf.posterior.two_tables import Change, tail_of_count
 from bayesrbf.reading.notation import date_of
 from bayesrbf.report.words import (
     cell_text,
@@ -138,7 +133,7 @@ def _levels(
         if counts.empty:
             continue
         lost = len(set(before) - set(cells))
-        chance = tail_of_unseen(counts.to_numpy(), lost, len(cells), len(before))
+        chance = two_tables.tail_of_unseen(counts.to_numpy(), lost, len(cells), len(before))
         is_finding = chance < DRIFT_BY_CHANCE
         names = listing([f"{clipped(level, 24)!r} ({n})" for level, n in counts.items()])
         many = plural(int(counts.sum()), "cell")
@@ -172,7 +167,7 @@ def _units(
         for name in columns.real_names
         if name in here
     }
-    for one in changed_columns(cells):
+    for one in two_tables.changed_columns(cells):
         pairs = [cells[name] for name in one.columns]
         if one.change is not None:
             yield one.columns, Remark("unit", _of_change(one.columns[0], one.change, pairs[0]))
@@ -233,7 +228,7 @@ def _cells(
     if not observed.any() or np.isnan(reference).all():
         return
     tails = np.ones(surprise.shape)
-    tails[observed] = tails_beside(reference[~np.isnan(reference)], surprise[observed])
+    tails[observed] = two_tables.tails_beside(reference[~np.isnan(reference)], surprise[observed])
     odd = np.zeros(surprise.shape, dtype=bool)
     odd[observed] = false_discovery_control(tails[observed]) <= ODD_CELLS_BY_CHANCE
     if not odd.any():
@@ -303,11 +298,9 @@ def _class_frequencies(
         f"{clipped(label, 24)} {percent(q)} ± {percent(e)} (training {percent(p)})"
         for label, q, e, p in zip(classifier.classes_, now, of_new, before, strict=True)
     ]
-    sentence = (
-        "The estimated class frequencies differ from training"
-        if is_finding
-        else "No change of the class frequencies is seen beyond chance"
-    )
+    sentence = "No change of the class frequencies is seen beyond chance"
+    if is_finding:
+        sentence = "The estimated class frequencies differ from training"
     yield Remark(
         "classes",
         f"{sentence}{without}; estimates with standard errors: {listing(figures, LISTED_REMARKS)}.",

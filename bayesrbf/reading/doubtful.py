@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
-from bayesrbf.reading.limits import limits_among
-from bayesrbf.reading.notation import read_numbers
+from bayesrbf.reading.notation import limits_among, read_numbers
 
 FEW_OTHERS: Final = 0.1
 """Share of the observed cells up to which the others are an exception."""

@@ -12,9 +12,15 @@ from typing import Final, Literal
 
 import numpy as np
 
-from bayesrbf.reading.limits import beside_limit, limits_among
 from bayesrbf.reading.missing import Missing
-from bayesrbf.reading.notation import DATE, Notation, read_dates, read_numbers
+from bayesrbf.reading.notation import (
+    DATE,
+    Notation,
+    beside_limit,
+    limits_among,
+    read_dates,
+    read_numbers,
+)
 from bayesrbf.reading.notes import Note, listed, option
 
 Kind = Literal["real", "categorical"]

@@ -19,8 +19,7 @@ from bayesrbf.reading.missing import StandIn, stand_ins, unmatched
 from bayesrbf.reading.notes import Note, TableError, listed
 from bayesrbf.reading.noticing import notice
 from bayesrbf.reading.sentences import LEFT_OUT, NAMING, sentences
-from bayesrbf.reading.table_columns import read_columns
-from bayesrbf.reading.written import Written
+from bayesrbf.reading.table_columns import Written, read_columns
 from bayesrbf.records.table_options import BELOW, TableOptions
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from bayesrbf.posterior.recalibration import calibration_slope
 from bayesrbf.posterior.scores import brier, correct, log_loss, mean_over_folds
 from bayesrbf.records import names
 from bayesrbf.report.columns import read_columns
-from bayesrbf.report.components import Densities, densities_of
 from bayesrbf.report.costs import decisions, read_costs
 from bayesrbf.report.describe import read_described, read_diagnostics
 from bayesrbf.report.doubts import read_doubt, read_oddities
@@ -26,7 +25,7 @@ from bayesrbf.report.filling import HeldOutCells, fill_held_out, read_imputation
 from bayesrbf.report.intervals import read_intervals
 from bayesrbf.report.job import Job
 from bayesrbf.report.judged_cells import JudgedTable, judge_table
-from bayesrbf.report.learned import read_learned
+from bayesrbf.report.learned import Densities, densities_of, read_learned
 from bayesrbf.report.performance import read_performance
 from bayesrbf.report.records import Check, Report, Score
 from bayesrbf.report.subgroups import read_subgroups

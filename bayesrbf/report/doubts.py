@@ -11,9 +11,9 @@ from jaxtyping import Int
 
 from bayesrbf.posterior.chance import beyond_chance, improbable_labels
 from bayesrbf.posterior.uncertainty import LEAST, entropy
-from bayesrbf.report.components import component_names
 from bayesrbf.report.job import Job
 from bayesrbf.report.judged_cells import JudgedTable, novel_rows, odd_cells
+from bayesrbf.report.learned import component_names
 from bayesrbf.report.records import Doubt, Oddities, OddLabel, UnsureRow
 from bayesrbf.report.validate import HeldOutRows
 from bayesrbf.report.words import clipped, percent
