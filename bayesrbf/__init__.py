@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from bayesrbf.estimators.sdgm.classifier import SDGMClassifier
     from bayesrbf.estimators.stack.classifier import StackedClassifier
     from bayesrbf.estimators.transformers import HalfRankTransformer
+    from bayesrbf.new_rows.drift import DriftCheck, check
+    from bayesrbf.new_rows.validation import Validation, validate
     from bayesrbf.reading.notes import TableError
     from bayesrbf.reading.read import read_table
     from bayesrbf.reading.tabular_files import ReadTable
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ConditionalDistribution",
     "ConformalSets",
+    "DriftCheck",
     "GammaPrecisions",
     "HalfRankTransformer",
     "HorseshoePrecisions",
@@ -50,12 +53,15 @@ __all__ = [
     "SDGMClassifier",
     "StackedClassifier",
     "TableError",
+    "Validation",
+    "check",
     "cost_curves",
     "hybrid_path",
     "labelled_scorer",
     "load",
     "read_table",
     "rehearse",
+    "validate",
 ]
 
 if not TYPE_CHECKING:  # a type checker must still see a name that does not exist

@@ -12,14 +12,13 @@ from typing import Final, NoReturn
 
 from cyclopts import App, CycloptsError
 
-from bayesrbf.commands.arguments import in_lines, one_line
 from bayesrbf.commands.ending import SENTENCES, obeying
-from bayesrbf.commands.fitting import fit
 from bayesrbf.commands.judging import compare, validate
 from bayesrbf.commands.looking import look
 from bayesrbf.commands.models import models
-from bayesrbf.commands.new_rows import check, explain, predict
-from bayesrbf.commands.reports import demo, report
+from bayesrbf.commands.questions import check, explain, predict
+from bayesrbf.commands.reports import demo, fit, report
+from bayesrbf.commands.typed_arguments import one_line, with_values_joined
 from bayesrbf.version import __version__
 
 ERROR: Final = 2
@@ -58,14 +57,14 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a name that it cannot spell is no error
             stream.reconfigure(errors="backslashreplace")
-    with obeying() as told:
-        _run(told)
+    with obeying() as codes:
+        _run(codes)
 
 
-def _run(told: list[int]) -> None:
-    """Run the command; where it was told to end, ``told`` has the exit code."""
+def _run(codes: list[int]) -> None:
+    """Run the command; where a signal is to end it, ``codes`` has the exit code."""
     try:
-        app(sys.argv[1:], exit_on_error=False)
+        app(with_values_joined(sys.argv[1:]), exit_on_error=False)
         sys.stdout.flush()
     except BrokenPipeError:
         _leave_quietly()
@@ -75,11 +74,11 @@ def _run(told: list[int]) -> None:
         # Python remembers an interrupt that left source text under exec(), as dataclasses have it,
         # and would end by SIGINT although it was caught. After text that ran to its end it forgets.
         exec("")
-        if told:
-            _fail(SENTENCES[told[0]], told[0])
+        if codes:
+            _fail(SENTENCES[codes[0]], codes[0])
         _fail("interrupted; nothing was written.", INTERRUPTED)
     except (ValueError, TypeError, OSError, ImportError) as error:
-        _fail(in_lines(error), ERROR)
+        _fail(_in_lines(error), ERROR)
 
 
 def _leave_quietly() -> NoReturn:
@@ -87,6 +86,17 @@ def _leave_quietly() -> NoReturn:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     raise SystemExit(PIPE_CLOSED)
+
+
+def _in_lines(error: Exception) -> str:
+    """An error as one line, or a line for each of the problems of a table."""
+    from bayesrbf.reading import TableError
+
+    problems = error.problems if isinstance(error, TableError) else ()
+    if len(problems) < 2:
+        return one_line(error)
+    lines = [f"  {one_line(ValueError(problem))}" for problem in problems]
+    return "\n".join([f"{len(lines)} problems:", *lines])
 
 
 def _fail(sentence: str, code: int) -> NoReturn:

@@ -21,7 +21,8 @@ from typing import Any
 
 from bayesrbf import cli
 from bayesrbf.files import UNFINISHED, writing_together
-from bayesrbf.report import collect, families, run, sampling
+from bayesrbf.report import collect, families, run
+from bayesrbf.report import drawing_method as sampling
 from tests.report.tables import mixed_table
 
 TOUCHES = ("open", "os.", "shutil.")

@@ -14,7 +14,7 @@ import pytest
 
 import bayesrbf
 from bayesrbf import cli
-from bayesrbf.commands.arguments import names_in
+from bayesrbf.commands.typed_arguments import names_in
 from bayesrbf.records.table_options import TableOptions
 from bayesrbf.report import families
 from bayesrbf.report.options import OPTIONS, ReportOptions, options_content
@@ -168,7 +168,7 @@ def test_explain_tells_one_row(
     assert lines[0] == "Row 5 of 45"
     before = pd.read_csv(out / "predictions.csv").iloc[4]
     assert lines[4].split()[0] == before["predicted"].removeprefix("'")
-    assert "90 % interval" in said
+    assert "90\xa0% interval" in said
     assert f"Novelty {before['novelty']:.2f}" in said
     start = next(i for i, line in enumerate(lines) if line.startswith("  column"))
     assert lines[start].split() == ["column", "cell", "adds", "lost", "without"]
@@ -329,7 +329,7 @@ def test_families_predict_from_what_they_wrote(
     family: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The stack is the default; what it says of the rows of the fit, it says again."""
-    monkeypatch.setattr(families, "MOST_ROWS", 0)  # five members and few draws will do
+    monkeypatch.setattr(families, "ROWS_FOR_ALL", 0)  # five members and few draws will do
     monkeypatch.setitem(families.FAMILIES, family, replace(families.FAMILIES[family], draws=30))
     file, out, target = (tmp_path / name for name in ("t.csv", "out", "scored.csv"))
     mixed_table(24, hidden=0.0).to_csv(file, index=False)

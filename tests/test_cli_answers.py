@@ -19,7 +19,7 @@ import pytest
 
 import bayesrbf
 from bayesrbf.commands.models import MODELS
-from bayesrbf.report import sampling
+from bayesrbf.report import drawing_method as sampling
 from bayesrbf.report.families import FAMILIES
 from bayesrbf.report.job import FamilyName
 from tests.report.tables import mixed_table

@@ -73,12 +73,12 @@ def obeying() -> Iterator[list[int]]:
 
 def _wait(source: int) -> None:
     """End the process some seconds after it was told to, unless it has gone on to its end."""
-    while told := os.read(source, 1):
-        if told[0] in _CODES:
+    while signals := os.read(source, 1):
+        if signals[0] in _CODES:
             time.sleep(GRACE)
             if _closed(source):
                 break
-            _end_now(_CODES[signal.Signals(told[0])])
+            _end_now(_CODES[signal.Signals(signals[0])])
     os.close(source)
 
 

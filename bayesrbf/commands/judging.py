@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from cyclopts import Parameter
 
-from bayesrbf.commands.answering import FOUND, Json, answer
-from bayesrbf.commands.arguments import (
+from bayesrbf.commands.printing import Json, answer, finish_with_findings
+from bayesrbf.commands.typed_arguments import (
     Names,
     Reading,
-    asked,
     costs_in,
+    model_for,
     need,
     of_dates,
     spoken,
     typed,
 )
 from bayesrbf.records.table_options import PLAIN
+from bayesrbf.report.options import FamilyName
 
-Family = Literal["stack", "mixture", "rbf", "sdgm", "median_lvq"]
-Families = Annotated[tuple[Family, ...], Parameter(consume_multiple=False, negative="")]
+Families = Annotated[tuple[FamilyName, ...], Parameter(consume_multiple=False, negative="")]
 
 
 def validate(
@@ -57,23 +57,14 @@ def validate(
     json : bool
         Print one JSON object, and nothing else, on stdout.
     """
-    options, model = asked(folder, table)
-    from bayesrbf.reading import TableError
-    from bayesrbf.report.costs import problems_of_costs
-    from bayesrbf.report.label_column import read_labelled
-    from bayesrbf.report.labelled import judge_labelled, rows_of_training
-    from bayesrbf.report.labelled_text import lines_of
+    options, model = model_for(folder, table)
+    import bayesrbf
+    from bayesrbf.new_rows.new_row_files import read_labelled
 
-    costs = costs_in(cost) or options.costs
-    if problems := tuple(problems_of_costs(costs, model.classes_, "the model")):
-        raise TableError(*problems)
     with spoken(*of_dates(options.table)):
         X, y = read_labelled(model, table, target, options)
-        told = judge_labelled(model, X, y, costs)
-        told = replace(told, remarks=[*rows_of_training(model, X), *told.remarks])
-    answer({"table": table.name, "found": told.found, **vars(told)}, lines_of(told), as_json=json)
-    if told.found:
-        raise SystemExit(FOUND)
+        result = bayesrbf.validate(model, X, y, costs=costs_in(cost) or options.costs)
+    finish_with_findings(table, result, str(result), as_json=json)
 
 
 def compare(
@@ -118,7 +109,7 @@ def compare(
         raise ValueError(f"--folds must be at least 2, so that rows are held out; got {folds}.")
     read = read_file(table, target, typed(reading), problems_of_target(target, {}))
     # What fits takes seconds to import: a bad table is refused before.
-    from bayesrbf.report import compare as comparing
+    from bayesrbf.report import comparison
     from bayesrbf.report.prepare import prepare
     from bayesrbf.report.run import progress
 
@@ -131,7 +122,7 @@ def compare(
         facts=(),
     )
     with spoken(), progress() as track:
-        told = comparing.compare(
+        result = comparison.compare(
             replace(job, folds=folds), tuple(dict.fromkeys(model)), track=track
         )
-    answer({"table": table.name, **vars(told)}, comparing.lines_of(told), as_json=json)
+    answer({"table": table.name, **vars(result)}, comparison.lines_of(result), as_json=json)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bayesrbf.commands.answering import Json, answer
-from bayesrbf.commands.arguments import Reading, need, typed
+from bayesrbf.commands.printing import Json, answer
+from bayesrbf.commands.typed_arguments import Reading, need, typed
 from bayesrbf.records.table_options import PLAIN
 
 
@@ -44,26 +44,26 @@ def look(
     file = Path(f"{table.stem}-look.html") if out is None and not json else out
     if file is not None and file.exists() and file.samefile(table):
         raise ValueError(f"--out {file} is the table itself; name another file for the page.")
-    read = read_file(table, None, typed(reading), sampled=True)
+    read = read_file(table, None, typed(reading), sampled=True, lenient=True)
     from bayesrbf.report.look import look as seen
-    from bayesrbf.report.look_page import lines_of, render_look
+    from bayesrbf.report.look_page import lines_of_look, render_look
 
-    found = seen(read, table.stem, target)
+    result = seen(read, table.stem, target)
     if file is not None:
-        write_whole(file, render_look(found).encode())
-    told = {
+        write_whole(file, render_look(result).encode())
+    record = {
         "table": table.name,
         "target": target,
-        "rows": found.reading.rows,
-        "remarks": found.remarks,
-        "notes": found.reading.notes,
-        "columns": found.reading.columns,
-        "patterns": found.patterns,
-        "repeated_rows": found.repeated,
-        "contradicting_rows": found.contradicting,
-        "columns_alike": found.alike,
-        "with_target": found.with_target,
-        "pairs": found.pairs,
+        "rows": result.reading.rows,
+        "remarks": result.remarks,
+        "notes": result.reading.notes,
+        "columns": result.reading.columns,
+        "patterns": result.patterns,
+        "repeated_rows": result.repeated,
+        "contradicting_rows": result.contradicting,
+        "columns_alike": result.alike,
+        "with_target": result.with_target,
+        "pairs": result.pairs,
         "file": file,
     }
-    answer(told, [*lines_of(found), f"Wrote {file}"], as_json=json)
+    answer(record, [*lines_of_look(result), f"Wrote {file}"], as_json=json)

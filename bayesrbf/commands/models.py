@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from bayesrbf.commands.answering import Json, answer
+from bayesrbf.commands.printing import Json, answer
 
 
 @dataclass(frozen=True)
-class Model:
+class OfferedModel:
     """A family as it is told on the command line."""
 
     name: str  # What --model takes.
@@ -19,31 +19,31 @@ class Model:
 
 
 MODELS: Final = (
-    Model(
+    OfferedModel(
         "stack",
         "StackedClassifier",
         "kernel networks and mixtures, pooled by held-out log score (default)",
         "a minute",
     ),
-    Model(
+    OfferedModel(
         "mixture",
         "HybridMixtureClassifier",
         "a density of the rows of each class, its shape chosen by held-out log score",
         "seconds",
     ),
-    Model(
+    OfferedModel(
         "rbf",
         "RBFNetworkClassifier",
         "a network whose hidden layer is a mixture of ten components",
         "seconds",
     ),
-    Model(
+    OfferedModel(
         "sdgm",
         "SDGMClassifier",
         "a sparse discriminative mixture",
         "minutes",
     ),
-    Model(
+    OfferedModel(
         "median_lvq",
         "MedianLVQClassifier",
         "rows of the table that stand for their class, compared by Gower's dissimilarity",
@@ -52,7 +52,9 @@ MODELS: Final = (
 )
 """By their names on the command line, in the order of ``FAMILIES``."""
 
-COSTS: Final = "cost: a fit with its intervals, on some hundred rows and ten to thirty columns"
+COST_OF_FAMILIES: Final = (
+    "cost: a fit with its intervals, on some hundred rows and ten to thirty columns"
+)
 
 
 def models(*, json: Json = False) -> None:
@@ -63,6 +65,6 @@ def models(*, json: Json = False) -> None:
     json : bool
         Print one JSON object, and nothing else, on stdout.
     """
-    widths = [max(len(getattr(one, key)) for one in MODELS) for key in ("name", "cost")]
-    lines = [f"{one.name:<{widths[0]}}  {one.cost:<{widths[1]}}  {one.what}" for one in MODELS]
-    answer({"models": MODELS}, [*lines, COSTS], as_json=json)
+    name, cost = max(len(one.name) for one in MODELS), max(len(one.cost) for one in MODELS)
+    lines = [f"{one.name:<{name}}  {one.cost:<{cost}}  {one.what}" for one in MODELS]
+    answer({"models": MODELS}, [*lines, COST_OF_FAMILIES], as_json=json)

@@ -1,14 +1,15 @@
-"""Commands that fit a table and write a report of it."""
+"""Commands that fit a table: with a report of it, without one, or to a table for show."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from cyclopts import Parameter
 
-from bayesrbf.commands.answering import Json, answer
-from bayesrbf.commands.arguments import (
+from bayesrbf.commands.ending import limit_time
+from bayesrbf.commands.printing import Json, answer
+from bayesrbf.commands.typed_arguments import (
     Names,
     Quick,
     Reading,
@@ -20,8 +21,8 @@ from bayesrbf.commands.arguments import (
     spoken,
     typed,
 )
-from bayesrbf.commands.ending import limit_time
 from bayesrbf.records.table_options import PLAIN
+from bayesrbf.report.options import FamilyName, Inference
 
 
 def report(
@@ -31,8 +32,8 @@ def report(
     target: str,
     out: Path,
     reading: Reading = PLAIN,
-    model: Literal["stack", "mixture", "rbf", "sdgm", "median_lvq"] = "stack",
-    inference: Literal["auto", "bootstrap", "laplace", "advi", "gibbs", "nuts", "map"] = "auto",
+    model: FamilyName = "stack",
+    inference: Inference = "auto",
     cost: Names = (),
     rehearse: Annotated[bool, Parameter(negative="")] = False,
     quick: Quick = False,
@@ -118,12 +119,119 @@ def report(
         if not json:
             introduce(job, takes)
         with spoken():
-            said = run(job, scratch)
+            result = run(job, scratch)
     if json:
-        answer({"table": table.name, **figures(said), "files": FILES}, (), as_json=True)
+        answer({"table": table.name, **figures(result), "files": FILES}, (), as_json=True)
         return
-    tell(said)
+    tell(result)
     point_to(out, FILES)
+
+
+def fit(
+    table: Path,
+    /,
+    *,
+    target: str,
+    out: Path,
+    reading: Reading = PLAIN,
+    model: FamilyName = "stack",
+    inference: Inference = "auto",
+    cost: Names = (),
+    quick: Quick = False,
+    time_limit: float | None = None,
+    draws: int | None = None,
+    seed: int = 0,
+    json: Json = False,
+) -> None:
+    """Fit a table and write the model to a folder, without checking it and without a page.
+
+    Writes model.safetensors and options.json, which predict, explain, check and validate take.
+    It is the model that report writes for the same arguments. How good it is on rows it has not
+    seen, report and validate say.
+
+    Parameters
+    ----------
+    table : Path
+        CSV, Parquet or Excel file; empty cells are missing, rows without a label are used, too.
+    target : str
+        Column with the class labels.
+    out : Path
+        Folder for the model.
+    reading : TableOptions
+        How the table is read; new rows are read by the same options.
+    model : {"stack", "mixture", "rbf", "sdgm", "median_lvq"}
+        What is fitted; the command models has a line on each.
+    inference : {"auto", "bootstrap", "laplace", "advi", "gibbs", "nuts", "map"}
+        How intervals are made, as report has it; map makes none and is the quickest.
+    cost : tuple of str
+        What it costs to mistake a row of a class: sick=10,well=1 or repeated; 1 for classes
+        not named. predict then writes the decision of least expected cost, and validate counts
+        by it. The model is the same.
+    quick : bool
+        Take less time: five members of a stack instead of ten, no intervals unless --inference
+        names a method, three folds at most. The page says so.
+    time_limit : float, optional
+        Seconds that all may take. The fullest form that is estimated to take half of them is
+        made, without intervals or as by --quick where need be; what is not done at the limit
+        is ended, and nothing is written.
+    draws : int, optional
+        Draws of each chain, all of which are kept; by default as many as the method usually
+        takes, or fewer, so that they take about 20 MB at most.
+    seed : int
+        Seed of everything random.
+    json : bool
+        Print one JSON object and nothing else.
+    """
+    need()
+    limit_time(time_limit)
+    from bayesrbf.files import write_whole, writing_together
+    from bayesrbf.reading import read_file
+    from bayesrbf.report.options import OPTIONS, ReportOptions, options_content
+    from bayesrbf.report.output import MODEL, PAGE
+    from bayesrbf.report.target import problems_of_target
+
+    if (out / PAGE).exists():
+        raise FileExistsError(
+            f"{out} holds the report of another fit, which would no longer be that of its model; "
+            f"name another folder, or delete {out / PAGE}."
+        )
+    costs = costs_in(cost)
+    with writing_together(out, (MODEL, OPTIONS)) as scratch:
+        read = read_file(table, target, typed(reading), problems_of_target(target, costs))
+        # What fits takes seconds to import: a bad table is refused before.
+        from bayesrbf.report.drawing_method import draw_posterior
+        from bayesrbf.report.effort import quicker, within
+        from bayesrbf.report.families import FAMILIES
+        from bayesrbf.report.prepare import facts_of, prepare
+        from bayesrbf.report.run import introduce, progress
+
+        job = prepare(
+            read,
+            title=table.stem,
+            family=model,
+            inference=inference,
+            seed=seed,
+            facts=facts_of(command_line(), table),
+            judged=False,
+            draws=checked_draws(draws),
+        )
+        job, takes = within(quicker(job) if quick else job, time_limit, judged=False)
+        if not json:
+            introduce(job, takes, page=False)
+        with spoken(), progress() as track:
+            for _ in track((None,), "Fitting the table", 1):
+                fitted = FAMILIES[model].procedure(job)(job.X, job.y)
+            for _ in track((None,), "Drawing the posterior", 1):
+                drawn = draw_posterior(job, fitted.model)
+            drawn.refined.save(scratch / MODEL)
+            options = ReportOptions(target, costs, job.reading)
+            write_whole(scratch / OPTIONS, options_content(options))
+    record = {"table": table.name, "model": fitted.sentence, "inference": drawn.sentence}
+    lines = [
+        *filter(None, (fitted.sentence, drawn.sentence)),
+        f"Wrote {out / MODEL}, which was not checked on rows held out.",
+    ]
+    answer({**record, "files": (MODEL, OPTIONS)}, lines, as_json=json)
 
 
 def demo(*, out: Path = Path("report"), seed: int = 0) -> None:
@@ -168,6 +276,6 @@ def demo(*, out: Path = Path("report"), seed: int = 0) -> None:
         job, takes = within(job, None)
         introduce(job, takes)
         with spoken():
-            said = run(job, scratch)
-    tell(said)
+            result = run(job, scratch)
+    tell(result)
     point_to(out, (*tables, *FILES))

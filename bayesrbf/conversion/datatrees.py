@@ -23,7 +23,7 @@ Labelled = tuple[tuple[str, ...], Any]  # Dims and values of one array.
 
 Names = Sequence[object] | np.ndarray  # Names along a dim.
 
-_SAMPLES = (names.CHAIN, names.DRAW)
+_SAMPLE_DIMS = (names.CHAIN, names.DRAW)
 
 
 def to_datatree(
@@ -64,16 +64,18 @@ def to_datatree(
     )
     groups = {
         names.POSTERIOR: dataset_of(posterior, coords),
-        names.SAMPLE_STATS: dataset_of({k: (_SAMPLES, v) for k, v in draws.stats.items()}, coords),
+        names.SAMPLE_STATS: dataset_of(
+            {k: (_SAMPLE_DIMS, v) for k, v in draws.stats.items()}, coords
+        ),
     }
     if log_likelihood:
         values, thinning = _log_likelihood(log_posterior, draws.theta, memory)
         named = coords if copies is None else coords | {names.OBS: copies[0]}
         values = values if copies is None else values[..., copies[1]]
-        dataset = dataset_of({scored: ((*_SAMPLES, names.OBS), values)}, named)
+        dataset = dataset_of({scored: ((*_SAMPLE_DIMS, names.OBS), values)}, named)
         evaluated = {names.DRAW: thinning * np.arange(values.shape[1])}
-        told = {names.OBS: tells(values)}
-        groups[names.LOG_LIKELIHOOD] = dataset.assign_coords(evaluated).isel(told)
+        statements = {names.OBS: tells(values)}
+        groups[names.LOG_LIKELIHOOD] = dataset.assign_coords(evaluated).isel(statements)
     if observed:
         groups[names.OBSERVED_DATA] = dataset_of(observed, coords)
     if constant:
@@ -110,7 +112,7 @@ def _variables(
     variables: tuple[Variable, ...], values: Mapping[str, np.ndarray]
 ) -> dict[str, Labelled]:
     """Values under their names, with the dims of chain and draw before their own."""
-    return {v.name: ((*_SAMPLES, *v.dims), values[v.name]) for v in variables}
+    return {v.name: ((*_SAMPLE_DIMS, *v.dims), values[v.name]) for v in variables}
 
 
 def dataset_of(variables: Mapping[str, Labelled], coords: Mapping[str, Names]) -> xr.Dataset:
@@ -118,7 +120,7 @@ def dataset_of(variables: Mapping[str, Labelled], coords: Mapping[str, Names]) -
     sizes: dict[str, int] = {}
     for dims, values in variables.values():
         sizes.update(zip(dims, np.shape(values), strict=True))
-    chosen = {name: np.arange(sizes[name]) for name in _SAMPLES if name in sizes}
+    chosen = {name: np.arange(sizes[name]) for name in _SAMPLE_DIMS if name in sizes}
     for name in coords.keys() & sizes.keys():
         chosen[name] = _storable(coords[name])
         if chosen[name].shape != (sizes[name],):
@@ -192,14 +194,14 @@ def _values_of(
             f"use_posterior(tree) needs draws of {name!r} in the group 'posterior', which holds "
             f"{list(posterior.data_vars)}; sample the graph of declare()."
         )
-    found = posterior[name]
+    values = posterior[name]
     expected = {names.CHAIN, names.DRAW, *variable.dims}
-    if set(found.dims) != expected:
+    if set(values.dims) != expected:
         raise ValueError(
             f"use_posterior(tree) needs {name!r} over the dims {sorted(expected)}; received "
-            f"{sorted(map(str, found.dims))}. Sample the graph of this very estimator."
+            f"{sorted(map(str, values.dims))}. Sample the graph of this very estimator."
         )
-    ordered = found.transpose(names.CHAIN, names.DRAW, *variable.dims)
+    ordered = values.transpose(names.CHAIN, names.DRAW, *variable.dims)
     if ordered.shape[2:] != variable.shape:
         raise ValueError(
             f"use_posterior(tree) needs {name!r} of shape {variable.shape} in every draw; "

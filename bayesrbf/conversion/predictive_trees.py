@@ -33,19 +33,19 @@ def by_column(
     ``observed_data`` and ``log_likelihood``: one variable a column over its own rows.
     """
     parts: dict[str, dict[str, tuple[tuple[str, ...], np.ndarray]]] = {}
-    known = ~np.isnan(observed.transpose(names.OBS, ...).to_numpy())
+    is_observed = ~np.isnan(observed.transpose(names.OBS, ...).to_numpy())
     tables = drawn.transpose(names.CHAIN, names.DRAW, names.OBS, ...).to_numpy()
     truth = observed.transpose(names.OBS, ...).to_numpy()
     rows = observed[names.OBS].to_numpy()
     group = "prior_predictive" if log_likelihood is None else "posterior_predictive"
     coords: dict[str, np.ndarray] = {}
     for place, name in enumerate(_variable_names(observed)):
-        seen, kind = known[:, place], np.int64 if discrete[place] else np.float64
+        seen, kind = is_observed[:, place], np.int64 if discrete[place] else np.float64
         if not seen.any():
             continue
         dim = f"{names.OBS}_{place}"
         coords[dim] = rows[seen]
-        found = {
+        variables = {
             group: ((names.CHAIN, names.DRAW, dim), tables[:, :, seen, place].astype(kind)),
             names.OBSERVED_DATA: ((dim,), truth[seen, place].astype(kind)),
         }
@@ -53,10 +53,10 @@ def by_column(
             # a row without a cell has no log likelihood, and is in no column's rows either
             whole = log_likelihood.sel({names.OBS: rows[seen]})
             whole = whole.transpose(names.CHAIN, names.DRAW, names.OBS)
-            found[names.LOG_LIKELIHOOD] = ((names.CHAIN, names.DRAW, dim), whole.to_numpy())
-        for part, variable in found.items():
+            variables[names.LOG_LIKELIHOOD] = ((names.CHAIN, names.DRAW, dim), whole.to_numpy())
+        for part, variable in variables.items():
             parts.setdefault(part, {})[name] = variable
-    return xr.DataTree.from_dict({part: _numbered(found, coords) for part, found in parts.items()})
+    return xr.DataTree.from_dict({part: _numbered(own, coords) for part, own in parts.items()})
 
 
 def _numbered(

@@ -47,7 +47,7 @@ def warn_of_blank_labels(classes: Shaped[np.ndarray, " label"], owner: str) -> N
 def _doubts(X: Any, columns: Columns, named: bool) -> Iterator[str]:
     """A clause on each doubtful column."""
     from bayesrbf.reading.doubtful import REMEDY, numbers_as_text
-    from bayesrbf.reading.noticing import CODE, notice
+    from bayesrbf.reading.noticing import MISSING_CODE, notice
 
     cells = read_cells(X)
     looked: dict[str, Any] = {}
@@ -68,7 +68,7 @@ def _doubts(X: Any, columns: Columns, named: bool) -> Iterator[str]:
     for note in notice(looked):
         # What is far from all others and no usual code, such as a row of zeros that were centred,
         # is told of files only.
-        usual = note.topic != "stand-in" or CODE.fullmatch(note.value)
+        usual = note.topic != "stand-in" or MISSING_CODE.fullmatch(note.value)
         if usual and note.topic in CLAUSES:
             yield f"column {note.column!r} {CLAUSES[note.topic](note)}"
 

@@ -84,6 +84,12 @@ class FittedExemplars(FittedModel):
         """None: no density of the rows is fitted."""
         return None
 
+    def training_cells(self, rows: Observations) -> Observations:
+        """Cells of the training rows, where the table has columns."""
+        if self.source.cells is None:
+            raise ValueError("Rows that are compared as a whole have no cells of their own.")
+        return self.source.cells
+
     @property
     def n_scored(self) -> int:
         """Number of compared training rows."""

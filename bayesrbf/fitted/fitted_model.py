@@ -258,6 +258,10 @@ class FittedModel(ABC):
     def description(self, rows: Observations, axes: Axes) -> Description:
         """Names and training rows, for the DataTree."""
 
+    def training_cells(self, rows: Observations) -> Observations:
+        """Cells of the training rows; a model that compares rows keeps them beside."""
+        return rows
+
     def observed(self, rows: Observations) -> Named:
         """Rows as a group of the DataTree."""
         return observed_rows(rows)

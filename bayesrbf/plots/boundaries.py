@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bayesrbf.estimators.sdgm.classifier import SDGMClassifier
 
 GRID: Final = 150  # Points of the picture along each axis.
-MARGIN: Final = 0.1  # Space around the rows on every side, as a fraction of their range.
+AXIS_MARGIN: Final = 0.1  # Space around the rows on every side, as a fraction of their range.
 
 
 def plot_sdgm(
@@ -61,9 +61,9 @@ def plot_sdgm(
     axes.set_title(
         f"{_counted(model.n_weights_, 'weight')}, {_counted(model.n_components_, 'component')}"
     )
-    first, second = getattr(model, "feature_names_in_", ("x0", "x1"))
-    axes.set_xlabel(str(first))
-    axes.set_ylabel(str(second))
+    first, second = model.columns_.names
+    axes.set_xlabel(first)
+    axes.set_ylabel(second)
     axes.legend(title="class", framealpha=0.8)
     return axes
 
@@ -80,7 +80,7 @@ def _counted(count: int, noun: str) -> str:
 def _line(column: np.ndarray) -> np.ndarray:
     """Points along an axis, a little beyond the rows."""
     low, high = column.min(), column.max()
-    beyond = MARGIN * (high - low or 1.0)
+    beyond = AXIS_MARGIN * (high - low or 1.0)
     return np.linspace(low - beyond, high + beyond, GRID)
 
 

@@ -6,6 +6,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, Final
 
 import matplotlib.pyplot as plt
+import narwhals.stable.v2 as nw
 import numpy as np
 from matplotlib.axes import Axes
 from sklearn.utils import _safe_indexing
@@ -15,8 +16,8 @@ from bayesrbf.plots.probabilities import PALETTE, GivenAxes, Size, flat
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_CELLS: Final = 12  # Most cells of a row that are written out.
-WIDEST: Final = 26  # Most letters of a line with a cell and its column.
+WRITTEN_CELLS: Final = 12  # Most cells of a row that are written out.
+MOST_LETTERS: Final = 26  # Most letters of a line with a cell and its column.
 
 
 def plot_exemplars(
@@ -86,7 +87,8 @@ def plot_exemplars(
 
 def _cells(rows: Any, row: int) -> tuple[list[str], np.ndarray]:
     """Names of the columns, where there are any, and the cells of one row."""
-    names = [str(name) for name in getattr(rows, "columns", [])]
+    frame = nw.from_native(rows, eager_only=True, pass_through=True)
+    names = list(map(str, frame.columns)) if isinstance(frame, nw.DataFrame) else []
     cells = np.asarray(_safe_indexing(rows, [row]), dtype=object).ravel()
     return names or [""] * cells.size, cells
 
@@ -113,19 +115,22 @@ def _unlike(cell: Any, other: Any, spread: float) -> bool:
 
 def _draw_cells(ax: Axes, names: list[str], cells: np.ndarray, bold: list[bool]) -> None:
     """A row as lines of text."""
-    height = 1 / (MOST_CELLS + 2)
+    height = 1 / (WRITTEN_CELLS + 2)
     lines = [
         f"{name} {cell:.4g}" if isinstance(cell, float | np.floating) else f"{name} {cell}"
         for name, cell in zip(names, cells, strict=True)
     ]
-    if cells.size > MOST_CELLS:
-        lines, bold = [*lines[:MOST_CELLS], f"and {cells.size - MOST_CELLS} more"], [*bold, False]
+    if cells.size > WRITTEN_CELLS:
+        lines, bold = (
+            [*lines[:WRITTEN_CELLS], f"and {cells.size - WRITTEN_CELLS} more"],
+            [*bold, False],
+        )
     for place, (line, strong) in enumerate(zip(lines, bold, strict=False)):
         text = line.strip()
         ax.text(
             0.04,
             1 - (place + 1) * height,
-            text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…",
+            text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…",
             fontsize="x-small",
-            fontweight="bold" if strong and place < MOST_CELLS else "normal",
+            fontweight="bold" if strong and place < WRITTEN_CELLS else "normal",
         )

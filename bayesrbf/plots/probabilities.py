@@ -74,14 +74,14 @@ def plot_reliability(
             f"probabilities must have one column for each of the {classes.size} classes of y; "
             f"received shape {p.shape}."
         )
-    known = labels >= 0
-    weights = None if sample_weight is None else np.asarray(sample_weight, np.float64)[known]
-    found = calibration(p[known], labels[known], weights, n_bins=n_bins)
+    labelled = labels >= 0
+    weights = None if sample_weight is None else np.asarray(sample_weight, np.float64)[labelled]
+    result = calibration(p[labelled], labels[labelled], weights, n_bins=n_bins)
     if axes is None:
         size = figsize or (3.2 * classes.size, 3.4)
         _, axes = plt.subplots(1, classes.size, figsize=size, squeeze=False, layout="constrained")
     drawn = flat(axes, classes.size, "class")
-    for ax, name, curve, colour in zip(drawn, classes, found.curves, cycle(PALETTE), strict=False):
+    for ax, name, curve, colour in zip(drawn, classes, result.curves, cycle(PALETTE), strict=False):
         ax.plot([0, 1], [0, 1], color="0.5", linestyle="--", linewidth=1)
         ax.vlines(curve.predicted, curve.lower, curve.upper, color="0.8", linewidth=6)
         ax.plot(curve.predicted, curve.observed, "o-", color=colour, markersize=4)

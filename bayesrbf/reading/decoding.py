@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from bayesrbf.reading.notes import TableError
 
-_MARKS: Final = (
+_BYTE_ORDER_MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -26,24 +26,24 @@ _OTHER_FORMATS: Final = {
     b"SQLite format 3": "an SQLite database",
     b"\x89HDF": "an HDF5 file",
 }
-MOST_BYTES: Final = 2**30
+MOST_TABLE_BYTES: Final = 2**30
 """Bytes of a table, unpacked: beyond, its cells do not fit into the memory of most machines."""
 CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _NEWLINE: Final = re.compile(r"\r\n|\r|\n")
 
 
 def limited(file: Any, name: str) -> bytes:
-    """All bytes of a file, at most ``MOST_BYTES`` of them."""
-    content: bytes = file.read(MOST_BYTES + 1)
+    """All bytes of a file, at most ``MOST_TABLE_BYTES`` of them."""
+    content: bytes = file.read(MOST_TABLE_BYTES + 1)
     check_size(len(content), name)
     return content
 
 
 def check_size(size: int, name: str) -> None:
     """TableError where a file holds, or says that it holds, more bytes than a table may."""
-    if size > MOST_BYTES:
+    if size > MOST_TABLE_BYTES:
         raise TableError(
-            f"{name} has more than {MOST_BYTES >> 20} MiB, unpacked; give a smaller table."
+            f"{name} has more than {MOST_TABLE_BYTES >> 20} MiB, unpacked; give a smaller table."
         )
 
 
@@ -69,7 +69,7 @@ def decode(content: bytes, name: str, notes: list[str]) -> str:
     for signature, what in _OTHER_FORMATS.items():
         if content.startswith(signature):
             raise TableError(f"{name} is {what}, not a CSV file: export the table as CSV.")
-    encoding = next((e for mark, e in _MARKS if content.startswith(mark)), None)
+    encoding = next((e for mark, e in _BYTE_ORDER_MARKS if content.startswith(mark)), None)
     encoding = encoding or _without_mark(content)
     try:
         text = content.decode(encoding)

@@ -22,7 +22,7 @@ _SAMPLE: Final = 1000  # Rows that the separators are tried on.
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
-_SAID: Final = re.compile(r'"?sep=([;\t|,])"?(?:\r\n|\r|\n)')  # For Excel, above the header.
+_DECLARED: Final = re.compile(r'"?sep=([;\t|,])"?(?:\r\n|\r|\n)')  # For Excel, above the header.
 
 
 Records = list[tuple[int, list[str]]]
@@ -51,25 +51,21 @@ def is_number(text: str) -> bool:
     return _NUMBER.fullmatch(text) is not None
 
 
-def read_delimited(content: bytes, name: str) -> Delimited:
-    r"""Read a text file of separated cells with a header.
+def delimited_blocks(content: bytes, name: str, size: int | None = None) -> Iterator[Delimited]:
+    r"""Read a text file of separated cells with a header, so many rows at a time or all at once.
 
-    TableError if the file is binary, empty, ragged, or has no usable header.
+    TableError, perhaps after some blocks, if the file is binary, empty, ragged, or has no usable
+    header.
 
-    >>> table = read_delimited(b"name;size\nfox;1,5\n", "animals.csv")
+    >>> (table,) = delimited_blocks(b"name;size\nfox;1,5\n", "animals.csv")
     >>> table.header, table.rows
     (('name', 'size'), [['fox', '1,5']])
     """
-    return next(delimited_blocks(content, name))
-
-
-def delimited_blocks(content: bytes, name: str, size: int | None = None) -> Iterator[Delimited]:
-    """The same, so many rows at a time; a TableError may come after some of them."""
     notes: list[str] = []
     text = decode(content, name, notes)
-    said = _SAID.match(text)
-    separator = said[1] if said else _separator(text, name, notes)
-    records = islice(_records(text, separator, name), 1 if said else 0, None)
+    declared = _DECLARED.match(text)
+    separator = declared[1] if declared else _separator(text, name, notes)
+    records = islice(_records(text, separator, name), 1 if declared else 0, None)
     del content, text
     place = f"{name}, line"
     apart = f"look for a missing or extra {separator!r}, or quote the cell that contains one"

@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
-from bayesrbf.reading.limits import limits_among
-from bayesrbf.reading.notation import read_numbers
+from bayesrbf.reading.notation import limits_among, read_numbers
 
 FEW_OTHERS: Final = 0.1
 """Share of the observed cells up to which the others are an exception."""
@@ -18,7 +17,7 @@ REMEDY: Final = (
     "read_table(X) of this package reads quantities, and categorical_features names codes"
 )
 """What to do where columns of text hold numbers."""
-_LEADING_ZERO: Final = re.compile(r"[+-]?0\d+", re.ASCII)
+_ZERO_FIRST: Final = re.compile(r"[+-]?0\d+", re.ASCII)
 
 
 def numbers_as_text(cells: Iterable[str]) -> str:
@@ -33,7 +32,7 @@ def numbers_as_text(cells: Iterable[str]) -> str:
     numeric = read_numbers(list(texts)).numbers
     others = Counter({t: n for t, n in counts.items() if limits.get(t, t) not in numeric})
     total, n_others = counts.total(), others.total()
-    if any(_LEADING_ZERO.fullmatch(text) for text in numeric) or not numeric.keys() & counts.keys():
+    if any(_ZERO_FIRST.fullmatch(text) for text in numeric) or not numeric.keys() & counts.keys():
         return ""
     if not others:
         if len(counts) <= LEAST_NUMBERS:

@@ -57,13 +57,13 @@ def read_raw(path: Path, sampled: bool = False) -> RawTable:
     if opened is None:
         return next(raw_blocks(path))
     places, table = random_rows(opened, path.name)
-    said = (
+    sentence = (
         f"{path.name} has {opened.shape[0]} rows, too many to be read at once: all that "
         f"follows is about {len(places)} of them, drawn at random."
     )
     rows = [place + 1 for place in places]
     drawn = _of_arrow(table, 0, path.name, opened.texts)
-    return replace(drawn, lines=rows, notes=(Note("file", "", said),), whole=False)
+    return replace(drawn, lines=rows, notes=(Note("file", "", sentence),), whole=False)
 
 
 def raw_blocks(path: Path, size: int | None = None) -> Iterator[RawTable]:
@@ -138,9 +138,9 @@ def _of_arrow(table: Any, start: int, name: str, texts: Collection[str]) -> RawT
     columns = tuple(
         _arrow_column(table, title, name, start, title in texts) for title in table.column_names
     )
-    said = f"{table.num_rows} rows and {table.num_columns} columns of Parquet."
+    size = f"{table.num_rows} rows and {table.num_columns} columns of Parquet."
     rows = list(range(start + 1, start + table.num_rows + 1))
-    return RawTable(columns, rows, f"{name}, row", (Note("file", "", said),), marked=False)
+    return RawTable(columns, rows, f"{name}, row", (Note("file", "", size),), marked=False)
 
 
 def _cells(column: Any, title: str, name: str, start: int) -> list[str]:

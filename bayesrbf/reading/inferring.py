@@ -12,9 +12,15 @@ from typing import Final, Literal
 
 import numpy as np
 
-from bayesrbf.reading.limits import beside_limit, limits_among
 from bayesrbf.reading.missing import Missing
-from bayesrbf.reading.notation import DATE, Notation, read_dates, read_numbers
+from bayesrbf.reading.notation import (
+    DATE,
+    Notation,
+    beside_limit,
+    limits_among,
+    read_dates,
+    read_numbers,
+)
 from bayesrbf.reading.notes import Note, listed, option
 
 Kind = Literal["real", "categorical"]
@@ -57,8 +63,8 @@ class TextColumn:
     @cached_property
     def counts(self) -> Counter[str]:
         """How often each distinct cell stands there that is not missing."""
-        found = Counter(self.cells)
-        return Counter({text: n for text, n in found.items() if text not in self.marks})
+        every = Counter(self.cells)
+        return Counter({text: n for text, n in every.items() if text not in self.marks})
 
     @property
     def present(self) -> list[str]:
@@ -128,13 +134,13 @@ def read_column(column: TextColumn) -> ReadColumn:
 
 def _dates(column: TextColumn) -> ReadColumn:
     """Days since a fixed day."""
-    found = read_dates(column.present, column.day_first)
-    if found.problem:
-        text = found.culprit
-        return ReadColumn([], problem=f"{column.at(text)}: {text!r} {found.problem}.")
-    order = "day first" if found.day_first else ""
+    dates = read_dates(column.present, column.day_first)
+    if dates.problem:
+        text = dates.culprit
+        return ReadColumn([], problem=f"{column.at(text)}: {text!r} {dates.problem}.")
+    order = "day first" if dates.day_first else ""
     note = Note("dates", column.name, order, column.counts.total())
-    return ReadColumn(column.reals(found.days), (note,))
+    return ReadColumn(column.reals(dates.days), (note,))
 
 
 def _inferred(column: TextColumn) -> ReadColumn:
@@ -204,20 +210,20 @@ def _written(column: TextColumn, notation: Notation) -> list[Note]:
     """How the numbers are written, where that is not plain."""
     name, total = column.name, column.counts.total()
     first = next(iter(notation.numbers))
-    found = []
+    notes = []
     if notation.symbol == "%":
-        found.append(Note("percent", name, notation.numbers[first], total, first))
+        notes.append(Note("percent", name, notation.numbers[first], total, first))
     elif notation.symbol:
-        found.append(Note("currency", name, notation.symbol, total, first))
+        notes.append(Note("currency", name, notation.symbol, total, first))
     if notation.thousands:
         having = [text for text in notation.numbers if _is_apart(text, notation)]
         count = sum(column.counts[text] for text in having)
-        found.append(Note("thousands", name, notation.thousands, count, having[0]))
+        notes.append(Note("thousands", name, notation.thousands, count, having[0]))
     if notation.decimal_comma:
-        found.append(Note("decimal commas", name, count=total, example=notation.decimal_comma))
+        notes.append(Note("decimal commas", name, count=total, example=notation.decimal_comma))
     if notation.doubtful:
-        found.append(Note("points", name, count=total, example=notation.doubtful))
-    return found
+        notes.append(Note("points", name, count=total, example=notation.doubtful))
+    return notes
 
 
 def _is_apart(text: str, notation: Notation) -> bool:

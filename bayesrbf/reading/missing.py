@@ -63,8 +63,8 @@ class Missing:
     @cached_property
     def numbers(self) -> dict[float, str]:
         """What was asked for and is a number, and how it was typed."""
-        found = {one.number: one.text for one in reversed(self.named)}
-        return {number: text for number, text in found.items() if number is not None}
+        typed = {one.number: one.text for one in reversed(self.named)}
+        return {number: text for number, text in typed.items() if number is not None}
 
     def among(
         self,
@@ -84,16 +84,16 @@ class Missing:
         {'': '', 'NA': 'NA', '-999,0': '-999', '-999 €': '-999'}
         """
         distinct = list(distinct)
-        found = {text: self.texts[text] for text in distinct if text in self.texts}
+        marks = {text: self.texts[text] for text in distinct if text in self.texts}
         if not self.numbers:
-            return found
-        values = {text: possible_numbers(text) for text in distinct if text not in found}
+            return marks
+        values = {text: possible_numbers(text) for text in distinct if text not in marks}
         for text, possible in values.items():
             if len(possible) == 1 and (number := next(iter(possible))) in self.numbers:
-                found[text] = self.numbers[number]
-        rest = [text for text in values if text not in found]
+                marks[text] = self.numbers[number]
+        rest = [text for text in values if text not in marks]
         if not any(values[text] & self.numbers.keys() for text in rest):
-            return found
+            return marks
         if plain:
             read = {text: text for text in rest if is_number(text)}
         else:
@@ -101,8 +101,8 @@ class Missing:
             read = {} if notation.problem else notation.numbers
         for text, written in read.items():
             if float(written) in self.numbers:
-                found[text] = self.numbers[float(written)]
-        return found
+                marks[text] = self.numbers[float(written)]
+        return marks
 
 
 def unmatched(
@@ -115,11 +115,11 @@ def unmatched(
 
     ``matched`` are columns and marks that some cell has, ``texts`` distinct cells of each column.
     """
-    known = {(column, _key(text)) for column, text in matched}
-    anywhere = {key for _, key in known}
+    keys = {(column, _key(text)) for column, text in matched}
+    anywhere = {key for _, key in keys}
     for one in given:
         key = _key(one.text)
-        hit = key in anywhere if one.column is None else (one.column, key) in known
+        hit = key in anywhere if one.column is None else (one.column, key) in keys
         if hit or one.text in MISSING_MARKERS:
             continue
         where = place if one.column is None else f"{place}, column {one.column!r}"

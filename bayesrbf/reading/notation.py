@@ -1,9 +1,10 @@
-"""Numbers as people write them: decimal commas, percent signs, currencies, thousands, dates."""
+"""Cells as people write them: decimal commas, percent signs, currencies, limits, dates."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import Final
@@ -15,7 +16,7 @@ ORIGIN: Final = datetime(2000, 1, 1)
 BLANKS: Final = "\u00a0\u202f\u2009 "
 APOSTROPHES: Final = "'\u2019"
 
-_MARKS: Final = ((",", "."), (".", ","))  # Between thousands, and the decimal one.
+_MARK_PAIRS: Final = ((",", "."), (".", ","))  # Between thousands, and the decimal one.
 _CURRENCY: Final = r"[$€£¥₹]|USD|EUR|GBP|CHF|JPY|CAD|AUD"
 _DRESSED: Final = re.compile(
     rf"(?P<sign>[+-]?) ?(?P<before>{_CURRENCY})?[{BLANKS}]?"
@@ -66,8 +67,8 @@ def read_numbers(
         bare = {text: ("", text) for text in present}
         doubtful = "" if decimal == "." else _three_digits(bare)
         return Notation(dict(zip(present, present, strict=True)), doubtful=doubtful)
-    found = {text: _undressed(text, thousands) for text in present}
-    parts = {text: pair for text, pair in found.items() if pair is not None}
+    undressed = {text: _undressed(text, thousands) for text in present}
+    parts = {text: pair for text, pair in undressed.items() if pair is not None}
     symbols = {symbol for symbol, _ in parts.values()}
     bodies = [body for _, body in parts.values()]
     if len(symbols) > 1:
@@ -104,11 +105,11 @@ def possible_numbers(text: str) -> frozenset[float]:
     >>> sorted(possible_numbers("-999,0")), sorted(possible_numbers("1,234"))
     ([-999.0], [1.234, 1234.0])
     """
-    found = _undressed(text, None)
-    if found is None:
+    undressed = _undressed(text, None)
+    if undressed is None:
         return frozenset()
-    body, numbers = found[1], set()
-    for mark, point in _MARKS:
+    body, numbers = undressed[1], set()
+    for mark, point in _MARK_PAIRS:
         plain = body.replace(mark, "").replace(point, ".")
         if (mark not in body or re.fullmatch(_grouped(mark, point), body)) and is_number(plain):
             numbers.add(float(plain))
@@ -155,7 +156,7 @@ def _marks(
     bodies: Collection[str], symbol: str, thousands: str | None, decimal: str | None
 ) -> tuple[str, str, str, str]:
     """Mark between thousands, decimal mark, and, where that is open, why and at which number."""
-    for mark, point in _MARKS:
+    for mark, point in _MARK_PAIRS:
         having = [body for body in bodies if mark in body]
         others = [body for body in bodies if point in body and mark not in body]
         if not having or not all(re.fullmatch(_grouped(mark, point), body) for body in having):
@@ -219,7 +220,7 @@ def read_dates(present: Sequence[str], day_first: bool = False) -> Dates:
     matched = {text: _DAYS.fullmatch(text) for text in present}
     stroked = [match for match in matched.values() if match and match[2] != "."]
     firsts, seconds = ({int(match[place]) for match in stroked} for place in (1, 3))
-    month_told, day_told = (max(found, default=0) > 12 for found in (seconds, firsts))
+    month_told, day_told = (max(numbers, default=0) > 12 for numbers in (seconds, firsts))
     if stroked and month_told and day_told:
         problem = f"has day and month in an order that the column mixes; {_ISO_ASKED}"
         return Dates({}, problem=problem, culprit=stroked[0].string)
@@ -249,3 +250,27 @@ def _days(text: str, match: re.Match[str] | None, day_first: bool) -> float:
         clock = time(int(iso[4]), int(iso[5]), int(iso[6] or 0)) if iso[4] else time()
         when = datetime.combine(date(int(iso[1]), int(iso[2]), int(iso[3])), clock)
     return (when - ORIGIN).total_seconds() / 86_400
+
+
+_LIMIT: Final = re.compile("(?P<sign><=?|>=?|\u2264|\u2265) ?(?P<bare>.+)")
+
+
+def limits_among(texts: Iterable[str]) -> dict[str, str]:
+    """The texts that say a limit, and the limit of each as it is written.
+
+    >>> limits_among(["<5", "> 1,5", "7"])
+    {'<5': '5', '> 1,5': '1,5'}
+    """
+    matched = {text: _LIMIT.fullmatch(text) for text in texts}
+    return {text: match["bare"] for text, match in matched.items() if match}
+
+
+def beside_limit(text: str, limit: float) -> float:
+    """The number that stands for a cell: the nearest one below a limit, or above it.
+
+    All cells of one limit are one value, which no measured cell has, on the right side of all.
+
+    >>> beside_limit("<5", 5.0) < 5 < beside_limit(">5", 5.0)
+    True
+    """
+    return math.nextafter(limit, -math.inf if text[0] in "<\u2264" else math.inf)

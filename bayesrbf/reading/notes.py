@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-SHOWN: Final = 6
+SHOWN_COLUMNS: Final = 6
 """Columns that a sentence names."""
 
 
@@ -59,7 +59,7 @@ def option(name: str, *values: str) -> str:
     return f"--{name}{glue}{shlex.quote(text.getvalue())}"
 
 
-def listed(items: Sequence[object], most: int = SHOWN) -> str:
+def listed(items: Sequence[object], most: int = SHOWN_COLUMNS) -> str:
     """Items in a sentence.
 
     >>> listed(["a"]), listed(["a", "b", "c"]), listed(list("abcdef"), most=2)

@@ -15,50 +15,50 @@ from bayesrbf.reading.delimited import is_number
 from bayesrbf.reading.inferring import AMOUNT, Values
 from bayesrbf.reading.notes import Note
 
-CODE: Final = re.compile(r"-?(9+|[78]{2,})|-[78]|-1|-?9+\.9+|32767|-32768|65535|2147483647")
+MISSING_CODE: Final = re.compile(r"-?(9+|[78]{2,})|-[78]|-1|-?9+\.9+|32767|-32768|65535|2147483647")
 """Numbers that people write where nothing was measured."""
-AWAY: Final = 1.0
+AWAY_GAP: Final = 1.0
 """Gap, as a multiple of the range of all other values, from which such a number is far away."""
-FAR: Final = 10.0
+FAR_GAP: Final = 10.0
 """The same for any other number."""
-SEVERAL: Final = 5
+SEVERAL_OTHERS: Final = 5
 """Other values, at least, beside a number that nobody writes for missing: fewer are a scale."""
-WORDS: Final = re.compile(
+MISSING_WORDS: Final = re.compile(
     r"unk(nown)?|not (known|available|applicable|recorded|measured|done)|missing|n\.[ak]\.|n/k"
     r"|no (data|answer|value)|un(defined|specified)|tbd|-+|\.+|\*+|#|\?+|#(value|ref|div/0)!"
     r"|k\.a\.|keine angabe|unbekannt|inconnu|desconocido",
     re.IGNORECASE,
 )
 """Words that people write where nothing is known."""
-MOST: Final = 0.3
+MOST_OF_COLUMN: Final = 0.3
 """Share of a column beyond which a word of one sign is taken for a category."""
-ENOUGH: Final = 20
+ENOUGH_ROWS: Final = 20
 """Rows from which columns can be told to name rows, or to be prose."""
-LONG: Final = 5
+LONG_DIGITS: Final = 5
 """Digits of whole numbers, all different and equally long, that look like names of rows."""
-MANY: Final = 100
+ROWS_TO_NAME: Final = 100
 """Rows from which they do: among few, measurements differ, too."""
-NAMES: Final = re.compile(
+ROW_NAMES: Final = re.compile(
     r"(?i:(^|[\W_])(ids?|nr|no|num|number|index|idx|key|uuid|record|row|case|serial)($|[\W_]))"
-    r"|(?<=[a-z])(ID|Id|Nr|No|Number|Index)$"
+    r"|(?<=[a-z])(PERSON_NAMES|Id|Nr|No|Number|Index)$"
 )
 """Names of columns that name rows."""
 
 
-ID: Final = re.compile(
-    r"(^|[\W_])(ids?|mrn|patients?|subjects?|participants?)($|[\W_])|(?<=[a-z])(ID|Id)$",
+PERSON_NAMES: Final = re.compile(
+    r"(^|[\W_])(ids?|mrn|patients?|subjects?|participants?)($|[\W_])|(?<=[a-z])(PERSON_NAMES|Id)$",
     re.IGNORECASE,
 )
 """Names of columns that name patients and the like, each of whom may have several rows."""
-MOSTLY: Final = 0.5
+MOSTLY_DIFFERENT: Final = 0.5
 """Share of rows with different numbers or texts from which they nearly never repeat."""
-NEARLY: Final = 0.9
+NEARLY_ALL: Final = 0.9
 """The same of numbers of a column whose name is that of names."""
-AGAIN: Final = 5
+REPEATED_IDS: Final = 5
 """Numbers, at least, that stand in several rows where ids repeat."""
-CHANCE: Final = 10.0
+TIMES_CHANCE: Final = 10.0
 """Times as many of them, at least, as neighbouring numbers would let one expect."""
-ROUND: Final = 0.2
+ROUND_SHARE: Final = 0.2
 """Share of multiples of 10 beyond which numbers are rounded quantities and no ids."""
 
 
@@ -82,7 +82,7 @@ def _written(value: float) -> str:
 
 def _is_code(value: float) -> bool:
     """Whether people write this number where nothing was measured."""
-    return CODE.fullmatch(_written(value)) is not None
+    return MISSING_CODE.fullmatch(_written(value)) is not None
 
 
 def notice(columns: Mapping[str, Values], model: Iterable[str] | None = None) -> Iterator[Note]:
@@ -95,11 +95,11 @@ def notice(columns: Mapping[str, Values], model: Iterable[str] | None = None) ->
     Note(topic='stand-in', column='age', value='-999', count=2, ...)
     """
     of_model = columns if model is None else {name: columns[name] for name in model}
-    found = list(_noticed(of_model))
+    notes = list(_noticed(of_model))
     like: dict[tuple[str, str], set[str]] = {}
-    for note in found:
+    for note in notes:
         like.setdefault((note.topic, note.value), set()).add(note.column)
-    for note in found:
+    for note in notes:
         others = columns.keys() - like[note.topic, note.value]
         yield replace(note, elsewhere=any(_has(columns[name], note.value) for name in others))
 
@@ -116,11 +116,11 @@ def _noticed(columns: Mapping[str, Values]) -> Iterator[Note]:
     reals = {name: values for name, values in columns.items() if isinstance(values, np.ndarray)}
     yield from _stand_ins(reals)
     for name, values in reals.items():
-        if said := _names_rows(name, values):
-            yield Note("identifier", name, said, values.size, f"{values[0]:.0f}")
+        if sentence := _names_rows(name, values):
+            yield Note("identifier", name, sentence, values.size, f"{values[0]:.0f}")
         elif count := _repeated_names(name, values):
-            said = f"{count} different numbers in {values.size} rows"
-            yield Note("repeated numbers", name, said, count, f"{values[0]:.0f}")
+            sentence = f"{count} different numbers in {values.size} rows"
+            yield Note("repeated numbers", name, sentence, count, f"{values[0]:.0f}")
     for name, cells in columns.items():
         if not isinstance(cells, np.ndarray):
             yield from _of_text(name, [cell for cell in cells if cell is not None])
@@ -129,17 +129,19 @@ def _noticed(columns: Mapping[str, Values]) -> Iterator[Note]:
 def _stand_ins(reals: Mapping[str, Float[np.ndarray, " obs"]]) -> Iterator[Note]:
     """Numbers at the edge of a column that may mean missing."""
     edges = [edge for name, values in reals.items() for edge in _edges(name, values)]
-    shared = Counter(edge.value for edge in edges if edge.gap >= AWAY and edge.count > 1)
+    shared = Counter(edge.value for edge in edges if edge.gap >= AWAY_GAP and edge.count > 1)
     for edge in edges:
         often = edge.count > 1
-        known = _is_code(edge.value)
-        away = edge.gap >= AWAY and edge.apart and often
-        code = known and away and edge.others > 1
-        together = shared[edge.value] > 1 and edge.value != 0 and away and edge.others >= SEVERAL
-        far = edge.gap >= FAR and edge.others > 2 and edge.count > 2
-        if code or together or far:
+        is_code = _is_code(edge.value)
+        away = edge.gap >= AWAY_GAP and edge.apart and often
+        stands_in = is_code and away and edge.others > 1
+        together = (
+            shared[edge.value] > 1 and edge.value != 0 and away and edge.others >= SEVERAL_OTHERS
+        )
+        far = edge.gap >= FAR_GAP and edge.others > 2 and edge.count > 2
+        if stands_in or together or far:
             yield Note("stand-in", edge.column, _written(edge.value), edge.count)
-        elif known and edge.alone and edge.count > 2:
+        elif is_code and edge.alone and edge.count > 2:
             yield Note("only negative", edge.column, _written(edge.value), edge.count)
 
 
@@ -163,13 +165,13 @@ def _edges(name: str, values: Float[np.ndarray, " obs"]) -> Iterator[_Stand]:
         gap = distance / float(others[-1] - others[0])
         apart = distance > float(np.diff(others).max())
         whole = bool(np.all(others == np.round(others)))
-        alone = whole and value < 0 and negative == 1 and others.size >= SEVERAL
+        alone = whole and value < 0 and negative == 1 and others.size >= SEVERAL_OTHERS
         yield _Stand(name, value, int(counts[place]), gap, others.size, apart, alone)
 
 
 def _names_rows(name: str, values: Float[np.ndarray, " obs"]) -> str:
     """Why whole numbers seem to name the rows; empty where they do not."""
-    if values.size < ENOUGH or np.isnan(values).any() or np.any(values != np.round(values)):
+    if values.size < ENOUGH_ROWS or np.isnan(values).any() or np.any(values != np.round(values)):
         return ""
     if np.unique(values).size < values.size:
         return ""
@@ -178,7 +180,9 @@ def _names_rows(name: str, values: Float[np.ndarray, " obs"]) -> str:
     if np.all(np.diff(values) > 0) or np.all(np.diff(values) < 0):
         return "whole numbers that rise or fall from row to row"
     digits = {len(f"{abs(value):.0f}") for value in values}
-    if NAMES.search(name) or (values.size >= MANY and len(digits) == 1 and digits.pop() >= LONG):
+    if ROW_NAMES.search(name) or (
+        values.size >= ROWS_TO_NAME and len(digits) == 1 and digits.pop() >= LONG_DIGITS
+    ):
         return "whole numbers that are all different"
     return ""
 
@@ -190,22 +194,22 @@ def _repeated_names(name: str, values: Float[np.ndarray, " obs"]) -> int:
     different; or because they are long, mostly different, not rounded, and
     far more of them stand in several rows than have a neighbour, as measurements would.
     """
-    if values.size < ENOUGH or np.isnan(values).any() or np.any(values != np.round(values)):
+    if values.size < ENOUGH_ROWS or np.isnan(values).any() or np.any(values != np.round(values)):
         return 0
     distinct, counts = np.unique(values, return_counts=True)
-    if ID.search(name):
-        return distinct.size if ENOUGH < distinct.size < values.size else 0
-    long = np.median(np.abs(distinct)) >= 10 ** (LONG - 1)
-    rounded = np.mean(distinct % 10 == 0) > ROUND
-    if not long or rounded or distinct.size < MOSTLY * values.size:
+    if PERSON_NAMES.search(name):
+        return distinct.size if ENOUGH_ROWS < distinct.size < values.size else 0
+    long = np.median(np.abs(distinct)) >= 10 ** (LONG_DIGITS - 1)
+    rounded = np.mean(distinct % 10 == 0) > ROUND_SHARE
+    if not long or rounded or distinct.size < MOSTLY_DIFFERENT * values.size:
         return 0
-    if NAMES.search(name) and NEARLY * values.size <= distinct.size < values.size:
+    if ROW_NAMES.search(name) and NEARLY_ALL * values.size <= distinct.size < values.size:
         return distinct.size
     again = int((counts > 1).sum())
-    if values.size < MANY or again < AGAIN:
+    if values.size < ROWS_TO_NAME or again < REPEATED_IDS:
         return 0
     near = np.mean([np.isin(distinct + step, distinct).sum() for step in range(1, 11)])
-    return distinct.size if again >= CHANCE * near / 2 else 0
+    return distinct.size if again >= TIMES_CHANCE * near / 2 else 0
 
 
 def _of_text(name: str, present: Sequence[str]) -> Iterator[Note]:
@@ -214,25 +218,29 @@ def _of_text(name: str, present: Sequence[str]) -> Iterator[Note]:
     if not counts:
         return
     for text, count in counts.items():
-        sign = len(text) < 4 and count > MOST * len(present)
-        if WORDS.fullmatch(text) and len(counts) > 1 and not sign:
+        sign = len(text) < 4 and count > MOST_OF_COLUMN * len(present)
+        if MISSING_WORDS.fullmatch(text) and len(counts) > 1 and not sign:
             yield Note("word for missing", name, text, count)
     example = max(counts, key=len)
     shown = example if len(example) <= 40 else f"{example[:39].rstrip()}…"
     repeats = len(counts) < len(present)
     code = all(re.search(r"\d", text) and not re.search(r"\s", text) for text in counts)
-    said = f"{len(counts)} different texts in {len(present)} rows"
+    sentence = f"{len(counts)} different texts in {len(present)} rows"
     if hardly_repeats(counts):
         if not repeats and " " not in example:
             yield Note("names of rows", name, count=len(counts), example=example)
         elif all(map(AMOUNT.fullmatch, counts)) and not code:
             yield Note("many units", name, count=len(counts), example=shown)
         elif code:
-            yield Note("repeated names", name, said, len(counts), repr(example))
+            yield Note("repeated names", name, sentence, len(counts), repr(example))
         else:
             yield Note("free text", name, count=len(counts), example=shown)
-    elif repeats and len(counts) > ENOUGH and (ID.search(name) or (code and _alike(counts))):
-        yield Note("repeated texts", name, said, len(counts), repr(example))
+    elif (
+        repeats
+        and len(counts) > ENOUGH_ROWS
+        and (PERSON_NAMES.search(name) or (code and _alike(counts)))
+    ):
+        yield Note("repeated texts", name, sentence, len(counts), repr(example))
 
 
 def hardly_repeats(counts: Counter[str]) -> bool:
@@ -242,7 +250,7 @@ def hardly_repeats(counts: Counter[str]) -> bool:
     (True, False)
     """
     total = counts.total()
-    return total >= ENOUGH and len(counts) > max(ENOUGH, MOSTLY * total)
+    return total >= ENOUGH_ROWS and len(counts) > max(ENOUGH_ROWS, MOSTLY_DIFFERENT * total)
 
 
 def _alike(texts: Collection[str]) -> bool:

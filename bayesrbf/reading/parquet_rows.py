@@ -12,9 +12,9 @@ import numpy as np
 from bayesrbf.reading.decoding import check_size, check_text
 from bayesrbf.reading.notes import TableError
 
-MOST_CELLS: Final = 10_000_000
+MOST_PARQUET_CELLS: Final = 10_000_000
 """Cells of a Parquet file that are read at once; as text, each takes some 80 bytes."""
-SAMPLE_ROWS: Final = 20_000
+DRAWN_ROWS: Final = 20_000
 """Rows of a longer file that a report looks at."""
 
 
@@ -47,9 +47,9 @@ def opened_parquet(source: Any, name: str) -> OpenedParquet:
         opened = pq.ParquetFile(source, read_dictionary=texts)
     except (pa.ArrowException, OSError, ValueError) as error:  # ValueError: names that are no text
         raise TableError(f"{name} is a damaged Parquet file ({error}).") from error
-    told = opened.metadata
-    if not told.num_rows or not told.num_columns:
-        raise TableError(f"{name} has {told.num_rows} rows and {told.num_columns} columns.")
+    metadata = opened.metadata
+    if not metadata.num_rows or not metadata.num_columns:
+        raise TableError(f"{name} has {metadata.num_rows} rows and {metadata.num_columns} columns.")
     if len(set(schema.names)) < len(schema.names) or "" in schema.names:
         raise TableError(f"{name} has columns without a name or with the same name; rename them.")
     for title in schema.names:
@@ -64,7 +64,7 @@ def long_parquet(path: Path) -> OpenedParquet | None:
             return None
     opened = opened_parquet(path, path.name)
     rows, columns = opened.shape
-    return opened if rows * columns > MOST_CELLS else None
+    return opened if rows * columns > MOST_PARQUET_CELLS else None
 
 
 def rows_of(opened: OpenedParquet, name: str, groups: Sequence[int] | None = None) -> Any:
@@ -78,10 +78,10 @@ def rows_of(opened: OpenedParquet, name: str, groups: Sequence[int] | None = Non
 
     file = opened.file
     groups = range(file.metadata.num_row_groups) if groups is None else groups
-    told = [file.metadata.row_group(group) for group in groups]
+    metadata = [file.metadata.row_group(group) for group in groups]
     size = max(
-        sum(2 * one.num_rows * one.num_columns for one in told),
-        sum(one.total_byte_size for one in told),
+        sum(2 * one.num_rows * one.num_columns for one in metadata),
+        sum(one.total_byte_size for one in metadata),
     )
     check_size(size, name)
     try:
@@ -114,7 +114,7 @@ def random_rows(opened: OpenedParquet, name: str) -> tuple[list[int], Any]:
 
     total, _ = opened.shape
     rng = np.random.default_rng(0)
-    chosen = np.sort(rng.choice(total, min(SAMPLE_ROWS, total), replace=False, shuffle=False))
+    chosen = np.sort(rng.choice(total, min(DRAWN_ROWS, total), replace=False, shuffle=False))
     parts = []
     for start, table in row_groups(opened, name):
         own = chosen[np.searchsorted(chosen, start) : np.searchsorted(chosen, start + len(table))]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
@@ -12,8 +14,54 @@ from bayesrbf.reading.inferring import Kind, ReadColumn, TextColumn, read_column
 from bayesrbf.reading.missing import MISSING_MARKERS, Missing, StandIn
 from bayesrbf.reading.notation import DATE, possible_numbers
 from bayesrbf.reading.notes import Note
-from bayesrbf.reading.written import Written
 from bayesrbf.records.table_options import TableOptions
+
+MOST_SHAPES: Final = 10_000
+"""Shapes of a column that are kept: so many are words, of which one is enough for a message."""
+_DIGITS: Final = re.compile(r"[0-9]+")
+
+
+def shape(text: str) -> str:
+    """What the notation of a cell depends on: its signs, how many digits, a 0 first, above 12.
+
+    >>> shape("1,234.5"), shape("31.12.2020"), shape("0.25")
+    ('9,999.9', 'dd.99.9999', '0.dd')
+    """
+    return _DIGITS.sub(_run, text)
+
+
+def _run(match: re.Match[str]) -> str:
+    """A run of digits by its length, up to the five that tell it from a group of thousands."""
+    digits = match.group()
+    length = min(len(digits), 5)
+    if digits[0] == "0":
+        return "0" * length
+    return ("d" if length == 2 and int(digits) > 12 else "9") * length
+
+
+class Written:
+    """Cells of the columns of a file, one of every shape, and the lines on which they stand."""
+
+    def __init__(self, columns: Collection[str]) -> None:
+        self._found: dict[str, dict[str, tuple[str, int]]] = {name: {} for name in columns}
+
+    def look(self, block: RawTable) -> None:
+        """Take what a block of rows has and earlier ones had not."""
+        for column in block.columns:
+            shapes = self._found.get(column.name)
+            if shapes is None:
+                continue
+            for text in dict.fromkeys(column.cells):
+                seen = shape(text)
+                if seen not in shapes and len(shapes) < MOST_SHAPES:
+                    shapes[seen] = text, block.lines[column.cells.index(text)]
+
+    def above(self, column: TextColumn) -> tuple[TextColumn, int]:
+        """A column of a block below the cells that are known of it, and how many these are."""
+        earlier = self._found.get(column.name, {}).values()
+        cells, lines = [text for text, _ in earlier], [line for _, line in earlier]
+        longer = replace(column, cells=[*cells, *column.cells], lines=[*lines, *column.lines])
+        return (longer if earlier else column), len(earlier)
 
 
 def read_columns(
@@ -22,8 +70,12 @@ def read_columns(
     options: TableOptions,
     asked: Sequence[StandIn],
     written: Written,
+    find_dates: bool = False,
 ) -> dict[str, ReadColumn]:
-    """Every column that is not ignored, read as what it was named or seems to be."""
+    """Every column that is not ignored, read as what it was named or seems to be.
+
+    Dates have to be named, as they are or as what orders the rows, unless they are to be found.
+    """
     named: dict[str | None, Kind] = {
         **dict.fromkeys([target, options.id, options.group, *options.categorical], "categorical"),
         **dict.fromkeys([*options.real, options.time], "real"),
@@ -42,20 +94,25 @@ def read_columns(
             tuple(mark for mark in asked if mark.column in (None, one.name)),
         )
         plain = TextColumn(one.name, one.cells, raw.lines, missing, raw.place)
-        column, known = written.above(plain)
+        column, above = written.above(plain)
+        unnamed = find_dates and kind is None and _holds_dates(column)
         dates = one.name in options.dates or (one.name == options.time and _holds_dates(column))
-        found = read_column(
+        result = read_column(
             replace(
                 column,
                 kind=kind,
-                dates=dates,
+                dates=dates or unnamed,
                 day_first=options.day_first,
                 thousands=options.thousands,
                 decimal=options.decimal,
                 below=options.below,
             )
         )
-        read[one.name] = replace(found, values=found.values[known:])
+        if unnamed and not dates:
+            topics = {"dates": "unnamed dates"}
+            notes = (replace(n, topic=topics.get(n.topic, n.topic)) for n in result.notes)
+            result = replace(result, notes=tuple(notes))
+        read[one.name] = replace(result, values=result.values[above:])
         if one.is_text and one.name not in named:
             read[one.name] = _numbers_as_text(column, read[one.name])
     return read

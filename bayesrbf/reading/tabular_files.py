@@ -19,8 +19,7 @@ from bayesrbf.reading.missing import StandIn, stand_ins, unmatched
 from bayesrbf.reading.notes import Note, TableError, listed
 from bayesrbf.reading.noticing import notice
 from bayesrbf.reading.sentences import LEFT_OUT, NAMING, sentences
-from bayesrbf.reading.table_columns import read_columns
-from bayesrbf.reading.written import Written
+from bayesrbf.reading.table_columns import Written, read_columns
 from bayesrbf.records.table_options import BELOW, TableOptions
 
 if TYPE_CHECKING:
@@ -75,25 +74,24 @@ def names_in_file(path: Path) -> list[str]:
     return [column.name for column in next(raw_blocks(path, _SEEN)).columns]
 
 
-def no_problem(target: pd.Series) -> Iterable[str]:
-    """Find no problem in a target."""
-    return ()
-
-
 def read_file(
     path: Path,
     target: str | None,
     options: TableOptions,
-    judge: Judge = no_problem,
+    judge: Judge = lambda target: (),
     sampled: bool = False,
-    known: bool = False,
+    check_na: bool = True,
+    lenient: bool = False,
 ) -> ReadTable:
     """Read a file, or random rows of a long one, by a record of options.
 
-    What ``judge`` says of the target is a problem like any other; all are told at once. ``known``
-    rows are of a table whose options were checked before: they need not have what stands in.
+    What ``judge`` says of the target is a problem like any other; all are told at once. Without
+    ``check_na`` rows need not have the values of ``na``, which another table had. A ``lenient``
+    reader leaves columns out that it cannot read, and reads dates that were not named; notes say
+    so.
     """
-    return _read(read_raw(path, sampled), path.name, target, options, judge, known=known)
+    raw = read_raw(path, sampled)
+    return _read(raw, path.name, target, options, judge, check_na=check_na, lenient=lenient)
 
 
 def read_frame(frame: Any, target: str | None, options: TableOptions) -> ReadTable:
@@ -110,13 +108,13 @@ def read_blocks(path: Path, options: TableOptions, size: int) -> Iterator[ReadTa
     blocks = raw_blocks(path, size)
     first, second = next(blocks), next(blocks, None)
     if second is None:
-        yield _read(first, path.name, None, options, known=True)
+        yield _read(first, path.name, None, options, check_na=False)
         return
     seen = Written((*options.real, *options.dates))
     for block in chain((first, second), blocks):
         seen.look(block)
     for block in raw_blocks(path, size):
-        yield _read(block, path.name, None, options, written=seen, known=True)
+        yield _read(block, path.name, None, options, written=seen, check_na=False)
 
 
 def _read(
@@ -124,9 +122,10 @@ def _read(
     name: str,
     target: str | None,
     options: TableOptions,
-    judge: Judge = no_problem,
+    judge: Judge = lambda target: (),
     written: Written | None = None,
-    known: bool = False,
+    check_na: bool = True,
+    lenient: bool = False,
 ) -> ReadTable:
     """Rows of a file as a table; ``written`` has cells of its other rows."""
     import pandas as pd
@@ -134,11 +133,23 @@ def _read(
     header = [column.name for column in raw.columns]
     problems = [*_misnamed(header, target, options, name)]
     asked = stand_ins(options.na, header)
-    columns = read_columns(raw, target, options.among(header), asked, written or Written(()))
+    columns = read_columns(
+        raw, target, options.among(header), asked, written or Written(()), find_dates=lenient
+    )
+    left_out: list[Note] = []
+    if lenient:
+        left_out = [Note("unread", n, read.problem) for n, read in columns.items() if read.problem]
+        columns = {name: read for name, read in columns.items() if not read.problem}
+        ignored = tuple(note.column for note in left_out)
+        every = [note for read in columns.values() for note in read.notes]
+        dates = tuple(note.column for note in every if note.topic == "unnamed dates")
+        options = replace(
+            options, ignore=(*options.ignore, *ignored), dates=(*options.dates, *dates)
+        )
     problems += [column.problem for column in columns.values() if column.problem]
     if target in columns and not columns[target].problem:
         problems += judge(pd.Series(columns[target].values, dtype=object))
-    if raw.whole and not known:
+    if raw.whole and check_na:
         problems += _unmatched(columns, raw, asked, name)
     model = {name: read for name, read in columns.items() if name not in (target, *options.beside)}
     doubts = [] if problems else _doubts(columns, model, options)
@@ -147,11 +158,12 @@ def _read(
     if not model and not problems:
         beside = "" if target is None else f" beside the target {target!r}"
         why = f": {listed(left)} hardly repeats and was left out" if left else ""
+        problems += [note.value for note in left_out]
         problems.append(f"{name}: no column is left{beside}{why}; keep at least one.")
     if problems:
         raise TableError(*problems)
     options = replace(options, ignore=(*options.ignore, *left))
-    return _assembled(columns, list(model), target, raw, options, doubts)
+    return _assembled(columns, list(model), target, raw, options, [*left_out, *doubts])
 
 
 def _unmatched(
@@ -219,7 +231,7 @@ def _assembled(
     parts = {target: "target", options.id: "id", options.group: "group", options.time: "time"}
     roles: dict[Any, str] = {**kinds, **dict.fromkeys(options.ignore, "ignored"), **parts}
 
-    def held(values: Values) -> Any:
+    def cells(values: Values) -> Any:
         return values if _is_real(values) else pd.array(values, dtype=text_dtype())
 
     def series(name: str | None, text: Any = None) -> pd.Series | None:
@@ -230,7 +242,7 @@ def _assembled(
         return pd.Series(values, index, dtype=dtype, name=name)
 
     return ReadTable(
-        frame=pd.DataFrame({name: held(columns[name].values) for name in model}, index),
+        frame=pd.DataFrame({name: cells(columns[name].values) for name in model}, index),
         target=series(target, "object"),
         kinds={name: kinds[name] for name in model},
         notes=sentences(notes),
@@ -245,15 +257,14 @@ def _decided(
     options: TableOptions, columns: dict[str, ReadColumn], notes: Sequence[Note]
 ) -> TableOptions:
     """The options with what this table left no doubt about: a new one may be shorter."""
-    found = {(note.topic, note.value) for note in notes}
-    marks = {value for topic, value in found if topic == "thousands" and value in ",."}
-    commas = any(topic == "decimal commas" for topic, _ in found)
+    marks = {note.value for note in notes if note.topic == "thousands" and note.value in ",."}
+    commas = any(note.topic == "decimal commas" for note in notes)
     if len(marks) == 1 and not (commas and "," in marks):
         options = replace(options, thousands=options.thousands or marks.pop())
     if commas and options.thousands != ",":
         options = replace(options, decimal=options.decimal or ",")
-    told = any(note.value == "day first" for read in columns.values() for note in read.notes)
-    return replace(options, day_first=options.day_first or told)
+    first = any(note.value == "day first" for read in columns.values() for note in read.notes)
+    return replace(options, day_first=options.day_first or first)
 
 
 def _is_real(values: Values) -> bool:
@@ -286,8 +297,8 @@ def _doubts(
 ) -> list[Note]:
     """What is doubtful about the columns of the model."""
     decided = {*options.categorical, *options.real, *options.dates}
-    found = notice({name: read.measured for name, read in columns.items()}, model)
-    return [note for note in found if note.topic not in NAMING or note.column not in decided]
+    notes = notice({name: read.measured for name, read in columns.items()}, model)
+    return [note for note in notes if note.topic not in NAMING or note.column not in decided]
 
 
 def text_dtype() -> Any:

@@ -13,14 +13,14 @@ from bayesrbf.report.job import Job
 from bayesrbf.report.learned_records import ClassCells, ClassColumn
 
 BINS: Final = 30
-POINTS: Final = 121
+CURVE_POINTS: Final = 121
 MOST_VALUES: Final = 30
 """Different cells up to which a column is drawn value by value, without curves."""
-FEWEST: Final = 20
+FEWEST_FOR_CURVE: Final = 20
 """Cells beside atoms from which a class has a curve."""
-SHOWN: Final = (0.005, 0.995)
+DRAWN_QUANTILES: Final = (0.005, 0.995)
 """Quantiles of the labelled cells between which a column is drawn."""
-FINE: Final = 8
+FINE_STEPS: Final = 8
 """Steps of the column's cells a bin from which bins need not end between them."""
 
 
@@ -56,12 +56,12 @@ def _edges(cells: Float[np.ndarray, " cell"]) -> tuple[Float[np.ndarray, " edge"
         return np.array([0.0, 1.0]), True
     values = np.unique(cells)
     few = values.size <= MOST_VALUES
-    low, high = values[[0, -1]] if few else np.quantile(cells, SHOWN)
+    low, high = values[[0, -1]] if few else np.quantile(cells, DRAWN_QUANTILES)
     if values.size == 1:
         return np.array([low - 0.5, low + 0.5]), True
     step = float(np.diff(values).min())
     points = (high - low) / step
-    if points > BINS * FINE:
+    if points > BINS * FINE_STEPS:
         return np.linspace(low, high, BINS + 1), few
     width = step * max(1.0, np.ceil(points / BINS))
     return low - step / 2 + width * np.arange(np.floor((points + 0.5) * step / width) + 2), few
@@ -71,7 +71,7 @@ def _class_cells(
     cells: Float[np.ndarray, " cell"], edges: Float[np.ndarray, " edge"], few: bool, seed: int
 ) -> ClassCells:
     """Bars of a class's cells; where there are enough, atoms and a density of its own."""
-    if few or np.unique(cells).size <= 1 or cells.size < FEWEST:
+    if few or np.unique(cells).size <= 1 or cells.size < FEWEST_FOR_CURVE:
         return ClassCells(cells.size, _bars(cells, cells.size, edges))
     density = MixtureDensity(
         "cv", column_maps="power", atoms="auto", n_init=1, random_state=seed
@@ -80,9 +80,9 @@ def _class_cells(
     free = cells[~np.isin(cells, list(atoms))]
     bars = _bars(free, cells.size, edges)
     at, mass = np.array([*atoms]), np.array([*atoms.values()])
-    if free.size < FEWEST:
+    if free.size < FEWEST_FOR_CURVE:
         return ClassCells(cells.size, bars, at, mass)
-    grid = np.linspace(edges[0], edges[-1], POINTS)
+    grid = np.linspace(edges[0], edges[-1], CURVE_POINTS)
     # An atom has a probability where other cells have a density: the curve passes beside it.
     grid = np.where(np.isin(grid, at), np.nextafter(grid, np.inf), grid)
     curve = np.exp(density.score_samples(grid[:, None])) * (edges[1] - edges[0])

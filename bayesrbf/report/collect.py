@@ -15,24 +15,23 @@ from bayesrbf.posterior.calibration import calibration
 from bayesrbf.posterior.recalibration import calibration_slope
 from bayesrbf.posterior.scores import brier, correct, log_loss, mean_over_folds
 from bayesrbf.records import names
-from bayesrbf.report.cells import JudgedTable, judge_table
 from bayesrbf.report.columns import read_columns
 from bayesrbf.report.costs import decisions, read_costs
-from bayesrbf.report.density import Densities, densities_of
 from bayesrbf.report.describe import read_described, read_diagnostics
 from bayesrbf.report.doubts import read_doubt, read_oddities
+from bayesrbf.report.drawing_method import Drawn, draw_posterior
 from bayesrbf.report.families import FAMILIES, Fitted, Procedure
 from bayesrbf.report.filling import HeldOutCells, fill_held_out, read_imputations
 from bayesrbf.report.intervals import read_intervals
 from bayesrbf.report.job import Job
-from bayesrbf.report.learned import read_learned
+from bayesrbf.report.judged_cells import JudgedTable, judge_table
+from bayesrbf.report.learned import Densities, densities_of, read_learned
 from bayesrbf.report.performance import read_performance
 from bayesrbf.report.records import Check, Report, Score
-from bayesrbf.report.sampling import Drawn, draw_posterior
 from bayesrbf.report.subgroups import read_subgroups
 from bayesrbf.report.validate import (
-    HeldOut,
-    Track,
+    HeldOutRows,
+    TrackSteps,
     class_frequencies,
     hold_out,
     logistic_regression,
@@ -54,11 +53,11 @@ class Outcome:
 
     report: Report
     model: Any  # With its posterior.
-    held_out: HeldOut
+    held_out: HeldOutRows
     uncertainty: xr.Dataset  # Of every row.
 
 
-def collect(job: Job, track: Track = silently) -> Outcome:
+def collect(job: Job, track: TrackSteps = silently) -> Outcome:
     """Cross-validate, fit and draw, and make every section of the report."""
     procedure = FAMILIES[job.family].procedure(job)
     with _heard() as heard:
@@ -68,7 +67,7 @@ def collect(job: Job, track: Track = silently) -> Outcome:
         for _ in track((None,), "Drawing the posterior", 1):
             drawn = draw_posterior(job, fitted.model)
             uncertainty = drawn.refined.uncertainty(job.X)
-            densities = densities_of(drawn)
+            densities = densities_of(job, drawn)
         for _ in track((None,), "Fitting a density to cells and labels", 1):
             judged = judge_table(job)
         cells = None
@@ -79,11 +78,11 @@ def collect(job: Job, track: Track = silently) -> Outcome:
         once = (None,)
         for _ in track(once, "Rehearsing the intervals", 1) if job.rehearse else once:
             intervals = read_intervals(job, drawn)
-    heard += [f"In the rehearsal: {said}" for said in rehearsing if said not in heard]
-    found = _Found(
+    heard += [f"In the rehearsal: {sentence}" for sentence in rehearsing if sentence not in heard]
+    fits = _Fits(
         fitted, drawn, densities, judged, cells, held_out, uncertainty, intervals, tuple(heard)
     )
-    report = _look(job, found, track)
+    report = _look(job, fits, track)
     return Outcome(report, drawn.refined, held_out, uncertainty)
 
 
@@ -99,7 +98,7 @@ def _heard() -> Iterator[list[str]]:
     sentences += dict.fromkeys(" ".join(str(one.message).split()) for one in meant)
 
 
-def _validated(job: Job, procedure: Procedure, track: Track) -> HeldOut:
+def _validated(job: Job, procedure: Procedure, track: TrackSteps) -> HeldOutRows:
     """Held-out probabilities of the model and of both baselines."""
     fitters = {
         MODEL: lambda X, y: procedure(X, y).model,
@@ -110,7 +109,7 @@ def _validated(job: Job, procedure: Procedure, track: Track) -> HeldOut:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Fits:
     """What the sections are made of: see :func:`_look`."""
 
     fitted: Fitted
@@ -118,18 +117,18 @@ class _Found:
     densities: Densities
     judged: JudgedTable
     cells: HeldOutCells | None
-    held_out: HeldOut
+    held_out: HeldOutRows
     uncertainty: xr.Dataset
     intervals: str
     heard: tuple[str, ...]
 
 
-def _look(job: Job, there: _Found, track: Track) -> Report:
+def _look(job: Job, fits: _Fits, track: TrackSteps) -> Report:
     """Every section from the fitted model."""
-    found: dict[str, Any] = {}
-    model, refined = there.drawn.model, there.drawn.refined
-    held_out, uncertainty, densities = there.held_out, there.uncertainty, there.densities
-    density, judged = densities.point, there.judged
+    made: dict[str, Any] = {}
+    model, refined = fits.drawn.model, fits.drawn.refined
+    held_out, uncertainty, densities = fits.held_out, fits.uncertainty, fits.densities
+    density, judged = densities.point, fits.judged
     sections: dict[str, Callable[[], Any]] = {
         "scores": lambda: tuple(score(held_out, name) for name in held_out.probabilities),
         "judged": lambda: judge(held_out, job.costs, *ALL, job.groups),
@@ -139,29 +138,29 @@ def _look(job: Job, there: _Found, track: Track) -> Report:
         "doubt": lambda: read_doubt(job, model, density, judged, held_out, uncertainty),
         "oddities": lambda: read_oddities(job, judged, held_out),
         "learned": lambda: read_learned(job, model, refined, densities),
-        "imputations": lambda: read_imputations(job, judged, there.cells),
-        "diagnostics": lambda: read_diagnostics(refined, there.heard),
-        "described": lambda: read_described(job, there.fitted, refined),
+        "imputations": lambda: read_imputations(job, judged, fits.cells),
+        "diagnostics": lambda: read_diagnostics(refined, fits.heard),
+        "described": lambda: read_described(job, fits.fitted, refined),
     }
     for name, make in track(sections.items(), "Looking at rows, cells and columns", len(sections)):
-        found[name] = make()
+        made[name] = make()
     return Report(
         title=job.title,
         target=job.target,
         classes=tuple(map(str, held_out.classes)),
         estimator=type(model).__name__,
-        inference=there.drawn.sentence,
-        intervals=there.intervals,
+        inference=fits.drawn.sentence,
+        intervals=fits.intervals,
         folds=int(held_out.folds.max()) + 1,
         confusion=_confusion(held_out, job.costs),
         check=_check(job, uncertainty),
         costs=read_costs(held_out, job.costs, (MODEL, LOGISTIC)),
         row_title=job.row_title,
-        **found,
+        **made,
     )
 
 
-def score(held_out: HeldOut, name: str) -> Score:
+def score(held_out: HeldOutRows, name: str) -> Score:
     """Scores and calibration of one classifier on the held-out rows."""
     rows = held_out.scored
     p, labels, folds = (
@@ -179,7 +178,7 @@ def score(held_out: HeldOut, name: str) -> Score:
     )
 
 
-def _confusion(held_out: HeldOut, costs: Mapping[str, float]) -> np.ndarray:
+def _confusion(held_out: HeldOutRows, costs: Mapping[str, float]) -> np.ndarray:
     """Held-out rows by true class and by the answer of least expected cost."""
     rows, n_classes = held_out.scored, len(held_out.classes)
     decided = decisions(held_out.probabilities[MODEL][rows], held_out.classes, costs)

@@ -9,9 +9,9 @@ from jaxtyping import Float
 from markupsafe import Markup
 
 from bayesrbf.report.effects import Contribution
-from bayesrbf.report.figures import NARROW, SMALL
+from bayesrbf.report.figures import NARROW, SMALL_WIDTH
 from bayesrbf.report.learned_records import ClassCells, ClassColumn
-from bayesrbf.report.svg import Axes, element, linear, picture, points
+from bayesrbf.report.svg import PlotArea, element, linear, picture, points
 from bayesrbf.report.words import (
     cell,
     clipped,
@@ -29,7 +29,7 @@ def contributions(rows: Sequence[Contribution]) -> Markup:
     step, left = 30.0, 150.0
     bottom = 6 + step * len(rows)
     most = max((one.most for one in rows), default=0.0) or 1.0
-    axes = Axes((0.0, most * 1.02), (0.0, 1.0), (left, 6.0, NARROW - 62, bottom))
+    axes = PlotArea((0.0, most * 1.02), (0.0, 1.0), (left, 6.0, NARROW - 62, bottom))
     decimals = decimals_of(np.array([0.0, most]), as_written=False)
     bars = []
     for i, one in enumerate(rows):
@@ -43,8 +43,8 @@ def contributions(rows: Sequence[Contribution]) -> Markup:
                     "text", cell(value, decimals), class_="tick start", x=end + 5, y=y + down + 9
                 ),
             ]
-    told = ", ".join(f"{o.name} {number(o.alone)} and {number(o.beside)}" for o in rows[:5])
-    title = f"How far columns move the probabilities, alone and beside all others, in nats: {told}"
+    first = ", ".join(f"{o.name} {number(o.alone)} and {number(o.beside)}" for o in rows[:5])
+    title = f"How far columns move the probabilities, alone and beside all others, in nats: {first}"
     return picture(NARROW, bottom + 40, title, axes.frame("nats per row", x_ticks=3), *bars)
 
 
@@ -52,7 +52,7 @@ def relevances(rows: Sequence[tuple[str, float]]) -> Markup:
     """A bar a column: what a difference in it counts, over the largest."""
     step, left = 20.0, 150.0
     bottom = 6 + step * len(rows)
-    axes = Axes((0.0, 1.02), (0.0, 1.0), (left, 6.0, NARROW - 62, bottom))
+    axes = PlotArea((0.0, 1.02), (0.0, 1.0), (left, 6.0, NARROW - 62, bottom))
     bars = []
     for i, (name, value) in enumerate(rows):
         y, end = 6 + step * i, axes.at_x(value)
@@ -61,12 +61,12 @@ def relevances(rows: Sequence[tuple[str, float]]) -> Markup:
             element("rect", class_="fill c0", x=left, y=y + 5, width=end - left, height=10),
             element("text", cell(value, 2), class_="tick start", x=end + 5, y=y + 14),
         ]
-    told = ", ".join(f"{name} {number(value)}" for name, value in rows[:5])
-    title = f"How much a difference in a column counts, over the largest of its kind: {told}"
+    first = ", ".join(f"{name} {number(value)}" for name, value in rows[:5])
+    title = f"How much a difference in a column counts, over the largest of its kind: {first}"
     return picture(NARROW, bottom + 40, title, axes.frame("over the largest", x_ticks=3), *bars)
 
 
-LANE = 56.0
+CLASS_LANE = 56.0
 """Height of a class's lane."""
 ATOM = 3.0
 """Width of the bar of an atom."""
@@ -79,22 +79,22 @@ def by_class(column: ClassColumn, classes: Sequence[str], shown: Sequence[int]) 
     left, right, top = 12.0, 284.0, 18.0
     if column.kind == "categorical":
         box = (left, 10.0, right, 150.0)
-        return picture(SMALL, 190.0, title, *_level_bars(column, box, shown))
+        return picture(SMALL_WIDTH, 190.0, title, *_level_bars(column, box, shown))
     limits, marks, bottom = (float(column.edges[0]), float(column.edges[-1])), [], top
     for c in shown:
         own = column.classes[c]
         most = max(float(part.max(initial=0.0)) for part in (own.bars, own.masses, own.curve))
-        axes = Axes(limits, (0.0, most or 1.0), (left, bottom, right, bottom + LANE))
+        axes = PlotArea(limits, (0.0, most or 1.0), (left, bottom, right, bottom + CLASS_LANE))
         marks += _lane(column, own, axes, c)
         label = f"{clipped(classes[c], 24)} ({plural(own.cells, 'cell')})"
         marks.append(element("text", label, class_="tick end", x=right, y=bottom - 4))
-        bottom += LANE + top
-    ends = Axes(limits, (0.0, 1.0), (left, top, right, bottom - top))
+        bottom += CLASS_LANE + top
+    ends = PlotArea(limits, (0.0, 1.0), (left, top, right, bottom - top))
     frame = ends.frame(clipped(column.name, 36), x_ticks=4)
-    return picture(SMALL, bottom - top + 40, title, frame, *marks)
+    return picture(SMALL_WIDTH, bottom - top + 40, title, frame, *marks)
 
 
-def _lane(column: ClassColumn, own: ClassCells, axes: Axes, c: int) -> list[Markup]:
+def _lane(column: ClassColumn, own: ClassCells, axes: PlotArea, c: int) -> list[Markup]:
     """Bars of a class's cells, atoms as narrow full ones, and its curve."""
     places = [
         *((low, high, share, "veil ") for low, high, share in _bins(column.edges, own.bars)),
@@ -128,7 +128,7 @@ def _level_bars(
 ) -> list[Markup]:
     """Groups of bars, one group a level."""
     top = max(float(column.classes[c].bars.max(initial=0.0)) for c in shown) * 1.06 or 1.0
-    axes = Axes((0.0, float(max(len(column.levels), 1))), (0.0, top), box)
+    axes = PlotArea((0.0, float(max(len(column.levels), 1))), (0.0, top), box)
     wide = 0.8 * (axes.at_x(1.0) - axes.at_x(0.0)) / len(shown)
     letters = max(3, int(34 / max(len(column.levels), 1)))
     marks = []
@@ -149,7 +149,9 @@ def _level_bars(
         middle = axes.at_x(level + 0.5)
         text = clipped(name, letters)
         marks.append(element("text", text, class_="tick", x=middle, y=box[3] + 15))
-    caption = element("text", clipped(column.name, 36), class_="label", x=SMALL / 2, y=box[3] + 32)
+    caption = element(
+        "text", clipped(column.name, 36), class_="label", x=SMALL_WIDTH / 2, y=box[3] + 32
+    )
     base = element("line", class_="axis", x1=box[0], x2=box[2], y1=box[3], y2=box[3])
     return [base, caption, *marks]
 

@@ -17,7 +17,7 @@ from bayesrbf.table import encode_labels
 BANDS = 40
 """Most bands of rows in the picture of missing cells."""
 BARS = 20
-MOST_LEVELS = 12
+MOST_LEVEL_BARS = 12
 NEAR = 0.999
 """Correlation above which two columns are reported as the same."""
 TELLING = 0.99
@@ -57,7 +57,7 @@ def _column(job: Job, name: str) -> Column:
         return Column(name, "real", share, content, bars)
     levels = values.dropna().astype(str).value_counts()
     content = f"{plural(len(levels), 'level')}: {listing([clipped(v, 24) for v in levels.index])}"
-    bars = levels.to_numpy(dtype=float)[:MOST_LEVELS]
+    bars = levels.to_numpy(dtype=float)[:MOST_LEVEL_BARS]
     return Column(name, "categorical", share, content, bars)
 
 
@@ -83,18 +83,18 @@ def _leaks(job: Job, labels: Int[np.ndarray, " obs"]) -> Iterator[str]:
             alone[name] = _best_area(values, np.where(missing, -1, labels))
         else:
             alone[name] = _level_purity(job.X[name], labels)
-    found = [f"“{name}” ({percent(area)})" for name, area in alone.items() if area > TELLING]
-    if found:
+    leaks = [f"“{name}” ({percent(area)})" for name, area in alone.items() if area > TELLING]
+    if leaks:
         yield (
-            f"{listing(found)} {'tells' if len(found) == 1 else 'each tell'} a class from the "
+            f"{listing(leaks)} {'tells' if len(leaks) == 1 else 'each tell'} a class from the "
             "others without any other column (in brackets: pairs of rows put in the right order). "
-            f"{'Is it' if len(found) == 1 else 'Are they'} known before the label is? If not, "
+            f"{'Is it' if len(leaks) == 1 else 'Are they'} known before the label is? If not, "
             "leave out by --ignore: the figures of a fit would be too good."
         )
-    found = [f"“{n}” ({percent(area)})" for n, area in missing_alone.items() if area > TELLING]
-    if found:
+    leaks = [f"“{n}” ({percent(area)})" for n, area in missing_alone.items() if area > TELLING]
+    if leaks:
         yield (
-            f"Whether a cell of {listing(found)} is missing tells a class from the others without "
+            f"Whether a cell of {listing(leaks)} is missing tells a class from the others without "
             "any other column (in brackets: pairs of rows put in the right order). Were cells "
             "left empty because the label was known? If so, leave out by --ignore."
         )
@@ -115,8 +115,8 @@ def _near_duplicates(job: Job) -> Iterator[str]:
 
 def _best_area(values: Float[np.ndarray, " obs"], labels: Int[np.ndarray, " obs"]) -> float:
     """Largest area under the ROC curve of a class against the rest, in either direction."""
-    known = labels >= 0
-    ranks, codes = rankdata(values[known]), labels[known]
+    labelled = labels >= 0
+    ranks, codes = rankdata(values[labelled]), labels[labelled]
     areas = []
     for code in np.unique(codes):
         own = codes == code
@@ -129,12 +129,12 @@ def _best_area(values: Float[np.ndarray, " obs"], labels: Int[np.ndarray, " obs"
 
 def _level_purity(values: pd.Series, labels: Int[np.ndarray, " obs"]) -> float:
     """Largest area under the ROC curve when levels are ranked by a class's frequency in them."""
-    known = (labels >= 0) & values.notna().to_numpy()
-    if values[known].nunique() > max(20, 0.2 * known.sum()):
+    labelled = (labels >= 0) & values.notna().to_numpy()
+    if values[labelled].nunique() > max(20, 0.2 * labelled.sum()):
         return 0.0  # with so many levels any column separates the classes
-    found = [0.0]
-    for code in np.unique(labels[known]):
-        own = pd.Series((labels == code).astype(float), index=values.index)[known]
-        share = own.groupby(values[known].to_numpy()).transform("mean").to_numpy()
-        found.append(_best_area(share, own.to_numpy().astype(int)))
-    return max(found)
+    areas = [0.0]
+    for code in np.unique(labels[labelled]):
+        own = pd.Series((labels == code).astype(float), index=values.index)[labelled]
+        share = own.groupby(values[labelled].to_numpy()).transform("mean").to_numpy()
+        areas.append(_best_area(share, own.to_numpy().astype(int)))
+    return max(areas)

@@ -13,9 +13,9 @@ from jaxtyping import Float, Int
 from bayesrbf.posterior.decisions import constant, cost_curve, expected_costs, mistakes, paid
 
 if TYPE_CHECKING:
-    from bayesrbf.report.validate import HeldOut
+    from bayesrbf.report.validate import HeldOutRows
 
-STEPS: Final = 101
+COST_STEPS: Final = 101
 FURTHEST: Final = 2.0
 """Times the given cost of the dearest class up to which it is varied."""
 SAME: Final = "the best answer that is the same for all rows"
@@ -41,15 +41,15 @@ def problems_of_costs(
     """Costs of classes that the owner does not have, and costs that are not above 0, as sentences.
 
     >>> list(problems_of_costs({"ill": 0.0}, ["sick", "well"], "the model"))
-    ["--cost names 'ill', which is no class of the model: sick, well.", '--cost ill=0 must be above
-    0 and finite.']
+    ["'ill' has a cost and is no class of the model: sick, well.", "The cost of 'ill' must be above
+    0 and finite; received 0."]
     """
-    known = sorted(str(label) for label in classes)
+    names = sorted(str(label) for label in classes)
     for name, cost in costs.items():
-        if name not in known:
-            yield f"--cost names {name!r}, which is no class of {owner}: {', '.join(known)}."
+        if name not in names:
+            yield f"{name!r} has a cost and is no class of {owner}: {', '.join(names)}."
         if not (math.isfinite(cost) and cost > 0):
-            yield f"--cost {name}={cost:g} must be above 0 and finite."
+            yield f"The cost of {name!r} must be above 0 and finite; received {cost:g}."
 
 
 def costs_of(classes: Sequence[object], costs: Mapping[str, float]) -> Float[np.ndarray, " label"]:
@@ -67,7 +67,7 @@ def decisions(
 
 
 def read_costs(
-    held_out: HeldOut, costs: Mapping[str, float], classifiers: Sequence[str]
+    held_out: HeldOutRows, costs: Mapping[str, float], classifiers: Sequence[str]
 ) -> Costs | None:
     """Judge decisions on the held-out rows; None where no cost was given.
 
@@ -81,7 +81,7 @@ def read_costs(
     labels = held_out.labels[rows]
     probabilities = {name: held_out.probabilities[name][rows] for name in classifiers}
     dear = int(np.argmax(each))
-    along = each[dear] * np.linspace(0, FURTHEST, STEPS)
+    along = each[dear] * np.linspace(0, FURTHEST, COST_STEPS)
     is_dear = np.arange(each.size) == dear
     given, varied = mistakes(each), mistakes(np.where(is_dear, along[:, None], each))
     curves = [(name, cost_curve(p, labels, varied)) for name, p in probabilities.items()]

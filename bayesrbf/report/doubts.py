@@ -11,28 +11,28 @@ from jaxtyping import Int
 
 from bayesrbf.posterior.chance import beyond_chance, improbable_labels
 from bayesrbf.posterior.uncertainty import LEAST, entropy
-from bayesrbf.report.cells import JudgedTable, novel_rows, odd_cells
-from bayesrbf.report.density import component_names
 from bayesrbf.report.job import Job
+from bayesrbf.report.judged_cells import JudgedTable, novel_rows, odd_cells
+from bayesrbf.report.learned import component_names
 from bayesrbf.report.records import Doubt, Oddities, OddLabel, UnsureRow
-from bayesrbf.report.validate import HeldOut
+from bayesrbf.report.validate import HeldOutRows
 from bayesrbf.report.words import clipped, percent
 
 if TYPE_CHECKING:
     import xarray as xr
 
-LISTED = 20
+LISTED_ROWS = 20
 THRESHOLD = 0.9
 """A row counts as unsure where its most probable class has less than this probability."""
 WORTH = 0.05
 """Share of the entropy that a measurement must remove to be suggested."""
 LACK_OF_DATA = 0.5
 """Share of epistemic entropy from which more labelled rows are suggested: most of the doubt."""
-OPEN = 0.8
+OPEN_WIDTH = 0.8
 """Width of an interval of a probability beyond which it leaves every answer open."""
 UNLIKELY_LABEL = 0.05
 """Held-out probability below which labels are counted beside what chance puts there."""
-FALSE_DISCOVERIES = 0.1
+LABELS_BY_CHANCE = 0.1
 """Share of the listed labels that chance explains."""
 
 
@@ -41,7 +41,7 @@ def read_doubt(
     model: Any,
     density: Any,
     judged: JudgedTable,
-    held_out: HeldOut,
+    held_out: HeldOutRows,
     uncertainty: xr.Dataset,
 ) -> Doubt:
     """Uncertain rows, why they are, and what would help.
@@ -51,7 +51,7 @@ def read_doubt(
     """
     total = uncertainty["total_entropy"].to_numpy()
     epistemic = np.nan_to_num(uncertainty["epistemic_entropy"].to_numpy())
-    worst = np.argsort(-total, kind="stable")[:LISTED]
+    worst = np.argsort(-total, kind="stable")[:LISTED_ROWS]
     outcome = np.full(len(total), -1)
     own = next(iter(held_out.probabilities.values()))
     scored = held_out.scored
@@ -128,7 +128,7 @@ def what_would_help(
     interval, both NaN without draws.
     """
     surer = _surer(worth, epistemic)
-    return f"refer: the interval leaves every answer open; {surer}" if width > OPEN else surer
+    return f"refer: the interval leaves every answer open; {surer}" if width > OPEN_WIDTH else surer
 
 
 def _surer(worth: Mapping[str, float] | pd.Series, epistemic: float) -> str:
@@ -145,9 +145,9 @@ def _surer(worth: Mapping[str, float] | pd.Series, epistemic: float) -> str:
     return "another kind of measurement: the classes overlap here"
 
 
-def read_oddities(job: Job, judged: JudgedTable, held_out: HeldOut) -> Oddities:
+def read_oddities(job: Job, judged: JudgedTable, held_out: HeldOutRows) -> Oddities:
     """Cells and labels that look wrong, least probable first."""
-    cells, found = odd_cells(job, judged)
+    cells, n_odd = odd_cells(job, judged)
     rows = held_out.scored
     own = next(iter(held_out.probabilities.values()))[rows]
     labels = held_out.labels[rows]
@@ -158,8 +158,8 @@ def read_oddities(job: Job, judged: JudgedTable, held_out: HeldOut) -> Oddities:
             suggested=str(held_out.classes[own[i].argmax()]),
             probability=float(own[i, labels[i]]),
         )
-        for i in beyond_chance(own, labels, FALSE_DISCOVERIES)[:LISTED]
+        for i in beyond_chance(own, labels, LABELS_BY_CHANCE)[:LISTED_ROWS]
         if own[i, labels[i]] < UNLIKELY_LABEL
     )
     improbable = improbable_labels(own, labels, UNLIKELY_LABEL)
-    return Oddities(cells, found, listed, improbable, UNLIKELY_LABEL, judged.sentence)
+    return Oddities(cells, n_odd, listed, improbable, UNLIKELY_LABEL, judged.sentence)

@@ -15,14 +15,14 @@ from bayesrbf import table
 from bayesrbf.posterior.recalibration import tempered
 from bayesrbf.report.job import Job
 
-MOST_ROWS: Final = 2_000
-MOST_CELLS: Final = 6_000
-FEWEST_ROWS: Final = 100
+MOST_EFFECT_ROWS: Final = 2_000
+MOST_EFFECT_CELLS: Final = 6_000
+FEWEST_EFFECT_ROWS: Final = 100
 """Limits on the rows that contributions are averaged over: each row costs a prediction a column."""
-POINTS: Final = 13
+EFFECT_POINTS: Final = 13
 """Values of a real column at which its effect is drawn, equally many rows apart."""
-MOST_LEVELS: Final = 12
-LEAST: Final = 1e-300
+MOST_EFFECT_LEVELS: Final = 12
+LEAST_WITHOUT: Final = 1e-300
 
 
 @dataclass(frozen=True)
@@ -63,18 +63,18 @@ def contributions(
     """
     X = job.X.iloc[:: -(-len(job.X) // _most_rows(job.X.shape[1]))]
     everything = model.predict_proba(X)
-    found = []
+    moves = []
     for effect in effects:
         place = list(X.columns).index(effect.name)
         hidden = np.zeros(X.shape, dtype=bool)
         hidden[:, place] = True
-        without = np.maximum(_predicted(model, X, hidden), LEAST)
+        without = np.maximum(_predicted(model, X, hidden), LEAST_WITHOUT)
         beside = float(rel_entr(everything, without).sum(axis=1).mean())
-        moved = rel_entr(effect.probabilities, np.maximum(nothing, LEAST)).sum(axis=1)
+        moved = rel_entr(effect.probabilities, np.maximum(nothing, LEAST_WITHOUT)).sum(axis=1)
         observed = float(job.X[effect.name].notna().mean())
         alone = float(effect.weights @ moved) * observed
-        found.append(Contribution(effect.name, max(alone, 0.0), max(beside, 0.0)))
-    return sorted(found, key=lambda one: -one.most)
+        moves.append(Contribution(effect.name, max(alone, 0.0), max(beside, 0.0)))
+    return sorted(moves, key=lambda one: -one.most)
 
 
 def read_effects(job: Job, model: Any) -> tuple[tuple[Effect, ...], Float[np.ndarray, " label"]]:
@@ -113,18 +113,18 @@ def _grid(job: Job, name: str) -> tuple[str, np.ndarray, Float[np.ndarray, " poi
     """Values of a column to ask about, and the shares of its cells that they stand for."""
     seen = job.X[name].dropna()
     if job.kinds[name] != "real":
-        counts = seen.value_counts(normalize=True)[:MOST_LEVELS]
+        counts = seen.value_counts(normalize=True)[:MOST_EFFECT_LEVELS]
         shares = counts.to_numpy(dtype=float)
         return name, counts.index.to_numpy(dtype=object), shares / shares.sum()
     values = seen.to_numpy(dtype=float)
-    grid = np.unique(np.quantile(values, np.linspace(0, 1, POINTS), method="inverted_cdf"))
+    grid = np.unique(np.quantile(values, np.linspace(0, 1, EFFECT_POINTS), method="inverted_cdf"))
     nearest = np.searchsorted((grid[1:] + grid[:-1]) / 2, values)
     return name, grid, np.bincount(nearest, minlength=grid.size) / values.size
 
 
 def _most_rows(n_columns: int) -> int:
     """Rows over which contributions are averaged."""
-    return min(MOST_ROWS, max(FEWEST_ROWS, MOST_CELLS // n_columns))
+    return min(MOST_EFFECT_ROWS, max(FEWEST_EFFECT_ROWS, MOST_EFFECT_CELLS // n_columns))
 
 
 def _predicted(

@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 from jaxtyping import Int
 
+from bayesrbf.report.drawing_method import refits_affordable
 from bayesrbf.report.families import FAMILIES
 from bayesrbf.report.job import Job
-from bayesrbf.report.sampling import refits_affordable
 from bayesrbf.report.words import plural
 
 TIMED_ROWS: Final = 100
@@ -21,9 +21,9 @@ TIMED_PART: Final = 5
 """The same, as a part of all rows."""
 FIXED_ROWS: Final = 100
 """Rows that take as long as what is the same for any number of rows."""
-LONG: Final = 60.0
+LONG_FIT: Final = 60.0
 """Seconds of a timed fit beyond which it is not timed again: compiled anew, it takes 20."""
-REFIT: Final = 0.4
+REFIT_COST: Final = 0.4
 """A refit of the bootstrap beside a fit, which chooses by rows held out, too."""
 REFITS: Final = 25
 OTHER_DRAWS: Final = 3.0
@@ -52,7 +52,7 @@ def seconds_of(job: Job) -> float:
             except ValueError:  # too few rows of a class or a group: the whole table has more
                 return float("nan")
             taken = time.perf_counter() - start
-            if taken > LONG:
+            if taken > LONG_FIT:
                 break
     return float(taken * (FIXED_ROWS + n) / (FIXED_ROWS + rows.size))
 
@@ -79,7 +79,7 @@ def seconds_of_run(job: Job, fit: float, judged: bool) -> float:
     if job.inference == "bootstrap" or (
         job.inference == "auto" and job.family == "stack" and refits_affordable(job.X)
     ):
-        fits += REFIT * REFITS
+        fits += REFIT_COST * REFITS
     elif job.inference not in ("map", "auto") or (
         job.inference == "auto" and job.family != "stack"
     ):

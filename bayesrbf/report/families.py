@@ -15,8 +15,8 @@ from bayesrbf.report.words import count, plural
 if TYPE_CHECKING:
     from bayesrbf.fitted.mixture_candidates import MixtureCandidate
 
-MOST_ROWS: Final = 2_000
-MOST_WORK: Final = 1e8
+ROWS_FOR_ALL: Final = 2_000
+WORK_FOR_ALL: Final = 1e8
 """Rows, and rows x real columns^4 x classes, up to which a stack has all its members.
 
 Beyond, the intervals of ten take two to three times as long as those of five.
@@ -49,6 +49,8 @@ class Family:
     procedure: Callable[[Job], Procedure]  # Maps a job to the procedure that fits its tables.
     methods: tuple[str, ...]  # Ways to draw from the posterior.
     draws: int  # Per chain.
+    has_components: bool = False  # Whether the rows come from components of the model itself.
+    averages: bool = False  # Whether a point fit has intervals: it averages around its mode.
 
 
 def common_settings(job: Job) -> dict[str, Any]:
@@ -72,13 +74,13 @@ def _stack(job: Job) -> Procedure:
     columns = len(job.X.columns) - len(job.categorical)
     classes = job.y.nunique()
     work = len(job.X) * float(columns) ** 4 * classes
-    small = len(job.X) <= MOST_ROWS and work <= MOST_WORK
+    small = len(job.X) <= ROWS_FOR_ALL and work <= WORK_FOR_ALL
     if job.quick:
         sentence = "A stack of five members (lite), because --quick was asked for."
         return _fixed(job, "StackedClassifier", {"members": "lite"}, sentence)
     sizes = f"{count(len(job.X))} rows, {count(columns)} real columns and {count(classes)} classes"
     rule = (
-        f"all are taken up to {count(MOST_ROWS)} rows, with rows × real columns⁴ × classes "
+        f"all are taken up to {count(ROWS_FOR_ALL)} rows, with rows × real columns⁴ × classes "
         "up to a hundred million; beyond, their intervals take minutes"
     )
     settings = {"members": "default" if small else "lite"}
@@ -170,10 +172,16 @@ def _call(estimator: str, settings: Settings) -> str:
 FAMILIES: Final[Mapping[str, Family]] = {
     "stack": Family("StackedClassifier", _stack, ("bootstrap", "laplace", "nuts"), 400),
     "mixture": Family(
-        "HybridMixtureClassifier", _mixture, ("laplace", "advi", "gibbs", "nuts"), 1000
+        "HybridMixtureClassifier",
+        _mixture,
+        ("laplace", "advi", "gibbs", "nuts"),
+        1000,
+        has_components=True,
     ),
-    "rbf": Family("RBFNetworkClassifier", _rbf, ("laplace", "advi", "nuts"), 400),
-    "sdgm": Family("SDGMClassifier", _sdgm, ("laplace", "advi", "nuts"), 400),
+    "rbf": Family(
+        "RBFNetworkClassifier", _rbf, ("laplace", "advi", "nuts"), 400, has_components=True
+    ),
+    "sdgm": Family("SDGMClassifier", _sdgm, ("laplace", "advi", "nuts"), 400, averages=True),
     "median_lvq": Family("MedianLVQClassifier", _median_lvq, ("gibbs",), 500),
 }
 """Families by their names on the command line."""

@@ -14,46 +14,44 @@ from markupsafe import Markup
 
 from bayesrbf.posterior.calibration import ReliabilityCurve
 from bayesrbf.report.learned_records import Member
-from bayesrbf.report.records import Score
-from bayesrbf.report.svg import Axes, element, picture, points
+from bayesrbf.report.svg import PlotArea, element, picture, points
 from bayesrbf.report.words import clipped, number, percent
 
 NARROW = 344.0
 """Width that fits a phone, in CSS pixels."""
-SMALL = 296.0
+SMALL_WIDTH = 296.0
 """Width at which three pictures fit side by side on a desk."""
 MOST_POINTS = 3000
 """Points drawn in a scatter plot; of more, a regular subset."""
 
 
-def comparison(scores: Sequence[Score], measure: str, unit: str) -> Markup:
+def comparison(names: Sequence[str], values: Sequence[tuple[float, float]], unit: str) -> Markup:
     """Scores of several classifiers with two standard errors on either side; smaller is better."""
-    values = [getattr(score, measure) for score in scores]
     spread = [2 * np.nan_to_num(error) for _, error in values]
     ends = [value + step for (value, _), step in zip(values, spread, strict=True)]
     top, row = 8.0, 42.0
-    bottom = top + row * len(scores)
-    axes = Axes((0.0, max(ends) * 1.06), (0.0, 1.0), (10.0, top, NARROW - 14, bottom))
+    bottom = top + row * len(names)
+    axes = PlotArea((0.0, max(ends) * 1.06), (0.0, 1.0), (10.0, top, NARROW - 14, bottom))
     marks: list[Markup] = []
-    for i, (score, (value, _), step) in enumerate(zip(scores, values, spread, strict=True)):
+    for i, (name, (value, _), step) in enumerate(zip(names, values, spread, strict=True)):
         y, own = top + row * (i + 0.68), "c0" if i == 0 else "muted"
         low, high = axes.at_x(max(value - step, 0.0)), axes.at_x(value + step)
-        label = f"{score.name}: {number(value)}"
+        label = f"{name}: {number(value)}"
         marks += [
             element("text", label, class_="name", x=axes.box[0] + 3, y=y - 11),
             element("line", class_=f"stroke {own} thick", x1=low, x2=high, y1=y, y2=y),
             element("circle", class_=f"fill {own}", cx=axes.at_x(value), cy=y, r=5),
         ]
     title = f"{unit}: " + "; ".join(
-        f"{score.name} {number(value)} ± {number(error)}"
-        for score, (value, error) in zip(scores, values, strict=True)
+        f"{name} {number(value)} ± {number(error)}"
+        for name, (value, error) in zip(names, values, strict=True)
     )
     return picture(NARROW, bottom + 40, title, axes.frame(unit), *marks)
 
 
 def reliability(curve: ReliabilityCurve, name: str, series: int = 0) -> Markup:
     """Observed share against predicted probability of one class, with its band."""
-    axes = Axes((0.0, 1.0), (0.0, 1.0), (44.0, 12.0, 284.0, 252.0))
+    axes = PlotArea((0.0, 1.0), (0.0, 1.0), (44.0, 12.0, 284.0, 252.0))
     x, y = axes.at_x, axes.at_y
     outside = int(((curve.observed < curve.lower) | (curve.observed > curve.upper)).sum())
     across = [x(p) for p in curve.predicted]
@@ -90,7 +88,7 @@ def reliability(curve: ReliabilityCurve, name: str, series: int = 0) -> Markup:
     )
     line = points(across, [y(share) for share in curve.observed])
     return picture(
-        SMALL,
+        SMALL_WIDTH,
         292.0,
         title,
         axes.frame(f"predicted probability of {clipped(name, 22)}", "observed share"),
@@ -108,7 +106,7 @@ def doubt(
 ) -> Markup:
     """Every row by both parts of its entropy; outcome is 1 if right, 0 if wrong, -1 if unknown."""
     width, bottom = 480.0, 300.0
-    axes = Axes(
+    axes = PlotArea(
         (0.0, max(float(aleatoric.max(initial=0)), 0.05) * 1.05),
         (0.0, max(float(epistemic.max(initial=0)), 0.005) * 1.08),
         (54.0, 12.0, width - 12, bottom),
@@ -143,9 +141,9 @@ def _outcome_mark(x: float, y: float, outcome: int) -> Markup:
 
 def coverage(nominal: Float[np.ndarray, " level"], covered: Float[np.ndarray, " level"]) -> Markup:
     """Share of known cells inside intervals of growing probability."""
-    axes = Axes((0.0, 1.0), (0.0, 1.0), (44.0, 12.0, 284.0, 252.0))
+    axes = PlotArea((0.0, 1.0), (0.0, 1.0), (44.0, 12.0, 284.0, 252.0))
     x, y = axes.at_x, axes.at_y
-    found = points(map(x, nominal), map(y, covered))
+    line = points(map(x, nominal), map(y, covered))
     dots = [
         element("circle", class_="fill c0", cx=x(float(p)), cy=y(float(q)), r=3.5)
         for p, q in zip(nominal, covered, strict=True)
@@ -153,12 +151,12 @@ def coverage(nominal: Float[np.ndarray, " level"], covered: Float[np.ndarray, " 
     at = int(np.abs(nominal - 0.9).argmin())
     title = f"Intervals of {percent(float(nominal[at]))} hold {percent(float(covered[at]))}"
     return picture(
-        SMALL,
+        SMALL_WIDTH,
         292.0,
         title,
         axes.frame("probability promised", "share of cells inside"),
         element("line", class_="diagonal", x1=x(0.0), y1=y(0.0), x2=x(1.0), y2=y(1.0)),
-        element("polyline", class_="line c0", points=found),
+        element("polyline", class_="line c0", points=line),
         *dots,
     )
 
@@ -168,7 +166,7 @@ def filled_against_truth(
 ) -> Markup:
     """Filled cells against hidden ones, in standard deviations from the column's mean."""
     ends = (-3.0, 5.0)
-    axes = Axes(ends, ends, (44.0, 12.0, 284.0, 252.0))
+    axes = PlotArea(ends, ends, (44.0, 12.0, 284.0, 252.0))
     kept = np.unique(np.linspace(0, len(truth) - 1, 1200).astype(int))
     inside = [i for i in kept if ends[0] < truth[i] < ends[1] and ends[0] < filled[i] < ends[1]]
     dots = [
@@ -188,7 +186,7 @@ def filled_against_truth(
     )
     title = f"True against filled cells, correlation {number(r)}"
     frame = axes.frame("filled in (column sd)", "true value (column sd)")
-    return picture(SMALL, 292.0, title, frame, line, *dots)
+    return picture(SMALL_WIDTH, 292.0, title, frame, line, *dots)
 
 
 def legend(entries: Mapping[str, str]) -> Markup:
@@ -215,7 +213,7 @@ def weights(members: Sequence[Member]) -> Markup:
     """Weights of the members: the fitted one a ring, the mean a dot with its 90 % interval."""
     step, top, width = 42.0, 8.0, 640.0
     bottom = top + step * len(members)
-    axes = Axes((0.0, 1.0), (0.0, 1.0), (10.0, top, width - 14, bottom))
+    axes = PlotArea((0.0, 1.0), (0.0, 1.0), (10.0, top, width - 14, bottom))
     marks: list[Markup] = []
     for i, member in enumerate(members):
         y = top + step * (i + 0.68)
@@ -227,10 +225,10 @@ def weights(members: Sequence[Member]) -> Markup:
                 element("circle", class_="fill c0", cx=axes.at_x(member.mean), cy=y, r=5),
             ]
         marks.append(element("circle", class_="stroke c1", cx=axes.at_x(member.fitted), cy=y, r=5))
-    told = "; ".join(
+    text = "; ".join(
         f"{member.name} {number(member.fitted)}"
         + (f", {number(member.lower)} to {number(member.upper)}" if member.mean >= 0 else "")
         for member in members
     )
     frame = axes.frame("weight in the pool")
-    return picture(width, bottom + 40, f"Weights of the members: {told}", frame, *marks)
+    return picture(width, bottom + 40, f"Weights of the members: {text}", frame, *marks)

@@ -16,15 +16,15 @@ from bayesrbf.fitted.folds import grouped_folds, stratified_folds
 from bayesrbf.inference.progress import progress
 from bayesrbf.posterior.cells import JudgedCells, leave_one_cell_out
 from bayesrbf.records.priors import MixturePrior
-from bayesrbf.report.cells import JudgedTable
 from bayesrbf.report.job import Job
+from bayesrbf.report.judged_cells import JudgedTable
 from bayesrbf.report.records import Filled, Imputations
 from bayesrbf.report.words import between, percent
 from bayesrbf.table import encode, standardisation
 
-MOST_ROWS = 2_000
+MOST_FILLED_ROWS = 2_000
 NOMINAL = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95])
-DRAWS = 100
+COMPLETED_TABLES = 100
 """Completed tables behind the intervals of missing cells."""
 EXAMPLES = 12
 
@@ -65,16 +65,16 @@ def fill_held_out(job: Job, judged: JudgedTable) -> HeldOutCells:
         for fold in track(numbers, "Filling in"):
             out = folds == fold
             fresh.fit(table[~out])
-            found = left_out(fresh, table[out])
+            fills = left_out(fresh, table[out])
             places = [fresh.columns_.real_names.index(name) for name in reals]
-            tail[out] = found.tail[:, places]
-            expected[out] = found.expected[:, places]
+            tail[out] = fills.tail[:, places]
+            expected[out] = fills.expected[:, places]
             mean[out] = job.X.loc[~out, reals].mean()
     cells = job.X[reals].to_numpy(dtype=float)
     scale = standardisation(cells, np.ones(len(cells))).scale
-    known = ~np.isnan(tail)
+    filled = ~np.isnan(tail)
     return HeldOutCells(
-        tail[known], ((cells - expected) / scale)[known], ((cells - mean) / scale)[known]
+        tail[filled], ((cells - expected) / scale)[filled], ((cells - mean) / scale)[filled]
     )
 
 
@@ -94,13 +94,13 @@ def read_imputations(job: Job, judged: JudgedTable, cells: HeldOutCells | None) 
     missing = job.X.isna().to_numpy()
     holes = np.flatnonzero(missing.any(1))
     holes = (
-        holes[np.unique(np.linspace(0, max(len(holes) - 1, 0), MOST_ROWS).astype(int))]
+        holes[np.unique(np.linspace(0, max(len(holes) - 1, 0), MOST_FILLED_ROWS).astype(int))]
         if holes.size
         else holes
     )
     if cells is None:
-        return _against_truth(job, int(missing.sum()), _Draws.of(holes, judged, job), holes)
-    tables = _Draws.of(holes, judged, job) if holes.size else None
+        return _against_truth(job, int(missing.sum()), _Completed.of(holes, judged, job), holes)
+    tables = _Completed.of(holes, judged, job) if holes.size else None
     tail = cells.tail
     covered = np.array([(tail >= 1 - p).mean() if tail.size else np.nan for p in NOMINAL])
     return Imputations(
@@ -108,7 +108,7 @@ def read_imputations(job: Job, judged: JudgedTable, cells: HeldOutCells | None) 
         examples=() if tables is None else _examples(job, tables, holes),
         nominal=NOMINAL,
         covered=covered,
-        known=int(tail.size),
+        n_checked=int(tail.size),
         hidden_truth=False,
         truth=np.zeros(0),
         filled=np.zeros(0),
@@ -116,7 +116,7 @@ def read_imputations(job: Job, judged: JudgedTable, cells: HeldOutCells | None) 
     )
 
 
-class _Draws:
+class _Completed:
     """Completed tables; real columns also as one array."""
 
     def __init__(self, tables: list[pd.DataFrame], reals: list[str], X: pd.DataFrame) -> None:
@@ -125,10 +125,10 @@ class _Draws:
         self.missing = X[reals].isna().to_numpy()
 
     @classmethod
-    def of(cls, rows: Int[np.ndarray, " row"], judged: JudgedTable, job: Job) -> _Draws:
+    def of(cls, rows: Int[np.ndarray, " row"], judged: JudgedTable, job: Job) -> _Completed:
         """Draw completions of some rows."""
         reals = [name for name in job.X.columns if job.kinds[name] == "real"]
-        tables = judged.density.impute(judged.table.iloc[rows], draws=DRAWS)
+        tables = judged.density.impute(judged.table.iloc[rows], draws=COMPLETED_TABLES)
         return cls(tables, reals, job.X.iloc[rows])
 
 
@@ -142,7 +142,7 @@ def _errors(misses: np.ndarray, from_mean: np.ndarray) -> tuple[tuple[str, float
     )
 
 
-def _against_truth(job: Job, missing: int, drawn: _Draws, rows: np.ndarray) -> Imputations:
+def _against_truth(job: Job, missing: int, drawn: _Completed, rows: np.ndarray) -> Imputations:
     """Coverage and error where the hidden cells are known."""
     truth = _known(job, drawn, rows)
     observed = job.X[drawn.reals]
@@ -156,7 +156,7 @@ def _against_truth(job: Job, missing: int, drawn: _Draws, rows: np.ndarray) -> I
         examples=_examples(job, drawn, rows),
         nominal=NOMINAL,
         covered=np.array([(depth <= p).mean() for p in NOMINAL]),
-        known=int(depth.size),
+        n_checked=int(depth.size),
         hidden_truth=True,
         truth=true,
         filled=filled,
@@ -164,21 +164,21 @@ def _against_truth(job: Job, missing: int, drawn: _Draws, rows: np.ndarray) -> I
     )
 
 
-def _known(job: Job, drawn: _Draws, rows: np.ndarray) -> Float[np.ndarray, "obs feature"]:
+def _known(job: Job, drawn: _Completed, rows: np.ndarray) -> Float[np.ndarray, "obs feature"]:
     """True real cells of some rows; NaN where there is no truth."""
     if job.truth is None:
         return np.full((len(rows), len(drawn.reals)), np.nan)
     return job.truth.X[drawn.reals].iloc[rows].to_numpy(dtype=float)
 
 
-def _examples(job: Job, drawn: _Draws, rows: np.ndarray) -> tuple[Filled, ...]:
+def _examples(job: Job, drawn: _Completed, rows: np.ndarray) -> tuple[Filled, ...]:
     """A few missing cells, chosen at random."""
     places = np.argwhere(drawn.X.isna().to_numpy())
     chosen = np.random.default_rng(job.seed).permutation(len(places))[:EXAMPLES]
     return tuple(_filled(job, drawn, rows, *places[i].tolist()) for i in np.sort(chosen))
 
 
-def _filled(job: Job, drawn: _Draws, rows: np.ndarray, place: int, column: int) -> Filled:
+def _filled(job: Job, drawn: _Completed, rows: np.ndarray, place: int, column: int) -> Filled:
     """One missing cell in words."""
     name = drawn.X.columns[column]
     true: Any = "" if job.truth is None else job.truth.X[name].iloc[rows[place]]

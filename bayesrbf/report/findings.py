@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bayesrbf.report import verdict as judgement
-from bayesrbf.report.doubts import OPEN
+from bayesrbf.report.doubts import OPEN_WIDTH
 from bayesrbf.report.effects import Contribution
 from bayesrbf.report.records import Report, Score
 from bayesrbf.report.subgroups import WRONGLY
@@ -49,14 +49,15 @@ def unsure(report: Report) -> str:
 def open_intervals(report: Report) -> str:
     """What to do with listed rows whose interval leaves every answer open; empty without any."""
     rows = report.doubt.rows
-    wide = sum(row.upper - row.lower > OPEN for row in rows)
+    wide = sum(row.upper - row.lower > OPEN_WIDTH for row in rows)
     if not wide:
         return ""
     verb = "has an interval" if wide == 1 else "have intervals"
     return (
-        f"Of {plural(len(rows), 'row')} listed {count(wide)} {verb} wider than {number(OPEN)}: "
-        "nothing is to be decided by such a probability. Refer the row to whoever decides without "
-        "the model, or measure the cell that its line names and predict it anew."
+        f"Of {plural(len(rows), 'row')} listed {count(wide)} {verb} wider than "
+        f"{number(OPEN_WIDTH)}: nothing is to be decided by such a probability. Refer the row to "
+        "whoever decides without the model, or measure the cell that its line names and predict it "
+        "anew."
     )
 
 
@@ -65,9 +66,9 @@ def odd(report: Report) -> str:
     oddities = report.oddities
     if not oddities.cells:
         return "No cell is further from what the rest of its row suggests than chance explains."
-    verb = "is" if oddities.found == 1 else "are"
+    verb = "is" if oddities.n_cells == 1 else "are"
     return (
-        f"{plural(oddities.found, 'cell')} {verb} further from what the rest of the row suggests "
+        f"{plural(oddities.n_cells, 'cell')} {verb} further from what the rest of the row suggests "
         "than chance explains, which puts at most one in ten of them there; a cell may be right "
         "and rare."
     )
@@ -80,12 +81,12 @@ def learned(report: Report) -> str:
     beside = [one for one in sorted(columns, key=lambda one: -one.beside) if one.beside > 0]
     if not (alone or beside):
         return "No column changes the probabilities of the classes."
-    told = []
+    parts = []
     if alone:
-        told.append(f"Known alone, {_quoted(alone)} move the probabilities most")
+        parts.append(f"Known alone, {_quoted(alone)} move the probabilities most")
     if beside:
-        told.append(f"beside all others {_quoted(beside)} add most")
-    text = f"{'; '.join(told)}."
+        parts.append(f"beside all others {_quoted(beside)} add most")
+    text = f"{'; '.join(parts)}."
     if report.judged.enough and report.judged.base.gain.better:
         return text
     return f"{text} As rows held out do not show that this helps, it may be chance."
@@ -102,12 +103,13 @@ def filled(report: Report) -> str:
     head = f"{plural(imputations.missing, 'missing cell')} can be filled in"
     if imputations.missing == 0:
         head = "No cell is missing"
-    if not imputations.known:
+    if not imputations.n_checked:
         return f"{head}."
     at = int(abs(imputations.nominal - 0.9).argmin())
     hold = percent(float(imputations.covered[at]))
     which = "true values" if imputations.hidden_truth else "cells of rows held out of the fit"
-    return f"{head}; intervals of 90 % hold {hold} of {count(imputations.known)} {which}."
+    cells = f"{count(imputations.n_checked)} {which}"
+    return f"{head}; intervals of {percent(0.9)} hold {hold} of {cells}."
 
 
 def members(report: Report) -> str:
@@ -118,12 +120,12 @@ def members(report: Report) -> str:
     if first.mean != first.mean:
         return f"{text}: {percent(first.fitted)}."
     return (
-        f"{text}: {percent(first.mean)}, with 90 % probability between "
+        f"{text}: {percent(first.mean)}, with {percent(0.9)} probability between "
         f"{percent(first.lower)} and {percent(first.upper)}."
     )
 
 
-LITTLE = 0.1
+LITTLE_RELEVANCE = 0.1
 """Relevance below which a column hardly counts."""
 
 
@@ -132,7 +134,7 @@ def relevances(report: Report) -> str:
     columns = report.learned.relevances
     first = listing([f"“{clipped(name, 30)}”" for name, _ in columns[:3]])
     text = f"Whether two rows count as alike depends most on {first}"
-    few = sum(value < LITTLE for _, value in columns)
+    few = sum(value < LITTLE_RELEVANCE for _, value in columns)
     if not few:
         return f"{text}; no column is left out."
     verb = "counts" if few == 1 else "count"
@@ -162,11 +164,11 @@ def model(report: Report) -> str:
     return report.described.sentence
 
 
-CERTAIN = 2.0
+SURELY_TILTED = 2.0
 """Standard errors from which a calibration slope is reported as another than 1."""
 
 
-FAR = 2.0
+FAR_SLOPE = 2.0
 """Calibration slope from which, or its inverse, probabilities are far too timid or extreme."""
 
 
@@ -235,7 +237,7 @@ def computation(report: Report) -> str:
 def _tilted(score: Score) -> bool:
     """Whether the calibration slope surely differs from one."""
     slope, error = score.slope
-    return abs(slope - 1) > CERTAIN * error
+    return abs(slope - 1) > SURELY_TILTED * error
 
 
 def calibration_words(score: Score) -> str:
@@ -245,7 +247,7 @@ def calibration_words(score: Score) -> str:
     if _tilted(score):
         slope = score.slope[0]
         kind = "too extreme" if slope < 1 else "too timid"
-        much = "somewhat" if 1 / FAR < slope < FAR else "far"
+        much = "somewhat" if 1 / FAR_SLOPE < slope < FAR_SLOPE else "far"
         return (
             f"its probabilities are {much} {kind} (calibration slope {number(slope)}, 1 is right)"
         )
@@ -274,29 +276,30 @@ def against_logistic(report: Report) -> str:
 
 def subgroups(report: Report) -> str:
     """Whether probabilities come true in every part of the table."""
-    found = report.subgroups
-    if not found.looked_at:
+    result = report.subgroups
+    if not result.looked_at:
         return "No part of the table has rows enough to be looked at by itself."
     looked = (
-        f"Looked at by themselves: {plural(found.looked_at, 'part')} of the table (levels and "
+        f"Looked at by themselves: {plural(result.looked_at, 'part')} of the table (levels and "
         "quarters of columns, rows with a missing cell"
         f"{', class by class' if len(report.classes) > 2 else ''})"
     )
     chance = f"by more than chance does to so many parts once in {round(1 / WRONGLY)} tables"
-    if not found.off:
+    if not result.off:
         return f"{looked}. In none of them do probabilities miss what came true {chance}."
-    parts = plural(len(found.off), "part")
+    parts = plural(len(result.off), "part")
     return f"{looked}. In {parts} probabilities miss what came true {chance}."
 
 
 def odd_labels(report: Report) -> str:
     """How many labels are improbable, how many chance makes so, how many are listed."""
-    found, listed = report.oddities.improbable, report.oddities.labels
-    verb = "has" if found.found == 1 else "have"
+    improbable, listed = report.oddities.improbable, report.oddities.labels
+    verb = "has" if improbable.found == 1 else "have"
+    usual = between(str(improbable.lower), str(improbable.upper))
     text = (
-        f"{plural(found.found, 'row')} held out {verb} a label that was given a probability below "
-        f"{percent(report.oddities.bound)}; a calibrated model has about "
-        f"{number(found.expected)} ({between(str(found.lower), str(found.upper))}, 9 times in 10)"
+        f"{plural(improbable.found, 'row')} held out {verb} a label that was given a probability "
+        f"below {percent(report.oddities.bound)}; a calibrated model has about "
+        f"{number(improbable.expected)} ({usual}, 9 times in 10)"
     )
     if not listed:
         return f"{text}. None of them is beyond what chance explains, and none is listed."
@@ -307,8 +310,8 @@ def costs(report: Report) -> str:
     """What a row costs by the model's decisions and by other ways to decide."""
     if report.costs is None:
         return ""
-    told = [f"{number(cost)} by {name}" for name, cost in report.costs.rows]
+    rows = [f"{number(cost)} by {name}" for name, cost in report.costs.rows]
     return (
-        f"By the decision of least expected cost, a row held out costs {listing(told, 9)}, in the "
+        f"By the decision of least expected cost, a row held out costs {listing(rows, 9)}, in the "
         "unit in which costs were given."
     )

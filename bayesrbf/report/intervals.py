@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from bayesrbf.report.drawing_method import Drawn
 from bayesrbf.report.families import FAMILIES
 from bayesrbf.report.job import Job
-from bayesrbf.report.sampling import Drawn
 
 if TYPE_CHECKING:
     import xarray as xr
 
-CERTAIN: Final = 2.0
+SURELY_NARROW: Final = 2.0
 """Standard errors from which intervals are told to be too narrow."""
-LEVEL: Final = 0.9
+REHEARSED_LEVEL: Final = 0.9
 
 
 def read_intervals(job: Job, drawn: Drawn) -> str:
@@ -33,7 +33,7 @@ def read_intervals(job: Job, drawn: Drawn) -> str:
 
 def rehearse(job: Job, drawn: Drawn, n_repeats: int = 2) -> xr.Dataset:
     """Rehearse the model as it was chosen and drawn."""
-    found: xr.Dataset = drawn.refined.rehearse(
+    rehearsal: xr.Dataset = drawn.refined.rehearse(
         job.X,
         job.y,
         inference=drawn.refined.draws_.method,
@@ -41,18 +41,18 @@ def rehearse(job: Job, drawn: Drawn, n_repeats: int = 2) -> xr.Dataset:
         random_state=job.seed,
         **drawn.options,
     )
-    return found
+    return rehearsal
 
 
 def _rehearsed(job: Job, drawn: Drawn) -> str:
     """The sentence of the rehearsal, and whether intervals are too narrow."""
     try:
-        found = rehearse(job, drawn)
+        rehearsal = rehearse(job, drawn)
     except ValueError as error:
         # Labels drawn for a table with rare classes may allow no fit; the report does without.
         return f"How often these intervals hold the truth could not be tried: {error}"
-    sentence = str(found.attrs["sentence"])
-    at = found.sel(level=LEVEL)
-    if at["overall_coverage"] + CERTAIN * at["overall_error"] >= LEVEL:
+    sentence = str(rehearsal.attrs["sentence"])
+    at = rehearsal.sel(level=REHEARSED_LEVEL)
+    if at["overall_coverage"] + SURELY_NARROW * at["overall_error"] >= REHEARSED_LEVEL:
         return sentence
     return f"{sentence} They are too narrow: less is known than they show."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,12 +13,10 @@ from jaxtyping import Float, Int
 
 from bayesrbf.reading.notation import date_of
 from bayesrbf.records.table_options import PLAIN, TableOptions
+from bayesrbf.report.options import FamilyName, Inference
 from bayesrbf.report.splits import Splits, splits_of
 from bayesrbf.report.words import cell, clipped, count, decimals_of
 from bayesrbf.table import encode_labels
-
-FamilyName = Literal["stack", "mixture", "rbf", "sdgm", "median_lvq"]
-Inference = Literal["auto", "bootstrap", "laplace", "advi", "gibbs", "nuts", "map"]
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,54 @@
-"""What the model learned: columns that matter, members of a stack, how the classes differ."""
+"""What the model learned: columns that matter, components, members, how the classes differ."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from bayesrbf.records import names
 from bayesrbf.report.class_columns import read_class_column
-from bayesrbf.report.density import Densities, component_names
+from bayesrbf.report.drawing_method import Drawn
 from bayesrbf.report.effects import contributions, read_effects
+from bayesrbf.report.families import FAMILIES
 from bayesrbf.report.job import Job
 from bayesrbf.report.learned_records import Learned, Member
 
 BARS, EFFECTS, BY_CLASS, MEANS = 15, 6, 6, 12
+
+
+@dataclass(frozen=True)
+class Densities:
+    """The mixture that a classifier's rows come from; None where they come from none."""
+
+    point: Any  # Without draws.
+    drawn: Any  # With its posterior.
+
+
+def densities_of(job: Job, drawn: Drawn) -> Densities:
+    """The mixture of a classifier: itself, or its hidden layer.
+
+    Stacks, sparse mixtures and exemplars have none.
+    """
+    if FAMILIES[job.family].has_components:
+        return Densities(drawn.model, drawn.refined)
+    return Densities(None, None)
+
+
+def component_names(density: Any) -> tuple[str, ...]:
+    """Components in words, such as "benign" or "benign 2 of 3".
+
+    The hidden layer of an RBF network has the same ones for all classes.
+    """
+    structure = density.model_.density.specification
+    shared = structure.n_classes < density.classes_.size
+    labels = ["component"] if shared else list(map(str, density.classes_))
+    names = []
+    for label, members in zip(labels, structure.class_slices, strict=True):
+        size = members.stop - members.start
+        names += [label if size == 1 else f"{label} {i + 1} of {size}" for i in range(size)]
+    return tuple(names)
 
 
 def read_learned(job: Job, model: Any, refined: Any, densities: Densities) -> Learned:
@@ -38,18 +73,17 @@ def read_learned(job: Job, model: Any, refined: Any, densities: Densities) -> Le
         effects=effects,
         base=nothing,
         by_class=tuple(read_class_column(job, name, classes) for name in leading[:BY_CLASS]),
-        members=read_members(refined),
-        relevances=read_relevances(model),
+        members=read_members(refined) if job.family == "stack" else (),
+        relevances=read_relevances(model) if job.family == "stack" else (),
         **components,
     )
 
 
 def read_relevances(model: Any) -> tuple[tuple[str, float], ...]:
-    """Mean relevance of columns over the networks that learned it; empty for other families."""
-    table = getattr(model, "relevance_", None)
-    if table is None or not table.size:
+    """Mean relevance of columns over the members of a stack that learned it; empty without any."""
+    if not model.relevance_.size:
         return ()
-    means = table.mean(axis=1).sort_values(ascending=False, kind="stable")
+    means = model.relevance_.mean(axis=1).sort_values(ascending=False, kind="stable")
     return tuple((str(name), float(mean)) for name, mean in means.items())
 
 
@@ -85,7 +119,7 @@ def _means(
     )
 
 
-WORDS: Final = {
+MEMBER_WORDS: Final = {
     "laplace": "kernel network, Laplace kernel, silent columns shrunk",
     "laplace_equal": "kernel network, Laplace kernel, all columns alike",
     "laplace_short": "kernel network, short Laplace kernel, silent columns shrunk",
@@ -107,9 +141,7 @@ WORDS: Final = {
 
 
 def read_members(refined: Any) -> tuple[Member, ...]:
-    """Members with their weights, largest first; empty for other families."""
-    if not hasattr(refined, "member_table"):
-        return ()
+    """Members of a stack with their weights, largest first."""
     table = refined.member_table().drop(index="stack")
     drawn = np.full((3, len(table)), np.nan)
     if refined.draws_ is not None:
@@ -118,7 +150,7 @@ def read_members(refined: Any) -> tuple[Member, ...]:
         drawn = np.stack([weights.mean(axis=0), *np.quantile(weights, [0.05, 0.95], axis=0)])
     members = [
         Member(
-            name=WORDS.get(str(name), str(name)),
+            name=MEMBER_WORDS.get(str(name), str(name)),
             fitted=float(line.weight),
             mean=float(mean),
             lower=float(lower),

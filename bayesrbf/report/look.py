@@ -16,12 +16,12 @@ from bayesrbf.posterior.associations import Column as Cells
 from bayesrbf.posterior.associations import associations
 from bayesrbf.reading import ReadTable
 from bayesrbf.reading.notes import TableError, listed
-from bayesrbf.report.columns import BARS, MOST_LEVELS, read_columns
+from bayesrbf.report.columns import BARS, MOST_LEVEL_BARS, read_columns
 from bayesrbf.report.job import Job
 from bayesrbf.report.records import Column, Reading
 from bayesrbf.report.words import between, clipped, count, listing, number, percent, plural
 
-MOST_ROWS: Final = 20_000
+LOOKED_AT_ROWS: Final = 20_000
 """Rows that are looked at; of a longer table, so many at random."""
 PAIRED: Final = 60
 """Columns of which every pair is looked at; of a wider table, the first ones."""
@@ -30,9 +30,9 @@ STRONG: Final = 0.3
 WITH_TARGET: Final = 0.1
 MOST_TOLD: Final = 40
 MOST_PATTERNS: Final = 8
-MOST_CLASSES: Final = 8
+COLOURED_CLASSES: Final = 8
 """Classes that distributions are coloured by; codes of so many values are classes."""
-CHANCE: Final = 0.01
+PAIR_BY_CHANCE: Final = 0.01
 
 
 @dataclass(frozen=True)
@@ -92,15 +92,18 @@ def look(table: ReadTable, title: str, target: str | None = None, seed: int = 0)
     Raises TableError where the target is none of its columns.
     """
     if target is not None and target not in table.frame.columns:
+        if target in table.options.ignore:
+            why = next((f" {note}" for note in table.notes if repr(target) in note), "")
+            raise TableError(f"{title}: column {target!r} was left out.{why}")
         some = listed([repr(str(name)) for name in table.frame.columns])
         raise TableError(f"{title} has no column {target!r} to look at; it has {some}.")
     frame, remarks = table.frame, []
-    if len(frame) > MOST_ROWS:
+    if len(frame) > LOOKED_AT_ROWS:
         rng = np.random.default_rng(seed)
-        frame = frame.iloc[np.sort(rng.choice(len(frame), MOST_ROWS, replace=False))]
+        frame = frame.iloc[np.sort(rng.choice(len(frame), LOOKED_AT_ROWS, replace=False))]
         remarks.append(
             f"The table has {plural(len(table.frame), 'row')}; all that follows is about "
-            f"{count(MOST_ROWS)} of them, drawn at random."
+            f"{count(LOOKED_AT_ROWS)} of them, drawn at random."
         )
     job = Job(
         title=title,
@@ -123,7 +126,7 @@ def look(table: ReadTable, title: str, target: str | None = None, seed: int = 0)
             f"Of {plural(len(frame.columns), 'column')}, pairs of the first {PAIRED} were looked "
             "at, and every column beside the target."
         )
-    found = _pairs(frame, table.kinds, target)
+    pairs = _pairs(frame, table.kinds, target)
     return Look(
         title=title,
         target=target or "",
@@ -135,8 +138,8 @@ def look(table: ReadTable, title: str, target: str | None = None, seed: int = 0)
         repeated=int(frame.duplicated().sum()),
         contradicting=_contradicting(frame, target),
         alike=tuple(_alike(frame)),
-        with_target=tuple(pair for pair in found if target in (pair.first, pair.second)),
-        pairs=tuple(pair for pair in found if target not in (pair.first, pair.second)),
+        with_target=tuple(pair for pair in pairs if target in (pair.first, pair.second)),
+        pairs=tuple(pair for pair in pairs if target not in (pair.first, pair.second)),
         remarks=tuple(remarks),
     )
 
@@ -148,7 +151,7 @@ def _classes(frame: pd.DataFrame, target: str | None) -> pd.Series:
         return none
     values = frame[target].reset_index(drop=True)
     distinct = values.dropna().unique()
-    if not 2 <= len(distinct) <= MOST_CLASSES:
+    if not 2 <= len(distinct) <= COLOURED_CLASSES:
         return none
     if values.dtype.kind == "f":
         return values.map(lambda value: f"{value:g}", na_action="ignore").astype(object)
@@ -163,19 +166,19 @@ def _pairs(frame: pd.DataFrame, kinds: Mapping[str, str], target: str | None) ->
     own = [] if target is None else [names.index(target)]
     beside = [(own[0], j) for j in range(len(names)) if j not in own] if own else []
     others = [(i, j) for i, j in combinations(few, 2) if i not in own and j not in own]
-    told = chain(
-        associations(columns, beside, CHANCE, WITH_TARGET),
-        associations(columns, others, CHANCE, STRONG),
+    links = chain(
+        associations(columns, beside, PAIR_BY_CHANCE, WITH_TARGET),
+        associations(columns, others, PAIR_BY_CHANCE, STRONG),
     )
     return tuple(
         Pair(names[a.first], names[a.second], a.strength, a.sign < 0, a.measure, a.rows)
-        for a in told
+        for a in links
     )
 
 
 def _cells(values: pd.Series, real: bool, target: bool) -> Cells:
     """A column as associations take it; a target of few numbers is one of classes."""
-    few = target and values.nunique() <= MOST_CLASSES
+    few = target and values.nunique() <= COLOURED_CLASSES
     if real and not few:
         return values.to_numpy(dtype=float)
     return np.asarray(pd.factorize(values)[0], dtype=np.int64)
@@ -195,8 +198,8 @@ def _contradicting(frame: pd.DataFrame, target: str | None) -> int:
     if target is None or len(frame.columns) < 2:
         return 0
     rest = [name for name in frame.columns if name != target]
-    known = frame[frame[target].notna()]
-    same = known[known.duplicated(rest, keep=False)]
+    labelled = frame[frame[target].notna()]
+    same = labelled[labelled.duplicated(rest, keep=False)]
     if same.empty:
         return 0
     values = same.groupby(rest, dropna=False, sort=False)[target].transform("nunique")
@@ -219,7 +222,7 @@ def _spread(job: Job, column: Column) -> Spread:
     groups = [values[(job.y == label).to_numpy()] for label in sorted(job.y.dropna().unique())]
     groups = groups or [values]
     if column.kind == "categorical":
-        frequent = values.value_counts().index[:MOST_LEVELS]
+        frequent = values.value_counts().index[:MOST_LEVEL_BARS]
         bars = np.array([[float((part == level).sum()) for level in frequent] for part in groups])
         more = int(values.nunique()) - len(frequent)
         levels = tuple(map(str, frequent))
@@ -253,62 +256,62 @@ def _bins(seen: Float[np.ndarray, " value"]) -> int:
     return span if span <= BARS else BARS
 
 
-def opening(found: Look) -> str:
+def opening(look: Look) -> str:
     """What the table is, in a sentence."""
-    reading = found.reading
-    kinds = [plural(n, f"{kind} column") for kind, n in sorted(found.kinds.items(), reverse=True)]
+    reading = look.reading
+    kinds = [plural(n, f"{kind} column") for kind, n in sorted(look.kinds.items(), reverse=True)]
     holes = "no cell is missing"
     if reading.missing:
         holes = f"{percent(reading.missing)} of the cells are missing"
     return f"{plural(reading.rows, 'row')} with {listing(kinds)}; {holes}."
 
 
-def of_holes(found: Look) -> str:
+def of_holes(look: Look) -> str:
     """Where cells are missing, and how many rows are complete."""
-    columns = [one for one in found.reading.columns if one.missing]
+    columns = [one for one in look.reading.columns if one.missing]
     if not columns:
         return "No cell is missing."
     worst = sorted(columns, key=lambda one: -one.missing)
     most = [f"“{clipped(one.name, 30)}” ({percent(one.missing)})" for one in worst[:3]]
-    complete = next((one.rows for one in found.patterns if not one.columns), 0)
+    complete = next((one.rows for one in look.patterns if not one.columns), 0)
     verb = "has" if len(columns) == 1 else "have"
-    rows = f"{plural(complete, 'row is', 'rows are')} complete, of {count(found.reading.rows)}"
+    rows = f"{plural(complete, 'row is', 'rows are')} complete, of {count(look.reading.rows)}"
     if not complete:
         rows = "complete rows are rare, or there are none"
     return (
-        f"{plural(len(columns), 'column')} of {len(found.reading.columns)} {verb} missing cells, "
+        f"{plural(len(columns), 'column')} of {len(look.reading.columns)} {verb} missing cells, "
         f"most in {listing(most)}; {rows}."
     )
 
 
-def of_duplicates(found: Look) -> str:
+def of_duplicates(look: Look) -> str:
     """Rows and columns that are there twice."""
     parts = []
-    if found.repeated:
-        one = found.repeated == 1
+    if look.repeated:
+        one = look.repeated == 1
         parts.append(
-            f"{plural(found.repeated, 'row')} {'equals' if one else 'equal'} an earlier row in "
+            f"{plural(look.repeated, 'row')} {'equals' if one else 'equal'} an earlier row in "
             "every cell: if a patient or an object is there twice, held-out rows are not new"
         )
-    if found.contradicting:
+    if look.contradicting:
         parts.append(
-            f"{plural(found.contradicting, 'row')} are equal in all but “{clipped(found.target)}”, "
+            f"{plural(look.contradicting, 'row')} are equal in all but “{clipped(look.target)}”, "
             "in which they differ"
         )
     parts += [
         f"“{clipped(second)}” tells the same as “{clipped(first)}”, row by row"
-        for first, second in found.alike[:6]
+        for first, second in look.alike[:6]
     ]
     return f"{'; '.join(parts)}." if parts else "No row and no column is there twice."
 
 
-def of_pairs(found: Look) -> str:
+def of_pairs(look: Look) -> str:
     """The strongest association, or that there is none."""
-    told = found.with_target or found.pairs
-    if not told:
+    pairs = look.with_target or look.pairs
+    if not pairs:
         return "No two columns hang together strongly and beyond chance."
-    one = told[0]
-    head = f"{plural(len(found.with_target) + len(found.pairs), 'pair')} of columns hang together"
+    one = pairs[0]
+    head = f"{plural(len(look.with_target) + len(look.pairs), 'pair')} of columns hang together"
     return (
         f"{head}, more than chance explains; first “{clipped(one.first)}” and "
         f"“{clipped(one.second)}” ({number(one.strength)}, where 1 is the most)."

@@ -20,20 +20,20 @@ LINES: Final = 30
 WIDTH, HEIGHT = 232.0, 96.0
 
 
-def render_look(found: Look) -> str:
+def render_look(seen: Look) -> str:
     """The page as HTML without scripts, control characters or anything from outside."""
     template = environment().get_template("look.html")
     page = template.render(
-        look=found,
+        look=seen,
         sentence={
-            "opening": look.opening(found),
-            "holes": look.of_holes(found),
-            "duplicates": look.of_duplicates(found),
-            "pairs": look.of_pairs(found),
+            "opening": look.opening(seen),
+            "holes": look.of_holes(seen),
+            "duplicates": look.of_duplicates(seen),
+            "pairs": look.of_pairs(seen),
         },
-        pictures=[spread(one) for one in found.spreads],
-        missingness=_missingness(found),
-        classes=figures.legend({name: f"bar c{c % 8}" for c, name in enumerate(found.classes)}),
+        pictures=[spread(one) for one in seen.spreads],
+        missingness=_missingness(seen),
+        classes=figures.legend({name: f"bar c{c % 8}" for c, name in enumerate(seen.classes)}),
         share=column_figures.share_bar,
         most=look.MOST_TOLD,
         version=__version__,
@@ -87,9 +87,9 @@ def _under(one: Spread, wide: float) -> Iterator[Markup]:
         yield element("text", last, class_="tick end", x=WIDTH, y=y)
 
 
-def _missingness(found: Look) -> Markup | None:
+def _missingness(seen: Look) -> Markup | None:
     """Picture of the missing cells; none where nothing is missing."""
-    reading = found.reading
+    reading = seen.reading
     if reading.missing == 0:
         return None
     worst = sorted(range(len(reading.columns)), key=lambda j: -reading.columns[j].missing)
@@ -98,27 +98,27 @@ def _missingness(found: Look) -> Markup | None:
     return column_figures.missingness(reading.holes[:, shown], names, reading.band, reading.rows)
 
 
-def lines_of(found: Look) -> Iterator[str]:
+def lines_of_look(seen: Look) -> Iterator[str]:
     """The same for the terminal."""
-    yield f"{found.title}: {look.opening(found)}"
-    yield from found.remarks
-    shown = found.reading.columns[:LINES]
+    yield f"{seen.title}: {look.opening(seen)}"
+    yield from seen.remarks
+    shown = seen.reading.columns[:LINES]
     wide = max(len(clipped(one.name, 24)) for one in shown)
     yield f"  {'column':<{wide}}  {'kind':<11}  {'missing':>8}  range or levels"
     for one in shown:
         name = f"{clipped(one.name, 24):<{wide}}"
         yield f"  {name}  {one.kind:<11}  {percent(one.missing):>8}  {clipped(one.content, 80)}"
-    if len(found.reading.columns) > LINES:
-        yield f"  and {plural(len(found.reading.columns) - LINES, 'column')} more"
-    for note in found.reading.notes:
+    if len(seen.reading.columns) > LINES:
+        yield f"  and {plural(len(seen.reading.columns) - LINES, 'column')} more"
+    for note in seen.reading.notes:
         yield f"  note: {note}"
-    yield f"Missing: {look.of_holes(found)}"
-    for pattern in found.patterns if found.reading.missing else ():
+    yield f"Missing: {look.of_holes(seen)}"
+    for pattern in seen.patterns if seen.reading.missing else ():
         names = listing([clipped(name, 24) for name in pattern.columns], 5)
         yield f"  {count(pattern.rows):>8} {f'without {names}' if names else 'complete'}"
-    yield f"Twice: {look.of_duplicates(found)}"
-    yield f"Associations: {look.of_pairs(found)}"
-    yield from _of_pairs((*found.with_target, *found.pairs))
+    yield f"Twice: {look.of_duplicates(seen)}"
+    yield f"Associations: {look.of_pairs(seen)}"
+    yield from _of_pairs((*seen.with_target, *seen.pairs))
 
 
 def _of_pairs(pairs: Sequence[Pair]) -> Iterator[str]:

@@ -7,11 +7,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from bayesrbf.records.table_options import PLAIN, TableOptions
 
 OPTIONS: Final = "options.json"
+
+FamilyName = Literal["stack", "mixture", "rbf", "sdgm", "median_lvq"]
+Inference = Literal["auto", "bootstrap", "laplace", "advi", "gibbs", "nuts", "map"]
 
 
 @dataclass(frozen=True)
@@ -27,8 +30,8 @@ class ReportOptions:
 def options_content(options: ReportOptions) -> bytes:
     """The options as a file.
 
-    >>> held = json.loads(options_content(ReportOptions("y", {"sick": 5.0})))
-    >>> held["target"], held["costs"], held["table"]["id"]
+    >>> content = json.loads(options_content(ReportOptions("y", {"sick": 5.0})))
+    >>> content["target"], content["costs"], content["table"]["id"]
     ('y', {'sick': 5.0}, None)
     """
     return (json.dumps(asdict(options), ensure_ascii=False, indent=1) + "\n").encode()
@@ -43,25 +46,25 @@ def read_options(folder: Path) -> ReportOptions:
     if not file.exists():
         return ReportOptions("")
     try:
-        held = json.loads(file.read_text("utf-8"))
+        content = json.loads(file.read_text("utf-8"))
     except ValueError as error:
         raise _refused(file, f"it is no JSON ({error})") from None
-    if not isinstance(held, dict) or not isinstance(held.get("target"), str):
+    if not isinstance(content, dict) or not isinstance(content.get("target"), str):
         raise _refused(file, "it names no target")
-    costs, table = _costs(file, held.get("costs", {})), _table(file, held.get("table", {}))
-    return ReportOptions(held["target"], costs, table)
+    costs, table = _costs(file, content.get("costs", {})), _table(file, content.get("table", {}))
+    return ReportOptions(content["target"], costs, table)
 
 
-def _table(file: Path, held: Any) -> TableOptions:
+def _table(file: Path, content: Any) -> TableOptions:
     """How the table was read; an error where an option is unknown or of another type."""
-    known = asdict(PLAIN)
-    if not isinstance(held, dict) or not held.keys() <= known.keys():
-        raise _refused(file, f"its table must be an object with {', '.join(known)}")
-    wrong = [name for name, value in held.items() if not _is_like(value, known[name])]
+    usual = asdict(PLAIN)
+    if not isinstance(content, dict) or not content.keys() <= usual.keys():
+        raise _refused(file, f"its table must be an object with {', '.join(usual)}")
+    wrong = [name for name, value in content.items() if not _is_like(value, usual[name])]
     if wrong:
-        raise _refused(file, f"its option {wrong[0]} cannot be {held[wrong[0]]!r}")
+        raise _refused(file, f"its option {wrong[0]} cannot be {content[wrong[0]]!r}")
     options: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in held.items()
+        name: tuple(value) if isinstance(value, list) else value for name, value in content.items()
     }
     return TableOptions(**options)
 
@@ -73,15 +76,15 @@ def _is_like(value: Any, usual: object) -> bool:
     return isinstance(value, bool) if isinstance(usual, bool) else isinstance(value, str | None)
 
 
-def _costs(file: Path, held: Any) -> dict[str, float]:
+def _costs(file: Path, content: Any) -> dict[str, float]:
     """Costs by class; an error where they are none."""
-    if not isinstance(held, dict):
+    if not isinstance(content, dict):
         raise _refused(file, "its costs must be a number for each class")
-    for name, cost in held.items():
+    for name, cost in content.items():
         number = isinstance(cost, int | float) and not isinstance(cost, bool)
         if not (number and math.isfinite(cost) and cost > 0):
             raise _refused(file, f"its cost of {name!r} must be finite and above 0, not {cost!r}")
-    return {name: float(cost) for name, cost in held.items()}
+    return {name: float(cost) for name, cost in content.items()}
 
 
 def _refused(file: Path, why: str) -> ValueError:

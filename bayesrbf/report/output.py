@@ -17,7 +17,7 @@ from bayesrbf.report.options import OPTIONS
 if TYPE_CHECKING:
     import xarray as xr
 
-    from bayesrbf.report.validate import HeldOut
+    from bayesrbf.report.validate import HeldOutRows
 
 MODEL: Final = "model.safetensors"
 PREDICTIONS: Final = "predictions.csv"
@@ -34,7 +34,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20
 def predictions_frame(
     uncertainty: xr.Dataset,
     given: pd.Series | None = None,
-    held_out: HeldOut | None = None,
+    held_out: HeldOutRows | None = None,
     costs: Mapping[str, float] | None = None,
     ids: pd.Index | None = None,
     first: int = 1,
@@ -97,25 +97,26 @@ def inert(cell: object) -> object:
     return "'" + cell if isinstance(cell, str) and cell.startswith(FORMULA) else cell
 
 
-MOST_BYTES: Final = 20_000_000
+MOST_DRAW_BYTES: Final = 20_000_000
 """Of the draws on disk; of more, every so many-th is written."""
 
 
 def draws_content(tree: xr.DataTree, whole: bool = False) -> tuple[memoryview, str]:
-    """The draws as a file of at most ``MOST_BYTES``, unless whole, and a sentence on what is left.
+    """The draws as a file of at most ``MOST_DRAW_BYTES``, unless whole, and what is left out.
 
     Fewer than ten draws of a chain are no draws: a file of them may be larger.
     """
     content, every = to_netcdf(tree), 1
     draws = int(tree[names.POSTERIOR].sizes.get("draw", 1))
-    while not whole and len(content) > MOST_BYTES and draws // every >= 2 * LEAST_DRAWS:
-        every = min(draws // LEAST_DRAWS, every * -(-len(content) // MOST_BYTES))
+    while not whole and len(content) > MOST_DRAW_BYTES and draws // every >= 2 * LEAST_DRAWS:
+        every = min(draws // LEAST_DRAWS, every * -(-len(content) // MOST_DRAW_BYTES))
         content = to_netcdf(tree.isel(draw=slice(None, None, every), missing_dims="ignore"))
     if every == 1:
         return content, ""
     return content, (
         f"{POSTERIOR} has 1 in {every} of the {draws} draws of a chain, so that it is not above "
-        f"{MOST_BYTES // 1_000_000} MB; the model has them all, and --draws {draws} writes them."
+        f"{MOST_DRAW_BYTES // 1_000_000} MB; the model has them all, and --draws {draws} writes "
+        "them."
     )
 
 

@@ -24,7 +24,7 @@ from bayesrbf.posterior.held_out import (
 )
 from bayesrbf.posterior.scores import brier, correct, log_loss
 from bayesrbf.report.costs import costs_of, decisions
-from bayesrbf.report.validate import HeldOut
+from bayesrbf.report.validate import HeldOutRows
 
 UNVALIDATED: Final = 2
 """Rows of a class up to which nothing that is said of it can be validated."""
@@ -70,11 +70,11 @@ class Performance:
     @property
     def hardest(self) -> tuple[str, OneAgainstRest, Interval]:
         """The class with the lowest AUROC; of two classes the one of interest."""
-        known = [one for one in self.classes if one[1].auroc.value == one[1].auroc.value]
-        return min(known or self.classes, key=lambda one: one[1].auroc.value)
+        judged = [one for one in self.classes if one[1].auroc.value == one[1].auroc.value]
+        return min(judged or self.classes, key=lambda one: one[1].auroc.value)
 
 
-def class_of_interest(held_out: HeldOut, costs: Mapping[str, float]) -> int:
+def class_of_interest(held_out: HeldOutRows, costs: Mapping[str, float]) -> int:
     """The dearest class where costs differ, else the rarest one; of ties the last."""
     each = costs_of(held_out.classes, costs)
     if np.ptp(each) > 0:
@@ -89,7 +89,7 @@ def unvalidated(counts: Mapping[str, int]) -> dict[str, int]:
 
 
 def read_performance(
-    held_out: HeldOut, costs: Mapping[str, float], model: str, logistic: str
+    held_out: HeldOutRows, costs: Mapping[str, float], model: str, logistic: str
 ) -> Performance:
     """Judge every class against the rest on the held-out rows."""
     rows = held_out.scored
@@ -140,6 +140,6 @@ def _why(counts: Int[np.ndarray, " label"], costs: Float[np.ndarray, " label"]) 
     return "the rarer class" if np.ptp(counts) > 0 else "the last of two equally frequent classes"
 
 
-def _reliability(said: Score, happened: Positive) -> ReliabilityCurve:
+def _reliability(p: Score, happened: Positive) -> ReliabilityCurve:
     """How often what was said with a probability came true."""
-    return calibration(np.column_stack([1 - said, said]), happened.astype(int)).curves[1]
+    return calibration(np.column_stack([1 - p, p]), happened.astype(int)).curves[1]

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT, GAP, FLOOR = 172.0, 70.0, 22.0, 118.0
 """Size of a node, distance between nodes of a layer, distance between layers."""
-LANE = 14.0
+EDGE_LANE = 14.0
 """Width of the slot in which an edge passes a layer."""
-MANY = 4
+MANY_ALIKE = 4
 """Least number of nodes that differ only by their number and are drawn as one."""
 Place = tuple[float, float]
 
@@ -61,7 +61,7 @@ def _distribution(variable: Any, kind: Role) -> str:
 
 def _parents(variable: Any, ids: Mapping[int, str]) -> tuple[str, ...]:
     """Named nodes that a variable depends on without another named node between."""
-    found: dict[str, None] = {}
+    parents: dict[str, None] = {}
     seen: set[int] = set()
     stack = list(variable.owner.inputs) if variable.owner is not None else []
     while stack:
@@ -70,10 +70,10 @@ def _parents(variable: Any, ids: Mapping[int, str]) -> tuple[str, ...]:
             continue
         seen.add(id(current))
         if id(current) in ids:
-            found[ids[id(current)]] = None
+            parents[ids[id(current)]] = None
         elif current.owner is not None:
             stack.extend(current.owner.inputs)
-    return tuple(found)
+    return tuple(parents)
 
 
 def gathered(nodes: Sequence[Node]) -> list[Node]:
@@ -90,7 +90,7 @@ def gathered(nodes: Sequence[Node]) -> list[Node]:
     renamed: dict[str, str] = {}
     kept: list[Node] = []
     for members in families.values():
-        if len(members) < MANY:
+        if len(members) < MANY_ALIKE:
             kept += members
             continue
         name = f"{members[0].name} … {_stem(members[-1].name)[1]}"
@@ -105,8 +105,8 @@ def gathered(nodes: Sequence[Node]) -> list[Node]:
 
 def _stem(name: str) -> tuple[str, str]:
     """A name without the number at its end, and the number."""
-    found = re.fullmatch(r"(.*)_(\d+)", name)
-    return (found[1], found[2]) if found else (name, "")
+    match = re.fullmatch(r"(.*)_(\d+)", name)
+    return (match[1], match[2]) if match else (name, "")
 
 
 @dataclass(frozen=True)
@@ -129,8 +129,8 @@ def layers(nodes: Sequence[Node]) -> list[list[Node]]:
 
     def deep(name: str) -> int:
         if name not in depth:
-            known = [parent for parent in by_name[name].parents if parent in by_name]
-            depth[name] = 1 + max((deep(parent) for parent in known), default=-1)
+            drawn = [parent for parent in by_name[name].parents if parent in by_name]
+            depth[name] = 1 + max((deep(parent) for parent in drawn), default=-1)
         return depth[name]
 
     for name in by_name:
@@ -154,7 +154,7 @@ def _slots(rows: Sequence[Sequence[Node]]) -> list[list[_Slot]]:
         for parent in (p for p in node.parents if level.get(p, len(rows)) < level[node.name]):
             key: tuple[str, ...] = (parent,)
             for i in range(level[parent] + 1, level[node.name]):
-                lane = _Slot((parent, node.name, str(i)), (key,), LANE)
+                lane = _Slot((parent, node.name, str(i)), (key,), EDGE_LANE)
                 lanes[i].append(lane)
                 key = lane.key
             above[node.name].append(key)
@@ -192,12 +192,12 @@ def plate(nodes: Sequence[Node], sizes: Mapping[str, int]) -> Markup:
             x += slot.width + GAP
     edges = [_way(parent, node, place) for node in nodes for parent in node.parents]
     drawn = [_node(node, *place[(node.name,)], sizes) for node in nodes]
-    told = "; ".join(f"{n.name} from {', '.join(n.parents)}" for n in nodes if n.parents)
+    text = "; ".join(f"{n.name} from {', '.join(n.parents)}" for n in nodes if n.parents)
     head = element("path", class_="fill ink", d="M0,0L8,4L0,8z")
     marker = element(
         "marker", head, id="head", markerWidth=8, markerHeight=8, refX=8, refY=4, orient="auto"
     )
-    title = f"Plate diagram of the declared graph: {told}"
+    title = f"Plate diagram of the declared graph: {text}"
     height = 2 * GAP + (len(slots) - 1) * FLOOR + HEIGHT
     return picture(width, height, title, element("defs", marker), *edges, *drawn)
 

@@ -15,7 +15,8 @@ from jaxtyping import Int
 
 from bayesrbf.reading import ReadTable, TableError
 from bayesrbf.report.families import check_method
-from bayesrbf.report.job import FamilyName, Inference, Job, Truth
+from bayesrbf.report.job import Job, Truth
+from bayesrbf.report.options import FamilyName, Inference
 from bayesrbf.version import __version__
 
 FOLDS, FEWER = 5, 3
@@ -52,7 +53,7 @@ def prepare(
     if table.target is None:
         raise ValueError("a report needs a target: name the column of labels.")
     target = str(table.target.name)
-    known = None if truth is None else Truth(truth[table.frame.columns], truth[target])
+    complete = None if truth is None else Truth(truth[table.frame.columns], truth[target])
     job = Job(
         title=title,
         target=target,
@@ -63,7 +64,7 @@ def prepare(
         seed=seed,
         notes=table.notes,
         facts=facts,
-        truth=known,
+        truth=complete,
         family=family,
         costs=costs or {},
         rehearse=rehearse,
@@ -74,8 +75,8 @@ def prepare(
         times=table.times.to_numpy() if judged and table.times is not None else None,
     )
     _check_splits(job)
-    said = [job.splits.sentence, "" if judged else _unjudged(table)]
-    return replace(job, notes=(*filter(None, said), *job.notes))
+    sentences = [job.splits.sentence, "" if judged else _unjudged(table)]
+    return replace(job, notes=(*filter(None, sentences), *job.notes))
 
 
 def _unjudged(table: ReadTable) -> str:
@@ -107,9 +108,9 @@ def _check_splits(job: Job) -> None:
             f"{part} leaves no row to be held out: too few times or groups have rows of two "
             "classes; leave the option out."
         )
-    known = np.unique(job.labels[job.labels >= 0])
+    present = np.unique(job.labels[job.labels >= 0])
     for fold in splits.numbers.tolist():
-        absent = np.setdiff1d(known, job.labels[splits.training(fold)])
+        absent = np.setdiff1d(present, job.labels[splits.training(fold)])
         if absent.size:
             label = sorted({str(one) for one in job.y.dropna()})[absent[0]]
             raise TableError(

@@ -16,7 +16,7 @@ from bayesrbf.report.costs import Costs
 from bayesrbf.report.learned_records import Kind, Learned
 from bayesrbf.report.performance import Performance, unvalidated
 from bayesrbf.report.subgroups import Subgroups
-from bayesrbf.report.verdict import Judged
+from bayesrbf.report.verdict import JudgedByRivals
 
 Role = Literal["free", "deterministic", "observed", "data"]
 Estimate = tuple[float, float]
@@ -144,7 +144,7 @@ class Oddities:
     """Cells and labels that look wrong, the least probable first."""
 
     cells: tuple[OddCell, ...]
-    found: int  # Cells that look wrong, of which at most one in ten is there by chance.
+    n_cells: int  # Cells that look wrong, of which at most one in ten is there by chance.
     labels: tuple[OddLabel, ...]  # Beyond what chance explains.
     improbable: Counted  # Labels below a held-out probability of ``bound``.
     bound: float
@@ -170,7 +170,7 @@ class Imputations:
     examples: tuple[Filled, ...]
     nominal: Float[np.ndarray, " level"]  # Probability inside the intervals.
     covered: Float[np.ndarray, " level"]  # Share of known cells inside.
-    known: int  # Number of real cells behind ``covered`` and ``error``.
+    n_checked: int  # Number of real cells behind ``covered`` and ``error``.
     hidden_truth: bool  # Whether those are the missing cells; else observed ones of rows held out.
     truth: Float[np.ndarray, " known"]
     """In column standard deviations, as is ``filled``; empty unless hidden."""
@@ -247,7 +247,7 @@ class Report:
     folds: int
     confusion: Int[np.ndarray, "label label"]
     """Held-out rows by true (row) and decided (column) class."""
-    judged: Judged
+    judged: JudgedByRivals
     performance: Performance
     subgroups: Subgroups
     reading: Reading

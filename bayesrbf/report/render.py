@@ -21,7 +21,7 @@ from bayesrbf.version import __version__
 
 OPTION: Final = re.compile(r"(--[a-z][a-z-]*(?:=[^\s;,]*[^\s;,.])?)")
 """An option of the command line."""
-MOST_CLASSES = 12
+MOST_RELIABILITIES = 12
 """Classes with a reliability diagram of their own: the most frequent."""
 MOST_LINES = 6
 """Classes whose probabilities are drawn over a column: the most frequent."""
@@ -110,18 +110,20 @@ def _sentences(report: Report) -> dict[str, str]:
 def _figures(report: Report) -> dict[str, Any]:
     """Every picture, ready to be placed."""
     reading, doubt = report.reading, report.doubt
-    own = report.scores[0].calibration
+    own, rivals = report.scores[0].calibration, [one.name for one in report.scores]
     frequent = sorted(
         (c for c, name in enumerate(report.classes) if name not in report.unvalidated),
         key=lambda c: -report.reading.class_counts[report.classes[c]],
-    )[:MOST_CLASSES]
+    )[:MOST_RELIABILITIES]
     shown = sorted(frequent) or list(range(len(report.classes)))[:MOST_LINES]
     interest, event = report.classes.index(report.performance.hardest[0]), report.performance.event
     drawn = [interest] if len(report.classes) == 2 else frequent[:MOST_LINES]
     imputations, members = report.imputations, report.learned.members
     return {
-        "log_loss": figures.comparison(report.scores, "log_loss", "log loss (nats)"),
-        "brier": figures.comparison(report.scores, "brier", "Brier score"),
+        "log_loss": figures.comparison(
+            rivals, [one.log_loss for one in report.scores], "log loss (nats)"
+        ),
+        "brier": figures.comparison(rivals, [one.brier for one in report.scores], "Brier score"),
         "missingness": _missingness(report),
         "histograms": [column_figures.histogram(c.histogram, c.name) for c in reading.columns],
         "shares": [
@@ -149,7 +151,9 @@ def _figures(report: Report) -> dict[str, Any]:
         "band": figures.legend({"where a calibrated model would be, 9 times in 10": "band"}),
         "contributions": column_figures.contributions(report.learned.contributions),
         "relevances": column_figures.relevances(report.learned.relevances[:MOST_BARS]),
-        "told": figures.legend({"known alone": "bar c2", "beside all others": "bar c0"}),
+        "contribution_marks": figures.legend(
+            {"known alone": "bar c2", "beside all others": "bar c0"}
+        ),
         "effects": [
             decision_figures.effect(one, drawn, report.learned.base)
             for one in report.learned.effects
@@ -161,14 +165,17 @@ def _figures(report: Report) -> dict[str, Any]:
         "net_benefit": [decision_figures.net_benefit(one) for one in report.performance.curves],
         "benefit_lines": figures.legend(
             {
-                "this model, with its 90 % interval": "line c0",
+                f"this model, with its {words.percent(0.9)} interval": "line c0",
                 "logistic regression": "line c1 dash1",
                 "acting on every row": "line muted",
             }
         ),
         "weights": figures.weights(members) if members else None,
         "weight_marks": figures.legend(
-            {"posterior mean and 90 % interval": "dot c0", "fitted, step by step": "ring c1"}
+            {
+                f"posterior mean and {words.percent(0.9)} interval": "dot c0",
+                "fitted, step by step": "ring c1",
+            }
         ),
         "by_class": [
             column_figures.by_class(one, report.classes, shown) for one in report.learned.by_class
@@ -177,7 +184,7 @@ def _figures(report: Report) -> dict[str, Any]:
         "costs": decision_figures.costs(report.costs) if report.costs else None,
         "cost_lines": _cost_lines(report),
         "coverage": figures.coverage(imputations.nominal, imputations.covered)
-        if imputations.known
+        if imputations.n_checked
         else None,
         "filled": figures.filled_against_truth(imputations.truth, imputations.filled)
         if imputations.hidden_truth

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from textwrap import fill
 from time import monotonic
 from typing import Final
 
@@ -19,7 +20,6 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
 )
-from rich.table import Table
 
 from bayesrbf.files import write_whole
 from bayesrbf.inference.progress import Track as Within
@@ -40,7 +40,7 @@ from bayesrbf.report.output import (
 )
 from bayesrbf.report.records import Report
 from bayesrbf.report.render import render
-from bayesrbf.report.validate import Track
+from bayesrbf.report.validate import TrackSteps
 from bayesrbf.report.words import (
     clipped,
     ends,
@@ -54,8 +54,8 @@ from bayesrbf.report.words import (
 
 QUESTION: Final = "Can I trust these probabilities?"
 """What the verdict answers, as on the page."""
-TOLD: Final = 5
-"""Notes that are told in the terminal where a page has all, the most harmful first."""
+SHOWN_NOTES: Final = 5
+"""Notes that a terminal shows where a page has all, the most harmful first."""
 
 
 def run(job: Job, folder: Path) -> Report:
@@ -100,10 +100,10 @@ def introduce(job: Job, takes: str = "", page: bool = True) -> None:
         if named:
             columns = listing([clipped(name, 24) for name in named], 5)
             lines.append(f"  {kind:<12} {columns}")
-    shown = job.notes[:TOLD] if page else job.notes
+    shown = job.notes[:SHOWN_NOTES] if page else job.notes
     lines += [f"  note         {one_line(note)}" for note in shown]
     if len(job.notes) > len(shown):
-        lines.append(f"               and {len(job.notes) - TOLD} more, on the page")
+        lines.append(f"               and {len(job.notes) - SHOWN_NOTES} more, on the page")
     lines += [f"  time         {takes}"] if takes else []
     for line in lines:
         console.print(harmless(line), highlight=False, markup=False, soft_wrap=True)
@@ -118,7 +118,7 @@ OFTEN: Final = 10.0
 
 
 @contextmanager
-def progress() -> Iterator[Track]:
+def progress() -> Iterator[TrackSteps]:
     """Give the tracker that owns all bars, and shows the steps of fits and draws within.
 
     Where the output is no terminal, there are no bars: a slow step has a line at its end, and one
@@ -133,7 +133,7 @@ def progress() -> Iterator[Track]:
 
 
 @contextmanager
-def _bars(console: Console) -> Iterator[Track]:
+def _bars(console: Console) -> Iterator[TrackSteps]:
     """Bars with the share that is done; a step of one part has a bar without a length.
 
     Bars of fits and draws within a step go when those are done.
@@ -160,7 +160,7 @@ def _bars(console: Console) -> Iterator[Track]:
         yield track
 
 
-def _within(track: Track) -> Within:
+def _within(track: TrackSteps) -> Within:
     """The tracker as fits and draws take one."""
     return lambda sequence, what: iter(track(sequence, f"{WITHIN}{what}", len(sequence)))
 
@@ -170,12 +170,12 @@ def _lines[T](console: Console, steps: Iterable[T], what: str, total: int) -> It
 
     A step of one part says how far the fits and draws within it are.
     """
-    began = told = monotonic()
+    began = printed = monotonic()
     for done, step in enumerate(steps, start=1):
         with showing(_shares(console, what) if total == 1 else silent):
             yield step
-        if done < total and monotonic() - told > OFTEN:
-            told = monotonic()
+        if done < total and monotonic() - printed > OFTEN:
+            printed = monotonic()
             console.print(f"{what}: {percent(done / total)}", highlight=False)
     if monotonic() - began > SLOW:
         console.print(f"{what}: done in {monotonic() - began:.0f} s", highlight=False)
@@ -185,55 +185,60 @@ def _shares(console: Console, what: str) -> Within:
     """The tracker of fits and draws within a step: a line now and then with the share done."""
 
     def track[T](sequence: Sequence[T], description: str) -> Iterator[T]:
-        told = monotonic()
+        printed = monotonic()
         for done, step in enumerate(sequence, start=1):
             yield step
-            if done < len(sequence) and monotonic() - told > OFTEN:
-                told = monotonic()
+            if done < len(sequence) and monotonic() - printed > OFTEN:
+                printed = monotonic()
                 share = percent(done / len(sequence))
                 console.print(f"{what}, {description.lower()}: {share}", highlight=False)
 
     return track
 
 
-def tell(said: Report) -> None:
-    """Print the verdict and the main figures in a table of few lines."""
-    own, frequencies, logistic = said.scores
-    table = Table(box=None, show_header=False, pad_edge=False)
-    loss = (
-        f"{number(own.log_loss[0])} nats of surprise (logistic regression "
-        f"{number(logistic.log_loss[0])}, class frequencies {number(frequencies.log_loss[0])})"
-    )
+def tell(report: Report) -> None:
+    """Print the verdict and the main figures, a few lines each; no line breaks before a %."""
+    console, rows = Console(), list(_main_figures(report))
+    width = max(len(name) for name, _ in rows)
+    sentences = QUESTION, verdict(report), evidence(report), events(report), unvalidated(report)
+    for name, text in [*rows, *(("", sentence) for sentence in filter(None, sentences))]:
+        indent = " " * (width + 1) if name else ""
+        paragraph = fill(
+            harmless(text),
+            console.width,
+            initial_indent=f"{name:<{width}} " if name else "",
+            subsequent_indent=indent,
+            break_on_hyphens=False,
+        )
+        console.print(paragraph, highlight=False, markup=False, soft_wrap=True)
+
+
+def _main_figures(report: Report) -> Iterator[tuple[str, str]]:
+    """Names and figures of the table that a terminal shows."""
+    own, frequencies, logistic = report.scores
     low, high = own.calibration.noise
-    table.add_row("held-out log loss", loss)
-    table.add_row("classified right", _share(said.performance.accuracy))
-    name, hardest, _ = said.performance.hardest
-    if said.performance.event is not None:
-        for label, one in (
-            ("sensitivity", hardest.sensitivity),
-            ("specificity", hardest.specificity),
-            ("PPV", hardest.ppv),
-            ("NPV", hardest.npv),
-        ):
-            table.add_row(label, _share(one))
+    name, hardest, _ = report.performance.hardest
+    yield (
+        "held-out log loss",
+        f"{number(own.log_loss[0])} nats of surprise (logistic regression "
+        f"{number(logistic.log_loss[0])}, class frequencies {number(frequencies.log_loss[0])})",
+    )
+    yield "classified right", _share(report.performance.accuracy)
+    if report.performance.event is not None:
+        yield "sensitivity", _share(hardest.sensitivity)
+        yield "specificity", _share(hardest.specificity)
+        yield "PPV", _share(hardest.ppv)
+        yield "NPV", _share(hardest.npv)
     area = hardest.auroc
     if area.value == area.value:
         figure = f"{number(area.value)} ({ends(area.lower, area.upper)})"
-        table.add_row("AUROC", f"{figure}, {clipped(name, 24)} against the rest")
-    table.add_row(
-        "calibration error",
-        f"{number(own.calibration.error)} (chance alone {number(low)} to {number(high)})",
-    )
-    table.add_row("unsure of", f"{said.doubt.below} of {plural(said.doubt.judged, 'row')} held out")
-    table.add_row("look wrong", f"{plural(said.oddities.found, 'cell')}, by the fit to all rows")
-    if said.check is not None:
-        found = f"{percent(said.check.accuracy)} of {said.check.rows} right"
-        table.add_row("hidden labels", found)
-    console = Console()
-    console.print(table)
-    sentences = QUESTION, verdict(said), evidence(said), events(said), unvalidated(said)
-    for sentence in filter(None, sentences):
-        console.print(harmless(sentence), highlight=False, markup=False)
+        yield "AUROC", f"{figure}, {clipped(name, 24)} against the rest"
+    noise = f"chance alone {number(low)} to {number(high)}"
+    yield "calibration error", f"{number(own.calibration.error)} ({noise})"
+    yield "unsure of", f"{report.doubt.below} of {plural(report.doubt.judged, 'row')} held out"
+    yield "look wrong", f"{plural(report.oddities.n_cells, 'cell')}, by the fit to all rows"
+    if report.check is not None:
+        yield "hidden labels", f"{percent(report.check.accuracy)} of {report.check.rows} right"
 
 
 def _share(one: Interval) -> str:
@@ -241,26 +246,26 @@ def _share(one: Interval) -> str:
     return f"{percent(one.value)} ({ends(one.lower, one.upper, percent)})"
 
 
-def figures(said: Report) -> dict[str, object]:
+def figures(report: Report) -> dict[str, object]:
     """The verdict and the main figures, by name."""
-    held_out, rivals = said.performance, said.scores[1:]
+    held_out, rivals = report.performance, report.scores[1:]
     return {
-        "target": said.target,
-        "classes": said.classes,
-        "rows": said.judged.rows,
-        "verdict": verdict(said),
-        "evidence": evidence(said),
-        "event": said.performance.event,
-        "unvalidated": said.unvalidated,
+        "target": report.target,
+        "classes": report.classes,
+        "rows": report.judged.rows,
+        "verdict": verdict(report),
+        "evidence": evidence(report),
+        "event": report.performance.event,
+        "unvalidated": report.unvalidated,
         "scores": {
             "log loss": held_out.log_loss,
             "Brier score": held_out.brier,
             "share right": held_out.accuracy,
         },
         "rivals": {one.name: {"log loss": one.log_loss[0]} for one in rivals},
-        "cost_of_a_row": said.judged.answers if said.judged.in_costs else None,
-        "calibration_error": said.scores[0].calibration.error,
-        "against_rest": {name: found for name, found, _ in held_out.classes},
-        "unsure": said.doubt.below,
-        "cells_that_look_wrong": said.oddities.found,
+        "cost_of_a_row": report.judged.answers if report.judged.in_costs else None,
+        "calibration_error": report.scores[0].calibration.error,
+        "against_rest": {name: one for name, one, _ in held_out.classes},
+        "unsure": report.doubt.below,
+        "cells_that_look_wrong": report.oddities.n_cells,
     }

@@ -22,8 +22,8 @@ class Splits:
     @property
     def numbers(self) -> Int[np.ndarray, " fold"]:
         """Numbers of the folds."""
-        found: Int[np.ndarray, " fold"] = np.unique(self.folds[self.folds >= 0])
-        return found
+        numbers: Int[np.ndarray, " fold"] = np.unique(self.folds[self.folds >= 0])
+        return numbers
 
     def training(self, fold: int) -> Bool[np.ndarray, " obs"]:
         """The rows that teach the model that predicts a fold."""
@@ -47,9 +47,9 @@ class Splits:
         """How rows were held out, where that is not by chance alone."""
         parts = []
         if self.times is not None:
-            held, folds = int((self.folds >= 0).sum()), self.numbers.size
+            n_rows, folds = int((self.folds >= 0).sum()), self.numbers.size
             parts.append(
-                f"The latest {plural(held, 'labelled row')} were held out in "
+                f"The latest {plural(n_rows, 'labelled row')} were held out in "
                 f"{plural(folds, 'part')}, each predicted from the rows before it; weights and "
                 "temperatures were fitted to some of those held out by chance, so that a drift is "
                 "judged and not made up for."

@@ -13,17 +13,17 @@ from bayesrbf.posterior.chance import holm, two_sided
 from bayesrbf.posterior.held_out import Interval, proportion
 from bayesrbf.report.job import Job
 from bayesrbf.report.performance import class_of_interest
-from bayesrbf.report.validate import HeldOut
+from bayesrbf.report.validate import HeldOutRows
 from bayesrbf.report.words import between, clipped
 
 QUARTERS: Final = (0.25, 0.5, 0.75)
-MOST_LEVELS: Final = 12
+MOST_LEVEL_GROUPS: Final = 12
 """Levels of a column that are groups; all others are one together."""
-FEWEST: Final = 5
+FEWEST_IN_GROUP: Final = 5
 """Rows of a group below which it is not looked at."""
 WRONGLY: Final = 0.05
 """Probability with which any group is told as off although the model is calibrated."""
-LISTED: Final = 12
+LISTED_GROUPS: Final = 12
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Subgroup:
     name: str
     label: str
     rows: int
-    said: float  # Mean probability of the class.
+    predicted: float  # Mean probability of the class.
     came: Interval  # Share of the class.
     chance: float  # Probability of such a share, or a rarer one, for a calibrated model.
 
@@ -46,7 +46,7 @@ class Subgroups:
     off: tuple[Subgroup, ...]  # The least probable first.
 
 
-def read_subgroups(job: Job, held_out: HeldOut, model: str) -> Subgroups:
+def read_subgroups(job: Job, held_out: HeldOutRows, model: str) -> Subgroups:
     """Hold said against come true in every group, for every class; for one where there are two.
 
     For a calibrated model the number of rows of a class in a group has a Poisson-binomial law.
@@ -54,16 +54,16 @@ def read_subgroups(job: Job, held_out: HeldOut, model: str) -> Subgroups:
     """
     rows = held_out.scored
     p, labels = held_out.probabilities[model][rows], held_out.labels[rows]
-    frequent = np.bincount(labels, minlength=len(held_out.classes)) >= FEWEST
+    frequent = np.bincount(labels, minlength=len(held_out.classes)) >= FEWEST_IN_GROUP
     binary = len(held_out.classes) == 2
     classes = [class_of_interest(held_out, job.costs)] if binary else np.flatnonzero(frequent)
-    found = []
+    parts = []
     for name, inside in groups_of(job, rows):
         size = int(inside.sum())
-        for c in classes if FEWEST <= size < len(rows) else ():
+        for c in classes if FEWEST_IN_GROUP <= size < len(rows) else ():
             came = int((labels[inside] == c).sum())
             own = p[inside, c]
-            found.append(
+            parts.append(
                 Subgroup(
                     name,
                     str(held_out.classes[c]),
@@ -73,9 +73,9 @@ def read_subgroups(job: Job, held_out: HeldOut, model: str) -> Subgroups:
                     two_sided(own, came),
                 )
             )
-    off = holm(np.array([one.chance for one in found]), WRONGLY)
-    listed = sorted((one for one, bad in zip(found, off, strict=True) if bad), key=_chance)
-    return Subgroups(len(found), tuple(listed[:LISTED]))
+    off = holm(np.array([one.chance for one in parts]), WRONGLY)
+    listed = sorted((one for one, bad in zip(parts, off, strict=True) if bad), key=_chance)
+    return Subgroups(len(parts), tuple(listed[:LISTED_GROUPS]))
 
 
 def _chance(one: Subgroup) -> float:
@@ -101,10 +101,10 @@ def _quarters(
     job: Job, name: str, values: np.ndarray, shown: str
 ) -> Iterator[tuple[str, np.ndarray]]:
     """Four ranges with about as many rows each; fewer where values repeat."""
-    known = values[~np.isnan(values)]
-    if not known.size:
+    observed = values[~np.isnan(values)]
+    if not observed.size:
         return
-    cuts = np.unique(np.quantile(known, QUARTERS, method="inverted_cdf"))
+    cuts = np.unique(np.quantile(observed, QUARTERS, method="inverted_cdf"))
     part = np.where(np.isnan(values), -1, np.searchsorted(cuts, values))
     for one in np.unique(part[part >= 0]):
         inside = part == one
@@ -114,7 +114,7 @@ def _quarters(
 
 def _levels(column: pd.Series, shown: str) -> Iterator[tuple[str, np.ndarray]]:
     """The most frequent levels, and all others together."""
-    frequent = column.dropna().value_counts().index[:MOST_LEVELS]
+    frequent = column.dropna().value_counts().index[:MOST_LEVEL_GROUPS]
     for level in frequent:
         inside = column.eq(level).to_numpy(dtype=bool, na_value=False)
         yield f"{shown} = {clipped(level, 24)}", inside

@@ -94,7 +94,7 @@ def _step(marks: list[float]) -> float:
 
 
 @dataclass(frozen=True)
-class Axes:
+class PlotArea:
     """A plotting area with labelled axes."""
 
     x: tuple[float, float]  # Values at both ends.

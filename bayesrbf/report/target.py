@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from bayesrbf.reading.tabular_files import Judge
 
-MOST_CLASSES: Final = 50
+MOST_TARGET_CLASSES: Final = 50
 
 
 def problems_of_target(target: str, costs: Mapping[str, float]) -> Judge:
@@ -37,7 +37,7 @@ def _of_classes(y: pd.Series, target: str) -> Iterator[str]:
     elif len(counts) == 1:
         only = next(iter(counts))
         yield f"Target {target!r} has one class, {str(only)!r}: a classifier needs at least two."
-    elif len(counts) > max(2, min(MOST_CLASSES, counts.total() / 2)):
+    elif len(counts) > max(2, min(MOST_TARGET_CLASSES, counts.total() / 2)):
         yield (
             f"Target {target!r} has {len(counts)} different values in {counts.total()} labelled "
             "rows: a classifier needs few classes with many rows; is it a number to predict?"

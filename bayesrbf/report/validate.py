@@ -26,7 +26,7 @@ Fitter = Callable[[pd.DataFrame, pd.Series], Any]
 
 
 @runtime_checkable
-class Track(Protocol):
+class TrackSteps(Protocol):
     """Passes the parts of a step on and may show the progress."""
 
     def __call__[T](self, steps: Iterable[T], what: str, total: int) -> Iterable[T]:
@@ -39,7 +39,7 @@ def silently[T](steps: Iterable[T], what: str, total: int) -> Iterable[T]:
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class HeldOutRows:
     """Probabilities of rows that the classifier did not see."""
 
     classes: tuple[object, ...]  # In the order of the columns of probabilities.
@@ -62,8 +62,8 @@ def hold_out(
     n_folds: int = 5,
     seed: int = 0,
     splits: Splits | None = None,
-    track: Track = silently,
-) -> HeldOut:
+    track: TrackSteps = silently,
+) -> HeldOutRows:
     """Cross-validate several classifiers on the same folds, of which there are at most ``n_folds``.
 
     By default, rows without a label and the only row of a class are in every training part.
@@ -80,7 +80,7 @@ def hold_out(
         probabilities = np.zeros((int(test.sum()), classes.size))
         probabilities[:, columns] = fitted.predict_proba(X[test])
         results[name][test] = probabilities
-    return HeldOut(tuple(classes.tolist()), labels, folds, results)
+    return HeldOutRows(tuple(classes.tolist()), labels, folds, results)
 
 
 def class_frequencies(X: pd.DataFrame, y: pd.Series) -> Frequencies:
@@ -116,7 +116,7 @@ def behind_filled_columns(classifier: ClassifierMixin, categorical: Iterable[str
     names = set(categorical)
 
     def fit(X: pd.DataFrame, y: pd.Series) -> Pipeline:
-        known = y.notna().to_numpy()
+        labelled = y.notna().to_numpy()
         reals = [name for name in X.columns if name not in names]
         filled = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
         encoder = OneHotEncoder(handle_unknown="ignore")
@@ -130,6 +130,6 @@ def behind_filled_columns(classifier: ClassifierMixin, categorical: Iterable[str
         with warnings.catch_warnings():
             # The baseline may stop early; its score says how good it was.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return model.fit(X[known], y[known])
+            return model.fit(X[labelled], y[labelled])
 
     return fit

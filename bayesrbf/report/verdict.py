@@ -12,13 +12,13 @@ from scipy.stats import t as student
 
 from bayesrbf.posterior.decisions import mistakes, paid
 from bayesrbf.posterior.scores import correct, log_loss, mean_over_folds
-from bayesrbf.report.validate import HeldOut
+from bayesrbf.report.validate import HeldOutRows
 from bayesrbf.report.words import clipped, listing, number, percent, plural
 
 SURELY: Final = 0.975
 """Quantile of Student's t from which a difference is told as one."""
-TOLD: Final = "so far as these rows tell"
-FEWEST_ROWS: Final = 20
+SO_FAR_AS_SEEN: Final = "so far as these rows tell"
+FEWEST_JUDGED_ROWS: Final = 20
 FEWEST_OF_CLASS: Final = 5
 """Held-out rows, and those of the second most frequent class, below which nothing is judged."""
 
@@ -54,7 +54,7 @@ class Rival:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedByRivals:
     """The model beside the class frequencies and logistic regression on the same held-out rows."""
 
     rows: int
@@ -70,7 +70,7 @@ class Judged:
     def enough(self) -> bool:
         """Whether there are rows enough to judge."""
         units = self.rows if self.groups is None else self.groups
-        return units >= FEWEST_ROWS and self.smallest >= FEWEST_OF_CLASS
+        return units >= FEWEST_JUDGED_ROWS and self.smallest >= FEWEST_OF_CLASS
 
 
 def gain(
@@ -88,13 +88,13 @@ def gain(
 
 
 def judge(
-    held_out: HeldOut,
+    held_out: HeldOutRows,
     costs: Mapping[str, float],
     model: str,
     frequencies: str,
     logistic: str,
     groups: Int[np.ndarray, " obs"] | None = None,
-) -> Judged:
+) -> JudgedByRivals:
     """Compare three classifiers by their names; answers by costs where any is given.
 
     Rows of one of the ``groups`` are not independent: errors are those of means over groups.
@@ -123,7 +123,7 @@ def judge(
             gain(answers[model], paid_by, units),
         )
 
-    return Judged(
+    return JudgedByRivals(
         rows=len(rows),
         smallest=int(np.sort(np.bincount(labels, minlength=n_classes))[-2]),
         log_loss=float(losses[model].mean()),
@@ -135,7 +135,7 @@ def judge(
     )
 
 
-def verdict(judged: Judged, calibrated: bool, calibration: str) -> str:
+def verdict(judged: JudgedByRivals, calibrated: bool, calibration: str) -> str:
     """The headline: an answer, and why.
 
     ``calibrated`` says whether the probabilities come true as often as they say, ``calibration``
@@ -151,7 +151,7 @@ def verdict(judged: Judged, calibrated: bool, calibration: str) -> str:
     return f"{answer}: it is {_beside_rivals(judged, answer)}; {calibration}."
 
 
-def evidence(judged: Judged) -> str:
+def evidence(judged: JudgedByRivals) -> str:
     """How many answers are right, or what a row costs, beside both rivals."""
     base, logistic = judged.base, judged.logistic
     if judged.in_costs:
@@ -168,7 +168,7 @@ def evidence(judged: Judged) -> str:
     return f"On {plural(judged.rows, 'row')} that it had not seen{_of_groups(judged)} {figures}."
 
 
-def _answer(judged: Judged, calibrated: bool) -> str:
+def _answer(judged: JudgedByRivals, calibrated: bool) -> str:
     """The first words: whether to trust the probabilities."""
     base, logistic = judged.base, judged.logistic
     if not base.gain.better:
@@ -177,11 +177,11 @@ def _answer(judged: Judged, calibrated: bool) -> str:
     if worse or not base.gain_of_answers.better or not calibrated:
         return "With care"
     if not logistic.gain.better:
-        return f"As much as {logistic.name}'s, and no more {TOLD}"
+        return f"As much as {logistic.name}'s, and no more {SO_FAR_AS_SEEN}"
     return "Yes"
 
 
-def _beside_rivals(judged: Judged, answer: str) -> str:
+def _beside_rivals(judged: JudgedByRivals, answer: str) -> str:
     """What it is better than, and what not, but for a rival that the answer names."""
     base, logistic = judged.base, judged.logistic
     worse = logistic.gain.worse or logistic.gain_of_answers.worse
@@ -193,7 +193,7 @@ def _beside_rivals(judged: Judged, answer: str) -> str:
     better = [name for name, is_better, _ in compared if is_better]
     worse_than = [name for name, _, is_worse in compared if is_worse]
     others = [name for name, *surely in compared if not any(surely) and name not in answer]
-    rest = [f"no better than {' or '.join(others)} {TOLD}"] if others else []
+    rest = [f"no better than {' or '.join(others)} {SO_FAR_AS_SEEN}"] if others else []
     rest += [f"worse than {listing(worse_than)}"] if worse_than else []
     parts = [f"better than {listing(better)}"] if better else []
     if not base.gain.better:  # the reason of a "No" comes first
@@ -201,6 +201,6 @@ def _beside_rivals(judged: Judged, answer: str) -> str:
     return ", but ".join([*parts, *filter(None, [", and ".join(rest)])])
 
 
-def _of_groups(judged: Judged) -> str:
+def _of_groups(judged: JudgedByRivals) -> str:
     """How many groups the rows are of, where they belong together."""
     return "" if judged.groups is None else f" in {plural(judged.groups, 'group')}"

@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from jaxtyping import Float
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 THIN = "\u202f"
 MINUS = "\u2212"
+PERCENT = "\u00a0%"
 
 
 def number(value: float) -> str:
@@ -36,9 +40,9 @@ def number(value: float) -> str:
 
 
 MOST_DECIMALS: Final = 6
-FINE: Final = 1000.0
+PARTS_OF_RANGE: Final = 1000.0
 """Parts of a column's range that its numbers tell apart, where its values are that fine."""
-ROUNDING: Final = 1e-9  # Share of a figure below which an error is that of arithmetic.
+ROUNDING_ERROR: Final = 1e-9  # Share of a figure below which an error is that of arithmetic.
 UNGROUPED: Final = 10_000
 """Below it a cell is written without a gap: 2010 may be a year."""
 
@@ -58,7 +62,7 @@ def decimals_of(values: Float[np.ndarray, " value"], as_written: bool = True) ->
         return 0
     most = float(np.abs(seen).max())
     span = float(np.ptp(seen)) or most or 1.0
-    needed = max(0, math.ceil(math.log10(FINE) - math.log10(span) - 1e-9))
+    needed = max(0, math.ceil(math.log10(PARTS_OF_RANGE) - math.log10(span) - 1e-9))
     for decimals in range(min(needed, MOST_DECIMALS + 1)) if as_written else ():
         if np.allclose(seen, np.round(seen, decimals), rtol=1e-12, atol=0.0):
             return decimals
@@ -91,10 +95,10 @@ def between(low: str, high: str) -> str:
 
 
 def ends(low: float, high: float, form: Callable[[float], str] = number) -> str:
-    """An interval of two figures in words; a dash where it is not known.
+    r"""An interval of two figures in words; a dash where it is not known.
 
     >>> ends(0.25, 0.5, percent), ends(0.1, float("nan"))
-    ('25 % to 50 %', '–')
+    ('25\xa0% to 50\xa0%', '–')
     """
     if math.isnan(low) or math.isnan(high):
         return "–"
@@ -134,7 +138,7 @@ def estimate(value: tuple[float, float]) -> str:
     ('0.366 ± 0.023', '0.687')
     """
     figure, error = value
-    if not error > ROUNDING * abs(figure):
+    if not error > ROUNDING_ERROR * abs(figure):
         return number(figure)
     return f"{number(figure)} ± {spread(error)}"
 
@@ -173,18 +177,18 @@ def count(value: int) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in per cent, with two or three significant digits.
+    r"""A share in per cent, with two or three significant digits; no line breaks before the sign.
 
     >>> percent(0.3), percent(0.0123), percent(1.0), percent(0.9999)
-    ('30 %', '1.23 %', '100 %', '> 99.9 %')
+    ('30\xa0%', '1.23\xa0%', '100\xa0%', '> 99.9\xa0%')
     """
     if math.isnan(share):
         return "–"
     if 0.999 < share < 1:
-        return "> 99.9 %"
+        return f"> 99.9{PERCENT}"
     if 0 < share < 1e-4:
-        return "< 0.01 %"
-    return f"{number(round(100 * share, 3 if share < 0.1 else 1))} %"
+        return f"< 0.01{PERCENT}"
+    return f"{number(round(100 * share, 3 if share < 0.1 else 1))}{PERCENT}"
 
 
 def plural(quantity: int, noun: str, nouns: str | None = None) -> str:
@@ -250,3 +254,44 @@ def clipped(text: object, width: int = 40) -> str:
     """
     line = one_line(text)
     return line if len(line) <= width else line[: width - 1].rstrip() + "…"
+
+
+def aligned(table: list[list[str]]) -> list[str]:
+    """Rows of text in columns: the first two to the left, all others to the right.
+
+    >>> aligned([["a", "b", "3"], ["long", "", "12"]])
+    ['  a     b   3', '  long     12']
+    """
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return [
+        "  "
+        + "  ".join(
+            text.ljust(width) if i < 2 else text.rjust(width)
+            for i, (text, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in table
+    ]
+
+
+def row_name(index: pd.Index, place: int) -> str:
+    """What a row is called: by the column that names the rows, else its number from 1.
+
+    >>> import pandas as pd
+    >>> row_name(pd.RangeIndex(3), 0), row_name(pd.Index(["A7", "B2"], name="case"), 1)
+    ('1', 'B2')
+    """
+    return str(place + 1) if index.name is None else clipped(index[place], 30)
+
+
+def cell_text(value: object) -> str:
+    """A cell in a table of text."""
+    return exact(float(value)) if isinstance(value, float | int) else clipped(value, 24)
+
+
+def signed(value: float) -> str:
+    """Two decimals with their sign.
+
+    >>> signed(0.5), signed(-1.234)
+    ('+0.50', '−1.23')
+    """
+    return f"{value:+.2f}".replace("-", "\u2212")

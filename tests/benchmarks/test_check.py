@@ -12,10 +12,8 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from bayesrbf import HybridMixtureClassifier
+from bayesrbf import HybridMixtureClassifier, check
 from bayesrbf.datasets import load_table
-from bayesrbf.report.check import check_rows
-from bayesrbf.report.new_rows import NewRows
 from tests.benchmarks.figures import show
 from tests.measured import MODELS
 
@@ -125,7 +123,7 @@ def of_table(name: str) -> dict[str, list[bool]]:
             for what, (plant, right) in PLANTED.items():
                 table = plant(X, data.y[new], np.random.default_rng(split))
                 if table is not None:
-                    remarks = check_rows(model, NewRows(table, (), ()))
-                    topics = {word for r in remarks if r.found for word in r.topic.split()}
+                    remarks = check(model, table).findings
+                    topics = {word for r in remarks for word in r.topic.split()}
                     found[what].append(bool(topics & right) if right else not topics)
     return found

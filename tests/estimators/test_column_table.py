@@ -12,12 +12,11 @@ import pytest
 from sklearn.datasets import load_iris
 
 from bayesrbf import HybridMixtureClassifier, MedianLVQClassifier, MixtureDensity, load
-from bayesrbf.commands.arguments import of_dates
+from bayesrbf.commands.typed_arguments import of_dates
 from bayesrbf.datasets import load_table
 from bayesrbf.estimators.column_doubts import column_doubts
+from bayesrbf.new_rows.block_predictions import novelty_of
 from bayesrbf.records.table_options import TableOptions
-from bayesrbf.report.check import check_rows
-from bayesrbf.report.new_rows import NewRows, novelty_of
 from bayesrbf.table import learn_columns
 
 CLEAN = (
@@ -159,7 +158,7 @@ def test_exchanged_columns_are_told_as_check_tells_them() -> None:
     said = novelty_of(model, turned, len(turned), len(turned))
     assert "exchanged with" in said
     assert "times too" not in said
-    remarks = check_rows(model, NewRows(turned, (), ()))
+    remarks = bayesrbf.check(model, turned).remarks
     assert [one.topic for one in remarks if one.topic in ("unit", "exchanged")] == ["exchanged"]
 
 

@@ -9,9 +9,10 @@ from scipy.stats import norm
 
 import bayesrbf
 from bayesrbf import MixtureDensity
+from bayesrbf.new_rows.block_predictions import novelty_of
+from bayesrbf.new_rows.training_cells import NOVEL_ROW
 from bayesrbf.numerics.mixture.mixture_points import component_covariances
 from bayesrbf.posterior.novelty import SIMULATED
-from bayesrbf.report.new_rows import NOVEL, novelty_of
 from tests.cases import generative
 from tests.estimators.test_atoms import spiked
 from tests.estimators.test_column_maps import skewed
@@ -110,7 +111,7 @@ def test_the_sentence_on_new_rows_names_the_column_and_the_factor() -> None:
     model = MixtureDensity(column_maps="power", random_state=0).fit(X)
 
     def said_of(rows: pd.DataFrame) -> str:
-        novel = rows[model.novelty(rows) > NOVEL]
+        novel = rows[model.novelty(rows) > NOVEL_ROW]
         return novelty_of(model, novel, len(novel), len(rows))
 
     assert said_of(X) == ""

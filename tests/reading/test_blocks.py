@@ -146,8 +146,8 @@ def test_blocks_of_parquet_are_the_file(tmp_path: Path) -> None:
 
 def long_file(path: Path, monkeypatch: pytest.MonkeyPatch, rows: int = 500) -> pd.DataFrame:
     """A file of several row groups that counts as long, of which 50 rows are sampled."""
-    monkeypatch.setattr(parquet_rows, "MOST_CELLS", 1)
-    monkeypatch.setattr(parquet_rows, "SAMPLE_ROWS", 50)
+    monkeypatch.setattr(parquet_rows, "MOST_PARQUET_CELLS", 1)
+    monkeypatch.setattr(parquet_rows, "DRAWN_ROWS", 50)
     cells = [None if row % 7 == 0 else row / 4 for row in range(rows)]
     frame = pd.DataFrame({"a": cells, "b": [f"t{row % 5}" for row in range(rows)]})
     frame["case"] = [f"P{row}" for row in range(rows)]
@@ -191,7 +191,7 @@ def test_every_row_of_a_long_file_is_as_likely(
 ) -> None:
     """Row groups of any size: the sampled places spread evenly over 50,000 rows."""
     long_file(tmp_path / "t.parquet", monkeypatch, rows=50_000)
-    monkeypatch.setattr(parquet_rows, "SAMPLE_ROWS", 5_000)
+    monkeypatch.setattr(parquet_rows, "DRAWN_ROWS", 5_000)
     opened = parquet_rows.long_parquet(tmp_path / "t.parquet")
     places, table = parquet_rows.random_rows(opened, "t.parquet")
     assert table["case"].to_pylist() == [f"P{place}" for place in places]
@@ -203,7 +203,7 @@ def test_a_file_whose_groups_are_too_large_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     long_file(tmp_path / "t.parquet", monkeypatch)
-    monkeypatch.setattr(decoding, "MOST_BYTES", 100)
+    monkeypatch.setattr(decoding, "MOST_TABLE_BYTES", 100)
     for read in (
         lambda path: list(read_blocks(path, OPTIONS, 3)),
         lambda path: read_file(path, "b", TableOptions(), sampled=True),

@@ -31,7 +31,7 @@ from bayesrbf.report.records import (
     UnsureRow,
 )
 from bayesrbf.report.subgroups import Subgroup, Subgroups
-from bayesrbf.report.validate import HeldOut
+from bayesrbf.report.validate import HeldOutRows
 from bayesrbf.report.verdict import judge
 
 HOSTILE = (
@@ -65,7 +65,7 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
     )
     flat = np.full(p.shape, 1 / n_classes)
     tables = {"this model": p, "class frequencies": flat, "logistic regression": p}
-    held_out = HeldOut(classes, labels, np.arange(90) % 5, tables)
+    held_out = HeldOutRows(classes, labels, np.arange(90) % 5, tables)
     three = "this model", "class frequencies", "logistic regression"
     columns = (
         Column(f"{text} real", "real", 0.25, "0 to 1", rng.random(20)),
@@ -114,7 +114,7 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
         ),
         oddities=Oddities(
             cells=(OddCell("9", text, text, text, 1e-9),),
-            found=1,
+            n_cells=1,
             labels=(OddLabel("5", text, text, 0.01),),
             improbable=Counted(12, 5.0, 2, 8),
             bound=0.05,
@@ -153,7 +153,7 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
             examples=(Filled("2", text, text, "1 to 2", text),),
             nominal=np.array([0.5, 0.9]),
             covered=np.array([0.45, 0.91]),
-            known=40,
+            n_checked=40,
             hidden_truth=True,
             truth=rng.normal(size=40),
             filled=rng.normal(size=40),

@@ -12,8 +12,8 @@ from bayesrbf.datasets import TARGET, demo_tables
 from bayesrbf.estimators.mixture.density import MixtureDensity
 from bayesrbf.fitted.completed_rows import cell_law
 from bayesrbf.posterior.cells import hidden_cells
-from bayesrbf.report.cells import JudgedTable, judge_table, odd_cells
 from bayesrbf.report.job import Job
+from bayesrbf.report.judged_cells import JudgedTable, judge_table, odd_cells
 from bayesrbf.table import encode
 from tests.report.test_collect import job
 

@@ -97,7 +97,7 @@ def test_everything_is_said_about_convergence(outcome: Outcome) -> None:
 def test_coverage_without_truth_is_of_observed_cells(outcome: Outcome) -> None:
     imputations = outcome.report.imputations
     assert not imputations.hidden_truth
-    assert imputations.known == int(job().X[["size", "weight"]].notna().to_numpy().sum())
+    assert imputations.n_checked == int(job().X[["size", "weight"]].notna().to_numpy().sum())
     assert np.all(np.diff(imputations.covered) >= 0)
     assert imputations.covered[-1] > 0.85
 
@@ -127,7 +127,7 @@ FAMILIES: dict[FamilyName, str] = {
 def of_family(request: pytest.FixtureRequest) -> tuple[str, Outcome]:
     """The small table by each of the other families; five members of a stack will do."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(families, "MOST_ROWS", 0)
+        patch.setattr(families, "ROWS_FOR_ALL", 0)
         return request.param, collect(job("auto", family=request.param, draws=40))
 
 
@@ -137,7 +137,7 @@ def test_every_family_gives_a_page(of_family: tuple[FamilyName, Outcome]) -> Non
     assert type(found.model).__name__ == report.estimator == FAMILIES[family]
     assert report.confusion.sum() == int(job().y.notna().sum())
     assert report.scores[0].log_loss[0] < report.scores[1].log_loss[0]
-    assert report.imputations.known > 0
+    assert report.imputations.n_checked > 0
     assert report.learned.contributions[0].most > 0
     for effect in report.learned.effects:
         np.testing.assert_allclose(effect.probabilities.sum(axis=1), 1)
@@ -225,7 +225,7 @@ def test_truth_is_used_where_it_is_known(pointed: Report) -> None:
     assert pointed.check.rows == int(job().y.isna().sum())
     assert pointed.imputations.hidden_truth
     holes = job().X[["size", "weight"]].isna().to_numpy().sum()
-    assert pointed.imputations.known == holes == pointed.imputations.truth.size
+    assert pointed.imputations.n_checked == holes == pointed.imputations.truth.size
 
 
 def test_point_estimate_claims_no_intervals(pointed: Report) -> None:

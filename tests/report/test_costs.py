@@ -7,26 +7,26 @@ import pytest
 
 from bayesrbf.posterior.decisions import constant, mistakes
 from bayesrbf.report.costs import costs_of, decisions, read_costs
-from bayesrbf.report.validate import HeldOut
+from bayesrbf.report.validate import HeldOutRows
 
 CLASSES, BOTH = ("a", "b", "c"), ("this model", "flat")
 
 
-def held_out(probabilities: np.ndarray, labels: np.ndarray) -> HeldOut:
+def held_out(probabilities: np.ndarray, labels: np.ndarray) -> HeldOutRows:
     """A classifier and one that knows nothing; the last row is never scored."""
     folds = np.r_[np.zeros(labels.size - 1, dtype=int), -1]
     flat = np.full(probabilities.shape, 1 / 3)
-    return HeldOut(CLASSES, labels, folds, {"this model": probabilities, "flat": flat})
+    return HeldOutRows(CLASSES, labels, folds, {"this model": probabilities, "flat": flat})
 
 
 @pytest.fixture(scope="module")
-def calibrated() -> HeldOut:
+def calibrated() -> HeldOutRows:
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(3) / 2, 6000)
     return held_out(p, (p.cumsum(axis=1) < rng.random((6000, 1))).sum(axis=1))
 
 
-def test_costs_are_worth_minding_where_probabilities_are_honest(calibrated: HeldOut) -> None:
+def test_costs_are_worth_minding_where_probabilities_are_honest(calibrated: HeldOutRows) -> None:
     found = read_costs(calibrated, {"b": 10.0}, BOTH)
     assert found is not None
     model, flat, constant = (cost for _, cost in found.rows)
@@ -39,7 +39,7 @@ def test_costs_are_worth_minding_where_probabilities_are_honest(calibrated: Held
     assert (found.dearest, found.here) == ("b", 10.0)
 
 
-def test_curves_pass_through_what_was_given(calibrated: HeldOut) -> None:
+def test_curves_pass_through_what_was_given(calibrated: HeldOutRows) -> None:
     found = read_costs(calibrated, {"b": 3.0}, BOTH)
     assert found is not None
     at = int(np.argmin(np.abs(found.along - found.here)))
@@ -53,7 +53,7 @@ def test_curves_pass_through_what_was_given(calibrated: HeldOut) -> None:
     )
 
 
-def test_sentence_curve_and_confusion_are_of_one_rule_in_one_unit(calibrated: HeldOut) -> None:
+def test_sentence_curve_and_confusion_are_of_one_rule_in_one_unit(calibrated: HeldOutRows) -> None:
     """Rows off the diagonal times their costs are the sum that the sentence divides by rows."""
     costs = {"a": 2.0, "c": 7.0}
     found = read_costs(calibrated, costs, BOTH)
@@ -74,5 +74,5 @@ def test_sure_and_right_costs_nothing() -> None:
     assert not found.curves[0][1][1:-1].any()
 
 
-def test_no_cost_no_curve(calibrated: HeldOut) -> None:
+def test_no_cost_no_curve(calibrated: HeldOutRows) -> None:
     assert read_costs(calibrated, {}, BOTH) is None

@@ -8,7 +8,9 @@ import pytest
 from bayesrbf.report.doubts import what_would_help
 
 
-@pytest.mark.parametrize(("gain", "told"), [(0.191, "19.1 %"), (1.0, "100 %"), (1.91, "100 %")])
+@pytest.mark.parametrize(
+    ("gain", "told"), [(0.191, "19.1\xa0%"), (1.0, "100\xa0%"), (1.91, "100\xa0%")]
+)
 def test_no_measurement_takes_away_more_than_all(gain: float, told: str) -> None:
     gains = pd.Series({"observed": float("nan"), "small": 0.01, "chol": gain})
     assert what_would_help(gains, 0.9) == f"measure chol: takes away about {told} of the doubt"
@@ -24,7 +26,7 @@ def test_without_a_cell_worth_measuring_rows_or_another_measurement_help() -> No
 
 def test_an_interval_that_leaves_every_answer_open_says_what_to_do() -> None:
     gains = pd.Series({"chol": 0.191})
-    measure = "measure chol: takes away about 19.1 % of the doubt"
+    measure = "measure chol: takes away about 19.1\xa0% of the doubt"
     assert what_would_help(gains, 0.6, 0.996) == (
         f"refer: the interval leaves every answer open; {measure}"
     )

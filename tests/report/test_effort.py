@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from bayesrbf.report import effort
+from bayesrbf.report.drawing_method import choose_method
 from bayesrbf.report.effort import quicker, seconds_of, seconds_of_run, within
 from bayesrbf.report.families import FAMILIES
 from bayesrbf.report.job import Job
-from bayesrbf.report.sampling import choose_method
 from tests.report.test_collect import job
 
 

@@ -11,11 +11,11 @@ import pytest
 from sklearn.base import clone
 
 from bayesrbf import HybridMixtureClassifier
-from bayesrbf.report.cells import judge_table
 from bayesrbf.report.collect import Outcome, collect
 from bayesrbf.report.families import FAMILIES, Fitted, Procedure, common_settings
 from bayesrbf.report.filling import left_out
 from bayesrbf.report.job import Job
+from bayesrbf.report.judged_cells import judge_table
 from bayesrbf.report.render import render
 from tests.report.tables import mixed_table
 
@@ -76,7 +76,7 @@ def test_fillings_are_as_good_as_the_report_says(noise: Outcome) -> None:
     cells = left_out(judged.density, X.assign(y=None))
     error = np.sqrt(np.mean((X.to_numpy() - cells.expected) ** 2))
     (_, own), (_, of_mean) = said.error
-    assert said.known == ROWS * COLUMNS
+    assert said.n_checked == ROWS * COLUMNS
     assert own > 0.99 * of_mean
     assert of_mean == pytest.approx(1, abs=0.05)
     # Cells of a row share what the row is judged by: a row is the unit of sampling.
@@ -120,5 +120,5 @@ def test_columns_that_a_part_of_the_rows_lacks() -> None:
     labelled = table["outcome"].notna().to_numpy().argmax()
     alone = np.where(np.arange(len(table)) == labelled, 2.0, np.nan)
     X = table[["size", "colour"]].assign(rare=alone)
-    known = point(X, table["outcome"]).report.imputations.known
+    known = point(X, table["outcome"]).report.imputations.n_checked
     assert known == X["size"].notna().sum()

@@ -11,9 +11,9 @@ import pytest
 import bayesrbf.posterior.rehearsal as stage
 from bayesrbf.report import run as running
 from bayesrbf.report.collect import collect
+from bayesrbf.report.drawing_method import Drawn, draw_posterior
 from bayesrbf.report.intervals import read_intervals, rehearse
 from bayesrbf.report.render import render
-from bayesrbf.report.sampling import Drawn, draw_posterior
 from bayesrbf.solvers import teachers
 from tests.cases import generative
 from tests.report.test_collect import job

@@ -12,7 +12,7 @@ import pytest
 from bayesrbf import TableError, read_table
 from bayesrbf.report import look as looking
 from bayesrbf.report.look import look, of_duplicates, of_holes
-from bayesrbf.report.look_page import lines_of, render_look
+from bayesrbf.report.look_page import lines_of_look, render_look
 from tests.report.tables import mixed_table
 from tests.report.test_render import Page
 from tests.test_cli import run
@@ -72,11 +72,11 @@ def test_a_target_of_few_numbers_is_one_of_classes(tmp_path):
 
 
 def test_rows_beyond_the_limit_are_sampled_and_the_page_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(looking, "MOST_ROWS", 50)
+    monkeypatch.setattr(looking, "LOOKED_AT_ROWS", 50)
     found = seen(planted(), tmp_path)
     assert found.reading.rows == 50
     assert "50 of them, drawn at random" in render_look(found)
-    assert any("drawn at random" in line for line in lines_of(found))
+    assert any("drawn at random" in line for line in lines_of_look(found))
 
 
 def test_the_page_is_closed_escaped_and_alone(tmp_path):
@@ -114,3 +114,19 @@ def test_the_command_writes_a_page_and_answers_in_json(tmp_path, monkeypatch, ca
     assert told["file"] is None
     assert run(monkeypatch, "look", file, "--out", file) == 2
     assert "is the table itself" in capsys.readouterr().err
+
+
+def test_a_look_reads_dates_and_leaves_out_what_it_cannot_read(tmp_path, monkeypatch, capsys):
+    """A fit asks what to do with such columns; a look says so, and is about all others."""
+    days = pd.date_range("2020-01-01", periods=30).strftime("%Y-%m-%d")
+    table = pd.DataFrame({"when": days, "price": [f"{1 + i % 7},58{i % 9}" for i in range(30)]})
+    table.assign(size=np.arange(30.0) / 7).to_csv(tmp_path / "table.csv", index=False)
+    assert run(monkeypatch, "look", tmp_path / "table.csv", "--json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert [one["name"] for one in answer["columns"]] == ["when", "size"]
+    assert answer["columns"][0]["content"] == "2020-01-01 to 2020-01-30"
+    left_out, dates = answer["notes"][:2]
+    assert "'price': '1,580' may be a decimal comma" in left_out
+    assert "say --dates when" in dates
+    assert run(monkeypatch, "look", tmp_path / "table.csv", "--target", "price") == 2
+    assert "may be a decimal comma" in capsys.readouterr().err

@@ -7,16 +7,16 @@ import pytest
 
 from bayesrbf.posterior.held_out import one_against_rest, proportion
 from bayesrbf.report.performance import Performance, read_performance
-from bayesrbf.report.validate import HeldOut
+from bayesrbf.report.validate import HeldOutRows
 
 
-def performance(costs: dict[str, float], n_classes: int = 2) -> tuple[Performance, HeldOut]:
+def performance(costs: dict[str, float], n_classes: int = 2) -> tuple[Performance, HeldOutRows]:
     """Figures of probabilities and labels that are drawn from them."""
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.r_[np.ones(n_classes - 1), 0.5], 300)
     labels = (p.cumsum(1) < rng.random((300, 1))).sum(1)
     classes = tuple("abcdef"[:n_classes])
-    held_out = HeldOut(classes, labels, np.arange(300) % 5, {"own": p, "other": p})
+    held_out = HeldOutRows(classes, labels, np.arange(300) % 5, {"own": p, "other": p})
     return read_performance(held_out, costs, "own", "other"), held_out
 
 

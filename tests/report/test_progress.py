@@ -11,7 +11,7 @@ from bayesrbf.inference.progress import showing, silent
 from bayesrbf.report import run
 
 
-def through(track: run.Track, what: str, total: int) -> list[int]:
+def through(track: run.TrackSteps, what: str, total: int) -> list[int]:
     return list(track(range(total), what, total))
 
 
@@ -60,7 +60,7 @@ def test_a_log_says_how_far_the_only_part_of_a_step_is(
         for _ in track((None,), "Drawing", 1):
             with within(False) as inner:
                 assert list(inner([1, 2, 3, 4], "Refits")) == [1, 2, 3, 4]
-    assert "Drawing, refits: 50 %" in capsys.readouterr().err.splitlines()
+    assert "Drawing, refits: 50\xa0%" in capsys.readouterr().err.splitlines()
 
 
 def test_a_display_ends_with_what_it_is_around() -> None:

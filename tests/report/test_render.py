@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from markupsafe import escape
 
 from bayesrbf.report import findings
-from bayesrbf.report.learned import WORDS
+from bayesrbf.report.learned import MEMBER_WORDS
 from bayesrbf.report.render import render
 from tests.report.records import HOSTILE, synthetic
 
@@ -158,8 +158,8 @@ def test_no_interval_is_empty() -> None:
     doubt = replace(full.doubt, rows=without, epistemic=np.zeros(90))
     html = render(replace(full, doubt=doubt))
     assert "– to –" not in html
-    assert "90 % interval</th>" not in table_named(html, "Least sure rows")
-    assert "90 % interval</th>" in table_named(render(full), "Least sure rows")
+    assert "90\xa0% interval</th>" not in table_named(html, "Least sure rows")
+    assert "90\xa0% interval</th>" in table_named(render(full), "Least sure rows")
 
 
 def table_named(html: str, label: str) -> str:
@@ -205,10 +205,10 @@ def test_sparse_report_renders() -> None:
             columns=tuple(replace(c, missing=0.0) for c in full.reading.columns),
         ),
         doubt=replace(full.doubt, novel=(), epistemic=np.zeros(90)),
-        oddities=replace(full.oddities, cells=(), labels=(), found=0),
+        oddities=replace(full.oddities, cells=(), labels=(), n_cells=0),
         learned=replace(full.learned, means=()),
         imputations=replace(
-            full.imputations, missing=0, examples=(), known=0, hidden_truth=False, error=()
+            full.imputations, missing=0, examples=(), n_checked=0, hidden_truth=False, error=()
         ),
         diagnostics=replace(full.diagnostics, variables=(), findings=(), warnings=()),
         check=None,
@@ -235,13 +235,13 @@ def test_judgement_is_that_of_the_findings() -> None:
 def test_members_of_a_point_have_no_intervals() -> None:
     full = synthetic()
     assert (
-        "Of 2 members the largest weight has “a network”: 50 %, with 90 % probability between "
-        "20 % and 80 %"
+        "Of 2 members the largest weight has “a network”: 50\xa0%, with 90\xa0% probability "
+        "between 20\xa0% and 80\xa0%"
     ) in render(full)
     nan = float("nan")
     points = tuple(replace(one, mean=nan, lower=nan, upper=nan) for one in full.learned.members)
     html = render(replace(full, learned=replace(full.learned, members=points)))
-    assert "the largest weight has “a network”: 60 %." in html
+    assert "the largest weight has “a network”: 60\xa0%." in html
     assert "nan" not in html.lower()
 
 
@@ -262,7 +262,7 @@ def test_a_page_of_a_model_without_a_density() -> None:
                 full,
                 estimator="MedianLVQClassifier",
                 doubt=replace(full.doubt, novel=()),
-                oddities=replace(full.oddities, cells=(), found=0),
+                oddities=replace(full.oddities, cells=(), n_cells=0),
                 learned=replace(empty, members=()),
             )
         )
@@ -340,13 +340,15 @@ def test_page_one_answers_before_it_counts_and_counts_before_log_loss(n_classes:
 
 
 def test_members_are_named_by_words() -> None:
-    names = {name for name in WORDS if "_" in name}  # others are words of the page
+    names = {name for name in MEMBER_WORDS if "_" in name}  # others are words of the page
     full = synthetic("x")
-    members = tuple(replace(full.learned.members[0], name=WORDS[name]) for name in sorted(names))
+    members = tuple(
+        replace(full.learned.members[0], name=MEMBER_WORDS[name]) for name in sorted(names)
+    )
     html = render(replace(full, learned=replace(full.learned, members=members)))
     for name in names:
         assert not re.search(rf"\b{name}\b", html)
-        assert escape(WORDS[name]) in html
+        assert escape(MEMBER_WORDS[name]) in html
     assert f"Of {len(members)} members" in html
     assert "most of a say" not in html
 

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from bayesrbf import HybridMixtureClassifier, SDGMClassifier
-from bayesrbf.report import sampling
-from bayesrbf.report.sampling import choose_method, draw_posterior
+from bayesrbf.report import drawing_method as sampling
+from bayesrbf.report.drawing_method import choose_method, draw_posterior
 from tests.cases import generative
 from tests.report.test_collect import job
 
@@ -60,7 +60,7 @@ def test_what_a_refit_costs_is_known_from_rows_columns_and_holes():
 
 
 def test_no_method_needs_minutes_without_being_asked(model, monkeypatch):
-    monkeypatch.setattr(sampling, "MOST_COORDINATES", 3)
+    monkeypatch.setattr(sampling, "MOST_CURVED", 3)
     monkeypatch.setattr(sampling, "AFFORDABLE", 100)
     method, why = choose_method(job("auto", family="mixture"), model)
     assert method == "map"

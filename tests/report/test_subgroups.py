@@ -9,7 +9,7 @@ import pytest
 from bayesrbf.report.collect import MODEL
 from bayesrbf.report.job import Job
 from bayesrbf.report.subgroups import groups_of, read_subgroups
-from bayesrbf.report.validate import HeldOut
+from bayesrbf.report.validate import HeldOutRows
 
 
 def table(seed: int, n: int = 600) -> tuple[Job, np.ndarray]:
@@ -26,11 +26,11 @@ def table(seed: int, n: int = 600) -> tuple[Job, np.ndarray]:
     return Job("t", "y", X, pd.Series([None] * n), kinds, "map", 0), rng.uniform(0.1, 0.9, n)
 
 
-def held_out(p: np.ndarray, truth: np.ndarray, seed: int) -> HeldOut:
+def held_out(p: np.ndarray, truth: np.ndarray, seed: int) -> HeldOutRows:
     """What was said, and labels drawn from the truth."""
     labels = (np.random.default_rng(1000 + seed).random(p.size) < truth).astype(int)
     said = {MODEL: np.column_stack([1 - p, p])}
-    return HeldOut(("no", "yes"), labels, np.arange(p.size) % 5, said)
+    return HeldOutRows(("no", "yes"), labels, np.arange(p.size) % 5, said)
 
 
 def test_calibrated_probabilities_are_seldom_told_as_off() -> None:
@@ -52,7 +52,7 @@ def test_a_part_that_is_off_is_the_first_to_be_named(where: str) -> None:
     found = read_subgroups(job, held_out(p, np.where(inside, p**3, p), 0), MODEL)
     first = found.off[0]
     assert first.name.startswith(where.removesuffix(" oldest"))
-    assert first.came.upper < first.said
+    assert first.came.upper < first.predicted
     assert first.chance < 0.05 / found.looked_at
 
 

@@ -11,7 +11,7 @@ from bayesrbf.report.families import FAMILIES
 from bayesrbf.report.job import Job
 from bayesrbf.report.validate import (
     Frequencies,
-    HeldOut,
+    HeldOutRows,
     class_frequencies,
     hold_out,
     logistic_regression,
@@ -31,7 +31,7 @@ class Peeking:
         return np.column_stack([~known, known]).astype(float)
 
 
-def held_out(labels: list[object], n_folds: int = 5) -> HeldOut:
+def held_out(labels: list[object], n_folds: int = 5) -> HeldOutRows:
     """Run the peeking classifier."""
     X = pd.DataFrame({"a": np.arange(len(labels), dtype=float)})
     y = pd.Series(labels, dtype=object)

@@ -10,24 +10,24 @@ import pytest
 from scipy.special import expit
 
 from bayesrbf.report.collect import FREQUENCIES, LOGISTIC, MODEL
-from bayesrbf.report.validate import HeldOut
-from bayesrbf.report.verdict import Gain, Judged, Rival, evidence, gain, judge, verdict
+from bayesrbf.report.validate import HeldOutRows
+from bayesrbf.report.verdict import Gain, JudgedByRivals, Rival, evidence, gain, judge, verdict
 
 GOOD = "its probabilities come true"
 
 
 def judged(
     labels: np.ndarray, own: np.ndarray, logistic: np.ndarray, costs: dict[str, float] | None = None
-) -> Judged:
+) -> JudgedByRivals:
     """Probabilities of the second of two classes by the model and by logistic regression."""
     share = labels.mean()
     tables = {MODEL: own, FREQUENCIES: np.full(labels.size, share), LOGISTIC: logistic}
     p = {name: np.column_stack([1 - one, one]) for name, one in tables.items()}
-    held_out = HeldOut(("no", "yes"), labels, np.arange(labels.size) % 5, p)
+    held_out = HeldOutRows(("no", "yes"), labels, np.arange(labels.size) % 5, p)
     return judge(held_out, costs or {}, MODEL, FREQUENCIES, LOGISTIC)
 
 
-def said(found: Judged) -> str:
+def said(found: JudgedByRivals) -> str:
     """Headline and the figures behind it."""
     return f"{verdict(found, True, GOOD)} {evidence(found)}"
 
@@ -61,7 +61,7 @@ def test_both_rivals_are_in_the_headline_with_figures() -> None:
     assert text == f"Yes: it is better than {better.format(answer)}; {GOOD}."
     figures = evidence(found)
     assert figures.startswith("On 400 rows that it had not seen")
-    assert f"{100 * same:.3g} % by always answering “" in figures
+    assert f"{100 * same:.3g}\xa0% by always answering “" in figures
     assert "by logistic regression" in figures
 
 
@@ -160,7 +160,7 @@ def test_a_headline_has_at_most_three_lines_of_the_page() -> None:
         base = Rival(name, 0.7, 0.4, *gains[:2])
         rival = Rival("logistic regression", 0.5, 0.2, *gains[2:])
         for groups in (None, 1000):
-            found = Judged(10_000, 5_000, 0.4, 0.1, base, rival, False, groups)
+            found = JudgedByRivals(10_000, 5_000, 0.4, 0.1, base, rival, False, groups)
             assert len(verdict(found, True, half)) <= 3 * 91
 
 
@@ -169,7 +169,7 @@ def test_the_reason_of_a_no_comes_first() -> None:
     none, good = Gain(0.0, 0.1, 2.0), Gain(1.0, 0.1, 2.0)
     base = Rival("always answering “a”", 0.7, 0.4, none, none)
     rival = Rival("logistic regression", 0.9, 0.5, good, good)
-    text = verdict(Judged(100, 50, 0.7, 0.4, base, rival, False), True, GOOD)
+    text = verdict(JudgedByRivals(100, 50, 0.7, 0.4, base, rival, False), True, GOOD)
     assert text == (
         "No: it is no better than the class frequencies or always answering “a” so far as these "
         f"rows tell, though better than logistic regression; {GOOD}."

@@ -60,9 +60,9 @@ def test_spread_has_two_digits(size: float) -> None:
 @given(st.floats(0, 1))
 def test_percent_never_rounds_to_certainty(share: float) -> None:
     text = percent(share)
-    assert text.endswith(" %")
-    assert (text == "100 %") == (share == 1)
-    assert (text == "0 %") == (share == 0)
+    assert text.endswith("\xa0%")
+    assert (text == "100\xa0%") == (share == 1)
+    assert (text == "0\xa0%") == (share == 0)
 
 
 @given(st.text(), st.integers(1, 50))
@@ -134,7 +134,7 @@ def test_an_interval_is_never_empty() -> None:
     nan = math.nan
     assert ends(nan, nan) == ends(0.1, nan) == "–"
     assert ends(0.5, 0.5) == "0.500"
-    assert ends(0.5, 0.25 + 0.5, percent) == "50 % to 75 %"
+    assert ends(0.5, 0.25 + 0.5, percent) == "50\xa0% to 75\xa0%"
 
 
 HARMFUL = "\x00\x07\x1b[31m\x9b2J\u202e\u2066\u200f\u2028\ud800"

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from bayesrbf import HybridMixtureClassifier, StackedClassifier
-from bayesrbf.report.scoring import Scored
+from bayesrbf.new_rows.block_predictions import BlockPredictions
 
 pytestmark = pytest.mark.filterwarnings("ignore:The model was fitted to a point")
 
@@ -21,7 +21,7 @@ def made(n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def told(model: object, rows: pd.DataFrame, blocks: int = 1) -> str:
-    scored = Scored(model, {})
+    scored = BlockPredictions(model, {})
     for _ in scored.over(rows.iloc[some] for some in np.array_split(np.arange(len(rows)), blocks)):
         pass
     return scored.fewer_cells()

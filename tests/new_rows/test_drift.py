@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 import bayesrbf
-from bayesrbf import HybridMixtureClassifier, MedianLVQClassifier
-from bayesrbf.report.check import Remark, check_rows, printed
-from bayesrbf.report.new_rows import NewRows, read_rows
-from bayesrbf.report.reference import training_table
+from bayesrbf import HybridMixtureClassifier, MedianLVQClassifier, MixtureDensity
+from bayesrbf.new_rows.new_row_files import read_rows
+from bayesrbf.new_rows.remarks import Remark
+from bayesrbf.new_rows.training_cells import training_cells
 
 SETTINGS = {"covariance_type": "full", "cv": 3, "random_state": 0}
 
@@ -37,7 +37,7 @@ def model() -> HybridMixtureClassifier:
 
 def checked(model: object, table: pd.DataFrame) -> dict[str, Remark]:
     """What was found, by its topic."""
-    return {one.topic: one for one in check_rows(model, NewRows(table, (), ())) if one.found}
+    return {one.topic: one for one in bayesrbf.check(model, table).findings}
 
 
 @pytest.mark.slow
@@ -71,11 +71,11 @@ def test_shift_and_other_scale_are_told_apart(model: HybridMixtureClassifier) ->
 
 def test_later_dates_are_told_and_are_no_finding(model: HybridMixtureClassifier) -> None:
     table = patients(120, 1)[0]
-    later = NewRows(table.assign(age=table["age"] + 80), (), ())
-    told = {one.topic: one for one in check_rows(model, later, dates=["age"])}
-    assert not told["dates"].found
-    assert "2000-" in told["dates"].sentence
-    assert not any(one.found for one in told.values())
+    later = table.assign(age=table["age"] + 80)
+    result = bayesrbf.check(model, later, dates=["age"])
+    (dates,) = (one for one in result.remarks if one.topic == "dates")
+    assert "2000-" in dates.sentence
+    assert result.findings == ()
 
 
 def test_exchanged_columns_are_named_together(model: HybridMixtureClassifier) -> None:
@@ -90,8 +90,8 @@ def test_new_level_is_found_where_chance_does_not_explain_it(
 ) -> None:
     table = patients(120, 1)[0]
     table.loc[:1, "sex"] = "M"
-    rare = {one.topic: one for one in check_rows(model, NewRows(table, (), ()))}["levels"]
-    assert not rare.found
+    (rare,) = (one for one in bayesrbf.check(model, table).remarks if one.topic == "levels")
+    assert not rare.is_finding
     table.loc[:11, "sex"] = "M"
     found = checked(model, table)
     assert set(found) == {"levels"}
@@ -104,7 +104,7 @@ def test_more_holes_than_in_training_are_found(model: HybridMixtureClassifier) -
     table.loc[:30, "age"] = np.nan
     found = checked(model, table)
     assert set(found) == {"missing"}
-    assert "25.8 % of the rows (0 % in training)" in found["missing"].sentence
+    assert "25.8\xa0% of the rows (0\xa0% in training)" in found["missing"].sentence
 
 
 def test_one_wrong_cell_is_named_with_its_row(model: HybridMixtureClassifier) -> None:
@@ -132,16 +132,17 @@ def test_columns_that_lack_and_columns_that_are_new(
     table = patients(60, 1)[0].rename(columns={"weight": "weigth"})
     table.assign(label="?x").to_csv(file, index=False)
     read = read_rows(model, file)
-    assert read.rows.columns.tolist() == ["age", "weight", "enzyme", "sex"]
-    remarks = check_rows(model, read)
-    absent, extra = (one for one in remarks if one.topic == "columns")
-    assert absent.found
-    assert not extra.found
+    assert read.columns.tolist() == ["age", "enzyme", "sex", "weigth", "label"]
+    result = bayesrbf.check(model, read)
+    absent, extra = (one for one in result.remarks if one.topic == "columns")
+    assert absent.is_finding
+    assert not extra.is_finding
     assert "'weight' is absent" in absent.sentence
     assert "'weigth' is here" in absent.sentence
     assert "'label'" in extra.sentence
-    assert [one.topic for one in remarks if one.found] == ["columns"]
-    assert printed(remarks)[0] == "Found"
+    assert [one.topic for one in result.findings] == ["columns"]
+    assert str(result).splitlines()[:2] == ["60 rows", "Found"]
+    assert result.to_dict()["remarks"][0]["sentence"] == absent.sentence
 
 
 def test_rows_that_break_how_cells_go_together_are_found() -> None:
@@ -167,7 +168,7 @@ def test_training_table_comes_back_from_the_file(family: str, tmp_path: Path) ->
         "median_lvq": MedianLVQClassifier(metric="gower", random_state=0),
     }[family]
     build.fit(X, y).save(tmp_path / "model")
-    back = training_table(bayesrbf.load(tmp_path / "model"))
+    back = training_cells(bayesrbf.load(tmp_path / "model"))
     assert back.columns.tolist() == X.columns.tolist()
     for name in X.columns:
         before, after = (sorted(table[name].dropna().tolist()) for table in (X, back))
@@ -181,3 +182,45 @@ def test_exemplars_are_checked_like_the_others() -> None:
     new = patients(60, 1)[0]
     new["enzyme"] *= 1000
     assert set(checked(model, new)) == {"unit"}
+
+
+def test_any_table_is_checked_and_an_estimator_may_be_a_file(
+    model: HybridMixtureClassifier, tmp_path: Path
+) -> None:
+    """The container, the order of columns, and who holds the fit make no difference."""
+    table = patients(60, 1)[0]
+    table.loc[3, "age"] = 560.0
+    expected = bayesrbf.check(model, table)
+    model.save(tmp_path / "model")
+    assert bayesrbf.check(tmp_path / "model", table) == expected
+    assert bayesrbf.check(model, table[["sex", "enzyme", "age", "weight"]]) == expected
+    assert bayesrbf.check(model, table.astype({"sex": "category"})) == expected
+    polars = pytest.importorskip("polars")
+    cells = {n: [None if pd.isna(c) else c for c in table[n].tolist()] for n in table}
+    assert bayesrbf.check(model, polars.DataFrame(cells)) == expected
+
+
+def test_arrays_and_densities_are_checked_too() -> None:
+    """Without labels there are no class frequencies; without names columns go by their place."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(50.0, 4.0, (120, 3))
+    density = MixtureDensity(2, random_state=0).fit(X)
+    new = rng.normal(50.0, 4.0, (80, 3))
+    assert bayesrbf.check(density, new).findings == ()
+    (finding,) = bayesrbf.check(density, new * [1, 1000, 1]).findings
+    assert finding.topic == "unit"
+    assert "x1" in finding.sentence
+    labels = (X.sum(1) > 150).astype(int)
+    classifier = HybridMixtureClassifier(random_state=0).fit(X, labels)
+    assert "classes" in {one.topic for one in bayesrbf.check(classifier, new).remarks}
+
+
+def test_what_cannot_be_checked_is_refused(model: HybridMixtureClassifier) -> None:
+    with pytest.raises(ValueError, match="none of the columns"):
+        bayesrbf.check(model, pd.DataFrame({"height": [1.0, 2.0]}))
+    with pytest.raises(ValueError, match="no names"):
+        bayesrbf.check(model, np.zeros((3, 2)))
+    X, y = patients(40, 0)
+    whole = MedianLVQClassifier(metric="euclidean", random_state=0).fit(X[["age", "enzyme"]], y)
+    with pytest.raises(ValueError, match="compares whole rows"):
+        bayesrbf.check(whole, X[["age", "enzyme"]])

@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-LISTED: Final = 20
-FALSE_DISCOVERIES: Final = 0.1
+LISTED_CELLS: Final = 20
+CELLS_BY_CHANCE: Final = 0.1
 """Share of the cells that look wrong that chance explains."""
 MOST_NOVEL: Final = 10
-NOVEL: Final = 0.98
+LISTED_NOVELTY: Final = 0.98
 """Novelty from which a row is listed."""
-POOL: Final = 8
+FITS_IN_POOL: Final = 8
 """Fits side by side."""
-SHAPES: Final = {
+SHAPE_WORDS: Final = {
     "full": "full",
     "tied": "shared",
     "diag": "diagonal",
@@ -35,7 +35,7 @@ SHAPES: Final = {
     "factor": "factor-analytic",
 }
 """Covariances in words."""
-NAMED: Final = 6
+NAMED_ATOMS: Final = 6
 """Columns whose atoms are named."""
 
 
@@ -64,7 +64,7 @@ def judge_table(job: Job) -> JudgedTable:
         column_maps="power",
         atoms="auto",
         trim=True,
-        pool=POOL,
+        pool=FITS_IN_POOL,
         categorical_features=[*job.categorical, job.target],
         random_state=job.seed,
     ).fit(table)
@@ -84,9 +84,10 @@ def _described(density: MixtureDensity) -> str:
     best, n = density.candidates_[0], len(density.candidates_)
     parts = sum(one.share > 0 for one in density.candidates_)
     chosen = f" with {parts} of {n} settings that were tried on rows held out" if n > 1 else ""
-    said = (
+    sentence = (
         f"The density is an average of fits{chosen}; the best one has "
-        f"{plural(best.n_components, 'component')} and {SHAPES[best.covariance_type]} covariances."
+        f"{plural(best.n_components, 'component')} and {SHAPE_WORDS[best.covariance_type]} "
+        "covariances."
     )
     atoms = [
         f"{percent(share)} of {clipped(name, 30)} are exactly {exact(value)}"
@@ -94,9 +95,9 @@ def _described(density: MixtureDensity) -> str:
         for value, share in values.items()
     ]
     if all(one.n_components == 1 for one in density.candidates_ if one.share > 0):
-        said += " One component knows no classes: a label says nothing of the cells of its row."
-    repeated = f" Values that repeat have a share of their own: {listing(atoms, NAMED)}."
-    return f"{said}{repeated if atoms else ''}"
+        sentence += " One component knows no classes: a label says nothing of the cells of its row."
+    repeated = f" Values that repeat have a share of their own: {listing(atoms, NAMED_ATOMS)}."
+    return f"{sentence}{repeated if atoms else ''}"
 
 
 def odd_cells(job: Job, judged: JudgedTable) -> tuple[tuple[OddCell, ...], int]:
@@ -106,17 +107,17 @@ def odd_cells(job: Job, judged: JudgedTable) -> tuple[tuple[OddCell, ...], int]:
     in ten is there by chance (Benjamini and Hochberg).
     """
     surprise = -judged.cells["log_tail"].to_numpy()
-    known = ~np.isnan(surprise)
+    observed = ~np.isnan(surprise)
     tails = np.full(surprise.shape, np.nan)
-    tails[known] = tails_among(surprise[known])
+    tails[observed] = tails_among(surprise[observed])
     odd = np.zeros(surprise.shape, dtype=bool)
-    if known.any():
-        odd[known] = false_discovery_control(tails[known]) <= FALSE_DISCOVERIES
+    if observed.any():
+        odd[observed] = false_discovery_control(tails[observed]) <= CELLS_BY_CHANCE
     places = np.argwhere(odd)
     places = places[np.argsort(tails[odd], kind="stable")]
     listed = tuple(
         _odd_cell(job, judged.cells, row, column, float(tails[row, column]))
-        for row, column in places[:LISTED].tolist()
+        for row, column in places[:LISTED_CELLS].tolist()
     )
     return listed, len(places)
 
@@ -138,18 +139,18 @@ def novel_rows(job: Job, judged: JudgedTable) -> tuple[NovelRow, ...]:
     """
     log_tail = judged.cells["log_tail"].to_numpy()
     order = np.lexsort((np.nansum(log_tail, axis=1), -judged.novelty))[:MOST_NOVEL]
-    rows = order[judged.novelty[order] >= NOVEL]
+    rows = order[judged.novelty[order] >= LISTED_NOVELTY]
     rows = rows[~np.isnan(log_tail[rows]).all(axis=1)]
     if not rows.size:
         return ()
     least = np.nanargmin(log_tail[rows], axis=1)
     table = judged.table.iloc[rows].assign(**{job.target: None})
     hidden = table.mask(least[:, None] == np.arange(table.shape[1]))
-    found = []
+    novel = []
     for row, column, without in zip(rows, least, judged.density.novelty(hidden), strict=True):
         tail = float(np.exp(log_tail[row, column]))
         cell = _odd_cell(job, judged.cells, int(row), int(column), tail)
-        found.append(
+        novel.append(
             NovelRow(
                 row=cell.row,
                 novelty=float(judged.novelty[row]),
@@ -157,7 +158,7 @@ def novel_rows(job: Job, judged: JudgedTable) -> tuple[NovelRow, ...]:
                 value=cell.value,
                 expected=cell.expected,
                 without=float(without),
-                alone=bool(without < NOVEL),
+                alone=bool(without < LISTED_NOVELTY),
             )
         )
-    return tuple(found)
+    return tuple(novel)

@@ -9,21 +9,21 @@ import pandas as pd
 import pytest
 
 from bayesrbf.report import families
-from bayesrbf.report.compare import compare, judged, lines_of, peers
+from bayesrbf.report.comparison import compare, judged, lines_of, peers
 from bayesrbf.report.families import FAMILIES, Fitted, Procedure
 from bayesrbf.report.job import Job
-from bayesrbf.report.validate import HeldOut
+from bayesrbf.report.validate import HeldOutRows
 from tests.report.tables import mixed_table
 
 
-def held_out(n: int = 400) -> HeldOut:
+def held_out(n: int = 400) -> HeldOutRows:
     """The truth, the truth made too sure, and the frequencies."""
     rng = np.random.default_rng(0)
     p = rng.dirichlet([1.0, 1.0], size=n)
     labels = (p[:, 0] < rng.random(n)).astype(int)
     sharp = p**4 / (p**4).sum(1, keepdims=True)
     every = {"sharp": sharp, "half": np.full((n, 2), 0.5), "truth": p}
-    return HeldOut(("a", "b"), labels, np.arange(n) % 5, every)
+    return HeldOutRows(("a", "b"), labels, np.arange(n) % 5, every)
 
 
 def test_the_truth_comes_first_and_differences_are_paired() -> None:
@@ -44,7 +44,9 @@ def test_the_truth_comes_first_and_differences_are_paired() -> None:
 
 def test_contestants_do_not_depend_on_who_else_takes_part() -> None:
     found = held_out()
-    few = HeldOut(found.classes, found.labels, found.folds, {"half": found.probabilities["half"]})
+    few = HeldOutRows(
+        found.classes, found.labels, found.folds, {"half": found.probabilities["half"]}
+    )
     (alone,) = judged(few, {"half": 1.0}).contestants
     (beside,) = (
         one

@@ -16,22 +16,22 @@ from sklearn.preprocessing import OrdinalEncoder
 
 from bayesrbf.posterior.scores import correct, log_loss
 from bayesrbf.report.families import FAMILIES
-from bayesrbf.report.job import FamilyName, Job
-from bayesrbf.report.row import aligned
+from bayesrbf.report.job import Job
+from bayesrbf.report.options import FamilyName
 from bayesrbf.report.validate import (
     Fitter,
-    HeldOut,
-    Track,
+    HeldOutRows,
+    TrackSteps,
     behind_filled_columns,
     class_frequencies,
     hold_out,
     logistic_regression,
     silently,
 )
-from bayesrbf.report.words import listing, number, percent, plural, spread
+from bayesrbf.report.words import aligned, listing, number, percent, plural, spread
 
 FREQUENCIES: Final = "class frequencies"
-CERTAIN: Final = 2.0
+SURELY_BEHIND: Final = 2.0
 """Standard errors from which a difference is told as one."""
 
 
@@ -60,11 +60,12 @@ class Comparison:
     def sentence(self) -> str:
         """The best one, and who is not surely behind it."""
         best, *others = self.contestants
-        near = [one.name for one in others if one.behind <= CERTAIN * one.behind_error]
+        near = [one.name for one in others if one.behind <= SURELY_BEHIND * one.behind_error]
         head = f"{best.name} has the lowest log loss"
         if not near:
-            return f"{head}, by more than {number(CERTAIN)} standard errors."
-        return f"{head}; within {number(CERTAIN)} standard errors: {listing(near, len(near))}."
+            return f"{head}, by more than {number(SURELY_BEHIND)} standard errors."
+        others_near = listing(near, len(near))
+        return f"{head}; within {number(SURELY_BEHIND)} standard errors: {others_near}."
 
 
 def peers(job: Job) -> dict[str, Fitter]:
@@ -82,19 +83,19 @@ def _boosting(job: Job) -> Fitter:
     """Histogram boosting with its own treatment of holes and categories, on labelled rows."""
 
     def fit(X: pd.DataFrame, y: pd.Series) -> Pipeline:
-        known = y.notna().to_numpy()
+        labelled = y.notna().to_numpy()
         places = [X.columns.get_loc(name) for name in job.categorical]
         codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan)
         columns = ColumnTransformer([("categorical", codes, places)], remainder="passthrough")
         model = HistGradientBoostingClassifier(
             categorical_features=list(range(len(places))), random_state=job.seed
         )
-        return make_pipeline(columns, model).fit(X[known], y[known])
+        return make_pipeline(columns, model).fit(X[labelled], y[labelled])
 
     return fit
 
 
-def compare(job: Job, models: Sequence[FamilyName], *, track: Track = silently) -> Comparison:
+def compare(job: Job, models: Sequence[FamilyName], *, track: TrackSteps = silently) -> Comparison:
     """Hold every row out once of every contestant, choices included, on the same folds."""
     seconds: dict[str, float] = {}
     everyone: dict[str, Fitter] = {name: _fitter(job, name) for name in models}
@@ -121,7 +122,7 @@ def _fitter(job: Job, name: FamilyName) -> Fitter:
 
 
 @dataclass(frozen=True)
-class _Timed:
+class _TimedClassifier:
     """A fitted classifier whose predictions count, too."""
 
     model: Any
@@ -144,21 +145,21 @@ class _Timed:
 def _timed(name: str, fit: Fitter, seconds: dict[str, float]) -> Fitter:
     """A fitter that adds up its seconds."""
 
-    def fitted(X: pd.DataFrame, y: pd.Series) -> _Timed:
+    def fitted(X: pd.DataFrame, y: pd.Series) -> _TimedClassifier:
         start = perf_counter()
         model = fit(X, y)
         seconds[name] = seconds.get(name, 0.0) + perf_counter() - start
-        return _Timed(model, name, seconds)
+        return _TimedClassifier(model, name, seconds)
 
     return fitted
 
 
-def judged(held_out: HeldOut, seconds: Mapping[str, float]) -> Comparison:
+def judged(held_out: HeldOutRows, seconds: Mapping[str, float]) -> Comparison:
     """Held-out probabilities as a comparison."""
     rows = held_out.scored
     labels = held_out.labels[rows]
-    p = {name: found[rows] for name, found in held_out.probabilities.items()}
-    losses = {name: log_loss(found, labels) for name, found in p.items()}
+    p = {name: every[rows] for name, every in held_out.probabilities.items()}
+    losses = {name: log_loss(own, labels) for name, own in p.items()}
     order = sorted(losses, key=lambda name: float(losses[name].mean()))
     best = losses[order[0]]
     return Comparison(
@@ -184,17 +185,17 @@ def _error(values: np.ndarray) -> float:
     return float(values.std(ddof=1) / np.sqrt(values.size))
 
 
-def lines_of(told: Comparison) -> list[str]:
+def lines_of(comparison: Comparison) -> list[str]:
     """The comparison as text for a terminal."""
     table = [["model", "", "log loss", "± s.e.", "behind", "± s.e.", "right", "seconds"]]
-    for one in told.contestants:
+    for one in comparison.contestants:
         behind = ["–", "–"] if one.behind == 0 else [number(one.behind), spread(one.behind_error)]
         own = [number(one.log_loss), spread(one.standard_error)]
         took = f"{one.seconds:.1f}"
         table.append([one.name, "", *own, *behind, percent(one.share_right), took])
     return [
-        f"{plural(told.rows, 'row')} held out once each, in {plural(told.folds, 'fold')}; log loss "
-        "in nats a row",
+        f"{plural(comparison.rows, 'row')} held out once each, in "
+        f"{plural(comparison.folds, 'fold')}; log loss in nats a row",
         *aligned(table),
-        told.sentence,
+        comparison.sentence,
     ]

@@ -7,25 +7,40 @@ import json
 import math
 import sys
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import Parameter
 
+if TYPE_CHECKING:
+    from bayesrbf.new_rows.drift import DriftCheck
+    from bayesrbf.new_rows.validation import Validation
+
 Json = Annotated[bool, Parameter(name="--json", negative="")]
 
-FOUND: Final = 3
-"""Exit code of a command that was asked to find something, and did."""
+FINDINGS: Final = 3
+"""Exit code of a command that was asked for findings, and has some."""
 
 
-def answer(told: Mapping[str, object], lines: Iterable[str], *, as_json: bool) -> None:
-    """Print what was found: one JSON object and nothing else, or lines."""
+def answer(record: Mapping[str, object], lines: Iterable[str], *, as_json: bool) -> None:
+    """Print a record as one JSON object and nothing else, or lines."""
     if as_json:
-        print(json.dumps(plain(told), allow_nan=False), flush=True)
+        print(json.dumps(plain(record), allow_nan=False), flush=True)
     else:
         from bayesrbf.report.words import say
 
         say(*lines)
         sys.stdout.flush()
+
+
+def finish_with_findings(
+    table: Path, result: DriftCheck | Validation, text: str, *, as_json: bool
+) -> None:
+    """Print a check of a table, and exit with 3 where it has findings."""
+    record = {"table": table.name, "found": bool(result.findings), **vars(result)}
+    answer(record, text.splitlines(), as_json=as_json)
+    if result.findings:
+        raise SystemExit(FINDINGS)
 
 
 def plain(value: Any) -> Any:
@@ -35,10 +50,10 @@ def plain(value: Any) -> Any:
     {'p': [0.5, None], '1': None}
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {name: plain(one) for name, one in vars(value).items()}
     if isinstance(value, Mapping):
         return {str(key): plain(one) for key, one in value.items()}
-    if hasattr(value, "tolist"):  # of NumPy: an array, or a scalar
+    if type(value).__module__ == "numpy":  # an array, or a scalar
         return plain(value.tolist())
     if isinstance(value, list | tuple):
         return [plain(one) for one in value]

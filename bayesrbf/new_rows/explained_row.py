@@ -5,18 +5,20 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from bayesrbf.new_rows.training_cells import NOVEL_ROW
 from bayesrbf.reading.notation import date_of
 from bayesrbf.report.costs import decisions
-from bayesrbf.report.new_rows import NOVEL
-from bayesrbf.report.words import clipped, exact, listing, number, percent
+from bayesrbf.report.words import aligned, cell_text, clipped, listing, number, percent, signed
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from bayesrbf.estimators.classifier import Classifier
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class Why:
 
 
 @dataclass(frozen=True)
-class OddCell:
+class UnexpectedCell:
     """A cell that stands out given the rest of its row; the limits are NaN for a category."""
 
     column: str
@@ -72,16 +74,16 @@ class ExplainedRow:
     prob: float  # Of the intervals.
     classes: Sequence[ClassAnswer]  # The most probable one first.
     decision: str | None  # The answer of least expected cost; None without costs.
-    why: Why | None  # None where the model does not say.
+    why: Why
     missing: Sequence[str]  # Columns without a cell in this row.
-    stands_out: Sequence[OddCell] | None  # None where rows have no density.
+    stands_out: Sequence[UnexpectedCell] | None  # None where rows have no density.
     false_discoveries: float  # Rate at which cells stand out; NaN without a density.
     novelty: float  # NaN without a density.
     estimator: str
 
 
 def explain_row(
-    model: Any,
+    model: Classifier,
     rows: pd.DataFrame,
     of: int,
     dates: Collection[str] = (),
@@ -98,7 +100,7 @@ def explain_row(
         )
     row = rows.iloc[[of - 1]]
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The model was fitted to a point")  # told by the lines
+        warnings.filterwarnings("ignore", "The model was fitted to a point")  # the text says so
         uncertainty = model.uncertainty(row)
     odd, rate = _odd_cells(model, rows, of - 1, dates)
     return ExplainedRow(
@@ -138,17 +140,15 @@ def _decision(uncertainty: xr.Dataset, costs: Mapping[str, float]) -> str:
     return str(classes[int(decisions(uncertainty["probability"].to_numpy(), classes, costs)[0])])
 
 
-def _why(model: Any, row: pd.DataFrame, dates: Collection[str]) -> Why | None:
-    """What every observed cell adds to the log odds of the answer; None where none is known."""
-    if not hasattr(model, "explain"):
-        return None
-    told = model.explain(row).isel(obs=0)
-    best = int(told["log_odds"].argmax("label"))
-    of = told.isel(label=best)
+def _why(model: Classifier, row: pd.DataFrame, dates: Collection[str]) -> Why:
+    """What every observed cell adds to the log odds of the answer."""
+    explained = model.explain(row).isel(obs=0)
+    best = int(explained["log_odds"].argmax("label"))
+    answer = explained.isel(label=best)
     shapley, left_out, error = (
-        of[name].to_numpy() for name in ("shapley", "left_out", "standard_error")
+        answer[name].to_numpy() for name in ("shapley", "left_out", "standard_error")
     )
-    known = np.flatnonzero(~np.isnan(shapley))
+    observed = np.flatnonzero(~np.isnan(shapley))
     cells = [
         CellEffect(
             str(row.columns[j]),
@@ -157,21 +157,21 @@ def _why(model: Any, row: pd.DataFrame, dates: Collection[str]) -> Why | None:
             float(error[j]),
             float(left_out[j]),
         )
-        for j in known[np.argsort(-np.abs(shapley[known]), kind="stable")]
+        for j in observed[np.argsort(-np.abs(shapley[observed]), kind="stable")]
     ]
     label = str(model.classes_[best])
-    return Why(label, float(of["base"]), float(of["log_odds"]), cells)
+    return Why(label, float(answer["base"]), float(answer["log_odds"]), cells)
 
 
 def _odd_cells(
-    model: Any, rows: pd.DataFrame, place: int, dates: Collection[str]
-) -> tuple[list[OddCell] | None, float]:
+    model: Classifier, rows: pd.DataFrame, place: int, dates: Collection[str]
+) -> tuple[list[UnexpectedCell] | None, float]:
     """Cells that stand out and the rate of false ones; None without a density of rows."""
-    if not hasattr(model, "surprise"):
+    if model.model_.density is None:
         return None, np.nan
     cells = model.surprise(rows).isel(obs=place)
     odd = [
-        OddCell(
+        UnexpectedCell(
             str(rows.columns[j]),
             _cell(rows.iat[place, j], rows.columns[j] in dates),
             _cell(cells["expected"].to_numpy()[j], rows.columns[j] in dates),
@@ -191,43 +191,22 @@ def _cell(value: object, is_date: bool) -> float | str:
     return date_of(value) if is_date else float(value)
 
 
-def lines_of(told: ExplainedRow) -> list[str]:
+def lines_of_row(row: ExplainedRow) -> list[str]:
     """The row as text for a terminal."""
-    named = f" {clipped(told.name, 30)}:" if told.name else ""
-    lines = [f"Row{named} {told.row} of {told.rows}", "", *_answer(told)]
-    explained = [] if told.why is None else _explained(told.why, told.missing)
-    lines += ["", *explained] if explained else []
-    return [*lines, "", *_oddities(told)]
+    named = f" {clipped(row.name, 30)}:" if row.name else ""
+    answer, why = _answer(row), _explained(row.why, row.missing)
+    return [f"Row{named} {row.row} of {row.rows}", "", *answer, "", *why, "", *_oddities(row)]
 
 
-def aligned(table: list[list[str]]) -> list[str]:
-    """Rows of text in columns: the first two to the left, all others to the right.
-
-    >>> aligned([["a", "b", "3"], ["long", "", "12"]])
-    ['  a     b   3', '  long     12']
-    """
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    return [
-        "  "
-        + "  ".join(
-            text.ljust(width) if i < 2 else text.rjust(width)
-            for i, (text, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in table
-    ]
-
-
-def _answer(told: ExplainedRow) -> list[str]:
+def _answer(row: ExplainedRow) -> list[str]:
     """Classes, the most probable one first, with the interval of each where there are draws."""
-    point = np.isnan(told.classes[0].lower)
-    table = [["class", "", "probability", *([] if point else [f"{percent(told.prob)} interval"])]]
-    for one in told.classes:
+    point = np.isnan(row.classes[0].lower)
+    table = [["class", "", "probability", *([] if point else [f"{percent(row.prob)} interval"])]]
+    for one in row.classes:
         between = [] if point else [f"{percent(one.lower)} to {percent(one.upper)}"]
         table.append([clipped(one.label, 30), "", percent(one.probability), *between])
     no_draws = ["  The model has no draws, and so no intervals."] if point else []
-    decided = (
-        [] if told.decision is None else [f"  Decided, at least expected cost: {told.decision}"]
-    )
+    decided = [] if row.decision is None else [f"  Decided, at least expected cost: {row.decision}"]
     return ["What the model says", *aligned(table), *no_draws, *decided]
 
 
@@ -254,16 +233,16 @@ def _explained(why: Why, missing: Sequence[str]) -> list[str]:
     ]
 
 
-def _oddities(told: ExplainedRow) -> list[str]:
+def _oddities(row: ExplainedRow) -> list[str]:
     """Cells that stand out and how new the row is, where there is a density of rows."""
-    if told.stands_out is None:
-        kind = told.estimator
+    if row.stands_out is None:
+        kind = row.estimator
         return [f"{kind} has no density of rows: it does not say which cells or rows are odd."]
-    rate = percent(told.false_discoveries)
+    rate = percent(row.false_discoveries)
     lines = [f"No cell of this row stands out (false discovery rate {rate})."]
-    if told.stands_out:
+    if row.stands_out:
         table = [["column", "cell", "expected", "interval", "tail"]]
-        for one in told.stands_out:
+        for one in row.stands_out:
             write = (
                 date_of if isinstance(one.expected, str) else number
             )  # categories have no interval
@@ -272,35 +251,12 @@ def _oddities(told: ExplainedRow) -> list[str]:
             table.append([name, cell, cell_text(one.expected), between, number(one.tail)])
         title = f"Cells that stand out given the rest of the row (false discovery rate {rate})"
         lines = [title, *aligned(table)]
-    if np.isnan(told.novelty):
+    if np.isnan(row.novelty):
         return lines
-    like = told.novelty <= NOVEL
+    like = row.novelty <= NOVEL_ROW
     verdict = "like rows of the training table" if like else "unlike the training table"
     return [
         *lines,
-        f"Novelty {told.novelty:.2f}: of rows that the model makes up with the "
-        f"same cells missing, {percent(told.novelty)} are more ordinary; the row is {verdict}.",
+        f"Novelty {row.novelty:.2f}: of rows that the model makes up with the "
+        f"same cells missing, {percent(row.novelty)} are more ordinary; the row is {verdict}.",
     ]
-
-
-def row_name(index: pd.Index, place: int) -> str:
-    """What a row is called: by the column that names the rows, else its number from 1.
-
-    >>> row_name(pd.RangeIndex(3), 0), row_name(pd.Index(["A7", "B2"], name="case"), 1)
-    ('1', 'B2')
-    """
-    return str(place + 1) if index.name is None else clipped(index[place], 30)
-
-
-def cell_text(value: object) -> str:
-    """A cell in a table of text."""
-    return exact(float(value)) if isinstance(value, float | int) else clipped(value, 24)
-
-
-def signed(value: float) -> str:
-    """Two decimals with their sign.
-
-    >>> signed(0.5), signed(-1.234)
-    ('+0.50', '−1.23')
-    """
-    return f"{value:+.2f}".replace("-", "\u2212")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 import shlex
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -47,23 +48,70 @@ def names_in(tokens: Iterable[str]) -> list[str]:
 
 def typed(options: TableOptions) -> TableOptions:
     """Options as they were meant: each of several names may have been typed as ``a,b``."""
-    held = {field.name: getattr(options, field.name) for field in fields(options)}
     several: dict[str, Any] = {
-        name: tuple(names_in(value)) for name, value in held.items() if isinstance(value, tuple)
+        name: tuple(names_in(value))
+        for name, value in vars(options).items()
+        if isinstance(value, tuple)
     }
     return replace(options, **several)
 
 
 def costs_in(tokens: Iterable[str]) -> dict[str, float]:
-    """Costs from ``class=cost``; the last equals sign separates."""
+    """Costs from ``class=cost``, where the last equals sign separates, or from a JSON object.
+
+    >>> costs_in(["sick=10,well=1"]), costs_in(['{"sick": 10, "well": 1}'])
+    ({'sick': 10.0, 'well': 1.0}, {'sick': 10.0, 'well': 1.0})
+    """
+    costs: dict[str, float] = {}
+    for token in tokens:
+        costs |= _costs_of_json(token) if token.lstrip().startswith("{") else _costs_of_pairs(token)
+    return costs
+
+
+def _costs_of_pairs(token: str) -> dict[str, float]:
+    """Costs from ``sick=10,well=1``."""
     costs = {}
-    for pair in names_in(tokens):
+    for pair in names_in([token]):
         name, _, value = pair.rpartition("=")
         try:
             costs[name] = float(value)
         except ValueError:
-            raise ValueError(f"--cost takes class=number, such as sick=10; got {pair!r}.") from None
+            raise ValueError(
+                "--cost takes class=number, such as sick=10, or a JSON object, such as "
+                f"""{shlex.quote('{"sick": 10}')}; got {pair!r}."""
+            ) from None
     return costs
+
+
+def _costs_of_json(token: str) -> dict[str, float]:
+    """Costs from ``{"sick": 10, "well": 1}``."""
+    try:
+        costs = json.loads(token)
+    except ValueError as error:
+        raise ValueError(f"--cost {token} is no JSON object: {error}.") from None
+    for name, cost in costs.items():
+        if isinstance(cost, bool) or not isinstance(cost, int | float):
+            raise ValueError(
+                f"--cost takes one number for each class, what it costs to mistake a row of it; "
+                f"got {json.dumps(cost)} for {name!r}. A table of costs by class and decision is "
+                "for decide in Python."
+            )
+    return {name: float(cost) for name, cost in costs.items()}
+
+
+def with_values_joined(tokens: Sequence[str]) -> list[str]:
+    """What was typed, with values that begin with a minus joined to their option.
+
+    >>> with_values_joined(["look", "a.csv", "--na", "-999,0", "--json"])
+    ['look', 'a.csv', '--na=-999,0', '--json']
+    """
+    joined: list[str] = []
+    for token in tokens:
+        if joined and joined[-1] == "--na" and re.match(r"-[\d.]", token):
+            joined[-1] = f"--na={token}"
+        else:
+            joined.append(token)
+    return joined
 
 
 def checked_draws(draws: int | None) -> int | None:
@@ -89,8 +137,8 @@ def need(packages: Iterable[str] = REPORT_PACKAGES) -> None:
         )
 
 
-def asked(folder: Path, table: Path) -> tuple[ReportOptions, Any]:
-    """Options and model of a folder, for a table; what is not there is refused before imports."""
+def model_for(folder: Path, table: Path) -> tuple[ReportOptions, Any]:
+    """Options and model of a folder, for a table; what is absent is refused before imports."""
     from bayesrbf.reading import names_in_file
     from bayesrbf.report.options import read_options
     from bayesrbf.report.output import MODEL
@@ -141,12 +189,3 @@ def one_line(error: Exception) -> str:
     text = str(error) if not isinstance(error, CycloptsError) else str(error).strip()
     line = " ".join(text.split())
     return "".join(c if c.isprintable() else "?" for c in line) or type(error).__name__
-
-
-def in_lines(error: Exception) -> str:
-    """An error as one line, or a line for each of its problems where it names several."""
-    problems = getattr(error, "problems", ())
-    if len(problems) < 2:
-        return one_line(error)
-    told = [f"  {one_line(ValueError(problem))}" for problem in problems]
-    return "\n".join([f"{len(told)} problems:", *told])

@@ -17,7 +17,7 @@ from bayesrbf.report.words import listing, plural
 SWEEPS: Final[dict[str, Any]] = {"tune": 400, "thin": 1}
 AFFORDABLE: Final = 2_000_000
 """Multiply-adds of a sweep up to which all sweeps of four chains take about a minute."""
-MOST_COORDINATES: Final = 2_000
+MOST_CURVED: Final = 2_000
 """Coordinates up to which the second derivatives of a network take at most some minutes."""
 
 REFITTED: Final = 200
@@ -28,7 +28,7 @@ BYTES: Final = 20_000_000
 """Of the draws of a model; with more, fewer draws are kept."""
 FEWEST_DRAWS: Final = 50  # Per chain, however large they are.
 
-NAMES: Final = {
+METHOD_NAMES: Final = {
     "bootstrap": "The bootstrap, the whole stack fitted anew to rows that weigh more or less",
     "laplace": "Laplace's approximation, a Gaussian at the mode",
     "advi": "A variational approximation, the Gaussian of least divergence",
@@ -52,10 +52,12 @@ def draw_posterior(job: Job, model: Any) -> Drawn:
     refined = copy.copy(model)
     method, why = choose_method(job, model)
     if method == "map":
-        spread = getattr(model.model_, "averages", False)  # a sparse mixture averages without draws
-        told = "Intervals and kinds of doubt are those of what the fit itself averages over."
-        none = "There are no intervals and no kinds of doubt."
-        return Drawn(model, refined, f"A point estimate, {why} {told if spread else none}")
+        intervals = "There are no intervals and no kinds of doubt."
+        if FAMILIES[job.family].averages:
+            intervals = (
+                "Intervals and kinds of doubt are those of what the fit itself averages over."
+            )
+        return Drawn(model, refined, f"A point estimate, {why} {intervals}")
     usual = REFITTED if method == "bootstrap" else FAMILIES[job.family].draws
     size = refined.model_.log_posterior(refined.rows_).dimension
     draws = _draws_kept(usual, size) if job.draws is None else job.draws
@@ -67,7 +69,7 @@ def draw_posterior(job: Job, model: Any) -> Drawn:
     if not refined.draws_.complete:  # what was drawn is no answer to what was asked
         raise KeyboardInterrupt
     made = plural(len(refined.draws_.theta) * draws, "draw")
-    sentence = f"{NAMES[method]}: {made} in {plural(size, 'coordinate')}, {why}"
+    sentence = f"{METHOD_NAMES[method]}: {made} in {plural(size, 'coordinate')}, {why}"
     if job.family == "stack" and method != "bootstrap":
         sentence = f"{sentence} {_of_members(refined)}"
     return Drawn(model, refined, sentence, options)
@@ -124,7 +126,7 @@ def refits_affordable(X: pd.DataFrame) -> bool:
 def _too_many(model: Any, method: str) -> str:
     """Why second derivatives would take many minutes; empty where they do not."""
     size = model.model_.log_posterior(model.rows_).dimension
-    if size <= MOST_COORDINATES:
+    if size <= MOST_CURVED:
         return ""
     return (
         f"because the curvature in {plural(size, 'coordinate')} would take many minutes; "

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from bayesrbf.commands.answering import FOUND, Json, answer
-from bayesrbf.commands.arguments import asked, of_dates, spoken
+from bayesrbf.commands.printing import Json, answer, finish_with_findings
+from bayesrbf.commands.typed_arguments import model_for, of_dates, spoken
 
-POINT: Final = "The model was fitted to a point"
+POINT_WARNING: Final = "The model was fitted to a point"
 """How a warning begins that the lines of predict have in words of their own."""
 
 
@@ -29,40 +29,40 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None, json: Json
         Print one JSON object with a record of every row, and nothing else, on stdout; a CSV
         file is then written only where --out names one.
     """
-    options, model = asked(folder, table)
+    options, model = model_for(folder, table)
     from bayesrbf.files import writing_whole
-    from bayesrbf.report.new_rows import complete_blocks
-    from bayesrbf.report.scoring import Scored, write_predictions
+    from bayesrbf.new_rows.block_predictions import BlockPredictions, write_predictions
+    from bayesrbf.new_rows.new_row_files import complete_blocks
 
     file = folder / f"{table.stem}-predictions.csv" if out is None and not json else out
-    scored, kept = Scored(model, options.costs), []
-    with spoken(POINT, *of_dates(options.table)):
-        predictions = scored.over(complete_blocks(model, table, options.table))
+    totals, kept = BlockPredictions(model, options.costs), []
+    with spoken(POINT_WARNING, *of_dates(options.table)):
+        predictions = totals.over(complete_blocks(model, table, options.table))
         if json:
             kept = list(predictions)
             predictions = iter(kept)
         if file is not None:
-            with writing_whole(file) as beside, open(beside, "xb") as written:
-                write_predictions(predictions, written)
-        said, fewer = scored.novelty(), scored.fewer_cells()
-    counts, decided = scored.predicted, scored.decided.most_common()
-    told = {
+            with writing_whole(file) as beside, open(beside, "xb") as content:
+                write_predictions(predictions, content)
+        novel, fewer = totals.novelty(), totals.fewer_cells()
+    counts, decided = totals.predicted, totals.decided.most_common()
+    record = {
         "table": table.name,
-        "rows": scored.rows,
-        "prob": scored.prob,
+        "rows": totals.rows,
+        "prob": totals.prob,
         "predicted": counts,
         "decided": dict(decided),
-        "novel": said or None,
+        "novel": novel or None,
         "fewer_cells": fewer or None,
         "predictions": [row for block in kept for row in block.to_dict("records")],
     }
-    lines = [f"{table.name}: {scored.rows} rows"]
+    lines = [f"{table.name}: {totals.rows} rows"]
     lines += [f"  {count:>7} most probably {label}" for label, count in list(counts.items())[:8]]
     lines += [f"  {count:>7} decided {label}" for label, count in decided[:8]]
-    lines += [f"  {remark}" for remark in (said, fewer) if remark]
-    if not scored.has_intervals:
+    lines += [f"  {sentence}" for sentence in (novel, fewer) if sentence]
+    if not totals.has_intervals:
         lines.append("  The model has no draws, and so no intervals.")
-    answer(told, [*lines, f"Wrote {file}"], as_json=json)
+    answer(record, [*lines, f"Wrote {file}"], as_json=json)
 
 
 def explain(folder: Path, table: Path, /, *, row: str, json: Json = False) -> None:
@@ -83,14 +83,15 @@ def explain(folder: Path, table: Path, /, *, row: str, json: Json = False) -> No
     json : bool
         Print one JSON object, and nothing else, on stdout.
     """
-    options, model = asked(folder, table)
-    from bayesrbf.report.new_rows import read_complete, row_number
-    from bayesrbf.report.row import explain_row, lines_of
+    options, model = model_for(folder, table)
+    from bayesrbf.new_rows.explained_row import explain_row, lines_of_row
+    from bayesrbf.new_rows.new_row_files import read_complete, row_number
 
     with spoken(*of_dates(options.table)):
         rows = read_complete(model, table, options.table)
-        told = explain_row(model, rows, row_number(rows, row), options.table.dates, options.costs)
-    answer({"explained": told}, lines_of(told), as_json=json)
+        number, dates = row_number(rows, row), options.table.dates
+        explained = explain_row(model, rows, number, dates, options.costs)
+    answer({"explained": explained}, lines_of_row(explained), as_json=json)
 
 
 def check(folder: Path, table: Path, /, *, json: Json = False) -> None:
@@ -109,16 +110,11 @@ def check(folder: Path, table: Path, /, *, json: Json = False) -> None:
     json : bool
         Print one JSON object, and nothing else, on stdout.
     """
-    options, model = asked(folder, table)
-    from bayesrbf.report.check import check_rows, printed
-    from bayesrbf.report.new_rows import read_rows
+    options, model = model_for(folder, table)
+    import bayesrbf
+    from bayesrbf.new_rows.new_row_files import read_rows
 
     with spoken(*of_dates(options.table)):
-        new = read_rows(model, table, options.table)
-        remarks = check_rows(model, new, options.table.dates)
-    found = any(remark.found for remark in remarks)
-    told = {"table": table.name, "rows": len(new.rows), "found": found, "remarks": remarks}
-    lines = [f"{table.name}: {len(new.rows)} rows", *printed(remarks)]
-    answer(told, lines, as_json=json)
-    if found:
-        raise SystemExit(FOUND)
+        rows = read_rows(model, table, options.table)
+        result = bayesrbf.check(model, rows, dates=options.table.dates)
+    finish_with_findings(table, result, f"{table.name}: {result}", as_json=json)

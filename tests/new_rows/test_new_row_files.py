@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 
 from bayesrbf import HybridMixtureClassifier
-from bayesrbf.commands.arguments import in_lines, typed
-from bayesrbf.reading import TableError, read_file
+from bayesrbf.commands.typed_arguments import typed
+from bayesrbf.new_rows.block_predictions import BlockPredictions
+from bayesrbf.new_rows.new_row_files import read_complete, read_rows, row_number
+from bayesrbf.reading import read_file
 from bayesrbf.records.table_options import TableOptions
-from bayesrbf.report.new_rows import read_complete, read_rows, row_number
 from bayesrbf.report.options import OPTIONS, ReportOptions, options_content, read_options
-from bayesrbf.report.scoring import Scored
 
 ASKED = TableOptions(
     na=("-999", "n/k"),
@@ -66,8 +66,9 @@ def test_the_rows_of_training_are_read_again_as_they_were(tmp_path: Path) -> Non
         short, index=False
     )
     new = read_rows(model, short, kept.table)
-    assert (list(new.absent), list(new.extra)) == (["site"], ["more"])
-    assert new.rows.index.tolist() == list(range(40))
+    assert new.columns.tolist() == ["age", "seen", "fee", "more"]
+    assert new["more"].isna().all()
+    assert new.index.tolist() == list(range(40))
 
 
 @pytest.mark.parametrize(
@@ -97,11 +98,6 @@ def test_names_are_typed_together_or_one_by_one() -> None:
     assert options == TableOptions(na=("-999", "n/k", "?"), ignore=("a", "b,c"), id="x,y")
 
 
-def test_several_problems_take_a_line_each() -> None:
-    assert in_lines(TableError("One.", "Two.")).splitlines() == ["2 problems:", "  One.", "  Two."]
-    assert in_lines(TableError("One.")) == "One."
-
-
 @pytest.mark.filterwarnings("ignore:The model was fitted to a point:UserWarning")
 def test_columns_that_changed_are_warned_of_once() -> None:
     """By the predictions; what stands out of novel rows is asked of a part of the same rows."""
@@ -110,7 +106,7 @@ def test_columns_that_changed_are_warned_of_once() -> None:
     rows = pd.DataFrame(rng.normal(50.0 + 5.0 * labels[:, None], 4.0, (120, 3)), columns=[*"abc"])
     model = HybridMixtureClassifier(random_state=0).fit(rows, labels)
     new = rows.assign(a=rows["a"] / 38.67)
-    scored = Scored(model, {})
+    scored = BlockPredictions(model, {})
     with pytest.warns(UserWarning, match="'a' is 38.7 times smaller"):
         list(scored.over([new]))
     with warnings.catch_warnings():

@@ -1,0 +1,27 @@
+"""What is said of new rows: sentences, each a finding or explained by chance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A sentence on new rows."""
+
+    topic: str
+    sentence: str
+    is_finding: bool = True
+    """Else it is worth knowing, and chance may explain it."""
+
+
+def lines_of_remarks(remarks: Sequence[Remark]) -> list[str]:
+    """Findings first, then what is worth knowing beside them, as lines."""
+    width = max((len(one.topic) for one in remarks), default=0)
+    lines = []
+    for is_finding, title in ((True, "Found"), (False, "Beside that")):
+        some = [one for one in remarks if one.is_finding is is_finding]
+        if some:
+            lines += [title, *(f"  {one.topic:<{width}}  {one.sentence}" for one in some)]
+    return lines if any(one.is_finding for one in remarks) else ["Nothing was found.", *lines]

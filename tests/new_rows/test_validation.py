@@ -1,0 +1,215 @@
+"""Labelled new rows: what is planted is found, and chance is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayesrbf
+from bayesrbf import HybridMixtureClassifier
+from bayesrbf.new_rows.training_cells import training_cells
+from bayesrbf.new_rows.validation import Validation, validation_of
+from bayesrbf.new_rows.validation_scores import of_training_rows
+
+CLASSES = np.array(["a", "b", "c"])
+
+
+TRAINED_ROWS = 400
+
+
+def drawn(
+    n: int, seed: int, shares: tuple[float, ...] = (0.5, 0.3, 0.2)
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Class frequencies of training, probabilities of new rows and labels drawn from them."""
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(4 * np.array(shares), size=n)
+    labels = (p.cumsum(1)[:, :-1] < rng.random((n, 1))).sum(1)
+    return np.array(shares), p, labels
+
+
+def judged(trained: np.ndarray, p: np.ndarray, labels: np.ndarray) -> Validation:
+    """The judgement on probabilities of rows and the codes of their labels."""
+    classes = CLASSES[: trained.size].tolist()
+    return validation_of(p, labels, trained, TRAINED_ROWS, classes, target="outcome")
+
+
+def findings(result: Validation) -> set[str]:
+    return {remark.topic for remark in result.findings}
+
+
+def test_a_model_that_is_right_is_rarely_found_wrong() -> None:
+    """Calibration and frequencies are each found by chance once in a hundred tables."""
+    found = [topic for seed in range(150) for topic in findings(judged(*drawn(120, seed)))]
+    assert len(found) <= 9  # of two tests at 1 % in 150 tables: 3 expected, 9 once in 500
+
+
+def test_scores_are_what_brute_force_gives_and_what_is_expected_of_them() -> None:
+    trained, p, labels = drawn(2000, 1)
+    by_name = {one.name: one for one in judged(trained, p, labels).scores}
+    loss = -np.log(p[np.arange(labels.size), labels])
+    assert by_name["log loss"].value == pytest.approx(loss.mean())
+    assert by_name["share right"].value == pytest.approx((p.argmax(1) == labels).mean())
+    assert by_name["log loss"].frequencies == pytest.approx(-np.log(trained[labels]).mean())
+    for name in ("log loss", "Brier score", "share right"):
+        one = by_name[name]
+        error = (one.upper - one.lower) / (2 * 1.645)
+        assert abs(one.value - one.expected) < 3.5 * error
+
+
+def test_every_class_is_judged_against_the_rest_as_by_brute_force() -> None:
+    trained, p, labels = drawn(150, 8)
+    told = judged(trained, p, labels)
+    assert list(told.against_rest) == CLASSES.tolist()
+    for c, found in enumerate(told.against_rest.values()):
+        own, others = p[labels == c, c], p[labels != c, c]
+        pairs = own[:, None] - others
+        assert found.auroc.value == pytest.approx(((pairs > 0) + 0.5 * (pairs == 0)).mean())
+        assert found.sensitivity.value == pytest.approx((p[labels == c].argmax(1) == c).mean())
+        assert found.specificity.value == pytest.approx((p[labels != c].argmax(1) != c).mean())
+    assert "AUROC" in str(told)
+
+
+def test_probabilities_that_are_too_extreme_are_found_and_named() -> None:
+    trained, p, labels = drawn(600, 2)
+    sharp = p**3 / (p**3).sum(1, keepdims=True)
+    told = judged(trained, sharp, labels)
+    assert "calibration" in findings(told)
+    assert any("too extreme" in remark.sentence for remark in told.remarks)
+    flat = p**0.3 / (p**0.3).sum(1, keepdims=True)
+    assert any("too timid" in remark.sentence for remark in judged(trained, flat, labels).remarks)
+
+
+def test_other_class_frequencies_are_found_and_telling_them_helps() -> None:
+    trained, p, labels = drawn(3000, 3, (0.5, 0.5))
+    keep = (labels == 1) | (np.arange(labels.size) % 5 == 0)
+    told = judged(trained, p[keep], labels[keep])
+    assert {"classes", "calibration"} <= findings(told)
+    (sentence,) = (one.sentence for one in told.remarks if one.topic == "classes")
+    assert "class_prior" in sentence
+    after, before = (float(word) for word in sentence.rstrip(".").split() if word[:2] == "0.")
+    assert after < before
+
+
+def test_probabilities_of_no_worth_are_found() -> None:
+    trained, p, labels = drawn(300, 4)
+    told = judged(trained, p, np.random.default_rng(0).permutation(labels))
+    assert {"worth", "calibration"} <= findings(told)
+
+
+def test_what_is_not_known_is_not_said_to_be_so() -> None:
+    """A gain that chance explains is called that, and frequencies are seen not to change."""
+    trained = np.array([0.5, 0.5])
+    labels = np.tile([0, 1], 15)
+    told = {}
+    for name, right in (("some", 0.55), ("much", 0.9)):
+        of_class = np.where(np.arange(30) < 12, 1 - right, right) if name == "some" else right
+        p = np.stack([np.where(labels == 0, of_class, 1 - of_class)] * 2, axis=1)
+        p[:, 1] = 1 - p[:, 0]
+        remarks = judged(trained, p, labels).remarks
+        told[name] = {remark.topic: remark.sentence for remark in remarks}
+    assert (
+        "say more than the class frequencies of training do, which may be" in told["some"]["worth"]
+    )
+    assert "may be chance" not in told["much"]["worth"]
+    assert told["much"]["classes"] == "No change of the class frequencies is seen beyond chance."
+    assert "as far as these rows can tell" in told["some"]["calibration"]
+
+
+@pytest.fixture(scope="module")
+def fitted() -> HybridMixtureClassifier:
+    X, y = sick_and_well(200, 0)
+    return HybridMixtureClassifier(1, cv=3, random_state=0).fit(X, y)
+
+
+def sick_and_well(n: int, seed: int) -> tuple[pd.DataFrame, pd.Series]:
+    """Two classes that two columns tell apart, mostly."""
+    rng = np.random.default_rng(seed)
+    sick = rng.random(n) < 0.5
+    X = pd.DataFrame({"age": rng.normal(50 + 12 * sick, 9), "enzyme": rng.normal(sick, 1.0)})
+    return X, pd.Series(np.where(sick, "sick", "well"), name="outcome", dtype=object)
+
+
+def test_classes_that_training_did_not_have_are_named_and_not_scored(
+    fitted: HybridMixtureClassifier,
+) -> None:
+    X, y = sick_and_well(60, 1)
+    known = y.copy()
+    y[:3], y[3:7] = "new", None
+    result = bayesrbf.validate(fitted, X, y)
+    assert (result.target, result.rows, result.unlabelled) == ("outcome", 53, 4)
+    assert "labels" in findings(result)
+    assert "'new' (3)" in str(result)
+    assert "53 rows labelled by outcome; 4 rows without a label" in str(result)
+    without = bayesrbf.validate(fitted, X[7:], known[7:])
+    for one, other in zip(result.scores, without.scores, strict=True):
+        assert one.value == pytest.approx(other.value)
+
+
+def test_labels_may_be_an_array_and_the_model_a_file(
+    fitted: HybridMixtureClassifier, tmp_path: Path
+) -> None:
+    X, y = sick_and_well(60, 1)
+    result = bayesrbf.validate(fitted, X, y)
+    fitted.save(tmp_path / "model")
+    other = bayesrbf.validate(tmp_path / "model", X, y.to_numpy())
+    assert other.target == ""
+    assert other.scores == result.scores
+    assert str(other).startswith("60 rows with a label\n")
+    assert result.to_dict()["against_rest"]["sick"]["auroc"]["value"] > 0.5
+
+
+def test_numbers_are_the_classes_of_their_value() -> None:
+    """Labels of which some are missing are floats where those of training were whole numbers."""
+    X, y = sick_and_well(120, 0)
+    model = HybridMixtureClassifier(1, cv=3, random_state=0).fit(X, (y == "sick").astype(int))
+    new, labels = sick_and_well(40, 1)
+    floats = (labels == "sick").astype(float)
+    floats[:5] = np.nan
+    result = bayesrbf.validate(model, new, floats)
+    assert (result.rows, result.unlabelled) == (35, 5)
+    assert [one.label for one in result.classes] == ["0", "1"]
+
+
+def test_costs_decide_and_are_scored(fitted: HybridMixtureClassifier) -> None:
+    X, y = sick_and_well(80, 2)
+    dear = bayesrbf.validate(fitted, X, y, costs={"sick": 20.0})
+    plain = bayesrbf.validate(fitted, X, y)
+    assert dear.scores[-1].name == "cost of a row"
+    assert "cost" in {one.topic for one in dear.remarks}
+    sick = dear.against_rest["sick"].sensitivity.value
+    assert sick >= plain.against_rest["sick"].sensitivity.value
+    with pytest.raises(ValueError, match="'ill' has a cost and is no class"):
+        bayesrbf.validate(fitted, X, y, costs={"ill": 2.0})
+
+
+@pytest.mark.parametrize("labelled", [0, 1])
+def test_too_few_labels_are_refused(fitted: HybridMixtureClassifier, labelled: int) -> None:
+    X, y = sick_and_well(20, 3)
+    y[labelled:] = None
+    with pytest.raises(ValueError, match="at least 2"):
+        bayesrbf.validate(fitted, X, y)
+
+
+def test_no_interval_is_empty_where_every_row_is_right() -> None:
+    trained = np.array([0.5, 0.5])
+    labels = np.array([0, 1] * 6)
+    p = np.where(labels[:, None] == np.arange(2), 0.9, 0.1)
+    by_name = {one.name: one for one in judged(trained, p, labels).scores}
+    right = by_name["share right"]
+    assert right.lower < right.value == right.upper == 1
+    assert all(each.lower < each.share < each.upper for each in judged(trained, p, labels).classes)
+
+
+def test_rows_of_training_are_no_new_rows() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"size": rng.normal(size=60), "colour": rng.choice(["red", "blue"], 60)})
+    X.loc[::7, "size"] = np.nan
+    model = HybridMixtureClassifier(random_state=0).fit(X, np.arange(60) % 2)
+    old = training_cells(model)
+    (remark,) = of_training_rows(old, X.iloc[10:40].reset_index(drop=True))
+    assert remark.is_finding
+    assert remark.sentence.startswith("30 of 30 rows equal rows that the model was fitted to")
+    assert not list(of_training_rows(old, X.assign(size=X["size"] + 1)))
