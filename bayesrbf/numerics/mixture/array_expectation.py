@@ -121,20 +121,16 @@ class ComponentsAt:
         if block.products is not None and self._forms[1][part].all():
             moments = QuadraticMoments(self._forms[0][part] @ block.products, block.products)
         else:
-            moments = self._gaussian_moments(block, part)
+            components = self._components.setdefault(
+                (part.start, part.stop), self._law.components(self.means[part], self.factors[part])
+            )
+            moments = components.moments(block.bordered, block.observed, block.missing)
             moments.log_density[:] += self._log_weights[part, None]
         log_joint = moments.log_density  # made for this block: what follows is in place
         if self._levels.shape[1]:
             log_joint += self._levels[part] @ block.one_hot.T
         np.maximum(log_joint, LOWEST, out=log_joint)
         return moments
-
-    def _gaussian_moments(self, block: Block, part: slice) -> Moments:
-        """Log densities of the reals and their conditional moments."""
-        components = self._components.setdefault(
-            (part.start, part.stop), self._law.components(self.means[part], self.factors[part])
-        )
-        return components.moments(block.bordered, block.observed, block.missing)
 
     @cached_property
     def _forms(

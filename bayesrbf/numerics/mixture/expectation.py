@@ -71,22 +71,15 @@ def preparation(
     compiled kernels.
     """
     kind: Callable[[Observations, MixtureSpecification], Expectation] = ArrayExpectation
-    if not _is_small(observations, specification):
+    law, (rows, d) = laws_of(specification).reals, observations.real.shape
+    width = (d if specification.independent else d * d) + len(specification.levels)
+    dependent = not specification.independent and bool(np.isnan(observations.real).any())
+    large = dependent or rows * law.n_components * width >= COMPILED_FROM
+    if rows and law.in_kernels and large:
         from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
 
         kind = CompiledExpectation
     return partial(_with_further, kind) if specification.further else kind
-
-
-def _is_small(observations: Observations, specification: MixtureSpecification) -> bool:
-    """Whether NumPy is quick enough for an iteration over these rows."""
-    law, (rows, d) = laws_of(specification).reals, observations.real.shape
-    if rows == 0 or not law.in_kernels:
-        return True
-    if not specification.independent and np.isnan(observations.real).any():
-        return False
-    width = (d if specification.independent else d * d) + len(specification.levels)
-    return bool(rows * law.n_components * width < COMPILED_FROM)
 
 
 class FurtherExpectation:

@@ -278,24 +278,14 @@ class NormalPrior:
         # (S + kappa0 M) L: what pulls a precision factor towards zero.
         scatter = statistics.second + law.outer(pull, self._kappa)
         stress = law.product(sum_by_group(scatter, self._specification), factors)
-        by_log = self._by_log(stress, values, factors, statistics)
+        # In log d, where dL_ii / d log d_i = L_ii / 2.
+        diagonal = values[names.PRECISION_DIAGONAL].reshape(len(factors), -1)
+        counts = sum_by_group(statistics.counts, self._specification)[:, None]
+        squares = law.pooled(law.diagonal(stress) * law.diagonal(factors))
+        by_log = self.rate * (counts - diagonal) - 0.5 * squares
         by_log += self.gamma_powers[jacobian]
         return {
             names.MEANS: law.precision_times(force, law.by_component(factors)),
             names.PRECISION_DIAGONAL: by_log,
             **law.lower_gradient(stress, values, self._lower_scales),
         }
-
-    def _by_log(
-        self,
-        stress: Factors,
-        values: Mapping[str, np.ndarray],
-        factors: Factors,
-        statistics: Statistics,
-    ) -> Float[np.ndarray, "group gamma"]:
-        """Gradient in log ``precision_diagonal``, powers aside; dL_ii / d log d_i = L_ii / 2."""
-        law = self._law
-        diagonal = values[names.PRECISION_DIAGONAL].reshape(len(factors), -1)
-        counts = sum_by_group(statistics.counts, self._specification)[:, None]
-        squares = law.pooled(law.diagonal(stress) * law.diagonal(factors))
-        return self.rate * (counts - diagonal) - 0.5 * squares
