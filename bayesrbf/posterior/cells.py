@@ -60,11 +60,6 @@ class JudgedCells:
         """``2 min(P(X <= x), P(X >= x))``."""
         return np.exp(self.log_tail)
 
-    @property
-    def level_tail(self) -> Float[np.ndarray, "obs categorical"]:
-        """Probability of all levels at most as probable as the observed one."""
-        return np.exp(self.level_log_tail)
-
     def completed_by(self, other: JudgedCells) -> JudgedCells:
         """The same, with what another says of the cells that are missing here."""
         fields = {

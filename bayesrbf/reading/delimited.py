@@ -51,20 +51,16 @@ def is_number(text: str) -> bool:
     return _NUMBER.fullmatch(text) is not None
 
 
-def read_delimited(content: bytes, name: str) -> Delimited:
-    r"""Read a text file of separated cells with a header.
+def delimited_blocks(content: bytes, name: str, size: int | None = None) -> Iterator[Delimited]:
+    r"""Read a text file of separated cells with a header, ``size`` rows at a time.
 
-    TableError if the file is binary, empty, ragged, or has no usable header.
+    TableError if the file is binary, empty, ragged, or has no usable header; it may come after
+    some blocks of rows.
 
-    >>> table = read_delimited(b"name;size\nfox;1,5\n", "animals.csv")
+    >>> table = next(delimited_blocks(b"name;size\nfox;1,5\n", "animals.csv"))
     >>> table.header, table.rows
     (('name', 'size'), [['fox', '1,5']])
     """
-    return next(delimited_blocks(content, name))
-
-
-def delimited_blocks(content: bytes, name: str, size: int | None = None) -> Iterator[Delimited]:
-    """The same, so many rows at a time; a TableError may come after some of them."""
     notes: list[str] = []
     text = decode(content, name, notes)
     said = _SAID.match(text)

@@ -115,7 +115,7 @@ def _nearest(X: pd.DataFrame, density: Any) -> list[str]:
     if density is None:
         return [""] * len(X)
     components = component_names(density)
-    return [components[component] for component in density.predict_component(X)]
+    return [components[component] for component in density.predict(X)]
 
 
 def what_would_help(

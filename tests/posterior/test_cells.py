@@ -111,12 +111,12 @@ def test_level_tails_sum_what_is_as_improbable() -> None:
     hidden = leave_one_cell_out(
         replace(table, codes=np.full_like(table.codes, -1)), law_of(specification, point)
     )
-    assert np.isnan(hidden.level_tail).all()
+    assert np.isnan(hidden.level_log_tail).all()
     for n in np.flatnonzero(table.codes[:, 0] >= 0):
         p = np.array([_level_weight(table, specification, point, n, v) for v in range(4)])
         p /= p.sum()
         own = p[table.codes[n, 0]]
-        assert found.level_tail[n, 0] == pytest.approx(p[p <= own * (1 + 1e-9)].sum())
+        assert np.exp(found.level_log_tail[n, 0]) == pytest.approx(p[p <= own * (1 + 1e-9)].sum())
         assert found.level_expected[n, 0] == p.argmax()
 
 

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesrbf.reading import TableError
-from bayesrbf.reading.delimited import Delimited, is_number, read_delimited
+from bayesrbf.reading.delimited import Delimited, delimited_blocks, is_number
 
 PLAIN = "name,size\nfox,1.5\nowl,2\n"
 
 
 def read(content: str | bytes, encoding: str = "utf-8") -> Delimited:
     data = content.encode(encoding) if isinstance(content, str) else content
-    return read_delimited(data, "a.csv")
+    return next(delimited_blocks(data, "a.csv"))
 
 
 def cells(table: Delimited) -> tuple[tuple[str, ...], list[list[str]]]:

@@ -16,7 +16,7 @@ from bayesrbf import table
 from bayesrbf.artefact.estimator_state import unfitted, works_on
 from bayesrbf.estimators.arguments import SHARED, Rule, Stored, integer, one_of, positive
 from bayesrbf.estimators.classifier import Classifier
-from bayesrbf.estimators.kernel_network.rates import declare_rates, named_rates
+from bayesrbf.estimators.kernel_network.rates import named_rates
 from bayesrbf.estimators.out_of_core.answering import need_all_rows
 from bayesrbf.estimators.out_of_core.training import inferred, of_all_rows, read_labelled
 from bayesrbf.estimators.rehearsing import Rehearsal
@@ -287,7 +287,6 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     # ---- rows
 
     rates_ = property(named_rates)
-    declare_rates = declare_rates
 
     def transform(self, X: object) -> Float[np.ndarray, "obs basis"]:
         """Hidden layer: the leading eigenfunctions of the kernel.

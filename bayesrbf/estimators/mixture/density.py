@@ -14,7 +14,6 @@ from sklearn.utils import Tags
 from bayesrbf.artefact.estimator_state import unfitted, works_on
 from bayesrbf.estimators.arguments import SHARED, Rule, Stored, integer, one_of
 from bayesrbf.estimators.estimator import Estimator
-from bayesrbf.estimators.mixture.criteria import aic, bic
 from bayesrbf.estimators.mixture.density_choice import (
     Asked,
     DensityCandidate,
@@ -315,4 +314,4 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         """
         return self._draw(n_samples, self.model_.parameters)[0]
 
-    aic, bic, declare = aic, bic, declare
+    declare = declare

@@ -91,22 +91,6 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """
         return self._density.responsibilities(self._read(X))
 
-    @by_blocks
-    def predict_component(self, X: object) -> Int[np.ndarray, " obs"]:
-        """Most probable component of each row: a clustering.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_obs, n_columns)
-            Rows; missing cells are summed out.
-
-        Returns
-        -------
-        ndarray of shape (n_obs,)
-            Component numbers.
-        """
-        return self._density.component_log_joint(self._read(X)).argmax(axis=1)
-
     def _draw(
         self, n_samples: int, parameters: MixtureParameters, labels: np.ndarray | None = None
     ) -> tuple[Any, Int[np.ndarray, " row"]]:

@@ -370,14 +370,9 @@ class SDGMClassifier(Classifier):
         """
         return self.model_.component_probabilities(self._read(X))
 
-    def component_classes(self) -> np.ndarray:
-        """Class of every component that survived.
-
-        Returns
-        -------
-        ndarray of shape (n_components,)
-            Labels.
-        """
+    @property
+    def component_classes_(self) -> np.ndarray:
+        """Class of every component that survived."""
         check_is_fitted(self)
         return self.classes_[self.model_.parameters.component_class]
 
