@@ -54,6 +54,7 @@ test-all: .venv/.with-test
 test-torch: export OPENBLAS_NUM_THREADS ?= 1
 test-torch: .venv-torch/.with-test-torch
 	.venv-torch/bin/python -m pytest tests/torch bayesrbf/torch tests/test_torch_extra.py \
+	    examples/reproduce/tests/test_sdgm_images.py \
 	    'tests/test_examples.py::test_script_runs_and_draws[plot_sdgm_head]' $(ARGS)
 
 trust: .venv/.with-test

@@ -46,7 +46,7 @@ app = App(
 for command in (look, report, fit, demo, predict, explain, check, validate, compare, models):
     app.command(command)
 app.command(
-    "bayesrbf.reproduce.commands:app",
+    "bayesrbf.commands.reproducing:app",
     name="reproduce",
     help="Compute the figures of published experiments.",
 )

@@ -32,7 +32,6 @@ SHAPES = {"full", "tied", "diag", "spherical"}
 FRAGMENT = 40
 """Lines of code below which a file with one reader may be a part of that reader's topic."""
 NEEDS_TORCH = {
-    "reproduce.sdgm_images",
     "torch.sdgm_head",
     "torch.sparse_quadratic",
 }

@@ -10,13 +10,12 @@ import sys
 from collections.abc import Iterable, Sequence
 from unittest.mock import patch
 
-from bayesrbf import reproduce
-from bayesrbf.cli import app
-from bayesrbf.reproduce.cells import print_table
-from bayesrbf.reproduce.published import NONE, Published, beside
+from bayesrbf.commands.reproducing import app  # makes the scripts importable
+from reproduce.cells import print_table
+from reproduce.published import NONE, Published, beside
 from tests.measured import MODELS, write
 
-COVERS = (*MODELS, "bayesrbf/reproduce")
+COVERS = (*MODELS, "examples/reproduce")
 MODULES = {
     "caetano": ("caetano",),
     "ferreira": ("ferreira",),
@@ -45,12 +44,10 @@ def main(words: Sequence[str]) -> None:
         write(f"reproduce/{name}_{len(printed)}", columns, asked, covers=COVERS)
         print_table(title, header, rows)
 
-    patches = [
-        patch.object(getattr(reproduce, one), "print_table", keep) for one in MODULES[words[0]]
-    ]
+    patches = [patch(f"reproduce.{one}.print_table", keep) for one in MODULES[words[0]]]
     for one in patches:
         one.start()
-    app(["reproduce", *words])
+    app(words)
 
 
 if __name__ == "__main__":

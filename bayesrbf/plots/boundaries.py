@@ -102,7 +102,7 @@ def _draw_boundaries(axes: Axes, model: SDGMClassifier, grid: np.ndarray, rows: 
         others = np.delete(by_class, position, axis=1).max(axis=1, initial=0.0)
         margin = (by_class[:, position] - others).reshape(shape)
         axes.contour(grid[..., 0], grid[..., 1], margin, levels=[0.0], colors="#222222")
-    by_component, classes = model.component_probabilities(rows), model.component_classes()
+    by_component, classes = model.component_probabilities(rows), model.component_classes_
     for position, label in enumerate(model.classes_):
         mine = by_component[:, classes == label]
         for one, other in combinations(mine.T, 2):  # a border drawn twice would not look dashed

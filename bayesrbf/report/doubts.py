@@ -115,7 +115,8 @@ def _nearest(X: pd.DataFrame, density: Any) -> list[str]:
     if density is None:
         return [""] * len(X)
     components = component_names(density)
-    return [components[component] for component in density.predict_component(X)]
+    shares = np.asarray(density.transform(X))
+    return [components[component] for component in shares.argmax(axis=1)]
 
 
 def what_would_help(

@@ -9,8 +9,8 @@ from sklearn.model_selection import train_test_split
 
 from bayesrbf.datasets import load_table
 from bayesrbf.posterior.scores import log_loss
-from bayesrbf.reproduce.roth import _error
-from bayesrbf.reproduce.roth_methods import METHODS, SVMS
+from reproduce.roth import _error
+from reproduce.roth_methods import METHODS, SVMS
 from tests.benchmarks.figures import show
 from tests.cases import generative
 

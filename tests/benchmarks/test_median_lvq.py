@@ -14,12 +14,12 @@ import pandas as pd
 from bayesrbf.numerics.median_lvq.exemplar_search import climb, random_exemplars
 from bayesrbf.numerics.median_lvq.rslvq import ConditionalLikelihood
 from bayesrbf.records.median_lvq import Dissimilarities, Prototypes
-from bayesrbf.reproduce import nebel
+from reproduce import nebel
 from tests.benchmarks.figures import show
 from tests.measured import MODELS
 
 SIZES = (500, 1000, 2000, 4000)
-COVERS = (*MODELS, "bayesrbf/reproduce")
+COVERS = (*MODELS, "examples/reproduce")
 MOST_MEMORY = 4.0
 """GiB that a fit of 20,000 rows may take."""
 

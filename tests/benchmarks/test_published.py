@@ -13,9 +13,9 @@ from typing import Final
 import numpy as np
 import pytest
 
-from bayesrbf.reproduce import caetano_tables, ferreira, hayashi, nebel, published
-from bayesrbf.reproduce.cells import Cell
-from bayesrbf.reproduce.roth_methods import few, fitted
+from reproduce import caetano_tables, ferreira, hayashi, nebel, published
+from reproduce.cells import Cell
+from reproduce.roth_methods import few, fitted
 from tests.measured import MODELS, write
 
 SEEDS: Final = 10
@@ -104,7 +104,7 @@ def test_published_tables(family, data_folder):
             print(f"| {table} | {method} | {np.mean(errors):.1f} | {error:.1f} |", flush=True)
     columns = dict(zip(names, map(list, zip(*lines, strict=True)), strict=True))
     command = f"make bench ARGS='-k \"test_published_tables and {family}\"'"
-    covers = (*MODELS, "bayesrbf/reproduce")
+    covers = (*MODELS, "examples/reproduce")
     print(write(f"published/{family}", columns, command, 1, covers))
     behind = {
         (table, method)

@@ -18,7 +18,7 @@ from sklearn.model_selection import train_test_split
 from bayesrbf import KernelNetworkClassifier, RBFNetworkClassifier
 from bayesrbf.datasets import load_table
 from bayesrbf.posterior.scores import log_loss
-from bayesrbf.reproduce.published import FERREIRA
+from reproduce.published import FERREIRA
 from tests.benchmarks.figures import show
 from tests.benchmarks.stack_tables import CHOSEN, split
 

@@ -26,7 +26,7 @@ from bayesrbf.datasets import load_table
 from bayesrbf.numerics.sdgm import ard as sdgm_ard
 from bayesrbf.numerics.sdgm import ard_fit as sdgm_fit
 from bayesrbf.numerics.sdgm.ard_state import Factored
-from bayesrbf.reproduce.hayashi import splits
+from reproduce.hayashi import splits
 from tests.benchmarks import test_stack as stacks
 from tests.benchmarks.figures import show
 from tests.benchmarks.stack_tables import CHOSEN, FRESH, split

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from bayesrbf import StackedClassifier
-from bayesrbf.fitted.folds import numbered_folds, split_rows
 from bayesrbf.fitted.companions import Companions, fit_companion, fit_companions
+from bayesrbf.fitted.folds import numbered_folds, split_rows
 from bayesrbf.fitted.mixture_fitting import component_class
 from bayesrbf.fitted.stack.members import MEMBERS
 from bayesrbf.fitted.stack.shared_training import SharedTraining

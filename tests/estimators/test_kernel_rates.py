@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.optimize import minimize
 from sklearn.exceptions import NotFittedError
 
 import bayesrbf
@@ -127,30 +126,6 @@ def test_one_class_has_the_fixed_rates(rates: str) -> None:
     pd.testing.assert_series_equal(
         model(rates).fit(X, alone).rates_, model("fixed").fit(X, alone).rates_
     )
-
-
-@every_learned
-def test_the_declared_graph_is_of_a_sub_sample_and_its_mode_is_near(rates: str) -> None:
-    X, y = table(60)
-    fitted = model(rates).fit(X, y)
-    graph = fitted.declare_rates()
-    assert list(graph.coords["column"]) == fitted.rates_.index.tolist()
-    assert len(graph.coords["obs"]) == 44  # three quarters of the different rows
-    function = graph.logp_dlogp_function(ravel_inputs=True, mode="FAST_COMPILE")
-    function.set_extra_values({})
-    start = np.r_[np.zeros(fitted.rates_.size + 1), -1.0, 0.0]
-    mode = minimize(lambda theta: [-part for part in function(theta)], start, jac=True).x
-    alone = model("fixed").fit(X, y).rates_ * np.exp(mode[:-3] + mode[-3])
-    np.testing.assert_allclose(np.log(fitted.rates_ / alone), 0, atol=0.7)
-    # Nearer than the fixed rates, from which the search began.
-    distance = np.abs(np.log(fitted.rates_ / alone)).max()
-    assert distance < 0.5 * np.abs(mode[:-3] + mode[-3]).max()
-
-
-def test_fixed_rates_are_the_mode_of_no_graph() -> None:
-    X, y = table(40)
-    with pytest.raises(ValueError, match="needs learned rates and two or more classes"):
-        model("fixed").fit(X, y).declare_rates()
 
 
 @pytest.mark.parametrize(

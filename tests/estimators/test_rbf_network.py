@@ -77,7 +77,6 @@ def test_by_products(fitted, flowers):
     assert list(fitted.get_feature_names_out())[:1] == ["rbfnetworkclassifier0"]
     assert fitted.set_output(transform="pandas").transform(X).shape == (150, 6)
     fitted.set_output(transform="default")
-    np.testing.assert_array_equal(fitted.predict_component(X), features.argmax(axis=1))
     far = X.head(1).assign(**{"petal length (cm)": 100.0})
     assert fitted.score_samples(far)[0] < fitted.score_samples(X).min()
     complete = fitted.impute(X)

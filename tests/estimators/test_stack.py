@@ -19,8 +19,8 @@ from sklearn.preprocessing import StandardScaler
 
 import bayesrbf
 from bayesrbf import StackedClassifier
-from bayesrbf.fitted.folds import split_rows, stratified_folds
 from bayesrbf.estimators.stack.stack_folds import default_folds, gain_of_unlabelled
+from bayesrbf.fitted.folds import split_rows, stratified_folds
 from bayesrbf.fitted.mixture_fitting import component_class
 from bayesrbf.fitted.stack.bootstrap import StackRefits
 from bayesrbf.fitted.stack.drawing import DrawnMembers

@@ -33,7 +33,7 @@ def test_rows_boundaries_and_components_are_drawn() -> None:
     assert shares.shape == (150, model.n_components_)
     np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-12)
     by_class = np.stack(
-        [shares[:, model.component_classes() == c].sum(axis=1) for c in model.classes_], axis=1
+        [shares[:, model.component_classes_ == c].sum(axis=1) for c in model.classes_], axis=1
     )
     plug_in = model.set_params(prediction="plug-in").predict_proba(X)
     np.testing.assert_allclose(by_class, plug_in, rtol=1e-9)
@@ -53,7 +53,8 @@ class Halves:
     n_weights_, n_components_ = 5, 3
     classes_ = np.array(["below", "above"])
 
-    def component_classes(self) -> np.ndarray:
+    @property
+    def component_classes_(self) -> np.ndarray:
         return self.classes_[[0, 1, 1]]
 
     def component_probabilities(self, X: np.ndarray) -> np.ndarray:

@@ -14,7 +14,6 @@ from bayesrbf import table
 from bayesrbf.estimators.answers.asking import new_rows
 from bayesrbf.estimators.arguments import SHARED, Rule, Stored, integer, one_of, positive
 from bayesrbf.estimators.classifier import Classifier, LogProbabilities
-from bayesrbf.estimators.kernel_network.rates import named_rates, rates_graph
 from bayesrbf.estimators.reading import read_training
 from bayesrbf.estimators.rehearsing import Rehearsal, rehearsal_of
 from bayesrbf.fitted.fitted_kernel_network import (
@@ -27,6 +26,7 @@ from bayesrbf.fitted.fitted_kernel_network import (
 from bayesrbf.fitted.fitted_table import FittedTable
 from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import OutputFit
 from bayesrbf.numerics.kernel_network.product_kernels import KernelName
+from bayesrbf.records import names
 from bayesrbf.records.kernel_rates import RateCriterion
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
@@ -34,7 +34,6 @@ from bayesrbf.records.results import Trace
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pymc as pm
 
 
 class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifier):
@@ -285,7 +284,11 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     @property
     def rates_(self) -> pd.Series:
         """Rate of every column by its name, reals then categorical."""
-        return named_rates(self._fit)
+        import pandas as pd
+
+        fit = self._fit
+        columns = fit.columns.real_names + fit.columns.categorical_names
+        return pd.Series(fit.model.rates, pd.Index(columns, name=names.COLUMN), name=names.RATES)
 
     @property
     def relevance_(self) -> Float[np.ndarray, " column"]:
@@ -313,34 +316,6 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         """
         fit = self._fit
         return fit.model.features(new_rows(fit, X).cells)
-
-    def declare(  # type: ignore[override]
-        self, of: Literal["weights", "rates"] = "weights"
-    ) -> pm.Model:
-        """Declare the graph of the output layer, or of the rates, on the training rows.
-
-        Calibration and ``class_prior`` are not part of the graph.
-
-        Parameters
-        ----------
-        of : {"weights", "rates"}
-            Output weights on the hidden layer; or learned rates on a sub-sample of the labelled
-            rows (:func:`bayesrbf.models.declare_kernel_rates`): ``rates_`` are averages over the
-            modes of four such graphs, divided by ``scale``.
-
-        Returns
-        -------
-        pymc.Model
-            Free variables of the weights under the names of ``posterior_``.
-
-        Raises
-        ------
-        ValueError
-            If the rates are fixed, there is one class, or the rows are out of memory.
-        """
-        if of == "weights":
-            return super().declare()
-        return rates_graph(self._fit, self._settings(self.seed_))
 
 
 @rehearsal_of.register

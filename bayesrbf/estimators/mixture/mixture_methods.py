@@ -109,23 +109,6 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         fit = self._mixture_fit
         return fit.density.responsibilities(new_rows(fit, X).cells)
 
-    @by_blocks
-    def predict_component(self, X: object) -> Int[np.ndarray, " obs"]:
-        """Most probable component of each row: a clustering.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_obs, n_columns)
-            Rows; missing cells are summed out.
-
-        Returns
-        -------
-        ndarray of shape (n_obs,)
-            Component numbers.
-        """
-        fit = self._mixture_fit
-        return fit.density.component_log_joint(new_rows(fit, X).cells).argmax(axis=1)
-
     def _draw(
         self, n_samples: int, parameters: MixtureParameters, labels: np.ndarray | None = None
     ) -> tuple[Any, Int[np.ndarray, " row"]]:

@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 
 from bayesrbf.datasets import hide_cells, load_table
 from bayesrbf.estimators.rbf_network.regressor import RBFNetworkRegressor
-from bayesrbf.reproduce.cells import Cell, Figures
+from reproduce.cells import Cell, Figures
 
 DRAWN: Final = 300  # Rows of a generated table.
 PROB: Final = 0.9  # Probability of the intervals.

@@ -16,9 +16,9 @@ import numpy as np
 from rich.console import Console
 from sklearn.base import clone
 
-from bayesrbf.reproduce import published
-from bayesrbf.reproduce.cells import Cell, Figures, print_table, run_cells
-from bayesrbf.reproduce.roth_methods import (
+from reproduce import published
+from reproduce.cells import Cell, Figures, print_table, run_cells
+from reproduce.roth_methods import (
     CHOSEN,
     DIAGONAL_50,
     HEAVY,

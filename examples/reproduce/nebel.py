@@ -21,9 +21,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from bayesrbf.estimators.median_lvq.classifier import MedianLVQClassifier
-from bayesrbf.reproduce import published
-from bayesrbf.reproduce.cells import Cell, Figures, Found, print_table, run_cells, side_by_side
-from bayesrbf.reproduce.dissimilarity_methods import (
+from reproduce import published
+from reproduce.cells import Cell, Figures, Found, print_table, run_cells, side_by_side
+from reproduce.dissimilarity_methods import (
     Categories,
     ClassDirections,
     ClippedKernelSVC,

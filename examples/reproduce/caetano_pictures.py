@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 
 from bayesrbf.datasets import load_table
 from bayesrbf.estimators.rbf_network.classifier import RBFNetworkClassifier
-from bayesrbf.reproduce.cells import Cell, Figures
+from reproduce.cells import Cell, Figures
 
 GAMMAS: Final = (0.0, 1e2, 1e3, 1e4)
 PENALTIES: Final = (0.0, 0.1, 0.3, 1.0, 3.0)

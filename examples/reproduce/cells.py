@@ -18,7 +18,7 @@ from rich.measure import Measurement
 from rich.progress import Progress
 from rich.table import Table
 
-from bayesrbf.reproduce.published import NONE, Published, beside
+from reproduce.published import NONE, Published, beside
 
 Figures = Mapping[str, float | int | str]  # Figures of a cell by name.
 Found = dict[tuple[str, str], list[float]]  # Values of a figure by row and column.

@@ -7,7 +7,7 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 
-from bayesrbf.reproduce import sdgm_images
+from reproduce import sdgm_images
 
 
 @pytest.fixture(scope="module", autouse=True)

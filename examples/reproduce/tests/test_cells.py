@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from bayesrbf.reproduce.cells import Cell, print_table, read_cells, run_cells
+from reproduce.cells import Cell, print_table, read_cells, run_cells
 
 SILENT = Console(file=io.StringIO())
 

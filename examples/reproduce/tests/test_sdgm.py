@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from bayesrbf.reproduce import hayashi, sdgm_synthetic
+from reproduce import hayashi, sdgm_synthetic
 
 
 def test_splits_are_the_official_ones(data_folder: Path) -> None:

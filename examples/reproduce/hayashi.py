@@ -30,8 +30,8 @@ from sklearn.preprocessing import StandardScaler
 
 from bayesrbf.datasets import data_folder, load_table
 from bayesrbf.estimators.sdgm.classifier import SDGMClassifier
-from bayesrbf.reproduce import published, sdgm_synthetic
-from bayesrbf.reproduce.cells import Cell, Figures, print_table, run_cells
+from reproduce import published, sdgm_synthetic
+from reproduce.cells import Cell, Figures, print_table, run_cells
 
 TABLES: Final = tuple(published.SDGM_1)
 SCORES: Final[Mapping[str, tuple[str, int, published.Published]]] = {
@@ -90,7 +90,7 @@ def run(
     cells += sdgm_synthetic.cells((2,), 1, 1) if quick else sdgm_synthetic.cells()
     with_images = not quick and find_spec("torch") is not None
     if with_images:
-        from bayesrbf.reproduce import sdgm_images
+        from reproduce import sdgm_images
 
         cells += sdgm_images.cells(images)
     figures = run_cells(cells, file, console)

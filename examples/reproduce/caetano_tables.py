@@ -30,7 +30,7 @@ from sklearn.svm import SVC
 from bayesrbf.datasets import Dataset, load_table
 from bayesrbf.estimators.kernel_network.classifier import KernelNetworkClassifier
 from bayesrbf.estimators.rbf_network.classifier import RBFNetworkClassifier
-from bayesrbf.reproduce.cells import Cell, Figures
+from reproduce.cells import Cell, Figures
 
 REAL: Final = ("iris", "breast_cancer", "glass", "sonar", "wine", "colon", "leukemia")
 REAL_SHARES: Final = (85, 50, 25)

@@ -10,8 +10,8 @@ from rich.console import Console
 from sklearn.base import clone
 
 from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
-from bayesrbf.reproduce import roth, roth_methods
-from bayesrbf.reproduce.roth_methods import DIAGONAL_50, PIXELS, USPS_TEST, splits, with_holes
+from reproduce import roth, roth_methods
+from reproduce.roth_methods import DIAGONAL_50, PIXELS, USPS_TEST, splits, with_holes
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])

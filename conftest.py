@@ -15,20 +15,22 @@ import jaxtyping
 import pytest
 from hypothesis import settings
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parent
 
 
 def checked_modules() -> Iterator[str]:
-    """Every module of the package but the compiled kernels, which cannot be wrapped.
+    """Every module of the package and of examples/reproduce but the compiled kernels.
 
-    The files are walked and not imported: the hook must be there first. It matches by
-    prefix, so packages are left out; they define nothing.
+    Those cannot be wrapped. The files are walked and not imported: the hook must be there
+    first. It matches by prefix, so packages are left out; they define nothing.
     """
-    for folder, _, files in (ROOT / "bayesrbf").walk(follow_symlinks=True):
-        package = folder.relative_to(ROOT).parts
-        for file in files:
-            if file.endswith(".py") and not file.startswith("__") and "kernels" not in package:
-                yield ".".join((*package, file.removesuffix(".py")))
+    for path, start in ((ROOT, "bayesrbf"), (ROOT / "examples", "reproduce")):
+        for folder, _, files in (path / start).walk(follow_symlinks=True):
+            package = folder.relative_to(path).parts
+            for file in files:
+                hidden = file.startswith("__") or {"kernels", "tests"} & {*package}
+                if file.endswith(".py") and not hidden:
+                    yield ".".join((*package, file.removesuffix(".py")))
 
 
 CHECKED: Final = 2

@@ -24,7 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 from bayesrbf.datasets import load_table
 from bayesrbf.estimators.sdgm.classifier import SDGMClassifier
 from bayesrbf.plots import plot_sdgm
-from bayesrbf.reproduce.cells import Cell, Figures, print_table
+from reproduce.cells import Cell, Figures, print_table
 
 CENTRES: Final = (-0.75, -0.25, 0.25, 0.75)
 SPREAD: Final = 0.125

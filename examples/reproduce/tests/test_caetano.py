@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 from scipy.stats import multivariate_normal
 
-from bayesrbf.reproduce import (
+from reproduce import (
     caetano,
     caetano_pictures,
     caetano_regression,

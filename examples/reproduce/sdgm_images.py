@@ -19,8 +19,8 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from bayesrbf.datasets import data_folder
-from bayesrbf.reproduce.cells import Cell, Figures
 from bayesrbf.torch import SDGMHead
+from reproduce.cells import Cell, Figures
 
 HEADS: Final = ("softmax", "SDGM")
 SIZES: Final = (2, 10)  # Features before the last layer.

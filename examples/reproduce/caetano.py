@@ -15,11 +15,11 @@ from typing import Final
 import numpy as np
 from rich.console import Console
 
-from bayesrbf.reproduce import caetano_pictures as pictures
-from bayesrbf.reproduce import caetano_regression as regression
-from bayesrbf.reproduce import caetano_tables as tables
-from bayesrbf.reproduce import published
-from bayesrbf.reproduce.cells import Cell, Figures, Found, print_table, run_cells, side_by_side
+from reproduce import caetano_pictures as pictures
+from reproduce import caetano_regression as regression
+from reproduce import caetano_tables as tables
+from reproduce import published
+from reproduce.cells import Cell, Figures, Found, print_table, run_cells, side_by_side
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,9 @@ from sklearn.preprocessing import StandardScaler
 
 from bayesrbf.datasets import data_folder, load_table
 from bayesrbf.estimators.rbf_network.classifier import RBFNetworkClassifier
-from bayesrbf.reproduce import published
-from bayesrbf.reproduce.caetano import compared
-from bayesrbf.reproduce.cells import Cell, Figures, print_table, run_cells
+from reproduce import published
+from reproduce.caetano import compared
+from reproduce.cells import Cell, Figures, print_table, run_cells
 
 WIDTH: Final = 4  # Components of the hidden layer; growth ends with at most twice as many.
 ROUNDS, QUICK_ROUNDS = 200, 3

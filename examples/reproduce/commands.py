@@ -28,7 +28,7 @@ def caetano(*, out: Path = Path("reproduction"), quick: bool = False, seeds: int
     seeds : int
         Number of splits otherwise.
     """
-    from bayesrbf.reproduce.caetano import run
+    from reproduce.caetano import run
 
     run(out, quick=quick, seeds=seeds)
 
@@ -48,7 +48,7 @@ def ferreira(*, out: Path = Path("reproduction"), quick: bool = False, seeds: in
     seeds : int
         Number of seeds otherwise.
     """
-    from bayesrbf.reproduce.ferreira import run
+    from reproduce.ferreira import run
 
     run(out, quick=quick, seeds=seeds)
 
@@ -68,7 +68,7 @@ def nebel(*, out: Path = Path("reproduction"), quick: bool = False, seed: int = 
     seed : int
         Seed of everything random.
     """
-    from bayesrbf.reproduce.nebel import run
+    from reproduce.nebel import run
 
     run(out, quick=quick, seed=seed)
 
@@ -88,7 +88,7 @@ def roth(*, out: Path = Path("reproduction"), quick: bool = False, images: int =
     images : int
         Most images to learn from; in principal components a class has five components above 20,000.
     """
-    from bayesrbf.reproduce.roth import run
+    from reproduce.roth import run
 
     run(out, quick=quick, images=images)
 
@@ -108,6 +108,6 @@ def sdgm(*, out: Path = Path("reproduction"), quick: bool = False, images: int =
     images : int
         Images of MNIST to learn from, where PyTorch is installed.
     """
-    from bayesrbf.reproduce.hayashi import run
+    from reproduce.hayashi import run
 
     run(out, quick=quick, images=images)

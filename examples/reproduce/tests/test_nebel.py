@@ -10,9 +10,9 @@ from scipy.spatial.distance import cdist
 from sklearn.decomposition import PCA
 from sklearn.svm import SVC
 
-from bayesrbf.reproduce import nebel
-from bayesrbf.reproduce.cells import read_cells
-from bayesrbf.reproduce.dissimilarity_methods import (
+from reproduce import nebel
+from reproduce.cells import read_cells
+from reproduce.dissimilarity_methods import (
     RIDGES,
     Categories,
     Centring,

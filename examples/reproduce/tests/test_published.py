@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from bayesrbf.reproduce import caetano, ferreira, hayashi, nebel, published, roth, sdgm_synthetic
-from bayesrbf.reproduce.published import beside
+from reproduce import caetano, ferreira, hayashi, nebel, published, roth, sdgm_synthetic
+from reproduce.published import beside
 
 TABLES = {name: value for name, value in vars(published).items() if isinstance(value, dict)}
 """Every published table."""

@@ -1,0 +1,27 @@
+"""``bayesrbf reproduce``: the scripts of ``examples/reproduce/`` in a clone of the repository."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+
+from cyclopts import App
+
+import bayesrbf
+
+
+def scripts() -> App:
+    """Commands of the clone that this package is imported from, or of the current folder."""
+    for clone in (Path(bayesrbf.__file__).parents[1], Path.cwd()):
+        if (clone / "examples/reproduce/commands.py").is_file():
+            sys.path.insert(0, str(clone / "examples"))
+            commands: App = import_module("reproduce.commands").app
+            return commands
+    raise FileNotFoundError(
+        "the scripts of reproduce are not installed with the package. Clone the repository of "
+        f"bayesrbf at the tag v{bayesrbf.__version__}, and run the command in that folder."
+    )
+
+
+app = scripts()

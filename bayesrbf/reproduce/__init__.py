@@ -1,1 +1,0 @@
-"""Published experiments as tables whose cells are computed once."""

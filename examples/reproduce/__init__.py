@@ -1,0 +1,1 @@
+"""Published experiments as tables whose cells are computed once: ``bayesrbf reproduce``."""
