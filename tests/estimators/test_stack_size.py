@@ -15,13 +15,14 @@ import bayesrbf
 from bayesrbf import table as table_of_rows
 from bayesrbf.artefact import pack
 from bayesrbf.fitted.stack import fitted_stack
+from bayesrbf.fitted.stack.members import FittedMembers
 from bayesrbf.fitted.stack.stack_posterior import NewRows, stack_posterior
 from bayesrbf.numerics.column_maps import fit_half_rank
 from bayesrbf.numerics.hidden_share import hidden_share
 from bayesrbf.numerics.rounding import single_digits
 from bayesrbf.numerics.stack.disagreement import disagreed
 from bayesrbf.numerics.stack.pooling import member_probabilities
-from bayesrbf.records.mixture import Standardisation
+from bayesrbf.records.mixture import Observations, Standardisation
 from tests.mutations import fitted, table
 
 MODEL = "stack with draws"
@@ -62,6 +63,23 @@ def test_draws_at_once_say_what_each_says_alone() -> None:
     alone = stack.predictor(log_posterior, rows)(model.draws_.theta[0, 0])
     expected = log_posterior.pooled(new.values, hidden, model.draws_.theta[0, 0])
     np.testing.assert_allclose(alone.log_probabilities, expected, atol=1e-12)
+
+
+def test_every_member_and_refit_predicts_a_row_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, X = fitted(MODEL)
+    predicted: list[FittedMembers] = []
+    predict = FittedMembers.log_probabilities
+
+    def spied(members: FittedMembers, rows: Observations) -> np.ndarray:
+        predicted.append(members)
+        return predict(members, rows)
+
+    monkeypatch.setattr(FittedMembers, "log_probabilities", spied)
+    found = model.uncertainty(X)
+    assert list(map(id, predicted)) == [
+        id(one) for one in (model.model_.members, *model._member_draws.members)
+    ]
+    np.testing.assert_array_equal(found["probability"], model.predict_proba(X))
 
 
 def test_what_is_kept_of_a_refit_predicts_as_the_whole() -> None:

@@ -175,11 +175,10 @@ def bootstrap_stack(
     lp = np.array([model.pool_posterior.value_and_gradient(one)[0] for one in theta])
     table_variance = _table_variance(model, rows)
     n_classes = settings.n_classes
-    moves = disagreement_draws(draws, model.kinds, n_classes, table_variance, rng)
-    return (
-        Draws(theta[None], {"lp": lp[None]}, "bootstrap"),
-        StackRefits(tuple(refitted), *moves, table_variance, _usual_rows(settings, rows, folds)),
-    )
+    factors, shifts = disagreement_draws(draws, model.kinds, n_classes, table_variance, rng)
+    usual = _usual_rows(settings, rows, folds)
+    refits_of_draws = StackRefits(tuple(refitted), factors, shifts, table_variance, usual)
+    return Draws(theta[None], {"lp": lp[None]}, "bootstrap"), refits_of_draws
 
 
 def _refit(settings: StackSettings, rows: Observations) -> FittedMembers:
