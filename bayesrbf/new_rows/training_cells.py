@@ -29,7 +29,7 @@ DRIFT_COMPONENTS: Final = 3
 def loaded[E: Estimator](estimator: E | str | PathLike[str]) -> E:
     """A fitted estimator as it was given, or read from the file that ``save`` wrote."""
     if isinstance(estimator, str | PathLike):
-        from bayesrbf.artefact.estimator_state import load
+        from bayesrbf.estimators.saving import load
 
         loaded_estimator: E = load(estimator)
         return loaded_estimator
