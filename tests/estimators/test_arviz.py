@@ -53,7 +53,10 @@ FAMILIES: dict[str, tuple[Callable[[], Any], str]] = {
     "density": (lambda: MixtureDensity(2, random_state=0).fit(HOLES), "laplace"),
     "RBF network": (lambda: RBFNetworkClassifier(random_state=0).fit(HOLES, Y), "laplace"),
     "RBF regression": (lambda: RBFNetworkRegressor(random_state=0).fit(X, NUMBERS), "laplace"),
-    "sparse mixture": (lambda: SDGMClassifier(random_state=0).fit(HOLES, Y), "laplace"),
+    "sparse mixture": (
+        lambda: SDGMClassifier(1, n_init=1, calibrate=False, random_state=0).fit(HOLES, Y),
+        "laplace",
+    ),
     "kernel network": (
         lambda: KernelNetworkClassifier(random_state=0).fit(HOLES, HIDDEN),
         "laplace",
@@ -233,7 +236,7 @@ def test_the_tree_is_listed_once_there_is_a_fit():
 def test_what_is_scored_has_its_name():
     joint = generative(random_state=0).fit(X, Y).refine(draws=40)
     one = KernelNetworkClassifier(random_state=0).fit(X, Y).refine(draws=40)
-    other = SDGMClassifier(random_state=0).fit(X, Y).refine(draws=40)
+    other = SDGMClassifier(1, calibrate=False, random_state=0).fit(X, Y).refine(draws=40)
     hinge = generative(objective="hinge", random_state=0).fit(X, Y)
     density = MixtureDensity(random_state=0).fit(X)
     conditional = generative(objective="conditional", random_state=0).fit(X, Y)
