@@ -94,7 +94,7 @@ def test_a_graph_with_powers_of_one_is_the_graph_without_maps() -> None:
     X = skewed(30)
     maps = MixtureDensity(column_maps="power", random_state=0).fit(X).model_.maps
     plain = MixtureDensity(random_state=0).fit(X)
-    one = replace(plain.model_, maps=maps).declare(plain.rows_, plain._axes)
+    one = replace(plain.model_, maps=maps).declare(plain.rows_, plain.fitted_.axes)
     with one:
         pm.set_data({COLUMN_POWERS: np.ones(3)})
     none = plain.declare()

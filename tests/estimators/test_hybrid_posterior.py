@@ -41,7 +41,7 @@ def refined() -> HybridMixtureClassifier:
 
 def mean_of_draws(refined: HybridMixtureClassifier, probability: xr.DataArray) -> xr.DataArray:
     """Mean at the shares of training, moved to those of use: a weighted mean of moved draws."""
-    ratio = np.exp(refined._log_ratio())
+    ratio = np.exp(refined.fitted_.log_ratio)
     weight = 1 / (probability / ratio).sum("label")
     return (weight * probability).mean(("chain", "draw")) / weight.mean(("chain", "draw"))
 
