@@ -258,6 +258,11 @@ class Estimator(BaseEstimator, ABC):
         return self._fit.table.seed
 
     @property
+    def passes_(self) -> int:
+        """Passes over a training table out of memory; 0 for one in memory."""
+        return self._fit.table.passes
+
+    @property
     def n_features_in_(self) -> int:
         """Number of columns."""
         return self._fit.table.n_columns
