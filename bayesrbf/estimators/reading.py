@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
@@ -13,15 +13,11 @@ from sklearn.utils import _safe_indexing, check_consistent_length, check_random_
 from sklearn.utils.validation import _num_samples, validate_data
 
 from bayesrbf import table
-from bayesrbf.blocks import as_collection, is_collection
+from bayesrbf.blocks import is_collection
 from bayesrbf.estimators.arguments import prevalence, row_weights
 from bayesrbf.estimators.column_doubts import column_doubts, warn_of_blank_labels
 from bayesrbf.estimators.warning import ColumnWarning, warn
-from bayesrbf.fitted.fitted_table import TrainingTable
-from bayesrbf.records.mixture import Observations
-
-if TYPE_CHECKING:
-    from bayesrbf.estimators.out_of_core.training import OutOfCore
+from bayesrbf.fitted.training_table import TrainingTable
 
 LARGEST_SEED: Final = 2**31 - 1
 BLOCK: Final = 20_000
@@ -85,28 +81,6 @@ class Labels:
     weights: Weights
     classes: Shaped[np.ndarray, " label"] | None = None
     prevalence: Float[np.ndarray, " label"] | None = None
-
-
-def read_training(
-    reading: Reading, X: Any, y: Any, sample_weight: Any
-) -> tuple[TrainingTable, OutOfCore | None]:
-    """Columns, classes and rows of a training table; of one out of memory, its blocks, too.
-
-    In memory the whole table is one block.
-    """
-    collection = None
-    if (
-        not isinstance(X, np.ndarray) or len(X) > BLOCK
-    ):  # a memory map of more rows is read in parts
-        collection = as_collection(X)
-    if collection is not None:
-        from bayesrbf.estimators.out_of_core.training import read_collection
-
-        return read_collection(reading, collection, y, sample_weight)
-    weights = check_table(reading, X, y if reading.labelled else None, sample_weight)
-    if not reading.labelled:
-        return read_rows(reading, X, Labels(np.zeros(weights.size, dtype=int), weights)), None
-    return read_rows(reading, X, read_labels(reading, X, y, weights)), None
 
 
 def check_table(reading: Reading, X: Any, y: Any, sample_weight: Any) -> Weights:
@@ -192,7 +166,3 @@ def refuse_collection(owner: str, X: Any, rows_in_8_gib: int) -> None:
             "RBFNetworkClassifier and KernelNetworkClassifier fit all rows, StackedClassifier a "
             "random sample that it draws itself."
         )
-
-
-Weigh = Callable[[Observations], Observations]
-"""Gives rows other weights."""

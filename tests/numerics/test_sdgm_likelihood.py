@@ -99,7 +99,7 @@ def test_blocks_of_rows_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     designs, labels, log_proportions, weights = problem()
     expectation = expect(labels, to_logits(designs, weights, log_proportions))
     whole = hidden_information(designs, labels, expectation)
-    monkeypatch.setattr(label_likelihood, "AT_ONCE", 2 * places(designs)[-1].stop)
+    monkeypatch.setattr(label_likelihood, "BLOCK_NUMBERS", 2 * places(designs)[-1].stop)
     np.testing.assert_allclose(hidden_information(designs, labels, expectation), whole, atol=1e-13)
 
 

@@ -27,10 +27,11 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesrbf.numerics.log_sums import log_sum_exp
-from bayesrbf.records.mixture import AT_ONCE
 
 Designs = tuple[Float[np.ndarray, "point _"], ...]
 """Features of every component's own weights, one array a component."""
+BLOCK_NUMBERS = 4_000_000
+"""Rows are summed in blocks of so many numbers; a sum in other parts may prune other weights."""
 
 
 @dataclass(frozen=True)
@@ -224,7 +225,7 @@ def _blocks(designs: Designs, labels: Labels, chosen: Bool[np.ndarray, " row"]) 
     """Chosen rows in blocks of limited size."""
     rows = np.flatnonzero(chosen)
     points_before = np.cumsum(labels.sizes[rows])
-    most = max(1, AT_ONCE // max(1, places(designs)[-1].stop))
+    most = max(1, BLOCK_NUMBERS // max(1, places(designs)[-1].stop))
     if rows.size == 0 or points_before[-1] <= most:
         return [rows] if rows.size else []
     cuts = np.searchsorted(points_before, np.arange(most, points_before[-1], most))
