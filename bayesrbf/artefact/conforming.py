@@ -31,7 +31,8 @@ EXACT: Final = {"float64", "int64", "bool"}
 @cache
 def declared(kind: Any) -> dict[str, Any]:
     """The types of the fields of a record."""
-    hints = get_type_hints(kind)
+    parameters = {one.__name__: one for one in kind.__type_params__}  # Python 3.12 misses them
+    hints = get_type_hints(kind, localns=parameters)
     return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
 
 

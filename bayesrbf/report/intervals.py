@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from bayesrbf.estimators import rehearsing
 from bayesrbf.report.drawing_method import Drawn
 from bayesrbf.report.families import FAMILIES
 from bayesrbf.report.job import Job
@@ -33,7 +34,8 @@ def read_intervals(job: Job, drawn: Drawn) -> str:
 
 def rehearse(job: Job, drawn: Drawn, n_repeats: int = 2) -> xr.Dataset:
     """Rehearse the model as it was chosen and drawn."""
-    rehearsal: xr.Dataset = drawn.refined.rehearse(
+    return rehearsing.rehearse(
+        drawn.refined,
         job.X,
         job.y,
         inference=drawn.refined.draws_.method,
@@ -41,7 +43,6 @@ def rehearse(job: Job, drawn: Drawn, n_repeats: int = 2) -> xr.Dataset:
         random_state=job.seed,
         **drawn.options,
     )
-    return rehearsal
 
 
 def _rehearsed(job: Job, drawn: Drawn) -> str:

@@ -6,10 +6,10 @@ import pandas as pd
 import pytest
 
 from bayesrbf.report.job import Job
-from bayesrbf.report.run import TOLD, introduce
+from bayesrbf.report.run import SHOWN_NOTES, introduce
 
 LONG = f"Columns hold {'text, ' * 100}: if it tells nothing, say --ignore 'first name,last name'."
-NOTES = (LONG, *(f"Note number {i}." for i in range(2 * TOLD)))
+NOTES = (LONG, *(f"Note number {i}." for i in range(2 * SHOWN_NOTES)))
 
 
 def shown(page: bool, capsys: pytest.CaptureFixture[str]) -> str:
@@ -27,5 +27,5 @@ def test_without_a_page_all_notes_are_told(capsys: pytest.CaptureFixture[str]) -
 def test_a_page_has_what_the_terminal_leaves_out(capsys: pytest.CaptureFixture[str]) -> None:
     said = shown(True, capsys)
     assert LONG in said
-    assert f"and {len(NOTES) - TOLD} more, on the page" in said
-    assert said.count("note  ") == TOLD
+    assert f"and {len(NOTES) - SHOWN_NOTES} more, on the page" in said
+    assert said.count("note  ") == SHOWN_NOTES
