@@ -98,7 +98,8 @@ def column_names(X: Any) -> tuple[int, Shaped[np.ndarray, " column"] | None]:
     """Number of columns and their names as scikit-learn keeps them, None without names."""
     shell = BaseEstimator()  # it takes the names, so that a fit that fails changes no estimator
     validate_data(shell, X, skip_check_array=True)
-    return int(vars(shell)["n_features_in_"]), vars(shell).get("feature_names_in_")
+    names = vars(shell).get("feature_names_in_")
+    return int(vars(shell).get("n_features_in_", 0)), names  # learn_columns refuses other shapes
 
 
 def read_labels(reading: Reading, X: Any, y: Any, weights: Weights) -> Labels:
