@@ -98,10 +98,8 @@ def column_names(X: object) -> tuple[int, Shaped[np.ndarray, " column"] | None]:
     """Number of columns and their names as scikit-learn keeps them, None without names."""
     shell = BaseEstimator()  # it takes the names, so that a fit that fails changes no estimator
     validate_data(shell, X, skip_check_array=True)
-    learned = vars(
-        shell
-    )  # nothing where X has one dimension, which learn_columns has the words for
-    return int(learned.get("n_features_in_", 0)), learned.get("feature_names_in_")
+    names = vars(shell).get("feature_names_in_")
+    return int(vars(shell).get("n_features_in_", 0)), names  # learn_columns refuses other shapes
 
 
 def read_labels(reading: Reading, X: object, y: object, weights: Weights) -> Labels:

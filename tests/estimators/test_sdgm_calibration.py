@@ -46,11 +46,11 @@ def test_too_sure_a_mixture_is_made_less_sure(prediction: str) -> None:
 def test_probabilities_are_the_mean_of_tempered_draws(prediction: str) -> None:
     X, y = noisy()
     fitted = model(prediction=prediction).fit(X, y)
-    fitted.calibration_ = None  # it comes after the temperature
+    fitted.fitted_ = fitted.fitted_.replaced(calibration=None)  # it comes after the temperature
     t, new = fitted.temperature_, noisy(30, seed=1)[0]
     p = fitted.predict_proba(new)
     np.testing.assert_allclose(fitted.uncertainty(new)["probability"], p, atol=1e-12)
-    fitted.temperature_ = 1.0
+    fitted.fitted_ = fitted.fitted_.replaced(temperature=1.0)
     draws = fitted.predict_posterior(new)["predictions"]["probability"].to_numpy()
     expected = np.exp(log_softmax(t * np.log(draws), axis=-1)).mean(axis=(0, 1))
     np.testing.assert_allclose(p, expected, atol=1e-12)
@@ -60,7 +60,7 @@ def test_probabilities_are_the_mean_of_tempered_draws(prediction: str) -> None:
 def test_completions_are_tempered_one_by_one() -> None:
     X, y = noisy()
     fitted = model(prediction="plug-in").fit(X, y)
-    fitted.calibration_ = None  # it comes after the temperature
+    fitted.fitted_ = fitted.fitted_.replaced(calibration=None)  # it comes after the temperature
     row = np.random.default_rng(0).normal(size=(1, 4))
     row[0, 0] = np.nan
     t = fitted.temperature_
