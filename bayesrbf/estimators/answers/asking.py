@@ -16,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bayesrbf import table
 from bayesrbf.estimators.column_changes import warn_of_columns
 from bayesrbf.fitted.fitted_model import FittedModel
-from bayesrbf.fitted.fitted_table import FittedTable, TrainingTable
+from bayesrbf.fitted.fitted_table import FittedTable
+from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.records.mixture import Observations
 
 type Fit = FittedTable[FittedModel, object]

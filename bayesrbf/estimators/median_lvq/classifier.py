@@ -38,7 +38,8 @@ from bayesrbf.fitted.fitted_exemplars import (
     candidates_of,
     search,
 )
-from bayesrbf.fitted.fitted_table import FittedTable, TrainingTable
+from bayesrbf.fitted.fitted_table import FittedTable
+from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.records.median_lvq import Dissimilarities, MedianLVQPrior, Prototypes
 from bayesrbf.records.mixture import Observations
 from bayesrbf.solvers.comparable_rows import GOWER, PRECOMPUTED, check_values, comparable_rows

@@ -20,7 +20,8 @@ from bayesrbf.estimators.out_of_core.sampling import Sample
 from bayesrbf.estimators.reading import BLOCK, Reading, column_names
 from bayesrbf.fitted.drawing import draw_by
 from bayesrbf.fitted.fitted_model import FittedModel
-from bayesrbf.fitted.fitted_table import FittedTable, TrainingTable
+from bayesrbf.fitted.fitted_table import FittedTable
+from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.numerics.block_log_posterior import BlockLogPosterior, BlockSums
 from bayesrbf.records.mixture import Observations
 

@@ -16,7 +16,6 @@ from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.rbf_network.network_training import (
     RULES,
     Begin,
-    NetworkPath,
     check_scheme,
     fit_sentence,
     fit_to_rows,
@@ -25,10 +24,11 @@ from bayesrbf.estimators.rbf_network.network_training import (
     start_of,
     transform,
 )
-from bayesrbf.estimators.reading import read_training
+from bayesrbf.estimators.training import read_training
 from bayesrbf.fitted.fitted_network import ClassResponses, FittedNetwork
-from bayesrbf.fitted.fitted_table import FittedTable, TrainingTable
-from bayesrbf.fitted.network_fitting import SchemeName, fit_network_blocks
+from bayesrbf.fitted.fitted_table import FittedTable
+from bayesrbf.fitted.network_fitting import NetworkPath, SchemeName, fit_network_blocks
+from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.numerics.categories import draw_categories
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
 from bayesrbf.records.mixture import Observations

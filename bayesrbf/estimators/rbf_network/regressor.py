@@ -20,7 +20,6 @@ from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.rbf_network.network_training import (
     RULES,
     Begin,
-    NetworkPath,
     check_scheme,
     fit_sentence,
     fit_to_rows,
@@ -33,10 +32,11 @@ from bayesrbf.estimators.rbf_network.network_training import (
 from bayesrbf.estimators.reading import Labels, check_table, read_rows, refuse_collection
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_network import FittedNetwork, Noise, NumberResponses
-from bayesrbf.fitted.fitted_table import FittedTable, TrainingTable
+from bayesrbf.fitted.fitted_table import FittedTable
 from bayesrbf.fitted.folds import split_rows
 from bayesrbf.fitted.holding_out import hold_out
-from bayesrbf.fitted.network_fitting import SchemeName
+from bayesrbf.fitted.network_fitting import NetworkPath, SchemeName
+from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.numerics.mixture.completion import with_holes
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
 from bayesrbf.numerics.rbf_network.student_mixture import StudentMixture

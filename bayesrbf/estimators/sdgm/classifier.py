@@ -31,27 +31,18 @@ from bayesrbf.estimators.reading import (
 )
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_sdgm import FittedSDGM, Prediction
-from bayesrbf.fitted.fitted_table import FittedTable, TrainingTable
-from bayesrbf.fitted.sdgm_fitting import SDGMSolver, fit_rows_sdgm
+from bayesrbf.fitted.fitted_table import FittedTable
+from bayesrbf.fitted.sdgm_fitting import EvidencePath, SDGMSolver, fit_rows_sdgm
+from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.numerics.sdgm.ard_fit import Settings
 from bayesrbf.numerics.sdgm.sdgm_features import has_all_products
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import PrecisionPrior
 from bayesrbf.records.results import Trace
 from bayesrbf.records.sdgm import KERNELS, SDGMFit, SDGMTrace
-from bayesrbf.records.stored import stored
 from bayesrbf.table.labels import is_label_sets, read_label_sets
 
 ROWS_IN_8_GIB: Final = 1_000_000
-
-
-@stored
-class EvidencePath:
-    """How the search for the most probable precisions went."""
-
-    trace: SDGMTrace
-    completion_error: float
-    """Standard error of the evidence by the draws of missing cells."""
 
 
 class SDGMClassifier(Classifier):

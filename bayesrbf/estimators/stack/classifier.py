@@ -11,7 +11,6 @@ from jaxtyping import Float
 from bayesrbf import table
 from bayesrbf.estimators.arguments import Stored
 from bayesrbf.estimators.classifier import Classifier
-from bayesrbf.estimators.reading import read_training
 from bayesrbf.estimators.rehearsing import Rehearsal, rehearsal_of
 from bayesrbf.estimators.stack.extra import extra_members, kin_of_extra
 from bayesrbf.estimators.stack.stack_folds import (
@@ -20,9 +19,10 @@ from bayesrbf.estimators.stack.stack_folds import (
     places_held_out,
     pools_of,
 )
+from bayesrbf.estimators.training import read_training
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.drawing import drawn
-from bayesrbf.fitted.fitted_table import FittedTable, TrainingTable
+from bayesrbf.fitted.fitted_table import FittedTable
 from bayesrbf.fitted.folds import numbered_folds, split_rows, stratified_folds
 from bayesrbf.fitted.masking import masking_of
 from bayesrbf.fitted.stack.bootstrap import bootstrap_stack
@@ -31,6 +31,7 @@ from bayesrbf.fitted.stack.fitted_stack import FittedStack
 from bayesrbf.fitted.stack.members import own_members
 from bayesrbf.fitted.stack.stack_fitting import StackSettings, fit_stack
 from bayesrbf.fitted.stack.stack_posterior import MemberDraws
+from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.inference.draws import Draws
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.results import Status, Trace
