@@ -16,13 +16,13 @@ from bayesrbf.estimators.answers.asking import ask, new_rows
 from bayesrbf.estimators.answers.deciding import decide
 from bayesrbf.estimators.answers.explaining import explain
 from bayesrbf.estimators.answers.probabilities import predict_posterior, uncertainty
-from bayesrbf.estimators.estimator import Estimator
+from bayesrbf.estimators.estimator import Estimator, has_density
 from bayesrbf.estimators.model_selection import refuse_hidden
 from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.out_of_fold import out_of_fold_calibration
 from bayesrbf.estimators.reading import Reading
-from bayesrbf.fitted.fitted_table import TrainingTable
 from bayesrbf.fitted.holding_out import Predict
+from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.records.masked_rows import Recalibration
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Classifier(ClassifierMixin, Estimator):
     # ---- predicting
 
     @by_blocks
-    def predict_log_proba(self, X: Any) -> Float[np.ndarray, "obs label"]:
+    def predict_log_proba(self, X: object) -> Float[np.ndarray, "obs label"]:
         """Log of :meth:`predict_proba`.
 
         Parameters
@@ -158,7 +158,7 @@ class Classifier(ClassifierMixin, Estimator):
     predict_posterior = ask(predict_posterior)
     uncertainty = by_blocks(ask(uncertainty))
     explain, decide = ask(explain), ask(decide)
-    acquire = available_if(Estimator._has_density)(ask(acquire))
+    acquire = available_if(has_density)(ask(acquire))
     acquire_labels = ask(acquire_labels)
 
     def score(self, X: object, y: object, sample_weight: object = None) -> float:
@@ -182,7 +182,7 @@ class Classifier(ClassifierMixin, Estimator):
         refuse_hidden(y, unlabelled, type(self).__name__)
         return float(super().score(X, y, sample_weight))
 
-    def _answers_about(self, X: Any) -> dict[str, np.ndarray]:
+    def _answers_about(self, X: object) -> dict[str, np.ndarray]:
         """Answers about a row that are tried where a file is read."""
         answers = super()._answers_about(X) | {"predict_proba": self.predict_proba(X)}
         if self.fitted_.draws is None:

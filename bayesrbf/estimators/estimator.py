@@ -21,6 +21,7 @@ from bayesrbf.estimators.answers.cells import impute, novelty, score_samples
 from bayesrbf.estimators.answers.conditional import conditional
 from bayesrbf.estimators.answers.depending import dependence
 from bayesrbf.estimators.answers.describing import describe_columns
+from bayesrbf.estimators.answers.posterior import declare, diagnose, findings
 from bayesrbf.estimators.answers.surprise import surprise
 from bayesrbf.estimators.arguments import SHARED, Rule
 from bayesrbf.estimators.out_of_core.answering import by_blocks
@@ -28,7 +29,8 @@ from bayesrbf.estimators.reading import Reading
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.drawing import drawn
 from bayesrbf.fitted.fitted_model import FittedModel
-from bayesrbf.fitted.fitted_table import FittedTable, TrainingTable
+from bayesrbf.fitted.fitted_table import FittedTable
+from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.threads import one_blas_thread
 from bayesrbf.records.mixture import Observations
@@ -36,12 +38,20 @@ from bayesrbf.records.results import Status, Trace
 from bayesrbf.table import Columns
 
 if TYPE_CHECKING:
-    import pymc as pm
     import xarray as xr
 
     from bayesrbf.estimators.out_of_core.training import OutOfCore
-    from bayesrbf.inference.diagnose import FindingsTable
-    from bayesrbf.inference.judgements import Finding
+
+
+AnyFit = FittedTable[Any, Any]
+"""A fit of any family."""
+
+
+def has_density(estimator: Estimator) -> bool:
+    """Whether something says what rows look like."""
+    if estimator.models_rows:
+        return True
+    raise AttributeError(f"{type(estimator).__name__} compares rows and has no density of them.")
 
 
 class Estimator(BaseEstimator, ABC):
@@ -50,7 +60,7 @@ class Estimator(BaseEstimator, ABC):
     A fit leaves one value behind, ``fitted_``; all other fitted attributes are parts of it.
     """
 
-    fitted_: FittedTable[Any, Any]
+    fitted_: AnyFit
 
     models_rows: ClassVar[bool] = True
     """Whether something says what rows look like."""
@@ -69,7 +79,7 @@ class Estimator(BaseEstimator, ABC):
 
     # ---- fitting
 
-    def _take(self, make: Callable[[], FittedTable[Any, Any]]) -> Self:
+    def _take(self, make: Callable[[], AnyFit]) -> Self:
         """Take over a fit in one assignment: an error or an interrupt leaves the one before.
 
         BLAS has one thread meanwhile: threads that wait for each other spin, and beside other work
@@ -106,14 +116,14 @@ class Estimator(BaseEstimator, ABC):
         sentence: str = "",
         of_blocks: OutOfCore | None = None,
         **probabilities: Any,
-    ) -> FittedTable[Any, Any]:
+    ) -> AnyFit:
         """A fit that ended, with draws if ``inference`` asks; a warning if it did not end well."""
         status, trace = outcome
         sentence = sentence or status.sentence
         converged = status is Status.CONVERGED
         if status not in (Status.CONVERGED, Status.STOPPED):
             warn(f"{type(self).__name__}: {sentence}", ConvergenceWarning)
-        fit: FittedTable[Any, Any] = FittedTable(
+        fit: AnyFit = FittedTable(
             training, model, trace, converged, sentence, details, **probabilities
         )
         inference = self.get_params(deep=False)["inference"]
@@ -161,9 +171,7 @@ class Estimator(BaseEstimator, ABC):
         self.fitted_.require_all_rows(f"refine({method!r})")
         return self._take(lambda: self._drawn(self.fitted_, method, options))
 
-    def _drawn(
-        self, fit: FittedTable[Any, Any], method: str, options: dict[str, Any]
-    ) -> FittedTable[Any, Any]:
+    def _drawn(self, fit: AnyFit, method: str, options: dict[str, Any]) -> AnyFit:
         """The fit with draws by a method."""
         self._check_method(method)
         return fit.with_draws(drawn(fit, method, options))
@@ -198,92 +206,25 @@ class Estimator(BaseEstimator, ABC):
         draws = from_datatree(tree, fit.log_posterior, coords)
         return self._take(lambda: self._with_draws(fit, draws))
 
-    def _with_draws(self, fit: FittedTable[Any, Any], draws: Draws) -> FittedTable[Any, Any]:
+    def _with_draws(self, fit: AnyFit, draws: Draws) -> AnyFit:
         """The fit with draws that came from elsewhere."""
         return fit.with_draws(draws)
 
-    def declare(self, **options: Any) -> pm.Model:
-        """Declare the graph of this model on its training rows.
+    # ---- questions
 
-        Calibration and ``class_prior`` are not part of the graph.
-
-        Parameters
-        ----------
-        **options : object
-            ``latent``, of mixtures: ``"marginal"`` sums hidden labels and components out,
-            ``"explicit"`` makes them nodes. ``coefficients``, of RBF networks: ``"signed"`` as
-            posteriors have output weights, or in two bounded ``"halves"``, as the mode is found.
-
-        Returns
-        -------
-        pymc.Model
-            Free variables under the names of ``posterior_``.
-
-        Raises
-        ------
-        ValueError
-            If the model has no declared joint, or its training rows are out of memory.
-        """
-        check_is_fitted(self)
-        fit = self.fitted_
-        fit.require_all_rows("declare()")
-        graph: pm.Model = fit.model.declare(fit.rows, fit.axes, **options)
-        return graph
-
-    def diagnose(self) -> FindingsTable:
-        """Judge fit and draws by figures, each with a sentence; a warning lists the bad ones.
-
-        Returns
-        -------
-        DataFrame
-            One row a figure, with columns ``row``, ``value``, ``sentence``:
-            convergence of the MAP and, where there are draws, Pareto k-hat,
-            curvature, R-hat (as drawn, relabelled, and of class probabilities),
-            effective draws, divergences, distance from the MAP, leave-one-out;
-            whatever the method gives.
-
-        Warns
-        -----
-        PosteriorWarning
-            Once, if figures are bad; it says what to do next.
-        """
-        from bayesrbf.inference.diagnose import table, warn
-
-        figures = self.findings()
-        warn(figures, stacklevel=3)
-        return table(figures)
-
-    def findings(self) -> tuple[Finding, ...]:
-        """What :meth:`diagnose` shows, with the judgement of every figure.
-
-        Returns
-        -------
-        tuple of Finding
-            Each with ``row``, ``value``, ``sentence`` and whether it is ``good``.
-        """
-        check_is_fitted(self)
-        return self.fitted_.findings()
-
-    # ---- questions about rows
-
-    def _has_density(self) -> bool:
-        """Whether something says what rows look like."""
-        if self.models_rows:
-            return True
-        raise AttributeError(f"{type(self).__name__} compares rows and has no density of them.")
-
+    declare, diagnose, findings = ask(declare), ask(diagnose), ask(findings)
     describe_columns = ask(describe_columns)
-    score_samples = available_if(_has_density)(by_blocks(ask(score_samples)))
-    novelty = available_if(_has_density)(by_blocks(ask(novelty)))
-    impute = available_if(_has_density)(by_blocks(ask(impute)))
-    surprise = available_if(_has_density)(ask(surprise))
-    conditional = available_if(_has_density)(ask(conditional))
-    dependence = available_if(_has_density)(ask(dependence))
+    score_samples = available_if(has_density)(by_blocks(ask(score_samples)))
+    novelty = available_if(has_density)(by_blocks(ask(novelty)))
+    impute = available_if(has_density)(by_blocks(ask(impute)))
+    surprise = available_if(has_density)(ask(surprise))
+    conditional = available_if(has_density)(ask(conditional))
+    dependence = available_if(has_density)(ask(dependence))
 
     # ---- parts of the fit
 
     @property
-    def _fit(self) -> FittedTable[Any, Any]:
+    def _fit(self) -> AnyFit:
         """The fit; NotFittedError where there is none."""
         check_is_fitted(self)
         return self.fitted_
@@ -315,6 +256,11 @@ class Estimator(BaseEstimator, ABC):
     def seed_(self) -> int:
         """Seed of the fit."""
         return self._fit.table.seed
+
+    @property
+    def passes_(self) -> int:
+        """Passes over a training table out of memory; 0 for one in memory."""
+        return self._fit.table.passes
 
     @property
     def n_features_in_(self) -> int:
@@ -382,7 +328,7 @@ class Estimator(BaseEstimator, ABC):
         check_is_fitted(self)
         return save(self, self._stored_fit(), path)
 
-    def _stored_fit(self) -> FittedTable[Any, Any]:
+    def _stored_fit(self) -> AnyFit:
         """The fit as a file keeps it."""
         return self.fitted_
 
@@ -402,7 +348,7 @@ class Estimator(BaseEstimator, ABC):
             if name == "predict_proba" and abs(total - 1) > 1e-6:
                 raise ValueError(f"the class probabilities of a stored row sum to {total}")
 
-    def _answers_about(self, X: Any) -> dict[str, np.ndarray]:
+    def _answers_about(self, X: object) -> dict[str, np.ndarray]:
         """Answers about a row that are tried where a file is read."""
         return {"score_samples": self.score_samples(X)} if self.models_rows else {}
 

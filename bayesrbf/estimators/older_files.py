@@ -9,12 +9,16 @@ from typing import Any, Final, cast
 import numpy as np
 
 from bayesrbf.artefact.unpacking import check_record
+from bayesrbf.fitted.density_stream import DensityDetails
 from bayesrbf.fitted.exemplar_sources import TableSource
 from bayesrbf.fitted.fitted_model import FittedModel
 from bayesrbf.fitted.fitted_network import Noise
-from bayesrbf.fitted.fitted_table import FittedTable, TrainingTable
+from bayesrbf.fitted.fitted_table import FittedTable
+from bayesrbf.fitted.network_fitting import NetworkPath
+from bayesrbf.fitted.sdgm_fitting import EvidencePath
 from bayesrbf.fitted.stack.drawing import DrawnMembers
 from bayesrbf.fitted.stack.members import ALIASES
+from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.records.mixture import Observations
 
 DERIVED: Final = {
@@ -124,16 +128,10 @@ def _details(state: Mapping[str, Any]) -> object:
     if "kappa_" in state:
         return ()
     if "candidates_" in state:
-        from bayesrbf.estimators.mixture.density import DensityDetails
-
         return DensityDetails(state["candidates_"])
     if "conditional_path_" in state:
-        from bayesrbf.estimators.rbf_network.network_training import NetworkPath
-
         return NetworkPath(state["conditional_path_"], state["n_falls_"])
     if "path_" in state:
-        from bayesrbf.estimators.sdgm.classifier import EvidencePath
-
         return EvidencePath(state["path_"], state["completion_error_"])
     if "_refits" in state:
         refits, drawn = state["_refits"], DrawnMembers(state["_member_draws"])

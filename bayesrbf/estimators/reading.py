@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
@@ -13,15 +13,11 @@ from sklearn.utils import _safe_indexing, check_consistent_length, check_random_
 from sklearn.utils.validation import _num_samples, validate_data
 
 from bayesrbf import table
-from bayesrbf.blocks import as_collection, is_collection
+from bayesrbf.blocks import is_collection
 from bayesrbf.estimators.arguments import prevalence, row_weights
 from bayesrbf.estimators.column_doubts import column_doubts, warn_of_blank_labels
 from bayesrbf.estimators.warning import ColumnWarning, warn
-from bayesrbf.fitted.fitted_table import TrainingTable
-from bayesrbf.records.mixture import Observations
-
-if TYPE_CHECKING:
-    from bayesrbf.estimators.out_of_core.training import OutOfCore
+from bayesrbf.fitted.training_table import TrainingTable
 
 LARGEST_SEED: Final = 2**31 - 1
 BLOCK: Final = 20_000
@@ -87,29 +83,7 @@ class Labels:
     prevalence: Float[np.ndarray, " label"] | None = None
 
 
-def read_training(
-    reading: Reading, X: Any, y: Any, sample_weight: Any
-) -> tuple[TrainingTable, OutOfCore | None]:
-    """Columns, classes and rows of a training table; of one out of memory, its blocks, too.
-
-    In memory the whole table is one block.
-    """
-    collection = None
-    if (
-        not isinstance(X, np.ndarray) or len(X) > BLOCK
-    ):  # a memory map of more rows is read in parts
-        collection = as_collection(X)
-    if collection is not None:
-        from bayesrbf.estimators.out_of_core.training import read_collection
-
-        return read_collection(reading, collection, y, sample_weight)
-    weights = check_table(reading, X, y if reading.labelled else None, sample_weight)
-    if not reading.labelled:
-        return read_rows(reading, X, Labels(np.zeros(weights.size, dtype=int), weights)), None
-    return read_rows(reading, X, read_labels(reading, X, y, weights)), None
-
-
-def check_table(reading: Reading, X: Any, y: Any, sample_weight: Any) -> Weights:
+def check_table(reading: Reading, X: object, y: object, sample_weight: object) -> Weights:
     """Refuse what is no table in memory or has no row; the row weights."""
     table.as_frame(X)  # our own error for what is no table, before scikit-learn raises its
     column_names(X)
@@ -120,14 +94,15 @@ def check_table(reading: Reading, X: Any, y: Any, sample_weight: Any) -> Weights
     return row_weights(sample_weight, X)
 
 
-def column_names(X: Any) -> tuple[int, Shaped[np.ndarray, " column"] | None]:
+def column_names(X: object) -> tuple[int, Shaped[np.ndarray, " column"] | None]:
     """Number of columns and their names as scikit-learn keeps them, None without names."""
     shell = BaseEstimator()  # it takes the names, so that a fit that fails changes no estimator
     validate_data(shell, X, skip_check_array=True)
-    return int(vars(shell)["n_features_in_"]), vars(shell).get("feature_names_in_")
+    names = vars(shell).get("feature_names_in_")
+    return int(vars(shell).get("n_features_in_", 0)), names  # learn_columns refuses other shapes
 
 
-def read_labels(reading: Reading, X: Any, y: Any, weights: Weights) -> Labels:
+def read_labels(reading: Reading, X: object, y: object, weights: Weights) -> Labels:
     """Class codes and weights of the rows; a class without weight is left out."""
     check_consistent_length(X, y)
     unlabelled = reading.arguments["unlabelled"]
@@ -137,7 +112,7 @@ def read_labels(reading: Reading, X: Any, y: Any, weights: Weights) -> Labels:
     return Labels(codes, weights, classes, reading.prevalence(classes))
 
 
-def read_rows(reading: Reading, X: Any, labels: Labels) -> TrainingTable:
+def read_rows(reading: Reading, X: object, labels: Labels) -> TrainingTable:
     """Columns of a table in memory, and its rows of positive weight: no other row teaches."""
     n_columns, names = column_names(X)
     codes, weights = labels.codes, labels.weights
@@ -170,7 +145,7 @@ def read_rows(reading: Reading, X: Any, labels: Labels) -> TrainingTable:
     return training.with_template(X)
 
 
-def doubts_of(reading: Reading, X: Any, columns: table.Columns) -> str:
+def doubts_of(reading: Reading, X: object, columns: table.Columns) -> str:
     """What is doubtful about the columns of the training table; a warning where something is."""
     named = reading.arguments["categorical_features"]
     inferred = named is None or (isinstance(named, str) and named == "from_dtype")
@@ -180,7 +155,7 @@ def doubts_of(reading: Reading, X: Any, columns: table.Columns) -> str:
     return doubts
 
 
-def refuse_collection(owner: str, X: Any, rows_in_8_gib: int) -> None:
+def refuse_collection(owner: str, X: object, rows_in_8_gib: int) -> None:
     """TypeError where a table out of memory is handed to a fit that needs all rows at once."""
     if is_collection(X):
         raise TypeError(
@@ -192,7 +167,3 @@ def refuse_collection(owner: str, X: Any, rows_in_8_gib: int) -> None:
             "RBFNetworkClassifier and KernelNetworkClassifier fit all rows, StackedClassifier a "
             "random sample that it draws itself."
         )
-
-
-Weigh = Callable[[Observations], Observations]
-"""Gives rows other weights."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Shaped
@@ -28,8 +28,6 @@ from bayesrbf.table import Columns
 
 if TYPE_CHECKING:
     import pymc as pm
-
-    from bayesrbf.fitted.fitted_mixture import FittedMixture
 
 
 Named = dict[str, tuple[tuple[str, ...], np.ndarray]]
@@ -122,8 +120,8 @@ class FittedModel(ABC):
 
     @property
     @abstractmethod
-    def density(self) -> FittedMixture | None:
-        """The mixture that says what rows look like, where there is one."""
+    def density(self) -> FittedModel | None:
+        """The fitted mixture that says what rows look like, where there is one."""
 
     @abstractmethod
     def class_log_joint(
@@ -162,7 +160,8 @@ class FittedModel(ABC):
         """The density under a posterior draw, in standard units; most families hold it fixed."""
         if self.density is None:
             raise ValueError(f"{type(self).__name__} has no density.")
-        return self.density.parameters
+        held: MixtureParameters = cast(Any, self.density).parameters
+        return held
 
     def class_shares(self, rows: Observations, n_classes: int) -> Float[np.ndarray, " label"]:
         """Shares of the classes that predictions stand for: those of the labelled rows."""

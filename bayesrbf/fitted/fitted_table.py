@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float, Shaped
 
-from bayesrbf import table
-from bayesrbf.fitted.completed_rows import Cells, cell_law
+from bayesrbf.fitted.completed_rows import cell_law
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, Delivery, FittedModel
 from bayesrbf.fitted.posterior_tree import posterior_tree
+from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.log_posterior import LogPosterior
 from bayesrbf.numerics.log_sums import at_prevalence
@@ -24,7 +24,7 @@ from bayesrbf.posterior.replicates import Replicates, drawn_labels, evenly
 from bayesrbf.records.masked_rows import Recalibration
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.results import Trace
-from bayesrbf.records.stored import MOST_LOG, Requirements, named, scales, simplex, within
+from bayesrbf.records.stored import MOST_LOG, Requirements, named, scales, within
 from bayesrbf.table import Columns
 
 if TYPE_CHECKING:
@@ -34,91 +34,6 @@ if TYPE_CHECKING:
 
 DIAGNOSED = 200
 """Most training rows whose class probabilities are diagnosed."""
-
-
-@named
-@dataclass(frozen=True, eq=False)
-class TrainingTable:
-    """What was read of a training table: columns, rows and, of a classifier, classes."""
-
-    owner: str
-    """Name of the estimator, for messages."""
-    columns: Columns | None
-    """None where rows are only compared, by a metric that knows no columns."""
-    rows: Observations
-    """Rows of positive weight, in the user's units; without cells where rows are compared."""
-    kept: Int[np.ndarray, " obs"]
-    """Where each row stood in the table."""
-    seed: int
-    n_columns: int
-    names: Shaped[np.ndarray, " column"] | None = None
-    """Names of the columns, where the table had names."""
-    template: Any = None
-    """A table without a row, of the user's type; None where rows are not given back."""
-    classes: Shaped[np.ndarray, " label"] | None = None
-    """Class labels in the order of their codes."""
-    prevalence: Float[np.ndarray, " label"] | None = None
-    """Class probabilities of use; None: those of training."""
-    handle_unknown: Literal["missing", "error"] = "missing"
-    """What a level is that no training row had."""
-    doubts: str = ""
-    """A sentence on columns that may not be what they seem; empty where none is doubtful."""
-    copies: Int[np.ndarray, "two given"] | None = None
-    """Where the log likelihood is of distinct rows: every row, and its place among those."""
-    unlabelled_weight: float = 1.0
-    """Factor of the weight of rows without a label."""
-    passes: int = 0
-    """Passes over a table out of memory; 0 for one in memory."""
-    sampled: bool = False
-    """Whether the rows are a sample of a table out of memory, all of which was fitted to."""
-
-    @property
-    def read_columns(self) -> Columns:
-        """The columns of a table that was read column by column."""
-        assert self.columns is not None  # what asks for columns is not there without them
-        return self.columns
-
-    @property
-    def class_labels(self) -> Shaped[np.ndarray, " label"]:
-        """The classes of a classifier."""
-        assert self.classes is not None  # what asks for classes is a classifier
-        return self.classes
-
-    def __laws__(self) -> Requirements:
-        columns, rows = self.columns, self.rows
-        yield 0 <= self.seed < 2**31, "a seed"
-        yield within(self.kept, 0) and rows.n_obs > 0, "positions of its rows"
-        yield rows.n_obs == self.kept.size, "a position of every row"
-        yield self.n_columns > 0 and self.passes >= 0, "columns, and passes over them"
-        yield within(self.unlabelled_weight, 0), "a weight of rows without a label"
-        yield columns is not None or self.template is None, "the columns of its frame"
-        if columns is not None:
-            yield self.n_columns == len(columns.names), "as many columns as it was fitted to"
-            texts = self.names is None or all(isinstance(name, str) for name in self.names)
-            named = self.names is None or list(self.names) == list(columns.names)
-            yield texts and named, "its columns' names"
-            frame = getattr(self.template, "columns", columns.names)
-            yield len(frame) == len(columns.names), "a frame of its columns"
-            dtypes = [getattr(one, "kind", "f") for one in getattr(self.template, "dtypes", ())]
-            texts_of = {kind for kind, of in zip(columns.kinds, dtypes, strict=False) if of == "O"}
-            yield not texts_of & {"real", "count"}, "numbers in its columns of numbers"
-        if self.classes is not None:
-            n, labels = self.classes.size, self.classes.tolist()
-            plain = all(isinstance(label, str | int | float) for label in labels)
-            yield plain and self.classes.ndim == 1 and n == len(set(labels)), "classes that differ"
-            p = self.prevalence
-            yield p is None or (p.size == n and simplex(p)), "prevalences that sum to one"
-            yield p is None or bool((p > 0).all()), "positive prevalences"
-
-    def decoded(self, cells: Cells, like: Any) -> Any:
-        """Cells as a table of the type of another."""
-        real, codes, further = cells
-        return table.decode(real, codes, self.read_columns, like, further)
-
-    def with_template(self, like: Any) -> TrainingTable:
-        """What was read, with an empty table of the user's type."""
-        none = self.rows.take(np.arange(0))
-        return replace(self, template=self.decoded((none.real, none.codes, none.further), like))
 
 
 @named
@@ -151,7 +66,7 @@ class FittedTable[M: FittedModel, D]:
 
     def __laws__(self) -> Requirements:
         training, model, draws = self.table, self.model, self.draws
-        rows, columns, density = training.rows, training.columns, model.density
+        rows, columns, density = training.rows, training.columns, self.mixture
         n_codes = model.n_codes(1 if training.classes is None else training.classes.size)
         yield within(rows.labels, -1, n_codes), "codes of its labels"
         if training.copies is not None:
@@ -356,14 +271,17 @@ class FittedTable[M: FittedModel, D]:
         return self.model.at_prevalence(parameters, self.log_ratio)
 
     @property
+    def mixture(self) -> FittedMixture | None:
+        """The mixture that says what rows look like, at the prevalences of training."""
+        return cast(FittedMixture | None, self.model.density)
+
+    @property
     def density(self) -> FittedMixture:
         """The mixture that says what rows look like, at the prevalences of use."""
-        mixture = self.model.density
+        mixture = self.mixture
         assert mixture is not None  # what asks for a density is not there without one
         parameters = self.in_use(mixture.parameters)
-        return (
-            mixture if parameters is mixture.parameters else replace(mixture, parameters=parameters)
-        )
+        return mixture if self.table.prevalence is None else replace(mixture, parameters=parameters)
 
     def drawn_densities(self, number: int, rng: np.random.Generator) -> list[MixtureParameters]:
         """The density in standard units, at the prevalences of use, under some posterior draws."""

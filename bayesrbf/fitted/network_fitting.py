@@ -7,6 +7,7 @@ from functools import partial
 from typing import Literal
 
 import numpy as np
+from jaxtyping import Float
 from threadpoolctl import ThreadpoolController
 
 from bayesrbf import table
@@ -32,6 +33,7 @@ from bayesrbf.records.rbf_network import (
     Response,
 )
 from bayesrbf.records.specification import CovarianceType, MixtureSpecification
+from bayesrbf.records.stored import stored
 
 SchemeName = Literal["joint", "em_lr", "em_lr_link", "em_lr_link_k", "caetano"]
 
@@ -57,6 +59,16 @@ DEFAULT_FEATURES: dict[str, Features] = {
 
 DEFAULT_L2: dict[Features, float] = {"responsibility": 0.1, "density": 0.1, "log_density": 3.0}
 """Precision of output weights where none is given: logarithms are larger than shares."""
+
+
+@stored
+class NetworkPath:
+    """How the search for a network went."""
+
+    conditional: Float[np.ndarray, " iteration"]
+    """Log likelihood of the responses, iteration by iteration."""
+    falls: int
+    """Iterations in which the joint objective fell."""
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,18 @@ from bayesrbf.numerics.sdgm.ard_fit import Settings, fit_sdgm
 from bayesrbf.numerics.sdgm.sdgm_features import numbers_of, quadratic_basis
 from bayesrbf.records.mixture import Observations, Standardisation
 from bayesrbf.records.priors import MixturePrior, PrecisionPrior
-from bayesrbf.records.sdgm import QuadraticBasis, SDGMFit, SDGMModes
+from bayesrbf.records.sdgm import QuadraticBasis, SDGMFit, SDGMModes, SDGMTrace
 from bayesrbf.records.specification import MixtureSpecification, Order
+from bayesrbf.records.stored import stored
+
+
+@stored
+class EvidencePath:
+    """How the search for the most probable precisions went."""
+
+    trace: SDGMTrace
+    completion_error: float
+    """Standard error of the evidence by the draws of missing cells."""
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,8 @@ from bayesrbf import (
     load,
 )
 from bayesrbf.blocks import LocalBlocks
-from bayesrbf.estimators import estimator, posteriors
 from bayesrbf.estimators.out_of_core import training
-from bayesrbf.fitted import mixture_fitting, network_fitting
+from bayesrbf.fitted import drawing, mixture_fitting, network_fitting
 from bayesrbf.fitted.fitted_model import FittedModel
 from bayesrbf.inference.laplace import laplace
 from bayesrbf.numerics.block_log_posterior import BlockLogPosterior, BlockSums
@@ -192,7 +191,7 @@ def test_a_kernel_network_is_at_the_mode_given_all_rows() -> None:
 def test_laplace_of_sums_is_that_of_a_table_in_memory(
     family: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(estimator, "DRAWS_BY_SUMS", 20)
+    monkeypatch.setattr(training, "DRAWS_BY_SUMS", 20)
     made = FAMILIES[family]().set_params(inference="laplace")
     model = made.fit(in_partitions(X, [0, 101]), in_partitions(Y, [0, 101]))
     given = model.model_.log_posterior(FAMILIES[family]().fit(X, Y).rows_)
@@ -238,7 +237,7 @@ def test_a_table_that_the_sample_holds_has_every_posterior(
 def test_samplers_refuse_more_rows_in_memory_than_they_take(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(posteriors.MOST_ROWS, "nuts", 200)
+    monkeypatch.setitem(drawing.MOST_ROWS, "nuts", 200)
     model = MixtureDensity(random_state=0).fit(X[["age", "dose"]])
     with pytest.raises(ValueError, match=r"'nuts'.*at most 200 rows.*received 260.*sample"):
         model.refine("nuts")
@@ -270,5 +269,5 @@ def test_a_network_of_many_rows_is_a_file(family: str, tmp_path: Any) -> None:
         with pytest.raises(ValueError, match=r"declare\(.*block by block"):
             one.declare()
     model.fit(X, Y)
-    assert not hasattr(model, "passes_")
+    assert model.passes_ == 0
     model.declare()

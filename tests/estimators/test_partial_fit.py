@@ -84,7 +84,9 @@ def test_a_stream_goes_on_from_a_fit_and_from_a_file(tmp_path: Any) -> None:
         one.refine("laplace")
     one.save(tmp_path / "density.safetensors")
     assert isinstance(one.model_.parameters, MixtureParameters)
-    assert not hasattr(MixtureDensity(2, random_state=0).fit(table), "_stream")
+    assert one.fitted_.details.stream is not None  # a file and a new fit begin another
+    for begun in (load(tmp_path / "density.safetensors"), one.fit(table)):
+        assert begun.fitted_.details.stream is None
 
 
 def test_weights_of_a_block_are_those_of_copies() -> None:

@@ -17,6 +17,7 @@ from bayesrbf import (
     SDGMClassifier,
     StackedClassifier,
 )
+from bayesrbf.estimators.answers.asking import new_rows
 from tests.cases import generative
 
 pytestmark = [
@@ -252,7 +253,7 @@ def test_a_row_without_a_cell_has_the_class_frequencies(name: str) -> None:
 
 def test_to_the_kernels_of_a_stack_too_a_row_without_a_cell_has_the_class_frequencies() -> None:
     model = fitted("stack")
-    empty = model._read(np.full((1, 2), np.nan))
+    empty = new_rows(model.fitted_, np.full((1, 2), np.nan)).cells
     kernel = model.model_.members.log_probabilities(empty)[0, model.members_.index("laplace")]
     np.testing.assert_allclose(np.exp(kernel), frequencies(), rtol=1e-12)
 

@@ -15,6 +15,7 @@ from sklearn.datasets import load_iris, load_wine
 
 import bayesrbf
 from bayesrbf import RBFNetworkClassifier
+from bayesrbf.estimators.answers.asking import new_rows
 
 SCHEMES = ("em_lr", "em_lr_link", "em_lr_link_k", "caetano")
 
@@ -250,7 +251,7 @@ def test_complete_training_rows_and_holes_in_new_ones(features):
     off = np.abs(tables.mean(axis=0) - averaged)
     assert off.mean() < 0.02
     assert off.max() < 0.2
-    model.model_ = replace(model.model_, integrate=False)
+    model.fitted_ = model.fitted_.replaced(model=replace(model.model_, integrate=False))
     of_features = model.predict_proba(holes)
     rows = np.arange(len(holes))
     surprise = [-np.log(p[rows, y[1::2]]).mean() for p in (averaged, of_features)]
@@ -268,7 +269,7 @@ def test_draws_average_over_completions_too():
     at_point = model.predict_proba(holes)
     log_posterior = model.model_.log_posterior(model.rows_)
     network, theta = model.model_, model.model_.point(log_posterior)
-    rows = model._read(holes)
+    rows = new_rows(model.fitted_, holes).cells
     said = network.predictor(log_posterior, rows)(theta)
     probabilities = softmax(said.log_probabilities, axis=1)
     np.testing.assert_allclose(probabilities, at_point, atol=0.03)

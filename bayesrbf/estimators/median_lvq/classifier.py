@@ -38,7 +38,8 @@ from bayesrbf.fitted.fitted_exemplars import (
     candidates_of,
     search,
 )
-from bayesrbf.fitted.fitted_table import FittedTable, TrainingTable
+from bayesrbf.fitted.fitted_table import FittedTable
+from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.records.median_lvq import Dissimilarities, MedianLVQPrior, Prototypes
 from bayesrbf.records.mixture import Observations
 from bayesrbf.solvers.comparable_rows import GOWER, PRECOMPUTED, check_values, comparable_rows
@@ -225,15 +226,15 @@ class MedianLVQClassifier(Classifier):
         metric: Stored[Metric] = GOWER,
         sigma: Stored[Literal["cv", "sample"] | float] = "cv",
         prior: Stored[MedianLVQPrior | None] = None,
-        unlabelled: Any = None,
+        unlabelled: object = None,
         unlabelled_candidates: Stored[bool] = False,
-        class_prior: Any = None,
+        class_prior: object = None,
         calibrate: Stored[bool] = True,
-        cv: Any = 5,
+        cv: object = 5,
         n_init: Stored[int] = 4,
         max_iter: Stored[int] = 100,
         random_state: Stored[int | np.random.RandomState | None] = None,
-        categorical_features: Any = None,
+        categorical_features: object = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
         inference: Stored[Literal["map", "gibbs"]] = "map",
     ) -> None:

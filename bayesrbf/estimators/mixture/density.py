@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from sklearn.base import DensityMixin
 from sklearn.utils import Tags
 
@@ -17,38 +17,21 @@ from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.mixture.wide_tables import factors_asked, warn_where_slow
 from bayesrbf.estimators.out_of_core.answering import by_blocks
-from bayesrbf.estimators.reading import read_training
+from bayesrbf.estimators.training import read_training
 from bayesrbf.fitted.density_selection import (
     DensityCandidate,
     DensityOptions,
     Settings,
     find_density,
 )
-from bayesrbf.fitted.fitted_mixture import FittedMixture
-from bayesrbf.fitted.fitted_table import FittedTable
+from bayesrbf.fitted.density_stream import DensityDetails, DensityFit, begun, gone_on
 from bayesrbf.fitted.mixture_fitting import (
     ColumnMaps,
     Solver,
-    begin_stream,
     fit_mixture_blocks,
-    step,
 )
-from bayesrbf.numerics.mixture.stepwise import Stream
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.specification import COVARIANCE_TYPES, CovarianceType
-from bayesrbf.records.stored import Requirements, stored
-
-
-@stored
-class DensityDetails:
-    """What a density tells of its fit."""
-
-    candidates: tuple[DensityCandidate, ...]
-    stream: Stream | None = None
-    """Where ``partial_fit`` goes on; a file does not keep it."""
-
-    def __laws__(self) -> Requirements:
-        yield self.stream is None, "no stream"
 
 
 class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
@@ -147,7 +130,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
     array([[0.5, 1. ]])
     """
 
-    fitted_: FittedTable[FittedMixture, DensityDetails]
+    fitted_: DensityFit
 
     _rules = SHARED | {
         "n_components": integer("cv"),
@@ -175,9 +158,9 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         warm_start: Stored[bool] = False,
         random_state: Stored[int | np.random.RandomState | None] = None,
         missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
-        categorical_features: Any = None,
-        count_features: Any = None,
-        ordinal_features: Any = None,
+        categorical_features: object = None,
+        count_features: object = None,
+        ordinal_features: object = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
         inference: Stored[Literal["map", "laplace", "advi", "gibbs", "nuts", "bootstrap"]] = "map",
     ) -> None:
@@ -231,9 +214,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         """
         return self._take(lambda: self._fitted_to(X, sample_weight))
 
-    def _fitted_to(
-        self, X: object, sample_weight: object
-    ) -> FittedTable[FittedMixture, DensityDetails]:
+    def _fitted_to(self, X: object, sample_weight: object) -> DensityFit:
         """Read the table, choose what is open, and fit."""
         if self.inference != "map" or self.warm_start:
             self._check_method(self.inference)
@@ -315,8 +296,10 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         (50, array([[3.]]))
         """
         if "fitted_" not in vars(self):
-            return self._take(lambda: _begun(self._fitted_to(X, sample_weight), passes=1))
-        return self._take(lambda: _gone_on(self.fitted_, X, sample_weight))
+            return self._take(lambda: begun(self._fitted_to(X, sample_weight), passes=1))
+        rows, weights = new_rows(self.fitted_, X).cells, row_weights(sample_weight, X)
+        rows = replace(rows, labels=0 * rows.labels, weights=weights).take(weights > 0)
+        return self._take(lambda: gone_on(self.fitted_, rows))
 
     def _stored_fit(self) -> DensityFit:
         """The fit without its stream: one from a file begins at its fit."""
@@ -327,21 +310,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         """What was compared, the best first; else the one that was used."""
         return self._fit.details.candidates
 
-    @by_blocks
-    def predict_proba(self, X: object) -> Float[np.ndarray, "obs component"]:
-        """Responsibilities, as :meth:`transform` gives them.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_obs, n_columns)
-            Rows; missing cells are summed out.
-
-        Returns
-        -------
-        ndarray of shape (n_obs, n_components)
-            p(component | row); rows sum to one.
-        """
-        return self.transform(X)
+    predict_proba = MixtureMethods.transform
 
     @by_blocks
     def predict(self, X: object) -> Int[np.ndarray, " obs"]:
@@ -399,27 +368,3 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
             Complete rows; under ``missingness="informative"`` the model draws which are missing.
         """
         return self._draw(n_samples, self._fit.model.parameters)[0]
-
-
-DensityFit = FittedTable[FittedMixture, DensityDetails]
-
-
-def _begun(fit: DensityFit, passes: int) -> DensityFit:
-    """A fit whose stream begins at its training rows."""
-    stream = begin_stream(fit.model, fit.rows)
-    training = replace(fit.table, passes=passes)
-    return fit.replaced(table=training, details=replace(fit.details, stream=stream))
-
-
-def _gone_on(fit: DensityFit, X: object, sample_weight: object) -> DensityFit:
-    """A fit after one more block of its stream; draws are of a posterior that is no more."""
-    if fit.details.stream is None:
-        fit = _begun(fit, passes=max(1, fit.table.passes))
-    rows, weights = new_rows(fit, X).cells, row_weights(sample_weight, X)
-    rows = replace(rows, labels=0 * rows.labels, weights=weights).take(weights > 0)
-    model, stream, training = fit.model, fit.details.stream, fit.table
-    if rows.n_obs and stream is not None:
-        model, stream = step(model, stream, rows)
-        training = replace(training, sampled=True, passes=training.passes + 1)
-    details = replace(fit.details, stream=stream)
-    return fit.replaced(model=model, table=training, details=details, draws=None, raw=None)

@@ -24,15 +24,16 @@ from bayesrbf.estimators.classifier import Classifier, Labels
 from bayesrbf.estimators.mixture.hybrid_arguments import OPEN, HybridArguments
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.mixture.wide_tables import factors_asked, warn_where_slow
-from bayesrbf.estimators.reading import read_training
+from bayesrbf.estimators.training import read_training
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_mixture import FittedMixture
-from bayesrbf.fitted.fitted_table import FittedTable, TrainingTable
+from bayesrbf.fitted.fitted_table import FittedTable
 from bayesrbf.fitted.folds import split_rows
 from bayesrbf.fitted.masking import masking_of
 from bayesrbf.fitted.mixture_candidates import MixtureCandidate, Setting
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, fit_mixture_blocks, fit_mixture_rows
 from bayesrbf.fitted.mixture_selection import Choice, Round, Task, choose_in_turn
+from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.records.objective import OBJECTIVES, ObjectiveName
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.specification import (
@@ -248,11 +249,11 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         batch_size: Stored[int | None] = None,
         early_stopping: Stored[bool] = False,
         validation_fraction: Stored[float] = 0.1,
-        class_prior: Any = None,
-        unlabelled: Any = None,
+        class_prior: object = None,
+        unlabelled: object = None,
         unlabelled_weight: Stored[float | Literal["cv"] | None] = None,
         calibrate: Stored[bool] = True,
-        cv: Any = 5,
+        cv: object = 5,
         prior: Stored[MixturePrior | None] = None,
         column_maps: Stored[ColumnMaps] = "power",
         atoms: Stored[Literal["auto"] | None] = None,
@@ -263,9 +264,9 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         warm_start: Stored[bool] = False,
         random_state: Stored[int | np.random.RandomState | None] = None,
         missingness: Stored[Literal["ignorable", "informative", "cv"]] = "ignorable",
-        categorical_features: Any = None,
-        count_features: Any = None,
-        ordinal_features: Any = None,
+        categorical_features: object = None,
+        count_features: object = None,
+        ordinal_features: object = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
         inference: Stored[Literal["map", "laplace", "advi", "gibbs", "nuts", "bootstrap"]] = "map",
     ) -> None:

@@ -61,11 +61,6 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             )
 
     @property
-    def passes_(self) -> int:
-        """Passes over a training table out of memory; 0 for one in memory."""
-        return self._mixture_fit.table.passes
-
-    @property
     def atoms_(self) -> dict[str, dict[float, float]]:
         """Name of every real column with atoms, and of each atom its share of the cells."""
         columns, rows = self._mixture_fit.columns, self._mixture_fit.rows

@@ -20,7 +20,8 @@ from bayesrbf.estimators.out_of_core.sampling import Sample
 from bayesrbf.estimators.reading import BLOCK, Reading, column_names
 from bayesrbf.fitted.drawing import draw_by
 from bayesrbf.fitted.fitted_model import FittedModel
-from bayesrbf.fitted.fitted_table import FittedTable, TrainingTable
+from bayesrbf.fitted.fitted_table import FittedTable
+from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.numerics.block_log_posterior import BlockLogPosterior, BlockSums
 from bayesrbf.records.mixture import Observations
 
@@ -118,7 +119,7 @@ class OutOfCore:
 
 
 def read_collection(
-    reading: Reading, collection: Collection, y: Any, sample_weight: Any
+    reading: Reading, collection: Collection, y: object, sample_weight: object
 ) -> tuple[TrainingTable, OutOfCore]:
     """Read columns and classes of a table out of memory, and a sample of its rows."""
     _refuse_arguments(reading)

@@ -16,7 +16,6 @@ from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.rbf_network.network_training import (
     RULES,
     Begin,
-    NetworkPath,
     check_scheme,
     fit_sentence,
     fit_to_rows,
@@ -25,10 +24,11 @@ from bayesrbf.estimators.rbf_network.network_training import (
     start_of,
     transform,
 )
-from bayesrbf.estimators.reading import read_training
+from bayesrbf.estimators.training import read_training
 from bayesrbf.fitted.fitted_network import ClassResponses, FittedNetwork
-from bayesrbf.fitted.fitted_table import FittedTable, TrainingTable
-from bayesrbf.fitted.network_fitting import SchemeName, fit_network_blocks
+from bayesrbf.fitted.fitted_table import FittedTable
+from bayesrbf.fitted.network_fitting import NetworkPath, SchemeName, fit_network_blocks
+from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.numerics.categories import draw_categories
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
 from bayesrbf.records.mixture import Observations
@@ -177,11 +177,11 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         kappa: Stored[float | None] = None,
         grow: Stored[tuple[int, int] | None] = None,
         hidden_cells: Stored[Literal["marginalise", "impute"]] = "marginalise",
-        class_prior: Any = None,
-        unlabelled: Any = None,
+        class_prior: object = None,
+        unlabelled: object = None,
         unlabelled_weight: Stored[float] = 1.0,
         calibrate: Stored[bool] = True,
-        cv: Any = 5,
+        cv: object = 5,
         prior: Stored[MixturePrior | None] = None,
         n_init: Stored[int] = 4,
         max_iter: Stored[int] = 1000,
@@ -189,7 +189,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         warm_start: Stored[bool] = False,
         random_state: Stored[int | np.random.RandomState | None] = None,
         missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
-        categorical_features: Any = None,
+        categorical_features: object = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
         inference: Stored[Literal["map", "laplace", "advi", "nuts", "bootstrap"]] = "map",
     ) -> None:
@@ -309,7 +309,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         """Biases."""
         return self.fitted_.model.parameters.intercepts
 
-    def _answers_about(self, X: Any) -> dict[str, np.ndarray]:
+    def _answers_about(self, X: object) -> dict[str, np.ndarray]:
         """Answers about a row that are tried where a file is read: the joint tells its doubt."""
         answers = super()._answers_about(X)
         if self.scheme != "joint":

@@ -33,7 +33,6 @@ from bayesrbf.records.rbf_network import (
     RBFNetworkSpecification,
 )
 from bayesrbf.records.results import Status
-from bayesrbf.records.stored import stored
 
 DEFAULT_GROWTH = (1, 10)
 RULES = SHARED | {
@@ -141,16 +140,6 @@ def start_of(
     if previous is None or previous.specification != specification:
         return None
     return previous.start
-
-
-@stored
-class NetworkPath:
-    """How the search for a network went."""
-
-    conditional: Float[np.ndarray, " iteration"]
-    """Log likelihood of the responses, iteration by iteration."""
-    falls: int
-    """Iterations in which the joint objective fell."""
 
 
 def refuse_without_joint(scheme: str) -> None:

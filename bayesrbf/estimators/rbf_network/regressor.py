@@ -20,7 +20,6 @@ from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.rbf_network.network_training import (
     RULES,
     Begin,
-    NetworkPath,
     check_scheme,
     fit_sentence,
     fit_to_rows,
@@ -33,10 +32,11 @@ from bayesrbf.estimators.rbf_network.network_training import (
 from bayesrbf.estimators.reading import Labels, check_table, read_rows, refuse_collection
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_network import FittedNetwork, Noise, NumberResponses
-from bayesrbf.fitted.fitted_table import FittedTable, TrainingTable
+from bayesrbf.fitted.fitted_table import FittedTable
 from bayesrbf.fitted.folds import split_rows
 from bayesrbf.fitted.holding_out import hold_out
-from bayesrbf.fitted.network_fitting import SchemeName
+from bayesrbf.fitted.network_fitting import NetworkPath, SchemeName
+from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.numerics.mixture.completion import with_holes
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
 from bayesrbf.numerics.rbf_network.student_mixture import StudentMixture
@@ -184,7 +184,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         grow: Stored[tuple[int, int] | None] = None,
         hidden_cells: Stored[Literal["marginalise", "impute"]] = "marginalise",
         calibrate: Stored[bool] = True,
-        cv: Any = 5,
+        cv: object = 5,
         prior: Stored[MixturePrior | None] = None,
         n_init: Stored[int] = 4,
         max_iter: Stored[int] = 1000,
@@ -192,7 +192,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         warm_start: Stored[bool] = False,
         random_state: Stored[int | np.random.RandomState | None] = None,
         missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
-        categorical_features: Any = None,
+        categorical_features: object = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
         inference: Stored[Literal["map", "laplace", "advi", "nuts", "bootstrap"]] = "map",
     ) -> None:
@@ -482,7 +482,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         log_posterior = None if fit.draws is None else fit.log_posterior
         return fit.model.predictive_under(log_posterior, rows, fit.draws)
 
-    def _answers_about(self, X: Any) -> dict[str, np.ndarray]:
+    def _answers_about(self, X: object) -> dict[str, np.ndarray]:
         """Answers about a row that are tried where a file is read."""
         return super()._answers_about(X) | {"predict_interval": self.predict_interval(X)}
 

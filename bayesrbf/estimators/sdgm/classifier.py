@@ -31,27 +31,18 @@ from bayesrbf.estimators.reading import (
 )
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_sdgm import FittedSDGM, Prediction
-from bayesrbf.fitted.fitted_table import FittedTable, TrainingTable
-from bayesrbf.fitted.sdgm_fitting import SDGMSolver, fit_rows_sdgm
+from bayesrbf.fitted.fitted_table import FittedTable
+from bayesrbf.fitted.sdgm_fitting import EvidencePath, SDGMSolver, fit_rows_sdgm
+from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.numerics.sdgm.ard_fit import Settings
 from bayesrbf.numerics.sdgm.sdgm_features import has_all_products
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import PrecisionPrior
 from bayesrbf.records.results import Trace
 from bayesrbf.records.sdgm import KERNELS, SDGMFit, SDGMTrace
-from bayesrbf.records.stored import stored
 from bayesrbf.table.labels import is_label_sets, read_label_sets
 
 ROWS_IN_8_GIB: Final = 1_000_000
-
-
-@stored
-class EvidencePath:
-    """How the search for the most probable precisions went."""
-
-    trace: SDGMTrace
-    completion_error: float
-    """Standard error of the evidence by the draws of missing cells."""
 
 
 class SDGMClassifier(Classifier):
@@ -184,13 +175,13 @@ class SDGMClassifier(Classifier):
         n_components: Stored[int | Mapping[Any, int]] = 3,
         *,
         form: Stored[Literal["primal", "kernel"]] = "primal",
-        kernel: Any = "polynomial",
+        kernel: object = "polynomial",
         prediction: Stored[Literal["average", "single-mode", "plug-in"]] = "average",
         precision_prior: Stored[PrecisionPrior | None] = None,
-        class_prior: Any = None,
-        unlabelled: Any = None,
+        class_prior: object = None,
+        unlabelled: object = None,
         calibrate: Stored[bool] = True,
-        cv: Any = 5,
+        cv: object = 5,
         companion_components: Stored[int] = 3,
         alpha_init: Stored[float] = 1.0,
         alpha_max: Stored[float] = 1e5,
@@ -198,7 +189,7 @@ class SDGMClassifier(Classifier):
         max_iter: Stored[int] = 500,
         tol: Stored[float] = 1e-3,
         random_state: Stored[int | np.random.RandomState | None] = None,
-        categorical_features: Any = None,
+        categorical_features: object = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
         inference: Stored[Literal["map", "laplace", "advi", "nuts", "bootstrap"]] = "map",
     ) -> None:

@@ -11,7 +11,6 @@ from jaxtyping import Float
 from bayesrbf import table
 from bayesrbf.estimators.arguments import Stored
 from bayesrbf.estimators.classifier import Classifier
-from bayesrbf.estimators.reading import read_training
 from bayesrbf.estimators.rehearsing import Rehearsal, rehearsal_of
 from bayesrbf.estimators.stack.extra import extra_members, kin_of_extra
 from bayesrbf.estimators.stack.stack_folds import (
@@ -20,9 +19,10 @@ from bayesrbf.estimators.stack.stack_folds import (
     places_held_out,
     pools_of,
 )
+from bayesrbf.estimators.training import read_training
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.drawing import drawn
-from bayesrbf.fitted.fitted_table import FittedTable, TrainingTable
+from bayesrbf.fitted.fitted_table import FittedTable
 from bayesrbf.fitted.folds import numbered_folds, split_rows, stratified_folds
 from bayesrbf.fitted.masking import masking_of
 from bayesrbf.fitted.stack.bootstrap import bootstrap_stack
@@ -31,6 +31,7 @@ from bayesrbf.fitted.stack.fitted_stack import FittedStack
 from bayesrbf.fitted.stack.members import own_members
 from bayesrbf.fitted.stack.stack_fitting import StackSettings, fit_stack
 from bayesrbf.fitted.stack.stack_posterior import MemberDraws
+from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.inference.draws import Draws
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.results import Status, Trace
@@ -149,17 +150,17 @@ class StackedClassifier(Classifier):
 
     def __init__(
         self,
-        members: Any = "default",
+        members: object = "default",
         *,
-        extra: Any = None,
-        cv: Any = None,
-        class_prior: Any = None,
-        unlabelled: Any = None,
+        extra: object = None,
+        cv: object = None,
+        class_prior: object = None,
+        unlabelled: object = None,
         unlabelled_weight: Stored[float] = 1.0,
         prior: Stored[MixturePrior | None] = None,
         n_jobs: Stored[int | None] = None,
         random_state: Stored[int | np.random.RandomState | None] = None,
-        categorical_features: Any = None,
+        categorical_features: object = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
         inference: Stored[Literal["map", "laplace", "bootstrap"]] = "map",
     ) -> None:

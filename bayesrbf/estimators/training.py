@@ -1,0 +1,43 @@
+"""A training table, wherever its rows are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesrbf.blocks import as_collection
+from bayesrbf.estimators.reading import (
+    BLOCK,
+    Labels,
+    Reading,
+    check_table,
+    read_labels,
+    read_rows,
+)
+from bayesrbf.fitted.training_table import TrainingTable
+
+if TYPE_CHECKING:
+    from bayesrbf.estimators.out_of_core.training import OutOfCore
+
+
+def read_training(
+    reading: Reading, X: object, y: object, sample_weight: object
+) -> tuple[TrainingTable, OutOfCore | None]:
+    """Columns, classes and rows of a training table; of one out of memory, its blocks, too.
+
+    In memory the whole table is one block.
+    """
+    collection = None
+    if (
+        not isinstance(X, np.ndarray) or len(X) > BLOCK
+    ):  # a memory map of more rows is read in parts
+        collection = as_collection(X)
+    if collection is not None:
+        from bayesrbf.estimators.out_of_core.training import read_collection
+
+        return read_collection(reading, collection, y, sample_weight)
+    weights = check_table(reading, X, y if reading.labelled else None, sample_weight)
+    if not reading.labelled:
+        return read_rows(reading, X, Labels(np.zeros(weights.size, dtype=int), weights)), None
+    return read_rows(reading, X, read_labels(reading, X, y, weights)), None
