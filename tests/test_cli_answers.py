@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from io import StringIO
@@ -21,6 +22,7 @@ import pytest
 
 import bayesrbf
 from bayesrbf.commands.models import MODELS
+from bayesrbf.commands.typed_arguments import spoken
 from bayesrbf.report import drawing_method as sampling
 from bayesrbf.report.families import FAMILIES
 from bayesrbf.report.job import FamilyName
@@ -370,3 +372,13 @@ def test_ending_while_workers_fit_leaves_nothing(
     assert said.read_text().rstrip().endswith(f"bayesrbf: {what}; nothing was written.")
     assert "Traceback" not in said.read_text()
     assert [path.name for path in tmp_path.iterdir()] == ["said"]
+
+
+def test_what_other_libraries_tell_their_developers_is_not_printed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with spoken():
+        warnings.warn("A user hears this.", UserWarning, stacklevel=1)
+        warnings.warn("A name has moved.", DeprecationWarning, stacklevel=1)
+        warnings.warn("A default changes.", FutureWarning, stacklevel=1)
+    assert capsys.readouterr().err == "bayesrbf: A user hears this.\n"
