@@ -11,7 +11,7 @@ probabilities that the labels were drawn from.
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_wine
 
-from bayesrbf import HybridMixtureClassifier
+from bayesrbf import HybridMixtureClassifier, rehearse
 from bayesrbf.plots import plot_rehearsal
 
 X, y = load_wine(return_X_y=True, as_frame=True)
@@ -19,7 +19,7 @@ model = HybridMixtureClassifier(random_state=0).fit(X, y)
 
 # %%
 # Every teacher costs as many fits as there are repeats. The model stays as it is.
-rehearsal = model.rehearse(X, y, n_repeats=2, draws=200)
+rehearsal = rehearse(model, X, y, n_repeats=2, draws=200)
 print(rehearsal.attrs["sentence"])
 rehearsal[["coverage", "coverage_error", "width"]].to_dataframe().round(2)
 

@@ -58,7 +58,13 @@ def main(times: int = 1000) -> dict[str, float]:
 
     def work(number: int) -> None:
         model = HybridMixtureClassifier(
-            1, objective="likelihood", calibrate=False, n_init=1, random_state=number
+            1,
+            covariance_type="full",
+            tied=False,
+            objective="likelihood",
+            calibrate=False,
+            n_init=1,
+            random_state=number,
         ).fit(X, y)
         model.refine("laplace", draws=20)
         model.predict_proba(X)

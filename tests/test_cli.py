@@ -16,7 +16,7 @@ import bayesrbf
 from bayesrbf import cli
 from bayesrbf.commands.typed_arguments import names_in
 from bayesrbf.records.table_options import TableOptions
-from bayesrbf.report import families
+from bayesrbf.report import effort, families
 from bayesrbf.report.options import OPTIONS, ReportOptions, options_content
 from tests.report.tables import mixed_table
 
@@ -24,7 +24,8 @@ FILES = {"model.safetensors", "options.json", "posterior.nc", "predictions.csv",
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
-    """Run the command line in this process; its exit code."""
+    """Run the command line in this process; its exit code. No fit is timed first."""
+    monkeypatch.setattr(effort, "seconds_of", lambda job: 1.0)
     monkeypatch.setattr(sys, "argv", ["bayesrbf", *map(str, words)])
     try:
         cli.main()
@@ -45,7 +46,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     table.to_csv(file, index=False)
     words = ["report", file, "--target", "outcome", "--out", out, "--inference", "laplace"]
     words += ["--categorical", "code,=colour", "--ignore", "junk", "--seed", 3]
-    words += ["--model", "mixture", "--cost", "=1+1=4"]
+    words += ["--model", "mixture", "--cost", "=1+1=4", "--quick"]
     with pytest.MonkeyPatch.context() as patch:
         assert run(patch, *words) == 0
     return file, out

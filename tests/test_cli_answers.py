@@ -9,7 +9,10 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any, get_args
 
@@ -19,6 +22,7 @@ import pytest
 
 import bayesrbf
 from bayesrbf.commands.models import MODELS
+from bayesrbf.commands.typed_arguments import spoken
 from bayesrbf.report import drawing_method as sampling
 from bayesrbf.report.families import FAMILIES
 from bayesrbf.report.job import FamilyName
@@ -27,15 +31,20 @@ from tests.test_cli import assert_one_sentence, run
 
 
 @pytest.fixture(scope="module")
-def fitted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A table, and the folder of a model that was fitted to it."""
+def fit(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, dict[str, Any]]:
+    """A table, the folder of a model that was fitted to it, and what the fit said."""
     folder = tmp_path_factory.mktemp("fitted")
     file, out = folder / "table.csv", folder / "out"
     mixed_table(60).to_csv(file, index=False)
-    words = ["fit", file, "--target", "outcome", "--out", out, "--model", "mixture"]
-    with pytest.MonkeyPatch.context() as patch:
-        assert run(patch, *words, "--inference", "laplace") == 0
-    return file, out
+    words = ["fit", file, "--target", "outcome", "--out", out, "--model", "mixture", "--json"]
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as said:
+        assert run(patch, *words, "--inference", "laplace", "--cost", "yes=7") == 0
+    return file, out, json.loads(said.getvalue())
+
+
+@pytest.fixture
+def fitted(fit: tuple[Path, Path, dict[str, Any]]) -> tuple[Path, Path]:
+    return fit[:2]
 
 
 def told(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
@@ -72,19 +81,12 @@ def test_fit_is_the_model_of_the_report(
     assert np.array_equal(one.predict_proba(rows), other.predict_proba(rows))
 
 
-def test_fit_in_json_says_what_was_chosen(
-    fitted: tuple[Path, Path],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    words = ["fit", fitted[0], "--target", "outcome", "--out", tmp_path, "--model", "mixture"]
-    assert run(monkeypatch, *words, "--inference", "map", "--json") == 0
-    found = told(capsys)
-    assert set(found["files"]) == {path.name for path in tmp_path.iterdir()}
-    assert found["table"] == "table.csv"
-    assert "the rule chose" in found["model"]
-    assert "point estimate" in found["inference"]
+def test_fit_in_json_says_what_was_chosen(fit: tuple[Path, Path, dict[str, Any]]) -> None:
+    _, out, said = fit
+    assert set(said["files"]) == {path.name for path in out.iterdir()}
+    assert said["table"] == "table.csv"
+    assert "the rule chose" in said["model"]
+    assert "Laplace" in said["inference"]
 
 
 def test_fit_does_not_part_a_report_from_its_model(
@@ -149,17 +151,17 @@ def test_validate_finds_exchanged_labels(
 
 
 def test_costs_given_at_the_fit_or_at_validate_judge_the_decisions(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    fitted: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    file, out = tmp_path / "table.csv", tmp_path / "out"
-    mixed_table(60).to_csv(file, index=False)
+    file, out = fitted
     new = mixed_table(50, seed=1, hidden=0.0)
     new.to_csv(tmp_path / "new.csv", index=False)
-    words = ["--target", "outcome", "--out", out, "--model", "mixture", "--inference", "map"]
-    assert run(monkeypatch, "fit", file, *words, "--cost", "maybe=3") == 2
+    words = ["fit", file, "--target", "outcome", "--out", tmp_path / "o", "--cost", "maybe=3"]
+    assert run(monkeypatch, *words) == 2
     assert "no class of 'outcome'" in assert_one_sentence(capsys)
-    assert run(monkeypatch, "fit", file, *words, "--cost", "yes=7") == 0
-    capsys.readouterr()
     run(monkeypatch, "validate", out, tmp_path / "new.csv", "--json")
     found = told(capsys)
     assert found["costs"] == {"yes": 7.0}
@@ -370,3 +372,13 @@ def test_ending_while_workers_fit_leaves_nothing(
     assert said.read_text().rstrip().endswith(f"bayesrbf: {what}; nothing was written.")
     assert "Traceback" not in said.read_text()
     assert [path.name for path in tmp_path.iterdir()] == ["said"]
+
+
+def test_what_other_libraries_tell_their_developers_is_not_printed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with spoken():
+        warnings.warn("A user hears this.", UserWarning, stacklevel=1)
+        warnings.warn("A name has moved.", DeprecationWarning, stacklevel=1)
+        warnings.warn("A default changes.", FutureWarning, stacklevel=1)
+    assert capsys.readouterr().err == "bayesrbf: A user hears this.\n"

@@ -5,11 +5,38 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.cases import first_quick
-from tests.degenerate import METHODS, NAMED, RIGHT, counted, degenerate, grid, tried, wrong
+from tests.degenerate import (
+    METHODS,
+    NAMED,
+    RIGHT,
+    SAME,
+    TABLES,
+    counted,
+    degenerate,
+    grid,
+    same,
+    tried,
+    wrong,
+)
+
+QUICK = list(METHODS)[:7]
 
 
-@pytest.mark.parametrize("method", first_quick(METHODS, number=7))
+@pytest.mark.parametrize("method", QUICK)
+def test_every_second_table_has_a_right_answer_or_a_named_error(method: str) -> None:
+    """Those that the method before it leaves out."""
+    tables = list(TABLES)[1 - QUICK.index(method) % 2 :: 2]
+    outcomes = {table: degenerate(method, table, 0) for table in tables}
+    assert set(outcomes.values()) == {RIGHT, NAMED}, outcomes
+
+
+@pytest.mark.parametrize("kind", SAME)
+def test_another_array_of_the_same_numbers_has_the_same_answer(kind: str) -> None:
+    assert same("density", kind, 0) == RIGHT
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", METHODS)
 def test_every_table_has_a_right_answer_or_a_named_error(method: str) -> None:
     counts, through = counted(grid(1, [method]))
     assert through == []

@@ -19,7 +19,7 @@ README = (ROOT / "README.md").read_text("utf-8")
 def test_the_lines_of_the_readme_give_probabilities_and_their_intervals() -> None:
     (code,) = re.findall(r"```python\n(.*?)```", README, re.S)
     X, y = load_iris(return_X_y=True, as_frame=True)
-    X, y = X[50::2].reset_index(drop=True), y[50::2].reset_index(drop=True)
+    X, y = X[50::5].reset_index(drop=True), y[50::5].reset_index(drop=True)
     X = X.mask(np.random.default_rng(0).random(X.shape) < 0.2)
     shown: dict[str, Any] = {"X": X, "y": y.astype(float).where(y.index % 5 != 0)}
     exec(compile(code, "README.md", "exec"), shown)

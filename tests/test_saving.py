@@ -14,8 +14,8 @@ import pytest
 from sklearn import config_context
 
 from bayesrbf import MixtureDensity
-from bayesrbf.artefact.estimator_state import load, save
 from bayesrbf.artefact.state_file import ArtefactError, save_state
+from bayesrbf.estimators.saving import load, save
 from tests.cases import generative
 from tests.forgeries import Forgery, forge, put
 
@@ -26,11 +26,10 @@ def test_an_unknown_estimator_is_neither_written_nor_read(tmp_path: Path) -> Non
     with pytest.raises(ArtefactError, match="unknown estimator 'Thing'"):
         load(path)
 
-    class MixtureDensity:
-        """A class of the same name from elsewhere."""
-
+    fitted = MixtureDensity(random_state=0).fit(holes()).fitted_
+    impostor = type("MixtureDensity", (MixtureDensity,), {"__module__": "elsewhere"})
     with pytest.raises(TypeError, match="received a MixtureDensity"):
-        save(MixtureDensity(), path)
+        save(impostor(), fitted, path)
 
 
 def test_a_missing_file_is_reported_as_such(tmp_path: Path) -> None:
@@ -79,16 +78,39 @@ def test_draws_come_back(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.score_samples(X), fitted.score_samples(X))
 
 
+def entries(manifest: dict[str, Any]) -> dict[str, Any]:
+    """Arguments, fit and container in a manifest."""
+    found: dict[str, Any] = manifest["state"]["dict"]
+    return found
+
+
+def fields(manifest: dict[str, Any]) -> dict[str, Any]:
+    """Fields of the fit in a manifest."""
+    found: dict[str, Any] = entries(manifest)["fitted"]["record"][1]
+    return found
+
+
+def table(manifest: dict[str, Any]) -> dict[str, Any]:
+    """Fields of what was read of the training table, in a manifest."""
+    found: dict[str, Any] = fields(manifest)["table"]["record"][1]
+    return found
+
+
 @pytest.mark.parametrize(
     "change",
     [
         put(kind="HybridMixtureClassifier"),
         put(state={"dict": {}}),
         put(state=[]),
-        lambda header, manifest: manifest["state"]["dict"]["state"]["dict"].pop("columns_"),
-        lambda header, manifest: manifest["state"]["dict"]["state"]["dict"].update(fit=1),
-        lambda header, manifest: manifest["state"]["dict"]["state"]["dict"].update(model_="x"),
-        lambda header, manifest: manifest["state"]["dict"]["arguments"]["dict"].update(also=1),
+        lambda header, manifest: entries(manifest).pop("container"),
+        lambda header, manifest: entries(manifest).update(fit=1),
+        lambda header, manifest: entries(manifest).update(fitted="x"),
+        lambda header, manifest: entries(manifest).update(fitted=fields(manifest)["model"]),
+        lambda header, manifest: entries(manifest).update(container=1),
+        lambda header, manifest: entries(manifest)["arguments"]["dict"].update(also=1),
+        lambda header, manifest: fields(manifest).update(details={"tuple": []}),
+        lambda header, manifest: table(manifest).update(columns=None),
+        lambda header, manifest: table(manifest).update(owner="HybridMixtureClassifier"),
     ],
 )
 def test_a_state_of_something_else_is_refused(tmp_path: Path, change: Forgery) -> None:
@@ -105,7 +127,7 @@ def test_a_pickle_leaves_the_prepared_log_posterior_behind() -> None:
     model = MixtureDensity(random_state=0).fit(holes())
     model.diagnose()
     copied = pickle.loads(pickle.dumps(model))
-    assert set(vars(model)) - set(vars(copied)) == {"_prepared"}
+    assert set(vars(model.fitted_)) - set(vars(copied.fitted_)) == {"log_posterior"}
     np.testing.assert_array_equal(copied.score_samples(holes()), model.score_samples(holes()))
 
 

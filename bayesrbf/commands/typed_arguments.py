@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import CycloptsError, Parameter
 
-from bayesrbf.estimators.warning import ColumnWarning
+from bayesrbf.estimators.warning import FOR_DEVELOPERS, ColumnWarning
 from bayesrbf.records.table_options import TableOptions
 
 if TYPE_CHECKING:
@@ -163,7 +163,8 @@ def spoken(*but: str) -> Iterator[None]:
     """Print warnings as sentences on stderr, but those that begin as a pattern does."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        warnings.simplefilter("ignore", ColumnWarning)  # the notes on the file say as much
+        for category in (*FOR_DEVELOPERS, ColumnWarning):  # the notes on the file say the latter
+            warnings.simplefilter("ignore", category)
         for pattern in but:
             warnings.filterwarnings("ignore", pattern)
         yield

@@ -175,7 +175,7 @@ LEAST_WEIGHT, MOST_WEIGHT = 1e-6, 1e6
 overflow."""
 
 
-def row_weights(sample_weight: Any, X: Any) -> Float[np.ndarray, " obs"]:
+def row_weights(sample_weight: object, X: object) -> Float[np.ndarray, " obs"]:
     """Row weights as scikit-learn checks them, scaled to a mean of 1 where it is out of bounds.
 
     >>> row_weights([1e160, 3e160], [[0.0], [1.0]]), row_weights([1, 3], [[0.0], [1.0]])

@@ -69,7 +69,7 @@ class Classifier(ClassifierMixin, Estimator):
     # ---- predicting
 
     @by_blocks
-    def predict_log_proba(self, X: Any) -> Float[np.ndarray, "obs label"]:
+    def predict_log_proba(self, X: object) -> Float[np.ndarray, "obs label"]:
         """Log of :meth:`predict_proba`.
 
         Parameters
@@ -182,7 +182,7 @@ class Classifier(ClassifierMixin, Estimator):
         refuse_hidden(y, unlabelled, type(self).__name__)
         return float(super().score(X, y, sample_weight))
 
-    def _answers_about(self, X: Any) -> dict[str, np.ndarray]:
+    def _answers_about(self, X: object) -> dict[str, np.ndarray]:
         """Answers about a row that are tried where a file is read."""
         answers = super()._answers_about(X) | {"predict_proba": self.predict_proba(X)}
         if self.fitted_.draws is None:

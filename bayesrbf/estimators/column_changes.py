@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from jaxtyping import Float
@@ -37,7 +37,7 @@ Pair = tuple[np.ndarray, np.ndarray]
 """Cells of a column in training, and now."""
 
 
-def warn_of_columns(columns: Columns, old: Observations, new: Observations, X: Any) -> None:
+def warn_of_columns(columns: Columns, old: Observations, new: Observations, X: object) -> None:
     """Warn once of columns that are surely not as in training: other units, exchanged, missing.
 
     Who asks about missing cells has more of them, so that these are told of a table X to be
@@ -72,7 +72,7 @@ def _changed(
                 yield _of_change(name, one.change, *cells[name])
 
 
-def _missing(columns: Columns, old: Observations, new: Observations, X: Any) -> Iterator[str]:
+def _missing(columns: Columns, old: Observations, new: Observations, X: object) -> Iterator[str]:
     """Columns that are missing far more often than in training."""
     absent, before = (~table.observed_cells(rows, columns) for rows in (new, old))
     more = np.flatnonzero(absent.mean(axis=0) > before.mean(axis=0) + MORE)

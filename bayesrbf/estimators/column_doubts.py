@@ -21,7 +21,7 @@ MOST: Final = 500
 """Columns of a table beyond which none is looked at: a millisecond each, and ids matter less."""
 
 
-def column_doubts(X: Any, columns: Columns, *, named: bool) -> str:
+def column_doubts(X: object, columns: Columns, *, named: bool) -> str:
     """Stand-ins for missing cells, names of rows and text that is numbers; empty for a clean table.
 
     Where the categorical columns are ``named``, and of columns whose type is a category, text is
@@ -44,7 +44,7 @@ def warn_of_blank_labels(classes: Shaped[np.ndarray, " label"], owner: str) -> N
             )
 
 
-def _doubts(X: Any, columns: Columns, named: bool) -> Iterator[str]:
+def _doubts(X: object, columns: Columns, named: bool) -> Iterator[str]:
     """A clause on each doubtful column."""
     from bayesrbf.reading.doubtful import REMEDY, numbers_as_text
     from bayesrbf.reading.noticing import MISSING_CODE, notice

@@ -119,7 +119,7 @@ class ConformalSets(MetaEstimatorMixin, BaseEstimator):
         self,
         classifier: Any,
         *,
-        cv: Any = 5,
+        cv: object = 5,
         mondrian: str | None = "missing",
         level: float = 0.9,
         random_state: Any = None,
@@ -132,7 +132,7 @@ class ConformalSets(MetaEstimatorMixin, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: object, y: object) -> Self:
         """Fit the classifier without each fold, and score the labelled rows that were held out.
 
         Parameters
@@ -174,7 +174,7 @@ class ConformalSets(MetaEstimatorMixin, BaseEstimator):
         self.groups_ = dict(zip(group_names(edges), sizes.tolist(), strict=True))
         return self
 
-    def predict_p(self, X: Any) -> pd.DataFrame:
+    def predict_p(self, X: object) -> pd.DataFrame:
         """How usual each row would be if it were of each class.
 
         Parameters
@@ -196,7 +196,7 @@ class ConformalSets(MetaEstimatorMixin, BaseEstimator):
         p = p_values(self._scores, self._groups, scores, compared)
         return pd.DataFrame(p, table.row_names(X, len(p)), self.classes_)
 
-    def predict_set(self, X: Any, level: float | None = None) -> pd.DataFrame:
+    def predict_set(self, X: object, level: float | None = None) -> pd.DataFrame:
         """Set of classes of each row.
 
         Parameters
@@ -223,7 +223,7 @@ class ConformalSets(MetaEstimatorMixin, BaseEstimator):
         _RULES["level"].check(level, "predict_set(level=...)")
         return self.predict_p(X) > 1 - level + ROUNDING
 
-    def coverage(self, X: Any, y: Any, level: float | None = None) -> pd.DataFrame:
+    def coverage(self, X: object, y: object, level: float | None = None) -> pd.DataFrame:
         """How often the sets of new rows hold their class, by number of missing cells.
 
         Parameters
@@ -267,7 +267,7 @@ class ConformalSets(MetaEstimatorMixin, BaseEstimator):
         )
         return told.rename_axis("missing cells")
 
-    def _read_labels(self, y: Any) -> tuple[Shaped[np.ndarray, " label"], Rows]:
+    def _read_labels(self, y: object) -> tuple[Shaped[np.ndarray, " label"], Rows]:
         """Classes and codes, labels hidden where the classifier takes them for hidden."""
         return table.encode_labels(y, unlabelled=getattr(self.classifier, "unlabelled", None))
 
@@ -299,7 +299,7 @@ class ConformalSets(MetaEstimatorMixin, BaseEstimator):
 
 
 def _fitted(
-    classifier: Any, X: Any, y: Any, fold: Fold, classes: Shaped[np.ndarray, " label"]
+    classifier: Any, X: object, y: object, fold: Fold, classes: Shaped[np.ndarray, " label"]
 ) -> tuple[Any, Float[np.ndarray, "row label"]]:
     """A clone that has not seen the held-out rows, and what it says of them."""
     train, test = fold
@@ -308,7 +308,7 @@ def _fitted(
 
 
 def _aligned(
-    model: Any, X: Any, classes: Shaped[np.ndarray, " label"]
+    model: Any, X: object, classes: Shaped[np.ndarray, " label"]
 ) -> Float[np.ndarray, "row label"]:
     """Class probabilities; 0 for a class that was in none of the model's rows."""
     said = np.asarray(model.predict_proba(X), dtype=np.float64)

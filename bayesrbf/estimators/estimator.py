@@ -43,6 +43,10 @@ if TYPE_CHECKING:
     from bayesrbf.estimators.out_of_core.training import OutOfCore
 
 
+AnyFit = FittedTable[Any, Any]
+"""A fit of any family."""
+
+
 def has_density(estimator: Estimator) -> bool:
     """Whether something says what rows look like."""
     if estimator.models_rows:
@@ -56,7 +60,7 @@ class Estimator(BaseEstimator, ABC):
     A fit leaves one value behind, ``fitted_``; all other fitted attributes are parts of it.
     """
 
-    fitted_: FittedTable[Any, Any]
+    fitted_: AnyFit
 
     models_rows: ClassVar[bool] = True
     """Whether something says what rows look like."""
@@ -75,7 +79,7 @@ class Estimator(BaseEstimator, ABC):
 
     # ---- fitting
 
-    def _take(self, make: Callable[[], FittedTable[Any, Any]]) -> Self:
+    def _take(self, make: Callable[[], AnyFit]) -> Self:
         """Take over a fit in one assignment: an error or an interrupt leaves the one before.
 
         BLAS has one thread meanwhile: threads that wait for each other spin, and beside other work
@@ -112,14 +116,14 @@ class Estimator(BaseEstimator, ABC):
         sentence: str = "",
         of_blocks: OutOfCore | None = None,
         **probabilities: Any,
-    ) -> FittedTable[Any, Any]:
+    ) -> AnyFit:
         """A fit that ended, with draws if ``inference`` asks; a warning if it did not end well."""
         status, trace = outcome
         sentence = sentence or status.sentence
         converged = status is Status.CONVERGED
         if status not in (Status.CONVERGED, Status.STOPPED):
             warn(f"{type(self).__name__}: {sentence}", ConvergenceWarning)
-        fit: FittedTable[Any, Any] = FittedTable(
+        fit: AnyFit = FittedTable(
             training, model, trace, converged, sentence, details, **probabilities
         )
         inference = self.get_params(deep=False)["inference"]
@@ -167,9 +171,7 @@ class Estimator(BaseEstimator, ABC):
         self.fitted_.require_all_rows(f"refine({method!r})")
         return self._take(lambda: self._drawn(self.fitted_, method, options))
 
-    def _drawn(
-        self, fit: FittedTable[Any, Any], method: str, options: dict[str, Any]
-    ) -> FittedTable[Any, Any]:
+    def _drawn(self, fit: AnyFit, method: str, options: dict[str, Any]) -> AnyFit:
         """The fit with draws by a method."""
         self._check_method(method)
         return fit.with_draws(drawn(fit, method, options))
@@ -204,7 +206,7 @@ class Estimator(BaseEstimator, ABC):
         draws = from_datatree(tree, fit.log_posterior, coords)
         return self._take(lambda: self._with_draws(fit, draws))
 
-    def _with_draws(self, fit: FittedTable[Any, Any], draws: Draws) -> FittedTable[Any, Any]:
+    def _with_draws(self, fit: AnyFit, draws: Draws) -> AnyFit:
         """The fit with draws that came from elsewhere."""
         return fit.with_draws(draws)
 
@@ -222,7 +224,7 @@ class Estimator(BaseEstimator, ABC):
     # ---- parts of the fit
 
     @property
-    def _fit(self) -> FittedTable[Any, Any]:
+    def _fit(self) -> AnyFit:
         """The fit; NotFittedError where there is none."""
         check_is_fitted(self)
         return self.fitted_
@@ -326,7 +328,7 @@ class Estimator(BaseEstimator, ABC):
         check_is_fitted(self)
         return save(self, self._stored_fit(), path)
 
-    def _stored_fit(self) -> FittedTable[Any, Any]:
+    def _stored_fit(self) -> AnyFit:
         """The fit as a file keeps it."""
         return self.fitted_
 
@@ -346,7 +348,7 @@ class Estimator(BaseEstimator, ABC):
             if name == "predict_proba" and abs(total - 1) > 1e-6:
                 raise ValueError(f"the class probabilities of a stored row sum to {total}")
 
-    def _answers_about(self, X: Any) -> dict[str, np.ndarray]:
+    def _answers_about(self, X: object) -> dict[str, np.ndarray]:
         """Answers about a row that are tried where a file is read."""
         return {"score_samples": self.score_samples(X)} if self.models_rows else {}
 

@@ -134,7 +134,7 @@ class LabelledScorer:
     scorer: Any  # Name, callable or None, as scikit-learn's ``scoring``.
     unlabelled: object
 
-    def __call__(self, estimator: Any, X: Any, y: Any, **options: Any) -> float:
+    def __call__(self, estimator: Any, X: object, y: object, **options: Any) -> float:
         """Score of the labelled rows; options of one entry a row are those of the same rows."""
         classes, codes = encode_labels(y, unlabelled=self.unlabelled)
         known = np.flatnonzero(codes >= 0)
@@ -181,7 +181,7 @@ def labelled_scorer(scorer: Any = None, *, unlabelled: object = None) -> Labelle
     return LabelledScorer(scorer, unlabelled)
 
 
-def refuse_hidden(y: Any, unlabelled: object, owner: str) -> None:
+def refuse_hidden(y: object, unlabelled: object, owner: str) -> None:
     """ValueError that says how to score where some label is hidden."""
     hidden = int(read_labels(y, unlabelled)[1].sum())
     if hidden:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from typing import Any, Final, cast
 
 import numpy as np
@@ -55,7 +55,7 @@ def from_flat_state(
         state["_trace"],
         state["converged_"],
         state["status_"],
-        _details(state),
+        _checked(_details(state)),
         temperature=state.get("temperature_", 1.0),
         calibration=state.get("calibration_"),
         averages=kind in AVERAGING and not arguments.get("calibrate", True),
@@ -115,7 +115,7 @@ def _model(state: Mapping[str, Any]) -> FittedModel:
     model = state["model_"]
     if "noise_scale_" in state:
         noise = Noise(state["noise_scale_"], state["noise_df_"])
-        model = replace(model, noise=noise)
+        model = replace(model, noise=_checked(noise))
     if "_refits" in state:
         members = model.members.renamed
         names = tuple(member.name for member in members.own)
@@ -142,6 +142,7 @@ def _details(state: Mapping[str, Any]) -> object:
 
 
 def _checked[R](record: R) -> R:
-    """A record that keeps the laws of stored ones, as those of a file are checked."""
-    check_record(record)
+    """A record, if it is one, that keeps the laws of stored ones, as those of a file do."""
+    if is_dataclass(record):
+        check_record(record)
     return record

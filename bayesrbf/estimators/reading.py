@@ -83,7 +83,7 @@ class Labels:
     prevalence: Float[np.ndarray, " label"] | None = None
 
 
-def check_table(reading: Reading, X: Any, y: Any, sample_weight: Any) -> Weights:
+def check_table(reading: Reading, X: object, y: object, sample_weight: object) -> Weights:
     """Refuse what is no table in memory or has no row; the row weights."""
     table.as_frame(X)  # our own error for what is no table, before scikit-learn raises its
     column_names(X)
@@ -94,14 +94,15 @@ def check_table(reading: Reading, X: Any, y: Any, sample_weight: Any) -> Weights
     return row_weights(sample_weight, X)
 
 
-def column_names(X: Any) -> tuple[int, Shaped[np.ndarray, " column"] | None]:
+def column_names(X: object) -> tuple[int, Shaped[np.ndarray, " column"] | None]:
     """Number of columns and their names as scikit-learn keeps them, None without names."""
     shell = BaseEstimator()  # it takes the names, so that a fit that fails changes no estimator
     validate_data(shell, X, skip_check_array=True)
-    return int(vars(shell)["n_features_in_"]), vars(shell).get("feature_names_in_")
+    names = vars(shell).get("feature_names_in_")
+    return int(vars(shell).get("n_features_in_", 0)), names  # learn_columns refuses other shapes
 
 
-def read_labels(reading: Reading, X: Any, y: Any, weights: Weights) -> Labels:
+def read_labels(reading: Reading, X: object, y: object, weights: Weights) -> Labels:
     """Class codes and weights of the rows; a class without weight is left out."""
     check_consistent_length(X, y)
     unlabelled = reading.arguments["unlabelled"]
@@ -111,7 +112,7 @@ def read_labels(reading: Reading, X: Any, y: Any, weights: Weights) -> Labels:
     return Labels(codes, weights, classes, reading.prevalence(classes))
 
 
-def read_rows(reading: Reading, X: Any, labels: Labels) -> TrainingTable:
+def read_rows(reading: Reading, X: object, labels: Labels) -> TrainingTable:
     """Columns of a table in memory, and its rows of positive weight: no other row teaches."""
     n_columns, names = column_names(X)
     codes, weights = labels.codes, labels.weights
@@ -144,7 +145,7 @@ def read_rows(reading: Reading, X: Any, labels: Labels) -> TrainingTable:
     return training.with_template(X)
 
 
-def doubts_of(reading: Reading, X: Any, columns: table.Columns) -> str:
+def doubts_of(reading: Reading, X: object, columns: table.Columns) -> str:
     """What is doubtful about the columns of the training table; a warning where something is."""
     named = reading.arguments["categorical_features"]
     inferred = named is None or (isinstance(named, str) and named == "from_dtype")
@@ -154,7 +155,7 @@ def doubts_of(reading: Reading, X: Any, columns: table.Columns) -> str:
     return doubts
 
 
-def refuse_collection(owner: str, X: Any, rows_in_8_gib: int) -> None:
+def refuse_collection(owner: str, X: object, rows_in_8_gib: int) -> None:
     """TypeError where a table out of memory is handed to a fit that needs all rows at once."""
     if is_collection(X):
         raise TypeError(

@@ -45,8 +45,8 @@ def rehearsal_of(estimator: object) -> Rehearsal:
 
 def rehearse(
     estimator: Classifier,
-    X: Any,
-    y: Any,
+    X: object,
+    y: object,
     *,
     inference: str | None = None,
     teachers: Sequence[str] | None = None,
@@ -186,7 +186,7 @@ def _hidden_beside(drawn: np.ndarray, known: Bool[np.ndarray, " obs"]) -> np.nda
 
 def _played(
     model: Classifier,
-    X: Any,
+    X: object,
     drawn: Shaped[np.ndarray, " labelled"],
     known: Bool[np.ndarray, " obs"],
     truth: Float[np.ndarray, "labelled label"],

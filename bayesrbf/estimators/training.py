@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def read_training(
-    reading: Reading, X: Any, y: Any, sample_weight: Any
+    reading: Reading, X: object, y: object, sample_weight: object
 ) -> tuple[TrainingTable, OutOfCore | None]:
     """Columns, classes and rows of a training table; of one out of memory, its blocks, too.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Self
 
 import numpy as np
@@ -69,10 +70,13 @@ class HalfRankTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         self
             The fitted transformer.
         """
-        real = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
+        beside = copy(self)
+        real = validate_data(beside, X, dtype=np.float64, ensure_all_finite="allow-nan")
         weights = row_weights(sample_weight, real)
         real, weights = real[weights > 0], weights[weights > 0]
-        self._maps = fit_half_rank(standardisation(real, weights), real, weights)
+        maps = fit_half_rank(standardisation(real, weights), real, weights)
+        # One assignment: an error or an interrupt leaves the fit before.
+        self.__dict__ = vars(beside) | {"_maps": maps}
         return self
 
     def transform(self, X: object) -> Float[np.ndarray, "obs feature"]:

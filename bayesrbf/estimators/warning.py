@@ -11,6 +11,13 @@ class ColumnWarning(UserWarning):
     """A column of a training table that is not what it seems."""
 
 
+FOR_DEVELOPERS: Final = (
+    DeprecationWarning,
+    PendingDeprecationWarning,
+    FutureWarning,
+    ImportWarning,
+)
+"""What warnings of other libraries tell those who program, and neither a page nor a terminal."""
 PACKAGE: Final = str(Path(__file__).parent.parent)
 
 

@@ -70,6 +70,7 @@ class TrainingTable:
         yield rows.n_obs == self.kept.size, "a position of every row"
         yield self.n_columns > 0 and self.passes >= 0, "columns, and passes over them"
         yield within(self.unlabelled_weight, 0), "a weight of rows without a label"
+        yield columns is not None or self.template is None, "the columns of its frame"
         if columns is not None:
             yield self.n_columns == len(columns.names), "as many columns as it was fitted to"
             texts = self.names is None or all(isinstance(name, str) for name in self.names)

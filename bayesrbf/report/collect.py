@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesrbf.estimators.warning import ColumnWarning
+from bayesrbf.estimators.warning import FOR_DEVELOPERS, ColumnWarning
 from bayesrbf.posterior.calibration import calibration
 from bayesrbf.posterior.recalibration import calibration_slope
 from bayesrbf.posterior.scores import brier, correct, log_loss, mean_over_folds
@@ -42,7 +42,6 @@ from bayesrbf.report.verdict import judge
 if TYPE_CHECKING:
     import xarray as xr
 
-FOR_DEVELOPERS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning)
 MODEL, FREQUENCIES, LOGISTIC = "this model", "class frequencies", "logistic regression"
 ALL = MODEL, FREQUENCIES, LOGISTIC
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bayesrbf import StackedClassifier
+from bayesrbf.estimators.answers.asking import new_rows
 from bayesrbf.fitted.holding_out import HeldOut
 from bayesrbf.fitted.stack.pool import fit_pool
 from bayesrbf.numerics.stack.pooling import pooled
@@ -22,8 +23,9 @@ class Pools:
     """
 
     def __init__(self, model: StackedClassifier, data: Split) -> None:
+        rows = new_rows(model.fitted_, data.X_new).cells
         self.names, self.held = model.members_, model.model_.held
-        self.new = model.model_.members.log_probabilities(model._read(data.X_new))
+        self.new = model.model_.members.log_probabilities(rows)
         self.labels = data.y_new
 
     def loss(self, members: Sequence[str]) -> float:

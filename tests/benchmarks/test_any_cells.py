@@ -99,7 +99,8 @@ def patterns(data: Split, seed: int) -> Iterator[tuple[str, pd.DataFrame]]:
 def one_pool(model: StackedClassifier) -> StackedClassifier:
     """The stack with weights and temperatures that do not know of hidden cells."""
     held = replace(model.model_.held, masked=None)
-    model.model_ = replace(model.model_, pool=fit_pool(held), emptier=(), held=held)
+    pooled = replace(model.model_, pool=fit_pool(held), emptier=(), held=held)
+    model.fitted_ = model.fitted_.replaced(model=pooled)
     return model
 
 

@@ -23,6 +23,7 @@ from sklearn.model_selection import train_test_split
 
 from bayesrbf import StackedClassifier
 from bayesrbf.datasets import hide_cells
+from bayesrbf.fitted.fitted_table import TrainingTable
 from bayesrbf.fitted.stack.members import DEFAULT
 from bayesrbf.fitted.stack.stack_fitting import StackSettings
 from tests.benchmarks.figures import show
@@ -40,8 +41,8 @@ RULE_ROWS = 300
 class WithCandidates(StackedClassifier):
     """The ten, and every candidate."""
 
-    def _settings(self) -> StackSettings:
-        settings = super()._settings()
+    def _settings(self, training: TrainingTable) -> StackSettings:
+        settings = super()._settings(training)
         return replace(settings, members=DEFAULT, extra=candidates(settings.n_classes))
 
 

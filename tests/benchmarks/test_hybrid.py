@@ -66,7 +66,7 @@ def losses(name: str, seed: int) -> dict[str, float]:
     estimate = model.adapt_prior(X_new)
     found["adapted"] = log_loss(model.predict_proba(X_new), codes).mean()
     truth = np.bincount(codes, minlength=model.classes_.size) / codes.size
-    model._prevalence = truth
+    model.fitted_ = model.fitted_.at_prevalence(truth)
     found["true prevalence"] = log_loss(model.predict_proba(X_new), codes).mean()
     z = (estimate["probability"].to_numpy() - truth) / estimate["standard_error"].to_numpy()
     return found | {"largest z": np.abs(z).max()}

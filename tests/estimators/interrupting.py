@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import CodeType
 from typing import Any, Self
 
@@ -20,7 +21,6 @@ import pandas as pd
 from sklearn.base import clone
 
 import bayesrbf
-from bayesrbf.artefact.estimator_state import MADE_ANEW, from_record, to_record
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.transformers import HalfRankTransformer
 
@@ -82,14 +82,17 @@ def refine(name: str, model: Any) -> None:
 
 
 def held(model: Any) -> dict[str, int]:
-    """The very objects that an estimator holds; the tree comes when it is asked for."""
-    return {name: id(value) for name, value in vars(model).items() if name not in MADE_ANEW}
+    """The very objects that an estimator holds."""
+    return {name: id(value) for name, value in vars(model).items()}
 
 
 def assert_whole(model: Any) -> None:
     """Hold that an estimator has all that a fit leaves, and nothing else."""
     if isinstance(model, Estimator):
-        from_record(type(model), to_record(model))
+        assert set(vars(model)) == {*model.get_params(deep=False), "fitted_"}
+        with TemporaryDirectory() as folder:
+            model.save(path := Path(folder) / "whole.safetensors")
+            bayesrbf.load(path)
 
 
 class Interrupter:

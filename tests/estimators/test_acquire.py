@@ -198,7 +198,8 @@ def test_gains_are_averaged_over_as_many_draws_as_asked_for() -> None:
     theta = model.draws_.theta.reshape(-1, model.draws_.theta.shape[-1])
     few = copy(model)
     kept = theta[[0, len(theta) // 2, len(theta) - 1]]
-    few.draws_ = replace(model.draws_, theta=kept[None], stats={"lp": np.zeros((1, 3))})
+    draws = replace(model.draws_, theta=kept[None], stats={"lp": np.zeros((1, 3))})
+    few.fitted_ = model.fitted_.replaced(draws=draws)
     assert model.acquire(X, draws=3).identical(few.acquire(X))
     apart = model.acquire(X, draws=30)["gain"] - model.acquire(X, draws=len(theta))["gain"]
     assert 0 < np.abs(apart).max() < 0.05

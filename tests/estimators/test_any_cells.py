@@ -139,7 +139,7 @@ def test_a_temperature_alone_breaks_the_law(new) -> None:
     """So the law can fail: the kernel network without its calibration, three errors granted."""
     X, y = made(400, seed=0)
     model = KernelNetworkClassifier(random_state=0).fit(X, y)
-    model.calibration_ = None
+    model.fitted_ = model.fitted_.replaced(calibration=None)
     share = (y == "sick").mean()
     error = np.sqrt(share * (1 - share) / y.size)
     means = [model.predict_proba(only(new[0], [one]))[:, 0].mean() for one in X.columns]

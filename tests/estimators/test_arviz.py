@@ -25,7 +25,7 @@ from bayesrbf import (
     StackedClassifier,
     load,
 )
-from bayesrbf.estimators import posteriors
+from bayesrbf.posterior import replicates
 from tests.cases import generative
 
 N = 40
@@ -53,7 +53,10 @@ FAMILIES: dict[str, tuple[Callable[[], Any], str]] = {
     "density": (lambda: MixtureDensity(2, random_state=0).fit(HOLES), "laplace"),
     "RBF network": (lambda: RBFNetworkClassifier(random_state=0).fit(HOLES, Y), "laplace"),
     "RBF regression": (lambda: RBFNetworkRegressor(random_state=0).fit(X, NUMBERS), "laplace"),
-    "sparse mixture": (lambda: SDGMClassifier(random_state=0).fit(HOLES, Y), "laplace"),
+    "sparse mixture": (
+        lambda: SDGMClassifier(1, n_init=1, calibrate=False, random_state=0).fit(HOLES, Y),
+        "laplace",
+    ),
     "kernel network": (
         lambda: KernelNetworkClassifier(random_state=0).fit(HOLES, HIDDEN),
         "laplace",
@@ -185,7 +188,7 @@ def test_diagnose_says_what_arviz_says(fitted):
 def test_predictive_plots_find_their_groups(fitted, name, training):
     if not hasattr(fitted, "classes_"):
         pytest.skip("no classes to draw")
-    check = fitted.posterior_ if training else fitted.to_datatree(X, Y)
+    check = fitted.posterior_ if training else fitted.predict_posterior(X, Y)
     assert set(check["posterior_predictive"].data_vars) == set(check["observed_data"].data_vars)
     options = {"data_type": "categorical"} if name == "plot_ppc_pava" else {}
     getattr(az, name)(check, **options)
@@ -213,7 +216,7 @@ def test_training_rows_are_drawn_beside_their_own_labels(fitted):
 
 def test_of_many_rows_and_draws_some_are_drawn(monkeypatch):
     model = KernelNetworkClassifier(random_state=0, class_prior=[0.8, 0.1, 0.1]).fit(X, HIDDEN)
-    monkeypatch.setattr(posteriors, "MOST_DRAWN", 3 * posteriors.LEAST_TABLES * 20)
+    monkeypatch.setattr(replicates, "MOST_DRAWN", 3 * replicates.LEAST_TABLES * 20)
     drawn = model.refine(draws=100, chains=2).posterior_["posterior_predictive"]["y"]
     assert dict(drawn.sizes) == {"chain": 2, "draw": 25, "obs": 20}
     assert drawn["draw"].to_numpy().tolist() == list(range(0, 100, 4))
@@ -233,7 +236,7 @@ def test_the_tree_is_listed_once_there_is_a_fit():
 def test_what_is_scored_has_its_name():
     joint = generative(random_state=0).fit(X, Y).refine(draws=40)
     one = KernelNetworkClassifier(random_state=0).fit(X, Y).refine(draws=40)
-    other = SDGMClassifier(random_state=0).fit(X, Y).refine(draws=40)
+    other = SDGMClassifier(1, calibrate=False, random_state=0).fit(X, Y).refine(draws=40)
     hinge = generative(objective="hinge", random_state=0).fit(X, Y)
     density = MixtureDensity(random_state=0).fit(X)
     conditional = generative(objective="conditional", random_state=0).fit(X, Y)
@@ -278,7 +281,7 @@ def test_rows_with_copies_are_compared_one_by_one(tmp_path: Path):
             twins = np.flatnonzero(order == 3)
             assert (scored.isel(obs=twins) == scored.isel(obs=twins[0])).all()
     assert len(az.compare(trees, var_name="y")) == len(models)
-    rows, places = models["stack"]._copies
+    rows, places = models["stack"].fitted_.table.copies
     held = models["stack"].model_.held
     np.testing.assert_array_equal(models["stack"].classes_[held.labels[places]], labels[rows])
     np.testing.assert_array_equal(np.bincount(places), held.weights)

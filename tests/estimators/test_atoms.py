@@ -10,6 +10,7 @@ from scipy.integrate import trapezoid
 
 import bayesrbf
 from bayesrbf import HybridMixtureClassifier, MixtureDensity
+from bayesrbf.estimators.answers.asking import new_rows
 from bayesrbf.fitted.completed_rows import cell_law
 from bayesrbf.posterior.cells import leave_one_cell_out
 from tests.cases import generative
@@ -68,7 +69,7 @@ def test_mass_and_density_add_up_and_fill_the_cell(fitted: MixtureDensity, other
 def test_a_cell_is_judged_by_the_law_given_the_rest(
     fitted: MixtureDensity, cell: float, other: float
 ) -> None:
-    rows = fitted._read(beside(np.array([cell]), other))
+    rows = new_rows(fitted.fitted_, beside(np.array([cell]), other)).cells
     mixture = fitted.model_
     found = leave_one_cell_out(mixture.standardise(rows), cell_law(mixture, fitted.columns_, 0.8))
     on_grid, at_zero = law(fitted, other)
@@ -88,7 +89,7 @@ def test_a_cell_is_judged_by_the_law_given_the_rest(
 
 def test_tails_of_the_models_own_rows_are_at_least_uniform(fitted: MixtureDensity) -> None:
     """At an atom the tail counts the whole mass, so small tails are rarer than their size."""
-    rows = fitted._read(fitted.sample(4000))
+    rows = new_rows(fitted.fitted_, fitted.sample(4000)).cells
     mixture = fitted.model_
     found = leave_one_cell_out(mixture.standardise(rows), cell_law(mixture, fitted.columns_, 0.8))
     for level in (0.05, 0.2, 0.5):
@@ -113,7 +114,7 @@ def test_the_graph_and_the_numerics_are_one_density(model: MixtureDensity) -> No
     assert model.atoms_
     graph = model.declare()
     theta, point = at_a_draw(model, graph)
-    value, _ = model._log_posterior().value_and_gradient(theta)
+    value, _ = model.fitted_.log_posterior.value_and_gradient(theta)
     assert graph.compile_logp()(point) == pytest.approx(value, rel=1e-10)
 
 

@@ -39,7 +39,7 @@ def labels(X: np.ndarray) -> np.ndarray:
 
 def at_a_draw(model: bayesrbf.MixtureDensity, graph: pm.Model) -> tuple[np.ndarray, dict]:
     """Coordinates near the fit, as the numerics and as a graph take them."""
-    log_posterior = model._log_posterior()
+    log_posterior = model.fitted_.log_posterior
     fitted = model.model_.point(log_posterior)
     theta = fitted + 0.1 * np.random.default_rng(1).normal(size=fitted.size)
     start = graph.initial_point()
@@ -86,7 +86,7 @@ def test_the_graph_and_the_numerics_are_one_density(model: MixtureDensity) -> No
     model.fit(X, labels(X))
     graph = model.declare()
     theta, point = at_a_draw(model, graph)
-    value, _ = model._log_posterior().value_and_gradient(theta)
+    value, _ = model.fitted_.log_posterior.value_and_gradient(theta)
     assert graph.compile_logp()(point) == pytest.approx(value, rel=1e-10)
 
 
@@ -94,7 +94,7 @@ def test_a_graph_with_powers_of_one_is_the_graph_without_maps() -> None:
     X = skewed(30)
     maps = MixtureDensity(column_maps="power", random_state=0).fit(X).model_.maps
     plain = MixtureDensity(random_state=0).fit(X)
-    one = replace(plain.model_, maps=maps).declare(plain.rows_, plain._axes)
+    one = replace(plain.model_, maps=maps).declare(plain.rows_, plain.fitted_.axes)
     with one:
         pm.set_data({COLUMN_POWERS: np.ones(3)})
     none = plain.declare()
@@ -117,7 +117,7 @@ def test_the_explicit_graph_summed_over_components_is_the_density() -> None:
     joint = [sum(of_rows({**point, "z": np.full(12, k)})) for k in range(parameters.weights.size)]
     theta, _ = at_a_draw(model, model.declare())
     np.testing.assert_allclose(
-        logsumexp(joint, axis=0), model._log_posterior().pointwise(theta), rtol=1e-9
+        logsumexp(joint, axis=0), model.fitted_.log_posterior.pointwise(theta), rtol=1e-9
     )
 
 
@@ -195,7 +195,7 @@ def test_draws_and_predictive_tables_are_in_the_users_units(method: str) -> None
         seen = X[:, column][~np.isnan(X[:, column])]
         assert abs(float(drawn[name].median()) - np.median(seen)) < seen.std()
     np.testing.assert_allclose(
-        model._log_posterior().pointwise(model.model_.point(model._log_posterior())),
+        model.fitted_.log_posterior.pointwise(model.model_.point(model.fitted_.log_posterior)),
         model.score_samples(X),
         rtol=1e-9,
     )

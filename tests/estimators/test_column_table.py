@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
-from bayesrbf import HybridMixtureClassifier, MedianLVQClassifier, MixtureDensity, load
+from bayesrbf import HybridMixtureClassifier, MedianLVQClassifier, MixtureDensity, check, load
 from bayesrbf.commands.typed_arguments import of_dates
 from bayesrbf.datasets import load_table
 from bayesrbf.estimators.column_doubts import column_doubts
@@ -158,7 +158,7 @@ def test_exchanged_columns_are_told_as_check_tells_them() -> None:
     said = novelty_of(model, turned, len(turned), len(turned))
     assert "exchanged with" in said
     assert "times too" not in said
-    remarks = bayesrbf.check(model, turned).remarks
+    remarks = check(model, turned).remarks
     assert [one.topic for one in remarks if one.topic in ("unit", "exchanged")] == ["exchanged"]
 
 

@@ -136,7 +136,7 @@ def test_held_out_rows_are_filled_by_companions_of_the_other_folds() -> None:
     X, y = table(60)
     model = StackedClassifier(["laplace", "laplace_evidence"], cv=3, random_state=0).fit(X, y)
     folds = numbered_folds(split_rows(3, model.rows_, model.kept_, model.seed_), model.classes_)
-    settings, said, rates = model._settings(), [], []
+    settings, said, rates = model._settings(model.fitted_.table), [], []
     for fold, train, test in folds:
         members = settings.fit(settings.training(train, fold + 1))
         assert len(members.own[0].model.companions.mixtures) == 3

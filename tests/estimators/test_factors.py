@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bayesrbf import HybridMixtureClassifier, MixtureDensity
-from bayesrbf.artefact.estimator_state import load
+from bayesrbf import HybridMixtureClassifier, MixtureDensity, load
 from bayesrbf.estimators.mixture import wide_tables
 from bayesrbf.estimators.mixture.wide_tables import warn_where_slow
 from bayesrbf.numerics.mixture.mixture_points import component_covariances

@@ -295,7 +295,7 @@ def test_a_warm_start_goes_on_where_the_last_fit_ended():
     first = classifier.lower_bound_
     classifier.fit(X, y)
     assert classifier.lower_bound_ > first
-    assert classifier._trace.log_posterior[0] == pytest.approx(first)
+    assert classifier.fitted_.trace.log_posterior[0] == pytest.approx(first)
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def refined() -> HybridMixtureClassifier:
 
 def mean_of_draws(refined: HybridMixtureClassifier, probability: xr.DataArray) -> xr.DataArray:
     """Mean at the shares of training, moved to those of use: a weighted mean of moved draws."""
-    ratio = np.exp(refined._log_ratio())
+    ratio = np.exp(refined.fitted_.log_ratio)
     weight = 1 / (probability / ratio).sum("label")
     return (weight * probability).mean(("chain", "draw")) / weight.mean(("chain", "draw"))
 
@@ -79,7 +79,7 @@ def test_draws_at_the_fit_predict_as_the_fit(refined: HybridMixtureClassifier) -
 def test_predictive_checks_have_labels_of_the_classes(refined: HybridMixtureClassifier) -> None:
     X, y = table(seed=5)
     y[:10] = None
-    tree = refined.to_datatree(X, y)
+    tree = refined.predict_posterior(X, y)
     drawn, truth = tree["posterior_predictive"]["y"], tree["observed_data"]["y"]
     assert drawn.sizes["obs"] == truth.sizes["obs"] == len(y) - 10
     assert (CLASSES[truth.to_numpy()] == y[10:]).all()
@@ -87,7 +87,7 @@ def test_predictive_checks_have_labels_of_the_classes(refined: HybridMixtureClas
     expected = tree["predictions"]["probability"].mean(("chain", "draw")).to_numpy()[10:, 0]
     assert np.abs(share - expected).max() < 4.9 * 0.5 / np.sqrt(160)
     with pytest.raises(ValueError, match="'tornado', which is no class"):
-        refined.to_datatree(X[10:11], ["tornado"])
+        refined.predict_posterior(X[10:11], ["tornado"])
 
 
 def test_probabilities_of_draws_go_to_a_file_or_are_thinned(

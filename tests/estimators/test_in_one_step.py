@@ -15,7 +15,6 @@ from sklearn import config_context
 from sklearn.base import clone
 
 from bayesrbf import StackedClassifier
-from bayesrbf.artefact.estimator_state import fitted_attributes
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.inference import draws as inference_draws
 from bayesrbf.inference import laplace
@@ -81,7 +80,7 @@ def test_error_late_in_a_fit_or_a_refinement_leaves_the_old_fit(
     (A, a), (B, b) = earlier(name), later(name)
     model = clone(FAMILIES[name]).fit(A, a)
     before, said, arguments = held(model), answers(model, A), model.get_params()
-    monkeypatch.setattr(Estimator, "_infer", fail)
+    monkeypatch.setattr(Estimator, "_ended", fail)
     with pytest.raises(MemoryError, match="late"):
         model.fit(B, b)
     monkeypatch.setattr(inference_draws, "relabel", fail)
@@ -111,8 +110,7 @@ def test_refit_sees_and_leaves_nothing_of_an_earlier_fit(name: str) -> None:
     model = clone(FAMILIES[name]).fit(A, a)
     if name != "half_rank":
         _ = model.posterior_
-        for state in fitted_attributes(type(model)):
-            setattr(model, state, object())
+        model.fitted_ = object()
     assert model.fit(B, b) is model
     fresh = clone(FAMILIES[name]).fit(B, b)
     assert set(vars(model)) == set(vars(fresh))

@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bayesrbf import GammaPrecisions, SDGMClassifier, load
 from bayesrbf.datasets import load_table
+from bayesrbf.estimators.answers.asking import new_rows
 from bayesrbf.numerics.sdgm import ard_fit, mode_search
 from bayesrbf.numerics.sdgm.sdgm_prediction import DRAWS, REPLICATES
 from bayesrbf.records.sdgm import SDGMModes
@@ -249,7 +250,7 @@ def test_average_and_plug_in() -> None:
     with pytest.warns(UserWarning, match="fitted to a point"):
         at_point = plug_in.uncertainty(new)
     assert np.isnan(at_point["epistemic_entropy"]).all()
-    check = average.to_datatree(*ring(30, seed=4))
+    check = average.predict_posterior(*ring(30, seed=4))
     assert check["posterior_predictive"]["y"].shape == (REPLICATES, DRAWS, 30)
 
 
@@ -278,7 +279,7 @@ def test_an_average_has_every_mode_by_its_share() -> None:
     fitted, expected = model.model_, 0.0
     for share, mode in zip(shares, fitted.modes.parameters, strict=True):
         alone = replace(fitted, modes=SDGMModes((mode,), np.ones(1)))
-        rows = model._read(new)
+        rows = new_rows(model.fitted_, new).cells
         expected = expected + share * alone.predict(rows)[0]
     p = model.predict_proba(new)
     assert (np.abs(p - expected) < 5 * model.numerical_error(new) + 2e-3).all()
@@ -432,7 +433,7 @@ def test_a_change_of_prevalence_is_bayes_rule() -> None:
     X, y = ring()
     model = small(prediction="plug-in").fit(X, y)
     moved = small(prediction="plug-in", class_prior=[0.1, 0.9]).fit(X, y)
-    shares = model._class_shares()
+    shares = model.fitted_.class_shares
     expected = model.predict_proba(X) * [0.1, 0.9] / shares
     expected /= expected.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(moved.predict_proba(X), expected, rtol=1e-9)

@@ -7,6 +7,7 @@ import pytest
 from scipy.special import log_softmax
 
 from bayesrbf import SDGMClassifier
+from bayesrbf.estimators.answers.asking import new_rows
 from bayesrbf.fitted.folds import stratified_folds
 
 pytestmark = pytest.mark.slow
@@ -45,11 +46,11 @@ def test_too_sure_a_mixture_is_made_less_sure(prediction: str) -> None:
 def test_probabilities_are_the_mean_of_tempered_draws(prediction: str) -> None:
     X, y = noisy()
     fitted = model(prediction=prediction).fit(X, y)
-    fitted.calibration_ = None  # it comes after the temperature
+    fitted.fitted_ = fitted.fitted_.replaced(calibration=None)  # it comes after the temperature
     t, new = fitted.temperature_, noisy(30, seed=1)[0]
     p = fitted.predict_proba(new)
     np.testing.assert_allclose(fitted.uncertainty(new)["probability"], p, atol=1e-12)
-    fitted.temperature_ = 1.0
+    fitted.fitted_ = fitted.fitted_.replaced(temperature=1.0)
     draws = fitted.predict_posterior(new)["predictions"]["probability"].to_numpy()
     expected = np.exp(log_softmax(t * np.log(draws), axis=-1)).mean(axis=(0, 1))
     np.testing.assert_allclose(p, expected, atol=1e-12)
@@ -59,11 +60,11 @@ def test_probabilities_are_the_mean_of_tempered_draws(prediction: str) -> None:
 def test_completions_are_tempered_one_by_one() -> None:
     X, y = noisy()
     fitted = model(prediction="plug-in").fit(X, y)
-    fitted.calibration_ = None  # it comes after the temperature
+    fitted.fitted_ = fitted.fitted_.replaced(calibration=None)  # it comes after the temperature
     row = np.random.default_rng(0).normal(size=(1, 4))
     row[0, 0] = np.nan
     t = fitted.temperature_
-    drawn = fitted.model_.drawn_log_probabilities(fitted._read(row))
+    drawn = fitted.model_.drawn_log_probabilities(new_rows(fitted.fitted_, row).cells)
     assert drawn.shape == (1, 64, 2)
     expected = np.exp(log_softmax(t * drawn, axis=-1)).mean(axis=1)
     error = fitted.numerical_error(row).max()
@@ -77,7 +78,7 @@ def test_draws_for_the_temperature_have_the_mean_that_is_predicted(average: bool
     X, y = noisy()
     X[::7, 1] = np.nan
     fitted = model(calibrate=False, prediction="average" if average else "plug-in").fit(X, y)
-    rows = fitted._read(X)
+    rows = new_rows(fitted.fitted_, X).cells
     drawn = fitted.model_.drawn_log_probabilities(rows)
     found, whole = np.exp(drawn).mean(axis=1), np.isfinite(X).all(axis=1)
     np.testing.assert_allclose(found[whole], fitted.predict_proba(X)[whole], atol=0.01)

@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 import bayesrbf
 from bayesrbf import StackedClassifier
+from bayesrbf.estimators.answers.asking import new_rows
 from bayesrbf.estimators.stack.stack_folds import default_folds, gain_of_unlabelled
 from bayesrbf.fitted.folds import split_rows, stratified_folds
 from bayesrbf.fitted.mixture_fitting import component_class
@@ -27,7 +28,6 @@ from bayesrbf.fitted.stack.drawing import DrawnMembers
 from bayesrbf.fitted.stack.members import DEFAULT, MEMBERS, fit_members
 from bayesrbf.fitted.stack.shared_training import SharedTraining
 from bayesrbf.fitted.stack.stack_fitting import FoldAnswers, StackSettings
-from bayesrbf.fitted.stack.stack_posterior import stack_posterior
 from bayesrbf.inference.draws import point
 from bayesrbf.numerics.hidden_share import KNOTS
 from bayesrbf.posterior.usual_rows import usual_rows
@@ -50,10 +50,10 @@ def test_probabilities_are_the_tempered_pool_of_tempered_members(fitted) -> None
     """Row by row: weights and temperatures lie on the lines between the knots."""
     X, _ = table(20, seed=1)
     X.iloc[0] = np.nan
-    rows = fitted._read(X)
+    rows = new_rows(fitted.fitted_, X).cells
     model = fitted.model_
     said = np.stack([member.class_log_joint(rows) for member in model.members.own], axis=1)
-    pools, shares = (model.pool, *model.emptier), np.log(fitted._class_shares())
+    pools, shares = (model.pool, *model.emptier), np.log(fitted.fitted_.class_shares)
     found = fitted.predict_proba(X)
     for row, hidden in enumerate(X.isna().mean(axis=1)):
         at = [np.interp(hidden, KNOTS, one) for one in np.eye(len(KNOTS))]
@@ -208,8 +208,8 @@ def test_draws_move_members_and_pool_together(fitted) -> None:
     posterior = model.posterior_["posterior"]
     assert posterior["weights"].dims == ("chain", "draw", "hidden_share", "member")
     np.testing.assert_allclose(posterior["weights"].sum("member"), 1.0)
-    alone = model._class_posterior().predictor(model._read(X))
-    drawn = alone(model._class_posterior().theta[0, 0])
+    alone = model.fitted_.class_posterior.predictor(new_rows(model.fitted_, X).cells)
+    drawn = alone(model.fitted_.class_posterior.theta[0, 0])
     assert np.abs(drawn.log_probabilities - alone.delivered).max() > 1e-3
 
 
@@ -218,7 +218,7 @@ def test_draws_of_another_sampler_bring_draws_of_the_members(fitted) -> None:
     model = clone(fitted).fit(X, y)
     tree = clone(fitted).fit(X, y).refine("laplace", draws=7, chains=3).posterior_
     model.refine("laplace", draws=5, chains=2).use_posterior(tree)
-    assert model._class_posterior().theta.shape[:2] == (3, 7)
+    assert model.fitted_.class_posterior.theta.shape[:2] == (3, 7)
 
 
 def bootstrapped(model: StackedClassifier) -> StackedClassifier:
@@ -239,20 +239,20 @@ def test_the_bootstrap_fits_members_anew_and_is_one_chain_of_independent_draws(f
     np.testing.assert_allclose(drawn.sum("label"), 1.0)
     assert (drawn.std("draw") > 0).all()
     model.refine("laplace", draws=5, chains=2)
-    assert isinstance(model._member_draws, DrawnMembers)
+    assert isinstance(model.fitted_.details, DrawnMembers)
 
 
 def test_the_weights_of_the_fit_give_the_fit_again(fitted) -> None:
     """A bootstrap whose rows weigh as they do, and whose members do not disagree."""
     X, _ = table(20, seed=1)
     rows, _ = distinct(fitted.rows_)
-    settings, model = fitted._settings(), fitted.model_
+    settings, model = fitted._settings(fitted.fitted_.table), fitted.model_
     again = settings.fit(settings.training(rows, 0))
     none, shifts = usual_rows(*np.zeros((3, 0))), np.zeros((1, fitted.classes_.size))
     refits = StackRefits((again,), np.zeros((1, 2)), shifts, 0.0, none)
     draws = point(model.pool_posterior, model.fitted_point)
-    posterior = stack_posterior(model, rows, draws, refits, np.zeros(fitted.classes_.size), 0)
-    found = posterior.draws(fitted._read(X))[0][0, 0]
+    posterior = refits.class_posterior(model, rows, draws, np.zeros(fitted.classes_.size), 0)
+    found = posterior.draws(new_rows(fitted.fitted_, X).cells)[0][0, 0]
     np.testing.assert_allclose(found, fitted.predict_proba(X), atol=2e-4)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bayesrbf import StackedClassifier
-from bayesrbf.fitted.stack.stack_posterior import stack_posterior
+from bayesrbf.estimators.answers.asking import new_rows
 from bayesrbf.numerics.hidden_share import hidden_share
 from tests.estimators.class_tables import table
 
@@ -25,12 +25,12 @@ def bootstrapped() -> StackedClassifier:
 def test_draws_have_about_the_delivered_probability_as_their_mean(bootstrapped) -> None:
     """Their median, strays apart, lies further from 1/2, by the stretch in log odds."""
     X, _ = table(40, seed=1)
-    rows = bootstrapped._read(X)
-    stretch = bootstrapped._class_posterior().predictor(rows).stretch
+    rows = new_rows(bootstrapped.fitted_, X).cells
+    stretch = bootstrapped.fitted_.class_posterior.predictor(rows).stretch
     knows = hidden_share(rows) < 1  # without a cell there is nothing to disagree about
     assert (stretch[knows] > 1).all()
     assert (stretch[~knows] == 1).all()
-    point, posterior = bootstrapped.predict_proba(X), bootstrapped._class_posterior()
+    point, posterior = bootstrapped.predict_proba(X), bootstrapped.fitted_.class_posterior
     assert posterior.n_labelled == 60
     middle = replace(posterior, n_labelled=None).summary(rows, 1e-9, point)
     expected = stretch * np.log(point / (1 - point))
@@ -50,13 +50,15 @@ def test_the_delivered_probability_lies_inside_its_interval(bootstrapped, prob: 
 def test_the_table_counts_at_rows_where_members_agree(bootstrapped) -> None:
     """Without the variance of the table the same draws spread less at every row."""
     X, _ = table(40, seed=1)
-    refits, model = bootstrapped._member_draws, bootstrapped.model_
+    refits, model = bootstrapped.fitted_.details, bootstrapped.model_
     assert refits.table_variance > 0
     known = model, bootstrapped.rows_, bootstrapped.draws_
     spreads = []
     for some in (refits, replace(refits, shifts=np.zeros_like(refits.shifts))):
-        posterior = stack_posterior(*known, some, np.zeros(bootstrapped.classes_.size), 0)
-        said = posterior.predictor(bootstrapped._read(X)).at_all(posterior.theta[0])
+        posterior = some.class_posterior(*known, np.zeros(bootstrapped.classes_.size), 0)
+        said = posterior.predictor(new_rows(bootstrapped.fitted_, X).cells).at_all(
+            posterior.theta[0]
+        )
         spreads.append(np.diff(said.log_probabilities, axis=-1).std(axis=0))
     assert (spreads[1] < spreads[0]).mean() > 0.9
 

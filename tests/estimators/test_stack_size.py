@@ -14,9 +14,10 @@ from sklearn.datasets import load_wine
 import bayesrbf
 from bayesrbf import table as table_of_rows
 from bayesrbf.artefact import pack
+from bayesrbf.estimators.answers.asking import new_rows
 from bayesrbf.fitted.stack import fitted_stack
 from bayesrbf.fitted.stack.members import FittedMembers
-from bayesrbf.fitted.stack.stack_posterior import NewRows, stack_posterior
+from bayesrbf.fitted.stack.stack_posterior import NewRows
 from bayesrbf.numerics.column_maps import fit_half_rank
 from bayesrbf.numerics.hidden_share import hidden_share
 from bayesrbf.numerics.rounding import single_digits
@@ -31,14 +32,14 @@ MODEL = "stack with draws"
 def test_draws_at_once_say_what_each_says_alone() -> None:
     """Against the formulas draw by draw and member by member, at rows less usual than any."""
     model, X = fitted(MODEL)
-    rows, refits, stack = model._read(X), model._member_draws, model.model_
+    rows, refits, stack = new_rows(model.fitted_, X).cells, model.fitted_.details, model.model_
     refits = replace(refits, usual=replace(refits.usual, excess=refits.usual.excess + 50.0))
     log_posterior, hidden = stack.pool_posterior, hidden_share(rows)
     new = NewRows(rows, stack.members.log_probabilities(rows), hidden)
     moved = refits.rows_under_draws(stack, model.rows_)(new)
     assert moved.spread.max() > 1.2
     assert np.ptp(moved.shifted) > 0  # rows have holes, and those with more are shifted less
-    posterior = stack_posterior(stack, model.rows_, model.draws_, refits, np.zeros(2), 0)
+    posterior = refits.class_posterior(stack, model.rows_, model.draws_, np.zeros(2), 0)
     predictor = replace(posterior.predictor(rows), moves=None)
     numbers = posterior.theta[0]
     said = predictor.at_all(numbers)
@@ -77,7 +78,7 @@ def test_every_member_and_refit_predicts_a_row_once(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(FittedMembers, "log_probabilities", spied)
     found = model.uncertainty(X)
     assert list(map(id, predicted)) == [
-        id(one) for one in (model.model_.members, *model._member_draws.members)
+        id(one) for one in (model.model_.members, *model.fitted_.details.members)
     ]
     np.testing.assert_array_equal(found["probability"], model.predict_proba(X))
 
@@ -85,7 +86,7 @@ def test_every_member_and_refit_predicts_a_row_once(monkeypatch: pytest.MonkeyPa
 def test_what_is_kept_of_a_refit_predicts_as_the_whole() -> None:
     X, y = table("mixed")
     model = bayesrbf.StackedClassifier(cv=2, random_state=0).fit(X, y)
-    rows, members = model._read(X), model.model_.members
+    rows, members = new_rows(model.fitted_, X).cells, model.model_.members
     np.testing.assert_allclose(
         members.condensed.log_probabilities(rows), members.log_probabilities(rows), atol=1e-10
     )
@@ -99,8 +100,8 @@ def test_what_is_kept_of_a_refit_predicts_as_the_whole() -> None:
 def test_members_in_single_precision_predict_as_the_whole_and_take_less(kind: str) -> None:
     X, y = table(kind)
     model = bayesrbf.StackedClassifier(cv=2, random_state=0).fit(X, y)
-    rows = model._read(X)
-    settings = model._settings()
+    rows = new_rows(model.fitted_, X).cells
+    settings = model._settings(model.fitted_.table)
     whole = settings.fit(settings.training(table_of_rows.distinct(model.rows_)[0], 0))
     rounded = whole.rounded
     np.testing.assert_allclose(
@@ -150,8 +151,8 @@ def test_equal_arrays_and_records_are_stored_once_and_shared(tmp_path: Path) -> 
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
     assert again.draws_ is not None
     doubled = bayesrbf.load(tmp_path / "once")
-    refits = again._member_draws
-    doubled._member_draws = replace(refits, members=refits.members * 2)
+    refits = again.fitted_.details
+    doubled.fitted_ = doubled.fitted_.replaced(details=replace(refits, members=refits.members * 2))
     doubled.save(tmp_path / "twice")
     assert (tmp_path / "twice").stat().st_size < size + 100
 

@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from bayesrbf import StackedClassifier, load
 from bayesrbf.artefact.unpacking import check_record
+from bayesrbf.estimators.answers.asking import new_rows
 from bayesrbf.fitted.stack.members import DEFAULT, LITE, own_members
 from bayesrbf.records.few_values import FewValues
 from bayesrbf.records.mixture import Observations
@@ -104,7 +105,7 @@ def test_codes_are_learned_and_a_new_value_is_a_missing_one(alone: StackedClassi
     p = alone.predict_proba(X)[np.arange(len(y)), np.searchsorted(alone.classes_, y)]
     assert np.log(p[known]).mean() > -0.2
     new = pd.DataFrame({"code": [5.0, np.nan], "other": [0.3, 0.3]})
-    one, other = alone.model_.members.log_probabilities(alone._read(new))
+    one, other = alone.model_.members.log_probabilities(new_rows(alone.fitted_, new).cells)
     np.testing.assert_array_equal(one, other)
     assert alone.relevance_.index.tolist() == ["code", "other"]
 

@@ -1,14 +1,16 @@
-"""Models of released versions with one thing changed that no fit leaves behind."""
+"""Models of 0.1.0 and of today with one thing changed that no fit leaves behind."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import numpy as np
 
+from bayesrbf import load
 from bayesrbf.artefact import pack, unpack
 from bayesrbf.artefact.state_file import encode, load_state
 from tests.golden import FOLDER
@@ -28,11 +30,23 @@ def inside(tree: Any) -> Any:
     return tree
 
 
-def changed(family: str, path: str, value: Any, kind: str = "") -> Hostile:
+@cache
+def content(family: str, today: bool) -> tuple[str, Any]:
+    """Kind and state of a model as 0.1.0 wrote it, or as today's version writes it again."""
+    source = FOLDER / "0.1.0" / f"{family}.safetensors"
+    if not today:
+        return load_state(source)
+    with TemporaryDirectory() as folder:
+        again = Path(folder) / source.name
+        load(source).save(again)
+        return load_state(again)
+
+
+def changed(family: str, path: str, value: Any, kind: str = "", today: bool = False) -> Hostile:
     """A model with something else at a place: a tree, or a function of the array that is there."""
 
     def write(file: Path) -> None:
-        named, state = load_state(FOLDER / "0.1.0" / f"{family}.safetensors")
+        named, state = content(family, today)
         tree, arrays = pack(state)
         if path:
             *way, last = (int(key) if key.isdigit() else key for key in path.split("."))
@@ -69,100 +83,117 @@ def narrower(array: np.ndarray) -> np.ndarray:
     return array[..., :-1]
 
 
-state = partial(changed, "density")
 NONE: Final = {"tuple": []}
+Changes = dict[str, tuple[str, Any]]
+"""By name: a place in the state of 0.1.0 or in its arguments, and what stands there."""
 
-PARTS: Final = {
-    f"{name} that is {what}": state(f"state.{name}", value)
+PARTS: Final[Changes] = {
+    f"{name} that is {what}": (name, value)
     for name in ("columns_", "rows_", "model_", "candidates_")
     for what, value in {"a text": "x", "nothing": None, "a list": []}.items()
 }
-HELD: Final = {
-    "a frame that is a text": state("state._template", "x"),
-    "a frame of a column less": state("state._template", {"frame": ["pandas", [["a", "Float64"]]]}),
-    "an argument of no such name": state("arguments.also", 1),
-    "an argument of a private name": state("arguments.__class__", 1),
-    "an attribute more": state("state.also_", 1),
-    "a method in its state": state("state.score_samples", 1),
-    "no arguments": state("arguments", None),
-    "no state": state("state", {"dict": {}}),
-    "draws that are a number": state("state.draws_", 7),
-    "a status that is a number": state("state.status_", 7),
-    "convergence that is a number": state("state.converged_", 2),
-    "iterations that are a text": state("state.n_iter_", "x"),
-    "a container that is a text": state("state._sklearn_output_config", "x"),
-    "columns of another record": state("state.columns_", {"record": ["Order", {}]}),
-    "columns of fewer names": state("state.columns_.names", {"tuple": ["a", "b"]}),
-    "columns without names": state("state.columns_.names", NONE),
-    "columns of fewer kinds": state("state.columns_.kinds", {"tuple": ["real"]}),
-    "columns of no such kind": state("state.columns_.kinds.0", "complex"),
-    "columns without levels": state("state.columns_.levels", NONE),
-    "columns of a level less": state("state.columns_.levels.0", {"tuple": ["blue", "red"]}),
-    "columns of names that are a number": state("state.columns_.has_names", 1),
-    "rows of NaN weights": state("state.rows_.weights", some(np.nan)),
-    "rows of negative weights": state("state.rows_.weights", some(-1.0)),
-    "rows of fewer weights": state("state.rows_.weights", fewer),
-    "rows of infinite cells": state("state.rows_.real", some(np.inf)),
-    "rows of fewer reals": state("state.rows_.real", fewer),
-    "rows of a column less": state("state.rows_.real", narrower),
-    "rows of single precision": state("state.rows_.real", lambda a: a.astype(np.float32)),
-    "rows of codes beyond the levels": state("state.rows_.codes", some(10**6)),
-    "rows of codes before the levels": state("state.rows_.codes", some(-7)),
-    "rows of codes that are reals": state("state.rows_.codes", lambda a: a.astype(float)),
-    "rows of labels beyond the classes": state("state.rows_.labels", some(2**40)),
-    "a specification of no columns": state("state.model_.specification.n_features", -1),
-    "a specification of endless columns": state("state.model_.specification.n_features", 10**9),
-    "a specification of half a column": state("state.model_.specification.n_features", 0.5),
-    "a specification of no level": state("state.model_.specification.levels.0", 0),
-    "a specification of endless levels": state("state.model_.specification.levels.0", 10**12),
-    "a specification without components": state("state.model_.specification.component_class", NONE),
-    "a specification of classes with a gap": state(
-        "state.model_.specification.component_class.1", 2
-    ),
-    "a specification of no such covariance": state(
-        "state.model_.specification.covariance_type", "x"
-    ),
-    "a specification that is tied to a number": state("state.model_.specification.tied", 3),
-    "a specification of less than no factor": state("state.model_.specification.n_factors", -1),
-    "a prior of negative freedom": state("state.model_.hyperparameters.degrees_of_freedom", -1.0),
-    "a prior of no precision": state("state.model_.hyperparameters.mean_precision", 0.0),
-    "a prior in the middle of nowhere": state(
-        "state.model_.hyperparameters.location", some(np.nan)
-    ),
-    "a prior of no scale": state("state.model_.hyperparameters.scale", some(0.0)),
-    "a prior of a negative scale": state("state.model_.hyperparameters.scale", some(-1.0)),
-    "a prior of negative weights": state("state.model_.hyperparameters.weight_concentration", -1.0),
-    "classes of more than probability one": state(
-        "state.model_.parameters.class_probabilities", some(2.0)
-    ),
-    "weights that are negative": state("state.model_.parameters.weights", some(-0.5)),
-    "weights of a sum of two": state("state.model_.parameters.weights", lambda a: a * 2),
-    "weights that are NaN": state("state.model_.parameters.weights", some(np.nan)),
-    "weights of a component less": state("state.model_.parameters.weights", fewer),
-    "means that are NaN": state("state.model_.parameters.means", some(np.nan)),
-    "means that are infinite": state("state.model_.parameters.means", some(np.inf)),
-    "means of a component less": state("state.model_.parameters.means", fewer),
-    "means of a column less": state("state.model_.parameters.means", narrower),
-    "means in a row": state("state.model_.parameters.means", np.ravel),
-    "means of whole numbers": state("state.model_.parameters.means", lambda a: a.astype(int)),
-    "precisions that are zero": state("state.model_.parameters.precisions_cholesky", np.zeros_like),
-    "precisions that are negative": state(
-        "state.model_.parameters.precisions_cholesky", np.negative
-    ),
-    "precisions that are NaN": state("state.model_.parameters.precisions_cholesky", some(np.nan)),
-    "precisions of a column less": state("state.model_.parameters.precisions_cholesky", narrower),
-    "levels of negative probability": state(
-        "state.model_.parameters.category_probabilities.0", some(-0.1)
-    ),
-    "levels of a sum of two": state(
-        "state.model_.parameters.category_probabilities.0", lambda a: a * 2
-    ),
-    "levels that are one less": state("state.model_.parameters.category_probabilities.0", narrower),
-    "an order that names a column twice": state("state.model_.order.features", np.zeros_like),
-    "an order that names no column": state("state.model_.order.features", some(99)),
-    "an order that names a negative column": state("state.model_.order.features", some(-2)),
-    "an objective of no such name": state("state.model_.objective.name", "x"),
+HELD: Final[Changes] = {
+    "a frame that is a text": ("_template", "x"),
+    "a frame of a column less": ("_template", {"frame": ["pandas", [["a", "Float64"]]]}),
+    "an argument of no such name": ("arguments.also", 1),
+    "an argument of a private name": ("arguments.__class__", 1),
+    "an attribute more": ("also_", 1),
+    "a method in its state": ("score_samples", 1),
+    "no arguments": ("arguments", None),
+    "no state": ("state", {"dict": {}}),
+    "draws that are a number": ("draws_", 7),
+    "a status that is a number": ("status_", 7),
+    "convergence that is a number": ("converged_", 2),
+    "a trace that is a text": ("_trace", "x"),
+    "a container that is a text": ("_sklearn_output_config", "x"),
+    "columns of another record": ("columns_", {"record": ["Order", {}]}),
+    "columns of fewer names": ("columns_.names", {"tuple": ["a", "b"]}),
+    "columns without names": ("columns_.names", NONE),
+    "columns of fewer kinds": ("columns_.kinds", {"tuple": ["real"]}),
+    "columns of no such kind": ("columns_.kinds.0", "complex"),
+    "columns without levels": ("columns_.levels", NONE),
+    "columns of a level less": ("columns_.levels.0", {"tuple": ["blue", "red"]}),
+    "columns of names that are a number": ("columns_.has_names", 1),
+    "rows of NaN weights": ("rows_.weights", some(np.nan)),
+    "rows of negative weights": ("rows_.weights", some(-1.0)),
+    "rows of fewer weights": ("rows_.weights", fewer),
+    "rows of infinite cells": ("rows_.real", some(np.inf)),
+    "rows of fewer reals": ("rows_.real", fewer),
+    "rows of a column less": ("rows_.real", narrower),
+    "rows of single precision": ("rows_.real", lambda a: a.astype(np.float32)),
+    "rows of codes beyond the levels": ("rows_.codes", some(10**6)),
+    "rows of codes before the levels": ("rows_.codes", some(-7)),
+    "rows of codes that are reals": ("rows_.codes", lambda a: a.astype(float)),
+    "rows of labels beyond the classes": ("rows_.labels", some(2**40)),
+    "a specification of no columns": ("model_.specification.n_features", -1),
+    "a specification of endless columns": ("model_.specification.n_features", 10**9),
+    "a specification of half a column": ("model_.specification.n_features", 0.5),
+    "a specification of no level": ("model_.specification.levels.0", 0),
+    "a specification of endless levels": ("model_.specification.levels.0", 10**12),
+    "a specification without components": ("model_.specification.component_class", NONE),
+    "a specification of classes with a gap": ("model_.specification.component_class.1", 2),
+    "a specification of no such covariance": ("model_.specification.covariance_type", "x"),
+    "a specification that is tied to a number": ("model_.specification.tied", 3),
+    "a specification of less than no factor": ("model_.specification.n_factors", -1),
+    "a prior of negative freedom": ("model_.hyperparameters.degrees_of_freedom", -1.0),
+    "a prior of no precision": ("model_.hyperparameters.mean_precision", 0.0),
+    "a prior in the middle of nowhere": ("model_.hyperparameters.location", some(np.nan)),
+    "a prior of no scale": ("model_.hyperparameters.scale", some(0.0)),
+    "a prior of a negative scale": ("model_.hyperparameters.scale", some(-1.0)),
+    "a prior of negative weights": ("model_.hyperparameters.weight_concentration", -1.0),
+    "classes of more than probability one": ("model_.parameters.class_probabilities", some(2.0)),
+    "weights that are negative": ("model_.parameters.weights", some(-0.5)),
+    "weights of a sum of two": ("model_.parameters.weights", lambda a: a * 2),
+    "weights that are NaN": ("model_.parameters.weights", some(np.nan)),
+    "weights of a component less": ("model_.parameters.weights", fewer),
+    "means that are NaN": ("model_.parameters.means", some(np.nan)),
+    "means that are infinite": ("model_.parameters.means", some(np.inf)),
+    "means of a component less": ("model_.parameters.means", fewer),
+    "means of a column less": ("model_.parameters.means", narrower),
+    "means in a row": ("model_.parameters.means", np.ravel),
+    "means of whole numbers": ("model_.parameters.means", lambda a: a.astype(int)),
+    "precisions that are zero": ("model_.parameters.precisions_cholesky", np.zeros_like),
+    "precisions that are negative": ("model_.parameters.precisions_cholesky", np.negative),
+    "precisions that are NaN": ("model_.parameters.precisions_cholesky", some(np.nan)),
+    "precisions of a column less": ("model_.parameters.precisions_cholesky", narrower),
+    "levels of negative probability": ("model_.parameters.category_probabilities.0", some(-0.1)),
+    "levels of a sum of two": ("model_.parameters.category_probabilities.0", lambda a: a * 2),
+    "levels that are one less": ("model_.parameters.category_probabilities.0", narrower),
+    "an order that names a column twice": ("model_.order.features", np.zeros_like),
+    "an order that names no column": ("model_.order.features", some(99)),
+    "an order that names a negative column": ("model_.order.features", some(-2)),
+    "an objective of no such name": ("model_.objective.name", "x"),
 }
+TODAY: Final = {
+    "arguments": "arguments",
+    "state": "fitted",
+    "columns_": "fitted.table.columns",
+    "rows_": "fitted.table.rows",
+    "_template": "fitted.table.template",
+    "model_": "fitted.model",
+    "candidates_": "fitted.details.candidates",
+    "draws_": "fitted.draws",
+    "status_": "fitted.sentence",
+    "converged_": "fitted.converged",
+    "_trace": "fitted.trace",
+    "also_": "fitted.also",
+    "score_samples": "fitted.score_samples",
+    "_sklearn_output_config": "container",
+}
+"""Where a file of today has what 0.1.0 had in its state."""
+
+
+def densities(today: bool) -> dict[str, Hostile]:
+    """A density with each of the changes."""
+    models = {}
+    for name, (place, value) in (PARTS | HELD).items():
+        first, _, rest = place.partition(".")
+        old = first if first in ("arguments", "state") else f"state.{first}"
+        way = f"{TODAY[first] if today else old}.{rest}".rstrip(".")
+        models[name] = changed("density", way, value, today=today)
+    return models
+
+
 FAMILY: Final = {
     **{
         f"{family} in the name of another": changed(family, "", None, other)
@@ -170,10 +201,18 @@ FAMILY: Final = {
         for other in ["SDGMClassifier" if family != "sdgm" else "MedianLVQClassifier"]
     },
     **{
-        f"{family} without its columns": changed(family, "state.columns_", None)
+        f"{family} without its {part}{' today' if today else ''}": changed(
+            family, TODAY[place] if today else f"state.{place}", None, today=today
+        )
+        for part, place, without in (
+            ("columns", "columns_", {False: "exemplars", True: "exemplars_of_vectors"}),
+            ("model", "model_", {}),
+        )
+        for today in (False, True)
         for family in FAMILIES
+        if not family.startswith(without.get(today, "/"))
     },
-    **{f"{family} without its model": changed(family, "state.model_", None) for family in FAMILIES},
 }
+"""Rows that a metric compares have no columns; 0.1.0 kept those of all exemplars in the model."""
 
-CORPUS: Final = {"model": {**PARTS, **HELD}, "family": FAMILY}
+CORPUS: Final = {"model": densities(False), "model of today": densities(True), "family": FAMILY}

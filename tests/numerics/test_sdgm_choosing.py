@@ -127,7 +127,7 @@ def test_a_mixture_of_many_is_not_less_probable_than_one_of_few() -> None:
     few = SDGMClassifier(1, **settings).fit(X, y)
     many = SDGMClassifier(4, n_init=8, **settings).fit(X, y)
     rows, _ = table.distinct(many.rows_)
-    restarts = many._fit_rows(rows, many.model_.sets, many.seed_)[1].restarts
+    restarts = many._fit_rows(rows, many.model_.sets, many.fitted_.table, many.seed_)[1].restarts
     assert restarts.size == 8
     np.testing.assert_allclose(restarts[6:], few.lower_bound_, atol=0.05)
     assert many.n_components_ <= 4

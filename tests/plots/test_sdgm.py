@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import matplotlib as mpl
 import numpy as np
@@ -49,7 +50,7 @@ def test_rows_boundaries_and_components_are_drawn() -> None:
 class Halves:
     """Two classes, above and below; that above has a component on either side."""
 
-    n_features_in_ = 2
+    n_features_in_, columns_ = 2, SimpleNamespace(names=("across", "up"))
     n_weights_, n_components_ = 5, 3
     classes_ = np.array(["below", "above"])
 

@@ -31,7 +31,9 @@ _DESCRIPTIONS: Final = {
 }
 
 
-def acquire(fit: Fit, X: Any, costs: Any = None, loss: Any = None, draws: int = 200) -> xr.Dataset:
+def acquire(
+    fit: Fit, X: object, costs: Any = None, loss: Any = None, draws: int = 200
+) -> xr.Dataset:
     """What each missing cell is worth if it were measured, and which one to measure next.
 
     The gain of a cell is the expected fall of the entropy of the class, or of the expected cost of
@@ -116,7 +118,7 @@ def acquire(fit: Fit, X: Any, costs: Any = None, loss: Any = None, draws: int = 
     )
 
 
-def acquire_labels(fit: Fit, X: Any) -> xr.Dataset:
+def acquire_labels(fit: Fit, X: object) -> xr.Dataset:
     """What the label of each row would tell about the parameters.
 
     This is the mutual information of label and parameters under the draws of the posterior. It is

@@ -31,7 +31,7 @@ class NewRows:
     names: Shaped[np.ndarray, " obs"]
 
 
-def new_cells(fit: Fit, X: Any, *, holes: bool = False) -> NewRows:
+def new_cells(fit: Fit, X: object, *, holes: bool = False) -> NewRows:
     """Rows in the user's units; a warning if they have many ``holes``.
 
     It is for predictions: who asks about missing cells knows of them.
@@ -44,7 +44,7 @@ def new_cells(fit: Fit, X: Any, *, holes: bool = False) -> NewRows:
     return NewRows(cells, table.row_names(X, cells.n_obs))
 
 
-def new_rows(fit: Fit, X: Any, *, holes: bool = False) -> NewRows:
+def new_rows(fit: Fit, X: object, *, holes: bool = False) -> NewRows:
     """Rows as the model takes them."""
     compared = fit.model.compared(X, column_shell(fit.table))
     if compared is not None:

@@ -11,7 +11,7 @@ from bayesrbf.estimators.answers.asking import Fit, new_rows
 from bayesrbf.fitted.completed_rows import drawn, most_likely
 
 
-def score_samples(fit: Fit, X: Any) -> Float[np.ndarray, " obs"]:
+def score_samples(fit: Fit, X: object) -> Float[np.ndarray, " obs"]:
     """Log density of the observed cells of each row.
 
     ``log p(x_o) = log sum_k p(k) p(x_o | k)`` at the fitted point: of the model itself, its
@@ -31,7 +31,7 @@ def score_samples(fit: Fit, X: Any) -> Float[np.ndarray, " obs"]:
     return fit.density.log_density(new_rows(fit, X).cells)
 
 
-def novelty(fit: Fit, X: Any) -> Float[np.ndarray, " obs"]:
+def novelty(fit: Fit, X: object) -> Float[np.ndarray, " obs"]:
     """How unlike the training table each row is, from 0 to 1; high is novel.
 
     It is the share of 500 rows drawn from the density, with the same cells missing, that are
@@ -53,7 +53,7 @@ def novelty(fit: Fit, X: Any) -> Float[np.ndarray, " obs"]:
     return fit.novelty(new_rows(fit, X).cells)
 
 
-def impute(fit: Fit, X: Any, draws: int | None = None) -> Any:
+def impute(fit: Fit, X: object, draws: int | None = None) -> Any:
     """Fill the missing cells; observed cells are returned as they came.
 
     Parameters

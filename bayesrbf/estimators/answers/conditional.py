@@ -16,7 +16,7 @@ DRAWS: Final[Rule] = integer(None)
 
 
 def conditional(
-    fit: Fit, X: Any, columns: Any = None, *, draws: int | None = None
+    fit: Fit, X: object, columns: Any = None, *, draws: int | None = None
 ) -> ConditionalDistribution:
     """Distribution of some cells of each row, given the others.
 

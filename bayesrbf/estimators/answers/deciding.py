@@ -35,7 +35,7 @@ _DESCRIPTIONS: Final = {
 }
 
 
-def decide(fit: Fit, X: Any, costs: Any, reject: float | None = None) -> xr.Dataset:
+def decide(fit: Fit, X: object, costs: Any, reject: float | None = None) -> xr.Dataset:
     """Take the decision of least expected cost for each row.
 
     Parameters
@@ -96,7 +96,7 @@ def decide(fit: Fit, X: Any, costs: Any, reject: float | None = None) -> xr.Data
 
 
 def cost_curves(
-    y: Any,
+    y: object,
     probabilities: Any,
     *,
     classes: Any,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -37,7 +37,7 @@ _DESCRIPTIONS: Final = {
 
 def explain(
     fit: Fit,
-    X: Any,
+    X: object,
     *,
     exact: int = 12,
     tolerance: float = 0.05,

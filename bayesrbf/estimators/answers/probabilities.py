@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def predict_posterior(
     fit: Fit,
-    X: Any,
+    X: object,
     y: object = None,
     *,
     memory: int = MEMORY,
@@ -69,7 +69,7 @@ def predict_posterior(
     return tree if y is None else with_drawn_labels(tree, fit.classes, y, fit.table.seed)
 
 
-def uncertainty(fit: Fit, X: Any, prob: float = 0.9, *, memory: int = MEMORY) -> xr.Dataset:
+def uncertainty(fit: Fit, X: object, prob: float = 0.9, *, memory: int = MEMORY) -> xr.Dataset:
     """Class probabilities with intervals, kinds of doubt and the novelty of each row.
 
     Where :meth:`predict_proba` is not the mean of the draws, they are moved so that it is their

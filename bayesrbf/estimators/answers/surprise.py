@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from scipy.stats import false_discovery_control
@@ -31,7 +31,9 @@ _DESCRIPTIONS: Final = {
 }
 
 
-def surprise(fit: Fit, X: Any, *, prob: float = 0.9, false_discoveries: float = 0.1) -> xr.Dataset:
+def surprise(
+    fit: Fit, X: object, *, prob: float = 0.9, false_discoveries: float = 0.1
+) -> xr.Dataset:
     r"""How surprising each observed cell is, given the rest of its row.
 
     The tail of a real cell is :math:`2 \min(P(X \le x), P(X \ge x))`, that of a level the

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Literal, Self, get_args
 
 import numpy as np
 from jaxtyping import Float
@@ -180,17 +180,17 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         l2: Stored[float] = 0.1,
         n_basis: Stored[int] = KernelSettings.n_basis,
         n_exemplars: Stored[int] = KernelSettings.n_exemplars,
-        class_prior: Any = None,
-        unlabelled: Any = None,
+        class_prior: object = None,
+        unlabelled: object = None,
         unlabelled_weight: Stored[float] = 1.0,
         calibrate: Stored[bool] = True,
-        cv: Any = 5,
+        cv: object = 5,
         prior: Stored[MixturePrior | None] = None,
         max_iter: Stored[int] = 1000,
         tol: Stored[float] = KernelSettings.tol,
         random_state: Stored[int | np.random.RandomState | None] = None,
         missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
-        categorical_features: Any = None,
+        categorical_features: object = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
         inference: Stored[Literal["map", "laplace", "nuts", "bootstrap"]] = "map",
     ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from jaxtyping import Float, Int, Real, Shaped
@@ -32,11 +32,11 @@ def from_matrix(
 
 
 def from_table(
-    X: Any,
+    X: object,
     labels: Int[np.ndarray, " obs"],
     weights: Float[np.ndarray, " obs"],
     *,
-    categorical_features: Any,
+    categorical_features: object,
     handle_unknown: str,
 ) -> ComparedRows:
     """Compare the distinct rows of a table with holes by Gower's dissimilarity."""

@@ -158,9 +158,9 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         warm_start: Stored[bool] = False,
         random_state: Stored[int | np.random.RandomState | None] = None,
         missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
-        categorical_features: Any = None,
-        count_features: Any = None,
-        ordinal_features: Any = None,
+        categorical_features: object = None,
+        count_features: object = None,
+        ordinal_features: object = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
         inference: Stored[Literal["map", "laplace", "advi", "gibbs", "nuts", "bootstrap"]] = "map",
     ) -> None:

@@ -23,7 +23,7 @@ def by_blocks[F: Callable[..., Any]](method: F) -> F:
     """
 
     @wraps(method)
-    def answered(estimator: Any, X: Any, *args: Any, **options: Any) -> Any:
+    def answered(estimator: Any, X: object, *args: Any, **options: Any) -> Any:
         if isinstance(X, np.ndarray) and len(X) <= BLOCK_ROWS:
             return method(estimator, X, *args, **options)  # a memory map is one block
         fitted = vars(estimator).get("fitted_")

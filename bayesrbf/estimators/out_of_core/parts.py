@@ -43,7 +43,7 @@ class Part:
 
 
 def parts_of(
-    collection: Collection, y: Any, sample_weight: Any, asked: LabelsInBlocks
+    collection: Collection, y: object, sample_weight: object, asked: LabelsInBlocks
 ) -> tuple[Blocks[Part], int]:
     """Blocks with their labels and weights, and the passes that it took to cut these.
 

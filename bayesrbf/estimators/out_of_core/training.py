@@ -119,7 +119,7 @@ class OutOfCore:
 
 
 def read_collection(
-    reading: Reading, collection: Collection, y: Any, sample_weight: Any
+    reading: Reading, collection: Collection, y: object, sample_weight: object
 ) -> tuple[TrainingTable, OutOfCore]:
     """Read columns and classes of a table out of memory, and a sample of its rows."""
     _refuse_arguments(reading)

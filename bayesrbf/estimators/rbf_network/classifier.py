@@ -179,11 +179,11 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         kappa: Stored[float | None] = None,
         grow: Stored[tuple[int, int] | None] = None,
         hidden_cells: Stored[Literal["marginalise", "impute"]] = "marginalise",
-        class_prior: Any = None,
-        unlabelled: Any = None,
+        class_prior: object = None,
+        unlabelled: object = None,
         unlabelled_weight: Stored[float] = 1.0,
         calibrate: Stored[bool] = True,
-        cv: Any = 5,
+        cv: object = 5,
         prior: Stored[MixturePrior | None] = None,
         n_init: Stored[int] = 4,
         max_iter: Stored[int] = 1000,
@@ -191,7 +191,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         warm_start: Stored[bool] = False,
         random_state: Stored[int | np.random.RandomState | None] = None,
         missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
-        categorical_features: Any = None,
+        categorical_features: object = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
         inference: Stored[Literal["map", "laplace", "advi", "nuts", "bootstrap"]] = "map",
     ) -> None:
@@ -311,7 +311,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         """Biases."""
         return self.fitted_.model.parameters.intercepts
 
-    def _answers_about(self, X: Any) -> dict[str, np.ndarray]:
+    def _answers_about(self, X: object) -> dict[str, np.ndarray]:
         """Answers about a row that are tried where a file is read: the joint tells its doubt."""
         answers = super()._answers_about(X)
         if self.scheme != "joint":

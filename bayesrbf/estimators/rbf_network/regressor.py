@@ -184,7 +184,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         grow: Stored[tuple[int, int] | None] = None,
         hidden_cells: Stored[Literal["marginalise", "impute"]] = "marginalise",
         calibrate: Stored[bool] = True,
-        cv: Any = 5,
+        cv: object = 5,
         prior: Stored[MixturePrior | None] = None,
         n_init: Stored[int] = 4,
         max_iter: Stored[int] = 1000,
@@ -192,7 +192,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         warm_start: Stored[bool] = False,
         random_state: Stored[int | np.random.RandomState | None] = None,
         missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
-        categorical_features: Any = None,
+        categorical_features: object = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
         inference: Stored[Literal["map", "laplace", "advi", "nuts", "bootstrap"]] = "map",
     ) -> None:
@@ -482,7 +482,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         log_posterior = None if fit.draws is None else fit.log_posterior
         return fit.model.predictive_under(log_posterior, rows, fit.draws)
 
-    def _answers_about(self, X: Any) -> dict[str, np.ndarray]:
+    def _answers_about(self, X: object) -> dict[str, np.ndarray]:
         """Answers about a row that are tried where a file is read."""
         return super()._answers_about(X) | {"predict_interval": self.predict_interval(X)}
 

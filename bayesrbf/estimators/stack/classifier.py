@@ -150,17 +150,17 @@ class StackedClassifier(Classifier):
 
     def __init__(
         self,
-        members: Any = "default",
+        members: object = "default",
         *,
-        extra: Any = None,
-        cv: Any = None,
-        class_prior: Any = None,
-        unlabelled: Any = None,
+        extra: object = None,
+        cv: object = None,
+        class_prior: object = None,
+        unlabelled: object = None,
         unlabelled_weight: Stored[float] = 1.0,
         prior: Stored[MixturePrior | None] = None,
         n_jobs: Stored[int | None] = None,
         random_state: Stored[int | np.random.RandomState | None] = None,
-        categorical_features: Any = None,
+        categorical_features: object = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
         inference: Stored[Literal["map", "laplace", "bootstrap"]] = "map",
     ) -> None:
