@@ -23,6 +23,7 @@ from bayesrbf import (
     StackedClassifier,
     load,
 )
+from bayesrbf.estimators import reading
 from bayesrbf.estimators.mixture import hybrid
 from bayesrbf.estimators.out_of_core import training
 from bayesrbf.fitted.fitted_mixture import FittedMixture
@@ -55,6 +56,7 @@ SETTINGS: dict[str, Any] = {
 def small_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sample is a part of the registry."""
     monkeypatch.setattr(training, "SAMPLE_ROWS", 120)
+    monkeypatch.setattr(reading, "BLOCK", 120)  # beyond it a memory map is read in parts
 
 
 def classifier(**settings: Any) -> HybridMixtureClassifier:

@@ -140,7 +140,7 @@ def test_prevalence_of_use_and_temperature(fitted, flowers):
         class_prior={"setosa": 0.1, "versicolor": 0.1, "virginica": 0.8},
     ).fit(X, y)
     odds = np.log(shifted.predict_proba(X)) - np.log(fitted.predict_proba(X))
-    expected = np.log([0.1, 0.1, 0.8]) - np.log(fitted._class_shares())
+    expected = np.log([0.1, 0.1, 0.8]) - np.log(fitted.fitted_.class_shares)
     np.testing.assert_allclose(odds - odds[:, :1], np.tile(expected - expected[0], (150, 1)))
     calibrated = RBFNetworkClassifier(3, random_state=0, n_init=1, calibrate=True, cv=3).fit(X, y)
     assert calibrated.temperature_ > 0
