@@ -23,7 +23,7 @@ from bayesrbf import (
     StackedClassifier,
     load,
 )
-from bayesrbf.estimators import reading
+from bayesrbf.estimators import training as reading
 from bayesrbf.estimators.mixture import hybrid
 from bayesrbf.estimators.out_of_core import training
 from bayesrbf.fitted.fitted_mixture import FittedMixture
