@@ -224,11 +224,12 @@ def test_of_many_rows_and_draws_some_are_drawn(monkeypatch):
 def test_the_tree_is_there_once_there_is_a_fit_and_a_look_makes_none():
     model = SDGMClassifier(random_state=0)
     assert not hasattr(model, "posterior_")
-    for changed in (model.fit(X, Y), model.refine(draws=30)):
-        assert "status_" in dir(changed)
-        changed._repr_html_()
-        assert "tree" not in vars(changed.fitted_)
-        assert changed.posterior_ is vars(changed.fitted_)["tree"]
+    for change in (lambda: model.fit(X, Y), lambda: model.refine(draws=30)):
+        change()
+        assert "status_" in dir(model)
+        model._repr_html_()
+        assert "tree" not in vars(model.fitted_)
+        assert model.posterior_ is vars(model.fitted_)["tree"]
 
 
 def test_what_is_scored_has_its_name():

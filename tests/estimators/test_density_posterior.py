@@ -32,7 +32,7 @@ def test_the_tree_is_made_when_asked_for_and_then_stored() -> None:
     assert path[-1] == density.lower_bound_ == path.max()
     density.fit(real_table(seed=5))
     assert density.posterior_ is not tree
-    with pytest.raises(AttributeError, match="posterior_"):
+    with pytest.raises(AttributeError, match="not fitted yet"):
         _ = MixtureDensity().posterior_
 
 
