@@ -126,6 +126,8 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         How the fit ended, in a sentence.
     converged_ : bool
         Whether it converged.
+    passes_ : int
+        Passes over a training table out of memory; 0 for one in memory.
     n_iter_ : int
         Iterations of the search for the output weights.
     lower_bound_ : float

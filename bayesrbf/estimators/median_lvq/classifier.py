@@ -416,13 +416,21 @@ class MedianLVQClassifier(Classifier):
         ValueError
             If the method is unknown.
         """
-        check_is_fitted(self)
+        return super().refine(method, **options)
+
+    def _check_method(self, method: str) -> None:
+        """Exemplars are discrete."""
         if method != "gibbs":
             raise ValueError(
                 f"refine(method) must be 'gibbs' for {type(self).__name__}, whose exemplars are "
                 f"discrete; received {method!r}."
             )
-        return super().refine(method, **{"draws": 500, "tune": 200, **options})
+
+    def _drawn(
+        self, fit: FittedTable[Any, Any], method: str, options: dict[str, Any]
+    ) -> FittedTable[Any, Any]:
+        """Fewer draws than of continuous parameters: an exact sweep goes far."""
+        return super()._drawn(fit, method, {"draws": 500, "tune": 200, **options})
 
     # ---- which training rows predicting needs
 

@@ -133,6 +133,8 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         How the fit ended, in a sentence. It does not say what rows without a label did.
     converged_ : bool
         Whether it converged.
+    passes_ : int
+        Passes over a training table out of memory; 0 for one in memory.
     n_iter_ : int
         Iterations of the best start.
     lower_bound_ : float

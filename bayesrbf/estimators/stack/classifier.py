@@ -281,12 +281,12 @@ class StackedClassifier(Classifier):
         self
             With the draws in ``posterior_``.
         """
-        return super().refine(method, **({} if method == "bootstrap" else {"draws": 250}) | options)
+        return super().refine(method, **options)
 
     def _drawn(self, fit: StackFit, method: str, options: dict[str, Any]) -> StackFit:
         """Draws of weights and temperatures; the bootstrap fits the members anew, too."""
         if method != "bootstrap":
-            return self._with_draws(fit, drawn(fit, method, options))
+            return self._with_draws(fit, drawn(fit, method, {"draws": 250, **options}))
         rows, _ = table.distinct(fit.rows)
         folds = stratified_folds(rows.labels, default_folds(rows), fit.table.seed)
         settings = self._settings(fit.table)
