@@ -273,7 +273,9 @@ def test_a_stack_is_fitted_to_a_sample_and_says_so(
     # its rows are rows of the table, as they stand there
     own = MixtureDensity(1, random_state=0).fit(X.iloc[some.kept_].reset_index(drop=True)).rows_
     np.testing.assert_array_equal(np.sort(some.rows_.real, axis=0), np.sort(own.real, axis=0))
-    assert some.draws_ is not None
+    made = some.draws_  # by fit, as refine makes them
+    assert made is not None
+    np.testing.assert_array_equal(some.refine("laplace").draws_.theta, made.theta)
     some.save(tmp_path / "stack.safetensors")
     read = load(tmp_path / "stack.safetensors")
     np.testing.assert_array_equal(read.predict_proba(X), some.predict_proba(X))
