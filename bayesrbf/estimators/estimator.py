@@ -74,8 +74,9 @@ class Estimator(BaseEstimator, ABC):
         return tags
 
     def __dir__(self) -> list[str]:
-        # scikit-learn displays the value of every name in here, and the tree is not made for that
-        return [name for name in super().__dir__() if name != "posterior_"]
+        # scikit-learn looks at the value of every name in here, and the tree is not made for that
+        names = [name for name in object.__dir__(self) if name != "posterior_"]
+        return [name for name in names if hasattr(self, name)]
 
     # ---- fitting
 

@@ -42,7 +42,7 @@ class ComparedRows:
     weights: Float[np.ndarray, " obs"]  # Row weights, copies of a row added up.
     kept: Int[np.ndarray, " obs"]
     """Position of each row (of its first copy) among the rows given to ``fit``."""
-    copies: Int[np.ndarray, "two given"]
+    copies: Int[np.ndarray, "2 given"]
     """Position of each row given to ``fit`` that weighs something, and its place among these."""
 
 

@@ -42,7 +42,7 @@ class TrainingTable:
     """What a level is that no training row had."""
     doubts: str = ""
     """A sentence on columns that may not be what they seem; empty where none is doubtful."""
-    copies: Int[np.ndarray, "two given"] | None = None
+    copies: Int[np.ndarray, "2 given"] | None = None
     """Where the log likelihood is of distinct rows: every row, and its place among those."""
     unlabelled_weight: float = 1.0
     """Factor of the weight of rows without a label."""

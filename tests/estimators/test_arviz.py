@@ -224,13 +224,15 @@ def test_of_many_rows_and_draws_some_are_drawn(monkeypatch):
     assert abs((drawn == 0).mean() - 1 / 3) < 0.15
 
 
-def test_the_tree_is_listed_once_there_is_a_fit():
+def test_the_tree_is_there_once_there_is_a_fit_and_a_look_makes_none():
     model = SDGMClassifier(random_state=0)
-    assert "posterior_" not in dir(model)
-    assert "posterior_" in dir(model.fit(X, Y))
-    assert "posterior_" in dir(model.refine(draws=30))
-    model._repr_html_()
-    assert "posterior_" not in vars(model)
+    assert not hasattr(model, "posterior_")
+    for change in (lambda: model.fit(X, Y), lambda: model.refine(draws=30)):
+        change()
+        assert "status_" in dir(model)
+        model._repr_html_()
+        assert "tree" not in vars(model.fitted_)
+        assert model.posterior_ is vars(model.fitted_)["tree"]
 
 
 def test_what_is_scored_has_its_name():

@@ -16,7 +16,7 @@ from tests.estimators.density_tables import mixed_frame, real_table
 def test_the_tree_is_made_when_asked_for_and_then_stored() -> None:
     density = MixtureDensity(2, random_state=0).fit(real_table(missing=0.2))
     assert "lower_bound_" in density._repr_html_()
-    assert "posterior_" not in vars(density)
+    assert "tree" not in vars(density.fitted_)
     tree = density.posterior_
     assert density.posterior_ is tree
     assert tree.attrs["point_estimate"] == 1
@@ -32,7 +32,7 @@ def test_the_tree_is_made_when_asked_for_and_then_stored() -> None:
     assert path[-1] == density.lower_bound_ == path.max()
     density.fit(real_table(seed=5))
     assert density.posterior_ is not tree
-    with pytest.raises(AttributeError, match="posterior_"):
+    with pytest.raises(AttributeError, match="not fitted yet"):
         _ = MixtureDensity().posterior_
 
 

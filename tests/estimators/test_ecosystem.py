@@ -113,7 +113,7 @@ def test_display_shows_the_fit_and_costs_no_tree(iris: tuple) -> None:
     X, y = iris
     model = generative().fit(X, y)
     assert "temperature_" in model._repr_html_()
-    assert "posterior_" not in vars(model)
+    assert "tree" not in vars(model.fitted_)
     assert model.posterior_ is model.posterior_
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,35 +15,31 @@ import pytest
 from bayesrbf.numerics.coordinates import to_unconstrained
 from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
 from bayesrbf.records.mixture import Observations
+from tests.inference.defects import DEFECTS
 from tests.inference.sbc import failures, from_prior
-from tests.inference.simulations import DEFECTS, SMALL, SOUND
+from tests.inference.simulations import SMALL, SOUND
 
 ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def found() -> dict[str, list[str]]:
-    """Outcome of all simulations, in a process where no record checks its shapes."""
-    run = subprocess.run(
-        [sys.executable, "-m", "tests.inference.simulations"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+@cache
+def outcome(module: str) -> dict[str, list[Any]]:
+    """What a module prints in a process where no record checks its shapes."""
+    command = [sys.executable, "-m", f"tests.inference.{module}"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return json.loads(run.stdout)
 
 
 @pytest.mark.parametrize("name", SOUND)
-def test_gibbs_is_calibrated(found, name):
-    assert not found[name]
+def test_gibbs_is_calibrated(name):
+    assert not outcome("simulations")[name]
 
 
 @pytest.mark.parametrize("name", DEFECTS)
-def test_a_planted_defect_is_caught_where_the_unbroken_code_passes(found, name):
-    sound, broken = found[name]
+def test_a_planted_defect_is_caught_where_the_unbroken_code_passes(name):
+    sound, broken = outcome("defects")[name]
     assert not sound
     assert broken
 

@@ -16,10 +16,11 @@ from tests.inference.class_calibration import (
     outcomes,
     reliability,
 )
+from tests.inference.defects import DEFECTS
 from tests.inference.drawing_graphs import SIMULATORS
 from tests.inference.drawn_tables import DRAWS, EXACT, SAMPLERS, calibrate
 from tests.inference.sbc import failures
-from tests.inference.simulations import DEFECTS, SOUND, gibbs
+from tests.inference.simulations import SOUND, gibbs
 from tests.measured import ROOT, read
 from tests.trust.sections import Line, Row, Section, Tried, count
 
@@ -233,7 +234,7 @@ def as_declared(rates: tuple[float, ...], parts: Sequence[Row]) -> Tried:
 
 SECTIONS = (
     Section("sbc", exact_methods, MIXTURES),
-    Section("defects", defects, MIXTURES),
+    Section("defects", defects, (*MIXTURES, "tests/inference/defects.py")),
     Section("probabilities", probabilities, (*MIXTURES, "tests/inference/class_calibration.py")),
     Section("families", other_families, FAMILIES),
     Section("approximations", approximations, CLASSES),

@@ -391,11 +391,10 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     ) -> tuple[Choice, dict[str, Any]]:
         """The setting of the best out-of-fold log score, and what calibrates its probabilities."""
         rows, classes, calibrate = training.rows, training.class_labels, self.calibrate
-        splits = []
-        if calibrate or any(len(each.changes) > 1 for each in rounds):
-            splits = list(split_rows(self.cv, rows, training.kept, training.seed))
+        asked = calibrate or any(len(each.changes) > 1 for each in rounds)
+        splits = list(split_rows(self.cv, rows, training.kept, training.seed)) if asked else []
         choice = choose_in_turn(task, splits, first, rounds, classes, calibrate=calibrate)
-        if splits and not any(test.n_obs for _, test in splits):
+        if asked and not any(test.n_obs for _, test in splits):
             warn(
                 f"{training.owner}: cv={self.cv} holds out no labelled row (the only "
                 "row of a class never is), so nothing is chosen by it and the temperature is 1; "
