@@ -13,7 +13,7 @@ from pytensor.graph.basic import Variable
 from pytensor.tensor import TensorVariable
 
 from bayesrbf.models import densities
-from bayesrbf.records.column_maps import LEAST, PowerMaps
+from bayesrbf.records.column_maps import LEAST_EXPONENT, PowerMaps
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class MapNodes:
         inside = pt.clip(u, lowest, highest)
         exponent = self._exponent(inside)
         size = pt.abs(inside)
-        none = pt.lt(pt.abs(exponent), LEAST)
+        none = pt.lt(pt.abs(exponent), LEAST_EXPONENT)
         logs = pt.switch(none, size, pt.log1p(exponent * size) / pt.switch(none, 1.0, exponent))
         held = pt.sign(inside) * pt.expm1(logs)
         t = held + (u - inside) * pt.exp(-self._log_slope(held))
@@ -53,7 +53,7 @@ class MapNodes:
     def _power(self, held: TensorVariable) -> TensorVariable:
         """Yeo-Johnson's transformation psi."""
         exponent = self._exponent(held)
-        none = pt.lt(pt.abs(exponent), LEAST)
+        none = pt.lt(pt.abs(exponent), LEAST_EXPONENT)
         logs = pt.log1p(pt.abs(held))
         grown = pt.expm1(exponent * logs) / pt.switch(none, 1.0, exponent)
         return pt.sign(held) * pt.switch(none, logs, grown)

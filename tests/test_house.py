@@ -154,6 +154,25 @@ OF_OTHERS = {"shape", "columns", "dtype", "dtypes", "kind", "tolist", "to_dict",
 """Names that foreign tables and arrays have, too."""
 
 
+def leaning_docstrings(tree: ast.Module) -> Iterator[str]:
+    """Docstrings, of names too, that begin with "The same": they say nothing by themselves."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            text = str(node.value.value).strip()
+            if text.startswith("The same"):
+                yield f"line {node.lineno}: {text}"
+
+
+def bare_bounds(tree: ast.Module) -> Iterator[str]:
+    """Constants of a module called ``LEAST``: the name must say of what."""
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign | ast.AnnAssign):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            names = {n.id for one in targets for n in ast.walk(one) if isinstance(n, ast.Name)}
+            if names & {"LEAST", "_LEAST"}:
+                yield f"line {statement.lineno}: {ast.unparse(statement)}"
+
+
 def own_names_asked(tree: ast.Module) -> Iterator[str]:
     """``hasattr`` and ``getattr`` with the name of an own attribute."""
     for node in ast.walk(tree):
@@ -234,6 +253,11 @@ def test_no_function_of_a_module_calls_a_parameter_self(path: str) -> None:
 @pytest.mark.parametrize("path", TREES)
 def test_no_axes_of_a_factor_tell_its_shape(path: str) -> None:
     assert list(shapes_by_axes(TREES[path])) == []
+
+
+@pytest.mark.parametrize("path", TREES)
+def test_words_and_names_say_of_what(path: str) -> None:
+    assert [*leaning_docstrings(TREES[path]), *bare_bounds(TREES[path])] == []
 
 
 def test_own_names_are_hardly_ever_asked_for() -> None:
@@ -332,6 +356,33 @@ def test_a_planted_branch_on_axes_is_found(text: str, number: int) -> None:
 )
 def test_a_planted_question_for_an_own_name_is_found(text: str, number: int) -> None:
     assert len(list(own_names_asked(ast.parse(text)))) == number
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ('def f():\n    """The same of one block."""', 1),
+        ('FAR = 10\n"""The same for any other number."""', 1),
+        ('class A:\n    def f(self):\n        r"""\n        The same."""', 1),
+        ('def f():\n    """One block: the same."""\n    return "The same"', 0),
+    ],
+)
+def test_a_planted_docstring_that_leans_on_another_is_found(text: str, number: int) -> None:
+    assert len(list(leaning_docstrings(ast.parse(text)))) == number
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("LEAST = 1e-9", 1),
+        ("_LEAST: Final = 1e-9", 1),
+        ("LEAST, MOST = 0, 1", 1),
+        ("LEAST_COST = 1e-9", 0),
+        ("def f():\n    return LEAST", 0),
+    ],
+)
+def test_a_planted_bound_of_nothing_is_found(text: str, number: int) -> None:
+    assert len(list(bare_bounds(ast.parse(text)))) == number
 
 
 def test_a_planted_circle_is_found() -> None:

@@ -44,7 +44,7 @@ class _Made:
     records: dict[str, int] = dataclasses.field(default_factory=dict)
     """Number of every record by its JSON, in the order in which they were finished."""
     numbers: dict[int, int] = dataclasses.field(default_factory=dict)
-    """The same by the identity of what it was packed to, which the tree keeps alive."""
+    """Number of every record by the identity of its packed form, which the tree keeps alive."""
 
 
 def _pack(value: Any, where: str, made: _Made) -> Any:

@@ -72,7 +72,7 @@ class DaskBlocks[T]:
         return DaskBlocks(tuple(then(shared, *of_block) for of_block in each))
 
     def kept(self) -> Blocks[T]:
-        """The same blocks, made once and held by the workers; one that is lost is made again."""
+        """These blocks, made once and held by the workers; one that is lost is made again."""
         import dask
 
         return DaskBlocks(tuple(dask.persist(*self.parts)))

@@ -31,7 +31,7 @@ class Blocks[T](Protocol):
         ...
 
     def kept(self) -> Blocks[T]:
-        """The same blocks, made once and held where they lie."""
+        """These blocks, made once and held where they lie."""
         ...
 
     def reduce(self, combine: Callable[[T, T], T]) -> T:
@@ -60,7 +60,7 @@ class LocalBlocks[T]:
         return LocalBlocks(tuple(partial(_then, function, *of_block) for of_block in each))
 
     def kept(self) -> Blocks[T]:
-        """The same blocks, made once: a single one in memory, several in temporary files.
+        """These blocks, made once: a single one in memory, several in temporary files.
 
         The files are removed when nothing reads them any more.
         """

@@ -35,7 +35,8 @@ _RULES: Final = {
 }
 _FOLDS: Final = Rule("at least 2 folds, or a splitter", kind=Integral, low=2.0)
 LARGEST_SEED: Final = 2**31 - 1
-ROUNDING: Final = 1e-9
+ROUNDING_OF_LEVEL: Final = 1e-9
+"""A p-value exceeds one less the level only by more than this."""
 Rows = Int[np.ndarray, " row"]
 Fold = tuple[np.ndarray, np.ndarray]
 """Positions of the rows that a model is fitted to, and of those that calibrate it."""
@@ -221,7 +222,7 @@ class ConformalSets(MetaEstimatorMixin, BaseEstimator):
         if level is None:
             level = self.level
         _RULES["level"].check(level, "predict_set(level=...)")
-        return self.predict_p(X) > 1 - level + ROUNDING
+        return self.predict_p(X) > 1 - level + ROUNDING_OF_LEVEL
 
     def coverage(self, X: object, y: object, level: float | None = None) -> pd.DataFrame:
         """How often the sets of new rows hold their class, by number of missing cells.

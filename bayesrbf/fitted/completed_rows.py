@@ -152,7 +152,7 @@ def most_likely(mixture: FittedMixture, rows: Observations, columns: Columns) ->
 
 
 def _most_likely(mixture: FittedMixture, rows: Observations, columns: Columns) -> Cells:
-    """The same of one block."""
+    """One block of rows, missing cells at their conditional mean or most probable level."""
     law = conditional_law(mixture, rows, columns, [mixture.parameters])
     best = [law.levels(category).argmax(axis=1) for category in range(rows.codes.shape[1])]
     for one in law.law.atoms:

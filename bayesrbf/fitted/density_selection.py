@@ -37,7 +37,7 @@ STRENGTHS: Final = (1.0, 0.3, 0.1, 0.02)
 each other, the default is far too strong."""
 FIRST: Final = 3
 """Components with which shapes and strengths are compared first."""
-MOST_ROWS: Final = 2000
+MOST_SELECTION_ROWS: Final = 2000
 """Rows that the choice looks at; it costs some forty fits to them."""
 TOLERANCE, ITERATIONS, STARTS = 1e-4, 100, 2
 
@@ -224,8 +224,8 @@ def choose_density(
     folds: list[Fold] = []
     if not options.are_one:
         some = distinct_rows(rows)
-        if some.n_obs > MOST_ROWS:
-            chosen = np.random.default_rng(seed).permutation(some.n_obs)[:MOST_ROWS]
+        if some.n_obs > MOST_SELECTION_ROWS:
+            chosen = np.random.default_rng(seed).permutation(some.n_obs)[:MOST_SELECTION_ROWS]
             some = some.take(np.sort(chosen))
         options = options.for_rows(some)
         folds = list(split_rows(N_FOLDS, some, np.arange(some.n_obs), seed))

@@ -151,7 +151,7 @@ class FittedKernelNetwork(FittedModel):
 
     @property
     def rounded(self) -> FittedKernelNetwork:
-        """The same with the digits of single precision in what is large: exemplars, projection."""
+        """A copy whose large arrays, exemplars and projection, have single precision's digits."""
         basis = self.basis
         exemplars = replace(
             basis.exemplars,

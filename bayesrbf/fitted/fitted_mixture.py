@@ -94,12 +94,12 @@ class FittedMixture(FittedModel):
 
     @property
     def rounded(self) -> FittedMixture:
-        """The same with the digits of single precision in what is large and has no location."""
+        """A copy whose precision factors, which are large, have the digits of single precision."""
         factors = single_digits(self.parameters.precisions_cholesky)
         return replace(self, parameters=replace(self.parameters, precisions_cholesky=factors))
 
     def reordered(self, order: Order) -> FittedMixture:
-        """The same mixture, columns and classes in another order."""
+        """Put columns and classes in another order."""
         return FittedMixture(
             self.specification.reordered(order),
             self.hyperparameters.reordered(order),
@@ -131,7 +131,7 @@ class FittedMixture(FittedModel):
         return log_joint
 
     def _component_log_joint(self, block: Observations) -> Float[np.ndarray, "obs component"]:
-        """The same of one block."""
+        """``log pi_c + log w_k + log p(x_o | k)`` of one block of rows; labels are not used."""
         prepared = prepare(self.standardise(block), self.specification)
         return prepared.component_log_joint(self.parameters)
 

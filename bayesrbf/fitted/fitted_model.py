@@ -44,7 +44,7 @@ class Axes:
 
     @property
     def of_graph(self) -> dict[str, Any]:
-        """The same as the graphs of rows take them."""
+        """Names as arguments of the graphs of rows."""
         assert self.columns is not None  # rows that are only compared have no such graph
         named = {
             "feature_names": self.columns.real_names,

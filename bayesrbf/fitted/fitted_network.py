@@ -106,7 +106,7 @@ class NumberResponses:
         return np.where(rows.labels >= 0, self.values[np.maximum(rows.labels, 0)], np.nan)
 
     def of_graph(self, rows: Observations) -> np.ndarray:
-        """The same."""
+        """Responses in the user's units, as the graph takes them; NaN where hidden."""
         return self.observed(rows)
 
     def __laws__(self) -> Requirements:
@@ -277,7 +277,7 @@ class FittedNetwork(FittedModel):
         )
 
     def in_standard_units(self, rows: Observations) -> RBFNetworkLogPosterior:
-        """The same, coordinates in standard units: that in which a fit climbs."""
+        """The declared joint on rows, which a fit climbs, with coordinates in standard units."""
         return RBFNetworkLogPosterior(
             self.prepare(rows),
             self.responses.output(rows),

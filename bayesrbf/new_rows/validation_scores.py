@@ -16,7 +16,7 @@ from bayesrbf.posterior.calibration import calibration
 from bayesrbf.posterior.decisions import constant, expected_costs, paid
 from bayesrbf.posterior.held_out import LEVEL, mean, proportion
 from bayesrbf.posterior.recalibration import calibration_slope
-from bayesrbf.posterior.scores import LEAST, Labels, Probabilities, brier, correct, log_loss
+from bayesrbf.posterior.scores import LEAST_SCORED, Labels, Probabilities, brier, correct, log_loss
 from bayesrbf.posterior.two_tables import tail_of_count
 from bayesrbf.report.words import clipped, listing, number, percent, plural
 
@@ -66,7 +66,7 @@ def class_frequency(
 def scores_of(p: Probabilities, labels: Labels, trained: Shares) -> Iterator[ValidationScore]:
     """Every score with its interval, beside what is expected and the class frequencies."""
     same = np.tile(trained, (labels.size, 1))
-    entropy = -(p * np.log(np.clip(p, LEAST, 1))).sum(1)
+    entropy = -(p * np.log(np.clip(p, LEAST_SCORED, 1))).sum(1)
     for name, score, expected in (
         ("log loss", log_loss, entropy),
         ("Brier score", brier, 1 - (p**2).sum(1)),

@@ -90,14 +90,14 @@ class BlockLogPosterior(LogPosterior):
     def values_and_gradients(
         self, thetas: Float[np.ndarray, "point coordinate"]
     ) -> tuple[Float[np.ndarray, " point"], Float[np.ndarray, "point coordinate"]]:
-        """The same with Jacobian at every point, in one pass."""
+        """Log densities with Jacobian and their gradients at every point, in one pass."""
         values, gradients = self._sums.total(partial(_at_many, thetas=thetas))
         return values, gradients
 
     def log_densities(
         self, thetas: Float[np.ndarray, "point coordinate"]
     ) -> Float[np.ndarray, " point"]:
-        """The same log densities alone, in one pass."""
+        """Log densities with Jacobian at every point, in one pass."""
         (values,) = self._sums.total(partial(_densities, thetas=thetas))
         return np.asarray(values)
 
@@ -119,7 +119,7 @@ class BlockLogPosterior(LogPosterior):
     def component_log_joints(
         self, thetas: Float[np.ndarray, "point coordinate"]
     ) -> Float[np.ndarray, "point row component"]:
-        """The same at every point."""
+        """Log joint of some rows and the components at every point."""
         return self._some.component_log_joints(thetas)
 
     def permute(

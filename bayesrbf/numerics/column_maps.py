@@ -36,7 +36,8 @@ STEPS = 25
 """Golden sections of the search, which give powers within 1e-4."""
 PRIOR_PRECISION = 4.0
 """Yeo-Johnson: of the prior of a power."""
-LEAST = 1e-12
+LEAST_SPREAD = 1e-12
+"""Spread, variance or weight of a column below which it has none."""
 
 
 @stored
@@ -54,7 +55,7 @@ class HalfRankMaps:
 
     @property
     def rounded(self) -> HalfRankMaps:
-        """The same with the digits of single precision, in which neighbouring knots may be one."""
+        """A copy with single precision's digits, in which neighbouring knots may become one."""
         pairs = zip(map(single_digits, self.knots), map(single_digits, self.scores), strict=True)
         firsts = [(np.unique(knots, return_index=True), scores) for knots, scores in pairs]
         knots = tuple(values for (values, _), _ in firsts)
@@ -104,7 +105,7 @@ def _normal_scores(column: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray,
     scores = ndtri(np.cumsum(shares) - 0.5 * shares)
     scores = scores - shares @ scores
     spread = np.sqrt(shares @ scores**2)
-    return knots, scores / (spread if spread > LEAST else 1.0)
+    return knots, scores / (spread if spread > LEAST_SPREAD else 1.0)
 
 
 def fit_power(
@@ -120,16 +121,16 @@ def fit_power(
     known = ~np.isnan(standard) & (weights[:, None] > 0)
     x = np.where(known, standard, 0.0)
     mass = (known * weights[:, None]).sum(axis=0)
-    shares = known * weights[:, None] / np.maximum(mass, LEAST)
+    shares = known * weights[:, None] / np.maximum(mass, LEAST_SPREAD)
     slope = (shares * np.sign(x) * np.log1p(np.abs(x))).sum(axis=0)
 
     def loss(powers: np.ndarray) -> np.ndarray:
         variance = _variance(yeo_johnson(x, powers), shares)
-        of_cells = 0.5 * np.log(np.maximum(variance, LEAST)) - (powers - 1) * slope
+        of_cells = 0.5 * np.log(np.maximum(variance, LEAST_SPREAD)) - (powers - 1) * slope
         return mass * of_cells + 0.5 * PRIOR_PRECISION * (powers - 1) ** 2
 
     powers = _golden_section(loss, x.shape[1])
-    still = _variance(x, shares) <= LEAST
+    still = _variance(x, shares) <= LEAST_SPREAD
     return PowerMaps(
         units.location,
         units.scale,

@@ -131,7 +131,7 @@ class LogPosterior(ABC):
     # ---- many points
 
     def prepared_for_many(self) -> LogPosterior:
-        """The same density, but for rounding, prepared for thousands of points."""
+        """A density that is prepared for thousands of points, equal but for rounding."""
         return self
 
     def evaluate(
@@ -159,7 +159,7 @@ class LogPosterior(ABC):
     def log_densities(
         self, thetas: Float[np.ndarray, "point coordinate"]
     ) -> Float[np.ndarray, " point"]:
-        """The same log densities alone, equal but for rounding."""
+        """Log densities of :meth:`values_and_gradients` alone, equal but for rounding."""
         return self.values_and_gradients(thetas)[0]
 
     def log_likelihoods(

@@ -38,5 +38,5 @@ def uniforms(
 def normals(
     n_points: int, dimension: int, replicate: int = 0
 ) -> Float[np.ndarray, "point dimension"]:
-    """The same points as standard normal numbers, ``Phi^-1(u)``."""
+    """Points of :func:`uniforms` as standard normal numbers, ``Phi^-1(u)``."""
     return np.asarray(ndtri(uniforms(n_points, dimension, replicate)))

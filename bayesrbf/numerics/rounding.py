@@ -7,24 +7,24 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float, Int
 
-LEAST, MOST = 1e-30, 1e30
+LEAST_SINGLE, MOST_SINGLE = 1e-30, 1e30
 """Single precision has all its digits in this range."""
 
 
 def single_digits(values: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
     """Doubles with the digits of single precision where it has them; a zero has no sign."""
-    held = (np.abs(values) > LEAST) & (np.abs(values) < MOST)
+    held = (np.abs(values) > LEAST_SINGLE) & (np.abs(values) < MOST_SINGLE)
     single = np.where(held, values, 0.0).astype(np.float32).astype(np.float64)
     rounded: Float[np.ndarray, "*shape"] = np.where(held, single, values + 0.0)
     return rounded
 
 
-ROUNDING: Final = 1e-10
+ROUNDING_OF_RANKS: Final = 1e-10
 """Relative difference that rounding may explain; a number below one counts as one."""
 
 
 def ranked(
-    values: Float[np.ndarray, " item"], rounding: float = ROUNDING
+    values: Float[np.ndarray, " item"], rounding: float = ROUNDING_OF_RANKS
 ) -> Int[np.ndarray, " item"]:
     """Places of the numbers from the highest down; what only rounding tells apart keeps its order.
 

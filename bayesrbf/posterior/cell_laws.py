@@ -16,14 +16,14 @@ from bayesrbf.numerics.quasi_random import QUADRATURE
 from bayesrbf.records.mixture import ColumnAtoms, MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
 
-ROUNDING = 1e-9
+ROUNDING_OF_LEVEL_PROBABILITIES = 1e-9
 """Levels that are more probable than the observed one by this factor count as just as probable."""
 HALVINGS: Final = 36
 """Of the range that a quantile lies in."""
 FARTHEST: Final = 12.0
 """Quantiles lie within so many standard deviations of some component."""
 
-LEAST: Final = 1e-4
+LEAST_PLACE_WEIGHT: Final = 1e-4
 """Least weight of a place that stands for a cell."""
 
 
@@ -121,7 +121,7 @@ class RealLaws:
         """Places that stand for the cells of a column, in the user's units, and their weights.
 
         They are the nodes of every component's quadrature and the atoms. Places that weigh less
-        than ``LEAST`` weigh nothing.
+        than ``LEAST_PLACE_WEIGHT`` weigh nothing.
         """
         nodes, masses = QUADRATURE
         means, sds = self.means[..., None], self.sds[..., None]
@@ -133,7 +133,7 @@ class RealLaws:
             if one.feature == feature:
                 values = np.hstack([values, np.broadcast_to(one.values, mass.shape)])
                 weights = np.hstack([weights, mass])
-        weights = np.where(weights < LEAST, 0.0, weights)
+        weights = np.where(weights < LEAST_PLACE_WEIGHT, 0.0, weights)
         return values, weights / weights.sum(axis=1, keepdims=True)
 
     def _below(self, z: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row feature"]:
@@ -190,5 +190,5 @@ def level_tails(
     """Log tail of cells of a categorical column, and its most probable level."""
     levels = logsumexp(log_shares[:, :, None] + np.log(theta), axis=1)
     own = levels[np.arange(cell.size), cell]
-    at_most = np.where(levels <= own[:, None] + ROUNDING, levels, -np.inf)
+    at_most = np.where(levels <= own[:, None] + ROUNDING_OF_LEVEL_PROBABILITIES, levels, -np.inf)
     return np.minimum(logsumexp(at_most, axis=1), 0.0), levels.argmax(axis=1)

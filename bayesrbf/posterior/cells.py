@@ -58,7 +58,7 @@ class JudgedCells:
         return np.exp(self.log_tail)
 
     def completed_by(self, other: JudgedCells) -> JudgedCells:
-        """The same, with what another says of the cells that are missing here."""
+        """A copy in which cells that are missing here are judged as in ``other``."""
         fields = {
             name: np.where(value < 0 if value.dtype.kind == "i" else np.isnan(value), more, value)
             for (name, value), more in zip(vars(self).items(), vars(other).values(), strict=True)
@@ -66,7 +66,7 @@ class JudgedCells:
         return JudgedCells(**fields)
 
     def with_rows(self, places: Int[np.ndarray, " row"], rows: JudgedCells) -> JudgedCells:
-        """The same, some rows judged anew."""
+        """A copy with some rows in place of those at the given places."""
         fields = {name: value.copy() for name, value in vars(self).items()}
         for name, value in vars(rows).items():
             fields[name][places] = value

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float, Int
 
-ROUNDING = 1e-12  # Decisions whose costs differ by less than this share are equally good.
+ROUNDING_OF_COSTS = 1e-12  # Decisions whose costs differ by less than this share are equally good.
 
 
 def mistakes(costs: Float[np.ndarray, "*many label"]) -> Float[np.ndarray, "*many label label"]:
@@ -42,7 +42,7 @@ def is_best(
         expected, np.broadcast_to(decisions[:, None], (*expected.shape[:-1], 1)), axis=-1
     )[..., 0]
     least = expected.min(axis=-1)
-    return (own <= least + ROUNDING * np.abs(expected).max(axis=-1)).astype(np.float64)
+    return (own <= least + ROUNDING_OF_COSTS * np.abs(expected).max(axis=-1)).astype(np.float64)
 
 
 def paid(

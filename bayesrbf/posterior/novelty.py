@@ -27,7 +27,7 @@ from bayesrbf.records.mixture import Observations, in_blocks
 
 SIMULATED: Final = 500
 """Rows of the model that each row is compared with."""
-ROUNDING: Final = 1e-9
+ROUNDING_OF_STATISTIC: Final = 1e-9
 """Rows whose s differs by less are alike, and numbers that vary by less do not vary."""
 
 
@@ -71,7 +71,7 @@ def novelty(
 def _log_tails(values: np.ndarray, reference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Log normal tails of numbers and of those that give the mean and the standard deviation."""
     centre, spread = float(reference.mean()), float(reference.std())
-    spread = spread if spread > ROUNDING else 1.0  # of rows without a cell, say
+    spread = spread if spread > ROUNDING_OF_STATISTIC else 1.0  # of rows without a cell, say
     return log_ndtr((values - centre) / spread), log_ndtr((reference - centre) / spread)
 
 
@@ -80,8 +80,8 @@ def _share_above(
 ) -> Float[np.ndarray, " row"]:
     """Share of others that are larger than each number; ties halve."""
     others = np.sort(others)
-    below = np.searchsorted(others, own - ROUNDING, "left")
-    upto = np.searchsorted(others, own + ROUNDING, "right")
+    below = np.searchsorted(others, own - ROUNDING_OF_STATISTIC, "left")
+    upto = np.searchsorted(others, own + ROUNDING_OF_STATISTIC, "right")
     share: Float[np.ndarray, " row"] = 1 - 0.5 * (below + upto) / others.size
     return share
 

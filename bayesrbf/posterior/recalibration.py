@@ -9,7 +9,7 @@ from scipy.special import logsumexp, softmax
 from scipy.stats import t as student
 
 from bayesrbf.numerics.log_sums import log_softmax
-from bayesrbf.posterior.scores import LEAST, Labels, Probabilities, Weights, one_hot
+from bayesrbf.posterior.scores import LEAST_SCORED, Labels, Probabilities, Weights, one_hot
 
 TIGHT = {"gtol": 1e-9, "ftol": 1e-15}
 PRIOR_SD = 0.5  # Of the log temperature, and of the pull to the class shares.
@@ -200,7 +200,7 @@ def calibration_slope(
     """
     weights = np.ones(labels.size) if weights is None else weights
     n_classes = probabilities.shape[1]
-    log_p = np.log(np.clip(probabilities, LEAST, 1.0))
+    log_p = np.log(np.clip(probabilities, LEAST_SCORED, 1.0))
     design = np.zeros((*log_p.shape, n_classes + 1))
     design[..., :n_classes] = np.eye(n_classes)
     design[..., n_classes] = log_p

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float, Int
 
-LEAST = 1e-15  # Smallest probability that is scored: a zero would make every mean infinite.
+LEAST_SCORED = 1e-15  # Smallest probability that is scored: a zero makes every mean infinite.
 
 Probabilities = Float[np.ndarray, "obs label"]
 Labels = Int[np.ndarray, " obs"]
@@ -19,7 +19,7 @@ def log_loss(probabilities: Probabilities, labels: Labels) -> Float[np.ndarray, 
     array([0.693, 0.105])
     """
     true = probabilities[np.arange(labels.size), labels]
-    return np.asarray(-np.log(np.clip(true, LEAST, 1.0)))
+    return np.asarray(-np.log(np.clip(true, LEAST_SCORED, 1.0)))
 
 
 def brier(probabilities: Probabilities, labels: Labels) -> Float[np.ndarray, " obs"]:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
 GOLDEN: Final = (np.sqrt(5) - 1) / 2
-ROUNDING: Final = 1e-13  # Entropy in nats below which nothing is told of its kinds.
-LEAST = 1e-15  # Probabilities are held this far from 0 and 1 before their log odds are taken.
+ROUNDING_OF_ENTROPY: Final = 1e-13  # Entropy in nats below which nothing is told of its kinds.
+LEAST_DOUBT = 1e-15  # Probabilities are held this far from 0 and 1 before their log odds are taken.
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,9 @@ def shared_entropy(
     """
     of_mean = entropy(np.einsum("sn,snc->nc", shares, p))
     of_draws = np.einsum("sn,sn->n", shares, entropy(p))
-    share = np.divide(of_draws, of_mean, out=np.ones_like(of_mean), where=of_mean > ROUNDING)
+    share = np.divide(
+        of_draws, of_mean, out=np.ones_like(of_mean), where=of_mean > ROUNDING_OF_ENTROPY
+    )
     return np.minimum(share, 1)  # The entropy is concave: more is rounding.
 
 
@@ -164,7 +166,7 @@ def stray_rates(n_rows: float, n_draws: int) -> Float[np.ndarray, " draw"]:
 
 def log_odds(p: Float[np.ndarray, "*rows label"]) -> Float[np.ndarray, "*rows label"]:
     """Log odds of every class against all others."""
-    return np.asarray(logit(np.clip(p, LEAST, 1 - LEAST)))
+    return np.asarray(logit(np.clip(p, LEAST_DOUBT, 1 - LEAST_DOUBT)))
 
 
 def _quantiles(

@@ -36,7 +36,7 @@ from bayesrbf.records.stored import MOST_LOG, Requirements, stored, within
 
 UNUSUAL: Final = 0.15
 """Share of rows at which draws spread further."""
-LEAST: Final = 1e-9
+LEAST_ROW_VARIANCE: Final = 1e-9
 """Least variance: of a row without a cell, say."""
 
 Rows = Float[np.ndarray, " obs"]
@@ -98,7 +98,9 @@ def typicality(rows: Observations, law: CellLaw) -> Float[np.ndarray, " obs"]:
         mean = (theta * log_theta).sum(axis=1)
         found[known] += log_theta[:, rows.codes[known, column]].T - mean
         variance[known] += ((theta * log_theta**2).sum(axis=1) - mean**2)[None]
-    result: Float[np.ndarray, " obs"] = (shares * found / np.sqrt(variance + LEAST)).sum(axis=1)
+    result: Float[np.ndarray, " obs"] = (
+        shares * found / np.sqrt(variance + LEAST_ROW_VARIANCE)
+    ).sum(axis=1)
     return result
 
 

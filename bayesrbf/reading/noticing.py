@@ -20,7 +20,7 @@ MISSING_CODE: Final = re.compile(r"-?(9+|[78]{2,})|-[78]|-1|-?9+\.9+|32767|-3276
 AWAY_GAP: Final = 1.0
 """Gap, as a multiple of the range of all other values, from which such a number is far away."""
 FAR_GAP: Final = 10.0
-"""The same for any other number."""
+"""Gap, as a multiple of that range, from which any other number is far away."""
 SEVERAL_OTHERS: Final = 5
 """Other values, at least, beside a number that nobody writes for missing: fewer are a scale."""
 MISSING_WORDS: Final = re.compile(
@@ -53,7 +53,7 @@ PERSON_NAMES: Final = re.compile(
 MOSTLY_DIFFERENT: Final = 0.5
 """Share of rows with different numbers or texts from which they nearly never repeat."""
 NEARLY_ALL: Final = 0.9
-"""The same of numbers of a column whose name is that of names."""
+"""Share of rows with different numbers from which a column named like ids has nearly no repeats."""
 REPEATED_IDS: Final = 5
 """Numbers, at least, that stand in several rows where ids repeat."""
 TIMES_CHANCE: Final = 10.0

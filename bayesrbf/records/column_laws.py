@@ -54,7 +54,7 @@ class CountColumns(FurtherColumns):
         return cls(columns, tuple(means.tolist()), tuple(dispersions.tolist()))
 
     def centred(self, cells: Cells, weights: Weights) -> Self:
-        """The same law, its prior centred on other rows."""
+        """The law with its prior centred on other rows."""
         return self.of(self.columns, cells, weights)
 
     @property
@@ -108,7 +108,7 @@ class OrdinalColumns(FurtherColumns):
         return cls(columns, tuple(cuts))
 
     def centred(self, cells: Cells, weights: Weights) -> Self:
-        """The same levels, cut at the shares among other rows."""
+        """The law with cut points from the shares of its levels among other rows."""
         return self.of(self.columns, self.n_levels, cells, weights)
 
     @property

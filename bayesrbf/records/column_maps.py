@@ -24,7 +24,7 @@ from bayesrbf.records.mixture import Observations, Standardisation
 from bayesrbf.records.specification import Order
 from bayesrbf.records.stored import Requirements, stored, within
 
-LEAST = 1e-12
+LEAST_EXPONENT = 1e-12
 """Exponents nearer to zero than this are zero: the map is a logarithm."""
 MARGIN = 0.5
 """Cells that a model makes lie within the training cells' range, widened on either side by this
@@ -127,7 +127,7 @@ def yeo_johnson(
     """
     exponent = np.where(x >= 0, powers, 2 - powers)
     logs = np.log1p(np.abs(x))
-    none = np.abs(exponent) < LEAST
+    none = np.abs(exponent) < LEAST_EXPONENT
     grown = np.expm1(exponent * logs) / np.where(none, 1.0, exponent)
     return np.sign(x) * np.where(none, logs, grown)
 
@@ -135,7 +135,7 @@ def yeo_johnson(
 def _inverse(u: np.ndarray, powers: np.ndarray) -> np.ndarray:
     """The x with ``yeo_johnson(x) = u``, for u that some x is mapped to."""
     exponent = np.where(u >= 0, powers, 2 - powers)
-    none = np.abs(exponent) < LEAST
+    none = np.abs(exponent) < LEAST_EXPONENT
     size = np.abs(u)
     logs = np.log1p(exponent * size) / np.where(none, 1.0, exponent)
     return np.sign(u) * np.expm1(np.where(none, size, logs))

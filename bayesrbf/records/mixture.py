@@ -182,7 +182,7 @@ class MixtureParameters:
     """Values of the variables of laws of their own, by name; the first axis is the component."""
 
     def in_units(self, units: Standardisation) -> MixtureParameters:
-        """The same mixture for x = location + scale * z, when this one is for z."""
+        """The mixture of x = location + scale * z, where this one is of z."""
         # The second axis of factors of every shape is the column.
         factors = (self.precisions_cholesky.swapaxes(1, -1) / units.scale).swapaxes(1, -1)
         return replace(self, means=units.backward(self.means), precisions_cholesky=factors)

@@ -63,7 +63,7 @@ class MixturePrior:
                 )
 
     def weakened(self, part: float, specification: MixtureSpecification) -> MixturePrior:
-        """The same prior, that of the covariances a part of as strong."""
+        """A copy whose covariance prior is weaker by the factor ``part``."""
         if part == 1:
             return self
         declared = self.degrees_of_freedom
@@ -119,7 +119,7 @@ class MixtureHyperparameters:
         return Standardisation(self.location, self.scale)
 
     def standardised(self) -> MixtureHyperparameters:
-        """The same prior in standard units: location 0 and scale 1; the rest is free of units."""
+        """The prior in standard units: location 0 and scale 1; the rest is free of units."""
         zeros = np.zeros_like(self.location)
         return replace(self, location=zeros, scale=zeros + 1)
 

@@ -98,7 +98,7 @@ class RBFNetworkParameters:
     """One over a numeric response's variance about its mean; 1 where it is a class."""
 
     def standardised(self, units: Standardisation) -> RBFNetworkParameters:
-        """The same network with its mixture in standard units of the columns."""
+        """The network with its mixture in standard units of the columns."""
         return replace(self, mixture=self.mixture.standardised(units))
 
     def in_units(self, units: Standardisation) -> RBFNetworkParameters:
@@ -134,7 +134,7 @@ class RBFNetworkHyperparameters:
     noise_rate: float = 0.1  # Rate of that prior, the response in standard units.
 
     def standardised(self) -> RBFNetworkHyperparameters:
-        """The same prior in standard units: location 0 and scale 1; the rest is free of units."""
+        """The prior in standard units: location 0 and scale 1; the rest is free of units."""
         return replace(self, mixture=self.mixture.standardised())
 
     def reordered(self, order: Order) -> RBFNetworkHyperparameters:

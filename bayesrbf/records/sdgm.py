@@ -62,7 +62,7 @@ class QuadraticBasis:
         return QuadraticBasis(self.factors[used])
 
     def reordered(self, coordinates: Int[np.ndarray, " coordinate"]) -> QuadraticBasis:
-        """The same features of points whose coordinates are in another order, given by old ones."""
+        """The features of points whose coordinate i is the old coordinate ``coordinates[i]``."""
         places = np.append(np.argsort(coordinates), -1)
         return QuadraticBasis(np.sort(places[self.factors], axis=1))
 
@@ -106,7 +106,7 @@ class KernelBasis:
         return KernelBasis(self.kernel, self.exemplars[used[1:] - 1])
 
     def reordered(self, coordinates: Int[np.ndarray, " coordinate"]) -> KernelBasis:
-        """The same features of points whose coordinates are in another order, given by old ones."""
+        """The features of points whose coordinate i is the old coordinate ``coordinates[i]``."""
         return KernelBasis(self.kernel, self.exemplars.take(coordinates, 1))
 
     def named(self, coordinates: Sequence[str]) -> list[str]:

@@ -36,7 +36,7 @@ class Order:
 
     @cached_property
     def of_one_class(self) -> Order:
-        """The same order of columns where all rows belong to one class."""
+        """A copy for rows that all belong to one class."""
         return replace(self, classes=np.zeros(1, dtype=np.intp))
 
     def then(self, following: Order) -> Order:
@@ -113,12 +113,12 @@ class FurtherColumns:
     def centred(
         self, cells: Float[np.ndarray, "row column"], weights: Float[np.ndarray, " row"]
     ) -> Self:
-        """The same law with the prior that a table's cells suggest; most priors stay."""
+        """The law with the prior that a table's cells suggest; most priors stay."""
         return self
 
     @property
     def structure(self) -> Self:
-        """The same law without the numbers that :meth:`centred` finds."""
+        """The law without the numbers that :meth:`centred` finds."""
         return self
 
 
@@ -187,7 +187,7 @@ class MixtureSpecification:
     def centred(
         self, further: Sequence[Float[np.ndarray, "row _"]], weights: Float[np.ndarray, " row"]
     ) -> MixtureSpecification:
-        """The same structure, the priors of its further laws centred on these cells."""
+        """A copy whose further laws have their priors centred on these cells."""
         pairs = zip(self.further, further, strict=True)
         return replace(self, further=tuple(law.centred(cells, weights) for law, cells in pairs))
 

@@ -81,7 +81,7 @@ class TableOptions:
         return several | {option: (name,) for option, name in alone.items() if name is not None}
 
     def among(self, header: Collection[str]) -> TableOptions:
-        """The same of a table that may lack columns.
+        """Options that name no column outside ``header``.
 
         >>> TableOptions(id="case", ignore=("note", "age")).among(["age"])
         TableOptions(na=(), id=None, ignore=('age',), ...)

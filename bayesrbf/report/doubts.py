@@ -10,7 +10,7 @@ import pandas as pd
 from jaxtyping import Int
 
 from bayesrbf.posterior.chance import beyond_chance, improbable_labels
-from bayesrbf.posterior.uncertainty import LEAST, entropy
+from bayesrbf.posterior.uncertainty import LEAST_DOUBT, entropy
 from bayesrbf.report.job import Job
 from bayesrbf.report.judged_cells import JudgedTable, novel_rows, odd_cells
 from bayesrbf.report.learned import component_names
@@ -78,7 +78,7 @@ def _unsure(
     """The least sure rows in words."""
     nearest = _nearest(job.X.iloc[worst], density)
     # Shares of the model's own doubt: the draws have another, of which a gain is no part.
-    own = np.maximum(entropy(model.predict_proba(job.X.iloc[worst])), LEAST)
+    own = np.maximum(entropy(model.predict_proba(job.X.iloc[worst])), LEAST_DOUBT)
     worth = None
     if density is not None or job.family == "stack":
         worth = model.acquire(job.X.iloc[worst])["gain"].to_pandas() / own[:, None]
@@ -86,7 +86,7 @@ def _unsure(
     for place, row in enumerate(worst):
         here = uncertainty.isel(obs=row)
         best = int(here["probability"].to_numpy().argmax())
-        total = max(float(here["total_entropy"]), LEAST)
+        total = max(float(here["total_entropy"]), LEAST_DOUBT)
         epistemic = float(here["epistemic_entropy"])
         given = job.y.iloc[row]
         result.append(

@@ -34,7 +34,7 @@ class Contribution:
     """Mean Kullback-Leibler divergence of the probabilities that know this column alone from those
     that know none."""
     beside: float
-    """The same of those that know every column from those that know all but this one."""
+    """Mean divergence of the probabilities that know every column from those that lack this one."""
 
     @property
     def most(self) -> float:

@@ -18,7 +18,7 @@ from bayesrbf.report.words import plural
 TIMED_ROWS: Final = 100
 """Rows of the fit that is timed, or more of a long table."""
 TIMED_PART: Final = 5
-"""The same, as a part of all rows."""
+"""One row in so many of a long table is in that fit."""
 FIXED_ROWS: Final = 100
 """Rows that take as long as what is the same for any number of rows."""
 LONG_FIT: Final = 60.0

@@ -99,7 +99,7 @@ def _missingness(seen: Look) -> Markup | None:
 
 
 def lines_of_look(seen: Look) -> Iterator[str]:
-    """The same for the terminal."""
+    """What the page says of a table, as lines for the terminal."""
     yield f"{seen.title}: {look.opening(seen)}"
     yield from seen.remarks
     shown = seen.reading.columns[:LINES]

@@ -98,7 +98,7 @@ class Frequencies:
     shares: Float[np.ndarray, " label"]  # Of the classes among the labelled rows.
 
     def predict_proba(self, X: pd.DataFrame) -> Float[np.ndarray, "obs label"]:
-        """The same probabilities for every row."""
+        """Class frequencies, the same in every row."""
         return np.tile(self.shares, (len(X), 1))
 
 

@@ -27,7 +27,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 FOLDS: Final = 5
-MOST_ROWS: Final = 1200  # Rows that a Gaussian process is fitted to: it takes no more in good time.
+MOST_PROCESS_ROWS: Final = 1200
+"""Rows that a Gaussian process is fitted to: it takes no more in good time."""
 
 Cells = Float[np.ndarray, "obs column"]
 Labels = Int[np.ndarray, " obs"]
@@ -60,7 +61,7 @@ def process(cells: Cells, categorical: Mask, labels: Labels, seed: int) -> Proba
     """A Gaussian process, out of fold, its width and scale by evidence."""
     kernel = ConstantKernel(4.0) * RBF(np.sqrt(cells.shape[1]))
     model = GaussianProcessClassifier(kernel, random_state=seed)
-    return out_of_fold(numbers_for(model, categorical), cells, labels, seed, MOST_ROWS)
+    return out_of_fold(numbers_for(model, categorical), cells, labels, seed, MOST_PROCESS_ROWS)
 
 
 TEACHERS: Final[dict[str, Teacher]] = {"trees": trees, "boosting": boosting, "process": process}

@@ -145,7 +145,7 @@ def _distinct_cells(cells: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray,
 
 
 def _again(alone: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The same cells once each, weights of copies added up."""
+    """Distinct cells once each, the weights of copies added up."""
     column = (~np.isnan(alone)).argmax(axis=1)
     keys = np.column_stack([column, np.nan_to_num(alone).sum(axis=1)])
     _, first, copy = np.unique(keys, axis=0, return_index=True, return_inverse=True)

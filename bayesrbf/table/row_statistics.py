@@ -11,9 +11,9 @@ from jaxtyping import Bool, Float, Int
 from bayesrbf.records.mixture import Observations, Standardisation
 from bayesrbf.table.order import canonical_sort, sort_keys
 
-_ROUNDING = 8 * np.finfo(np.float64).eps
+_ROUNDING_OF_SPREAD = 8 * np.finfo(np.float64).eps
 """Largest spread, relative to the largest cell, that rounding alone can make."""
-_LEAST = 1e-154  # Smallest scale whose square, a variance, is still a normal number.
+_LEAST_COLUMN_SCALE = 1e-154  # Smallest scale whose square, a variance, is still a normal number.
 
 
 def weigh_unlabelled(
@@ -54,8 +54,8 @@ def check_spreads(
     """ValueError if a column's spread, which is not zero, has a square that is no normal number."""
     for name, column in zip(names, real.T, strict=True):
         scale = _scale_of(column_moments(column, weights))
-        if not _LEAST <= scale <= 1 / _LEAST:
-            beyond = "below 1e-154" if scale < _LEAST else "beyond 1e154"
+        if not _LEAST_COLUMN_SCALE <= scale <= 1 / _LEAST_COLUMN_SCALE:
+            beyond = "below 1e-154" if scale < _LEAST_COLUMN_SCALE else "beyond 1e154"
             raise ValueError(
                 f"Real column {name!r} has a spread of {scale:.3g}, {beyond}: its square is no "
                 "number; rescale it."
@@ -109,16 +109,16 @@ def column_moments(
 def unit_of(moments: ColumnMoments, position: int) -> tuple[float, float]:
     """Location and scale of a column; ValueError, which names its position, if it is too wide."""
     scale = _scale_of(moments)
-    if scale > 1 / _LEAST:
+    if scale > 1 / _LEAST_COLUMN_SCALE:
         raise ValueError(
             f"Real column {position} has a spread of {scale:.3g}, beyond 1e154; rescale it."
         )
-    return moments.mean, scale if scale >= _LEAST else 1.0
+    return moments.mean, scale if scale >= _LEAST_COLUMN_SCALE else 1.0
 
 
 def _scale_of(moments: ColumnMoments) -> float:
     """The spread; 1 for a column that is constant up to rounding."""
-    return moments.spread if moments.spread > _ROUNDING * moments.largest else 1.0
+    return moments.spread if moments.spread > _ROUNDING_OF_SPREAD * moments.largest else 1.0
 
 
 def marginals(

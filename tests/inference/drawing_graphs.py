@@ -28,7 +28,11 @@ from bayesrbf.numerics.rbf_network.rbf_network_log_posterior import RBFNetworkLo
 from bayesrbf.numerics.sdgm.sdgm_features import quadratic_basis
 from bayesrbf.numerics.sdgm.sdgm_log_posterior import SDGMLogPosterior
 from bayesrbf.numerics.sdgm.sdgm_prior import learned_specification
-from bayesrbf.numerics.stack.pooling import LEAST, LOG_TEMPERATURE_SD, PSEUDO_ROWS
+from bayesrbf.numerics.stack.pooling import (
+    LEAST_MEMBER_PROBABILITY,
+    LOG_TEMPERATURE_SD,
+    PSEUDO_ROWS,
+)
 from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
 from bayesrbf.records.median_lvq import Dissimilarities, Prototypes, SigmaPrior
 from bayesrbf.records.mixture import Observations, Standardisation
@@ -122,7 +126,7 @@ def stack() -> Simulator:
             class_names=["a", "b", "c"],
             concentration=1 + PSEUDO_ROWS,
             log_temperature_sd=LOG_TEMPERATURE_SD,
-            least=LEAST,
+            least=LEAST_MEMBER_PROBABILITY,
         )
 
     return Simulator(

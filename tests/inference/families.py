@@ -34,7 +34,7 @@ from bayesrbf.numerics.sdgm.sdgm_features import quadratic_basis
 from bayesrbf.numerics.sdgm.sdgm_log_posterior import SDGMLogPosterior
 from bayesrbf.numerics.sdgm.sdgm_prior import learned_specification
 from bayesrbf.numerics.stack.pooling import (
-    LEAST,
+    LEAST_MEMBER_PROBABILITY,
     LOG_TEMPERATURE_SD,
     PSEUDO_ROWS,
 )
@@ -138,7 +138,7 @@ def stack(masks: bool = False) -> Family:
         class_names=["a", "b", "c"],
         concentration=1 + PSEUDO_ROWS,
         log_temperature_sd=LOG_TEMPERATURE_SD,
-        least=LEAST,
+        least=LEAST_MEMBER_PROBABILITY,
         masked=masked,
         knots=KNOTS,
         pull_sd=PULL_SD,

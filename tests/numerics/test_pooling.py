@@ -7,7 +7,7 @@ import pytest
 from scipy.special import log_softmax, softmax
 
 from bayesrbf.numerics.stack.pooling import (
-    LEAST,
+    LEAST_MEMBER_PROBABILITY,
     PSEUDO_ROWS,
     member_probabilities,
     pool_weights,
@@ -57,7 +57,7 @@ def test_probabilities_are_tempered_and_kept_from_zero() -> None:
     log_p = np.log([[1 - 1e-30, 1e-30]])
     found = member_probabilities(log_p, 1.0)
     assert found.sum() == pytest.approx(1.0, abs=1e-15)
-    assert found[0, 1] == pytest.approx(LEAST, rel=1e-6)
+    assert found[0, 1] == pytest.approx(LEAST_MEMBER_PROBABILITY, rel=1e-6)
     log_p = np.log([[0.7, 0.3]])
     np.testing.assert_allclose(member_probabilities(log_p, 2.0), softmax(2 * log_p), atol=3e-6)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.rounding import ROUNDING, ranked
+from bayesrbf.numerics.rounding import ROUNDING_OF_RANKS, ranked
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e6])
@@ -20,7 +20,7 @@ def test_rounding_does_not_decide(scale: float) -> None:
 
 
 def test_what_is_no_number_comes_last() -> None:
-    values = np.array([np.nan, -np.inf, 1.0, -np.inf, 1.0 + ROUNDING / 2])
+    values = np.array([np.nan, -np.inf, 1.0, -np.inf, 1.0 + ROUNDING_OF_RANKS / 2])
     assert ranked(values).tolist() == [2, 4, 1, 3, 0]
     assert ranked(np.full(2, -np.inf)).tolist() == [0, 1]
     assert ranked(np.zeros(0)).size == 0

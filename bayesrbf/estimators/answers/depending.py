@@ -51,9 +51,9 @@ def dependence(fit: Fit, prob: float = 0.9, draws: int = 50) -> xr.Dataset:
         the interval ``lower`` to ``upper``, which holds the fitted information.
         The interval is NaN for a point, and where draws leave the density as it is, as those of
         stacks and kernel networks do. The columns are the ``label``, the real ones, the categorical
-        ones, masks, and for a real column with atoms at which of them it is; there are no counts
-        and no ordered levels, and no label where the density was fitted without it, as in RBF
-        networks and sparse mixtures.
+        ones, missingness indicators, and for a real column with atoms an indicator of which atom
+        the cell is; there are no counts and no ordered levels, and no label where the density was
+        fitted without it, as in RBF networks and sparse mixtures.
 
     Raises
     ------

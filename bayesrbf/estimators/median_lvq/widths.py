@@ -169,7 +169,7 @@ def _searched(
 
 
 def _restricted(rows: Dissimilarities, seen: Int[np.ndarray, " seen"]) -> Dissimilarities:
-    """The same matrix, where only some rows have a label or may be exemplars."""
+    """Dissimilarities of all rows, of which only some have a label or may be exemplars."""
     labels = np.full(rows.n_obs, -1)
     labels[seen] = rows.labels[seen]
     candidates = tuple(part[np.isin(part, seen)] for part in rows.candidates)

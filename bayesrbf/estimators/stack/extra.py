@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from bayesrbf import table
-from bayesrbf.numerics.stack.pooling import LEAST
+from bayesrbf.numerics.stack.pooling import LEAST_MEMBER_PROBABILITY
 from bayesrbf.records.mixture import Observations
 
 
@@ -47,7 +47,7 @@ class ExtraMember:
         """Log class probabilities; a class that it has not seen is next to impossible."""
         probabilities = np.zeros((rows.n_obs, n_classes))
         probabilities[:, self.estimator.classes_] = self.estimator.predict_proba(self._table(rows))
-        return np.log(np.maximum(probabilities, LEAST))
+        return np.log(np.maximum(probabilities, LEAST_MEMBER_PROBABILITY))
 
     def _table(self, rows: Observations) -> Any:
         """Rows in the container of the user."""

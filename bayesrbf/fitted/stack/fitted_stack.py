@@ -21,7 +21,7 @@ from bayesrbf.numerics.hidden_share import KNOTS, PULL_SD, hats, hidden_share
 from bayesrbf.numerics.log_posterior import OneByOne
 from bayesrbf.numerics.stack.disagreement import variance_of_kinds
 from bayesrbf.numerics.stack.pooling import (
-    LEAST,
+    LEAST_MEMBER_PROBABILITY,
     LOG_TEMPERATURE_SD,
     PSEUDO_ROWS,
     tempered_members,
@@ -270,7 +270,7 @@ class FittedStack(FittedModel):
             class_names=axes.classes.tolist(),
             concentration=1 + PSEUDO_ROWS,
             log_temperature_sd=LOG_TEMPERATURE_SD,
-            least=LEAST,
+            least=LEAST_MEMBER_PROBABILITY,
             masked=self.held.masked,
             knots=KNOTS,
             pull_sd=PULL_SD,

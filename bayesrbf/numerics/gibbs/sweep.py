@@ -26,7 +26,7 @@ from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification
 
-MOST_ROWS = 10_000_000  # Most rows, copies counted, that a sweep takes in.
+MOST_SWEEP_ROWS = 10_000_000  # Most rows, copies counted, that a sweep takes in.
 
 
 class MixtureSweep(MarkovKernel):
@@ -120,9 +120,9 @@ def _repeated(observations: Observations) -> Observations:
             f"component for every row; received a weight of {worst:g}: use inference='nuts', or "
             "unlabelled_weight=1 if it is that of a row without a label."
         )
-    if whole.sum() > MOST_ROWS:
+    if whole.sum() > MOST_SWEEP_ROWS:
         raise ValueError(
-            f"Gibbs sampling takes row weights that add up to at most {MOST_ROWS:,}; "
+            f"Gibbs sampling takes row weights that add up to at most {MOST_SWEEP_ROWS:,}; "
             f"received {whole.sum():.6g}: use inference='nuts'."
         )
     return observations.take(np.repeat(np.arange(weights.size), whole.astype(np.intp)))

@@ -40,7 +40,7 @@ from bayesrbf.numerics.threads import on_one_blas_thread
 from bayesrbf.records.kernel_rates import RateCriterion, RateRows
 from bayesrbf.records.mixture import Observations
 
-SHARE, FEWEST_ROWS, MOST_ROWS = 0.75, 20, 300
+SHARE, FEWEST_SAMPLE_ROWS, MOST_SAMPLE_ROWS = 0.75, 20, 300
 """Part of the labelled rows that a sub-sample has, and the bounds of their number."""
 MOST_DISTANCES: Final = 2**23
 """Columns times pairs of rows of a sub-sample: 64 MiB, which 300 rows of 187 columns take."""
@@ -135,9 +135,9 @@ def _absolute(
 
 def _sample_size(n_labelled: int, n_columns: int) -> int:
     """Rows of a sub-sample."""
-    wanted = max(int(SHARE * n_labelled), FEWEST_ROWS)
+    wanted = max(int(SHARE * n_labelled), FEWEST_SAMPLE_ROWS)
     fitting = int(np.sqrt(2 * MOST_DISTANCES / max(n_columns, 1)))
-    return min(wanted, MOST_ROWS, max(fitting, FEWEST_ROWS), n_labelled)
+    return min(wanted, MOST_SAMPLE_ROWS, max(fitting, FEWEST_SAMPLE_ROWS), n_labelled)
 
 
 def _climb(log_posterior: RateLogPosterior, steps: int) -> Float[np.ndarray, " column"]:

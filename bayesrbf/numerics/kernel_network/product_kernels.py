@@ -104,7 +104,7 @@ def cell_moments(
 
 
 def averaged(several: Sequence[CellMoments]) -> CellMoments:
-    r"""The same rows under an equal mixture of several distributions of their missing cells.
+    r"""Rows under an equal mixture of several distributions of their missing cells.
 
     .. math:: \bar m = \tfrac1M \sum_i m_i, \quad
         \bar v = \tfrac1M \sum_i \{v_i + (m_i - \bar m)^2\}, \quad
@@ -140,7 +140,7 @@ class ProductKernel:
         return np.concatenate([self.real_rates, self.category_rates])
 
     def with_rates(self, rates: Float[np.ndarray, " column"]) -> ProductKernel:
-        """The same kernel at other rates."""
+        """The kernel with other rates."""
         d = self.real_rates.size
         return replace(self, real_rates=rates[:d], category_rates=rates[d:])
 

@@ -30,7 +30,7 @@ from bayesrbf.records.results import Status, Trace
 
 Optimizer = Literal["swap", "gem"]
 
-ROUNDING: Final = 1e-10
+ROUNDING_OF_OBJECTIVE: Final = 1e-10
 """Relative rise of the objective that rounding may explain. It is no reason to move an exemplar."""
 
 
@@ -118,7 +118,7 @@ def climb(
         status = Status.MAX_ITER
         while status is Status.MAX_ITER and len(trace) <= max_iter:
             scorer = objective.bound(exemplars) if bounded else objective.scorer(exemplars)
-            tolerance = ROUNDING * max(1.0, abs(trace[-1]))
+            tolerance = ROUNDING_OF_OBJECTIVE * max(1.0, abs(trace[-1]))
             moved = scorer.sweep(exemplars, order, tolerance=tolerance)
             stays, exemplars = np.array_equal(moved, exemplars), moved
             objective = objective.refit(exemplars)

@@ -68,7 +68,7 @@ class MarginSum:
         """None: margins have no width."""
 
     def refit(self, exemplars: Exemplars) -> Self:
-        """The same: nothing but the exemplars is free."""
+        """The objective itself: nothing but the exemplars is free."""
         return self
 
     @cached_property

@@ -53,7 +53,7 @@ class Objective(Protocol):
         """
 
     def refit(self, exemplars: Exemplars) -> Self:
-        """The same objective at the best width for these exemplars, where it is free; no lower."""
+        """The objective at the best width for these exemplars, if it is free; it is no lower."""
 
 
 @dataclass(frozen=True)

@@ -154,7 +154,7 @@ class ConditionalLikelihood:
         return gradient
 
     def refit(self, exemplars: Exemplars) -> Self:
-        """The same objective at the best width, where it has a prior; its value is no lower."""
+        """The objective at the best width, where it has a prior; its value is no lower."""
         if self.prior is None:
             return self
         reach = WIDEST * self.prior.spread

@@ -199,7 +199,7 @@ class ArrayExpectation:
         self._every = slice(0, specification.n_components)
 
     def for_many(self) -> ArrayExpectation | CompiledExpectation:
-        """The same rows in compiled kernels, where there are some for them."""
+        """These rows in compiled kernels, if there are any for the shape of covariance."""
         if self._observations.n_obs == 0 or not self._laws.reals.in_kernels:
             return self
         from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
@@ -231,7 +231,7 @@ class ArrayExpectation:
         return log_joint
 
     def at(self, parameters: MixtureParameters) -> JointPoint:
-        """The same log joints, and the moments that carry gradients in them back."""
+        """Log joints of every row and component, and the moments that carry gradients back."""
         point = ComponentsAt(parameters, self._specification)
         log_joint = np.empty((self._observations.n_obs, self._specification.n_components))
         kept: list[Moments | QuadraticMoments] = []
@@ -276,7 +276,7 @@ class ArrayExpectation:
 
     @cached_property
     def _to_centre(self) -> list[Block]:
-        """The same without products of cells: sums of any sign cancel where centred last."""
+        """All rows under all components, without products of cells, whose sums may cancel."""
         table, rows = self._observations, np.arange(self._observations.n_obs)
         return cut(table, self._specification, rows, self._every, by_products=False)
 

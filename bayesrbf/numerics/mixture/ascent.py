@@ -22,7 +22,7 @@ from bayesrbf.records.results import Status, Trace
 
 Acceleration = Literal["squarem"] | None
 
-ROUNDING = 1e-10
+ROUNDING_OF_EM_STEP = 1e-10
 """Relative fall of the log posterior that rounding may explain."""
 
 PLAIN_STEPS = 10
@@ -80,7 +80,7 @@ def ascend(
         ahead = step.following
         new = problem.step(ahead)
         rise = new.log_posterior - step.log_posterior
-        if not rise >= -ROUNDING * max(1.0, abs(step.log_posterior)):
+        if not rise >= -ROUNDING_OF_EM_STEP * max(1.0, abs(step.log_posterior)):
             return Ascent(here, Trace(np.array(trace)), Status.DECREASED)
         trace.append(new.log_posterior)
         if rise <= tolerance:

@@ -82,7 +82,7 @@ class CompiledExpectation:
         return log_joint
 
     def at(self, parameters: MixtureParameters) -> JointPoint:
-        """The same log joints, ready to carry gradients back."""
+        """Log joints of every row and component, ready to carry gradients back."""
         log_joint = self.component_log_joint(parameters)
         return JointPoint(log_joint, partial(self._weighted_statistics, parameters))
 

@@ -45,11 +45,11 @@ class Expectation(Protocol):
         ...
 
     def at(self, parameters: MixtureParameters) -> JointPoint:
-        """The same log joints, ready to carry gradients back."""
+        """Log joints of every row and component, ready to carry gradients back."""
         ...
 
     def for_many(self) -> Expectation:
-        """The same rows, prepared for so many E-steps that loading compiled code pays."""
+        """These rows, prepared for so many E-steps that loading compiled code pays."""
         ...
 
 
@@ -113,14 +113,14 @@ class FurtherExpectation:
         return self._joined(self._others.component_log_joint(parameters), parameters)
 
     def at(self, parameters: MixtureParameters) -> JointPoint:
-        """The same log joints, ready to carry gradients back."""
+        """Log joints of every row and component, ready to carry gradients back."""
         others = self._others.at(parameters)
         return JointPoint(
             self._joined(others.log_joint, parameters), partial(self._weighted, others)
         )
 
     def for_many(self) -> FurtherExpectation:
-        """The same rows, the others prepared for so many E-steps that compiled code pays."""
+        """These rows, the other columns prepared for so many E-steps that compiled code pays."""
         return FurtherExpectation(self._others.for_many(), self._observations, self._specification)
 
     def _joined(

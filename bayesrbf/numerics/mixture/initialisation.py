@@ -25,7 +25,7 @@ OWN_CLUSTER = 0.9
 
 LLOYD_STEPS = 5
 
-MOST_ROWS = 100_000
+MOST_START_ROWS = 100_000
 """Rows that a start looks at."""
 
 START_VARIANCE = 0.5
@@ -58,14 +58,14 @@ def starting_point(
 
 def _some(observations: Observations, n_classes: int, rng: np.random.Generator) -> Observations:
     """All labelled rows of small classes, and random ones of large ones, which weigh as all do."""
-    if observations.n_obs <= MOST_ROWS:
+    if observations.n_obs <= MOST_START_ROWS:
         return observations
     chosen, weights = [], []
     for label in range(n_classes):
         own = np.flatnonzero(observations.labels == label)
         total, n_own = observations.weights[own].sum(), own.size
         rng.shuffle(own)
-        own = np.sort(own[: MOST_ROWS // n_classes])
+        own = np.sort(own[: MOST_START_ROWS // n_classes])
         drawn = observations.weights[own]
         weights.append(drawn * (total / drawn.sum()) if own.size < n_own else drawn)
         chosen.append(own)

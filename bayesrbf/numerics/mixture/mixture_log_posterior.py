@@ -79,7 +79,7 @@ class MixtureLogPosterior(MixtureOnRows):
     def log_densities(
         self, thetas: Float[np.ndarray, "point coordinate"]
     ) -> Float[np.ndarray, " point"]:
-        """The same log densities, without the sums of the gradients."""
+        """Log densities with Jacobian at many points, without the sums of the gradients."""
         if self._density is None:
             return super().log_densities(thetas)
         return self._density.values(thetas) + self._shift

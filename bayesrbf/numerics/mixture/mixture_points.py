@@ -95,7 +95,7 @@ def parameters_of(
 def reordered(
     parameters: MixtureParameters, order: Order, specification: MixtureSpecification
 ) -> MixtureParameters:
-    """The same mixture, columns and classes in another order than the specification's."""
+    """Put columns and classes in another order than the specification's."""
     components = specification.components_in(order)
     groups = specification.covariance_group[components]
     groups = groups[np.sort(np.unique(groups, return_index=True)[1])]

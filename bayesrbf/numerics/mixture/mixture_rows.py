@@ -92,7 +92,7 @@ class MixtureOnRows(LogPosterior):
         return self.points.unpack(theta)
 
     def prepared_for_many(self) -> Self:
-        """The same density but for rounding, made once, its rows in compiled kernels."""
+        """A copy with its rows in compiled kernels, made once; it is equal but for rounding."""
         return self._prepared
 
     @cached_property

@@ -44,7 +44,7 @@ class SideBySide:
     def by_block(
         self, thetas: Float[np.ndarray, "point coordinate"]
     ) -> Iterator[tuple[slice, Float[np.ndarray, "some obs component"]]]:
-        """The same, some points at a time: which points, and their log joints."""
+        """Slices of the points, each with ``log p(x_o, k)`` of all rows and components there."""
         k = self._points.specification.n_components
         for part in in_blocks(len(thetas), self._observations.n_obs * k):
             some = thetas[part]

@@ -79,7 +79,7 @@ def with_components_at(
 def reordered(
     parameters: RBFNetworkParameters, order: Order, specification: RBFNetworkSpecification
 ) -> RBFNetworkParameters:
-    """The same network, columns and classes in another order than the specification's."""
+    """Put columns and classes in another order than the specification's."""
     hidden = specification.hidden_order(order)
     components = specification.mixture.components_in(hidden)
     return RBFNetworkParameters(

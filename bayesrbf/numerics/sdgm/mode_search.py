@@ -38,7 +38,7 @@ from bayesrbf.numerics.sdgm.label_likelihood import (
 )
 
 HALVINGS = 30  # Most halvings of a step in the line search.
-ROUNDING = 1e-13  # Relative error of a log posterior.
+ROUNDING_OF_LOG_POSTERIOR = 1e-13  # Relative error of a log posterior.
 BLENDS = (0.0, 0.25, 0.5, 1.0)
 """Fractions of the hidden information that stay in the Hessian, tried in turn.
 
@@ -152,7 +152,7 @@ def _search(
 
     A rise that rounding would hide is taken on trust: the gradient knows it to more digits.
     """
-    hidden = ROUNDING * max(1.0, abs(value))
+    hidden = ROUNDING_OF_LOG_POSTERIOR * max(1.0, abs(value))
     for halving in range(HALVINGS):
         size = 0.5**halving
         trial = here + size * step

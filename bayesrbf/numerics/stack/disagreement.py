@@ -57,16 +57,18 @@ from scipy.stats.qmc import Halton
 
 from bayesrbf.numerics.log_sums import log_softmax
 
-LEAST: Final = 1e-4
+LEAST_DISPUTED_PROBABILITY: Final = 1e-4
 """Probabilities are held this far from 0 and 1: beyond, members disagree about nothing."""
-LEAST_SAID: Final = np.log(LEAST)
+LEAST_DISPUTED_LOG: Final = np.log(LEAST_DISPUTED_PROBABILITY)
 NOTHING_KNOWN: Final = np.pi
 """Standard deviation of the log odds of a probability under Jeffreys' prior."""
 
 
 def log_odds(log_p: Float[np.ndarray, "*rows label"]) -> Float[np.ndarray, "*rows label"]:
     """Log odds of every class against all others."""
-    odds: np.ndarray = logit(np.clip(np.exp(log_p), LEAST, 1 - LEAST))
+    odds: np.ndarray = logit(
+        np.clip(np.exp(log_p), LEAST_DISPUTED_PROBABILITY, 1 - LEAST_DISPUTED_PROBABILITY)
+    )
     return odds
 
 
@@ -124,8 +126,8 @@ def disagreed(
     Rows unlike those of the fit are moved so many times as far; ``shifted`` is what their shift
     is of that of the table.
     """
-    centre = np.maximum(pool, LEAST_SAID)
-    deviations = np.maximum(members, LEAST_SAID) - centre[..., None, :]
+    centre = np.maximum(pool, LEAST_DISPUTED_LOG)
+    deviations = np.maximum(members, LEAST_DISPUTED_LOG) - centre[..., None, :]
     moves = np.einsum("...j,...njc->...nc", factors, deviations)
     moves += np.reshape(shifted, (-1, 1)) * shift[..., None, :]
     moved = centre + np.reshape(spread, (-1, 1)) * moves

@@ -24,7 +24,7 @@ from scipy.special import log_softmax, softmax
 PSEUDO_ROWS = 0.2
 """Rows of prior behind every member's weight: their Dirichlet parameter less 1."""
 LOG_TEMPERATURE_SD = 0.5
-LEAST = 1e-6
+LEAST_MEMBER_PROBABILITY = 1e-6
 """Probability that every member is taken to give every class at least."""
 LEAST_LOG = -60.0
 """Held-out log probabilities are held above this: one overflow must not set a temperature."""
@@ -48,7 +48,7 @@ def member_probabilities(
     """Tempered class probabilities of one member, away from zero: softmax of t times the logs."""
     n_classes = log_probabilities.shape[-1]
     tempered = softmax(temperature * log_probabilities, axis=-1)
-    return (1 - n_classes * LEAST) * tempered + LEAST
+    return (1 - n_classes * LEAST_MEMBER_PROBABILITY) * tempered + LEAST_MEMBER_PROBABILITY
 
 
 def pool_weights(
@@ -106,7 +106,7 @@ def tempered_members(
     """:func:`member_probabilities` of all members, each row under temperatures of its own."""
     n_classes = log_probabilities.shape[-1]
     tempered = softmax(temperatures[..., None] * log_probabilities, axis=-1)
-    return (1 - n_classes * LEAST) * tempered + LEAST
+    return (1 - n_classes * LEAST_MEMBER_PROBABILITY) * tempered + LEAST_MEMBER_PROBABILITY
 
 
 def pooled(

@@ -13,7 +13,7 @@ from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.hidden_share import KNOTS, PULL_SD, hats, powers, recalibrated
 from bayesrbf.numerics.log_posterior import LogPosterior
 from bayesrbf.numerics.stack.pooling import (
-    LEAST,
+    LEAST_MEMBER_PROBABILITY,
     LOG_TEMPERATURE_SD,
     PSEUDO_ROWS,
     pooled,
@@ -147,8 +147,10 @@ class StackLogPosterior(LogPosterior):
         outer = self._target - self._weights[:, None] * np.exp(log_q)
         by_pool = of_rows.temperature[:, None] * outer / np.exp(log_pool)
         by_weight = basis.T @ np.einsum("nc,njc->nj", by_pool, members)
-        pull = by_pool[:, None, :] * (members - LEAST)
-        plain = (members - LEAST) / (1 - members.shape[2] * LEAST)
+        pull = by_pool[:, None, :] * (members - LEAST_MEMBER_PROBABILITY)
+        plain = (members - LEAST_MEMBER_PROBABILITY) / (
+            1 - members.shape[2] * LEAST_MEMBER_PROBABILITY
+        )
         pull = pull - plain * pull.sum(axis=2, keepdims=True)
         by_member = basis.T @ (weights * np.einsum("njc,njc->nj", pull, inner))
         by_log_t = basis.T @ (of_rows.temperature * (outer * log_pool).sum(axis=1))

@@ -12,7 +12,7 @@ STEPS: Final = 10
 HALVINGS: Final = 30
 SMALLEST_STEP: Final = 1e-6
 """Newton's method ends at a step this small; the error that is left is about its square."""
-ROUNDING: Final = 1e-13
+ROUNDING_OF_NEWTON_STEP: Final = 1e-13
 """Relative fall of a value that rounding may explain."""
 
 Problems = Float[np.ndarray, "*problem"]
@@ -30,7 +30,7 @@ def climb(
     """
     here, height = start, value(start)
     for _ in range(STEPS):
-        move, least = step(here), height - ROUNDING * np.abs(height)
+        move, least = step(here), height - ROUNDING_OF_NEWTON_STEP * np.abs(height)
         for _ in range(HALVINGS):
             with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
                 found = value(here + move)
