@@ -40,13 +40,13 @@ ROWS_TO_NAME: Final = 100
 """Rows from which they do: among few, measurements differ, too."""
 ROW_NAMES: Final = re.compile(
     r"(?i:(^|[\W_])(ids?|nr|no|num|number|index|idx|key|uuid|record|row|case|serial)($|[\W_]))"
-    r"|(?<=[a-z])(PERSON_NAMES|Id|Nr|No|Number|Index)$"
+    r"|(?<=[a-z])(ID|Id|Nr|No|Number|Index)$"
 )
 """Names of columns that name rows."""
 
 
 PERSON_NAMES: Final = re.compile(
-    r"(^|[\W_])(ids?|mrn|patients?|subjects?|participants?)($|[\W_])|(?<=[a-z])(PERSON_NAMES|Id)$",
+    r"(^|[\W_])(ids?|mrn|patients?|subjects?|participants?)($|[\W_])|(?<=[a-z])(ID|Id)$",
     re.IGNORECASE,
 )
 """Names of columns that name patients and the like, each of whom may have several rows."""

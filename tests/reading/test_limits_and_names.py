@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesrbf.reading import TableError, read_table
-from bayesrbf.reading.noticing import notice
+from bayesrbf.reading.noticing import ROW_NAMES, notice
 
 
 def lab(*cells: str) -> pd.DataFrame:
@@ -85,6 +85,12 @@ def test_ids_of_text_that_repeat_are_named_too(different: int, kept: bool) -> No
     assert f"{different} different texts in 450 rows" in read.notes[0]
     assert "--group who" in read.notes[0]
     assert ("who" in read.frame) == kept
+
+
+@pytest.mark.parametrize("name", ["patientID", "rowId", "caseID", "case_no", "uuid"])
+def test_names_of_rows_are_known_however_they_are_written(name: str) -> None:
+    assert ROW_NAMES.search(name)
+    assert not ROW_NAMES.search("valid")
 
 
 def test_the_name_of_a_column_tells_of_few_patients_with_many_rows() -> None:
