@@ -17,10 +17,10 @@ from bayesrbf.fitted.fitted_model import (
     Axes,
     Description,
     FittedModel,
-    RowView,
     observed_rows,
     row_weights,
 )
+from bayesrbf.fitted.row_view import RowView
 from bayesrbf.numerics.block_log_posterior import BlockLogPosterior, BlockSums
 from bayesrbf.numerics.kernel_network.kernel_layer import (
     EigenBasis,

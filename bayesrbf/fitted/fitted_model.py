@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 from jaxtyping import Float, Shaped
@@ -14,7 +14,6 @@ from sklearn.base import BaseEstimator
 from bayesrbf import table
 from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.hidden_share import calibrated
-from bayesrbf.numerics.kernel_network.product_kernels import CellMoments
 from bayesrbf.numerics.log_posterior import LogPosterior, Predictor
 from bayesrbf.numerics.log_sums import class_shares
 from bayesrbf.posterior.predictive import ClassPosterior
@@ -28,6 +27,8 @@ from bayesrbf.table import Columns
 
 if TYPE_CHECKING:
     import pymc as pm
+
+    from bayesrbf.fitted.row_view import RowView
 
 
 Named = dict[str, tuple[tuple[str, ...], np.ndarray]]
@@ -81,29 +82,6 @@ class Delivery:
     """Of what doubts the class shares."""
     details: object = None
     """What the fit tells beside its model: of a stack, how its members vary between draws."""
-
-
-@runtime_checkable
-class FillsCells(Protocol):
-    """What says what the missing cells of a kernel may hold."""
-
-    def cells(self, rows: Observations) -> CellMoments:
-        """Rows as a kernel sees them."""
-        ...
-
-
-class RowView:
-    """Rows as some models see them; what kernels with the same companions see is made once."""
-
-    def __init__(self, rows: Observations) -> None:
-        self.rows = rows
-        self._cells: dict[int, CellMoments] = {}
-
-    def cells(self, companions: FillsCells) -> CellMoments:
-        """The rows as kernels with these companions see them."""
-        if id(companions) not in self._cells:
-            self._cells[id(companions)] = companions.cells(self.rows)
-        return self._cells[id(companions)]
 
 
 class FittedModel(ABC):

@@ -27,8 +27,9 @@ from bayesrbf.fitted.fitted_kernel_network import (
     fit_kernel_rows,
 )
 from bayesrbf.fitted.fitted_mixture import FittedMixture
-from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel, RowView
+from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel
 from bayesrbf.fitted.mixture_fitting import Solver, component_class, fit_mixture_rows
+from bayesrbf.fitted.row_view import RowView
 from bayesrbf.fitted.stack.shared_training import (
     EM_ITERATIONS,
     EM_STARTS,
