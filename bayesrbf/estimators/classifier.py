@@ -82,6 +82,10 @@ class Classifier(ClassifierMixin, Estimator):
         ndarray of shape (n_obs, n_classes)
             Class log probabilities in nats, in the order of ``classes_``.
         """
+        return self._log_probabilities(X)
+
+    def _log_probabilities(self, X: object) -> LogProbabilities:
+        """Class log probabilities of rows in memory."""
         rows = new_rows(self._fit, X, holes=True).cells
         return self.fitted_.class_log_probabilities(rows)
 
@@ -103,7 +107,7 @@ class Classifier(ClassifierMixin, Estimator):
             ``class_prior`` moves what they would be without it by Bayes' rule: each times
             ``class_prior`` over the weighted share of its class among the labelled rows.
         """
-        return np.exp(self.predict_log_proba(X))
+        return np.exp(self._log_probabilities(X))
 
     @by_blocks
     def predict(self, X: object) -> Labels:
@@ -119,7 +123,7 @@ class Classifier(ClassifierMixin, Estimator):
         ndarray of shape (n_obs,)
             Class labels.
         """
-        codes = self.predict_log_proba(X).argmax(axis=1)
+        codes = self._log_probabilities(X).argmax(axis=1)
         return self.classes_[codes]
 
     def adapt_prior(self, X: object) -> xr.Dataset:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, Concatenate, cast
 
 import numpy as np
@@ -28,7 +28,13 @@ class NewRows:
     """New rows of a table, labels hidden."""
 
     cells: Observations
-    names: Shaped[np.ndarray, " obs"]
+    given: object
+    """The table as it came."""
+
+    @property
+    def names(self) -> Shaped[np.ndarray, " obs"]:
+        """Names of the rows."""
+        return table.row_names(self.given, self.cells.n_obs)
 
 
 def new_cells(fit: Fit, X: object, *, holes: bool = False) -> NewRows:
@@ -41,24 +47,30 @@ def new_cells(fit: Fit, X: object, *, holes: bool = False) -> NewRows:
     cells = table.encode(X, fit.columns, handle_unknown=fit.table.handle_unknown)
     if fit.model.density is not None:  # exemplars keep no cells
         warn_of_columns(fit.columns, fit.table.rows, cells, X if holes else None)
-    return NewRows(cells, table.row_names(X, cells.n_obs))
+    return NewRows(cells, X)
 
 
 def new_rows(fit: Fit, X: object, *, holes: bool = False) -> NewRows:
     """Rows as the model takes them."""
     compared = fit.model.compared(X, column_shell(fit.table))
     if compared is not None:
-        return NewRows(compared, table.row_names(X, compared.n_obs))
+        return NewRows(compared, X)
     return new_cells(fit, X, holes=holes)
 
 
 def column_shell(training: TrainingTable) -> BaseEstimator:
     """An estimator of the same name that knows the columns: scikit-learn compares new ones."""
-    shell = cast(Any, type(training.owner, (BaseEstimator,), {})())
+    shell = cast(Any, _shells(training.owner)())
     shell.n_features_in_ = training.n_columns
     if training.names is not None:
         shell.feature_names_in_ = training.names
     return cast(BaseEstimator, shell)
+
+
+@cache
+def _shells(owner: str) -> type[BaseEstimator]:
+    """The class of such estimators, made once: scikit-learn's errors have its name."""
+    return type(owner, (BaseEstimator,), {})
 
 
 def ask[F, **P, R](answer: Callable[Concatenate[F, P], R]) -> Callable[Concatenate[Any, P], R]:
