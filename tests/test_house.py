@@ -122,17 +122,22 @@ def free_self(tree: ast.Module) -> Iterator[str]:
                 yield f"line {node.lineno}: {node.name}"
 
 
-FACTORS = {"factors", "factor", "precisions_cholesky", "matrices", "roots", "moments", "covariance"}
-"""Names of arrays whose number of axes says which shape of covariance they are of."""
+ARRAY_ROOMS = ("records", "numerics", "posterior", "fitted")
+"""Rooms where the number of axes of a factor would say which shape of covariance it is of."""
+COUNTS_AXES = {
+    "bayesrbf/records/mixture.py": 2,  # a log Jacobian of all rows, or of none
+    "bayesrbf/numerics/mixture/mixture_points.py": 1,  # axes of a batch
+    "bayesrbf/posterior/recalibration.py": 1,  # predictions of one draw, or of several
+    "bayesrbf/fitted/holding_out.py": 1,  # as well
+    "bayesrbf/fitted/training_table.py": 1,  # classes of a file
+}
+"""How often a file asks for axes of what is no factor; no number may grow."""
 
 
-def shapes_by_axes(tree: ast.Module) -> Iterator[str]:
-    """``.ndim`` of a factor: which shape it has is known to its law."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and node.attr == "ndim":
-            owner = ast.unparse(node.value).rpartition(".")[2]
-            if owner in FACTORS:
-                yield f"line {node.lineno}: {ast.unparse(node)}"
+def axes_counted(tree: ast.Module) -> list[str]:
+    """Every ``.ndim``, whatever the array is called."""
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    return [f"line {node.lineno}: {ast.unparse(node)}" for node in nodes if node.attr == "ndim"]
 
 
 ATTRIBUTES = {
@@ -186,17 +191,24 @@ def own_names_asked(tree: ast.Module) -> Iterator[str]:
             yield f"line {node.lineno}: {ast.unparse(node)}"
 
 
+def file_of(module: str) -> str | None:
+    """The file of a module or of a package's surface, if there is one."""
+    place = module.replace(".", "/").replace("bayesrbf/models", "models")
+    files = (f"{place}.py", f"{place}/__init__.py")
+    return next((file for file in files if file in TREES), None)
+
+
 def imports(path: str, tree: ast.Module) -> set[str]:
     """Files of the package that a file imports, also for types alone."""
-    modules = set()
+    files: set[str | None] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("bayesrbf"):
-            modules.add(node.module)
-            modules |= {f"{node.module}.{name.name}" for name in node.names}
+            module = node.module or ""
+            # a name is a module of its own, or one of what the other has
+            files |= {file_of(f"{module}.{one.name}") or file_of(module) for one in node.names}
         elif isinstance(node, ast.Import):
-            modules |= {name.name for name in node.names if name.name.startswith("bayesrbf")}
-    places = {one.replace(".", "/").replace("bayesrbf/models", "models") for one in modules}
-    return {f"{place}.py" for place in places} & TREES.keys() - {path}
+            files |= {file_of(one.name) for one in node.names}
+    return {file for file in files if file is not None} - {path}
 
 
 def circles(edges: dict[str, set[str]]) -> list[set[str]]:
@@ -250,14 +262,13 @@ def test_no_function_of_a_module_calls_a_parameter_self(path: str) -> None:
     assert list(free_self(TREES[path])) == []
 
 
-@pytest.mark.parametrize("path", TREES)
-def test_no_axes_of_a_factor_tell_its_shape(path: str) -> None:
-    assert list(shapes_by_axes(TREES[path])) == []
-
-
-@pytest.mark.parametrize("path", TREES)
-def test_words_and_names_say_of_what(path: str) -> None:
-    assert [*leaning_docstrings(TREES[path]), *bare_bounds(TREES[path])] == []
+def test_no_axes_of_a_factor_tell_its_shape() -> None:
+    rooms = tuple(f"bayesrbf/{room}/" for room in ARRAY_ROOMS)
+    counted = {path: axes_counted(tree) for path, tree in TREES.items() if path.startswith(rooms)}
+    more = {
+        path: places for path, places in counted.items() if len(places) > COUNTS_AXES.get(path, 0)
+    }
+    assert more == {}
 
 
 def test_own_names_are_hardly_ever_asked_for() -> None:
@@ -337,12 +348,12 @@ def test_a_planted_free_self_is_found(text: str, number: int) -> None:
     ("text", "number"),
     [
         ("if factors.ndim == 2:\n    pass", 1),
-        ("if point.precisions_cholesky.ndim == 3:\n    pass", 1),
-        ("if X.ndim != 2:\n    pass", 0),
+        ("axes = by_any_name.ndim", 1),
+        ("if len(X.shape) != 2:\n    pass", 0),
     ],
 )
 def test_a_planted_branch_on_axes_is_found(text: str, number: int) -> None:
-    assert len(list(shapes_by_axes(ast.parse(text)))) == number
+    assert len(axes_counted(ast.parse(text))) == number
 
 
 @pytest.mark.parametrize(

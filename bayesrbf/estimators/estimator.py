@@ -238,10 +238,7 @@ class Estimator(BaseEstimator, ABC):
     @property
     def columns_(self) -> Columns:
         """Names and kinds of the columns."""
-        columns = self._fit.table.columns
-        if columns is None:
-            raise AttributeError(f"This {type(self).__name__} knows no columns of a table.")
-        return columns
+        return self._fit.columns
 
     @property
     def rows_(self) -> Observations:

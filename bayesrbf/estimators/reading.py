@@ -53,8 +53,8 @@ class Reading:
     @property
     def missingness(self) -> str:
         """Whether it tells anything that a cell is missing; where that is open, not at first."""
-        said: str = self.arguments.get("missingness", "ignorable")
-        return "ignorable" if said == "cv" else said
+        missingness: str = self.arguments.get("missingness", "ignorable")
+        return "ignorable" if missingness == "cv" else missingness
 
     @property
     def finds_atoms(self) -> bool:

@@ -28,11 +28,8 @@ def read_training(
 
     In memory the whole table is one block.
     """
-    collection = None
-    if (
-        not isinstance(X, np.ndarray) or len(X) > BLOCK
-    ):  # a memory map of more rows is read in parts
-        collection = as_collection(X)
+    is_one_block = isinstance(X, np.ndarray) and len(X) <= BLOCK  # a larger memory map is not
+    collection = None if is_one_block else as_collection(X)
     if collection is not None:
         from bayesrbf.estimators.out_of_core.training import read_collection
 

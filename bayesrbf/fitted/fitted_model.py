@@ -138,8 +138,8 @@ class FittedModel(ABC):
         """The density under a posterior draw, in standard units; most families hold it fixed."""
         if self.density is None:
             raise ValueError(f"{type(self).__name__} has no density.")
-        held: MixtureParameters = cast(Any, self.density).parameters
-        return held
+        parameters: MixtureParameters = cast(Any, self.density).parameters
+        return parameters
 
     def class_shares(self, rows: Observations, n_classes: int) -> Float[np.ndarray, " label"]:
         """Shares of the classes that predictions stand for: those of the labelled rows."""
@@ -150,14 +150,14 @@ class FittedModel(ABC):
         rows: Observations,
         temperature: float,
         calibration: Recalibration | None,
-        hidden: Float[np.ndarray, " obs"],
+        hidden: Callable[[Observations], np.ndarray],
     ) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities at the fitted point and the class shares of training.
 
-        ``hidden`` is the share of the cells of every row that are missing.
+        ``hidden`` gives the share of the cells of every row that are missing.
         """
         log_p = tempered(self.class_log_joint(rows, temperature), temperature)
-        return log_p if calibration is None else calibrated(log_p, hidden, calibration)
+        return log_p if calibration is None else calibrated(log_p, hidden(rows), calibration)
 
     def class_posterior(
         self,

@@ -243,7 +243,7 @@ class FittedTable[M: FittedModel, D]:
             with np.errstate(divide="ignore"):
                 return np.log(mean)
         log_p = self.model.calibrated_log_probabilities(
-            rows, self.temperature, self.calibration, self.hidden_share(rows)
+            rows, self.temperature, self.calibration, self.hidden_share
         )
         if self.table.prevalence is None:
             return log_p

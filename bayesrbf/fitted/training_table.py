@@ -54,7 +54,10 @@ class TrainingTable:
     @property
     def read_columns(self) -> Columns:
         """The columns of a table that was read column by column."""
-        assert self.columns is not None  # what asks for columns is not there without them
+        if self.columns is None:
+            raise AttributeError(
+                f"This {self.owner} compares rows and knows no columns of a table."
+            )
         return self.columns
 
     @property

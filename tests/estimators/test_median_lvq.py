@@ -516,3 +516,12 @@ def test_a_fit_and_its_probabilities_load_no_pymc() -> None:
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
+
+
+def test_rows_that_are_compared_by_a_matrix_have_no_columns() -> None:
+    distances = np.abs(np.subtract.outer(np.arange(6.0), np.arange(6.0)))
+    model = MedianLVQClassifier(1, metric="precomputed", sigma=1.0, random_state=0)
+    model.fit(distances, [0, 0, 0, 1, 1, 1])
+    assert not hasattr(model, "columns_")
+    with pytest.raises(AttributeError, match="MedianLVQClassifier compares rows and knows no"):
+        model.describe_columns()

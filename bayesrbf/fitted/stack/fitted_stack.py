@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -109,7 +109,7 @@ class FittedStack(FittedModel):
         rows: Observations,
         temperature: float,
         calibration: Recalibration | None,
-        hidden: Float[np.ndarray, " obs"],
+        hidden: Callable[[Observations], np.ndarray],
     ) -> Float[np.ndarray, "obs label"]:
         """What the pool says: its temperatures are its own."""
         return self.class_log_joint(rows)
