@@ -93,7 +93,6 @@ SHARED: Final[dict[str, Rule]] = {
     "covariance_type": one_of("full", "tied", "diag", "spherical"),
     "column_maps": one_of("power", None),
     "atoms": one_of("auto", None),
-    "acceleration": one_of("squarem", None),
     "missingness": one_of("ignorable", "informative"),
     "handle_unknown": one_of("missing", "error"),
     "inference": one_of("map", "laplace", "advi", "gibbs", "nuts", "bootstrap"),

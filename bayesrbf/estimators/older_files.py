@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass, replace
+from functools import partial
 from typing import Any, Final, cast
 
 import numpy as np
 
 from bayesrbf.artefact.unpacking import check_record
+from bayesrbf.estimators import moved
 from bayesrbf.fitted.density_stream import DensityDetails
 from bayesrbf.fitted.exemplar_sources import TableSource
 from bayesrbf.fitted.fitted_model import FittedModel
@@ -20,6 +22,15 @@ from bayesrbf.fitted.stack.drawing import DrawnMembers
 from bayesrbf.fitted.stack.members import ALIASES
 from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.records.mixture import Observations
+from bayesrbf.records.mixture_objectives import (
+    Blend,
+    ConditionalLikelihood,
+    Hinge,
+    Likelihood,
+    Margin,
+    MixtureObjective,
+)
+from bayesrbf.records.network_schemes import JointScheme, NetworkScheme, PublishedScheme
 
 DERIVED: Final = {
     *("n_iter_", "lower_bound_", "_n_features_out", "covariance_type_", "tied_", "kappa_"),
@@ -62,17 +73,68 @@ def from_flat_state(
         draws=state["draws_"],
         raw=state["_raw"],
     )
-    if kind == "MixtureDensity":
-        chosen = [name for name in CHOSEN if arguments[name] == "auto"]
-        arguments = arguments | dict.fromkeys(chosen, "cv")
-    if "_refits" in state and not isinstance(arguments["members"], str):
-        members = tuple(ALIASES.get(name, name) for name in arguments["members"])
-        arguments = arguments | {"members": members}
     return {
-        "arguments": arguments,
+        "arguments": _arguments(kind, arguments),
         "fitted": _checked(fit),
         "container": state.get("_sklearn_output_config"),
     }
+
+
+def _arguments(kind: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Constructor arguments as they are written now."""
+    changed: dict[str, Any] = {}
+    if kind == "MixtureDensity":
+        changed = {name: "cv" for name in CHOSEN if arguments[name] == "auto"}
+    elif kind == "HybridMixtureClassifier":
+        changed = {"objective": _objective(**{name: arguments[name] for name in OF_OBJECTIVE})}
+    elif kind in ("RBFNetworkClassifier", "RBFNetworkRegressor"):
+        changed = {"scheme": _scheme(arguments)}
+    elif kind == "StackedClassifier" and not isinstance(arguments["members"], str):
+        changed = {"members": tuple(ALIASES.get(name, name) for name in arguments["members"])}
+    gone = moved.ARGUMENTS.get(kind, {})
+    return {name: value for name, value in arguments.items() if name not in gone} | changed
+
+
+OF_OBJECTIVE: Final = (
+    *("objective", "kappa", "hinge_weight", "margin", "smoothing", "sharpness", "ramp_cap"),
+    *("objective_iter", "batch_size", "early_stopping", "validation_fraction"),
+)
+"""Arguments of a classifier of mixtures that are fields of its objective now."""
+
+
+def _objective(
+    objective: str,
+    *,
+    kappa: Any,
+    hinge_weight: Any,
+    objective_iter: Any,
+    batch_size: Any,
+    early_stopping: Any,
+    validation_fraction: Any,
+    **of_margin: Any,
+) -> MixtureObjective:
+    """The objective that these arguments asked for."""
+    search = {
+        "max_iter": objective_iter,
+        "batch_size": batch_size,
+        "validation_fraction": validation_fraction if early_stopping else None,
+    }
+    kinds: dict[str, Callable[[], MixtureObjective]] = {
+        "likelihood": Likelihood,
+        "conditional": partial(ConditionalLikelihood, **search),
+        "margin": partial(Margin, **of_margin, **search),
+        "blend": partial(Blend, kappa, **search),
+        "hinge": partial(Hinge, hinge_weight, **of_margin, **search),
+    }
+    return kinds[objective]()
+
+
+def _scheme(arguments: Mapping[str, Any]) -> NetworkScheme:
+    """The scheme that the arguments of a network asked for."""
+    name, link = arguments["scheme"], arguments["link"]
+    if name == "joint":
+        return JointScheme(0.0 if link is None else link, arguments["kappa"])
+    return PublishedScheme(name, link, arguments.get("shared", True), arguments["grow"])
 
 
 CHOSEN: Final = ("n_components", "covariance_type", "prior")

@@ -20,7 +20,6 @@ from bayesrbf.numerics.discriminative.objective_ascent import (
     climb_objective,
     fit_objective,
 )
-from bayesrbf.numerics.mixture.ascent import Acceleration
 from bayesrbf.numerics.mixture.block_expectation import BlockExpectation
 from bayesrbf.numerics.mixture.mixture_fit import BegunFit, begin_fit, fit_from
 from bayesrbf.numerics.mixture.mixture_points import MixturePoints, reordered
@@ -50,7 +49,6 @@ class Solver:
     max_iter: int
     tol: float
     """Smallest rise of the log posterior per unit of row weight that counts."""
-    acceleration: Acceleration
     seed: int
     """Of the restarts, of mini-batches and of the part held out."""
     objective: Objective = LIKELIHOOD
@@ -143,7 +141,7 @@ def _begun(problem: StandardProblem, solver: Solver, start: MixtureParameters | 
 
 def _climbed(begun: BegunFit, solver: Solver) -> Fit:
     """The mode of the posterior, by EM."""
-    return begun.climb(tol=solver.tol, max_iter=solver.max_iter, acceleration=solver.acceleration)
+    return begun.climb(tol=solver.tol, max_iter=solver.max_iter)
 
 
 def _fit_objective(
@@ -213,15 +211,8 @@ def _by_em(
 ) -> tuple[Fit, int]:
     """The mode of the posterior from a start, and the passes that it took."""
     expectation = BlockExpectation(rows, structure)
-    fit = fit_from(
-        start,
-        expectation,
-        structure,
-        prior,
-        tolerance=tolerance,
-        max_iter=solver.max_iter,
-        acceleration=solver.acceleration,
-    )
+    most = solver.max_iter
+    fit = fit_from(start, expectation, structure, prior, tolerance=tolerance, max_iter=most)
     return fit, expectation.passes + 1  # to prepare the rows
 
 

@@ -131,7 +131,7 @@ def _fit_companion(
     n_components = min(solver.companion_components, rows.n_obs)
     specification = MixtureSpecification(rows.real.shape[1], levels, (0,) * n_components)
     unlabelled = replace(rows, labels=np.zeros_like(rows.labels))
-    by_em = Solver(n_init=4, max_iter=200, tol=1e-4, acceleration="squarem", seed=solver.seed)
+    by_em = Solver(n_init=4, max_iter=200, tol=1e-4, seed=solver.seed)
     return fit_mixture_rows(unlabelled, specification, MixturePrior(), by_em)[0]
 
 

@@ -69,6 +69,7 @@ def table(found: tuple[Finding, ...]) -> FindingsTable:
         {
             "row": [finding.row for finding in found],
             "value": [float(finding.value) for finding in found],
+            "good": [finding.good for finding in found],
             "sentence": [finding.sentence for finding in found],
         }
     )
@@ -158,16 +159,16 @@ def _distance(
     return Finding("map_difference", float(change.max(initial=0)), text, True)
 
 
-COLUMNS: Final = ["row", "value", "sentence"]
+COLUMNS: Final = ["row", "value", "good", "sentence"]
 _WIDTH: Final = 100  # Characters of a line of text.
 
 
 class FindingsTable(pd.DataFrame):
     """A data frame whose long sentences are wrapped and never cut.
 
-    >>> FindingsTable({"row": ["p_loo"], "value": [3.14159], "sentence": ["Few parameters."]})
-    row    value  sentence
-    p_loo  3.142  Few parameters.
+    >>> table((Finding("p_loo", 3.14159, "Few parameters.", True),))
+    row    value  good  sentence
+    p_loo  3.142  yes   Few parameters.
     """
 
     @property
@@ -179,11 +180,13 @@ class FindingsTable(pd.DataFrame):
         if list(self.columns) != COLUMNS:
             return str(super().__repr__())
         values = [f"{value:.4g}" for value in self["value"]]
-        rows = [COLUMNS, *map(list, zip(self["row"], values, self["sentence"], strict=True))]
+        good = ["yes" if one else "no" for one in self["good"]]
+        cells = zip(self["row"], values, good, self["sentence"], strict=True)
+        rows = [COLUMNS, *map(list, cells)]
         first, second = (max(len(str(row[i])) for row in rows) for i in (0, 1))
         lines = []
-        for name, value, sentence in rows:
-            head = f"{name:<{first}}  {value:>{second}}  "
+        for name, value, judgement, sentence in rows:
+            head = f"{name:<{first}}  {value:>{second}}  {judgement:<4}  "
             lines += textwrap.wrap(
                 str(sentence), _WIDTH, initial_indent=head, subsequent_indent=" " * len(head)
             )

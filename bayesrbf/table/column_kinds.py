@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 import numpy as np
 
 from bayesrbf.records.stored import MOST_PARTS, Requirements, ascending, stored, within
 from bayesrbf.table.containers import Cells, missing_cells, read_cells
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Kind = Literal["real", "categorical", "count", "ordinal"]
 Missingness = Literal["ignorable", "informative"]
@@ -100,6 +103,26 @@ class Columns:
         first = len(self.levels) + len(self.masked)
         found = (i for i, values in enumerate(self.atoms) if values)
         return {feature: first + place for place, feature in enumerate(found)}
+
+    def table(self) -> pd.DataFrame:
+        """Kind, levels and missing cells of each column.
+
+        Returns
+        -------
+        DataFrame
+            One row for each column, whose name is the index: ``kind`` (real, categorical, count or
+            ordinal), ``levels`` (a list; None for numbers) and ``missing``, the number of missing
+            cells in the rows of the fit.
+        """
+        import pandas as pd
+
+        levels = dict(zip(self.categorical_positions, self.levels, strict=True))
+        levels |= dict(zip(self.positions("ordinal"), self.ordinal_levels, strict=True))
+        listed = [list(levels[i]) if i in levels else None for i in range(len(self.names))]
+        return pd.DataFrame(
+            {"kind": self.kinds, "levels": listed, "missing": self.missing},
+            index=pd.Index(self.names, name="name"),
+        )
 
     def __laws__(self) -> Requirements:
         n, kinds = len(self.names), self.kinds

@@ -326,11 +326,11 @@ def test_arguments_without_meaning_are_named(arguments):
 
 
 def test_a_solver_follows_a_blend_for_sixty_iterations():
-    assert Solver(1, 1, 0.0, None, 0, Objective("blend")).schedule.max_iter == 60
-    assert Solver(1, 1, 0.0, None, 0, Objective("hinge")).schedule.max_iter == 200
+    assert Solver(1, 1, 0.0, 0, Objective("blend")).schedule.max_iter == 60
+    assert Solver(1, 1, 0.0, 0, Objective("hinge")).schedule.max_iter == 200
     specification = MixtureSpecification(1, (), (0, 1))
     assert (
-        Task(MixturePrior(), Solver(1, 1, 0.0, None, 0)).begin(
+        Task(MixturePrior(), Solver(1, 1, 0.0, 0)).begin(
             Observations(np.zeros((1, 1)), np.empty((1, 0), int), np.zeros(1, int), np.ones(1)),
             specification,
             0,

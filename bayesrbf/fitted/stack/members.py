@@ -135,7 +135,6 @@ class MixtureMember:
             1 if blend else EM_STARTS,
             EM_ITERATIONS,
             BLEND_TOL if blend else EM_TOL,
-            "squarem",
             training.seed,
             objective=self.objective,
             steps=BLEND_ITERATIONS,

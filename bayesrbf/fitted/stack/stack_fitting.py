@@ -85,7 +85,7 @@ class StackSettings:
         """Fit the density of the columns as they are: up to three Gaussians a class, no map."""
         components = component_class(rows, self.n_classes, DENSITY_COMPONENTS)
         specification = MixtureSpecification(rows.real.shape[1], self.levels, components)
-        solver = Solver(EM_STARTS, EM_ITERATIONS, EM_TOL, "squarem", self.seed)
+        solver = Solver(EM_STARTS, EM_ITERATIONS, EM_TOL, self.seed)
         return fit_mixture_rows(rows, specification, self.prior, solver)[0]
 
     def hold_out(self, fold: int, train: Observations, test: Observations) -> FoldAnswers:
