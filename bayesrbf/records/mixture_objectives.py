@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import Final, Literal
 
 from bayesrbf.records.objective import Objective, check_constant
-from bayesrbf.records.stored import stored
+from bayesrbf.records.stored import Stored, stored
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,9 @@ class Likelihood(MixtureObjective):
 class DiscriminativeObjective(MixtureObjective):
     """An objective that L-BFGS follows from the fit by EM on."""
 
-    max_iter: int | None = None
-    batch_size: int | None = None
-    validation_fraction: float | None = None
+    max_iter: Stored[int | None] = None
+    batch_size: Stored[int | None] = None
+    validation_fraction: Stored[float | None] = None
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
@@ -140,7 +140,7 @@ class Blend(DiscriminativeObjective):
     (1.0, -0.9, 0.0)
     """
 
-    kappa: float | Literal["cv"] = 0.3
+    kappa: Stored[float | Literal["cv"]] = 0.3
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -192,10 +192,10 @@ class Margin(DiscriminativeObjective):
        of Gaussian mixture models, Pattern Recognition Letters 112, 131-137.
     """
 
-    margin: float = Objective.margin
-    smoothing: float = Objective.smoothing
-    sharpness: float = Objective.sharpness
-    ramp_cap: float | None = None
+    margin: Stored[float] = Objective.margin
+    smoothing: Stored[float] = Objective.smoothing
+    sharpness: Stored[float] = Objective.sharpness
+    ramp_cap: Stored[float | None] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -252,11 +252,11 @@ class Hinge(DiscriminativeObjective):
     (1.0, 0.0, 4.0)
     """
 
-    weight: float | Literal["cv"] = Objective.hinge_weight
-    margin: float = Objective.margin
-    smoothing: float = Objective.smoothing
-    sharpness: float = Objective.sharpness
-    ramp_cap: float | None = None
+    weight: Stored[float | Literal["cv"]] = Objective.hinge_weight
+    margin: Stored[float] = Objective.margin
+    smoothing: Stored[float] = Objective.smoothing
+    sharpness: Stored[float] = Objective.sharpness
+    ramp_cap: Stored[float | None] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

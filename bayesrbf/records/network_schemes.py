@@ -8,7 +8,7 @@ from typing import ClassVar, Final, Literal, get_args
 
 import numpy as np
 
-from bayesrbf.records.stored import ANY_NUMBER, stored
+from bayesrbf.records.stored import ANY_NUMBER, Stored, stored
 
 PublishedName = Literal["em_lr", "em_lr_link", "em_lr_link_k", "caetano"]
 SchemeName = Literal["joint"] | PublishedName
@@ -42,8 +42,8 @@ class JointScheme:
         Power :math:`\kappa` of p(x). None: 1 / n_columns, and at least 0.3 where cells are missing.
     """
 
-    link: float = 0.0
-    kappa: float | None = None
+    link: Stored[float] = 0.0
+    kappa: Stored[float | None] = None
 
     name: ClassVar[SchemeName] = "joint"
     shared: ClassVar[bool] = True
@@ -97,10 +97,10 @@ class PublishedScheme:
        imputation (eqs. 12-13).
     """
 
-    name: PublishedName
-    link: float | None = field(default=None, metadata=ANY_NUMBER)
-    shared: bool = True
-    grow: tuple[int, int] | None = None
+    name: Stored[PublishedName]
+    link: Stored[float | None] = field(default=None, metadata=ANY_NUMBER)
+    shared: Stored[bool] = True
+    grow: Stored[tuple[int, int] | None] = None
 
     kappa: ClassVar[float | None] = None
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, dataclass_transform, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, dataclass_transform, runtime_checkable
 
 import numpy as np
 
@@ -34,6 +34,17 @@ MOST_LOG: Final = 1e6
 """Of output weights and other logarithms."""
 SMALLEST_SCALE, LARGEST_SCALE = 1e-100, 1e100
 """Bounds of scales and precisions in standard units: beyond, their squares are no numbers."""
+
+
+if TYPE_CHECKING:
+    type Stored[T] = T
+else:
+
+    class Stored:
+        """An argument of a user: its type is for readers and type checkers, own errors check it."""
+
+        def __class_getitem__(cls, item: object) -> object:
+            return Any
 
 
 @runtime_checkable
