@@ -8,9 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.house import ROOT, estimators, own_bases, source_files
+from tests.house import ROOT, arguments, estimators, own_bases, public_names, source_files
 
 MOST_LINES = 350
+MOST_ARGUMENTS = MOST_NAMES = 24
 LONGER = {
     "bayesrbf/estimators/estimator.py",
     "bayesrbf/estimators/median_lvq/classifier.py",
@@ -260,6 +261,17 @@ def test_an_estimator_has_at_most_four_own_classes_in_its_order_of_methods(name:
 @pytest.mark.parametrize("path", TREES)
 def test_no_function_of_a_module_calls_a_parameter_self(path: str) -> None:
     assert list(free_self(TREES[path])) == []
+
+
+@pytest.mark.parametrize("name", estimators())
+def test_a_constructor_has_few_arguments(name: str) -> None:
+    assert len(arguments(estimators()[name])) <= MOST_ARGUMENTS
+
+
+@pytest.mark.parametrize("name", estimators())
+def test_an_estimator_has_few_public_names(name: str) -> None:
+    found = public_names(estimators()[name])
+    assert len(found) <= MOST_NAMES, found
 
 
 def test_no_axes_of_a_factor_tell_its_shape() -> None:

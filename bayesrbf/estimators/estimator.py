@@ -74,7 +74,21 @@ class Estimator(BaseEstimator, ABC):
             refuse_moved_name(type(self).__name__, name)
             return self.__getattribute__(name)  # raises what a property raised
 
-    set_params = with_moved_arguments(BaseEstimator.set_params)
+    @with_moved_arguments
+    def set_params(self, **params: object) -> Self:
+        """Set constructor arguments, which the next fit reads.
+
+        Parameters
+        ----------
+        **params : object
+            Arguments by name.
+
+        Returns
+        -------
+        self
+            The estimator.
+        """
+        return super().set_params(**params)
 
     # ---- fitting
 

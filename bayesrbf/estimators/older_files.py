@@ -55,7 +55,7 @@ COMMON: Final = {
 
 def from_flat_state(
     kind: str, arguments: dict[str, Any], state: Mapping[str, Any]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """What a file of today would hold in place of arguments and attributes; nothing is trusted."""
     unknown = set(state) - DERIVED - DETAILS - COMMON
     if unknown:
@@ -80,13 +80,13 @@ def from_flat_state(
     }
 
 
-def _arguments(kind: str, arguments: dict[str, Any]) -> dict[str, Any]:
+def _arguments(kind: str, arguments: Mapping[str, Any]) -> dict[str, object]:
     """Constructor arguments as they are written now."""
-    changed: dict[str, Any] = {}
+    changed: dict[str, object] = {}
     if kind == "MixtureDensity":
         changed = {name: "cv" for name in CHOSEN if arguments[name] == "auto"}
     elif kind == "HybridMixtureClassifier":
-        changed = {"objective": _objective(**{name: arguments[name] for name in OF_OBJECTIVE})}
+        changed = {"objective": _objective(arguments)}
     elif kind in ("RBFNetworkClassifier", "RBFNetworkRegressor"):
         changed = {"scheme": _scheme(arguments)}
     elif kind == "StackedClassifier" and not isinstance(arguments["members"], str):
@@ -95,38 +95,23 @@ def _arguments(kind: str, arguments: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if name not in gone} | changed
 
 
-OF_OBJECTIVE: Final = (
-    *("objective", "kappa", "hinge_weight", "margin", "smoothing", "sharpness", "ramp_cap"),
-    *("objective_iter", "batch_size", "early_stopping", "validation_fraction"),
-)
-"""Arguments of a classifier of mixtures that are fields of its objective now."""
-
-
-def _objective(
-    objective: str,
-    *,
-    kappa: Any,
-    hinge_weight: Any,
-    objective_iter: Any,
-    batch_size: Any,
-    early_stopping: Any,
-    validation_fraction: Any,
-    **of_margin: Any,
-) -> MixtureObjective:
-    """The objective that these arguments asked for."""
+def _objective(arguments: Mapping[str, Any]) -> MixtureObjective:
+    """The objective that the arguments of a classifier of mixtures asked for."""
+    stops_early, share = arguments["early_stopping"], arguments["validation_fraction"]
     search = {
-        "max_iter": objective_iter,
-        "batch_size": batch_size,
-        "validation_fraction": validation_fraction if early_stopping else None,
+        "max_iter": arguments["objective_iter"],
+        "batch_size": arguments["batch_size"],
+        "validation_fraction": share if stops_early else None,
     }
+    margin = {name: arguments[name] for name in ("margin", "smoothing", "sharpness", "ramp_cap")}
     kinds: dict[str, Callable[[], MixtureObjective]] = {
         "likelihood": Likelihood,
         "conditional": partial(ConditionalLikelihood, **search),
-        "margin": partial(Margin, **of_margin, **search),
-        "blend": partial(Blend, kappa, **search),
-        "hinge": partial(Hinge, hinge_weight, **of_margin, **search),
+        "margin": partial(Margin, **margin, **search),
+        "blend": partial(Blend, arguments["kappa"], **search),
+        "hinge": partial(Hinge, arguments["hinge_weight"], **margin, **search),
     }
-    return kinds[objective]()
+    return kinds[arguments["objective"]]()
 
 
 def _scheme(arguments: Mapping[str, Any]) -> NetworkScheme:

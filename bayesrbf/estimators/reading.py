@@ -35,7 +35,7 @@ class Reading:
     """Name of the estimator, for errors."""
     arguments: Mapping[str, Any]
     """Those of its constructor."""
-    parts: Mapping[str, Any] = field(default_factory=dict)
+    parts: Mapping[str, object] = field(default_factory=dict)
     """Of arguments that are objects, what a table out of memory may refuse."""
     labelled: bool = True
     """Whether y holds class labels."""
