@@ -29,6 +29,7 @@ ARGUMENTS: Final[dict[str, dict[str, str]]] = {
     "MixtureDensity": {"acceleration": ACCELERATION},
     "RBFNetworkClassifier": {**SCHEME, "shared": "scheme=PublishedScheme(name, shared=False)"},
     "RBFNetworkRegressor": SCHEME,
+    "SDGMClassifier": {"alpha_max": "nothing, as weights beyond a precision of 1e5 are dropped"},
 }
 """Constructor arguments by the name of their estimator."""
 NAMES: Final[dict[str, str]] = {

@@ -218,7 +218,7 @@ def test_columns_that_were_never_observed_are_not_suggested() -> None:
 def test_the_label_of_a_row_tells_what_the_draws_disagree_about() -> None:
     X, y = iris(0.1)
     model = generative(n_init=1, random_state=0).fit(X[::3], y[::3])
-    with pytest.raises(ValueError, match="call refine"):
+    with pytest.raises(ValueError, match="call its refine"):
         acquire_labels(model, X)
     model.refine("laplace", draws=60, chains=2)
     told = acquire_labels(model, X)["gain"].to_numpy()
