@@ -194,6 +194,7 @@ def test_warm_start_goes_on(flowers):
         ({"features": "spline"}, "features=...) must be"),
         ({"features": "kernel"}, "use KernelNetworkClassifier"),
         ({"l2": 0.0}, "needs a proper prior"),
+        ({"scheme": "em_lr", "l2": 0.0}, "needs a proper prior"),
         ({"l1": -1}, "l1=...) must be a finite number"),
         ({"unlabelled_weight": "cv"}, "must be a finite number of at least 0"),
         ({"n_components": 0}, "n_components=...) must be an integer"),
@@ -224,6 +225,18 @@ def test_faults_are_told(settings, words):
 def test_schemes_without_meaning_are_refused(make, words):
     with pytest.raises(ValueError, match=re.escape(words)):
         make()
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_network_of_a_published_scheme_is_a_file(scheme, flowers, tmp_path):
+    asked = PublishedScheme(scheme, shared=False)
+    model = RBFNetworkClassifier(1, scheme=asked, n_init=1, max_iter=4, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # alternations that have not come to rest
+        model.fit(*flowers).save(tmp_path / "model.safetensors")
+    loaded = bayesrbf.load(tmp_path / "model.safetensors")
+    assert loaded.scheme == asked
+    np.testing.assert_array_equal(loaded.predict_proba(flowers[0]), model.predict_proba(flowers[0]))
 
 
 def test_numbers_have_no_mixture_a_class():

@@ -59,10 +59,9 @@ Begin = Callable[[RBFNetworkSpecification], RBFNetworkParameters | None]
 def check_scheme(owner: str, arguments: Mapping[str, Any], *, of_classes: bool) -> None:
     """Refuse arguments that do not go with the scheme of a network."""
     scheme = scheme_of(arguments["scheme"])
-    if scheme.name == "joint" and arguments["l1"] == 0 and arguments["l2"] == 0:
+    if arguments["l1"] == 0 and arguments["l2"] == 0:
         raise ValueError(
-            f"{owner}(scheme='joint') needs a proper prior of the output weights: l1 or l2 "
-            "must be positive."
+            f"{owner} needs a proper prior of the output weights: l1 or l2 must be positive."
         )
     if not (scheme.shared or of_classes):
         raise ValueError(
