@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import Final, Literal
 
 from bayesrbf.records.objective import Objective, check_constant
-from bayesrbf.records.stored import Stored, stored
+from bayesrbf.records.stored import Stored, short_repr, stored
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,8 @@ class Likelihood(MixtureObjective):
     >>> Likelihood()
     Likelihood()
     """
+
+    __repr__ = short_repr
 
     @property
     def constants(self) -> Objective:
@@ -105,6 +107,8 @@ class ConditionalLikelihood(DiscriminativeObjective):
         calibrated log score gains no more; None: all rows are fitted.
     """
 
+    __repr__ = short_repr
+
     @property
     def constants(self) -> Objective:
         """The objective in numbers."""
@@ -136,8 +140,8 @@ class Blend(DiscriminativeObjective):
 
     Examples
     --------
-    >>> Blend(0.1).constants.coefficients
-    (1.0, -0.9, 0.0)
+    >>> Blend(0.1), Blend(0.1).constants.coefficients
+    (Blend(kappa=0.1), (1.0, -0.9, 0.0))
     """
 
     kappa: Stored[float | Literal["cv"]] = 0.3
@@ -150,6 +154,8 @@ class Blend(DiscriminativeObjective):
     def is_open(self) -> bool:
         """Whether rows held out choose the weight of the density."""
         return self.kappa == "cv"
+
+    __repr__ = short_repr
 
     @property
     def constants(self) -> Objective:
@@ -203,6 +209,8 @@ class Margin(DiscriminativeObjective):
         check_constant("smoothing", self.smoothing, "Margin.smoothing")
         check_constant("sharpness", self.sharpness, "Margin.sharpness")
         check_constant("ramp_cap", self.ramp_cap, "Margin.ramp_cap", None)
+
+    __repr__ = short_repr
 
     @property
     def constants(self) -> Objective:
@@ -270,6 +278,8 @@ class Hinge(DiscriminativeObjective):
     def is_open(self) -> bool:
         """Whether rows held out choose the weight of the hinge."""
         return self.weight == "cv"
+
+    __repr__ = short_repr
 
     @property
     def constants(self) -> Objective:

@@ -8,7 +8,7 @@ from typing import ClassVar, Final, Literal, get_args
 
 import numpy as np
 
-from bayesrbf.records.stored import ANY_NUMBER, Stored, stored
+from bayesrbf.records.stored import ANY_NUMBER, Stored, short_repr, stored
 
 PublishedName = Literal["em_lr", "em_lr_link", "em_lr_link_k", "caetano"]
 SchemeName = Literal["joint"] | PublishedName
@@ -48,6 +48,8 @@ class JointScheme:
     name: ClassVar[SchemeName] = "joint"
     shared: ClassVar[bool] = True
     grow: ClassVar[tuple[int, int] | None] = None
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         if not (_is_number(self.link) and 0 <= self.link < np.inf):
@@ -103,6 +105,8 @@ class PublishedScheme:
     grow: Stored[tuple[int, int] | None] = None
 
     kappa: ClassVar[float | None] = None
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         if self.name not in get_args(PublishedName):

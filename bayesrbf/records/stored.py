@@ -10,7 +10,7 @@ rely on the earlier ones: nothing is evaluated behind the first that does not ho
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, Protocol, dataclass_transform, runtime_checkable
 
 import numpy as np
@@ -70,6 +70,17 @@ def named[T](kind: type[T]) -> type[T]:
 def stored[T](kind: type[T]) -> type[T]:
     """Make a class a frozen dataclass that files may name."""
     return named(dataclass(frozen=True)(kind))
+
+
+def short_repr(record: Any) -> str:
+    """A record with the fields that are not at their defaults, as scikit-learn shows estimators."""
+    changed = {
+        one.name: vars(record)[one.name]
+        for one in fields(record)
+        if one.default is MISSING or vars(record)[one.name] != one.default
+    }
+    listed = ", ".join(f"{name}={value!r}" for name, value in changed.items())
+    return f"{type(record).__name__}({listed})"
 
 
 def require(requirements: Requirements, owner: str) -> None:
