@@ -208,7 +208,7 @@ def test_laplace_of_sums_is_that_of_a_table_in_memory(
         np.testing.assert_allclose(model.draws_.stats[stat], inside.stats[stat], rtol=1e-6)
     assert model.posterior_["posterior"].sizes["draw"] == 20
     assert "more passes for laplace" in model.status_
-    found = set(model.diagnose()["row"])
+    found = {one.row for one in model.fitted_.findings()}
     assert "pareto_k" in found
     assert not any("loo" in name for name in found)
     assert np.isfinite(model.uncertainty(X)["sd"]).all()
