@@ -22,7 +22,7 @@ from bayesrbf.estimators.answers.depending import dependence
 from bayesrbf.estimators.answers.posterior import declare, diagnose
 from bayesrbf.estimators.answers.surprise import surprise
 from bayesrbf.estimators.arguments import SHARED, Rule
-from bayesrbf.estimators.moved import refuse_moved_name, with_moved_arguments
+from bayesrbf.estimators.moved import NAMES, MovedName, with_moved_arguments
 from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.reading import Reading
 from bayesrbf.estimators.warning import warn
@@ -67,12 +67,6 @@ class Estimator(BaseEstimator, ABC):
         # scikit-learn looks at the value of every name in here, and the tree is not made for that
         names = [name for name in object.__dir__(self) if name != "posterior_"]
         return [name for name in names if hasattr(self, name)]
-
-    if not TYPE_CHECKING:  # a type checker must still see a name that does not exist
-
-        def __getattr__(self, name: str) -> object:
-            refuse_moved_name(type(self).__name__, name)
-            return self.__getattribute__(name)  # raises what a property raised
 
     @with_moved_arguments
     def set_params(self, **params: object) -> Self:
@@ -358,6 +352,10 @@ class Estimator(BaseEstimator, ABC):
         """Answers about a row that are tried where a file is read."""
         has_density = self.fitted_.model.density is not None
         return {"score_samples": self.score_samples(X)} if has_density else {}
+
+
+for name, instead in NAMES.items():
+    setattr(Estimator, name, MovedName(name, instead))
 
 
 def _interrupted(error: BaseException | None) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import wraps
-from typing import Final
+from typing import Final, NoReturn
 
 ACCELERATION: Final = "nothing, as EM is always accelerated"
 SCHEME: Final = {
@@ -62,7 +63,12 @@ def with_moved_arguments[**P, R](method: Callable[P, R]) -> Callable[P, R]:
     return checked
 
 
-def refuse_moved_name(owner: str, name: str) -> None:
-    """AttributeError that names what took the place of a method."""
-    if name in NAMES:
-        raise AttributeError(f"{owner} has no {name!r}: use {NAMES[name]}.")
+@dataclass(frozen=True)
+class MovedName:
+    """A method of earlier versions: asking for it says what took its place."""
+
+    name: str
+    instead: str
+
+    def __get__(self, estimator: object, kind: type) -> NoReturn:
+        raise AttributeError(f"{kind.__name__} has no {self.name!r}: use {self.instead}.")
