@@ -168,7 +168,7 @@ def spoken(*but: str) -> Iterator[None]:
         for pattern in but:
             warnings.filterwarnings("ignore", pattern)
         yield
-    for sentence in dict.fromkeys(one_line(Exception(one.message)) for one in caught):
+    for sentence in dict.fromkeys(one_line(Exception(warning.message)) for warning in caught):
         print(f"bayesrbf: {sentence}", file=sys.stderr)
 
 

@@ -171,8 +171,8 @@ def from_datatree(
     shape = (posterior.sizes[names.CHAIN], posterior.sizes[names.DRAW])
     theta = np.empty((*shape, log_posterior.dimension))
     for draw in np.ndindex(*shape):
-        one = {name: value[draw] for name, value in values.items()}
-        theta[draw] = to_unconstrained(log_posterior.variables, one)
+        at_draw = {name: value[draw] for name, value in values.items()}
+        theta[draw] = to_unconstrained(log_posterior.variables, at_draw)
     if not np.isfinite(theta).all():
         raise ValueError(
             "use_posterior(tree) needs draws inside the support of every variable; some have no "

@@ -194,7 +194,7 @@ def _played(
     options: dict[str, Any],
 ) -> tuple[Float[np.ndarray, " level"], Float[np.ndarray, " level"]]:
     """Coverage and mean width at every level, of a clone that was fitted to drawn labels."""
-    from bayesrbf.posterior.rehearsal import LEVELS, held
+    from bayesrbf.posterior.rehearsal import LEVELS, covers
 
     # The truth is at the shares of these rows: a prevalence of use would move away from it.
     asked = clone(model).set_params(inference="map", class_prior=None)
@@ -203,4 +203,4 @@ def _played(
         fitted = asked.fit(X, _hidden_beside(drawn, known)).refine(method, **options)
     told = [fitted.uncertainty(X, prob=level).isel(obs=known) for level in LEVELS]
     lower, upper = (np.stack([one[end].to_numpy() for one in told]) for end in ("lower", "upper"))
-    return held(lower, upper, truth).mean(axis=(1, 2)), (upper - lower).mean(axis=(1, 2))
+    return covers(lower, upper, truth).mean(axis=(1, 2)), (upper - lower).mean(axis=(1, 2))

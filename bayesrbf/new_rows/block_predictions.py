@@ -148,15 +148,19 @@ def _wrong(model: Estimator, novel: pd.DataFrame, name: str, ratio: np.ndarray) 
         return _factor(float(np.median(ratio)))
     old = training_cells(model)
     cells = {
-        one: (observed_reals(old[one]), observed_reals(novel[one]))
-        for one in model.columns_.real_names
+        column: (observed_reals(old[column]), observed_reals(novel[column]))
+        for column in model.columns_.real_names
     }
-    for one in changed_columns(cells):
-        if name in one.columns and one.change is None:
-            (other,) = set(one.columns) - {name}
+    for column_change in changed_columns(cells):
+        if name in column_change.columns and column_change.change is None:
+            (other,) = set(column_change.columns) - {name}
             return f", exchanged with {clipped(other, 30)} as it seems"
-        if name in one.columns and one.change is not None and one.change.offset == 0:
-            return _factor(one.change.scale)
+        if (
+            name in column_change.columns
+            and column_change.change is not None
+            and column_change.change.offset == 0
+        ):
+            return _factor(column_change.change.scale)
     return ""
 
 

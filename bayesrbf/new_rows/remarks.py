@@ -18,10 +18,10 @@ class Remark:
 
 def lines_of_remarks(remarks: Sequence[Remark]) -> list[str]:
     """Findings first, then what is worth knowing beside them, as lines."""
-    width = max((len(one.topic) for one in remarks), default=0)
+    width = max((len(remark.topic) for remark in remarks), default=0)
     lines = []
     for is_finding, title in ((True, "Found"), (False, "Beside that")):
-        some = [one for one in remarks if one.is_finding is is_finding]
+        some = [remark for remark in remarks if remark.is_finding is is_finding]
         if some:
-            lines += [title, *(f"  {one.topic:<{width}}  {one.sentence}" for one in some)]
-    return lines if any(one.is_finding for one in remarks) else ["Nothing was found.", *lines]
+            lines += [title, *(f"  {remark.topic:<{width}}  {remark.sentence}" for remark in some)]
+    return lines if any(remark.is_finding for remark in remarks) else ["Nothing was found.", *lines]

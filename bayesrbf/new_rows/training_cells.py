@@ -96,8 +96,8 @@ def judge_both(
         warnings.filterwarnings("ignore", "X has categories")  # that a fold alone has
         fold = np.random.default_rng(0).permutation(len(old)) % min(DRIFT_FOLDS, len(old))
         parts = [
-            _judged(_density(old[fold != one], columns), old[fold == one])
-            for one in np.unique(fold)
+            _judged(_density(old[fold != number], columns), old[fold == number])
+            for number in np.unique(fold)
         ]
         order = np.argsort(np.argsort(fold, kind="stable"))
         held_out = UsualCells(

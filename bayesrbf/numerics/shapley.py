@@ -74,8 +74,8 @@ def attribute(
 
     >>> def value(rows, shown):
     ...     return (3.0 * shown[:, 0] + 4.0 * shown.all(axis=1))[:, None]
-    >>> told = attribute(value, np.array([[True, True], [True, False]]), 1, Effort())
-    >>> told.shapley[..., 0]
+    >>> attribution = attribute(value, np.array([[True, True], [True, False]]), 1, Effort())
+    >>> attribution.shapley[..., 0]
     array([[ 5.,  2.],
            [ 3., nan]])
     """

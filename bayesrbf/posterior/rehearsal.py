@@ -61,7 +61,7 @@ def drawn_labels(
     )
 
 
-def held(
+def covers(
     lower: Float[np.ndarray, "*levels obs label"],
     upper: Float[np.ndarray, "*levels obs label"],
     truth: Float[np.ndarray, "obs label"],

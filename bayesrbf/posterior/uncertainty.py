@@ -160,6 +160,7 @@ def stray_rates(n_rows: float, n_draws: int) -> Float[np.ndarray, " draw"]:
     array([0.    , 0.0114])
     """
     places = (0.5 + np.arange(n_draws) * GOLDEN) % 1
+    # Places below one half give a rate of 0: the even odds that there are no strays.
     rates: np.ndarray = 1 - np.minimum(1, 2 - 2 * places) ** (1 / (n_rows + 1))
     return rates
 
@@ -178,6 +179,7 @@ def _quantiles(
     if weights is None:
         return np.quantile(values, q, axis=0)
     counted = np.broadcast_to(weights[..., None], values.shape)
+    # The only method of NumPy's that takes weights.
     return np.quantile(values, q, axis=0, weights=counted, method="inverted_cdf")
 
 

@@ -156,10 +156,10 @@ def _inferred(column: TextColumn) -> ReadColumn:
         return ReadColumn([], problem=_mixture(column, numeric))
     if all(map(DATE.fullmatch, column.present)):
         text = column.present[0]
-        asked = [option(part, column.name) for part in ("dates", "time", "ignore")]
+        options = [option(part, column.name) for part in ("dates", "time", "ignore")]
         problem = (
-            f"{column.at(text)}: {text!r} is a date: say {asked[0]} to read days since "
-            f"2000-01-01, {asked[1]} to hold the latest rows out, or {asked[2]}."
+            f"{column.at(text)}: {text!r} is a date: say {options[0]} to read days since "
+            f"2000-01-01, {options[1]} to hold the latest rows out, or {options[2]}."
         )
         return ReadColumn([], problem=problem)
     units = all(map(AMOUNT.fullmatch, column.present))

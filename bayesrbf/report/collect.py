@@ -124,7 +124,7 @@ class _Fits:
 
 def _look(job: Job, fits: _Fits, track: TrackSteps) -> Report:
     """Every section from the fitted model."""
-    made: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     model, refined = fits.drawn.model, fits.drawn.refined
     held_out, uncertainty, densities = fits.held_out, fits.uncertainty, fits.densities
     density, judged = densities.point, fits.judged
@@ -142,7 +142,7 @@ def _look(job: Job, fits: _Fits, track: TrackSteps) -> Report:
         "described": lambda: read_described(job, fits.fitted, refined),
     }
     for name, make in track(sections.items(), "Looking at rows, cells and columns", len(sections)):
-        made[name] = make()
+        figures[name] = make()
     return Report(
         title=job.title,
         target=job.target,
@@ -155,7 +155,7 @@ def _look(job: Job, fits: _Fits, track: TrackSteps) -> Report:
         check=_check(job, uncertainty),
         costs=read_costs(held_out, job.costs, (MODEL, LOGISTIC)),
         row_title=job.row_title,
-        **made,
+        **figures,
     )
 
 

@@ -100,9 +100,9 @@ def within(job: Job, limit: float | None, judged: bool = True) -> tuple[Job, str
     known to fit into the limit. What was left out is a note of the job, and so on the page.
     """
     fit = seconds_of(job)
-    asked = seconds_of_run(job, fit, judged)
-    if limit is None or asked <= SURE * limit:
-        return _noted(job), _line(asked)
+    in_full = seconds_of_run(job, fit, judged)
+    if limit is None or in_full <= SURE * limit:
+        return _noted(job), _line(in_full)
     if job.inference == "auto":
         bare = replace(job, inference="map")
         seconds = seconds_of_run(bare, fit, judged)

@@ -294,10 +294,10 @@ def subgroups(report: Report) -> str:
 def odd_labels(report: Report) -> str:
     """How many labels are improbable, how many chance makes so, how many are listed."""
     improbable, listed = report.oddities.improbable, report.oddities.labels
-    verb = "has" if improbable.found == 1 else "have"
+    verb = "has" if improbable.number == 1 else "have"
     usual = between(str(improbable.lower), str(improbable.upper))
     text = (
-        f"{plural(improbable.found, 'row')} held out {verb} a label that was given a probability "
+        f"{plural(improbable.number, 'row')} held out {verb} a label that was given a probability "
         f"below {percent(report.oddities.bound)}; a calibrated model has about "
         f"{number(improbable.expected)} ({usual}, 9 times in 10)"
     )

@@ -92,8 +92,8 @@ class Job:
         """A mean of a real column as text: with more digits than cells that are whole numbers."""
         if name in self.reading.dates:
             return date_of(value)
-        seen = self.X[name].to_numpy(dtype=float)
-        return cell(value, decimals_of(seen, as_written=False))
+        cells = self.X[name].to_numpy(dtype=float)
+        return cell(value, decimals_of(cells, as_written=False))
 
     def cell(self, name: str, value: float) -> str:
         """A number of a real column as text."""

@@ -208,10 +208,10 @@ def _contradicting(frame: pd.DataFrame, target: str | None) -> int:
 
 def _alike(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
     """Columns that hold the same as an earlier one, level for level."""
-    seen: dict[bytes, str] = {}
+    first_names: dict[bytes, str] = {}
     for name in frame.columns:
         codes = pd.factorize(frame[name])[0]
-        earlier = seen.setdefault(codes.tobytes(), str(name))
+        earlier = first_names.setdefault(codes.tobytes(), str(name))
         if earlier != name and codes.max(initial=-1) > 0:
             yield earlier, str(name)
 
@@ -231,28 +231,28 @@ def _spread(job: Job, column: Column) -> Spread:
         if len(most):
             facts += f"; {percent(float(most.iloc[0]))} {clipped(most.index[0], 20)}"
         return Spread(column, bars, ("", ""), levels, more, facts)
-    seen = values.dropna().to_numpy(dtype=float)
-    if not seen.size:
+    numbers = values.dropna().to_numpy(dtype=float)
+    if not numbers.size:
         return Spread(column, np.zeros((1, 0)), ("", ""), (), 0, "no value")
-    low, high = float(seen.min()), float(seen.max())
+    low, high = float(numbers.min()), float(numbers.max())
     wide = (low, high) if high > low else (low - 0.5, high + 0.5)
     bars = np.array(
         [
-            np.histogram(part.dropna().to_numpy(dtype=float), _bins(seen), wide)[0].astype(float)
+            np.histogram(part.dropna().to_numpy(dtype=float), _bins(numbers), wide)[0].astype(float)
             for part in groups
         ]
     )
     quarter, middle, three = (
-        job.cell(column.name, q) for q in np.quantile(seen, [0.25, 0.5, 0.75])
+        job.cell(column.name, q) for q in np.quantile(numbers, [0.25, 0.5, 0.75])
     )
     facts = f"median {middle}, half of the cells {between(quarter, three)}"
     ends = job.cell(column.name, low), job.cell(column.name, high)
     return Spread(column, bars, ends, (), 0, facts)
 
 
-def _bins(seen: Float[np.ndarray, " value"]) -> int:
+def _bins(values: Float[np.ndarray, " value"]) -> int:
     """A bar for every whole number where there are few, else the report's number."""
-    span = int(np.ptp(seen)) + 1 if np.all(seen == np.round(seen)) else BARS + 1
+    span = int(np.ptp(values)) + 1 if np.all(values == np.round(values)) else BARS + 1
     return span if span <= BARS else BARS
 
 

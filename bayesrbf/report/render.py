@@ -44,14 +44,14 @@ def render(report: Report) -> str:
 
 def environment() -> jinja2.Environment:
     """How templates become pages: every slot is escaped, and an unknown name is an error."""
-    made = jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.PackageLoader("bayesrbf.report"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {
+    environment.filters |= {
         "number": words.number,
         "spread": words.spread,
         "estimate": words.estimate,
@@ -63,8 +63,8 @@ def environment() -> jinja2.Environment:
         "listing": words.listing,
         "options_whole": options_whole,
     }
-    made.globals |= {"ends": words.ends, "words": words}
-    return made
+    environment.globals |= {"ends": words.ends, "words": words}
+    return environment
 
 
 def options_whole(sentence: str) -> Markup:

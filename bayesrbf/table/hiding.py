@@ -112,8 +112,8 @@ def replaced(
     >>> from bayesrbf.table import encode, learn_columns
     >>> columns = learn_columns([["b", 1.5], ["a", 2.5]])
     >>> rows, others = encode([["b", 1.5]], columns), encode([["a", 2.5]], columns)
-    >>> found = replaced(rows, others, np.array([[True, False]]), columns)
-    >>> found.codes.item(), found.real.item()
+    >>> filled = replaced(rows, others, np.array([[True, False]]), columns)
+    >>> filled.codes.item(), filled.real.item()
     (0, 1.5)
     """
     reals, codes, further = _by_kind(taken, columns)
@@ -153,7 +153,7 @@ def with_column(
         codes = rows.codes.copy()
         codes[:, place] = cells.astype(codes.dtype)
         return replace(rows, codes=codes)
-    further = tuple(one.copy() for one in rows.further)
+    further = tuple(law_cells.copy() for law_cells in rows.further)
     further[_further(columns).index(columns.positions(kind))][:, place] = cells
     return replace(rows, further=further)
 
