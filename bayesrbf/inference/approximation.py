@@ -81,6 +81,7 @@ def systematic_resample(
     """
     n = weights.size
     positions = (np.arange(n) + rng.random()) / n
+    # Rounding may leave the last sum below 1, and a position beyond it.
     indices = np.searchsorted(np.cumsum(weights), positions)
     return rng.permutation(np.minimum(indices, n - 1))
 

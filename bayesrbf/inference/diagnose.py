@@ -99,6 +99,7 @@ def effective_draws(values: Float[np.ndarray, "chain draw *rest"], method: str) 
 def _worst(statistic, extreme, values: np.ndarray, **options: object) -> float:  # type: ignore[no-untyped-def]
     """The extreme of a statistic over all quantities that move."""
     flat = values.reshape((*values.shape[:2], -1))
+    # Of what never moves R-hat is 0 / 0, and says nothing about the chains.
     flat = flat[:, :, np.ptp(flat, axis=(0, 1)) > 0]
     if flat.shape[2] == 0 or values.shape[1] < 4:
         return float("nan")

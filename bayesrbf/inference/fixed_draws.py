@@ -114,6 +114,7 @@ class FixedDrawObjective:
             moved_mean = mean.copy()
             moved_mean[axis] += _STEP * sd
             _, moved = self._at(moved_mean, deviations)
+            # Divided by the step that rounding left, not by the one that was asked for.
             change = (moved - gradients) / (moved_mean[axis] - mean[axis])
             bent = change * deviations
             bend[:, axis] = change.mean(axis=0)

@@ -91,6 +91,7 @@ def approximate(
         value, gradient = _scaled(log_posterior, u, scales)
         step = axes @ ((axes.T @ gradient) / curvatures)
         gain = float(gradient @ step)
+        # So near the mode the quadratic holds, and the step needs no line search.
         if gain < _SMALL_GAIN:
             u = u + step
             break
@@ -122,6 +123,7 @@ def hessian(
         steps = _STEP * log_posterior.scales[axes]
         above[np.arange(axes.size), axes] += steps
         below[np.arange(axes.size), axes] -= steps
+        # The step that rounding left, not the one that was asked for.
         width = (above - below)[np.arange(axes.size), axes]
         _, gradients = log_posterior.values_and_gradients(np.concatenate([above, below]))
         rise, fall = np.split(gradients, 2)

@@ -252,6 +252,7 @@ def _mean_error(
 
 def _standard_error(of_draws: Float[np.ndarray, "fixed *rest"]) -> Float[np.ndarray, "*rest"]:
     """Standard error of a mean over antithetic draws, whose pairs are independent."""
+    # Draws come in two halves, the second with the signs of the first turned.
     pairs = of_draws.reshape(2, len(of_draws) // 2, *of_draws.shape[1:]).mean(axis=0)
     return np.asarray(pairs.std(axis=0, ddof=1) / np.sqrt(len(pairs)))
 

@@ -91,6 +91,7 @@ def attribute(
     counts = observed.sum(axis=1)
     for m in np.unique(counts).tolist():
         of_count, few = np.flatnonzero(counts == m), m <= effort.exact
+        # A row has 2^m coalitions: as many rows go together as fit into a block.
         at_once = max(1, BLOCK >> m) if few else 1
         for start in range(0, of_count.size, at_once):
             rows = of_count[start : start + at_once]
@@ -132,8 +133,11 @@ def _exact(value: ValueOfCells, m: int) -> Attribution:
     members = (numbers[:, None] >> np.arange(m) & 1).astype(bool)
     values = value(members)
     size = members.sum(axis=1, keepdims=True)
+    # A coalition with the cell is S and the cell, and weighs as S does; one without it is S,
+    # and is subtracted.
     weights = np.where(members, _weight(size - 1, m), -_weight(size, m))
     shapley = np.einsum("sm,rsl->rml", weights, values, optimize=True)
+    # All binary digits but one are everything but that cell.
     left_out = values[:, -1:] - values[:, numbers[-1] - 2 ** np.arange(m)]
     exactly = np.zeros_like(shapley)
     cost = np.full(len(values), 2**m)
@@ -165,6 +169,7 @@ def _sampled(value: ValueOfCells, m: int, effort: Effort) -> Attribution:
         added = _of_orders(value, np.stack([orders, orders[:, ::-1]]), base, whole)
         pairs = np.concatenate([pairs, added], axis=1)
         n_pairs = pairs.shape[1]
+        # The two orders of a pair depend on each other; pairs do not.
         error = pairs.std(axis=1, ddof=1) / np.sqrt(n_pairs)
         cost = np.full(len(base), m + 2 + 2 * n_pairs * (m - 1))
         left_out = whole[:, None] - without
@@ -182,6 +187,7 @@ def _of_orders(
     """What every cell adds where it stands, averaged over an order and its reverse."""
     m, n_rows = orders.shape[2], len(base)
     ranks = orders.argsort(axis=2)
+    # An order begins with no cell and ends with all of them; these values are known already.
     shown = ranks[..., None, :] < np.arange(1, m)[:, None]
     between = value(shown.reshape(-1, m)).reshape(n_rows, *orders.shape[:2], m - 1, -1)
     path = np.empty((*between.shape[:3], m + 1, between.shape[-1]))

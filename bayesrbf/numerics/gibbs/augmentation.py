@@ -79,6 +79,8 @@ class ComponentDraws:
             if size == 1 or not rows.size:
                 continue
             classes = specification.component_class if part == every else (0,) * size
+            # Where the label is known, components of other classes have probability 0: they are
+            # left out.
             own = replace(specification, component_class=classes)
             groups = np.unique(specification.covariance_group[part])
             hidden = observations.take(rows).unlabelled()
@@ -136,9 +138,12 @@ class CellDraws:
         for rows, places in self._blocks:
             mine = components[rows]
             noise = rng.standard_normal((rows.size, real.shape[1], 1))
+            # A draw of the whole row is corrected to agree with the observed cells. Only the block
+            # of the missing cells is solved; no conditional covariance is factored.
             drawn = normal.means[mine] + (normal.back[mine] @ noise)[:, :, 0]
             lane = np.arange(rows.size)[:, None]
             deviation = real[rows] - drawn
+            # Only observed cells pull.
             deviation[lane, places] = 0.0
             precisions = normal.precisions[mine]
             pull = (precisions @ deviation[:, :, None])[lane, places]

@@ -84,6 +84,7 @@ def _normalise(
             lines[1, r] += share
     for r in range(n_rows):
         lines[0, r] += logarithm(lines[1, r])
+        # One division a row; the components are multiplied by it.
         lines[1, r] = tiles.weights[tile, r] / lines[1, r]
     for k in range(low, high):
         count = 0.0

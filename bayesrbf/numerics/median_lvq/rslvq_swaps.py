@@ -55,6 +55,7 @@ class KernelSwaps(_Swaps):
         columns, label = self.columns, self.prototypes.classes[prototype]
         own, of_class = self.others(prototype, 0.0, np.add)
         whole, joins = of_class.sum(axis=0), columns.labels == label
+        # Where no other prototype is left, a candidate's kernel is the whole sum.
         rest = -np.log(np.where(whole > 0, whole, 1.0))
         if self._bound is None:
             rest += np.log(np.where(own > 0, own, 1.0))

@@ -91,6 +91,7 @@ class Alternation:
             feature_map = FeatureMap(rows, self.specification)
         joint = expectation.at(mixture)
         by_class, responsibilities = class_log_joint(joint.log_joint, structure.class_slices)
+        # Every mixture is a density of its own; the probability of its class is no part of it.
         log_density = (by_class - np.log(mixture.class_probabilities)).sum(axis=1)
         generative = float(self.observations.weights @ log_density)
         features = feature_map.forward(joint.log_joint, component_log_weights(mixture, structure))

@@ -36,6 +36,7 @@ def log_elastic_net_constant(l1: float, l2: float) -> float:
     """
     if l2 == 0:
         return float(np.log(2 / l1))
+    # erfcx(x) is exp(x²) erfc(x): neither factor has to be formed, which could overflow.
     return float(0.5 * np.log(2 * np.pi / l2) + np.log(erfcx(l1 / np.sqrt(2 * l2))))
 
 

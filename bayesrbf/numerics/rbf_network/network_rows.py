@@ -156,6 +156,7 @@ def completed_linear(
             order=order,
         )
         linear = Network(points, specification).linear(parameters)
+        # A complete row has a single point, which stands for all draws.
         last = np.diff(starts, append=points.n_obs) - 1
         results.append(linear[starts + np.minimum(np.arange(draws)[:, None], last)])
     return np.concatenate(results, axis=1)

@@ -165,6 +165,7 @@ def curvature_product(
     """The complete-data curvature times a vector of weights, without forming the matrix."""
     p = expectation.probabilities
     moves = to_logits(designs, vector, np.zeros(len(designs)))
+    # (diag p - p p') z is p times z less its mean under p.
     centred = moves - (p * moves).sum(axis=1, keepdims=True)
     return weight_gradient(designs, expectation.weights[:, None] * p * centred)
 
@@ -189,6 +190,7 @@ def hidden_information(
             score * expectation.completion_probabilities[points, None], local, axis=0
         )
         total += score.T @ (score * expectation.weights[points, None])
+        # The variance over completions: the mean of squares less the square of the mean.
         total -= mean.T @ (mean * labels.weights[rows, None])
     return total
 
