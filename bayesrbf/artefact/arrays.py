@@ -19,7 +19,7 @@ MOST_READ: Final = 2**31
 
 
 class PackedArrays:
-    """Arrays of one file as they are packed.
+    """The arrays of one file while they are being packed.
 
     An array of few different values is stored as those values, and for every cell the number of
     its value, both in the order of their first appearance. Doubles that single precision holds bit
@@ -149,7 +149,7 @@ class StoredArrays:
 
 
 def _key(array: np.ndarray) -> tuple[str, tuple[int, ...], bytes]:
-    """What equal arrays have in common: bit by bit, so that -0 is not 0."""
+    """A key that two arrays share if they are equal bit by bit; -0 differs from 0."""
     return array.dtype.str, array.shape, hashlib.sha256(array).digest()
 
 

@@ -1,4 +1,4 @@
-"""What every stored record is held to: the types, shapes and finite numbers that it declares."""
+"""Checks stored records: fields have their declared types and shapes, and numbers are finite."""
 
 from __future__ import annotations
 

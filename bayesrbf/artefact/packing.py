@@ -38,7 +38,7 @@ def pack(state: object) -> tuple[Any, dict[str, np.ndarray]]:
 
 @dataclasses.dataclass
 class _Store:
-    """What was packed so far: arrays and records that are equal are stored once."""
+    """Everything packed so far; equal arrays and equal records are stored once."""
 
     arrays: PackedArrays = dataclasses.field(default_factory=PackedArrays)
     records: dict[str, int] = dataclasses.field(default_factory=dict)
@@ -89,7 +89,7 @@ def _pack_array(value: np.ndarray, where: str, store: _Store) -> dict[str, Any]:
 
 
 def _pack_mapping(value: Mapping[Any, Any], where: str, store: _Store) -> dict[str, Any]:
-    """A dict: as it is when its keys are strings, else as pairs."""
+    """A dict: an object of JSON where all keys are strings, else a list of pairs."""
     if all(type(key) is str for key in value):
         return {"dict": {k: _pack(v, f"{where}.{k}", store) for k, v in value.items()}}
     pairs = [[_pack(k, where, store), _pack(v, f"{where}[{k!r}]", store)] for k, v in value.items()]

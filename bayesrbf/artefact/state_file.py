@@ -65,7 +65,7 @@ class ArtefactError(ValueError):
 
 
 def shown(message: object) -> str:
-    """What a file says, or what was said of it, on one line that no terminal takes for orders."""
+    """A message on one line, without characters that could control a terminal."""
     text = str(message)[:MOST_SHOWN]
     return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
 

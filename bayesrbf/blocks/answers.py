@@ -25,7 +25,7 @@ def put_together(answered: Iterable[Any], like: Any) -> Any:
 
 
 def lazy_answers(X: Any, parts: Sequence[Any], answer: Callable[[Any], Any], like: Any) -> Any:
-    """What is answered about every partition of a Dask collection, lazy.
+    """Answers about every partition of a Dask collection, computed when they are asked for.
 
     Of arrays arrays, of frames frames; a dataset has lazy arrays, for which rows are counted.
     """

@@ -1,4 +1,4 @@
-"""What a user hands over that is no table in memory, cut into blocks of rows."""
+"""Collections out of memory that a user hands over, cut into blocks of rows."""
 
 from __future__ import annotations
 

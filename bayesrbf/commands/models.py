@@ -1,4 +1,4 @@
-"""What ``--model`` takes, one line each."""
+"""The command that lists the families of models, one line each."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def to_datatree(
 def _log_likelihood(
     log_posterior: LogPosterior, theta: np.ndarray, memory: int
 ) -> tuple[Float[np.ndarray, "chain draw obs"], int]:
-    """Log likelihood of every row under every k-th draw, and k: above 1 if draws are too many."""
+    """Log likelihood of every row under every k-th draw, and the step k that the memory allows."""
     n_chains, n_draws, _ = theta.shape
     first = log_posterior.pointwise(theta[0, 0])
     thinning = min(n_draws, -(-n_chains * n_draws * first.nbytes // memory))
@@ -139,7 +139,7 @@ def _storable(values: Any) -> np.ndarray:
 
 
 def _attributes(draws: Draws) -> dict[str, str | float | int]:
-    """What made the draws; netCDF takes neither bool nor None."""
+    """Attributes of the draws, as text and numbers: netCDF takes neither bool nor None."""
     return {
         "inference_library": "bayesrbf",
         "inference_library_version": __version__,

@@ -68,7 +68,7 @@ class FixedDrawObjective:
     def of_draws(
         self, eta: Float[np.ndarray, " argument"]
     ) -> tuple[Float[np.ndarray, " fixed"], Float[np.ndarray, "fixed argument"]]:
-        """What every fixed draw adds to the objective before the mean is taken, and its gradient.
+        """Terms of the objective, one for every fixed draw, and their gradients.
 
         The values ``-log p(m + e^s z_j) - sum(s)`` may be infinite or NaN.
         """

@@ -57,7 +57,7 @@ class GaussianApproximation:
 
     @property
     def sentence(self) -> str:
-        """What the curvature looks like and what was done about it."""
+        """A sentence on the curvature at the mode, and on directions without one."""
         if self.n_indefinite == 0:
             return "The log posterior curves downwards in every direction at its mode."
         return (
@@ -86,6 +86,7 @@ def approximate(
         )
     u = _climb(log_posterior, start / scales, scales)
     for _ in range(_NEWTON_STEPS):
+        # Per scale: what counts as flat must not depend on the units of a coordinate.
         scaled = -hessian(log_posterior, u * scales, track) * np.outer(scales, scales)
         curvatures, axes, indefinite = bounded_curvature(scaled)
         value, gradient = _scaled(log_posterior, u, scales)

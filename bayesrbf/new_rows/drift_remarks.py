@@ -1,4 +1,4 @@
-"""What changed between the training table and a new one, in sentences."""
+"""Sentences on what changed between the training table and a new one."""
 
 from __future__ import annotations
 

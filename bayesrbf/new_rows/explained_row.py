@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ClassAnswer:
-    """What the model says of one class; the limits are NaN where there are no draws."""
+    """Probability and interval of one class; the ends are NaN where there are no draws."""
 
     label: str
     probability: float
@@ -89,7 +89,7 @@ def explain_row(
     dates: Collection[str] = (),
     costs: Mapping[str, float] | None = None,
 ) -> ExplainedRow:
-    """A row, 1 for the first: its answer, what its cells add, what is odd about it.
+    """Explain one row, numbered from 1: its answer, the effects of its cells, and what is odd.
 
     Columns of ``dates`` are told as such; the model has them in days. With ``costs`` of mistaken
     rows the decision of least expected cost is told.

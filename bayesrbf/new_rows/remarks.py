@@ -1,4 +1,4 @@
-"""What is said of new rows: sentences, each a finding or explained by chance."""
+"""Remarks on new rows: sentences that are findings, or that chance may explain."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Remark:
 
 
 def lines_of_remarks(remarks: Sequence[Remark]) -> list[str]:
-    """Findings first, then what is worth knowing beside them, as lines."""
+    """Remarks as lines of text: the findings first, then the others."""
     width = max((len(remark.topic) for remark in remarks), default=0)
     lines = []
     for is_finding, title in ((True, "Found"), (False, "Beside that")):

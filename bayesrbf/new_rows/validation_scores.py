@@ -87,7 +87,7 @@ def scores_of(p: Probabilities, labels: Labels, trained: Shares) -> Iterator[Val
 def cost_score(
     p: Probabilities, labels: Labels, trained: Shares, costs: CostMatrix
 ) -> ValidationScore:
-    """What a row costs, where the decision has the least expected cost."""
+    """Mean cost of a row when every decision has the least expected cost."""
     own = mean(paid(p, labels, costs), LEVEL)
     same = paid(np.tile(trained, (labels.size, 1)), labels, costs)
     expected = float(expected_costs(p, costs).min(axis=1).mean())

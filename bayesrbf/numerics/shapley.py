@@ -31,7 +31,7 @@ ROUND: Final = 16
 
 @dataclass(frozen=True)
 class Effort:
-    """How far Shapley values are computed."""
+    """Limits on the effort for Shapley values."""
 
     exact: int = 12
     """Most observed cells of a row whose coalitions are all evaluated."""
@@ -45,7 +45,7 @@ class Effort:
 
 @dataclass(frozen=True)
 class Attribution:
-    """What every observed cell adds to the value of its row; NaN where the cell is missing."""
+    """Shapley values of the observed cells of every row; NaN where the cell is missing."""
 
     shapley: Float[np.ndarray, "obs column label"]
     left_out: Float[np.ndarray, "obs column label"]
@@ -184,7 +184,7 @@ def _of_orders(
     base: Float[np.ndarray, "row label"],
     whole: Float[np.ndarray, "row label"],
 ) -> Float[np.ndarray, "row pair cell label"]:
-    """What every cell adds where it stands, averaged over an order and its reverse."""
+    """Gain from each cell at its place in an order, averaged over the order and its reverse."""
     m, n_rows = orders.shape[2], len(base)
     ranks = orders.argsort(axis=2)
     # An order begins with no cell and ends with all of them; these values are known already.

@@ -1,4 +1,4 @@
-r"""How strongly two columns hang together, whatever their kinds, and whether chance explains it.
+r"""Associations between two columns of any kind: their strength, and a test against chance.
 
 ========================  =====================================  =====================
 kinds                     measure, from 0 to 1                   test of independence

@@ -74,7 +74,7 @@ class JudgedCells:
 
 
 def judge_cells(rows: Observations, law: CellLaw) -> JudgedCells:
-    """Judge cells by the rest of their row less what looks wrong there itself.
+    """Judge every cell by the rest of its row, without cells there that look wrong themselves.
 
     An error spoils the verdict on its neighbours. So a row with odd cells is judged again without
     them: these cells, too, by what is left.

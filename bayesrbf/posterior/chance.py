@@ -1,4 +1,4 @@
-"""What chance alone does to counts: of labels drawn from the probabilities that were said."""
+"""Counts of events beside their law under probabilities that are calibrated."""
 
 from __future__ import annotations
 

@@ -94,5 +94,5 @@ def counted(covers: Bool[np.ndarray, " obs"], prob: float = 0.95) -> tuple[float
 def scores_of(
     probabilities: Float[np.ndarray, "obs label"], labels: Int[np.ndarray, " obs"]
 ) -> Float[np.ndarray, " obs"]:
-    """How strange the true class of each row is: one less its probability."""
+    """Nonconformity of the true class of each row: one less its probability."""
     return 1 - probabilities[np.arange(labels.size), labels]

@@ -1,4 +1,4 @@
-r"""How good held-out probabilities are: figures of one class against the rest, with intervals.
+r"""Figures of held-out probabilities: one class against the rest, with intervals.
 
 ``score`` is a probability a row, ``positive`` whether the row is of the class. Intervals are of the
 rows as a sample; that other rows would have trained another model is not in them. Nearly all are
@@ -40,7 +40,7 @@ NONE: Final = Interval(np.nan, np.nan, np.nan)
 
 @dataclass(frozen=True)
 class OneAgainstRest:
-    """How one class is told from the rest."""
+    """Discrimination between one class and the rest."""
 
     rows: int  # Of the class.
     auroc: Interval

@@ -37,7 +37,7 @@ _COPIES: Final = 5
 
 @dataclass(frozen=True)
 class Calibrated(Predictor):
-    """What a predictor says, tempered and calibrated for rows with hidden cells."""
+    """A predictor whose probabilities are tempered, and calibrated for rows with hidden cells."""
 
     predictor: Predictor
     temperature: float
@@ -119,7 +119,7 @@ class ClassPosterior:
         return replace(self, predictor=prepare, theta=theta, temperature=1.0)
 
     def thinned(self, most: int | None) -> ClassPosterior:
-        """At most so many of the draws, evenly apart, as one chain; None: all of them."""
+        """At most ``most`` draws, evenly spaced, as one chain; all draws for None."""
         if most is None:
             return self
         theta = self.theta.reshape(self.n_draws, -1)
@@ -217,7 +217,7 @@ class ClassPosterior:
         delivered: Float[np.ndarray, "obs label"] | None = None,
         centred: bool = True,
     ) -> PredictiveSummary:
-        """What the draws say about every row, a block of rows at a time.
+        """Summary of the class probabilities over draws, a block of rows at a time.
 
         ``prob`` is the probability inside the equal-tailed intervals; ValueError if it is not
         strictly between 0 and 1.

@@ -1,4 +1,4 @@
-"""What out-of-fold predictions correct: a temperature, and noise; and the slope that is left."""
+"""Fits to out-of-fold predictions: temperatures, scales of noise, and slopes of calibration."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ JEFFREYS = 0.5
 
 @dataclass(frozen=True)
 class SharesInDoubt(Predictor):
-    """What a predictor says with the class shares of every draw: its last coordinates.
+    """A predictor under drawn class shares, which are the last coordinates of every draw.
 
     A point without them has the shares of training.
     """

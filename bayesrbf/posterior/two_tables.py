@@ -85,7 +85,7 @@ KNOWN: Final = (
 
 @dataclass(frozen=True)
 class ColumnChange:
-    """What became of one column, or of two."""
+    """A change of one column's unit, or an exchange of two columns."""
 
     columns: tuple[str, ...]
     change: Change | None
@@ -197,7 +197,7 @@ def exchanged(
     new: tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m2"]],
     level: float,
 ) -> bool:
-    """Whether each of two columns is what the other was, and neither what it was itself.
+    """Whether two columns were exchanged: each matches the other's old cells, and not its own.
 
     >>> rng = np.random.default_rng(0)
     >>> age, weight = rng.normal(40, 10, 200), rng.normal(70, 10, 200)

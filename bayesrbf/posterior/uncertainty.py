@@ -1,4 +1,4 @@
-"""How sure a classifier is of each row, as a labelled dataset."""
+"""Uncertainty of a classifier about every row, as a labelled dataset."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class PredictiveSummary:
 
     @property
     def epistemic(self) -> Float[np.ndarray, " obs"]:
-        """What knowing the draw would take away of the total, in nats."""
+        """Part of the entropy that knowledge of the draw would remove, in nats."""
         return self.total - self.aleatoric
 
 
@@ -147,7 +147,7 @@ def centred_draws(
 
 
 def stray_rates(n_rows: float, n_draws: int) -> Float[np.ndarray, " draw"]:
-    r"""How many labels may be strays, of any class alike, whatever their row: draw by draw.
+    r"""Probability, draw by draw, that a label is a stray: of any class, whatever its row.
 
     The odds are even that there are none. Else, none is known to be one among n rows, which says
     of the rate :math:`\epsilon \sim \mathrm{Beta}(1, n + 1)` after a uniform prior. So no

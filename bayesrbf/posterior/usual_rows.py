@@ -1,4 +1,4 @@
-r"""How much further models may be wrong at a row that is unlike the rows they were fitted to.
+r"""How far draws spread at rows that are unlike the rows of the fit.
 
 Within component k the log density of the observed cells has a mean and a variance of its own: with
 d observed reals, :math:`m^2` their squared Mahalanobis distance, and categories j with entropies
@@ -52,7 +52,7 @@ class UsualRows:
     slope: float
 
     def spread(self, rows: Observations, law: CellLaw) -> Rows:
-        """How many times as far draws spread at rows, which are in the units of the law."""
+        """Factor by which draws spread at rows, which are in the units of the law."""
         own = typicality(rows, law) - self.slope * root_share(rows)
         order = np.argsort(self.excess)
         below = np.concatenate([[0.0], np.cumsum(self.weights[order])])

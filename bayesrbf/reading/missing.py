@@ -57,14 +57,14 @@ class Missing:
 
     @cached_property
     def texts(self) -> dict[str, str]:
-        """Every mark as it is written, and what was typed for it."""
+        """Every stand-in as cells have it, with the text that was typed for it."""
         return {mark: mark for mark in self.marks} | {
             stand_in.text: stand_in.text for stand_in in self.named
         }
 
     @cached_property
     def numbers(self) -> dict[float, str]:
-        """What was asked for and is a number, and how it was typed."""
+        """Stand-ins that are numbers, with the text that was typed for each."""
         typed = {mark.number: mark.text for mark in reversed(self.named)}
         return {number: text for number, text in typed.items() if number is not None}
 
@@ -129,7 +129,7 @@ def unmatched(
 
 
 def _hint(mark: StandIn, texts: Mapping[str, Collection[str]]) -> str:
-    """What may have been meant by a value that no cell is."""
+    """A suggestion for a stand-in that no cell has."""
     column, equals, _ = mark.given.partition("=")
     if mark.column is None and equals:
         near = difflib.get_close_matches(column, texts, n=1)

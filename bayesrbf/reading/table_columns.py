@@ -22,7 +22,7 @@ _DIGITS: Final = re.compile(r"[0-9]+")
 
 
 def shape(text: str) -> str:
-    """What the notation of a cell depends on: its signs, how many digits, a 0 first, above 12.
+    """The shape of a cell: digits replaced by classes, on which its notation depends.
 
     >>> shape("1,234.5"), shape("31.12.2020"), shape("0.25")
     ('9,999.9', 'dd.99.9999', '0.dd')

@@ -1,4 +1,4 @@
-"""Files as frames: what was asked of their columns, what each was taken for, what was noticed."""
+"""Reads files as frames, and reports the kind of every column and what was noticed."""
 
 from __future__ import annotations
 
@@ -280,7 +280,7 @@ def _is_real(values: Values) -> bool:
 def _notes(
     columns: dict[str, ReadColumn], model: Sequence[str], options: TableOptions
 ) -> Iterable[Note]:
-    """What was noticed of the columns."""
+    """Notes on the columns."""
     for name, read in columns.items():
         shown = read.notes if name in model else [n for n in read.notes if n.topic == "missing"]
         yield from shown
@@ -300,14 +300,14 @@ def _notes(
 def _doubts(
     columns: Mapping[str, ReadColumn], model: Iterable[str], options: TableOptions
 ) -> list[Note]:
-    """What is doubtful about the columns of the model."""
+    """Notes on doubtful columns of the model, without those that the user has decided."""
     decided = {*options.categorical, *options.real, *options.dates}
     notes = notice({name: read.measured for name, read in columns.items()}, model)
     return [note for note in notes if note.topic not in NAMING or note.column not in decided]
 
 
 def text_dtype() -> Any:
-    """As what pandas keeps texts; before its version 3, "str" makes the text None of no text."""
+    """The dtype of pandas for text; before its version 3, "str" turns None into text."""
     import pandas as pd
 
     return pd.Series(["text"]).dtype

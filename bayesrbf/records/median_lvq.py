@@ -32,7 +32,7 @@ class Dissimilarities:
     """Rows that may be an exemplar of each class, ascending; at least one."""
 
     def __getstate__(self) -> dict[str, object]:
-        """What is pickled: not the columns, which are made again."""
+        """The pickled state: without columns that can be made again."""
         return {
             "values": self.values,
             "labels": self.labels,
@@ -99,7 +99,7 @@ class Dissimilarities:
 
 @stored
 class Prototypes:
-    """How many prototypes every class has."""
+    """The classes of the prototypes, one entry a prototype."""
 
     classes: tuple[int, ...]  # Class of every prototype, non-decreasing from 0.
 

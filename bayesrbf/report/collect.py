@@ -109,7 +109,7 @@ def _validated(job: Job, procedure: Procedure, track: TrackSteps) -> HeldOutRows
 
 @dataclass(frozen=True)
 class _Fits:
-    """What the sections are made of: see :func:`_look`."""
+    """The fitted parts from which :func:`_look` makes the sections."""
 
     fitted: Fitted
     drawn: Drawn

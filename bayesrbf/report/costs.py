@@ -1,4 +1,4 @@
-"""What mistakes cost if one takes the decision of least expected cost."""
+"""Costs of decisions: at least expected cost, under simpler rules, and as costs vary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What columns do to the class probabilities: each beside all others, and each alone."""
+"""How far each column moves the class probabilities, alone and beside all others."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LEAST_WITHOUT: Final = 1e-300
 
 @dataclass(frozen=True)
 class Contribution:
-    """How far the probabilities move by a column, in nats a row."""
+    """Mean move of the class probabilities by one column, in nats a row."""
 
     name: str
     alone: float
@@ -38,7 +38,7 @@ class Contribution:
 
     @property
     def most(self) -> float:
-        """What columns are ordered by: two that say the same have little beside each other."""
+        """The larger of both: of two columns that say the same, each has little ``beside``."""
         return max(self.alone, self.beside)
 
 
@@ -56,7 +56,7 @@ class Effect:
 def contributions(
     job: Job, model: Any, effects: tuple[Effect, ...], nothing: Float[np.ndarray, " label"]
 ) -> list[Contribution]:
-    """What each column with an effect moves alone and beside all others, the largest first.
+    """Contribution of every column that has an effect, the largest first.
 
     A column is left out as if its cells were missing; in rows where they are it moves nothing.
     ``nothing`` are the probabilities of a row without a cell.

@@ -1,4 +1,4 @@
-"""What a report can fit: every family's estimator, its settings and its ways to draw."""
+"""The families that a report can fit: estimators, settings and ways to draw."""
 
 from __future__ import annotations
 

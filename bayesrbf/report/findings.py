@@ -30,7 +30,7 @@ def read(report: Report) -> str:
 
 
 def unsure(report: Report) -> str:
-    """How many rows are unsure, and how much of the entropy is epistemic."""
+    """A sentence: how many rows are unsure, and the epistemic share of their entropy."""
     doubt = report.doubt
     share = float(doubt.epistemic.sum() / max((doubt.aleatoric + doubt.epistemic).sum(), 1e-300))
     text = (
@@ -47,7 +47,7 @@ def unsure(report: Report) -> str:
 
 
 def open_intervals(report: Report) -> str:
-    """What to do with listed rows whose interval leaves every answer open; empty without any."""
+    """Advice for listed rows whose interval leaves every answer open; empty if there are none."""
     rows = report.doubt.rows
     wide = sum(row.upper - row.lower > OPEN_WIDTH for row in rows)
     if not wide:
@@ -62,7 +62,7 @@ def open_intervals(report: Report) -> str:
 
 
 def odd(report: Report) -> str:
-    """How many cells look wrong, and how many would by chance."""
+    """A sentence: how many cells look wrong, and how many would do so by chance."""
     oddities = report.oddities
     if not oddities.cells:
         return "No cell is further from what the rest of its row suggests than chance explains."
@@ -98,7 +98,7 @@ def _quoted(columns: Sequence[Contribution]) -> str:
 
 
 def filled(report: Report) -> str:
-    """How many cells are filled in, and the coverage of their intervals."""
+    """A sentence: how many cells are filled in, and the coverage of their intervals."""
     imputations = report.imputations
     head = f"{plural(imputations.missing, 'missing cell')} can be filled in"
     if imputations.missing == 0:
@@ -160,7 +160,7 @@ def healthy(report: Report) -> str:
 
 
 def model(report: Report) -> str:
-    """What was chosen, and why."""
+    """The sentence that says which model was chosen, and why."""
     return report.described.sentence
 
 
@@ -185,7 +185,7 @@ def evidence(report: Report) -> str:
 
 
 def events(report: Report) -> str:
-    """How many rows held out are of which class, and when a row is called what."""
+    """A sentence: the held-out rows of every class, and the rule by which a row is called so."""
     event, rows = report.performance.event, report.confusion.sum(axis=1).tolist()
     held_out = plural(sum(rows), "row")
     if event is None:
@@ -223,7 +223,7 @@ def unvalidated(report: Report) -> str:
 
 
 def computation(report: Report) -> str:
-    """What page one says of the computation: nothing where it went well."""
+    """A sentence on figures of the computation that need attention; empty if none does."""
     bad = sum(not one.good for one in report.diagnostics.findings)
     if not bad:
         return ""
@@ -241,7 +241,7 @@ def _tilted(score: Score) -> bool:
 
 
 def calibration_words(score: Score) -> str:
-    """Half a sentence such as "its probabilities come true as often as they say"."""
+    """The end of a sentence that says whether the probabilities are calibrated."""
     if not _tilted(score) and score.calibration.within_noise:
         return "its probabilities come true as often as they say, as far as these rows can tell"
     if _tilted(score):
@@ -292,7 +292,7 @@ def subgroups(report: Report) -> str:
 
 
 def odd_labels(report: Report) -> str:
-    """How many labels are improbable, how many chance makes so, how many are listed."""
+    """A sentence: improbable labels, the number that chance explains, and how many are listed."""
     improbable, listed = report.oddities.improbable, report.oddities.labels
     verb = "has" if improbable.number == 1 else "have"
     usual = between(str(improbable.lower), str(improbable.upper))
@@ -307,7 +307,7 @@ def odd_labels(report: Report) -> str:
 
 
 def costs(report: Report) -> str:
-    """What a row costs by the model's decisions and by other ways to decide."""
+    """A sentence: the mean cost of a row under the model's decisions and under simpler rules."""
     if report.costs is None:
         return ""
     rows = [f"{number(cost)} by {name}" for name, cost in report.costs.rows]

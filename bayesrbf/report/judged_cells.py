@@ -1,4 +1,4 @@
-"""What a density of the cells says of the table: cells that look wrong, rows unlike all others."""
+"""Judges a table by a density of its cells: odd cells, and rows unlike all others."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def with_labels(job: Job) -> pd.DataFrame:
 
 
 def _described(density: MixtureDensity) -> str:
-    """What was chosen, and where columns have atoms."""
+    """The chosen density in words, and the columns with atoms."""
     best, n = density.candidates_[0], len(density.candidates_)
     parts = sum(one.share > 0 for one in density.candidates_)
     chosen = f" with {parts} of {n} settings that were tried on rows held out" if n > 1 else ""

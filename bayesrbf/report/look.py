@@ -69,7 +69,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Look:
-    """What a table is, before any model."""
+    """A first look at a table, before any model is fitted."""
 
     title: str
     target: str  # Empty where none was named.
@@ -194,7 +194,7 @@ def _patterns(frame: pd.DataFrame) -> tuple[Pattern, ...]:
 
 
 def _contradicting(frame: pd.DataFrame, target: str | None) -> int:
-    """Rows whose cells are those of another row that has another value of the target."""
+    """Number of rows that equal another row in all cells but the target."""
     if target is None or len(frame.columns) < 2:
         return 0
     rest = [name for name in frame.columns if name != target]
@@ -257,7 +257,7 @@ def _bins(values: Float[np.ndarray, " value"]) -> int:
 
 
 def opening(look: Look) -> str:
-    """What the table is, in a sentence."""
+    """A sentence: rows, columns of every kind, and missing cells."""
     reading = look.reading
     kinds = [plural(n, f"{kind} column") for kind, n in sorted(look.kinds.items(), reverse=True)]
     holes = "no cell is missing"

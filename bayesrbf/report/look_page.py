@@ -1,4 +1,4 @@
-"""What was seen of a table, as a page and as lines."""
+"""Renders the first look at a table, as a page and as lines for the terminal."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _missingness(first_look: Look) -> Markup | None:
 
 
 def lines_of_look(first_look: Look) -> Iterator[str]:
-    """What the page says of a table, as lines for the terminal."""
+    """The content of the page as lines for the terminal."""
     yield f"{first_look.title}: {look.opening(first_look)}"
     yield from first_look.remarks
     shown = first_look.reading.columns[:LINES]

@@ -141,5 +141,5 @@ def _why(counts: Int[np.ndarray, " label"], costs: Float[np.ndarray, " label"]) 
 
 
 def _reliability(p: Score, happened: Positive) -> ReliabilityCurve:
-    """How often what was said with a probability came true."""
+    """Observed frequency of an event by its predicted probability."""
     return calibration(np.column_stack([1 - p, p]), happened.astype(int)).curves[1]

@@ -79,7 +79,7 @@ def read_subgroups(job: Job, held_out: HeldOutRows, model: str) -> Subgroups:
 
 
 def _chance(one: Subgroup) -> float:
-    """What groups are ordered by."""
+    """Sort key of a group: the p value of its deviation."""
     return one.chance
 
 

@@ -274,7 +274,7 @@ def aligned(table: list[list[str]]) -> list[str]:
 
 
 def row_name(index: pd.Index, place: int) -> str:
-    """What a row is called: by the column that names the rows, else its number from 1.
+    """Name of a row: its cell in the column that names rows, or its number from 1.
 
     >>> import pandas as pd
     >>> row_name(pd.RangeIndex(3), 0), row_name(pd.Index(["A7", "B2"], name="case"), 1)

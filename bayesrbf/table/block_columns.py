@@ -1,4 +1,4 @@
-"""What the columns of a table are, and sums over its rows, learnt block by block."""
+"""Learns the columns of a table, and sums over its rows, block by block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the columns of a table are: names, kinds, levels, masks."""
+"""Columns of a table: names, kinds, levels, masks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells of encoded rows: which are observed, and the same rows with some of them hidden."""
+"""Hides cells of encoded rows, and says which are observed."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def canonical_positions(rows: Observations, columns: Columns) -> Int[np.ndarray,
 def hide(
     rows: Observations, hidden: Bool[np.ndarray, "obs column"], columns: Columns
 ) -> Observations:
-    """Hide cells of the table: they become missing, and it is not told that they are.
+    """Hide cells: they become missing, and no mask says so.
 
     A mask of ``missingness="informative"`` is hidden with its cell, because it says that the cell
     was observed; the masks of all other cells stay. So is what is said of its atoms.

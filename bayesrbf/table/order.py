@@ -169,7 +169,7 @@ class _Cells:
         return colouring
 
     def parted(self, colouring: _Colouring) -> _Colouring | None:
-        """Give one of several alike columns or classes its own colour; None if only copies are."""
+        """Give one of several alike columns or classes its own colour; None if all are copies."""
         if self.all_differ(colouring):
             return None
         by_row = np.zeros(self.ranks.shape[0], np.uint64)

@@ -87,7 +87,7 @@ class HybridLogPosterior(MixtureOnRows):
         return value + self._objective_shift()
 
     def _objective_shift(self) -> Float[np.ndarray, " obs"]:
-        """What a change of units adds to J: densities have units, ratios of densities have none."""
+        """Change of J with the units of the columns: of densities, not of ratios of densities."""
         return self.objective.generative_weight * self._row_shift
 
 

@@ -191,7 +191,7 @@ def _climb(
 def _descent(
     log_posterior: HasGradient, relative: RelativeCoordinates, first: float
 ) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
-    """What L-BFGS minimises.
+    """The function that L-BFGS minimises, and its gradient.
 
     Where a far step overflows it is a value above the start's, which turns the line search back.
     """

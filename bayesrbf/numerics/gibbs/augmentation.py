@@ -39,7 +39,7 @@ def of_class(
 
 @dataclass(frozen=True)
 class _Open:
-    """Rows that may belong to the same several components.
+    """Rows whose labels allow the same several components.
 
     ``groups`` are the covariances of those components; ``expectation`` has the rows prepared for a
     mixture of those components alone.
@@ -112,6 +112,7 @@ class CellDraws:
         self._law = laws_of(specification).reals
         n_missing = self._law.kept_apart(~np.isnan(real))
         for m in np.unique(n_missing[n_missing > 0]):
+            # Rows with as many holes have systems of one size, which are solved together.
             same = np.flatnonzero(n_missing == m)
             for part in in_blocks(same.size, real.shape[1] ** 2):
                 rows = same[part]

@@ -48,7 +48,7 @@ TILE = 256
 
 @stored
 class CellMoments:
-    """What is known of every cell of some rows: exactly, or as a conditional distribution."""
+    """The distribution of every cell of some rows: a value, or a conditional law."""
 
     mean: Float[np.ndarray, "row feature"]
     """Real cells or their conditional means, in standard units."""

@@ -1,4 +1,4 @@
-r"""What rates of a kernel are judged by: Gaussian processes on the class indicators.
+r"""Criteria for the rates of a kernel: Gaussian processes on the class indicators.
 
 A column's rate is :math:`a_j = a^0_j g_j h`, with the fixed rate :math:`a^0`, a factor g of its
 own and a factor h that all columns share. With the kernel

@@ -100,7 +100,7 @@ def _normalise(
 
 @kernel
 def _hand_out(tiles: Tiles, tile: int, log_joint: np.ndarray, out: np.ndarray) -> None:
-    """Write a tile's log joints to the rows of the caller."""
+    """Copy a tile's log joints to the places of the caller's rows."""
     for r in range(tiles.sizes[tile]):
         row = tiles.rows[tile, r]
         for k in range(log_joint.shape[0]):

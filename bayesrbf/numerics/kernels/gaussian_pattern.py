@@ -87,7 +87,7 @@ def multiply_line(
 
 
 class PatternScratch(NamedTuple):
-    """Space for one tile whose rows share their pattern, and what the pattern fixes."""
+    """Scratch space for a tile of one pattern, and quantities that depend on the pattern alone."""
 
     known: np.ndarray  # (1,): number of the pattern that the next four belong to
     covariance: np.ndarray  # (component, missing cell, missing cell): C

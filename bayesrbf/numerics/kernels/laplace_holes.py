@@ -1,4 +1,4 @@
-r"""What missing cells change in a Laplace kernel: the logarithm of h, pair by pair.
+r"""Corrections of a Laplace kernel for missing cells: the logarithm of h, pair by pair.
 
 With the rate a, the difference d of two means and the sum :math:`s^2` of two variances,
 

@@ -23,7 +23,7 @@ from bayesrbf.records.stored import TOLERANCE, Requirements, stored, within
 
 @stored
 class Gower:
-    """What the training rows say about the columns."""
+    """Ranges and mean differences of the columns of the training rows."""
 
     ranges: Float[np.ndarray, " feature"]
     """Largest less smallest cell of every real column; 1 where it is 0."""

@@ -210,7 +210,7 @@ class ExemplarSweep(MarkovKernel):
         return moved
 
     def adapted(self, thetas: Float[np.ndarray, "draw coordinate"]) -> Self | ExemplarSweep:
-        """Sweeps of the posterior itself; they have nothing else to learn from draws."""
+        """Sweeps of the posterior itself, which need nothing else from the draws."""
         return self if self.following is None else self.following
 
     def _columns(self, exemplars: Exemplars) -> Float[np.ndarray, "labelled prototype"]:

@@ -25,7 +25,7 @@ Exemplars = Int[np.ndarray, " prototype"]  # Training row that each prototype is
 
 @runtime_checkable
 class Objective(Protocol):
-    """What a search for exemplars maximises."""
+    """The objective that a search for exemplars maximises."""
 
     @property
     def rows(self) -> Dissimilarities:

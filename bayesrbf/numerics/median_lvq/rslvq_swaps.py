@@ -19,7 +19,7 @@ SAFE: Final = 600.0  # Kernels down to exp(-SAFE) are added and divided as they 
 
 
 class _Swaps(MovingExemplars):
-    r"""What the scores of RSLVQ by kernels and by their logs have in common.
+    r"""Scores of RSLVQ after a swap: the base of those by kernels and those by their logs.
 
     With ``bound``, scores are the bound
     :math:`\sum_n v_n \gamma_{nj} \log k_{nj} - \sum_n v_n \log \sum_j k_{nj}`. Given is the

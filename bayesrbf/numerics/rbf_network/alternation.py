@@ -42,7 +42,7 @@ from bayesrbf.records.rbf_network import (
 
 @dataclass(frozen=True)
 class Round:
-    """What one evaluation of a network tells."""
+    """Results of evaluating a network at one hidden layer."""
 
     statistics: Statistics  # EM's statistics of every mixture on all rows.
     features: Float[np.ndarray, "obs component"]

@@ -74,7 +74,7 @@ def relative_sizes(
 
 @dataclass(frozen=True)
 class Link:
-    """What the link adds at one point, and its derivatives."""
+    """The link's part of the log density at one point, and its derivatives."""
 
     value: float  # ``log Dirichlet(pi; a + gamma s) - log Dirichlet(pi; a)`` in nats.
     counts: Float[np.ndarray, " component"]
@@ -146,7 +146,7 @@ class NetworkPoint:
     noise_precision: float
 
     def link(self, prior: RBFNetworkHyperparameters, network: RBFNetworkSpecification) -> Link:
-        """What the link adds to the prior of the mixture weights."""
+        """The link's part of the prior of the mixture weights."""
         concentration = prior.mixture.weight_concentration
         return Link.at(self.mixture.weights, self.coefficients, concentration, prior.link, network)
 

@@ -89,6 +89,7 @@ def maximise_in_halves(
         gradient[dimension:] += np.where(lower >= upper, kink, -kink) - rate
         return -(at.value - float(rate @ (upper + lower))), -gradient
 
+    # At the start one half of each pair is 0.
     halves = np.concatenate([start, np.maximum(-start[places], 0.0)])
     halves[places] = np.maximum(start[places], 0.0)
     bounds = [(None, None)] * dimension + [(0.0, None)] * places.size

@@ -30,7 +30,7 @@ QUIET_ROUNDS = 2  # An alternation has converged after this many rounds in a row
 
 @dataclass(frozen=True)
 class Scheme:
-    """What a published scheme does beside its rounds."""
+    """Options of a published scheme beside its rounds."""
 
     annihilate: bool = False  # Whether a component that no output uses leaves its mixture.
     growth: tuple[int, int] | None = None

@@ -76,6 +76,7 @@ def expect(labels: Labels, logits: Float[np.ndarray, "point component"]) -> Labe
     log_some, responsibilities = log_sum_exp(np.where(labels.allowed, logits, -np.inf), axis=1)
     log_point = log_some - log_all
     sizes = labels.sizes
+    # The mean over the completions of a row, in logs.
     pointwise = np.logaddexp.reduceat(log_point, labels.starts) - np.log(sizes)
     completion_probabilities = np.exp(log_point - np.repeat(pointwise + np.log(sizes), sizes))
     return LabelExpectation(
