@@ -1,4 +1,4 @@
-"""What chance does to counts: against enumeration, and no more alarms than were promised."""
+"""Laws of counts equal enumeration, and alarms are no more frequent than promised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of a rehearsal are those that counting gives, and the labels are those of the truth."""
+"""Figures of a rehearsal equal counts, and its labels have the law of the truth."""
 
 from __future__ import annotations
 
