@@ -93,8 +93,8 @@ def _heard() -> Iterator[list[str]]:
         warnings.simplefilter("always")
         yield sentences
     not_meant = (*FOR_DEVELOPERS, ColumnWarning)  # the notes of the reader say more
-    meant = [one for one in caught if not issubclass(one.category, not_meant)]
-    sentences += dict.fromkeys(" ".join(str(one.message).split()) for one in meant)
+    meant = [warning for warning in caught if not issubclass(warning.category, not_meant)]
+    sentences += dict.fromkeys(" ".join(str(warning.message).split()) for warning in meant)
 
 
 def _validated(job: Job, procedure: Procedure, track: TrackSteps) -> HeldOutRows:

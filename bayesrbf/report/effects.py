@@ -74,7 +74,7 @@ def contributions(
         observed = float(job.X[effect.name].notna().mean())
         alone = float(effect.weights @ moved) * observed
         moves.append(Contribution(effect.name, max(alone, 0.0), max(beside, 0.0)))
-    return sorted(moves, key=lambda one: -one.most)
+    return sorted(moves, key=lambda move: -move.most)
 
 
 def read_effects(job: Job, model: Any) -> tuple[tuple[Effect, ...], Float[np.ndarray, " label"]]:
@@ -90,7 +90,7 @@ def read_effects(job: Job, model: Any) -> tuple[tuple[Effect, ...], Float[np.nda
     grid = pd.concat([*rows, blank], ignore_index=True).reindex(columns=job.X.columns)
     grid = grid.astype(job.X.dtypes)
     hidden = np.ones(grid.shape, dtype=bool)
-    starts = np.cumsum([0, *(len(one) for one in rows)])
+    starts = np.cumsum([0, *(len(frame) for frame in rows)])
     for name, start, stop in zip(names, starts[:-1], starts[1:], strict=True):
         hidden[start:stop, list(job.X.columns).index(name)] = False
     p = _predicted(model, grid, hidden)

@@ -77,8 +77,12 @@ def odd(report: Report) -> str:
 def learned(report: Report) -> str:
     """The columns that move the probabilities most, alone and beside all others."""
     columns = report.learned.contributions
-    alone = [one for one in sorted(columns, key=lambda one: -one.alone) if one.alone > 0]
-    beside = [one for one in sorted(columns, key=lambda one: -one.beside) if one.beside > 0]
+    alone = [
+        column for column in sorted(columns, key=lambda column: -column.alone) if column.alone > 0
+    ]
+    beside = [
+        column for column in sorted(columns, key=lambda column: -column.beside) if column.beside > 0
+    ]
     if not (alone or beside):
         return "No column changes the probabilities of the classes."
     parts = []
@@ -94,7 +98,7 @@ def learned(report: Report) -> str:
 
 def _quoted(columns: Sequence[Contribution]) -> str:
     """The first three columns by name."""
-    return listing([f"“{clipped(one.name, 30)}”" for one in columns[:3]])
+    return listing([f"“{clipped(column.name, 30)}”" for column in columns[:3]])
 
 
 def filled(report: Report) -> str:
@@ -144,7 +148,7 @@ def relevances(report: Report) -> str:
 def healthy(report: Report) -> str:
     """Whether the computation went well, by the judgement of ``diagnose()``."""
     rhats = [rhat for _, _, rhat, _ in report.diagnostics.variables if rhat == rhat]
-    bad = [one for one in report.diagnostics.findings if not one.good]
+    bad = [finding for finding in report.diagnostics.findings if not finding.good]
     if not report.diagnostics.chained and report.diagnostics.drawn:
         text = "Every draw was made by itself: there are no chains to compare"
     elif not rhats:
@@ -155,7 +159,7 @@ def healthy(report: Report) -> str:
         text = f"The chains agree: the worst R-hat of all parameters is {max(rhats):.3f}"
     if not bad:
         return f"{text}."
-    figures = listing([one.row.replace("_", " ") for one in bad])
+    figures = listing([finding.row.replace("_", " ") for finding in bad])
     return f"{text}, and {plural(len(bad), 'figure needs', 'figures need')} attention: {figures}."
 
 
@@ -224,7 +228,7 @@ def unvalidated(report: Report) -> str:
 
 def computation(report: Report) -> str:
     """A sentence on figures of the computation that need attention; empty if none does."""
-    bad = sum(not one.good for one in report.diagnostics.findings)
+    bad = sum(not finding.good for finding in report.diagnostics.findings)
     if not bad:
         return ""
     verb = "needs" if bad == 1 else "need"

@@ -268,12 +268,12 @@ def opening(look: Look) -> str:
 
 def of_holes(look: Look) -> str:
     """Where cells are missing, and how many rows are complete."""
-    columns = [one for one in look.reading.columns if one.missing]
+    columns = [column for column in look.reading.columns if column.missing]
     if not columns:
         return "No cell is missing."
-    worst = sorted(columns, key=lambda one: -one.missing)
-    most = [f"“{clipped(one.name, 30)}” ({percent(one.missing)})" for one in worst[:3]]
-    complete = next((one.rows for one in look.patterns if not one.columns), 0)
+    worst = sorted(columns, key=lambda column: -column.missing)
+    most = [f"“{clipped(column.name, 30)}” ({percent(column.missing)})" for column in worst[:3]]
+    complete = next((pattern.rows for pattern in look.patterns if not pattern.columns), 0)
     verb = "has" if len(columns) == 1 else "have"
     rows = f"{plural(complete, 'row is', 'rows are')} complete, of {count(look.reading.rows)}"
     if not complete:
@@ -288,10 +288,10 @@ def of_duplicates(look: Look) -> str:
     """Rows and columns that are there twice."""
     parts = []
     if look.repeated:
-        one = look.repeated == 1
+        is_single = look.repeated == 1
         parts.append(
-            f"{plural(look.repeated, 'row')} {'equals' if one else 'equal'} an earlier row in "
-            "every cell: if a patient or an object is there twice, held-out rows are not new"
+            f"{plural(look.repeated, 'row')} {'equals' if is_single else 'equal'} an earlier row "
+            "in every cell: if a patient or an object is there twice, held-out rows are not new"
         )
     if look.contradicting:
         parts.append(
@@ -310,9 +310,9 @@ def of_pairs(look: Look) -> str:
     pairs = look.with_target or look.pairs
     if not pairs:
         return "No two columns hang together strongly and beyond chance."
-    one = pairs[0]
+    pair = pairs[0]
     head = f"{plural(len(look.with_target) + len(look.pairs), 'pair')} of columns hang together"
     return (
-        f"{head}, more than chance explains; first “{clipped(one.first)}” and "
-        f"“{clipped(one.second)}” ({number(one.strength)}, where 1 is the most)."
+        f"{head}, more than chance explains; first “{clipped(pair.first)}” and "
+        f"“{clipped(pair.second)}” ({number(pair.strength)}, where 1 is the most)."
     )

@@ -31,7 +31,7 @@ def render_look(first_look: Look) -> str:
             "duplicates": look.of_duplicates(first_look),
             "pairs": look.of_pairs(first_look),
         },
-        pictures=[spread(one) for one in first_look.spreads],
+        pictures=[spread(bars) for bars in first_look.spreads],
         missingness=_missingness(first_look),
         classes=figures.legend(
             {name: f"bar c{c % 8}" for c, name in enumerate(first_look.classes)}
@@ -71,21 +71,21 @@ def spread(one: Spread) -> Markup:
     return picture(WIDTH, HEIGHT + 20, title, *bars, axis, *_under(one, wide))
 
 
-def _under(one: Spread, wide: float) -> Iterator[Markup]:
+def _under(bars: Spread, wide: float) -> Iterator[Markup]:
     """Ends of a real column, or levels as far as they fit."""
     y = HEIGHT + 15
-    if not one.levels:
-        yield element("text", one.ends[0], class_="tick start", x=0, y=y)
-        yield element("text", one.ends[1], class_="tick end", x=WIDTH, y=y)
+    if not bars.levels:
+        yield element("text", bars.ends[0], class_="tick start", x=0, y=y)
+        yield element("text", bars.ends[1], class_="tick end", x=WIDTH, y=y)
         return
     letters = int(wide / 8.5)
-    for i, level in enumerate(one.levels):
+    for i, level in enumerate(bars.levels):
         if letters >= 3:
             middle = (i + 0.5) * wide
             yield element("text", clipped(level, letters), class_="tick", x=middle, y=y)
     if letters < 3:
-        yield element("text", clipped(one.levels[0], 14), class_="tick start", x=0, y=y)
-        last = clipped(one.levels[-1], 14)
+        yield element("text", clipped(bars.levels[0], 14), class_="tick start", x=0, y=y)
+        last = clipped(bars.levels[-1], 14)
         yield element("text", last, class_="tick end", x=WIDTH, y=y)
 
 
@@ -105,11 +105,12 @@ def lines_of_look(first_look: Look) -> Iterator[str]:
     yield f"{first_look.title}: {look.opening(first_look)}"
     yield from first_look.remarks
     shown = first_look.reading.columns[:LINES]
-    wide = max(len(clipped(one.name, 24)) for one in shown)
+    wide = max(len(clipped(column.name, 24)) for column in shown)
     yield f"  {'column':<{wide}}  {'kind':<11}  {'missing':>8}  range or levels"
-    for one in shown:
-        name = f"{clipped(one.name, 24):<{wide}}"
-        yield f"  {name}  {one.kind:<11}  {percent(one.missing):>8}  {clipped(one.content, 80)}"
+    for column in shown:
+        name = f"{clipped(column.name, 24):<{wide}}"
+        missing, content = percent(column.missing), clipped(column.content, 80)
+        yield f"  {name}  {column.kind:<11}  {missing:>8}  {content}"
     if len(first_look.reading.columns) > LINES:
         yield f"  and {plural(len(first_look.reading.columns) - LINES, 'column')} more"
     for note in first_look.reading.notes:
@@ -125,9 +126,9 @@ def lines_of_look(first_look: Look) -> Iterator[str]:
 
 def _of_pairs(pairs: Sequence[Pair]) -> Iterator[str]:
     """A line for each of the strongest pairs."""
-    for one in pairs[:LINES]:
-        names = f"{clipped(one.first, 24)} – {clipped(one.second, 24)}"
-        measure = f"{one.measure}{', falling' if one.falling else ''}"
-        yield f"  {number(one.strength):>6}  {names}  ({measure}, {count(one.rows)} rows)"
+    for pair in pairs[:LINES]:
+        names = f"{clipped(pair.first, 24)} – {clipped(pair.second, 24)}"
+        measure = f"{pair.measure}{', falling' if pair.falling else ''}"
+        yield f"  {number(pair.strength):>6}  {names}  ({measure}, {count(pair.rows)} rows)"
     if len(pairs) > LINES:
         yield f"  and {plural(len(pairs) - LINES, 'pair')} more"

@@ -106,10 +106,10 @@ def judge(
     each = np.array([costs.get(str(label), 1.0) for label in held_out.classes])
     matrix = mistakes(each if costs else np.ones(n_classes))
     p = {name: held_out.probabilities[name][rows] for name in (model, frequencies, logistic)}
-    losses = {name: log_loss(one, labels) for name, one in p.items()}
+    losses = {name: log_loss(probabilities, labels) for name, probabilities in p.items()}
     answers = {
-        name: paid(one, labels, matrix) if costs else 1 - correct(one, labels)
-        for name, one in p.items()
+        name: paid(probabilities, labels, matrix) if costs else 1 - correct(probabilities, labels)
+        for name, probabilities in p.items()
     }
     same = int(matrix[labels].mean(axis=0).argmin())
     always = f"always answering “{clipped(held_out.classes[same], 24)}”"
