@@ -132,7 +132,7 @@ def fit_power(
         return mass * of_cells + 0.5 * PRIOR_PRECISION * (powers - 1) ** 2
 
     powers = _golden_section(loss, x.shape[1])
-    # All powers are alike in a constant column, and the search would end at a bound.
+    # A constant column is left exactly as it is; the search would only come near to that.
     still = _variance(x, shares) <= LEAST_SPREAD
     return PowerMaps(
         units.location,

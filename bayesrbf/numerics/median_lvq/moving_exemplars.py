@@ -153,7 +153,7 @@ class MovingExemplars(ABC):
         ``np.add``.
         """
         line = self._lines[prototype].copy()
-        # One line is exchanged for the sums and put back: lines are not copied.
+        # One line is exchanged for the sums and put back, so that the others need no copy.
         self._lines[prototype] = nothing
         of_class = over.reduceat(self._lines, self._starts, axis=0)
         self._lines[prototype] = line
