@@ -80,13 +80,10 @@ def measurement_gains(
             law = conditional_law(mixture, some, columns, [mixture.parameters])
             values, shares = outcomes(law, columns, position)
             after = np.zeros(mine.size)
-            # Places without weight need no prediction.
             at, point = np.nonzero(shares)
             for first in range(0, at.size, PREDICTED_ROWS):
                 here, which = (index[first : first + PREDICTED_ROWS] for index in (at, point))
-                measured_rows = table.with_column(
-                    some.take(here), position, values[here, which], columns
-                )
-                after += np.bincount(here, shares[here, which] * doubt(measured_rows), mine.size)
+                found = table.with_column(some.take(here), position, values[here, which], columns)
+                after += np.bincount(here, shares[here, which] * doubt(found), mine.size)
             gains[mine, position] = before[mine - start] - after
     return gains

@@ -91,7 +91,6 @@ def attribute(
     counts = observed.sum(axis=1)
     for m in np.unique(counts).tolist():
         of_count, few = np.flatnonzero(counts == m), m <= effort.exact
-        # A row has 2^m coalitions: as many rows go together as fit into a block.
         at_once = max(1, BLOCK >> m) if few else 1
         for start in range(0, of_count.size, at_once):
             rows = of_count[start : start + at_once]

@@ -32,7 +32,7 @@ class Dissimilarities:
     """Rows that may be an exemplar of each class, ascending; at least one."""
 
     def __getstate__(self) -> dict[str, object]:
-        """The pickled state: without columns that can be made again."""
+        """What is pickled: not the columns, which are made again."""
         return {
             "values": self.values,
             "labels": self.labels,
