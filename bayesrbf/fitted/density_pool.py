@@ -47,7 +47,7 @@ def pooled(
     A row that stands for v rows has a weight of Gamma(v), as in the Bayesian bootstrap.
     """
     rng = np.random.default_rng(seed)
-    mapped = rows if alone.maps is None else alone.maps.of_rows(rows)
+    mapped = alone.mapped(rows)
     parts = []
     for number, (place, share) in enumerate(members(shares, size)):
         weights = rng.standard_gamma(rows.weights)
