@@ -236,7 +236,7 @@ class FittedMember(FittedModel):
         self, rows: Observations, temperature: float = 1.0
     ) -> Float[np.ndarray, "obs label"]:
         """Class log joint, or log probabilities, at the fitted point."""
-        return self.model.class_log_joint(self.mapped(rows), temperature)
+        return self.model.class_log_joint(self.columns.applied(rows), temperature)
 
     @property
     def relevance(self) -> Float[np.ndarray, " column"]:
@@ -246,17 +246,13 @@ class FittedMember(FittedModel):
             return relevance
         return cast(ValueMaps, self.columns).in_table(relevance)
 
-    def mapped(self, rows: Observations) -> Observations:
-        """Rows behind the maps of the member."""
-        return self.columns.applied(rows)
-
     def of_view(self, view: RowView) -> Float[np.ndarray, "obs label"]:
         """Class log joint, or log probabilities, of rows behind the maps of the member."""
         return self.model.of_view(view)
 
     def log_posterior(self, rows: Observations) -> LogPosterior:
         """The log posterior of the member's parameters given mapped rows."""
-        return self.model.log_posterior(self.mapped(rows))
+        return self.model.log_posterior(self.columns.applied(rows))
 
     def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
         """The fitted point in the coordinates of the log posterior."""
@@ -266,15 +262,15 @@ class FittedMember(FittedModel):
         self, log_posterior: Any, rows: Observations, temperature: float = 1.0
     ) -> Predictor:
         """Prepare rows for predictions at any coordinates."""
-        return self.model.predictor(log_posterior, self.mapped(rows), temperature)
+        return self.model.predictor(log_posterior, self.columns.applied(rows), temperature)
 
     def declare(self, rows: Observations, axes: Axes) -> pm.Model:
         """The graph of the member's model on mapped rows."""
-        return self.model.declare(self.mapped(rows), axes)
+        return self.model.declare(self.columns.applied(rows), axes)
 
     def description(self, rows: Observations, axes: Axes) -> Description:
         """Names and mapped rows."""
-        return self.model.description(self.mapped(rows), axes)
+        return self.model.description(self.columns.applied(rows), axes)
 
     def __laws__(self) -> Requirements:
         few, (n_reals, _, _) = self.columns.few, self.table_shape
