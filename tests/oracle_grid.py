@@ -95,7 +95,7 @@ class Case(Configuration):
 
     def standard(self, rows: Observations) -> Observations:
         """Rows mapped, and in standard units."""
-        mapped = rows if self.maps is None else self.maps.of_rows(rows)
+        mapped = rows if self.maps is None else self.maps.applied(rows)
         return replace(mapped, real=self.units.forward(mapped.real))
 
     def rows_at(

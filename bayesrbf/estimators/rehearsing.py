@@ -35,6 +35,8 @@ class Rehearsal:
     """How draws are made where nothing else is asked for."""
     kin: tuple[str, ...] = ()
     """Teachers of the classifier's own kind; they would flatter it, and are left out."""
+    methods: tuple[str, ...] = (*(name for name in METHODS if name != "gibbs"), "bootstrap")
+    """Methods that can draw: only mixtures and exemplars have Gibbs sweeps."""
 
 
 @singledispatch
@@ -140,12 +142,13 @@ def rehearse(
 
 def _method(inference: str, drawn: Draws | None, own: Rehearsal, asked: str | None) -> str:
     """The method asked for, or that of the draws, of the constructor, or of the kind."""
-    allowed = (*METHODS, "bootstrap")
-    if asked is not None and asked not in allowed:
-        names = " or ".join(map(repr, allowed))
-        raise ValueError(f"rehearse(inference=...) must be {names}; received {asked!r}.")
+    if asked is not None and asked not in own.methods:
+        names = " or ".join(map(repr, own.methods))
+        raise ValueError(
+            f"rehearse(inference=...) must be {names} for this classifier; received {asked!r}."
+        )
     wishes = [asked, *([] if drawn is None else [drawn.method]), inference, own.method]
-    return next(wish for wish in wishes if wish in allowed)
+    return next(wish for wish in wishes if wish in own.methods)
 
 
 def _teachers(owner: str, own: Rehearsal, asked: Sequence[str] | None) -> tuple[str, ...]:

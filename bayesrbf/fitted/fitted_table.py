@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -24,7 +24,7 @@ from bayesrbf.posterior.replicates import Replicates, drawn_labels, evenly
 from bayesrbf.records.masked_rows import Recalibration
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.results import Trace
-from bayesrbf.records.stored import MOST_LOG, Requirements, named, scales, within
+from bayesrbf.records.stored import MOST_LOG, Requirements, field_values, named, scales, within
 from bayesrbf.table import Columns
 
 if TYPE_CHECKING:
@@ -60,9 +60,7 @@ class FittedTable[M: FittedModel, D]:
     raw: Draws | None = None
     """The draws as they came."""
 
-    def __getstate__(self) -> dict[str, Any]:
-        # What is prepared from the fields is prepared anew in another process: it can be large.
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+    __getstate__ = field_values
 
     def __laws__(self) -> Requirements:
         training, model, draws = self.table, self.model, self.draws

@@ -14,7 +14,8 @@ from bayesrbf.fitted.folds import Fold, NumberedFold, numbered_folds
 from bayesrbf.fitted.masking import Masking
 from bayesrbf.inference.progress import progress
 from bayesrbf.numerics.hidden_share import knot_weights
-from bayesrbf.posterior.recalibration import fit_powers, fit_temperature, log_scores, tempered
+from bayesrbf.posterior.recalibration import fit_powers, fit_temperature, tempered
+from bayesrbf.posterior.scores import log_scores
 from bayesrbf.posterior.selection import Selection
 from bayesrbf.records.masked_rows import MaskedRows, Recalibration
 from bayesrbf.records.mixture import Observations, joined_rows
@@ -52,11 +53,13 @@ class HeldOut:
 
         ``calibrate`` judges each at its best temperature, at which it would be used.
         """
-        row_scores = [
-            log_scores(joint, self.labels, self.weights, calibrate=calibrate)
-            for joint in np.moveaxis(self.values, 1, 0)
-        ]
+        each = [self.of_candidate(place) for place in range(len(candidates))]
+        row_scores = [one.log_scores(one.temperature if calibrate else 1.0) for one in each]
         return Selection(tuple(candidates), np.array(row_scores), self.weights, margin)
+
+    def log_scores(self, temperature: float = 1.0) -> Float[np.ndarray, " obs"]:
+        """Log scores of class log joints at a temperature, in nats."""
+        return log_scores(tempered(self.values, temperature), self.labels)
 
     @property
     def temperature(self) -> float:

@@ -21,13 +21,13 @@ from bayesrbf import table
 from bayesrbf.fitted.completed_rows import conditional_law, levels_of
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.posterior.conditional_law import ConditionalLaw
-from bayesrbf.records.mixture import Observations
+from bayesrbf.records.mixture import Observations, in_blocks
 from bayesrbf.table import Columns
 
-BLOCK_ROWS: Final = 64
-"""Rows whose cells are measured together."""
-PREDICTED_ROWS: Final = 8192
-"""Most rows that are predicted at once."""
+NUMBERS_OF_OUTCOME: Final = 64
+"""Numbers that predicting a row under one outcome of a measurement takes."""
+OUTCOMES: Final = 128
+"""Outcomes of a cell that are expected, about."""
 COUNTS: Final = 32
 """Quantiles that stand for a count."""
 
@@ -71,8 +71,8 @@ def measurement_gains(
     Rows are in the user's units; the mixture says what may be found in a cell.
     """
     gains = np.full(measured.shape, np.nan)
-    for start in range(0, rows.n_obs, BLOCK_ROWS):
-        block = np.arange(start, min(start + BLOCK_ROWS, rows.n_obs))
+    for part in in_blocks(rows.n_obs, NUMBERS_OF_OUTCOME * OUTCOMES):
+        block = np.arange(part.start, part.stop)
         before = doubt(rows.take(block))
         for position in np.flatnonzero(measured[block].any(axis=0)).tolist():
             mine = block[measured[block, position]]
@@ -81,9 +81,9 @@ def measurement_gains(
             values, shares = outcomes(law, columns, position)
             after = np.zeros(mine.size)
             at, point = np.nonzero(shares)
-            for first in range(0, at.size, PREDICTED_ROWS):
-                here, which = (index[first : first + PREDICTED_ROWS] for index in (at, point))
+            for some_outcomes in in_blocks(at.size, NUMBERS_OF_OUTCOME):
+                here, which = at[some_outcomes], point[some_outcomes]
                 found = table.with_column(some.take(here), position, values[here, which], columns)
                 after += np.bincount(here, shares[here, which] * doubt(found), mine.size)
-            gains[mine, position] = before[mine - start] - after
+            gains[mine, position] = before[mine - part.start] - after
     return gains

@@ -107,7 +107,7 @@ def fit_mixture_rows(
     maps = None
     if column_maps == "power" and rows.real.shape[1]:
         maps = fit_power(units, rows.real, rows.weights)
-        rows = maps.of_rows(rows)
+        rows = maps.applied(rows)
         units = table.standardisation(rows.real, rows.weights)
     marginals = table.marginals(rows.codes, structure.levels, rows.weights)
     hyperparameters = prior.resolve(structure, units, marginals)
@@ -181,8 +181,7 @@ def fit_mixture_blocks(
     Structure, maps and start are those of the mixture; units and prior are those of all rows.
     ``some`` of the rows are together as heavy as all.
     """
-    if mixture.maps is not None:
-        rows = rows.map(mixture.maps.of_rows)
+    rows = rows.map(mixture.mapped)
     known = mixture.specification
     count = partial(table.RowSums.of, n_levels=known.levels, n_classes=known.n_classes)
     sums = rows.map(count).reduce(table.RowSums.joined)

@@ -20,11 +20,13 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import comb
 
+from bayesrbf.records.mixture import AT_ONCE, in_blocks
+
 Value = Callable[[Int[np.ndarray, " coalition"], Bool[np.ndarray, "coalition column"]], np.ndarray]
 """Maps rows, and the cells that are shown of each, to values: an array of coalition and label."""
 
-BLOCK: Final = 4096
-"""Coalitions that are evaluated at once, so that memory does not grow with rows or cells."""
+NUMBERS: Final = 128
+"""Numbers that evaluating one coalition of a row takes."""
 ROUND: Final = 16
 """Pairs of orders between two looks at the standard error."""
 
@@ -91,9 +93,8 @@ def attribute(
     counts = observed.sum(axis=1)
     for m in np.unique(counts).tolist():
         of_count, few = np.flatnonzero(counts == m), m <= effort.exact
-        at_once = max(1, BLOCK >> m) if few else 1
-        for start in range(0, of_count.size, at_once):
-            rows = of_count[start : start + at_once]
+        for part in in_blocks(of_count.size, NUMBERS << m if few else AT_ONCE):
+            rows = of_count[part]
             places = np.nonzero(observed[rows])[1].reshape(rows.size, m)
             shown = partial(_value_of_cells, value, observed.shape[1], rows, places)
             found = _exact(shown, m) if few else _sampled(shown, m, effort)
@@ -121,7 +122,7 @@ def _value_of_cells(
     shown = np.zeros((len(rows), len(coalitions), n_columns), dtype=bool)
     np.put_along_axis(shown, places[:, None], coalitions[None], axis=2)
     flat, of_row = shown.reshape(-1, n_columns), np.repeat(rows, len(coalitions))
-    blocks = [slice(start, start + BLOCK) for start in range(0, of_row.size, BLOCK)]
+    blocks = in_blocks(of_row.size, NUMBERS)
     values = np.concatenate([value(of_row[block], flat[block]) for block in blocks])
     return values.reshape(len(rows), len(coalitions), -1)
 

@@ -20,7 +20,6 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import log_softmax
 
-from bayesrbf.numerics.mixture.conditional import conditionals
 from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.posterior.cell_laws import (
     CellLaw,
@@ -154,7 +153,7 @@ def hidden_cells(rest: Observations, rows: Observations, law: CellLaw) -> Judged
         here = np.append(atoms.standard, np.nan)[at - 1]
         z[:, atoms.feature] = np.where(at > 0, here, z[:, atoms.feature])
     results = [np.full_like(z, np.nan) for _ in range(4)]
-    for block in conditionals(rest, law.parameters, law.specification):
+    for block in laws_of(law.specification).reals.conditionals(rest.real, law.parameters):
         hidden = np.isnan(rest.real[block.rows]) & ~np.isnan(z[block.rows])
         sd = np.sqrt(np.where(hidden[:, None], block.variances, 1.0))
         laws = RealLaws(block.means, sd, log_shares[block.rows, :, None], law)

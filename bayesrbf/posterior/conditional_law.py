@@ -19,7 +19,6 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import log_softmax, logsumexp
 
-from bayesrbf.numerics.mixture.conditional import conditionals
 from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.posterior.cell_laws import CellLaw, RealLaws
 from bayesrbf.records.mixture import Observations
@@ -115,7 +114,8 @@ class ConditionalLaw:
     def reals(self) -> Iterator[tuple[Int[np.ndarray, " row"], RealLaws]]:
         """Laws of the missing reals, some rows at a time; those of other cells mean nothing."""
         law, real = self.law, self.rows.real
-        for block in conditionals(self.rows, law.parameters, law.specification):
+        reals = laws_of(law.specification).reals
+        for block in reals.conditionals(real, law.parameters):
             hole = np.isnan(real[block.rows])
             # The law of an observed cell is not read; its variance is 0, and 1 divides safely.
             sds = np.sqrt(np.where(hole[:, None], block.variances, 1.0))

@@ -20,7 +20,6 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.special import log_ndtr, logsumexp
 
-from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.sampling import sample
 from bayesrbf.posterior.cell_laws import CellLaw
 from bayesrbf.records.mixture import Observations, in_blocks
@@ -91,8 +90,7 @@ def _share_above(
 def _log_density(rows: Observations, law: CellLaw) -> Float[np.ndarray, " obs"]:
     """Log density of the observed cells, in the units of the law; labels are not used."""
     rows = replace(rows.unlabelled(), further=no_further(rows.n_obs, rows))
-    joint = prepare(rows, law.specification).component_log_joint(law.parameters)
-    log_density: Float[np.ndarray, " obs"] = logsumexp(joint, axis=1)
+    log_density: Float[np.ndarray, " obs"] = logsumexp(law.log_joint(rows), axis=1)
     return log_density
 
 

@@ -9,7 +9,14 @@ from scipy.special import logsumexp, softmax
 from scipy.stats import t as student
 
 from bayesrbf.numerics.log_sums import log_softmax
-from bayesrbf.posterior.scores import LEAST_SCORED, Labels, Probabilities, Weights, one_hot
+from bayesrbf.posterior.scores import (
+    LEAST_SCORED,
+    Labels,
+    Probabilities,
+    Weights,
+    log_scores,
+    one_hot,
+)
 
 TIGHT = {"gtol": 1e-9, "ftol": 1e-15}
 PRIOR_SD = 0.5  # Of the log temperature, and of the pull to the class shares.
@@ -71,31 +78,6 @@ def fit_temperature(
     return float(np.exp(optimum.x))
 
 
-def log_scores(
-    log_joint: Float[np.ndarray, "obs label"],
-    labels: Int[np.ndarray, " obs"],
-    weights: Float[np.ndarray, " obs"],
-    *,
-    calibrate: bool,
-) -> Float[np.ndarray, " obs"]:
-    """Log probability of the true class of every row, in nats; calibrated if asked."""
-    temperature = fit_temperature(log_joint, labels, weights) if calibrate else 1.0
-    scores: np.ndarray = tempered(log_joint, temperature)[np.arange(labels.size), labels]
-    return scores
-
-
-def log_score(
-    log_joint: Float[np.ndarray, "obs label"],
-    labels: Int[np.ndarray, " obs"],
-    weights: Float[np.ndarray, " obs"],
-    *,
-    calibrate: bool,
-) -> float:
-    """Mean of :func:`log_scores` over the rows."""
-    scores = log_scores(log_joint, labels, weights, calibrate=calibrate)
-    return float(weights @ scores / weights.sum())
-
-
 def fit_powers(
     log_p: Float[np.ndarray, "obs label"],
     labels: Int[np.ndarray, " obs"],
@@ -121,7 +103,7 @@ def fit_powers(
         log_q = log_softmax(t * log_p + point[1] * log_shares, axis=-1)
         off = weights[:, None] * (one_hot(log_p, labels) - np.exp(log_q))
         # Sums of NumPy: those of BLAS have other last bits under other numbers of threads.
-        value = (weights * log_q[np.arange(labels.size), labels]).sum()
+        value = (weights * log_scores(log_q, labels)).sum()
         value -= 0.5 * (point @ point) / PRIOR_SD**2
         # The first coordinate is log t, whose derivative brings the factor t.
         slope = np.array([t * (off * log_p).sum(), (off * log_shares).sum()])

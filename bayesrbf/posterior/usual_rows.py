@@ -28,7 +28,6 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.special import softmax
 
-from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.posterior.cell_laws import CellLaw
 from bayesrbf.posterior.novelty import no_further
 from bayesrbf.records.mixture import Observations
@@ -82,13 +81,13 @@ def root_share(rows: Observations) -> Rows:
 
 def typicality(rows: Observations, law: CellLaw) -> Float[np.ndarray, " obs"]:
     """``t`` above: standard deviations by which a row is likelier than a component's rows are."""
-    point, structure = law.parameters, law.specification
+    point = law.parameters
     rows = replace(rows.unlabelled(), further=no_further(rows.n_obs, rows))
-    shares = softmax(prepare(rows, structure).component_log_joint(point), axis=1)
+    shares = softmax(law.log_joint(rows), axis=1)
     observed = ~np.isnan(rows.real)
     patterns, place = np.unique(observed, axis=0, return_inverse=True)
     bare = replace(rows, codes=np.full_like(rows.codes, -1))
-    excess = prepare(bare, structure).component_log_joint(point)
+    excess = law.log_joint(bare)
     # Less the log joint at the component's own mean what is left is -m² / 2: the determinant,
     # which depends on the pattern of holes, cancels.
     excess -= _at_means(patterns, rows, law)[place.ravel()]
@@ -117,6 +116,5 @@ def _at_means(
     for k, mean in enumerate(law.parameters.means):
         real = np.where(patterns, mean, np.nan)
         rows = Observations(real, nothing, np.full(n, -1), np.ones(n), no_further(n, like))
-        joint = prepare(rows, law.specification).component_log_joint(law.parameters)
-        result[:, k] = joint[:, k]
+        result[:, k] = law.log_joint(rows)[:, k]
     return result

@@ -68,8 +68,15 @@ def named[T](kind: type[T]) -> type[T]:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def stored[T](kind: type[T]) -> type[T]:
-    """Make a class a frozen dataclass that files may name."""
-    return named(dataclass(frozen=True)(kind))
+    """Make a class a frozen dataclass that files may name; pickles hold its fields alone."""
+    record = named(dataclass(frozen=True)(kind))
+    setattr(record, "__getstate__", field_values)  # noqa: B010 - mypy takes no method there
+    return record
+
+
+def field_values(record: Any) -> dict[str, Any]:
+    """The fields of a record; what it keeps of what was made of them can be large."""
+    return {one.name: vars(record)[one.name] for one in fields(record)}
 
 
 def short_repr(record: Any) -> str:

@@ -28,10 +28,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float, Int, UInt, UInt32, UInt64
 
-from bayesrbf.records.mixture import Observations
+from bayesrbf.records.mixture import Observations, in_blocks
 from bayesrbf.records.specification import Order
-
-CELLS = 2**17  # Cells that are mixed at a time: as many as a processor's cache holds.
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _ROUNDS = (
@@ -215,8 +213,7 @@ class _Cells:
     def _blocks(self) -> Iterator[slice]:
         """Blocks of rows of limited size; sums of whole numbers do not depend on them."""
         n_columns, n_rows = self.ranks.shape
-        step = max(1, CELLS // max(1, n_columns))
-        return (slice(first, min(first + step, n_rows)) for first in range(0, n_rows, step))
+        return in_blocks(n_rows, n_columns, cached=True)
 
 
 def _parted(colours: Colours, contents: Colours) -> Colours | None:

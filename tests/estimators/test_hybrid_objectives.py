@@ -18,10 +18,10 @@ from bayesrbf import Blend, ConditionalLikelihood, Hinge, HybridMixtureClassifie
 from bayesrbf.estimators.mixture.hybrid_arguments import HybridArguments
 from bayesrbf.fitted.early_stopping import apart
 from bayesrbf.fitted.folds import split_rows
+from bayesrbf.fitted.holding_out import HeldOut
 from bayesrbf.fitted.mixture_candidates import Setting, open_weights
 from bayesrbf.fitted.mixture_fitting import Solver
 from bayesrbf.fitted.mixture_selection import Task, choose
-from bayesrbf.posterior.recalibration import log_score
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.mixture_objectives import WORDS, MixtureObjective
 from bayesrbf.records.objective import Objective
@@ -259,9 +259,9 @@ def test_early_stopping_does_not_see_the_rows_that_it_stops_by():
 
 def test_a_score_at_the_best_temperature_is_no_worse():
     joint = np.random.default_rng(0).normal(scale=9, size=(50, 3))
-    labels, weights = np.arange(50) % 3, np.ones(50)
-    raw = log_score(joint, labels, weights, calibrate=False)
-    assert log_score(joint, labels, weights, calibrate=True) > raw
+    held_out = HeldOut(joint, np.arange(50) % 3, np.ones(50))
+    raw = held_out.log_scores().mean()
+    assert held_out.log_scores(held_out.temperature).mean() > raw
     assert raw < 0
 
 

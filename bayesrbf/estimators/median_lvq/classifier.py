@@ -572,4 +572,4 @@ class MedianLVQClassifier(Classifier):
 
 @rehearsal_of.register
 def _(estimator: MedianLVQClassifier) -> Rehearsal:
-    return Rehearsal("gibbs")  # exemplars are discrete
+    return Rehearsal("gibbs", methods=("gibbs",))  # exemplars are discrete

@@ -24,8 +24,10 @@ from bayesrbf.estimators.mixture.hybrid_arguments import OPEN, HybridArguments
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.mixture.wide_tables import factors_asked, warn_where_slow
 from bayesrbf.estimators.moved import with_moved_arguments
+from bayesrbf.estimators.rehearsing import Rehearsal, rehearsal_of
 from bayesrbf.estimators.training import read_training
 from bayesrbf.estimators.warning import warn
+from bayesrbf.fitted.drawing import METHODS
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_table import FittedTable
 from bayesrbf.fitted.folds import split_rows
@@ -437,3 +439,8 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
             parameters = replace(parameters, class_probabilities=fit.table.prevalence)
         rows, codes = self._draw(n_samples, parameters)
         return rows, self.classes_[codes]
+
+
+@rehearsal_of.register
+def _(estimator: HybridMixtureClassifier) -> Rehearsal:
+    return Rehearsal(methods=(*METHODS, "bootstrap"))

@@ -31,7 +31,8 @@ from bayesrbf.posterior.predictive import ClassPosterior
 from bayesrbf.posterior.scores import log_loss
 from bayesrbf.records import names
 from bayesrbf.records.masked_rows import Recalibration
-from bayesrbf.records.mixture import Observations
+from bayesrbf.records.mixture import Observations, in_blocks
+from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.results import ClassPrediction
 from bayesrbf.records.stored import LATER, Requirements, stored, within
 from bayesrbf.table import Columns
@@ -56,8 +57,8 @@ class VaryingMembers(Protocol):
         ...
 
 
-BLOCK = 2048
-"""Rows that members see at once: what they hold of each is many times its cells."""
+NUMBERS_A_ROW = 256
+"""Numbers that members hold of a row: many times its cells."""
 
 
 @stored
@@ -76,6 +77,8 @@ class FittedStack(FittedModel):
     """Names of the members."""
     emptier: tuple[Pool, ...] = field(default=(), metadata=LATER)
     """Of rows with more and more of their cells hidden: at the knots after the first."""
+    prior: MixturePrior | None = field(default=None, metadata=LATER)
+    """Declared prior of the mixtures; None in a file of version 0.1.0, which does not say it."""
 
     @property
     def density(self) -> FittedMixture:
@@ -92,10 +95,10 @@ class FittedStack(FittedModel):
     ) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities at the fitted point in nats; some rows at a time."""
         result = np.empty((rows.n_obs, self.members.n_classes))
-        for start in range(0, rows.n_obs, BLOCK):
-            part = rows.take(slice(start, start + BLOCK))
-            values = self.members.log_probabilities(part)
-            result[start : start + BLOCK] = self.pooled(values, hidden_share(part))
+        for part in in_blocks(rows.n_obs, NUMBERS_A_ROW):
+            some = rows.take(part)
+            values = self.members.log_probabilities(some)
+            result[part] = self.pooled(values, hidden_share(some))
         return result
 
     def pooled(

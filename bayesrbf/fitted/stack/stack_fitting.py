@@ -143,7 +143,5 @@ def fit_stack(
     the file is half as large.
     """
     members = settings.fit(settings.training(rows, 0, of_folds)).rounded
-    pool, *emptier = pools
-    return FittedStack(
-        members, pool, held, settings.fit_density(rows), settings.names, tuple(emptier)
-    )
+    (pool, *emptier), density = pools, settings.fit_density(rows)
+    return FittedStack(members, pool, held, density, settings.names, tuple(emptier), settings.prior)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -18,11 +17,8 @@ from bayesrbf.numerics.stack.pooling import tempered_members
 from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
 from bayesrbf.posterior.predictive import ClassPosterior
 from bayesrbf.posterior.shares_in_doubt import at_drawn_shares, share_draws
-from bayesrbf.records.mixture import Observations
+from bayesrbf.records.mixture import Observations, in_blocks
 from bayesrbf.records.results import ClassPrediction
-
-ENTRIES: Final = 2**20
-"""Numbers that members' probabilities of one block of draws may take: 8 MiB."""
 
 Numbers = Int[np.ndarray, " draw"]
 """Numbers of draws, those of all chains one after another."""
@@ -84,13 +80,13 @@ class StackPredictor(Predictor):
         """Predict at draws by their numbers, some of them at a time."""
         numbers = thetas[:, 0]
         log_p = np.empty((numbers.size, *self.delivered.shape))
-        size = max(1, ENTRIES // max(1, self.delivered.size * self.log_posterior.n_members))
-        for start in range(0, numbers.size, size):
-            some = numbers[start : start + size]
+        numbers_a_draw = self.delivered.size * self.log_posterior.n_members
+        for part in in_blocks(numbers.size, numbers_a_draw):
+            some = numbers[part]
             pool = self.log_posterior.of_rows(self.hidden, self.thetas[some])
             members = tempered_members(self.members.values(some), pool.member_temperatures)
             log_pool = pool.pooled(members)
-            log_p[start : start + size] = self.members.moved(np.log(members), log_pool, some)
+            log_p[part] = self.members.moved(np.log(members), log_pool, some)
         if self.moves is not None:
             log_p = at_drawn_shares(log_p, self.pull, self.moves[numbers])
         return ClassPrediction(log_p, np.broadcast_to(self.log_density, log_p.shape[:2]))

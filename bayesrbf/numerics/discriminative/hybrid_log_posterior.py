@@ -12,13 +12,16 @@ what carries G on to the parameters is shared.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.log_sums import class_log_joint, log_sum_exp
+from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.mixture_rows import MixtureOnRows
-from bayesrbf.numerics.mixture.parts.laws import laws_of
+from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.objective import Objective
 from bayesrbf.records.priors import MixtureHyperparameters
@@ -67,14 +70,18 @@ class HybridLogPosterior(MixtureOnRows):
         gradient = self._prior.gradient(values, parameters, rows.statistics(by_component))
         # The gradient above has the prior once: the rest of its power is added.
         if self.objective.prior_power != 1:
-            alone = self._prior.gradient(
-                values, parameters, laws_of(self.specification).of_no_rows()
-            )
+            alone = self._prior.gradient(values, parameters, self._no_rows)
             gradient += (self.objective.prior_power - 1) * alone
         if jacobian:
             extra, extra_gradient = coordinates.log_jacobian(self.variables, values)
             value, gradient = value + extra, gradient + extra_gradient
         return value, gradient / self.scales
+
+    @cached_property
+    def _no_rows(self) -> Statistics:
+        """Statistics of an empty table, which no point changes."""
+        empty = prepare(self._observations.take(slice(0)), self.specification)
+        return empty.statistics(self.points.unpack_standard(np.zeros(self.points.dimension)))
 
     def pointwise(self, theta: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " obs"]:
         """Objective J of every row in nats, not weighted. Leaving a row out removes its term.

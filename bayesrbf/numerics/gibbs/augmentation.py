@@ -27,14 +27,7 @@ def of_class(
     parameters: MixtureParameters, part: slice, groups: Int[np.ndarray, " group"]
 ) -> MixtureParameters:
     """The components and covariance groups of one class as a mixture of one class."""
-    return MixtureParameters(
-        class_probabilities=np.ones(1),
-        weights=parameters.weights[part],
-        means=parameters.means[part],
-        precisions_cholesky=parameters.precisions_cholesky[groups],
-        category_probabilities=tuple(p[part] for p in parameters.category_probabilities),
-        further={name: value[part] for name, value in parameters.further.items()},
-    )
+    return replace(parameters.taken(part, groups), class_probabilities=np.ones(1))
 
 
 @dataclass(frozen=True)
