@@ -123,7 +123,7 @@ def _pack_fields(value: Any, where: str, made: _Made) -> dict[str, Any]:
     names = [
         field.name
         for field in dataclasses.fields(value)
-        if field.metadata != LATER or getattr(value, field.name) != field.default
+        if field.metadata != LATER or not np.array_equal(getattr(value, field.name), field.default)
     ]
     return {name: _pack(getattr(value, name), f"{where}.{name}", made) for name in names}
 
