@@ -45,7 +45,7 @@ def density(line: str, model: str = "trimmed pool", digits: int = 3) -> Figure:
 
 
 def em(row: str) -> Figure:
-    """Times as fast as scikit-learn."""
+    """Speed of EM as a multiple of scikit-learn's."""
     return Figure("em_speed/sklearn", row, "scikit-learn / bayesrbf", 2)
 
 
@@ -63,7 +63,7 @@ def house(row: str, place: int) -> Figure:
 
 
 def fewer(model: str, pattern: str) -> Figure:
-    """A mean log loss under a pattern of hidden cells."""
+    """Mean log loss under a pattern of hidden cells."""
     return Figure("any_cells/losses", f"{model};", pattern)
 
 

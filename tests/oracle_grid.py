@@ -218,7 +218,7 @@ def away(found: np.ndarray, expected: np.ndarray) -> float:
 
 
 def graph_equals_numerics(case: Case) -> None:
-    """AssertionError where value or gradient of the graph is another."""
+    """Assert that value and gradient of the graph equal those of the numerics."""
     graph, target = compile_graph(case.declare()), case.log_posterior
     for seed in (1, 2):
         assert_same_density(graph, target, coordinates(target, case, 1.0, seed))

@@ -1,4 +1,4 @@
-"""A fit as one value: what was read, the model, the way of the search, draws, and what they say."""
+"""A fit as one frozen record: table, model, trace, draws, and the answers from them."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class FittedTable[M: FittedModel, D]:
 
     @property
     def columns(self) -> Columns:
-        """What the columns of the table are."""
+        """Columns of the table: names, kinds, levels."""
         return self.table.read_columns
 
     @property
@@ -172,7 +172,7 @@ class FittedTable[M: FittedModel, D]:
         )
 
     def _replicates(self) -> Replicates | None:
-        """What is drawn for the training rows beside their own; a density has no labels."""
+        """Labels or responses drawn for the training rows; None for a density."""
         if self.table.classes is not None:
             return drawn_labels(self.class_posterior, self.rows, self.table.seed)
         return self.model.replicates(self.log_posterior, self.rows, self.draws, self.table.seed)

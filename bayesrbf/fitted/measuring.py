@@ -1,4 +1,4 @@
-r"""What measuring a missing cell is expected to change.
+r"""Expected gain of measuring a missing cell.
 
 With R the doubt about the class of a row, its entropy or the cost of the best decision, a cell j
 is worth
@@ -36,7 +36,7 @@ Outcomes = tuple[Float[np.ndarray, "obs point"], Float[np.ndarray, "obs point"]]
 
 
 def outcomes(law: ConditionalLaw, columns: Columns, position: int) -> Outcomes:
-    """What may be found in a column, as if all its cells were missing."""
+    """Possible values of a column and their probabilities, as if all its cells were missing."""
     kind = columns.kinds[position]
     if kind == "real":
         feature = columns.real_positions.index(position)
@@ -48,12 +48,13 @@ def outcomes(law: ConditionalLaw, columns: Columns, position: int) -> Outcomes:
         return values, weights
     if kind == "count":
         column = columns.positions("count").index(position)
+        # A count has no last value: evenly spread quantiles stand for it.
         shares = (np.arange(COUNTS) + 0.5) / COUNTS
         counts = np.column_stack([law.count_quantile(0, column, q) for q in shares])
         return counts, np.full(counts.shape, 1 / COUNTS)
-    found = levels_of(law, columns, position)
-    assert found is not None  # categories and ordered levels have them
-    probabilities = found[1]
+    with_levels = levels_of(law, columns, position)
+    assert with_levels is not None  # categories and ordered levels have them
+    probabilities = with_levels[1]
     codes = np.arange(probabilities.shape[1], dtype=np.float64)
     return np.broadcast_to(codes, probabilities.shape), probabilities
 

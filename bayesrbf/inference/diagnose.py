@@ -1,4 +1,4 @@
-"""How far to trust draws: a table with one figure and one sentence a row."""
+"""Diagnoses draws: a table with one figure and one sentence a row."""
 
 from __future__ import annotations
 
@@ -99,6 +99,7 @@ def effective_draws(values: Float[np.ndarray, "chain draw *rest"], method: str) 
 def _worst(statistic, extreme, values: np.ndarray, **options: object) -> float:  # type: ignore[no-untyped-def]
     """The extreme of a statistic over all quantities that move."""
     flat = values.reshape((*values.shape[:2], -1))
+    # Of what never moves R-hat is 0 / 0, and says nothing about the chains.
     flat = flat[:, :, np.ptp(flat, axis=(0, 1)) > 0]
     if flat.shape[2] == 0 or values.shape[1] < 4:
         return float("nan")
@@ -106,7 +107,7 @@ def _worst(statistic, extreme, values: np.ndarray, **options: object) -> float: 
 
 
 def _run(draws: Draws) -> Iterator[Finding]:
-    """What the method itself reports."""
+    """Findings that the method itself reports."""
     count = draws.n_draws
     yield judge_count(count, draws.method, draws.complete)
     yield from judge_search(draws.attributes)
@@ -141,7 +142,7 @@ def _convergence(
 
 
 def _least_effective(values: Float[np.ndarray, "chain draw *rest"]) -> float:
-    """Effective draws of the worst quantity, of bulk or tail."""
+    """Smallest effective number of draws over all quantities, of bulk or tail."""
     return float(np.fmin(effective_draws(values, "bulk"), effective_draws(values, "tail")))
 
 

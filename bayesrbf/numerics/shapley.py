@@ -31,7 +31,7 @@ ROUND: Final = 16
 
 @dataclass(frozen=True)
 class Effort:
-    """How far Shapley values are computed."""
+    """Limits on the effort for Shapley values."""
 
     exact: int = 12
     """Most observed cells of a row whose coalitions are all evaluated."""
@@ -45,7 +45,7 @@ class Effort:
 
 @dataclass(frozen=True)
 class Attribution:
-    """What every observed cell adds to the value of its row; NaN where the cell is missing."""
+    """Shapley values of the observed cells of every row; NaN where the cell is missing."""
 
     shapley: Float[np.ndarray, "obs column label"]
     left_out: Float[np.ndarray, "obs column label"]
@@ -74,8 +74,8 @@ def attribute(
 
     >>> def value(rows, shown):
     ...     return (3.0 * shown[:, 0] + 4.0 * shown.all(axis=1))[:, None]
-    >>> told = attribute(value, np.array([[True, True], [True, False]]), 1, Effort())
-    >>> told.shapley[..., 0]
+    >>> attribution = attribute(value, np.array([[True, True], [True, False]]), 1, Effort())
+    >>> attribution.shapley[..., 0]
     array([[ 5.,  2.],
            [ 3., nan]])
     """
@@ -132,8 +132,11 @@ def _exact(value: ValueOfCells, m: int) -> Attribution:
     members = (numbers[:, None] >> np.arange(m) & 1).astype(bool)
     values = value(members)
     size = members.sum(axis=1, keepdims=True)
+    # A coalition with the cell is S and the cell, and weighs as S does; one without it is S,
+    # and is subtracted.
     weights = np.where(members, _weight(size - 1, m), -_weight(size, m))
     shapley = np.einsum("sm,rsl->rml", weights, values, optimize=True)
+    # All binary digits but one are everything but that cell.
     left_out = values[:, -1:] - values[:, numbers[-1] - 2 ** np.arange(m)]
     exactly = np.zeros_like(shapley)
     cost = np.full(len(values), 2**m)
@@ -165,6 +168,7 @@ def _sampled(value: ValueOfCells, m: int, effort: Effort) -> Attribution:
         added = _of_orders(value, np.stack([orders, orders[:, ::-1]]), base, whole)
         pairs = np.concatenate([pairs, added], axis=1)
         n_pairs = pairs.shape[1]
+        # The two orders of a pair depend on each other; pairs do not.
         error = pairs.std(axis=1, ddof=1) / np.sqrt(n_pairs)
         cost = np.full(len(base), m + 2 + 2 * n_pairs * (m - 1))
         left_out = whole[:, None] - without
@@ -179,9 +183,10 @@ def _of_orders(
     base: Float[np.ndarray, "row label"],
     whole: Float[np.ndarray, "row label"],
 ) -> Float[np.ndarray, "row pair cell label"]:
-    """What every cell adds where it stands, averaged over an order and its reverse."""
+    """Gain from each cell at its place in an order, averaged over the order and its reverse."""
     m, n_rows = orders.shape[2], len(base)
     ranks = orders.argsort(axis=2)
+    # An order begins with no cell and ends with all of them; these values are known already.
     shown = ranks[..., None, :] < np.arange(1, m)[:, None]
     between = value(shown.reshape(-1, m)).reshape(n_rows, *orders.shape[:2], m - 1, -1)
     path = np.empty((*between.shape[:3], m + 1, between.shape[-1]))

@@ -1,4 +1,4 @@
-"""What out-of-fold predictions correct: a temperature, and noise; and the slope that is left."""
+"""Fits to out-of-fold predictions: temperatures, scales of noise, and slopes of calibration."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def fit_temperature(
     values = [objective(log_t) for log_t in LOG_TEMPERATURES]
     best = int(np.argmin(values))
     bracket = LOG_TEMPERATURES[[max(best - 1, 0), min(best + 1, LOG_TEMPERATURES.size - 1)]]
-    found = minimize_scalar(objective, bounds=bracket, method="bounded", options={"xatol": 1e-9})
-    return float(np.exp(found.x))
+    optimum = minimize_scalar(objective, bounds=bracket, method="bounded", options={"xatol": 1e-9})
+    return float(np.exp(optimum.x))
 
 
 def log_scores(
@@ -123,6 +123,7 @@ def fit_powers(
         # Sums of NumPy: those of BLAS have other last bits under other numbers of threads.
         value = (weights * log_q[np.arange(labels.size), labels]).sum()
         value -= 0.5 * (point @ point) / PRIOR_SD**2
+        # The first coordinate is log t, whose derivative brings the factor t.
         slope = np.array([t * (off * log_p).sum(), (off * log_shares).sum()])
         return -float(value), point / PRIOR_SD**2 - slope
 
@@ -169,6 +170,8 @@ def fit_noise(
         return -(fit - 2 * (log_scale - log_spread) ** 2 + log_excess - excess / 10)
 
     absolute = float(np.average(np.abs(residuals), weights=weights))
+    # The mean absolute value of a normal variable is sqrt(2 / pi) standard deviations. Residuals
+    # that are all 0 have no logarithm without the smallest scale.
     log_spread = float(np.clip(np.log(np.sqrt(np.pi / 2) * absolute + LEAST_SCALE), *SCALES))
     starts = [np.array([log_spread, np.log(df - LEAST_DF)]) for df in STARTS]
     box = [SCALES, (-12.0, 7.0)]
@@ -228,12 +231,15 @@ def _newton(
     mode = prior_mean.copy()
     for _ in range(100):
         p = softmax(design @ mode, axis=1)
+        # The curvature is the covariance of the design under p. As a product of centred rows it
+        # stays positive semidefinite; E[x x'] - E[x] E[x]' would lose that to rounding.
         centred = design - np.einsum("nc,ncj->nj", p, design)[:, None]
         slope = np.einsum("n,nc,ncj->j", weights, p - target, design) + ridge * (mode - prior_mean)
         curvature = np.einsum("n,nc,nci,ncj->ij", weights, p, centred, centred, optimize=True)
         curvature += ridge * np.eye(mode.size)
         step = np.linalg.solve(curvature, slope)
         size = 1.0
+        # A full step overshoots where the classes are nearly separable.
         while size > 1e-6 and objective(mode - size * step) > objective(mode):
             size /= 2
         mode = mode - size * step

@@ -1,4 +1,4 @@
-r"""How much further models may be wrong at a row that is unlike the rows they were fitted to.
+r"""How far draws spread at rows that are unlike the rows of the fit.
 
 Within component k the log density of the observed cells has a mean and a variance of its own: with
 d observed reals, :math:`m^2` their squared Mahalanobis distance, and categories j with entropies
@@ -52,7 +52,7 @@ class UsualRows:
     slope: float
 
     def spread(self, rows: Observations, law: CellLaw) -> Rows:
-        """How many times as far draws spread at rows, which are in the units of the law."""
+        """Factor by which draws spread at rows, which are in the units of the law."""
         own = typicality(rows, law) - self.slope * root_share(rows)
         order = np.argsort(self.excess)
         below = np.concatenate([[0.0], np.cumsum(self.weights[order])])
@@ -75,8 +75,8 @@ def usual_rows(typical: Rows, shares: Rows, weights: Rows) -> UsualRows:
 
 def root_share(rows: Observations) -> Rows:
     """Square root of the share of cells that are observed."""
-    seen = np.hstack([~np.isnan(rows.real), rows.codes >= 0])
-    root: Rows = np.sqrt(seen.mean(axis=1))
+    observed = np.hstack([~np.isnan(rows.real), rows.codes >= 0])
+    root: Rows = np.sqrt(observed.mean(axis=1))
     return root
 
 
@@ -88,18 +88,21 @@ def typicality(rows: Observations, law: CellLaw) -> Float[np.ndarray, " obs"]:
     observed = ~np.isnan(rows.real)
     patterns, place = np.unique(observed, axis=0, return_inverse=True)
     bare = replace(rows, codes=np.full_like(rows.codes, -1))
-    found = prepare(bare, structure).component_log_joint(point)
-    found -= _at_means(patterns, rows, law)[place.ravel()]
-    found += 0.5 * observed.sum(axis=1, keepdims=True)
+    excess = prepare(bare, structure).component_log_joint(point)
+    # Less the log joint at the component's own mean what is left is -m² / 2: the determinant,
+    # which depends on the pattern of holes, cancels.
+    excess -= _at_means(patterns, rows, law)[place.ravel()]
+    # m² is chi-squared: -m² / 2 has mean -d / 2 and variance d / 2.
+    excess += 0.5 * observed.sum(axis=1, keepdims=True)
     variance = np.repeat(0.5 * observed.sum(axis=1, keepdims=True), len(point.means), axis=1)
     for column, theta in enumerate(point.category_probabilities):
-        known = np.flatnonzero(rows.codes[:, column] >= 0)
+        present = np.flatnonzero(rows.codes[:, column] >= 0)
         log_theta = np.log(theta)
         mean = (theta * log_theta).sum(axis=1)
-        found[known] += log_theta[:, rows.codes[known, column]].T - mean
-        variance[known] += ((theta * log_theta**2).sum(axis=1) - mean**2)[None]
+        excess[present] += log_theta[:, rows.codes[present, column]].T - mean
+        variance[present] += ((theta * log_theta**2).sum(axis=1) - mean**2)[None]
     result: Float[np.ndarray, " obs"] = (
-        shares * found / np.sqrt(variance + LEAST_ROW_VARIANCE)
+        shares * excess / np.sqrt(variance + LEAST_ROW_VARIANCE)
     ).sum(axis=1)
     return result
 

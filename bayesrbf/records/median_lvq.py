@@ -99,7 +99,7 @@ class Dissimilarities:
 
 @stored
 class Prototypes:
-    """How many prototypes every class has."""
+    """The classes of the prototypes, one entry a prototype."""
 
     classes: tuple[int, ...]  # Class of every prototype, non-decreasing from 0.
 

@@ -1,4 +1,4 @@
-"""What a fit maximises beside the prior: from the likelihood to the margin."""
+"""Objectives of a fit, from the likelihood to the margin."""
 
 from __future__ import annotations
 

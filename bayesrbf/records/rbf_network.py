@@ -71,7 +71,7 @@ class RBFNetworkSpecification:
 
     @property
     def structure(self) -> RBFNetworkSpecification:
-        """What fits to other rows have in common: all of it."""
+        """The part that fits to other rows share: all of it."""
         return self
 
     def hidden_order(self, order: Order) -> Order:

@@ -1,4 +1,4 @@
-"""What a file of an estimator may hold: classes by name, and the laws that their records keep.
+"""Classes that a file of an estimator may hold, and the laws of their records.
 
 ``@stored`` makes a class a frozen dataclass that files may name. Whoever reads one checks the
 types, shapes and finite numbers that its fields declare. Where these do not say everything, the

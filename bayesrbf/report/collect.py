@@ -94,8 +94,8 @@ def _heard() -> Iterator[list[str]]:
         warnings.simplefilter("always")
         yield sentences
     not_meant = (*FOR_DEVELOPERS, ColumnWarning)  # the notes of the reader say more
-    meant = [one for one in caught if not issubclass(one.category, not_meant)]
-    sentences += dict.fromkeys(" ".join(str(one.message).split()) for one in meant)
+    meant = [warning for warning in caught if not issubclass(warning.category, not_meant)]
+    sentences += dict.fromkeys(" ".join(str(warning.message).split()) for warning in meant)
 
 
 def _validated(job: Job, procedure: Procedure, fitted: Fitted, track: TrackSteps) -> HeldOutRows:
@@ -119,7 +119,7 @@ def _validated(job: Job, procedure: Procedure, fitted: Fitted, track: TrackSteps
 
 @dataclass(frozen=True)
 class _Fits:
-    """What the sections are made of: see :func:`_look`."""
+    """The fitted parts from which :func:`_look` makes the sections."""
 
     fitted: Fitted
     drawn: Drawn
@@ -134,7 +134,7 @@ class _Fits:
 
 def _look(job: Job, fits: _Fits, track: TrackSteps) -> Report:
     """Every section from the fitted model."""
-    made: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     model, refined = fits.drawn.model, fits.drawn.refined
     held_out, uncertainty, densities = fits.held_out, fits.uncertainty, fits.densities
     density, judged = densities.point, fits.judged
@@ -152,7 +152,7 @@ def _look(job: Job, fits: _Fits, track: TrackSteps) -> Report:
         "described": lambda: read_described(job, fits.fitted, refined),
     }
     for name, make in track(sections.items(), "Looking at rows, cells and columns", len(sections)):
-        made[name] = make()
+        figures[name] = make()
     return Report(
         title=job.title,
         target=job.target,
@@ -165,7 +165,7 @@ def _look(job: Job, fits: _Fits, track: TrackSteps) -> Report:
         check=_check(job, uncertainty),
         costs=read_costs(held_out, job.costs, (MODEL, LOGISTIC)),
         row_title=job.row_title,
-        **made,
+        **figures,
     )
 
 

@@ -1,4 +1,4 @@
-"""How the computation went, and what the model and its priors are."""
+"""Describes the computation, the model and its priors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report can fit: every family's estimator, its settings and its ways to draw."""
+"""The families that a report can fit: estimators, settings and ways to draw."""
 
 from __future__ import annotations
 
@@ -133,8 +133,8 @@ def _mixture(job: Job) -> Procedure:
 
     def fit(X: pd.DataFrame, y: pd.Series) -> Fitted:
         fitted = procedure(X, y)
-        names = [_in_words(one, job) for one in fitted.model.candidates_]
-        scores = [one.log_score for one in fitted.model.candidates_]
+        names = [_in_words(candidate, job) for candidate in fitted.model.candidates_]
+        scores = [candidate.log_score for candidate in fitted.model.candidates_]
         trials = tuple(
             (name, -score, place == 0)
             for place, (name, score) in enumerate(zip(names, scores, strict=True))

@@ -69,7 +69,7 @@ class Job:
 
     @property
     def splits(self) -> Splits:
-        """How rows are held out."""
+        """The folds in which rows are held out."""
         return splits_of(self.labels, self.folds, self.seed, self.groups, self.times)
 
     def splits_within(self, y: pd.Series) -> Splits:
@@ -87,8 +87,8 @@ class Job:
         """A mean of a real column as text: with more digits than cells that are whole numbers."""
         if name in self.reading.dates:
             return date_of(value)
-        seen = self.X[name].to_numpy(dtype=float)
-        return cell(value, decimals_of(seen, as_written=False))
+        cells = self.X[name].to_numpy(dtype=float)
+        return cell(value, decimals_of(cells, as_written=False))
 
     def cell(self, name: str, value: float) -> str:
         """A number of a real column as text."""
@@ -101,15 +101,15 @@ class Job:
 
     @property
     def ids(self) -> pd.Index | None:
-        """What the index calls the rows; None where it just counts them."""
+        """The index where it names the rows; None where it only counts them."""
         return self.X.index if self.names_rows else None
 
     @property
     def row_title(self) -> str:
-        """What the names of the rows are called."""
+        """Title of the column of row names."""
         named = self.names_rows and self.X.index.name is not None
         return clipped(self.X.index.name, 24) if named else "row"
 
     def row(self, position: int) -> str:
-        """Name of a row: what the index says, else its number from 1."""
+        """Name of a row: its entry in the index, or its number from 1."""
         return clipped(self.X.index[position], 30) if self.names_rows else count(position + 1)

@@ -89,7 +89,7 @@ def _folds(table: ReadTable, family: FamilyName) -> int:
 
 
 def _unjudged(table: ReadTable) -> str:
-    """What becomes of the column that orders the rows where none is held out."""
+    """A sentence on the column that orders the rows, where no row is held out."""
     if table.times is None:
         return ""
     return (
@@ -129,7 +129,7 @@ def _check_splits(job: Job) -> None:
 
 
 def facts_of(command: str, path: Path) -> tuple[tuple[str, str], ...]:
-    """What is needed to run again: command, versions, digest of the file."""
+    """Facts that reproduce a run: command, versions, digest of the file."""
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)

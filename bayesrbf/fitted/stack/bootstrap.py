@@ -40,7 +40,7 @@ DRAWS, REFITS = 200, 25
 
 @stored
 class StackRefits(MemberDraws):
-    """What draws of a bootstrapped stack have beside weights and temperatures of the pool."""
+    """The part of a bootstrapped stack's draws beside weights and temperatures of the pool."""
 
     members: tuple[FittedMembers, ...]
     """Members fitted to re-weighted rows; draw s has those of number s modulo their number."""
@@ -82,7 +82,7 @@ class StackRefits(MemberDraws):
         return partial(self._of_rows, model)
 
     def _of_rows(self, model: FittedStack, new: NewRows) -> RefittedRows:
-        """What the refits say of new rows, and how far their draws are moved."""
+        """Predictions of the refits for new rows, and how far their draws are moved."""
         pool, variance = model.pool_and_variance(new.values, new.hidden)
         usual_variance = self._usual_variance(model, new.hidden)
         scale = squared_scale(variance, usual_variance, np.unique(model.kinds).size)
@@ -112,7 +112,7 @@ class StackRefits(MemberDraws):
 
 @dataclass(frozen=True)
 class RefittedRows(RowsUnderDraws):
-    """What the refits of the members say of some rows."""
+    """Predictions of the refitted members for some rows."""
 
     by_refit: Float[np.ndarray, "refit obs member label"]
     """Class log probabilities before temperatures, in nats."""
@@ -165,6 +165,7 @@ def bootstrap_stack(
     if refits < 1:
         raise ValueError(f"bootstrap(refits=...) must be at least 1; received {refits!r}.")
     rng = np.random.default_rng(random_state)
+    # All weights are drawn before any fit: draws do not depend on the number of processes.
     weights = [bootstrap_weights(rows.weights, rng) for _ in range(min(refits, draws))]
     with progress(progress_bar) as track:
         refitted = Parallel(n_jobs=n_jobs)(
@@ -203,7 +204,7 @@ def _usual_rows(
 
 
 def _law(companion: FittedMixture) -> CellLaw:
-    """What a companion says of cells."""
+    """The law of cells under a companion."""
     return CellLaw(companion.parameters, companion.specification, companion.in_users_units)
 
 

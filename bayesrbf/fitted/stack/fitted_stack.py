@@ -112,7 +112,7 @@ class FittedStack(FittedModel):
         calibration: Recalibration | None,
         hidden: Callable[[Observations], np.ndarray],
     ) -> Float[np.ndarray, "obs label"]:
-        """What the pool says: its temperatures are its own."""
+        """Class log probabilities of the pool, whose temperatures are part of it."""
         return self.class_log_joint(rows)
 
     def class_posterior(
@@ -133,8 +133,10 @@ class FittedStack(FittedModel):
     @cached_property
     def pool_posterior(self) -> StackLogPosterior:
         """The log posterior: of all rows of a table, only those held out speak of the pool."""
-        held = self.held
-        return StackLogPosterior(held.values, held.labels, held.weights, held.masked)
+        held_out = self.held
+        return StackLogPosterior(
+            held_out.values, held_out.labels, held_out.weights, held_out.masked
+        )
 
     def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
         """The fitted weights and temperatures."""
@@ -196,11 +198,12 @@ class FittedStack(FittedModel):
         values = np.concatenate([self.held.values[:, None], masked.values], axis=1)
         hidden = masked.hidden.reshape(-1)
         _, variance = self.pool_and_variance(values.reshape(-1, *values.shape[2:]), hidden)
+        # Weighted least squares, without rows of no cell: about these kinds cannot disagree.
         root = np.sqrt(np.repeat(self.held.weights, values.shape[1]) * (hidden < 1))
-        found: Float[np.ndarray, " knot"] = nnls(
+        variances: Float[np.ndarray, " knot"] = nnls(
             root[:, None] * hats(hidden), root * variance.mean(axis=1)
         )[0]
-        return found
+        return variances
 
     @property
     def calibration(self) -> Recalibration | None:
@@ -256,6 +259,7 @@ class FittedStack(FittedModel):
         draws = laplace(log_posterior, self.fitted_point, draws=500, random_state=seed)
         weights = log_posterior.constrained(draws.theta)[names.WEIGHTS]
         n_members = len(self.names)
+        # Of the pools at the knots the first is for rows with all cells.
         weights = weights.reshape(-1, n_members * (1 + len(self.emptier)))[:, :n_members]
         return pd.DataFrame(
             {
@@ -271,14 +275,16 @@ class FittedStack(FittedModel):
 
     def _losses(self) -> list[float]:
         """Held-out log losses of every member alone and of the stack; NaN without rows."""
-        held = self.held
-        if held.labels.size == 0:
+        held_out = self.held
+        if held_out.labels.size == 0:
             return [np.nan] * (len(self.names) + 1)
         at_point = self.pool_posterior.of_rows(self.held_share, self.fitted_point)
-        members = tempered_members(held.values, at_point.member_temperatures)
-        whole = np.exp(self.pooled(held.values, self.held_share))
+        members = tempered_members(held_out.values, at_point.member_temperatures)
+        whole = np.exp(self.pooled(held_out.values, self.held_share))
         every = [*np.moveaxis(members, 1, 0), whole]
-        return [float(np.average(log_loss(p, held.labels), weights=held.weights)) for p in every]
+        return [
+            float(np.average(log_loss(p, held_out.labels), weights=held_out.weights)) for p in every
+        ]
 
     def declare(self, rows: Observations, axes: Axes) -> pm.Model:
         """The graph of weights and temperatures on the rows held out."""

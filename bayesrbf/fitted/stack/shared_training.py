@@ -1,4 +1,4 @@
-"""What the members of a stack that are fitted to the same rows share.
+"""Training rows of a stack's members, and everything that these members share.
 
 Real columns are standardised and mapped towards a normal shape in front of every
 member: half ranks for kernels, Yeo-Johnson's powers for mixtures.
@@ -139,6 +139,7 @@ class SharedTraining:
 
     def layer(self, settings: KernelSettings) -> HiddenLayer:
         """The hidden layer of a network; networks that differ in their output alone share it."""
+        # The same key in every fold, whose seeds differ, and for networks of other penalties.
         key = self.levels, replace(settings, l2=1.0, seed=0)
         if key not in self._layers:
             rows = self.mapped("half_rank")

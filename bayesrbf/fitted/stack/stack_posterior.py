@@ -30,7 +30,7 @@ Numbers = Int[np.ndarray, " draw"]
 
 @dataclass(frozen=True)
 class NewRows:
-    """Rows that a stack predicts, and what its members say of them as fitted."""
+    """Rows that a stack predicts, with the predictions of its members at the fit."""
 
     rows: Observations
     values: Float[np.ndarray, "obs member label"]
@@ -40,7 +40,7 @@ class NewRows:
 
 
 class RowsUnderDraws(ABC):
-    """What the members of a stack say of some rows under any of its draws."""
+    """Predictions of a stack's members for some rows, under any of its draws."""
 
     stretch: Float[np.ndarray, "obs label"] | None = None
     """How much further out than the fitted pool the median of the draws lies, in log odds."""
@@ -77,7 +77,7 @@ class StackPredictor(Predictor):
 
     @property
     def stretch(self) -> Float[np.ndarray, "obs label"] | None:  # type: ignore[override]
-        """How much further out than what is delivered the median of the draws lies."""
+        """Factor from the delivered log odds to the median of the draws."""
         return self.members.stretch
 
     def at_all(self, thetas: Int[np.ndarray, "draw 1"]) -> ClassPrediction:
@@ -128,6 +128,7 @@ class MemberDraws(ABC):
         theta = model.fitted_point[None, None] if draws is None else draws.theta
         numbers = np.arange(theta.shape[0] * theta.shape[1]).reshape(*theta.shape[:2], 1)
         moves, log_temperatures, pulls = None, np.zeros(0), np.zeros(0)
+        # A point estimate has no doubt about the class shares.
         if (calibration := model.calibration) is not None and numbers.size > 1:
             labelled = training.weights[training.labels >= 0].sum()
             counts = labelled * np.exp(calibration.log_shares)

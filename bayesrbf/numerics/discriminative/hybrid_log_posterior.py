@@ -65,6 +65,7 @@ class HybridLogPosterior(MixtureOnRows):
         value = float(weights @ pointwise) + self._shift
         value += self.objective.prior_power * self._prior.log_density(parameters)
         gradient = self._prior.gradient(values, parameters, rows.statistics(by_component))
+        # The gradient above has the prior once: the rest of its power is added.
         if self.objective.prior_power != 1:
             alone = self._prior.gradient(
                 values, parameters, laws_of(self.specification).of_no_rows()
@@ -86,7 +87,7 @@ class HybridLogPosterior(MixtureOnRows):
         return value + self._objective_shift()
 
     def _objective_shift(self) -> Float[np.ndarray, " obs"]:
-        """What a change of units adds to J: densities have units, ratios of densities have none."""
+        """Change of J with the units of the columns: of densities, not of ratios of densities."""
         return self.objective.generative_weight * self._row_shift
 
 
@@ -137,8 +138,10 @@ def margin_violation(
     rows = np.arange(labels.size)
     own = log_joint[rows, labels]
     rivals = log_joint - own[:, None]
+    # The true class is no rival of its own.
     rivals[rows, labels] = -np.inf
     most, gradient = log_sum_exp(objective.sharpness * rivals, axis=1)
+    # The shares of the rivals sum to one, and m falls as fast as b_y rises.
     gradient[rows, labels] = -1.0
     return objective.margin + most / objective.sharpness, gradient
 

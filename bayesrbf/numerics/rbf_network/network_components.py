@@ -61,6 +61,7 @@ def with_components_at(
 
     mixture, chosen = larger.mixture, rows.reshape(-1)
     means, weights = mixture.means.copy(), mixture.weights.copy()
+    # A missing cell begins at 0, the centre of standard units.
     means[places] = np.nan_to_num(observations.real[chosen])
     equal = 1 / np.bincount(structure.mixture.component_class)
     weights[places] = SMALL_WEIGHT * equal[np.asarray(structure.mixture.component_class)[places]]
