@@ -123,9 +123,14 @@ def _pack_fields(value: Any, where: str, store: _Store) -> dict[str, Any]:
     names = [
         field.name
         for field in dataclasses.fields(value)
-        if field.metadata != LATER or getattr(value, field.name) != field.default
+        if field.metadata != LATER or not _equal(getattr(value, field.name), field.default)
     ]
     return {name: _pack(getattr(value, name), f"{where}.{name}", store) for name in names}
+
+
+def _equal(value: Any, default: Any) -> bool:
+    """Whether a value is its default; an array may have a default that is none."""
+    return np.array_equal(value, default)
 
 
 def _pack_frame(value: Any, where: str) -> list[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field, replace
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy.special import logsumexp
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -34,10 +34,27 @@ class HeldOut:
     weights: Float[np.ndarray, " obs"]
     masked: MaskedRows | None = field(default=None, metadata=LATER)
     """What is said of the rows with more of their cells hidden."""
+    folds: Int[np.ndarray, " obs"] | None = field(default=None, metadata=LATER)
+    """Which fold held a row out."""
 
     def __laws__(self) -> Requirements:
         yield within(self.labels, 0) and within(self.weights, 0), "labels and weights"
         yield within(abs(self.values), 0, MOST_LOG), "log probabilities"
+        same = self.folds is None or self.folds.shape == self.labels.shape
+        yield same, "a fold of every row"
+
+    def take(self, rows: Bool[np.ndarray, " obs"]) -> HeldOut:
+        """Some of the rows."""
+        masked, folds = self.masked, self.folds
+        if masked is not None:
+            masked = replace(masked, values=masked.values[rows], hidden=masked.hidden[rows])
+        return HeldOut(
+            self.values[rows],
+            self.labels[rows],
+            self.weights[rows],
+            masked,
+            None if folds is None else folds[rows],
+        )
 
     def of_candidate(self, place: int) -> HeldOut:
         """Predictions of one of several candidates, whose number is the second axis."""
@@ -150,4 +167,5 @@ def joined(
         np.concatenate([test.labels for test, *_ in versions]),
         np.concatenate([test.weights for test, *_ in versions]),
         masked,
+        np.repeat(np.arange(len(values)), [len(said) for said in values]),
     )

@@ -63,10 +63,14 @@ def fit_temperature(
     >>> round(float(np.exp(tempered(log_p, t))[0, 0]), 2)
     0.9
     """
-    rows = np.arange(labels.size)
+    # Classes come first, so that sums over them run along rows, which are many.
+    by_class = np.moveaxis(log_probabilities, -1, 0)
+    below = by_class - by_class.max(axis=0)
+    true_class = below[labels, np.arange(labels.size)]
 
     def objective(log_t: float) -> float:
-        held_out = tempered(log_probabilities, np.exp(log_t))[rows, ..., labels]
+        t = np.exp(log_t)
+        held_out = t * true_class - np.log(np.exp(t * below).sum(axis=0))
         if held_out.ndim > 1:
             held_out = logsumexp(held_out, axis=1) - np.log(held_out.shape[1])
         return float(2 * log_t**2 - weights @ held_out)

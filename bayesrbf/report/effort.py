@@ -74,8 +74,9 @@ def seconds_of_run(job: Job, fit: float, judged: bool) -> float:
     """Seconds of a report, or of a fit alone where nothing is judged, from those of one fit."""
     fits = 1.0
     if judged:
-        folds = job.splits.numbers.size
-        fits += (folds - 1) + SECTIONS
+        fits += SECTIONS
+        if job.family != "stack" or job.times is not None:
+            fits += job.splits.numbers.size - 1
     if job.inference == "bootstrap" or (
         job.inference == "auto" and job.family == "stack" and refits_affordable(job.X)
     ):
@@ -88,9 +89,13 @@ def seconds_of_run(job: Job, fit: float, judged: bool) -> float:
 
 
 def quicker(job: Job) -> Job:
-    """The quick form of a job: five members, no intervals unless asked for, three folds at most."""
+    """The quick form of a job: five members, no intervals unless asked for, fewer folds.
+
+    The folds of a stack are those of its own fit, and none fewer.
+    """
     inference = "map" if job.inference == "auto" else job.inference
-    return replace(job, quick=True, inference=inference, folds=min(job.folds, 3))
+    folds = job.folds if job.family == "stack" else min(job.folds, 3)
+    return replace(job, quick=True, inference=inference, folds=folds)
 
 
 def within(job: Job, limit: float | None, judged: bool = True) -> tuple[Job, str]:
@@ -122,7 +127,7 @@ def _noted(job: Job, limit: float | None = None) -> Job:
         parts.append("five members instead of ten")
     if job.inference == "map":
         parts.append("no intervals")
-    if job.times is None:
+    if job.times is None and job.family != "stack":
         parts.append(f"{plural(job.folds, 'fold')} at most")
     why = "--quick" if limit is None else f"--quick, because --time-limit allows {limit:g} seconds"
     note = f"Made with {why}: {', '.join(parts)}."

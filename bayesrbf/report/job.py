@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -46,6 +45,7 @@ class Job:
     """Of a mistaken row by class, 1 for a class not named; nothing is said where empty."""
     draws: int | None = None  # Per chain; by default what the family takes.
     folds: int = 5  # At most.
+    jobs: int | None = None  # Processes that share the fits; None: as joblib is told.
     quick: bool = False  # Whether time counts more than the last of the log loss.
     rehearse: bool = False  # Whether the intervals are tried, at the cost of more fits.
     reading: TableOptions = PLAIN  # By which new rows are read, too.
@@ -72,15 +72,10 @@ class Job:
         """The folds in which rows are held out."""
         return splits_of(self.labels, self.folds, self.seed, self.groups, self.times)
 
-    def grouped(self, y: pd.Series) -> dict[str, Any]:
-        """The argument ``cv`` of an estimator for some of the rows, whose labels are ``y``.
-
-        It is empty where rows do not belong together: the estimator has folds of its own.
-        """
-        if self.groups is None:
-            return {}
-        labels, groups = encode_labels(y)[1], self.groups[y.index.to_numpy()]
-        return {"cv": splits_of(labels, self.folds, self.seed, groups).pairs()}
+    def splits_within(self, y: pd.Series) -> Splits:
+        """How an estimator holds out some of the rows, whose labels are ``y``; never by time."""
+        groups = None if self.groups is None else self.groups[y.index.to_numpy()]
+        return splits_of(encode_labels(y)[1], self.folds, self.seed, groups)
 
     @cached_property
     def decimals(self) -> Mapping[str, int | None]:

@@ -262,6 +262,15 @@ class StackedClassifier(Classifier):
         return self._fit.details.pointwise(self.members_)
 
     @property
+    def out_of_fold_(self) -> pd.DataFrame:
+        """Class probabilities of the training rows that were held out, by position and class.
+
+        The members of a fold did not see its rows, and the pool of a fold is fitted to the rows
+        of the other folds: a cross-validation of the stack that takes no fit more.
+        """
+        return self._fit.model.out_of_fold_table(self._fit.table)
+
+    @property
     def relevance_(self) -> pd.DataFrame:
         """Rates of the columns over the largest of their kind, in the members that learn them."""
         return self._fit.model.relevance_table(self.columns_)

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from sklearn.utils.parallel import Parallel, delayed
 
+from bayesrbf.fitted.fitted_kernel_network import Exemplars
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.stack.fitted_stack import FittedStack, packed
 from bayesrbf.fitted.stack.members import FittedMembers
@@ -167,9 +168,10 @@ def bootstrap_stack(
     rng = np.random.default_rng(random_state)
     # All weights are drawn before any fit: draws do not depend on the number of processes.
     weights = [bootstrap_weights(rows.weights, rng) for _ in range(min(refits, draws))]
+    exemplars = settings.training(rows, 0).exemplars  # maps are monotone: the weights play no part
     with progress(progress_bar) as track:
         refitted = Parallel(n_jobs=n_jobs)(
-            delayed(_refit)(settings, replace(rows, weights=one))
+            delayed(_refit)(settings, replace(rows, weights=one), exemplars)
             for one in track(weights, "Refits")
         )
     theta = _pools(model, draws, len(refitted), rng)
@@ -182,12 +184,12 @@ def bootstrap_stack(
     return Draws(theta[None], {"lp": lp[None]}, "bootstrap"), refits_of_draws
 
 
-def _refit(settings: StackSettings, rows: Observations) -> FittedMembers:
+def _refit(settings: StackSettings, rows: Observations, exemplars: Exemplars) -> FittedMembers:
     """Members fitted to re-weighted rows, of which only predictions are asked.
 
     Single precision is enough for what spreads a draw, and a file of many refits is smaller.
     """
-    return settings.fit(settings.training(rows, 0)).condensed.rounded
+    return settings.fit(settings.training(rows, 0, of_cells=exemplars)).condensed.rounded
 
 
 def _usual_rows(

@@ -15,7 +15,8 @@ from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, Delivery, Description, FittedModel
 from bayesrbf.fitted.holding_out import HeldOut
 from bayesrbf.fitted.stack.members import MEMBERS, FittedMembers
-from bayesrbf.fitted.stack.pool import Pool
+from bayesrbf.fitted.stack.pool import Pool, fit_pools
+from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.hidden_share import KNOTS, PULL_SD, hats, hidden_share
 from bayesrbf.numerics.log_posterior import OneByOne
@@ -155,6 +156,18 @@ class FittedStack(FittedModel):
         masked = self.held.masked
         return np.zeros(self.held.labels.size) if masked is None else masked.hidden[:, 0]
 
+    def out_of_fold(self) -> Float[np.ndarray, "obs label"]:
+        """Class log probabilities of the rows held out, by pools that are fitted to other folds."""
+        held, hidden = self.held, self.held_share
+        result = np.full((held.labels.size, self.members.n_classes), np.nan)
+        folds = np.zeros(0, int) if held.folds is None else held.folds
+        for fold in np.unique(folds):
+            others, own = held.take(folds != fold), folds == fold
+            pool = StackLogPosterior(others.values, others.labels, others.weights, others.masked)
+            point = packed(pool, fit_pools(others))
+            result[own] = pool.pooled(held.values[own], hidden[own], point)
+        return result
+
     @property
     def kinds(self) -> Int[np.ndarray, " member"]:
         """The kind of every member, as a number; each member of another library is its own."""
@@ -218,6 +231,16 @@ class FittedStack(FittedModel):
         return OneByOne(
             lambda theta: ClassPrediction(log_posterior.pooled(values, hidden, theta), density)
         )
+
+    def out_of_fold_table(self, training: TrainingTable) -> pd.DataFrame:
+        """Class probabilities of the training rows that were held out, by their positions."""
+        import pandas as pd
+
+        assert training.copies is not None  # a stack knows where its rows were held out
+        positions, places = training.copies
+        index = pd.Index(positions, name=names.OBS)
+        columns = pd.Index(training.class_labels, name=names.LABEL)
+        return pd.DataFrame(np.exp(self.out_of_fold())[places], index, columns)
 
     def relevance_table(self, columns: Columns) -> pd.DataFrame:
         """Relevance of every column in every member that learns its rates."""

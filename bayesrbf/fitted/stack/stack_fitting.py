@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.utils.parallel import Parallel, delayed
 
+from bayesrbf.fitted.fitted_kernel_network import Exemplars
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.holding_out import HeldOut, joined
 from bayesrbf.fitted.masking import Masking
@@ -69,12 +70,15 @@ class StackSettings:
         return self.members + tuple(member.name for member in self.extra)
 
     def training(
-        self, rows: Observations, seed: int, of_folds: Sequence[LearnedRates] = ()
+        self,
+        rows: Observations,
+        seed: int,
+        of_folds: Sequence[LearnedRates] = (),
+        of_cells: Exemplars | None = None,
     ) -> SharedTraining:
         """Rows, and what members fitted to them share."""
-        return SharedTraining(
-            rows, self.levels, self.n_classes, self.prior, self.seed + seed, of_folds, self.few
-        )
+        own = self.levels, self.n_classes, self.prior, self.seed + seed
+        return SharedTraining(rows, *own, of_folds, self.few, of_cells)
 
     def fit(self, training: SharedTraining) -> FittedMembers:
         """Fit all members to the same rows."""
