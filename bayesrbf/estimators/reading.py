@@ -47,8 +47,8 @@ class Reading:
     @property
     def features(self) -> dict[str, Any]:
         """What the user says of kinds of columns, as :func:`table.learn_columns` takes it."""
-        known = ("categorical_features", "count_features", "ordinal_features")
-        return {name: self.arguments[name] for name in known if name in self.arguments}
+        kinds = ("categorical_features", "count_features", "ordinal_features")
+        return {name: self.arguments[name] for name in kinds if name in self.arguments}
 
     @property
     def missingness(self) -> str:

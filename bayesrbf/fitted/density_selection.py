@@ -244,9 +244,9 @@ def choose_density(
                 densities.append(mixture.log_density(test))
             return np.stack(densities, axis=1)
 
-        held = hold_out(folds, predict, None)
-        assert held is not None  # every fold holds a row out
-        return held
+        scores = hold_out(folds, predict, None)
+        assert scores is not None  # every fold holds a row out
+        return scores
 
     selection = ascend(options.first, options.axes, judge)
     shares = np.zeros(len(selection.candidates))
@@ -269,8 +269,8 @@ def ascend(
     judge: Callable[[Sequence[DensityCandidate]], HeldOut],
 ) -> Selection[DensityCandidate]:
     """Vary one field at a time, the others as they are best so far, until no change is better."""
-    held = judge((first,))
-    judged = {first: held.values[:, 0]}
+    first_scores = judge((first,))
+    judged = {first: first_scores.values[:, 0]}
     best, before = first, None
     while best != before:
         before = best
@@ -278,5 +278,7 @@ def ascend(
             line = tuple(change(best) for change in changes)
             new = [one for one in line if one not in judged]
             judged |= zip(new, judge(new).values.T, strict=True) if new else ()
-            best = Selection(line, np.array([judged[one] for one in line]), held.weights).chosen
-    return Selection(tuple(judged), np.array([*judged.values()]), held.weights)
+            best = Selection(
+                line, np.array([judged[one] for one in line]), first_scores.weights
+            ).chosen
+    return Selection(tuple(judged), np.array([*judged.values()]), first_scores.weights)

@@ -186,10 +186,10 @@ class FittedMixture(FittedModel):
 
     def log_posterior(self, rows: Observations) -> MixtureOnRows:
         """The log posterior, or the log Gibbs posterior of another objective."""
-        known = self.standardise(rows), self.specification, self.hyperparameters
+        data_and_prior = self.standardise(rows), self.specification, self.hyperparameters
         if self.objective.name == "likelihood":
-            return MixtureLogPosterior(*known)
-        return HybridLogPosterior(*known, self.objective)
+            return MixtureLogPosterior(*data_and_prior)
+        return HybridLogPosterior(*data_and_prior, self.objective)
 
     def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
         """The fitted point in the coordinates of its log posterior."""
@@ -216,11 +216,11 @@ class FittedMixture(FittedModel):
         """The graph of the density, or of the classes and their objective."""
         from bayesrbf.models import declare_hybrid_mixture, declare_mixture
 
-        known = rows, self.specification, self.hyperparameters
+        data_and_prior = rows, self.specification, self.hyperparameters
         asked = axes.of_graph | {"latent": latent, "column_maps": self.maps}
         if axes.classes is None:
-            return declare_mixture(*known, **asked)
-        return declare_hybrid_mixture(*known, **asked, objective=self.objective)
+            return declare_mixture(*data_and_prior, **asked)
+        return declare_hybrid_mixture(*data_and_prior, **asked, objective=self.objective)
 
     def description(self, rows: Observations, axes: Axes) -> Description:
         """Names along every dim of the graph, and the training rows."""

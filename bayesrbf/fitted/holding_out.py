@@ -163,9 +163,9 @@ def joined(
     if masking is not None and all(len(every) > 1 for every in versions):
         masked = masking.answered(values, [masking.hidden(every) for every in versions])
     return HeldOut(
-        np.concatenate([said[:, 0] for said in values]),
+        np.concatenate([answers[:, 0] for answers in values]),
         np.concatenate([test.labels for test, *_ in versions]),
         np.concatenate([test.weights for test, *_ in versions]),
         masked,
-        np.repeat(np.arange(len(values)), [len(said) for said in values]),
+        np.repeat(np.arange(len(values)), [len(answers) for answers in values]),
     )

@@ -83,7 +83,9 @@ def measurement_gains(
             at, point = np.nonzero(shares)
             for some_outcomes in in_blocks(at.size, NUMBERS_OF_OUTCOME):
                 here, which = at[some_outcomes], point[some_outcomes]
-                found = table.with_column(some.take(here), position, values[here, which], columns)
-                after += np.bincount(here, shares[here, which] * doubt(found), mine.size)
+                rows_measured = table.with_column(
+                    some.take(here), position, values[here, which], columns
+                )
+                after += np.bincount(here, shares[here, which] * doubt(rows_measured), mine.size)
             gains[mine, position] = before[mine - part.start] - after
     return gains

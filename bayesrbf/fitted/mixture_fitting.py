@@ -112,16 +112,16 @@ def fit_mixture_rows(
     marginals = table.marginals(rows.codes, structure.levels, rows.weights)
     hyperparameters = prior.resolve(structure, units, marginals)
     rows = replace(rows, real=units.forward(rows.real))
-    known = structure, hyperparameters.standardised()
+    model = structure, hyperparameters.standardised()
     begin = None
     if start is not None:
         begin = reordered(start, order, specification).standardised(units)
     if solver.objective.name == "likelihood":
-        begun = _begun((rows, *known), solver, begin)
+        begun = _begun((rows, *model), solver, begin)
         del rows  # EM has its own copy of them
         fit = _climbed(begun, solver)
     else:
-        fit = _fit_objective((rows, *known), solver, begin)
+        fit = _fit_objective((rows, *model), solver, begin)
     unchanged = order.inverse.then(order)
     mixture = FittedMixture(
         structure, hyperparameters, fit.parameters, unchanged, solver.objective, maps
@@ -182,10 +182,10 @@ def fit_mixture_blocks(
     ``some`` of the rows are together as heavy as all.
     """
     rows = rows.map(mixture.mapped)
-    known = mixture.specification
-    count = partial(table.RowSums.of, n_levels=known.levels, n_classes=known.n_classes)
+    form = mixture.specification
+    count = partial(table.RowSums.of, n_levels=form.levels, n_classes=form.n_classes)
     sums = rows.map(count).reduce(table.RowSums.joined)
-    structure, units = sums.centred(known), sums.units
+    structure, units = sums.centred(form), sums.units
     hyperparameters = prior.resolve(structure, units, sums.marginals)
     standard = rows.map(partial(_standardised, units=units))
     problem = standard, structure, hyperparameters.standardised(), mixture.start.standardised(units)
@@ -249,6 +249,6 @@ def step(
     mixture: FittedMixture, stream: Stream, rows: Observations
 ) -> tuple[FittedMixture, Stream]:
     """The mixture after one more block of a stream, in the user's units; its prior stays."""
-    known = mixture.parameters, mixture.specification, mixture.hyperparameters.standardised()
-    stream, parameters = stepped(stream, mixture.standardise(rows), *known)
+    model = mixture.parameters, mixture.specification, mixture.hyperparameters.standardised()
+    stream, parameters = stepped(stream, mixture.standardise(rows), *model)
     return replace(mixture, parameters=parameters), stream

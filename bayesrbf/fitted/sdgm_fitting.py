@@ -104,13 +104,13 @@ def _canonical_orders(rows: Observations, sets: LabelSets, *, columns: bool) -> 
     Classes go by the sets that they belong to, in the order of these. A kernel of the
     user's own knows the columns by their places: for it they stay where they are.
     """
-    found = table.canonical_order(rows, len(sets))
+    order = table.canonical_order(rows, len(sets))
     if not columns:
-        found = Order(np.sort(found.features), np.sort(found.categories), found.classes)
-    classes = np.lexsort(~sets[found.classes[::-1]])
-    several = found.classes[found.classes >= classes.size]
-    return replace(found, classes=classes), replace(
-        found, classes=np.concatenate([classes, several])
+        order = Order(np.sort(order.features), np.sort(order.categories), order.classes)
+    classes = np.lexsort(~sets[order.classes[::-1]])
+    several = order.classes[order.classes >= classes.size]
+    return replace(order, classes=classes), replace(
+        order, classes=np.concatenate([classes, several])
     )
 
 

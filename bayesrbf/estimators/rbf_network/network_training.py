@@ -153,18 +153,18 @@ def read_responses(
     check_consistent_length(X, numbers)
     if np.isinf(numbers).any():
         raise ValueError("y contains infinity; every response must be a number, or NaN.")
-    known = ~np.isnan(numbers) & (weights > 0)
-    if not known.any():
+    usable = ~np.isnan(numbers) & (weights > 0)
+    if not usable.any():
         raise ValueError(
             "y needs at least one response of positive weight; every one is NaN or has "
             "sample_weight 0."
         )
-    values, places = np.unique(numbers[known], return_inverse=True)
+    values, places = np.unique(numbers[usable], return_inverse=True)
     # From sorted distinct values, so that weight 2 is the row twice to the last bit.
-    mass = np.bincount(places, weights=weights[known])
+    mass = np.bincount(places, weights=weights[usable])
     units = table.standardisation(values[:, None], mass)
     codes = np.full(numbers.size, -1)
-    codes[known] = places
+    codes[usable] = places
     return NumberResponses(values, units), codes
 
 

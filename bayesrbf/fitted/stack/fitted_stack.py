@@ -158,14 +158,14 @@ class FittedStack(FittedModel):
 
     def out_of_fold(self) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities of the rows held out, by pools that are fitted to other folds."""
-        held, hidden = self.held, self.held_share
-        result = np.full((held.labels.size, self.members.n_classes), np.nan)
-        folds = np.zeros(0, int) if held.folds is None else held.folds
+        rows, hidden = self.held, self.held_share
+        result = np.full((rows.labels.size, self.members.n_classes), np.nan)
+        folds = np.zeros(0, int) if rows.folds is None else rows.folds
         for fold in np.unique(folds):
-            others, own = held.take(folds != fold), folds == fold
+            others, own = rows.take(folds != fold), folds == fold
             pool = StackLogPosterior(others.values, others.labels, others.weights, others.masked)
             point = packed(pool, fit_pools(others))
-            result[own] = pool.pooled(held.values[own], hidden[own], point)
+            result[own] = pool.pooled(rows.values[own], hidden[own], point)
         return result
 
     @property

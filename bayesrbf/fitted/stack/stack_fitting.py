@@ -138,7 +138,7 @@ def fit_stack(
     rows: Observations,
     settings: StackSettings,
     pools: Sequence[Pool],
-    held: HeldOut,
+    held_out: HeldOut,
     of_folds: Sequence[LearnedRates],
 ) -> FittedStack:
     """Fit the companion and all members to distinct rows, under pools that are fitted already.
@@ -148,4 +148,6 @@ def fit_stack(
     """
     members = settings.fit(settings.training(rows, 0, of_folds)).rounded
     (pool, *emptier), density = pools, settings.fit_density(rows)
-    return FittedStack(members, pool, held, density, settings.names, tuple(emptier), settings.prior)
+    return FittedStack(
+        members, pool, held_out, density, settings.names, tuple(emptier), settings.prior
+    )
