@@ -208,7 +208,7 @@ def lead(results: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def test_density(data_folder: object, tmp_path: Path) -> None:
+def test_density_of_tables(data_folder: object, tmp_path: Path) -> None:
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     with RESULTS.open("w") as kept:
         lines = csv.DictWriter(kept, ["table", "seed", "model", "line", "value"])
