@@ -132,11 +132,8 @@ def test_cluster_size() -> None:
             }
         )
     show("cluster/passes", passes, 2, covers=COVERS)
-    assert all(1 / FAR < line["measured, s"] / line["simulated, s"] < FAR for line in held)  # type: ignore[operator]
-    one, ten, hundred = (
-        [float(line[name]) for line in passes]  # type: ignore[arg-type]
-        for name in list(passes[0])[1:4]
-    )
+    assert all(1 / FAR < line["measured, s"] / line["simulated, s"] < FAR for line in held)
+    one, ten, hundred = ([float(line[name]) for line in passes] for name in list(passes[0])[1:4])
     assert all(later >= sooner for some in (one, ten, hundred) for sooner, later in pairwise(some))
     assert hundred[-1] < ten[-1] < one[-1]
     assert one[0] < hundred[0]

@@ -110,7 +110,7 @@ def test_peak_of_a_method() -> None:
         print(row, flush=True)
     show("memory/methods", rows, 1, {"rows": (ROWS, 1_000_000)})
     for row in rows:
-        peak = max(float(row[kind] or 0) for kind in METHODS)  # type: ignore[arg-type]
+        peak = max(float(row[kind] or 0) for kind in METHODS)
         assert peak < MOST.get(str(row["method"]), USUAL), row
 
 

@@ -188,7 +188,7 @@ def test_cost_against_rows() -> None:
         )
     show("sdgm/rows", lines, 2, {"rows of the largest table": (lines[-1]["rows"], 100_000)})
     assert lines[-1]["GiB"] < MOST_MEMORY
-    each = [line["s"] / line["updates"] / line["rows"] for line in lines]  # type: ignore[operator]
+    each = [line["s"] / line["updates"] / line["rows"] for line in lines]
     assert each[-1] < 3 * each[1], "an update takes more than its rows explain"
 
 
