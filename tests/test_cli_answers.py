@@ -208,6 +208,7 @@ def test_labels_that_cannot_be_found_are_said(
     assert said in assert_one_sentence(capsys)
 
 
+@pytest.mark.slow
 def test_compare_names_peers_and_the_best_one_first(
     fitted: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -23,11 +23,11 @@ QUICK = list(METHODS)[:7]
 
 
 @pytest.mark.parametrize("method", QUICK)
-def test_every_second_table_has_a_right_answer_or_a_named_error(method: str) -> None:
-    """Those that the method before it leaves out."""
-    tables = list(TABLES)[1 - QUICK.index(method) % 2 :: 2]
+def test_some_tables_have_a_right_answer_or_a_named_error(method: str) -> None:
+    """Every fourth table; the next method takes the tables after them."""
+    tables = list(TABLES)[QUICK.index(method) % 4 :: 4]
     outcomes = {table: degenerate(method, table, 0) for table in tables}
-    assert set(outcomes.values()) == {RIGHT, NAMED}, outcomes
+    assert set(outcomes.values()) <= {RIGHT, NAMED}, outcomes
 
 
 @pytest.mark.parametrize("kind", SAME)

@@ -14,6 +14,7 @@ from tests.hostile.corpus import Hostile, holding, read
 from tests.trust.sections import program
 
 
+@pytest.mark.slow
 def test_every_hostile_file_is_refused_in_words_of_its_own() -> None:
     """In bounded memory, and with no file opened nor module imported."""
     said = program("tests.hostile.corpus")

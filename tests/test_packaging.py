@@ -89,6 +89,7 @@ model.predict_proba(X)
 """
 
 
+@pytest.mark.slow
 def test_a_point_fit_pays_for_no_graph_and_no_picture() -> None:
     never = ("pymc", "pytensor", "matplotlib", "arviz", "nutpie")
     assert loaded_after(FIT, *never) == set()

@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_the_lines_of_the_readme_give_probabilities_and_their_intervals() -> None:
     (code,) = re.findall(r"```python\n(.*?)```", README, re.S)
     X, y = load_iris(return_X_y=True, as_frame=True)

@@ -95,6 +95,7 @@ def test_dask_predicts_the_same_bits() -> None:
         np.testing.assert_array_equal(one, model.predict_proba(rows))
 
 
+@pytest.mark.slow
 def test_fits_in_a_loop_leave_nothing_behind() -> None:
     """Thirty; ``make trust`` makes a thousand."""
     said = program("tests.looping", 30)

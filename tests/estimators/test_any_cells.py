@@ -121,6 +121,7 @@ def test_fewer_cells_tell_less_and_never_worse_than_the_shares(fitted, new) -> N
     assert max(losses) < alone + 0.005, (losses, alone)
 
 
+@pytest.mark.slow
 def test_one_cell_is_told_as_it_should_be(new) -> None:
     """Beside p(y | a) by integration over the other columns."""
     X, _ = new
@@ -158,6 +159,7 @@ def test_draws_are_those_of_what_is_delivered_with_few_cells(new) -> None:
     assert inside.all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["stack", "mixture"])
 def test_without_a_cell_the_interval_is_that_of_the_class_shares(kind: str) -> None:
     """Kinds of members have nothing to disagree about there; the shares are frequencies of rows."""

@@ -112,6 +112,7 @@ def test_completions_do_not_depend_on_the_order_of_columns() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["primal", "kernel"])
 def test_order_changes_nothing_where_labels_are_sets(form: str) -> None:
     X, y = table(60)

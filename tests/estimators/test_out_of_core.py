@@ -255,6 +255,7 @@ def test_a_family_that_needs_all_rows_says_so(estimator: Any) -> None:
         estimator.fit(in_partitions(X, [100]), Y)
 
 
+@pytest.mark.slow
 def test_a_stack_is_fitted_to_a_sample_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -58,6 +58,7 @@ def test_a_stream_of_factors_does_so_more_slowly() -> None:
     assert_ends_at_the_optimum(["age", "dose", "visits"], 48, shape)
 
 
+@pytest.mark.slow
 def test_a_shift_of_the_centre_is_exact() -> None:
     for shape in ("full", "diag", "factor"):
         model = MixtureDensity(2, covariance_type=shape, random_state=0).fit(X[["age", "dose"]])

@@ -165,7 +165,7 @@ FAMILIES: dict[str, tuple[Any, str, dict[str, Any]]] = {
     "stack": (StackedClassifier(random_state=0), "bootstrap", {"refits": 2}),
     "stack, laplace": (StackedClassifier(random_state=0), "laplace", {}),
 }  # fmt: skip
-LONG = {"RBF network", "stack", "stack, laplace"}
+LONG = {"RBF network", "sparse mixture", "stack", "stack, laplace"}
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

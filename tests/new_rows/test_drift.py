@@ -184,6 +184,7 @@ def test_exemplars_are_checked_like_the_others() -> None:
     assert set(checked(model, new)) == {"unit"}
 
 
+@pytest.mark.slow
 def test_any_table_is_checked_and_an_estimator_may_be_a_file(
     model: HybridMixtureClassifier, tmp_path: Path
 ) -> None:

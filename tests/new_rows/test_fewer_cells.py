@@ -27,6 +27,7 @@ def told(model: object, rows: pd.DataFrame, blocks: int = 1) -> str:
     return scored.fewer_cells()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [StackedClassifier, HybridMixtureClassifier])
 def test_rows_with_fewer_cells_are_counted_whatever_the_blocks(make: type) -> None:
     X, y = made(96, seed=0)

@@ -40,6 +40,7 @@ def findings(result: Validation) -> set[str]:
     return {remark.topic for remark in result.findings}
 
 
+@pytest.mark.slow
 def test_a_model_that_is_right_is_rarely_found_wrong() -> None:
     """Calibration and frequencies are each found by chance once in a hundred tables."""
     found = [topic for seed in range(150) for topic in findings(judged(*drawn(120, seed)))]

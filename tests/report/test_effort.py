@@ -45,6 +45,7 @@ def test_a_method_that_was_asked_for_stays(stack):
     assert within(asked, 1.0)[0].inference == "laplace"
 
 
+@pytest.mark.slow
 def test_quick_is_five_members_without_intervals_and_says_so(stack):
     quick, line = within(quicker(stack), None)
     assert quick.notes[0].startswith("Made with --quick: five members instead of ten, no intervals")
