@@ -41,7 +41,7 @@ class Figure:
             for row in figures.rows
             if re.match(self.row, "; ".join(str(cell) for cell in row))
         ]
-        return [number(cell, self.place) for cell in cells if cell is not None]
+        return [number(cell, self.place) for cell in cells if cell not in (None, "")]
 
     def value(self) -> float | None:
         """The number, or none."""

@@ -9,6 +9,8 @@ from typing import Final
 
 from tests.asked import Among, Best, Beyond, Figure, Goal, Of, Over, Sum, least, most
 
+POOLS: Final = ("default", "auto", "atoms", "pool", "trimmed", "trimmed pool")
+"""Our densities in the density's benchmark."""
 SETS: Final = ("18 tables", "18 tables, holes", "11 tables", "11 tables, holes")
 ALL: Final = ("29 tables", "29 tables, holes")
 
@@ -47,7 +49,7 @@ def density(line: str, model: str = "trimmed pool", digits: int = 3) -> Figure:
 
 def ahead_of_peers(line: str, best: Callable[[list[float]], float]) -> Goal:
     """At least as good as the best peer in a line of the density's benchmark."""
-    peer = Best("density/scores", line, ("tables", "pool", "trimmed pool"), best)
+    peer = Best("density/scores", line, ("tables", *POOLS), best)
     return (least if best is max else most)(peer, density(line))
 
 

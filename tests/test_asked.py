@@ -43,7 +43,7 @@ def test_rows_of_a_file_are_compared():
 
 def test_the_best_peer_is_sought_among_the_others():
     columns = {"line": ["CRPS", "AUROC"], "tables": [8, 8], "ours": ["0.3 ± 0.1", "0.7 ± 0.1"]}
-    peers = {"Lace": ["0.40 ± 0.1", None], "chained": ["0.38 ± 0.1", "0.6 ± 0.1"]}
+    peers = {"Lace": ["0.40 ± 0.1", ""], "chained": ["0.38 ± 0.1", "0.6 ± 0.1"]}
     write("scores", columns | peers, "make bench", covers=())
     own = ("tables", "ours")
     assert Best("scores", "CRPS", own, min).value() == 0.38
