@@ -13,11 +13,13 @@ if TYPE_CHECKING:
     from bayesrbf.estimators.answers.deciding import cost_curves
     from bayesrbf.estimators.conformal import ConformalSets
     from bayesrbf.estimators.kernel_network.classifier import KernelNetworkClassifier
+    from bayesrbf.estimators.labelling import acquire_labels
     from bayesrbf.estimators.median_lvq.classifier import MedianLVQClassifier
     from bayesrbf.estimators.mixture.density import MixtureDensity
     from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
     from bayesrbf.estimators.mixture.hybrid_dial import hybrid_path
     from bayesrbf.estimators.model_selection import LabelledKFold, labelled_scorer
+    from bayesrbf.estimators.predictive_check import predictive_check
     from bayesrbf.estimators.rbf_network.classifier import RBFNetworkClassifier
     from bayesrbf.estimators.rbf_network.regressor import RBFNetworkRegressor
     from bayesrbf.estimators.rehearsing import rehearse
@@ -31,22 +33,37 @@ if TYPE_CHECKING:
     from bayesrbf.reading.read import read_table
     from bayesrbf.reading.tabular_files import ReadTable
     from bayesrbf.records.median_lvq import MedianLVQPrior
+    from bayesrbf.records.mixture_objectives import (
+        Blend,
+        ConditionalLikelihood,
+        Hinge,
+        Likelihood,
+        Margin,
+    )
+    from bayesrbf.records.network_schemes import JointScheme, PublishedScheme
     from bayesrbf.records.priors import GammaPrecisions, HorseshoePrecisions, MixturePrior
 
 __all__ = [
+    "Blend",
     "ConditionalDistribution",
+    "ConditionalLikelihood",
     "ConformalSets",
     "DriftCheck",
     "GammaPrecisions",
     "HalfRankTransformer",
+    "Hinge",
     "HorseshoePrecisions",
     "HybridMixtureClassifier",
+    "JointScheme",
     "KernelNetworkClassifier",
     "LabelledKFold",
+    "Likelihood",
+    "Margin",
     "MedianLVQClassifier",
     "MedianLVQPrior",
     "MixtureDensity",
     "MixturePrior",
+    "PublishedScheme",
     "RBFNetworkClassifier",
     "RBFNetworkRegressor",
     "ReadTable",
@@ -54,11 +71,13 @@ __all__ = [
     "StackedClassifier",
     "TableError",
     "Validation",
+    "acquire_labels",
     "check",
     "cost_curves",
     "hybrid_path",
     "labelled_scorer",
     "load",
+    "predictive_check",
     "read_table",
     "rehearse",
     "validate",

@@ -59,8 +59,8 @@ def load_table(name: str) -> Dataset:
     files = [folder / f"{name}.csv", folder / f"{name}.csv.gz"]
     file = next((file for file in files if file.is_file()), None)
     if file is None:
-        known = sorted(path.name.split(".")[0] for path in folder.glob("*.csv*"))
-        raise FileNotFoundError(f"There is no table {name!r}; there are {', '.join(known)}.")
+        tables = sorted(path.name.split(".")[0] for path in folder.glob("*.csv*"))
+        raise FileNotFoundError(f"There is no table {name!r}; there are {', '.join(tables)}.")
     frame = pd.read_csv(file, dtype={TARGET: "str"})
     y = frame.pop(TARGET).to_numpy(dtype=object)
     features = [column for column in frame.columns if not column.startswith(NOT_A_FEATURE)]

@@ -12,7 +12,7 @@ import arviz as az
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_iris
 
-from bayesrbf import HybridMixtureClassifier
+from bayesrbf import HybridMixtureClassifier, predictive_check
 
 iris = load_iris(as_frame=True)
 X, y = iris.data.iloc[:, :2], iris.target_names[iris.target]
@@ -46,7 +46,7 @@ model.diagnose()
 # one. The real widths have a spike that no drawn table has: they were rounded to a tenth, and one
 # value is frequent.
 print(X["width"].value_counts().head(3).to_dict())
-checked = model.predictive_check(30)
+checked = predictive_check(model, 30)
 az.plot_ppc_dist(checked, var_names=["length", "width"], num_samples=30)
 plt.show()
 

@@ -11,13 +11,13 @@ class probabilities pay for that. A blend keeps some of the density and learns t
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_breast_cancer
 
-from bayesrbf import HybridMixtureClassifier, hybrid_path
+from bayesrbf import Blend, HybridMixtureClassifier, hybrid_path
 from bayesrbf.plots import plot_hybrid_path
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 X = X[["mean radius", "mean texture", "mean smoothness", "mean concavity", "worst area"]]
 plain = {"covariance_type": "diag", "tied": False, "column_maps": None}
-blend = HybridMixtureClassifier(objective="blend", cv=3, random_state=0, **plain)
+blend = HybridMixtureClassifier(objective=Blend(), cv=3, random_state=0, **plain)
 path = hybrid_path(X, y, estimator=blend)
 path.mean("fold").to_dataframe().round(3)
 
@@ -29,6 +29,6 @@ plt.show()
 # %%
 # The step can be left to out-of-fold predictions, and the result calibrated by the same folds.
 model = HybridMixtureClassifier(
-    objective="blend", kappa="cv", calibrate=True, cv=3, random_state=0, **plain
+    objective=Blend("cv"), calibrate=True, cv=3, random_state=0, **plain
 ).fit(X, y)
 model.kappa_, model.temperature_

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.datasets import load_wine
 from sklearn.manifold import TSNE
 
-from bayesrbf import RBFNetworkClassifier
+from bayesrbf import PublishedScheme, RBFNetworkClassifier
 
 rng = np.random.default_rng(0)
 means = np.array([(-0.64, 3.41), (-1.81, -3.52), (-1.52, 1.75)])
@@ -38,8 +38,9 @@ y = np.repeat([0, 1, 1], 100)
 circle = 2 * np.array([np.cos(np.linspace(0, 2 * np.pi)), np.sin(np.linspace(0, 2 * np.pi))])
 figure, panels = plt.subplots(1, 3, figsize=(10, 3.5), sharex=True, sharey=True)
 for ax, link in zip(panels, (0.0, 1e2, 1e4), strict=True):
+    scheme = PublishedScheme("caetano", link=link)
     model = RBFNetworkClassifier(
-        2, scheme="caetano", features="density", covariance_type="full", link=link, l2=1.0
+        2, scheme=scheme, features="density", covariance_type="full", l2=1.0
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # alternations need not come to rest

@@ -23,7 +23,7 @@ declare_law.register(OrdinalColumns, declare_ordinals)
 
 @dataclass(frozen=True)
 class MixtureNodes:
-    """What the rows of a mixture depend on."""
+    """Nodes of the graph on which the rows of a mixture depend."""
 
     component_probabilities: TensorVariable  # (component,): p(class) p(component | class).
     component_class: TensorVariable  # (component,), as constant data.

@@ -70,7 +70,7 @@ def declare_rows(
 
 
 def value_matrix(observations: Observations) -> Float[np.ndarray, "obs column"]:
-    """What the node ``x`` observes: label code, real cells and category codes, 0 where missing.
+    """Values of the node ``x``: label code, real cells and category codes, 0 where missing.
 
     Examples
     --------

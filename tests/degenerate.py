@@ -201,7 +201,7 @@ def wrong(said: dict[str, np.ndarray], y: np.ndarray, telling: bool) -> str:
 
 
 def tried(work: Callable[[], str]) -> str:
-    """Outcome of a piece of work that says what was wrong with its answer."""
+    """Outcome of a trial: what is wrong with its answer, or the error that it raised."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", RuntimeWarning)

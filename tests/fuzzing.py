@@ -1,4 +1,4 @@
-"""Manifests that were taken apart at random: ``python -m tests.fuzzing 1000000`` tries a million.
+"""Altered manifests are refused or read: ``python -m tests.fuzzing 1000000`` tries a million.
 
 Each is sealed with the digest that it should have, so that what reads it is what is tried, and goes
 through ``load_state`` as a file does. Anything but a state or an ArtefactError is a find. With

@@ -54,7 +54,7 @@ def ahead_of_peers(line: str, best: Callable[[list[float]], float]) -> Goal:
 
 
 def em(row: str) -> Figure:
-    """Times as fast as scikit-learn."""
+    """Speed of EM as a multiple of scikit-learn's."""
     return Figure("em_speed/sklearn", row, "scikit-learn / bayesrbf", 2)
 
 
@@ -72,7 +72,7 @@ def house(row: str, place: int) -> Figure:
 
 
 def fewer(model: str, pattern: str) -> Figure:
-    """A mean log loss under a pattern of hidden cells."""
+    """Mean log loss under a pattern of hidden cells."""
     return Figure("any_cells/losses", f"{model};", pattern)
 
 

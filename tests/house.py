@@ -22,6 +22,7 @@ from types import FrameType
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 import bayesrbf
 from tests.cases import generative
@@ -111,6 +112,28 @@ def own_bases(kind: type) -> list[type]:
     return [base for base in kind.__mro__ if base.__module__.startswith("bayesrbf")]
 
 
+def arguments(kind: type) -> list[str]:
+    """Arguments of a constructor."""
+    return list(inspect.signature(kind).parameters)
+
+
+def public_names(kind: type) -> list[str]:
+    """Public methods and properties that an estimator has from this package.
+
+    Not counted are fitted attributes, which end in an underscore; what scikit-learn gives to
+    estimators (``get_params``, ``set_params``, ``set_output``, ``fit_transform``,
+    ``set_fit_request`` and the like), unless it is written anew as ``score`` is; and what the
+    family refuses by an AttributeError, as exemplars do for questions to a density.
+    """
+    of_package = {name for base in own_bases(kind) for name in vars(base)}
+    return sorted(
+        name
+        for name in of_package - set(vars(BaseEstimator))
+        if not (name.startswith("_") or name.endswith(("_", "_request")))
+        and (isinstance(inspect.getattr_static(kind, name), property) or hasattr(kind(), name))
+    )
+
+
 def only_children() -> list[str]:
     """Classes of the package with exactly one subclass there."""
     classes: set[type] = set()
@@ -198,6 +221,9 @@ def rows() -> Iterator[tuple[str, str]]:
     chains = {name: len(own_bases(kind)) for name, kind in kinds.items()}
     longest = max(chains, key=chains.__getitem__)
     yield "own classes in the MRO of an estimator, most", f"{chains[longest]} ({longest})"
+    for what, listed in (("arguments", arguments), ("public names", public_names)):
+        numbers = {name: len(listed(kind)) for name, kind in kinds.items()}
+        yield f"{what} of an estimator", ", ".join(f"{name} {n}" for name, n in numbers.items())
     single = only_children()
     yield "classes with exactly one subclass", f"{len(single)}: {', '.join(single)}"
     rng = np.random.default_rng(0)

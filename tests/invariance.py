@@ -92,7 +92,7 @@ def columns(family: Fit, seed: int) -> float:
 
 
 def twice(family: Fit, seed: int) -> float:
-    """A weight of two, and the row twice."""
+    """A row of weight two in place of the row twice."""
     X, y = table(seed)
     counts = np.random.default_rng(seed).integers(1, 3, len(y))
     repeated = np.repeat(np.arange(len(y)), counts)
@@ -108,7 +108,7 @@ def difference(found: np.ndarray, expected: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Law:
-    """What is changed, and the largest difference that is left to rounding."""
+    """A change of the table, and the largest difference of answers that rounding may leave."""
 
     changed: Callable[[Fit, int], float]
     most: float = 1e-8

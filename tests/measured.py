@@ -163,7 +163,7 @@ def part(
 
 
 def kept(name: str, covers: tuple[str, ...]) -> list[dict[str, Cell]]:
-    """The parts that were kept and whose code is as it was."""
+    """Stored parts of a benchmark whose code has not changed since."""
     file, covered = parts_of(name), fingerprint(covers)
     rows = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
     return [

@@ -95,7 +95,7 @@ class Case(Configuration):
 
     def standard(self, rows: Observations) -> Observations:
         """Rows mapped, and in standard units."""
-        mapped = rows if self.maps is None else self.maps.of_rows(rows)
+        mapped = rows if self.maps is None else self.maps.applied(rows)
         return replace(mapped, real=self.units.forward(mapped.real))
 
     def rows_at(
@@ -218,7 +218,7 @@ def away(found: np.ndarray, expected: np.ndarray) -> float:
 
 
 def graph_equals_numerics(case: Case) -> None:
-    """AssertionError where value or gradient of the graph is another."""
+    """Assert that value and gradient of the graph equal those of the numerics."""
     graph, target = compile_graph(case.declare()), case.log_posterior
     for seed in (1, 2):
         assert_same_density(graph, target, coordinates(target, case, 1.0, seed))

@@ -68,7 +68,7 @@ def findings() -> Iterator[str]:
 
 
 def main() -> int:
-    """Print the findings; 1 if there are any."""
+    """Print the findings; the exit status is 1 if there are any."""
     found = list(findings())
     print("\n".join(found) or "The docstrings of the reference are sound.")
     return int(bool(found))

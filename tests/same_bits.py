@@ -91,7 +91,7 @@ def under(environment: dict[str, str], file: Path, chosen: tuple[str, ...]) -> d
 
 
 def furthest(one: dict[str, np.ndarray], two: dict[str, np.ndarray]) -> dict[str, float]:
-    """Largest difference of every answer, relative to its largest entry; 0 if bit-equal."""
+    """Largest relative difference of every answer; 0 if all bits are equal."""
     return {
         name: 0.0
         if np.array_equal(value, two[name])

@@ -1,4 +1,4 @@
-"""Model files of released versions are read for ever, and predict what they did."""
+"""Model files of released versions are read, and their models predict the recorded values."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from tests.trust.sections import program
 
 @pytest.mark.slow
 def test_every_hostile_file_is_refused_in_words_of_its_own() -> None:
-    """In bounded memory, and with no file opened nor module imported."""
+    """Every hostile file is refused in bounded memory; no file is opened, no module imported."""
     said = program("tests.hostile.corpus")
     assert said["wrong"] == []
     assert said["tried"] >= 200

@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf import hybrid_path
+from bayesrbf import (
+    Hinge,
+    hybrid_path,
+)
 from bayesrbf.plots import plot_hybrid_path
 from tests.cases import generative
 
@@ -56,7 +59,7 @@ def test_the_dial_buys_discrimination_with_density(objective):
 
 def test_a_path_is_drawn_with_its_folds():
     X, y = table()
-    estimator = generative(objective="hinge", cv=2, objective_iter=5, random_state=0)
+    estimator = generative(objective=Hinge(max_iter=5), cv=2, random_state=0)
     path = hybrid_path(X, y, estimator=estimator, values=[0.0, 1.0, 4.0])
     axes = plot_hybrid_path(path)
     assert [ax.get_xlabel() for ax in axes] == ["hinge_weight"] * 4

@@ -97,7 +97,7 @@ def test_dask_predicts_the_same_bits() -> None:
 
 @pytest.mark.slow
 def test_fits_in_a_loop_leave_nothing_behind() -> None:
-    """Thirty; ``make trust`` makes a thousand."""
+    """Thirty fits in a loop leave no memory behind; ``make trust`` makes a thousand."""
     said = program("tests.looping", 30)
     assert said["threads"] == said["files"] == 0, said
     assert said["grown"] < 20, said

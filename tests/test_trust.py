@@ -1,4 +1,4 @@
-"""The page of trials: kept parts are not run again, counts are true, and each judge can fail."""
+"""Stored parts are not run again, counts are true, and every judge can fail."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ MOST_READ: Final = 2**31
 
 
 class PackedArrays:
-    """Arrays of one file as they are packed.
+    """The arrays of one file while they are being packed.
 
     An array of few different values is stored as those values, and for every cell the number of
     its value, both in the order of their first appearance. Doubles that single precision holds bit
@@ -79,19 +79,19 @@ class StoredArrays:
 
     def at(self, place: Any) -> np.ndarray:
         """The array at a place."""
-        return self._kept(str(place), lambda: self._copy(self._cells(place)))
+        return self._once(str(place), lambda: self._copy(self._cells(place)))
 
     def decoded(self, places: Any) -> np.ndarray:
         """The array of which numbers and values are at two places."""
-        return self._kept(str(places), lambda: self._decode(*_list(places, 2)))
+        return self._once(str(places), lambda: self._decode(*_list(places, 2)))
 
     def decoded_widened(self, places: Any) -> np.ndarray:
         """The array of doubles of which numbers, and values in single precision, are at places."""
-        return self._kept(f"single {places}", lambda: self._decode_widened(*_list(places, 2)))
+        return self._once(f"single {places}", lambda: self._decode_widened(*_list(places, 2)))
 
     def widened(self, place: Any) -> np.ndarray:
         """The doubles that stand in single precision at a place."""
-        return self._kept(f"single {place}", lambda: self._widen(place))
+        return self._once(f"single {place}", lambda: self._widen(place))
 
     def _widen(self, place: Any) -> np.ndarray:
         """Cells in single precision as doubles."""
@@ -105,7 +105,7 @@ class StoredArrays:
         """For every cell the double that the value of its number widens to."""
         return self._decode_values(self._cells(numbers_at), self._widen(values_at))
 
-    def _kept(self, key: str, read: Callable[[], np.ndarray]) -> np.ndarray:
+    def _once(self, key: str, read: Callable[[], np.ndarray]) -> np.ndarray:
         """An array that is read once, however often it is named."""
         if key not in self._read:
             self._read[key] = read()
@@ -149,7 +149,7 @@ class StoredArrays:
 
 
 def _key(array: np.ndarray) -> tuple[str, tuple[int, ...], bytes]:
-    """What equal arrays have in common: bit by bit, so that -0 is not 0."""
+    """A key that two arrays share if they are equal bit by bit; -0 differs from 0."""
     return array.dtype.str, array.shape, hashlib.sha256(array).digest()
 
 

@@ -1,4 +1,4 @@
-"""What every stored record is held to: the types, shapes and finite numbers that it declares."""
+"""Checks stored records: fields have their declared types and shapes, and numbers are finite."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ EXACT: Final = {"float64", "int64", "bool"}
 @cache
 def declared(kind: Any) -> dict[str, Any]:
     """The types of the fields of a record."""
-    parameters = {one.__name__: one for one in kind.__type_params__}  # Python 3.12 misses them
+    # Python 3.12 does not look up the type parameters of a class by itself.
+    parameters = {parameter.__name__: parameter for parameter in kind.__type_params__}
     hints = get_type_hints(kind, localns=parameters)
     return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
 
@@ -73,13 +74,13 @@ def conforms(value: Any, annotation: Any) -> bool:
     if origin is Literal:
         return isinstance(value, str) and value in arguments
     if origin in (Union, UnionType):
-        return any(conforms(value, one) for one in arguments)
+        return any(conforms(value, argument) for argument in arguments)
     if origin is tuple:
         return isinstance(value, tuple) and _are(value, arguments)
     if origin is not None and issubclass(origin, Mapping):
         return isinstance(value, Mapping) and all(
-            conforms(key, arguments[0]) and conforms(one, arguments[1])
-            for key, one in value.items()
+            conforms(key, arguments[0]) and conforms(item, arguments[1])
+            for key, item in value.items()
         )
     if isinstance(annotation, type) and issubclass(annotation, AbstractArray):
         return isinstance(value, annotation) and _exact(value, annotation)

@@ -32,13 +32,13 @@ def pack(state: object) -> tuple[Any, dict[str, np.ndarray]]:
     >>> pack({"scale": np.ones(2), "cv": None})[0]
     {'dict': {'scale': {'array': ['0', 0, [2]]}, 'cv': None}}
     """
-    made = _Made()
-    return _pack(state, "state", made), made.arrays.strips
+    store = _Store()
+    return _pack(state, "state", store), store.arrays.strips
 
 
 @dataclasses.dataclass
-class _Made:
-    """What was packed so far: arrays and records that are equal are stored once."""
+class _Store:
+    """Everything packed so far; equal arrays and equal records are stored once."""
 
     arrays: PackedArrays = dataclasses.field(default_factory=PackedArrays)
     records: dict[str, int] = dataclasses.field(default_factory=dict)
@@ -47,7 +47,7 @@ class _Made:
     """Number of every record by the identity of its packed form, which the tree keeps alive."""
 
 
-def _pack(value: Any, where: str, made: _Made) -> Any:
+def _pack(value: Any, where: str, store: _Store) -> Any:
     """One value as JSON; ``where`` is its path, for the message."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -56,16 +56,16 @@ def _pack(value: Any, where: str, made: _Made) -> Any:
     if type(value) is float:
         return value if math.isfinite(value) else {"float": str(value)}
     if isinstance(value, np.ndarray):
-        return _pack_array(value, where, made)
+        return _pack_array(value, where, store)
     if isinstance(value, list | tuple):
-        items = [_pack(item, f"{where}[{i}]", made) for i, item in enumerate(value)]
+        items = [_pack(item, f"{where}[{i}]", store) for i, item in enumerate(value)]
         return {"tuple": items} if isinstance(value, tuple) else items
     if isinstance(value, Mapping):
-        return _pack_mapping(value, where, made)
+        return _pack_mapping(value, where, store)
     if STORED.get(type(value).__name__) is type(value):  # the class itself, not only its name
         if isinstance(value, Enum):
             return {"enum": [type(value).__name__, value.value]}
-        return _pack_record(value, where, made)
+        return _pack_record(value, where, store)
     if is_into_dataframe(value):
         return {"frame": _pack_frame(value, where)}
     raise StateError(
@@ -74,10 +74,10 @@ def _pack(value: Any, where: str, made: _Made) -> Any:
     )
 
 
-def _pack_array(value: np.ndarray, where: str, made: _Made) -> dict[str, Any]:
+def _pack_array(value: np.ndarray, where: str, store: _Store) -> dict[str, Any]:
     """A numeric array beside the tree, an array of strings or objects inside it."""
     if value.dtype.kind in "OU":
-        cells = [_pack(cell, where, made) for cell in value.ravel().tolist()]
+        cells = [_pack(cell, where, store) for cell in value.ravel().tolist()]
         return {"objects": [value.dtype.kind, list(value.shape), cells]}
     if value.dtype.kind not in "biuf" or value.dtype.itemsize > 8:
         raise StateError(
@@ -85,47 +85,52 @@ def _pack_array(value: np.ndarray, where: str, made: _Made) -> dict[str, Any]:
             "convert it to float64, int64 or bool."
         )
     # safetensors writes bytes as they are: only C order and little-endian read back right.
-    return made.arrays.node(np.array(value, dtype=value.dtype.newbyteorder("<"), order="C"))
+    return store.arrays.node(np.array(value, dtype=value.dtype.newbyteorder("<"), order="C"))
 
 
-def _pack_mapping(value: Mapping[Any, Any], where: str, made: _Made) -> dict[str, Any]:
-    """A dict: as it is when its keys are strings, else as pairs."""
+def _pack_mapping(value: Mapping[Any, Any], where: str, store: _Store) -> dict[str, Any]:
+    """A dict: an object of JSON where all keys are strings, else a list of pairs."""
     if all(type(key) is str for key in value):
-        return {"dict": {k: _pack(v, f"{where}.{k}", made) for k, v in value.items()}}
-    pairs = [[_pack(k, where, made), _pack(v, f"{where}[{k!r}]", made)] for k, v in value.items()]
+        return {"dict": {k: _pack(v, f"{where}.{k}", store) for k, v in value.items()}}
+    pairs = [[_pack(k, where, store), _pack(v, f"{where}[{k!r}]", store)] for k, v in value.items()]
     return {"pairs": pairs}
 
 
-def _pack_record(value: Any, where: str, made: _Made) -> dict[str, Any]:
+def _pack_record(value: Any, where: str, store: _Store) -> dict[str, Any]:
     """A record, or the number of an equal one that was packed before."""
-    packed = {"record": [type(value).__name__, _pack_fields(value, where, made)]}
-    number = len(made.records)
-    first = made.records.setdefault(json.dumps(_numbered(packed, made)), number)
+    packed = {"record": [type(value).__name__, _pack_fields(value, where, store)]}
+    number = len(store.records)
+    first = store.records.setdefault(json.dumps(_numbered(packed, store)), number)
     if first < number:
         return {"same": first}
-    made.numbers[id(packed)] = number
+    store.numbers[id(packed)] = number
     return packed
 
 
-def _numbered(tree: Any, made: _Made) -> Any:
+def _numbered(tree: Any, store: _Store) -> Any:
     """A tree with numbers in the place of its records: one text for all that are equal."""
     if isinstance(tree, list):
-        return [_numbered(item, made) for item in tree]
+        return [_numbered(item, store) for item in tree]
     if not isinstance(tree, dict):
         return tree
-    if id(tree) in made.numbers:
-        return {"same": made.numbers[id(tree)]}
-    return {key: _numbered(item, made) for key, item in tree.items()}
+    if id(tree) in store.numbers:
+        return {"same": store.numbers[id(tree)]}
+    return {key: _numbered(item, store) for key, item in tree.items()}
 
 
-def _pack_fields(value: Any, where: str, made: _Made) -> dict[str, Any]:
+def _pack_fields(value: Any, where: str, store: _Store) -> dict[str, Any]:
     """The fields of a record, by name."""
     names = [
         field.name
         for field in dataclasses.fields(value)
-        if field.metadata != LATER or getattr(value, field.name) != field.default
+        if field.metadata != LATER or not _equal(getattr(value, field.name), field.default)
     ]
-    return {name: _pack(getattr(value, name), f"{where}.{name}", made) for name in names}
+    return {name: _pack(getattr(value, name), f"{where}.{name}", store) for name in names}
+
+
+def _equal(value: Any, default: Any) -> bool:
+    """Whether a value is its default; an array may have a default that is none."""
+    return np.array_equal(value, default)
 
 
 def _pack_frame(value: Any, where: str) -> list[Any]:
@@ -141,5 +146,5 @@ def _pack_frame(value: Any, where: str) -> list[Any]:
         )
     dtypes = [type(dtype).__name__ for dtype in frame.schema.values()]
     dtypes = ["Categorical" if dtype == "Enum" else dtype for dtype in dtypes]
-    known = [dtype if dtype in FRAME_DTYPES else "String" for dtype in dtypes]
-    return [library, [list(pair) for pair in zip(frame.columns, known, strict=True)]]
+    stored = [dtype if dtype in FRAME_DTYPES else "String" for dtype in dtypes]
+    return [library, [list(pair) for pair in zip(frame.columns, stored, strict=True)]]

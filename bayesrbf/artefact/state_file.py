@@ -64,9 +64,9 @@ class ArtefactError(ValueError):
     """A file that is no artefact, is damaged, or was written by another protocol."""
 
 
-def shown(said: object) -> str:
-    """What a file says, or what was said of it, on one line that no terminal takes for orders."""
-    text = str(said)[:MOST_SHOWN]
+def shown(message: object) -> str:
+    """A message on one line, without characters that could control a terminal."""
+    text = str(message)[:MOST_SHOWN]
     return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
 
 
@@ -114,9 +114,9 @@ def load_state(path: str | os.PathLike[str], digest: str | None = None) -> tuple
     try:
         with open(path, "rb") as file:
             manifest, content = _read(file, str(path))
-        found = hashlib.sha256(content).hexdigest()
-        if digest is not None and digest.lower() != found:
-            raise ArtefactError(f"{path} must have the SHA-256 {digest}, but has {found}.")
+        actual = hashlib.sha256(content).hexdigest()
+        if digest is not None and digest.lower() != actual:
+            raise ArtefactError(f"{path} must have the SHA-256 {digest}, but has {actual}.")
         if seal(content) != manifest["sha256"]:
             raise StateError("its bytes do not have the SHA-256 of its manifest")
         arrays = {name: _array(name, entry) for name, entry in _deserialize(content)}
@@ -125,8 +125,8 @@ def load_state(path: str | os.PathLike[str], digest: str | None = None) -> tuple
             import_module(ESTIMATORS[kind])
         return kind, unpack(manifest["state"], arrays)
     except (StateError, safetensors.SafetensorError, RecursionError) as error:
-        said = f"{path} is damaged or no artefact of bayesrbf: {shown(error)}."
-        raise ArtefactError(said) from error
+        message = f"{path} is damaged or no artefact of bayesrbf: {shown(error)}."
+        raise ArtefactError(message) from error
 
 
 def _read(file: BinaryIO, path: str) -> tuple[dict[str, Any], bytes]:

@@ -20,12 +20,12 @@ def put_together(answered: Iterable[Any], like: Any) -> Any:
     if not _is_dataset(like):
         return iter(answered)
     parts = [no_rows(like), *answered]
-    columns = {name: np.concatenate([_values(one, name) for one in parts]) for name in like}
-    return _dataset(columns, sum(one.sizes[_rows_of(like)] for one in parts), like)
+    columns = {name: np.concatenate([_values(part, name) for part in parts]) for name in like}
+    return _dataset(columns, sum(part.sizes[_rows_of(like)] for part in parts), like)
 
 
 def lazy_answers(X: Any, parts: Sequence[Any], answer: Callable[[Any], Any], like: Any) -> Any:
-    """What is answered about every partition of a Dask collection, lazy.
+    """Answers about every partition of a Dask collection, computed when they are asked for.
 
     Of arrays arrays, of frames frames; a dataset has lazy arrays, for which rows are counted.
     """

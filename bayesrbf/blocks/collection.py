@@ -1,4 +1,4 @@
-"""What a user hands over that is no table in memory, cut into blocks of rows."""
+"""Collections out of memory that a user hands over, cut into blocks of rows."""
 
 from __future__ import annotations
 
@@ -117,8 +117,8 @@ def _of_dask(X: Any) -> Collection:
         if X.ndim != 2:
             raise ValueError(f"X must have rows and columns; received {X.ndim} dimensions.")
         X = X.rechunk({1: -1})
-        known = not np.isnan(X.chunks[0]).any()
-        lengths = tuple(map(int, X.chunks[0])) if known else None
+        has_lengths = not np.isnan(X.chunks[0]).any()
+        lengths = tuple(map(int, X.chunks[0])) if has_lengths else None
     parts = dask_parts(X)
     blocks: Blocks[Any] = DaskBlocks(parts)
     if not has_cluster():
@@ -135,8 +135,8 @@ class _LazyRows:
     """The rows of a lazy frame, written when a block is first asked for."""
 
     def __init__(self, frame: Any, names: tuple[str, ...] | None) -> None:
-        known = frame.collect_schema().names()
-        wanted = names is not None and set(names) <= set(known)
+        columns = frame.collect_schema().names()
+        wanted = names is not None and set(names) <= set(columns)
         self._frame = frame.select(names) if wanted else frame
 
     def collection(self) -> Collection:

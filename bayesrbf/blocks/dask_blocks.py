@@ -64,7 +64,7 @@ class DaskBlocks[T]:
         return map(computed, self.parts)
 
     def map[S](self, function: Callable[..., S], *beside: Sequence[Any]) -> Blocks[S]:
-        """What a function makes of every block; the function travels once a worker."""
+        """Apply a function to every block; the function is sent once to each worker."""
         from dask import delayed
 
         shared, then = delayed(function, pure=False), delayed(_then, pure=False)

@@ -27,7 +27,7 @@ class Blocks[T](Protocol):
         ...
 
     def map[S](self, function: Callable[..., S], *beside: Sequence[Any]) -> Blocks[S]:
-        """What a function makes of every block and its own value of each sequence, made later."""
+        """Apply a function to every block and its own entry of each sequence, when needed."""
         ...
 
     def kept(self) -> Blocks[T]:
@@ -55,7 +55,7 @@ class LocalBlocks[T]:
         return (make() for make in self.makers)
 
     def map[S](self, function: Callable[..., S], *beside: Sequence[Any]) -> Blocks[S]:
-        """What a function makes of every block and its own value of each sequence, made later."""
+        """Apply a function to every block and its own entry of each sequence, when needed."""
         each = zip(self.makers, *beside, strict=True)
         return LocalBlocks(tuple(partial(_then, function, *of_block) for of_block in each))
 

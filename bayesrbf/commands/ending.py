@@ -1,4 +1,4 @@
-"""How a command ends when it is told to: by SIGTERM, or because its time is over."""
+"""Ends a command on SIGTERM, or when its time limit has passed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``--model`` takes, one line each."""
+"""The command that lists the families of models, one line each."""
 
 from __future__ import annotations
 
@@ -65,6 +65,9 @@ def models(*, json: Json = False) -> None:
     json : bool
         Print one JSON object, and nothing else, on stdout.
     """
-    name, cost = max(len(one.name) for one in MODELS), max(len(one.cost) for one in MODELS)
-    lines = [f"{one.name:<{name}}  {one.cost:<{cost}}  {one.what}" for one in MODELS]
+    name, cost = (
+        max(len(family.name) for family in MODELS),
+        max(len(family.cost) for family in MODELS),
+    )
+    lines = [f"{family.name:<{name}}  {family.cost:<{cost}}  {family.what}" for family in MODELS]
     answer({"models": MODELS}, [*lines, COST_OF_FAMILIES], as_json=json)

@@ -50,13 +50,13 @@ def plain(value: Any) -> Any:
     {'p': [0.5, None], '1': None}
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {name: plain(one) for name, one in vars(value).items()}
+        return {name: plain(item) for name, item in vars(value).items()}
     if isinstance(value, Mapping):
-        return {str(key): plain(one) for key, one in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if type(value).__module__ == "numpy":  # an array, or a scalar
         return plain(value.tolist())
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
+        return [plain(item) for item in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if value is None or isinstance(value, bool | int | str) else str(value)

@@ -35,12 +35,12 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None, json: Json
     from bayesrbf.new_rows.new_row_files import complete_blocks
 
     file = folder / f"{table.stem}-predictions.csv" if out is None and not json else out
-    totals, kept = BlockPredictions(model, options.costs), []
+    totals, frames = BlockPredictions(model, options.costs), []
     with spoken(POINT_WARNING, *of_dates(options.table)):
         predictions = totals.over(complete_blocks(model, table, options.table))
         if json:
-            kept = list(predictions)
-            predictions = iter(kept)
+            frames = list(predictions)
+            predictions = iter(frames)
         if file is not None:
             with writing_whole(file) as beside, open(beside, "xb") as content:
                 write_predictions(predictions, content)
@@ -54,7 +54,7 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None, json: Json
         "decided": dict(decided),
         "novel": novel or None,
         "fewer_cells": fewer or None,
-        "predictions": [row for block in kept for row in block.to_dict("records")],
+        "predictions": [row for block in frames for row in block.to_dict("records")],
     }
     lines = [f"{table.name}: {totals.rows} rows"]
     lines += [f"  {count:>7} most probably {label}" for label, count in list(counts.items())[:8]]

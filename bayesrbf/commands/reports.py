@@ -75,7 +75,7 @@ def report(
         times as long as the report without it.
     quick : bool
         Take less time: five members of a stack instead of ten, no intervals unless --inference
-        names a method, three folds at most. The page says so.
+        names a method, three folds at most of other families. The page says so.
     time_limit : float, optional
         Seconds that all may take. The fullest form that is estimated to take half of them is
         made, without intervals or as by --quick where need be; what is not done at the limit
@@ -169,7 +169,7 @@ def fit(
         by it. The model is the same.
     quick : bool
         Take less time: five members of a stack instead of ten, no intervals unless --inference
-        names a method, three folds at most. The page says so.
+        names a method, three folds at most of other families. The page says so.
     time_limit : float, optional
         Seconds that all may take. The fullest form that is estimated to take half of them is
         made, without intervals or as by --quick where need be; what is not done at the limit

@@ -1,4 +1,4 @@
-"""What the commands share: arguments as they are typed, and what is said to whom types them."""
+"""Arguments that several commands take: how they are parsed, and the messages about them."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _costs_of_json(token: str) -> dict[str, float]:
 
 
 def with_values_joined(tokens: Sequence[str]) -> list[str]:
-    """What was typed, with values that begin with a minus joined to their option.
+    """Join a value that begins with a minus to its option, so that it is not read as an option.
 
     >>> with_values_joined(["look", "a.csv", "--na", "-999,0", "--json"])
     ['look', 'a.csv', '--na=-999,0', '--json']
@@ -168,12 +168,12 @@ def spoken(*but: str) -> Iterator[None]:
         for pattern in but:
             warnings.filterwarnings("ignore", pattern)
         yield
-    for sentence in dict.fromkeys(one_line(Exception(one.message)) for one in caught):
+    for sentence in dict.fromkeys(one_line(Exception(warning.message)) for warning in caught):
         print(f"bayesrbf: {sentence}", file=sys.stderr)
 
 
 def of_dates(options: TableOptions) -> Iterator[str]:
-    """What warnings say that know of columns of dates only that these are not as in training.
+    """Pattern of the warnings that say only that a date lies outside those of training.
 
     Time passes, and new rows have later dates.
     """

@@ -94,7 +94,7 @@ def to_datatree(
 def _log_likelihood(
     log_posterior: LogPosterior, theta: np.ndarray, memory: int
 ) -> tuple[Float[np.ndarray, "chain draw obs"], int]:
-    """Log likelihood of every row under every k-th draw, and k: above 1 if draws are too many."""
+    """Log likelihood of every row under every k-th draw, and the step k that the memory allows."""
     n_chains, n_draws, _ = theta.shape
     first = log_posterior.pointwise(theta[0, 0])
     thinning = min(n_draws, -(-n_chains * n_draws * first.nbytes // memory))
@@ -139,7 +139,7 @@ def _storable(values: Any) -> np.ndarray:
 
 
 def _attributes(draws: Draws) -> dict[str, str | float | int]:
-    """What made the draws; netCDF takes neither bool nor None."""
+    """Attributes of the draws, as text and numbers: netCDF takes neither bool nor None."""
     return {
         "inference_library": "bayesrbf",
         "inference_library_version": __version__,
@@ -171,8 +171,8 @@ def from_datatree(
     shape = (posterior.sizes[names.CHAIN], posterior.sizes[names.DRAW])
     theta = np.empty((*shape, log_posterior.dimension))
     for draw in np.ndindex(*shape):
-        one = {name: value[draw] for name, value in values.items()}
-        theta[draw] = to_unconstrained(log_posterior.variables, one)
+        at_draw = {name: value[draw] for name, value in values.items()}
+        theta[draw] = to_unconstrained(log_posterior.variables, at_draw)
     if not np.isfinite(theta).all():
         raise ValueError(
             "use_posterior(tree) needs draws inside the support of every variable; some have no "

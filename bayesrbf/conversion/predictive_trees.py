@@ -40,18 +40,18 @@ def by_column(
     group = "prior_predictive" if log_likelihood is None else "posterior_predictive"
     coords: dict[str, np.ndarray] = {}
     for place, name in enumerate(_variable_names(observed)):
-        seen, kind = is_observed[:, place], np.int64 if discrete[place] else np.float64
-        if not seen.any():
+        present, kind = is_observed[:, place], np.int64 if discrete[place] else np.float64
+        if not present.any():
             continue
         dim = f"{names.OBS}_{place}"
-        coords[dim] = rows[seen]
+        coords[dim] = rows[present]
         variables = {
-            group: ((names.CHAIN, names.DRAW, dim), tables[:, :, seen, place].astype(kind)),
-            names.OBSERVED_DATA: ((dim,), truth[seen, place].astype(kind)),
+            group: ((names.CHAIN, names.DRAW, dim), tables[:, :, present, place].astype(kind)),
+            names.OBSERVED_DATA: ((dim,), truth[present, place].astype(kind)),
         }
         if log_likelihood is not None:
             # a row without a cell has no log likelihood, and is in no column's rows either
-            whole = log_likelihood.sel({names.OBS: rows[seen]})
+            whole = log_likelihood.sel({names.OBS: rows[present]})
             whole = whole.transpose(names.CHAIN, names.DRAW, names.OBS)
             variables[names.LOG_LIKELIHOOD] = ((names.CHAIN, names.DRAW, dim), whole.to_numpy())
         for part, variable in variables.items():

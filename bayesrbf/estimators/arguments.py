@@ -6,23 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 from jaxtyping import Float
 from sklearn.utils.validation import _check_sample_weight
 
 from bayesrbf.records.priors import MixturePrior
-
-if TYPE_CHECKING:
-    type Stored[T] = T
-else:
-
-    class Stored:
-        """A constructor argument: its type is for readers and type checkers, fit checks it."""
-
-        def __class_getitem__(cls, item: object) -> object:
-            return Any
+from bayesrbf.records.stored import Stored as Stored
 
 
 @dataclass(frozen=True)
@@ -93,7 +84,6 @@ SHARED: Final[dict[str, Rule]] = {
     "covariance_type": one_of("full", "tied", "diag", "spherical"),
     "column_maps": one_of("power", None),
     "atoms": one_of("auto", None),
-    "acceleration": one_of("squarem", None),
     "missingness": one_of("ignorable", "informative"),
     "handle_unknown": one_of("missing", "error"),
     "inference": one_of("map", "laplace", "advi", "gibbs", "nuts", "bootstrap"),

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from jaxtyping import Float, Shaped
 from sklearn.base import ClassifierMixin
-from sklearn.utils.metaestimators import available_if
 
-from bayesrbf.estimators.answers.acquiring import acquire, acquire_labels
+from bayesrbf.estimators.answers.acquiring import acquire
 from bayesrbf.estimators.answers.asking import ask, new_rows
 from bayesrbf.estimators.answers.deciding import decide
 from bayesrbf.estimators.answers.explaining import explain
 from bayesrbf.estimators.answers.probabilities import predict_posterior, uncertainty
-from bayesrbf.estimators.estimator import Estimator, has_density
+from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.model_selection import refuse_hidden
 from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.out_of_fold import out_of_fold_calibration
@@ -162,8 +161,7 @@ class Classifier(ClassifierMixin, Estimator):
     predict_posterior = ask(predict_posterior)
     uncertainty = by_blocks(ask(uncertainty))
     explain, decide = ask(explain), ask(decide)
-    acquire = available_if(has_density)(ask(acquire))
-    acquire_labels = ask(acquire_labels)
+    acquire = ask(acquire)
 
     def score(self, X: object, y: object, sample_weight: object = None) -> float:
         """Share of the rows whose most probable class is their label.

@@ -49,8 +49,8 @@ def warn_of_columns(columns: Columns, old: Observations, new: Observations, X: o
     changed = list(_changed(columns.real_names, *reals))
     if changed:
         changed.append("Give every column as it was in training.")
-    if told := changed + list(() if X is None else _missing(columns, old, new, X)):
-        warn(" ".join(told))
+    if sentences := changed + list(() if X is None else _missing(columns, old, new, X)):
+        warn(" ".join(sentences))
 
 
 def _changed(
@@ -119,7 +119,7 @@ def _of_exchange(names: tuple[str, ...], pairs: list[Pair]) -> str:
 
 def _of_change(name: str, change: Change, before: np.ndarray, now: np.ndarray) -> str:
     """A change of unit in words."""
-    known = f" ({change.name})" if change.name else ""
+    cause = f" ({change.name})" if change.name else ""
     what = f"{abs(change.offset):.3g} {'more' if change.offset > 0 else 'less'}"
     if change.scale != 1 and not change.offset:
         size = max(change.scale, 1 / change.scale)
@@ -127,7 +127,7 @@ def _of_change(name: str, change: Change, before: np.ndarray, now: np.ndarray) -
     elif change.scale != 1:
         what = "on another scale"
     return (
-        f"Column {name!r} is {what}{known} than in training: its {now.size} cells lie between "
+        f"Column {name!r} is {what}{cause} than in training: its {now.size} cells lie between "
         f"{now.min():.4g} and {now.max():.4g}, those of training between {before.min():.4g} "
         f"and {before.max():.4g}."
     )

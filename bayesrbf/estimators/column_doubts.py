@@ -1,4 +1,4 @@
-"""What is doubtful about the columns of a training table, in one sentence."""
+"""Describes doubtful columns of a training table in one sentence."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def column_doubts(X: object, columns: Columns, *, named: bool) -> str:
     Where the categorical columns are ``named``, and of columns whose type is a category, text is
     what it should be.
     """
-    found = list(_doubts(X, columns, named)) if len(columns.names) <= MOST else []
-    more = f"; {len(found) - SHOWN} more columns are doubtful" if len(found) > SHOWN else ""
-    sentence = "; ".join(found[:SHOWN]) + more
-    return f"{sentence[0].upper()}{sentence[1:]}." if found else ""
+    clauses = list(_doubts(X, columns, named)) if len(columns.names) <= MOST else []
+    more = f"; {len(clauses) - SHOWN} more columns are doubtful" if len(clauses) > SHOWN else ""
+    sentence = "; ".join(clauses[:SHOWN]) + more
+    return f"{sentence[0].upper()}{sentence[1:]}." if clauses else ""
 
 
 def warn_of_blank_labels(classes: Shaped[np.ndarray, " label"], owner: str) -> None:
@@ -59,9 +59,9 @@ def _doubts(X: object, columns: Columns, named: bool) -> Iterator[str]:
             looked[name] = column
         elif kind == "categorical" and not named and not declared:
             texts = column.tolist()
-            said = numbers_as_text(cell for cell in texts if isinstance(cell, str))
-            if said:
-                yield f"column {name!r} {said}{remedy}"
+            clause = numbers_as_text(cell for cell in texts if isinstance(cell, str))
+            if clause:
+                yield f"column {name!r} {clause}{remedy}"
                 remedy = ""
             elif all(cell is None or isinstance(cell, str) for cell in texts):
                 looked[name] = texts

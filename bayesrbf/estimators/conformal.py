@@ -252,21 +252,21 @@ class ConformalSets(MetaEstimatorMixin, BaseEstimator):
 
         check_is_fitted(self)
         check_consistent_length(X, y)
-        found, labels = self._read_labels(y)
-        known = np.flatnonzero(labels >= 0)
-        sets = self.predict_set(X, level).to_numpy()[known]
-        own = found[labels[known]][:, None] == self.classes_
-        held, size = (sets & own).any(axis=1), sets.sum(axis=1)
-        group = group_of(table.missing_per_row(X)[known], self._edges)
+        classes, labels = self._read_labels(y)
+        labelled = np.flatnonzero(labels >= 0)
+        sets = self.predict_set(X, level).to_numpy()[labelled]
+        own = classes[labels[labelled]][:, None] == self.classes_
+        covers, size = (sets & own).any(axis=1), sets.sum(axis=1)
+        group = group_of(table.missing_per_row(X)[labelled], self._edges)
         masks = {name: group == g for g, name in enumerate(self.groups_)} | {"all": group >= 0}
         lines = {
-            name: (rows.sum(), *counted(held[rows]), size[rows].mean() if rows.any() else np.nan)
+            name: (rows.sum(), *counted(covers[rows]), size[rows].mean() if rows.any() else np.nan)
             for name, rows in masks.items()
         }
-        told = pd.DataFrame.from_dict(
+        frame = pd.DataFrame.from_dict(
             lines, orient="index", columns=["rows", "covered", "lower", "upper", "size"]
         )
-        return told.rename_axis("missing cells")
+        return frame.rename_axis("missing cells")
 
     def _read_labels(self, y: object) -> tuple[Shaped[np.ndarray, " label"], Rows]:
         """Classes and codes, labels hidden where the classifier takes them for hidden."""
@@ -280,7 +280,7 @@ class ConformalSets(MetaEstimatorMixin, BaseEstimator):
 
     def _folds(self, labels: Rows) -> list[Fold]:
         """Rows to fit and labelled rows to hold out, whose labels are hidden in neither case."""
-        everything, known = np.arange(labels.size), np.flatnonzero(labels >= 0)
+        everything, labelled = np.arange(labels.size), np.flatnonzero(labels >= 0)
         if isinstance(self.cv, Integral):
             _FOLDS.check(self.cv, "ConformalSets(cv=...)")
             seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
@@ -289,8 +289,10 @@ class ConformalSets(MetaEstimatorMixin, BaseEstimator):
             folds = [(np.setdiff1d(everything, test), test) for test in tests if test.size]
         else:
             hidden = np.flatnonzero(labels < 0)
-            splits = check_cv(self.cv, labels[known], classifier=True).split(known, labels[known])
-            folds = [(np.append(known[train], hidden), known[test]) for train, test in splits]
+            splits = check_cv(self.cv, labels[labelled], classifier=True).split(
+                labelled, labels[labelled]
+            )
+            folds = [(np.append(labelled[train], hidden), labelled[test]) for train, test in splits]
         if not folds:
             raise ValueError(
                 f"ConformalSets(cv={self.cv!r}) holds out no labelled row: the only row of a class "
@@ -312,7 +314,7 @@ def _aligned(
     model: Any, X: object, classes: Shaped[np.ndarray, " label"]
 ) -> Float[np.ndarray, "row label"]:
     """Class probabilities; 0 for a class that was in none of the model's rows."""
-    said = np.asarray(model.predict_proba(X), dtype=np.float64)
-    p = np.zeros((len(said), classes.size))
-    p[:, np.searchsorted(classes, model.classes_)] = said
+    of_model = np.asarray(model.predict_proba(X), dtype=np.float64)
+    p = np.zeros((len(of_model), classes.size))
+    p[:, np.searchsorted(classes, model.classes_)] = of_model
     return p

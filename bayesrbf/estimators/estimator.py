@@ -13,17 +13,16 @@ from jaxtyping import Int, Shaped
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf.estimators.answers.asking import ask
 from bayesrbf.estimators.answers.cells import impute, novelty, score_samples
 from bayesrbf.estimators.answers.conditional import conditional
 from bayesrbf.estimators.answers.depending import dependence
-from bayesrbf.estimators.answers.describing import describe_columns
-from bayesrbf.estimators.answers.posterior import declare, diagnose, findings
+from bayesrbf.estimators.answers.posterior import declare, diagnose
 from bayesrbf.estimators.answers.surprise import surprise
 from bayesrbf.estimators.arguments import SHARED, Rule
+from bayesrbf.estimators.moved import NAMES, MovedName, with_moved_arguments
 from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.reading import Reading
 from bayesrbf.estimators.warning import warn
@@ -47,13 +46,6 @@ AnyFit = FittedTable[Any, Any]
 """A fit of any family."""
 
 
-def has_density(estimator: Estimator) -> bool:
-    """Whether something says what rows look like."""
-    if estimator.models_rows:
-        return True
-    raise AttributeError(f"{type(estimator).__name__} compares rows and has no density of them.")
-
-
 class Estimator(BaseEstimator, ABC):
     """Base of every estimator. A family writes its constructor, its ``fit`` and its model.
 
@@ -62,8 +54,6 @@ class Estimator(BaseEstimator, ABC):
 
     fitted_: AnyFit
 
-    models_rows: ClassVar[bool] = True
-    """Whether something says what rows look like."""
     _rules: ClassVar[dict[str, Rule]] = SHARED
 
     def __sklearn_tags__(self) -> Tags:
@@ -77,6 +67,22 @@ class Estimator(BaseEstimator, ABC):
         # scikit-learn looks at the value of every name in here, and the tree is not made for that
         names = [name for name in object.__dir__(self) if name != "posterior_"]
         return [name for name in names if hasattr(self, name)]
+
+    @with_moved_arguments
+    def set_params(self, **params: object) -> Self:
+        """Set constructor arguments, which the next fit reads.
+
+        Parameters
+        ----------
+        **params : object
+            Arguments by name.
+
+        Returns
+        -------
+        self
+            The estimator.
+        """
+        return super().set_params(**params)
 
     # ---- fitting
 
@@ -106,7 +112,7 @@ class Estimator(BaseEstimator, ABC):
         """How the training table is read, once the arguments are checked."""
         self._check_arguments()
         arguments = self.get_params(deep=False)
-        return Reading(type(self).__name__, arguments, models_rows=self.models_rows, **changes)
+        return Reading(type(self).__name__, arguments, **changes)
 
     def _ended(
         self,
@@ -213,14 +219,10 @@ class Estimator(BaseEstimator, ABC):
 
     # ---- questions
 
-    declare, diagnose, findings = ask(declare), ask(diagnose), ask(findings)
-    describe_columns = ask(describe_columns)
-    score_samples = available_if(has_density)(by_blocks(ask(score_samples)))
-    novelty = available_if(has_density)(by_blocks(ask(novelty)))
-    impute = available_if(has_density)(by_blocks(ask(impute)))
-    surprise = available_if(has_density)(ask(surprise))
-    conditional = available_if(has_density)(ask(conditional))
-    dependence = available_if(has_density)(ask(dependence))
+    declare, diagnose = ask(declare), ask(diagnose)
+    score_samples, novelty = by_blocks(ask(score_samples)), by_blocks(ask(novelty))
+    impute, surprise = by_blocks(ask(impute)), ask(surprise)
+    conditional, dependence = ask(conditional), ask(dependence)
 
     # ---- parts of the fit
 
@@ -348,7 +350,12 @@ class Estimator(BaseEstimator, ABC):
 
     def _answers_about(self, X: object) -> dict[str, np.ndarray]:
         """Answers about a row that are tried where a file is read."""
-        return {"score_samples": self.score_samples(X)} if self.models_rows else {}
+        has_density = self.fitted_.model.density is not None
+        return {"score_samples": self.score_samples(X)} if has_density else {}
+
+
+for name, instead in NAMES.items():
+    setattr(Estimator, name, MovedName(name, instead))
 
 
 def _interrupted(error: BaseException | None) -> bool:

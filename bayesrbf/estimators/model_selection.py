@@ -137,13 +137,15 @@ class LabelledScorer:
     def __call__(self, estimator: Any, X: object, y: object, **options: Any) -> float:
         """Score of the labelled rows; options of one entry a row are those of the same rows."""
         classes, codes = encode_labels(y, unlabelled=self.unlabelled)
-        known = np.flatnonzero(codes >= 0)
-        told = {
-            name: value if value is None else _safe_indexing(value, known)
+        labelled = np.flatnonzero(codes >= 0)
+        of_labelled = {
+            name: value if value is None else _safe_indexing(value, labelled)
             for name, value in options.items()
         }
         scorer: Callable[..., float] = check_scoring(estimator, scoring=self.scorer)
-        return scorer(estimator, _safe_indexing(X, known), classes[codes[known]], **told)
+        return scorer(
+            estimator, _safe_indexing(X, labelled), classes[codes[labelled]], **of_labelled
+        )
 
 
 def labelled_scorer(scorer: Any = None, *, unlabelled: object = None) -> LabelledScorer:

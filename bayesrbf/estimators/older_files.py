@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass, replace
+from functools import partial
 from typing import Any, Final, cast
 
 import numpy as np
 
 from bayesrbf.artefact.unpacking import check_record
+from bayesrbf.estimators import moved
 from bayesrbf.fitted.density_stream import DensityDetails
 from bayesrbf.fitted.exemplar_sources import TableSource
 from bayesrbf.fitted.fitted_model import FittedModel
@@ -20,6 +22,15 @@ from bayesrbf.fitted.stack.drawing import DrawnMembers
 from bayesrbf.fitted.stack.members import ALIASES
 from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.records.mixture import Observations
+from bayesrbf.records.mixture_objectives import (
+    Blend,
+    ConditionalLikelihood,
+    Hinge,
+    Likelihood,
+    Margin,
+    MixtureObjective,
+)
+from bayesrbf.records.network_schemes import JointScheme, NetworkScheme, PublishedScheme
 
 DERIVED: Final = {
     *("n_iter_", "lower_bound_", "_n_features_out", "covariance_type_", "tied_", "kappa_"),
@@ -44,7 +55,7 @@ COMMON: Final = {
 
 def from_flat_state(
     kind: str, arguments: dict[str, Any], state: Mapping[str, Any]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """What a file of today would hold in place of arguments and attributes; nothing is trusted."""
     unknown = set(state) - DERIVED - DETAILS - COMMON
     if unknown:
@@ -62,17 +73,53 @@ def from_flat_state(
         draws=state["draws_"],
         raw=state["_raw"],
     )
-    if kind == "MixtureDensity":
-        chosen = [name for name in CHOSEN if arguments[name] == "auto"]
-        arguments = arguments | dict.fromkeys(chosen, "cv")
-    if "_refits" in state and not isinstance(arguments["members"], str):
-        members = tuple(ALIASES.get(name, name) for name in arguments["members"])
-        arguments = arguments | {"members": members}
     return {
-        "arguments": arguments,
+        "arguments": _arguments(kind, arguments),
         "fitted": _checked(fit),
         "container": state.get("_sklearn_output_config"),
     }
+
+
+def _arguments(kind: str, arguments: Mapping[str, Any]) -> dict[str, object]:
+    """Constructor arguments as they are written now."""
+    changed: dict[str, object] = {}
+    if kind == "MixtureDensity":
+        changed = {name: "cv" for name in CHOSEN if arguments[name] == "auto"}
+    elif kind == "HybridMixtureClassifier":
+        changed = {"objective": _objective(arguments)}
+    elif kind in ("RBFNetworkClassifier", "RBFNetworkRegressor"):
+        changed = {"scheme": _scheme(arguments)}
+    elif kind == "StackedClassifier" and not isinstance(arguments["members"], str):
+        changed = {"members": tuple(ALIASES.get(name, name) for name in arguments["members"])}
+    gone = moved.ARGUMENTS.get(kind, {})
+    return {name: value for name, value in arguments.items() if name not in gone} | changed
+
+
+def _objective(arguments: Mapping[str, Any]) -> MixtureObjective:
+    """The objective that the arguments of a classifier of mixtures asked for."""
+    stops_early, share = arguments["early_stopping"], arguments["validation_fraction"]
+    search = {
+        "max_iter": arguments["objective_iter"],
+        "batch_size": arguments["batch_size"],
+        "validation_fraction": share if stops_early else None,
+    }
+    margin = {name: arguments[name] for name in ("margin", "smoothing", "sharpness", "ramp_cap")}
+    kinds: dict[str, Callable[[], MixtureObjective]] = {
+        "likelihood": Likelihood,
+        "conditional": partial(ConditionalLikelihood, **search),
+        "margin": partial(Margin, **margin, **search),
+        "blend": partial(Blend, arguments["kappa"], **search),
+        "hinge": partial(Hinge, arguments["hinge_weight"], **margin, **search),
+    }
+    return kinds[arguments["objective"]]()
+
+
+def _scheme(arguments: Mapping[str, Any]) -> NetworkScheme:
+    """The scheme that the arguments of a network asked for."""
+    name, link = arguments["scheme"], arguments["link"]
+    if name == "joint":
+        return JointScheme(0.0 if link is None else link, arguments["kappa"])
+    return PublishedScheme(name, link, arguments.get("shared", True), arguments["grow"])
 
 
 CHOSEN: Final = ("n_components", "covariance_type", "prior")

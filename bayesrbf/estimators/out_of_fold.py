@@ -36,10 +36,10 @@ def out_of_fold_calibration(
     )
     certain = np.intersect1d(rows.labels, np.arange(classes.size))
     masking = masking_of(rows, columns, classes.size, seed)
-    held = hold_out(splits, predict, classes, required=certain, masking=masking)
-    if held is not None:
-        temperature = held.temperature
-        return temperature, held.calibration(temperature)
+    predictions = hold_out(splits, predict, classes, required=certain, masking=masking)
+    if predictions is not None:
+        temperature = predictions.temperature
+        return temperature, predictions.calibration(temperature)
     warn(
         f"{owner}(calibrate=True): cv={cv} holds out no labelled row (the only row of a "
         "class never is), so the temperature is 1; label more rows, or give other splits."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -35,10 +35,10 @@ class Reading:
     """Name of the estimator, for errors."""
     arguments: Mapping[str, Any]
     """Those of its constructor."""
+    parts: Mapping[str, object] = field(default_factory=dict)
+    """Of arguments that are objects, what a table out of memory may refuse."""
     labelled: bool = True
     """Whether y holds class labels."""
-    models_rows: bool = True
-    """Whether a density of the rows is fitted, which needs columns that vary."""
     of_sample: bool = False
     """Whether of a table out of memory a random sample is all that is fitted to."""
     unlabelled_weight: float = 1.0
@@ -122,8 +122,7 @@ def read_rows(reading: Reading, X: object, labels: Labels) -> TrainingTable:
     columns = table.learn_columns(X, missingness=reading.missingness, **reading.features)
     cells = table.encode(X, columns)
     doubts = doubts_of(reading, X, columns)
-    if reading.models_rows:
-        table.check_spreads(cells.real, weights, columns.real_names)
+    table.check_spreads(cells.real, weights, columns.real_names)
     if reading.finds_atoms:
         atoms = tuple(table.find_atoms(column, weights) for column in cells.real.T)
         columns = replace(columns, atoms=atoms)

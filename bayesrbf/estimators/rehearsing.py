@@ -29,17 +29,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """What a kind of classifier says about its own rehearsals."""
+    """Settings of rehearsals for one kind of classifier: default method, and teachers left out."""
 
     method: str = "laplace"
     """How draws are made where nothing else is asked for."""
     kin: tuple[str, ...] = ()
     """Teachers of the classifier's own kind; they would flatter it, and are left out."""
+    methods: tuple[str, ...] = (*(name for name in METHODS if name != "gibbs"), "bootstrap")
+    """Methods that can draw: only mixtures and exemplars have Gibbs sweeps."""
 
 
 @singledispatch
 def rehearsal_of(estimator: object) -> Rehearsal:
-    """What the kind of a classifier says about its rehearsals; a kind registers its own."""
+    """Settings of rehearsals for the kind of a classifier; a kind registers its own."""
     return Rehearsal()
 
 
@@ -114,10 +116,10 @@ def rehearse(
         raise ValueError(f"rehearse(n_repeats=...) must be at least 1; received {n_repeats!r}.")
     check_consistent_length(X, y)
     classes, labels = table.encode_labels(y, unlabelled=arguments["unlabelled"])
-    known = labels >= 0
-    _check_classes(classes, labels[known])
+    labelled = labels >= 0
+    _check_classes(classes, labels[labelled])
     columns = table.learn_columns(X, **Reading(owner, arguments).features)
-    rows = table.encode(X, columns).take(np.flatnonzero(known))
+    rows = table.encode(X, columns).take(np.flatnonzero(labelled))
     numbers = np.column_stack([rows.real, *rows.further])
     cells = np.column_stack([numbers, np.where(rows.codes < 0, np.nan, rows.codes)])
     categorical = np.arange(cells.shape[1]) >= numbers.shape[1]
@@ -125,12 +127,12 @@ def rehearse(
         random_state = arguments["random_state"]
     rng = np.random.default_rng(random_state)
     seed = int(rng.integers(2**31))
-    real = labels[known]
+    real = labels[labelled]
     truths = [truth(TEACHERS[name](cells, categorical, real, seed), real) for name in chosen]
     plays = [(p, drawn_labels(p, real, rng)) for p in truths for _ in range(n_repeats)]
     with progress(progress_bar) as track:
         figures = Parallel(n_jobs=n_jobs)(
-            delayed(_played)(estimator, X, classes[drawn], known, p, method, options)
+            delayed(_played)(estimator, X, classes[drawn], labelled, p, method, options)
             for p, drawn in track(plays, "Rehearsal")
         )
     shape = (len(chosen), n_repeats, -1)
@@ -140,12 +142,13 @@ def rehearse(
 
 def _method(inference: str, drawn: Draws | None, own: Rehearsal, asked: str | None) -> str:
     """The method asked for, or that of the draws, of the constructor, or of the kind."""
-    allowed = (*METHODS, "bootstrap")
-    if asked is not None and asked not in allowed:
-        names = " or ".join(map(repr, allowed))
-        raise ValueError(f"rehearse(inference=...) must be {names}; received {asked!r}.")
+    if asked is not None and asked not in own.methods:
+        names = " or ".join(map(repr, own.methods))
+        raise ValueError(
+            f"rehearse(inference=...) must be {names} for this classifier; received {asked!r}."
+        )
     wishes = [asked, *([] if drawn is None else [drawn.method]), inference, own.method]
-    return next(wish for wish in wishes if wish in allowed)
+    return next(wish for wish in wishes if wish in own.methods)
 
 
 def _teachers(owner: str, own: Rehearsal, asked: Sequence[str] | None) -> tuple[str, ...]:
@@ -168,19 +171,19 @@ def _check_classes(classes: Shaped[np.ndarray, " label"], labels: np.ndarray) ->
     """ValueError unless two classes have two labelled rows each."""
     counts = np.bincount(labels)
     if (counts >= 2).sum() < 2:
-        told = dict(zip(classes.tolist(), counts.tolist(), strict=True))
+        rows_by_class = dict(zip(classes.tolist(), counts.tolist(), strict=True))
         raise ValueError(
             "rehearse(y) needs at least two classes with two labelled rows each; received "
-            f"labelled rows by class: {told}."
+            f"labelled rows by class: {rows_by_class}."
         )
 
 
-def _hidden_beside(drawn: np.ndarray, known: Bool[np.ndarray, " obs"]) -> np.ndarray:
+def _hidden_beside(drawn: np.ndarray, labelled: Bool[np.ndarray, " obs"]) -> np.ndarray:
     """Drawn labels in the places of known ones; the others stay hidden."""
-    if known.all():
+    if labelled.all():
         return drawn
-    y = np.full(known.size, None, dtype=object)
-    y[known] = drawn
+    y = np.full(labelled.size, None, dtype=object)
+    y[labelled] = drawn
     return y
 
 
@@ -188,19 +191,21 @@ def _played(
     model: Classifier,
     X: object,
     drawn: Shaped[np.ndarray, " labelled"],
-    known: Bool[np.ndarray, " obs"],
+    labelled: Bool[np.ndarray, " obs"],
     truth: Float[np.ndarray, "labelled label"],
     method: str,
     options: dict[str, Any],
 ) -> tuple[Float[np.ndarray, " level"], Float[np.ndarray, " level"]]:
     """Coverage and mean width at every level, of a clone that was fitted to drawn labels."""
-    from bayesrbf.posterior.rehearsal import LEVELS, held
+    from bayesrbf.posterior.rehearsal import LEVELS, covers
 
     # The truth is at the shares of these rows: a prevalence of use would move away from it.
     asked = clone(model).set_params(inference="map", class_prior=None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ColumnWarning)  # the fit of the true labels told of them
-        fitted = asked.fit(X, _hidden_beside(drawn, known)).refine(method, **options)
-    told = [fitted.uncertainty(X, prob=level).isel(obs=known) for level in LEVELS]
-    lower, upper = (np.stack([one[end].to_numpy() for one in told]) for end in ("lower", "upper"))
-    return held(lower, upper, truth).mean(axis=(1, 2)), (upper - lower).mean(axis=(1, 2))
+        fitted = asked.fit(X, _hidden_beside(drawn, labelled)).refine(method, **options)
+    uncertainties = [fitted.uncertainty(X, prob=level).isel(obs=labelled) for level in LEVELS]
+    lower, upper = (
+        np.stack([one[end].to_numpy() for one in uncertainties]) for end in ("lower", "upper")
+    )
+    return covers(lower, upper, truth).mean(axis=(1, 2)), (upper - lower).mean(axis=(1, 2))

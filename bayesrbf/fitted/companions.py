@@ -91,7 +91,7 @@ def _fitted(
 ) -> FittedMixture:
     """A mixture of components of given classes, with one covariance for all."""
     specification = MixtureSpecification(rows.real.shape[1], levels, components, "full", True)
-    solver = Solver(1, COMPANION_ITERATIONS, COMPANION_TOL, "squarem", seed)
+    solver = Solver(1, COMPANION_ITERATIONS, COMPANION_TOL, seed)
     return fit_mixture_rows(rows, specification, shared_prior(prior, specification), solver)[0]
 
 

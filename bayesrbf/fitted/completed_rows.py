@@ -54,7 +54,7 @@ def labelled(companion: FittedMixture, rows: Observations, sets: LabelSets) -> C
     return CompletedRows(points, starts, allowed, rows.weights)  # a hidden label, -1, allows all
 
 
-def told(rows: Observations, sets: LabelSets) -> Bool[np.ndarray, " obs"]:
+def informative(rows: Observations, sets: LabelSets) -> Bool[np.ndarray, " obs"]:
     """Rows whose label says something. A label that allows every class says nothing."""
     return (rows.labels >= 0) | (sets.shape[1] == 1)
 
@@ -81,7 +81,7 @@ Cells = tuple[Float[np.ndarray, "obs feature"], Int[np.ndarray, "obs categorical
 
 def column_atoms(mixture: FittedMixture, columns: Columns) -> tuple[ColumnAtoms, ...]:
     """The atoms of a mixture's real columns, in the user's units and in standard ones."""
-    found = []
+    atoms = []
     for feature, category in columns.atomic.items():
         values = np.asarray(columns.atoms[feature])
         real = np.full((values.size, len(columns.atoms)), np.nan)
@@ -89,8 +89,8 @@ def column_atoms(mixture: FittedMixture, columns: Columns) -> tuple[ColumnAtoms,
         hidden = np.full((values.size, len(columns.n_levels)), -1)
         rows = Observations(real, hidden, np.full(values.size, -1), np.ones(values.size))
         standard = mixture.standardise(rows).real[:, feature]
-        found.append(ColumnAtoms(feature, category, values, standard))
-    return tuple(found)
+        atoms.append(ColumnAtoms(feature, category, values, standard))
+    return tuple(atoms)
 
 
 def cell_law(mixture: FittedMixture, columns: Columns, prob: float | None = None) -> CellLaw:
@@ -145,8 +145,8 @@ def most_likely(mixture: FittedMixture, rows: Observations, columns: Columns) ->
         tuple(map(np.empty_like, rows.further)),
     )
     for part, some in rows.in_blocks():
-        real[part], codes[part], found = _most_likely(mixture, some, columns)
-        for own, of_block in zip(further, found, strict=True):
+        real[part], codes[part], more = _most_likely(mixture, some, columns)
+        for own, of_block in zip(further, more, strict=True):
             own[part] = of_block
     return cells
 
@@ -171,12 +171,12 @@ def drawn(
 
 
 def _fill(rows: Observations, real: np.ndarray, codes: np.ndarray, further: Further) -> Cells:
-    """Observed cells as they came, the others as they were found."""
+    """Keep observed cells, and take the others from completed rows."""
     pairs = zip(rows.further, further, strict=True)
     return (
         np.where(np.isnan(rows.real), real, rows.real),
         np.where(rows.codes < 0, codes, rows.codes),
-        tuple(np.where(np.isnan(own), found, own) for own, found in pairs),
+        tuple(np.where(np.isnan(own), filled, own) for own, filled in pairs),
     )
 
 
@@ -197,7 +197,9 @@ def hide_masked(
     for position, mask in zip(columns.masked, masks.T, strict=True):
         kind = columns.kinds[position]
         place = columns.positions(kind).index(position)
+        # A drawn mask says that the cell would not have been observed.
         of_kind[kind][mask, place] = -1 if kind == "categorical" else np.nan
+        # The code of its atom would tell what the hidden cell is.
         if kind == "real" and place in columns.atomic:
             codes[mask, columns.atomic[place]] = -1
     return real, codes, further
@@ -208,11 +210,12 @@ def trimmed(rows: Observations, mixture: FittedMixture, columns: Columns) -> Obs
 
     A mixture that is fitted to wrong cells spends components on them.
     """
+    # Copies are judged once, and share the verdict.
     once, place = distinct(rows)
     law = cell_law(mixture, columns)
-    found = judge_cells(mixture.standardise(once), law)
-    reals = _oddest(found.log_tail, once.weights)
-    levels = _oddest(found.level_log_tail, once.weights)
+    verdict = judge_cells(mixture.standardise(once), law)
+    reals = _oddest(verdict.log_tail, once.weights)
+    levels = _oddest(verdict.level_log_tail, once.weights)
     for feature in range(once.real.shape[1]):
         kept = once.real[~reals[:, feature], feature]
         if np.unique(kept[~np.isnan(kept)]).size < FEWEST_KEPT:
@@ -226,9 +229,10 @@ def _oddest(
 ) -> Bool[np.ndarray, "obs column"]:
     """The cells of least tail below ``ODD``; of every column at most ``MOST_TRIMMED``."""
     order = np.argsort(log_tail, axis=0, kind="stable")  # NaN comes last
-    known = ~np.isnan(log_tail)
-    total = weights @ known
-    before = np.cumsum(np.take_along_axis(weights[:, None] * known, order, axis=0), axis=0)
+    present = ~np.isnan(log_tail)
+    total = weights @ present
+    # Weight of the cells at least as odd, in every column.
+    before = np.cumsum(np.take_along_axis(weights[:, None] * present, order, axis=0), axis=0)
     rank = np.empty_like(before)
     np.put_along_axis(rank, order, before, axis=0)
-    return known & (log_tail < ODD) & (rank <= MOST_TRIMMED * total)
+    return present & (log_tail < ODD) & (rank <= MOST_TRIMMED * total)

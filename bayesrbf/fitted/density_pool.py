@@ -17,7 +17,7 @@ from jaxtyping import Float
 
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.numerics.mixture.parts.laws import laws_of, precisions_of
-from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.mixture import MixtureParameters, Observations, joined_points
 from bayesrbf.records.specification import MixtureSpecification
 
 Refit = Callable[[int, Observations, int], FittedMixture]
@@ -47,7 +47,7 @@ def pooled(
     A row that stands for v rows has a weight of Gamma(v), as in the Bayesian bootstrap.
     """
     rng = np.random.default_rng(seed)
-    mapped = rows if alone.maps is None else alone.maps.of_rows(rows)
+    mapped = alone.mapped(rows)
     parts = []
     for number, (place, share) in enumerate(members(shares, size)):
         weights = rng.standard_gamma(rows.weights)
@@ -67,24 +67,15 @@ def side_by_side(
         component_class=(0,) * sum(mixture.specification.n_components for _, mixture in parts),
         covariance_type="full" if len(shapes) > 1 else shapes.pop(),
     )
-    weights = [share * point.weights for (share, _), point in zip(parts, points, strict=True)]
-    roots = [
-        _own(point, mixture.specification, specification)
-        for (_, mixture), point in zip(parts, points, strict=True)
+    own = [
+        replace(
+            point,
+            weights=share * point.weights,
+            precisions_cholesky=_own(point, mixture.specification, specification),
+        )
+        for (share, mixture), point in zip(parts, points, strict=True)
     ]
-    levels = zip(*(point.category_probabilities for point in points), strict=True)
-    parameters = MixtureParameters(
-        points[0].class_probabilities,
-        np.concatenate(weights),
-        np.concatenate([point.means for point in points]),
-        np.concatenate(roots),
-        tuple(map(np.concatenate, levels)),
-        {
-            name: np.concatenate([point.further[name] for point in points])
-            for name in points[0].further
-        },
-    )
-    return replace(alone, specification=specification, parameters=parameters)
+    return replace(alone, specification=specification, parameters=joined_points(own))
 
 
 def _own(

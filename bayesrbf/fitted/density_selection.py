@@ -231,7 +231,7 @@ def choose_density(
         folds = list(split_rows(N_FOLDS, some, np.arange(some.n_obs), seed))
     if not folds or options.are_one:
         return (replace(options.first, log_density=np.nan, share=1.0),)
-    solver = Solver(STARTS, ITERATIONS, TOLERANCE, "squarem", seed)
+    solver = Solver(STARTS, ITERATIONS, TOLERANCE, seed)
 
     def judge(candidates: Sequence[DensityCandidate]) -> HeldOut:
         def predict(fold: int, train: Observations, test: Observations) -> np.ndarray:

@@ -15,7 +15,7 @@ from bayesrbf.records.stored import Requirements, stored
 
 @stored
 class DensityDetails:
-    """What a density tells of its fit."""
+    """Candidates and stream of a density's fit."""
 
     candidates: tuple[DensityCandidate, ...]
     stream: Stream | None = None

@@ -7,9 +7,10 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Int
 
+from bayesrbf.fitted.holding_out import HeldOut
 from bayesrbf.numerics.log_sums import class_log_joint
 from bayesrbf.numerics.mixture.expectation import prepare
-from bayesrbf.posterior.recalibration import log_score
+from bayesrbf.posterior.scores import mean_and_error
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
 
@@ -47,6 +48,7 @@ def held_out_score(
     def score(parameters: MixtureParameters) -> float:
         log_joint = prepared.component_log_joint(parameters)
         joint, _ = class_log_joint(log_joint, specification.class_slices)
-        return log_score(joint, rows.labels, rows.weights, calibrate=True)
+        held_out = HeldOut(joint, rows.labels, rows.weights)
+        return mean_and_error(held_out.log_scores(held_out.temperature), rows.weights)[0]
 
     return score

@@ -1,4 +1,4 @@
-"""What an exemplar model keeps of its training rows, to compare new rows with them."""
+"""Training rows as an exemplar model keeps them, to compare new rows with them."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ Source = MatrixSource | TableSource | VectorSource  # Compares new rows to train
 def compared(
     columns: Real[np.ndarray, "obs needed"], cells: Observations | None = None
 ) -> Observations:
-    """Dissimilarities to the needed rows as cells; beside them the hidden share of its own."""
+    """Dissimilarities to the needed rows as cells, and the share of hidden cells beside them."""
     n_obs = len(columns)
     hidden = np.zeros(n_obs) if cells is None else hidden_share(cells)
     return Observations(

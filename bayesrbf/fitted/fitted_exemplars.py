@@ -48,7 +48,7 @@ class ComparedRows:
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """How exemplars are searched for; the estimator says what each argument is."""
+    """Settings of a search for exemplars, as the estimator's arguments describe them."""
 
     optimizer: Optimizer
     n_init: int
@@ -167,7 +167,7 @@ class FittedExemplars(FittedModel):
     def mean_responsibilities(
         self, log_posterior: Any, rows: Observations, points: Float[np.ndarray, "draw coordinate"]
     ) -> Float[np.ndarray, "obs needed label"]:
-        """What the answer for each row rests on: needed row and class, averaged over points.
+        """Part of each exemplar in the answer for each row, by class, averaged over points.
 
         NaN where a needed row is no exemplar of the class at any of the points.
         """
@@ -179,6 +179,7 @@ class FittedExemplars(FittedModel):
             for place, label, one in zip(places, self.prototypes.classes, of_point.T, strict=True):
                 mean[:, place, label] += one / len(points)
                 members[place, label] = True
+        # NaN says that the row is no exemplar; 0 would say that it has no part in the answer.
         mean[:, ~members] = np.nan
         return mean
 

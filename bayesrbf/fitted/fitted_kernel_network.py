@@ -63,7 +63,7 @@ Rates = Literal["fixed"] | RateCriterion
 
 @dataclass(frozen=True)
 class KernelSettings:
-    """How a kernel network is built; the estimator says what each argument is."""
+    """Settings of a kernel network, as the estimator's arguments describe them."""
 
     kernel: KernelName
     relevance: float
@@ -135,6 +135,7 @@ class FittedKernelNetwork(FittedModel):
     def of_cells(self, cells: CellMoments, temperature: float) -> Callable[..., np.ndarray]:
         """Class log probabilities of rows as the kernel sees them, under any output weights."""
         features, empty = self.basis.features(cells), cells.empty[:, None]
+        # The caller multiplies by the temperature, which the shares do not need.
         by_shares = np.log(self.class_frequencies) / temperature
         return lambda theta: np.where(
             empty, by_shares, class_log_probabilities(features, theta, self.n_classes)
@@ -142,7 +143,8 @@ class FittedKernelNetwork(FittedModel):
 
     @property
     def condensed(self) -> FittedKernelNetwork:
-        """What predicts the same with one feature an output; no posterior of weights is left."""
+        """A copy with equal predictions and one feature an output, without a posterior."""
+        # Projections and output weights are multiplied into one matrix.
         weights, intercepts = output_layer(self.theta, self.n_features)
         basis = replace(self.basis, projection=self.basis.projection @ weights.T)
         return replace(
@@ -296,6 +298,8 @@ def fit_kernel_rows(
 
 def find_exemplars(rows: Observations, n_exemplars: int, seed: int) -> Exemplars:
     """Rows with different cells, at random where they are more than so many."""
+    # Rows that differ in label or weight alone are one exemplar: twice the same row would make
+    # the kernel matrix singular.
     alike = replace(rows, labels=np.zeros_like(rows.labels), weights=np.ones(rows.n_obs))
     _, place = table.distinct(alike)
     _, chosen = np.unique(place, return_index=True)

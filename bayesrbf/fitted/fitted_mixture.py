@@ -109,9 +109,13 @@ class FittedMixture(FittedModel):
             None if self.maps is None else self.maps.reordered(order),
         )
 
+    def mapped(self, rows: Observations) -> Observations:
+        """Rows behind the maps, with what these do to their log densities."""
+        return rows if self.maps is None else self.maps.applied(rows)
+
     def standardise(self, rows: Observations) -> Observations:
         """Rows behind the maps, in standard units, held within ``FARTHEST`` scales."""
-        rows = rows if self.maps is None else self.maps.of_rows(rows)
+        rows = self.mapped(rows)
         with np.errstate(over="ignore"):
             real = self.hyperparameters.units.forward(rows.real)
         return replace(rows, real=np.clip(real, -FARTHEST, FARTHEST))
@@ -154,7 +158,7 @@ class FittedMixture(FittedModel):
 
     def log_unit(self, rows: Observations) -> Float[np.ndarray, " obs"]:
         """Log density in the user's units less that in standard units."""
-        return self.units.log_unit(rows if self.maps is None else self.maps.of_rows(rows))
+        return self.units.log_unit(self.mapped(rows))
 
     def log_density(self, rows: Observations) -> Float[np.ndarray, " obs"]:
         """``log p(x_o)`` in the user's units."""

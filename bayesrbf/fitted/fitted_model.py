@@ -58,7 +58,7 @@ class Axes:
 
 @dataclass(frozen=True)
 class Description:
-    """What the DataTree of a posterior says beside the draws: coords and two groups of data."""
+    """Coordinates and two groups of data for the DataTree, beside the draws."""
 
     coords: Mapping[str, Any]
     observed: Named
@@ -99,7 +99,7 @@ class FittedModel(ABC):
     @property
     @abstractmethod
     def density(self) -> FittedModel | None:
-        """The fitted mixture that says what rows look like, where there is one."""
+        """The fitted density of rows, where the model has one."""
 
     @abstractmethod
     def class_log_joint(
@@ -253,5 +253,5 @@ def observed_rows(rows: Observations) -> Named:
 
 
 def row_weights(rows: Observations) -> Named:
-    """What the graph knows about the rows beside their cells."""
+    """Weights of the rows, as constant data of the graph."""
     return {"row_weight": ((names.OBS,), rows.weights)}

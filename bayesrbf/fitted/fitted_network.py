@@ -165,7 +165,7 @@ class FittedNetwork(FittedModel):
         return self.parameters.in_units(self.density.units)
 
     def prepare(self, rows: Observations) -> Observations:
-        """What the hidden layer sees: rows in standard units, filled in where that is asked."""
+        """Rows for the hidden layer: in standard units, filled in where that is asked for."""
         standard = self.density.standardise(rows)
         if not self.impute:
             return standard
@@ -233,6 +233,7 @@ class FittedNetwork(FittedModel):
             self.completed_linear(prepared, point, draws=1, replicate=replicate)[0, :, 0]
             for replicate, point in enumerate(points)
         ]
+        # The standard deviation in standard units.
         noise = np.array([point.noise_precision for point in points]) ** -0.5
         return StudentMixture(location + scale * np.array(draws), scale * noise)
 
@@ -249,8 +250,8 @@ class FittedNetwork(FittedModel):
         self, log_posterior: Any, rows: Observations, draws: Draws | None, seed: int
     ) -> Replicates:
         """Responses drawn for training rows that have one; of many rows and draws, some."""
-        known = np.flatnonzero(rows.labels >= 0)
-        kept = known[evenly(known.size, MOST_DRAWN // REPLICATES)]
+        labelled = np.flatnonzero(rows.labels >= 0)
+        kept = labelled[evenly(labelled.size, MOST_DRAWN // REPLICATES)]
         some, rng = rows.take(kept), np.random.default_rng(seed)
         truth = self.responses.observed(some)
         if draws is None:

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf import table
-from bayesrbf.fitted.completed_rows import LabelSets, completions, labelled, set_shares, told
+from bayesrbf.fitted.completed_rows import LabelSets, completions, informative, labelled, set_shares
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, Delivery, Description, FittedModel, row_weights
 from bayesrbf.inference.draws import Draws
@@ -129,8 +129,9 @@ class FittedSDGM(FittedModel):
     def class_log_joint(
         self, rows: Observations, temperature: float = 1.0
     ) -> Float[np.ndarray, "obs label"]:
-        """What the temperature makes the log of the mean probabilities."""
+        """Log of the mean of tempered probabilities, over the temperature."""
         with np.errstate(divide="ignore"):
+            # The mean is one of tempered draws; the caller's temperature gives it back.
             return np.log(self.predict(rows, temperature)[0]) / temperature
 
     def declared(self, rows: Observations) -> tuple[CompletedRows, Basis, SDGMSpecification]:
@@ -142,7 +143,7 @@ class FittedSDGM(FittedModel):
         basis = full_basis(
             self.companion.specification,
             self.units,
-            labelled(self.companion, distinct.take(told(distinct, self.sets)), self.sets),
+            labelled(self.companion, distinct.take(informative(distinct, self.sets)), self.sets),
             self.basis.kernel,
         )
         return (
@@ -280,7 +281,7 @@ class FittedSDGM(FittedModel):
 
 
 def coefficient_names(basis: Basis, specification: SDGMSpecification, axes: Axes) -> list[str]:
-    """One name a weight: its class, its component within the class, its feature."""
+    """Names of the weights: class, component within the class, feature."""
     assert axes.classes is not None
     assert axes.columns is not None
     columns = axes.columns

@@ -1,9 +1,9 @@
-"""A fit as one value: what was read, the model, the way of the search, draws, and what they say."""
+"""A fit as one frozen record: table, model, trace, draws, and the answers from them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -24,7 +24,7 @@ from bayesrbf.posterior.replicates import Replicates, drawn_labels, evenly
 from bayesrbf.records.masked_rows import Recalibration
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.results import Trace
-from bayesrbf.records.stored import MOST_LOG, Requirements, named, scales, within
+from bayesrbf.records.stored import MOST_LOG, Requirements, field_values, named, scales, within
 from bayesrbf.table import Columns
 
 if TYPE_CHECKING:
@@ -60,9 +60,7 @@ class FittedTable[M: FittedModel, D]:
     raw: Draws | None = None
     """The draws as they came."""
 
-    def __getstate__(self) -> dict[str, Any]:
-        # What is prepared from the fields is prepared anew in another process: it can be large.
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+    __getstate__ = field_values
 
     def __laws__(self) -> Requirements:
         training, model, draws = self.table, self.model, self.draws
@@ -108,7 +106,7 @@ class FittedTable[M: FittedModel, D]:
 
     @property
     def columns(self) -> Columns:
-        """What the columns of the table are."""
+        """Columns of the table: names, kinds, levels."""
         return self.table.read_columns
 
     @property
@@ -172,7 +170,7 @@ class FittedTable[M: FittedModel, D]:
         )
 
     def _replicates(self) -> Replicates | None:
-        """What is drawn for the training rows beside their own; a density has no labels."""
+        """Labels or responses drawn for the training rows; None for a density."""
         if self.table.classes is not None:
             return drawn_labels(self.class_posterior, self.rows, self.table.seed)
         return self.model.replicates(self.log_posterior, self.rows, self.draws, self.table.seed)

@@ -34,11 +34,12 @@ def stratified_folds(
     rng = np.random.default_rng(seed)
     folds = np.full(labels.size, -1)
     dealt = 0
-    known = np.flatnonzero(labels >= 0)
-    firsts = np.sort(np.unique(labels[known], return_index=True)[1])
-    for label in labels[known[firsts]]:
+    labelled = np.flatnonzero(labels >= 0)
+    firsts = np.sort(np.unique(labels[labelled], return_index=True)[1])
+    for label in labels[labelled[firsts]]:
         members = np.flatnonzero(labels == label)
         members = members if seed is None else rng.permutation(members)
+        # A class goes on with the fold after the last one's: folds get similar sizes.
         if members.size > 1:
             folds[members] = (dealt + np.arange(members.size)) % n_folds
             dealt += members.size
@@ -57,23 +58,24 @@ def grouped_folds(
     array([ 0,  0,  1,  1,  0, -1])
     """
     rng = np.random.default_rng(seed)
-    known = labels >= 0
+    labelled = labels >= 0
     names, codes = np.unique(groups, return_inverse=True)
     counts = np.zeros((names.size, labels.max() + 1))
-    np.add.at(counts, (codes[known], labels[known]), 1)
+    np.add.at(counts, (codes[labelled], labels[labelled]), 1)
     shares = counts / counts.sum(axis=0).clip(1)
-    held = np.zeros((n_folds, counts.shape[1]))
+    mass = np.zeros((n_folds, counts.shape[1]))
     place = np.full(names.size, -1)
     order = rng.permutation(np.flatnonzero(counts.any(axis=1)))
     for group in order[np.argsort(-counts[order].sum(axis=1), kind="stable")]:
-        fold = int(((held + shares[group]) ** 2 - held**2).sum(axis=1).argmin())
-        place[group], held[fold] = fold, held[fold] + shares[group]
+        # The fold whose squared shares of the classes grow least: it has least of these classes.
+        fold = int(((mass + shares[group]) ** 2 - mass**2).sum(axis=1).argmin())
+        place[group], mass[fold] = fold, mass[fold] + shares[group]
     for label in range(counts.shape[1]):
         having = np.flatnonzero((counts[:, label] > 0) & (place >= 0))
         elsewhere = np.any((counts[:, label] > 0) & (place < 0))
         if having.size and not elsewhere and np.unique(place[having]).size == 1:
             place[having[0]] = -1
-    return np.where(known, place[codes], -1)
+    return np.where(labelled, place[codes], -1)
 
 
 def later_folds(
@@ -96,6 +98,7 @@ def later_folds(
     seconds = [np.flatnonzero(labels[rows] == label)[1:2] for label in np.unique(labels[rows])]
     started = 1 + max((int(place[0]) for place in seconds if place.size), default=0)
     start = max(rows.size // 2, started)
+    # Rows of the time at which training ends stay in training.
     later = rows[start:][times[rows[start:]] > times[rows[start - 1]]]
     parts = np.arange(later.size) * min(n_folds - 1, later.size) // max(later.size, 1)
     moments, moment = np.unique(times[later], return_inverse=True)
@@ -120,6 +123,7 @@ def copies_of(rows: Observations, most: int) -> Observations:
     origins = np.repeat(np.arange(rows.n_obs), counts)
     ranks = np.arange(origins.size) - (np.cumsum(counts) - counts)[origins]
     weights, counts = rows.weights[origins], counts[origins]
+    # Whole weights are dealt like cards: the first copies get what is left over.
     whole = weights // counts + (ranks < weights % counts)
     shares = np.where(weights == np.round(weights), whole, weights / counts)
     return replace(rows.take(origins), weights=shares)
@@ -148,6 +152,7 @@ def split_rows(
         return
     if cv < 2:
         raise ValueError(f"cv must be at least 2 folds; received cv={cv}.")
+    # Distinct first, so that a weight of two is dealt as the row twice is.
     dealt = table.distinct(rows)[0]
     if not responses:
         dealt = copies_of(dealt, int(cv))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field, replace
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy.special import logsumexp
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -14,7 +14,8 @@ from bayesrbf.fitted.folds import Fold, NumberedFold, numbered_folds
 from bayesrbf.fitted.masking import Masking
 from bayesrbf.inference.progress import progress
 from bayesrbf.numerics.hidden_share import knot_weights
-from bayesrbf.posterior.recalibration import fit_powers, fit_temperature, log_scores, tempered
+from bayesrbf.posterior.recalibration import fit_powers, fit_temperature, tempered
+from bayesrbf.posterior.scores import log_scores
 from bayesrbf.posterior.selection import Selection
 from bayesrbf.records.masked_rows import MaskedRows, Recalibration
 from bayesrbf.records.mixture import Observations, joined_rows
@@ -33,10 +34,27 @@ class HeldOut:
     weights: Float[np.ndarray, " obs"]
     masked: MaskedRows | None = field(default=None, metadata=LATER)
     """What is said of the rows with more of their cells hidden."""
+    folds: Int[np.ndarray, " obs"] | None = field(default=None, metadata=LATER)
+    """Which fold held a row out."""
 
     def __laws__(self) -> Requirements:
         yield within(self.labels, 0) and within(self.weights, 0), "labels and weights"
         yield within(abs(self.values), 0, MOST_LOG), "log probabilities"
+        same = self.folds is None or self.folds.shape == self.labels.shape
+        yield same, "a fold of every row"
+
+    def take(self, rows: Bool[np.ndarray, " obs"]) -> HeldOut:
+        """Some of the rows."""
+        masked, folds = self.masked, self.folds
+        if masked is not None:
+            masked = replace(masked, values=masked.values[rows], hidden=masked.hidden[rows])
+        return HeldOut(
+            self.values[rows],
+            self.labels[rows],
+            self.weights[rows],
+            masked,
+            None if folds is None else folds[rows],
+        )
 
     def of_candidate(self, place: int) -> HeldOut:
         """Predictions of one of several candidates, whose number is the second axis."""
@@ -52,11 +70,13 @@ class HeldOut:
 
         ``calibrate`` judges each at its best temperature, at which it would be used.
         """
-        row_scores = [
-            log_scores(joint, self.labels, self.weights, calibrate=calibrate)
-            for joint in np.moveaxis(self.values, 1, 0)
-        ]
+        each = [self.of_candidate(place) for place in range(len(candidates))]
+        row_scores = [one.log_scores(one.temperature if calibrate else 1.0) for one in each]
         return Selection(tuple(candidates), np.array(row_scores), self.weights, margin)
+
+    def log_scores(self, temperature: float = 1.0) -> Float[np.ndarray, " obs"]:
+        """Log scores of class log joints at a temperature, in nats."""
+        return log_scores(tempered(self.values, temperature), self.labels)
 
     @property
     def temperature(self) -> float:
@@ -147,4 +167,5 @@ def joined(
         np.concatenate([test.labels for test, *_ in versions]),
         np.concatenate([test.weights for test, *_ in versions]),
         masked,
+        np.repeat(np.arange(len(values)), [len(said) for said in values]),
     )

@@ -1,4 +1,4 @@
-"""Held-out rows, their copies with more and more cells hidden, and what is said of both."""
+"""Hides more and more cells of held-out rows, and keeps the predictions for the copies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ copy keeps a single cell."""
 
 @dataclass(frozen=True)
 class Masking:
-    """How cells of held-out rows are hidden."""
+    """A scheme that hides cells of held-out rows."""
 
     columns: Columns
     log_shares: Float[np.ndarray, " label"]
@@ -31,7 +31,7 @@ class Masking:
     seed: int
 
     def versions(self, fold: int, train: Observations, test: Observations) -> list[Observations]:
-        """The rows held out of a fold as they are, then their copies.
+        """Held-out rows of a fold as they are, followed by copies with cells hidden.
 
         Cells are drawn in the canonical order of the training rows' columns: the order in which a
         user's table has them changes nothing.
@@ -52,17 +52,17 @@ class Masking:
         values: Sequence[np.ndarray],
         hidden: Sequence[np.ndarray],
     ) -> MaskedRows:
-        """What was said of the copies of all folds.
+        """Predictions for the copies of all folds.
 
         Both lists have an array of shape (n_held_out, n_versions, ...) a fold. Single precision
         tells enough of them, and a file is smaller.
         """
-        said = single_digits(np.concatenate(values)[:, 1:])
-        return MaskedRows(said, single_digits(np.concatenate(hidden)), self.log_shares)
+        answers = single_digits(np.concatenate(values)[:, 1:])
+        return MaskedRows(answers, single_digits(np.concatenate(hidden)), self.log_shares)
 
 
 def masking_of(rows: Observations, columns: Columns, n_classes: int, seed: int) -> Masking | None:
-    """How cells of training rows are hidden; None where a missing cell says something.
+    """The scheme that hides cells; None where a missing cell says something.
 
     None, too, where labels are sets of classes, of which no shares follow.
     """
@@ -79,6 +79,7 @@ def hiding_masks(
     n_obs, n_columns = observed.shape
     shares = (np.arange(STRATA)[:, None] + rng.random((STRATA, n_obs))) / STRATA
     some = rng.random((STRATA, n_obs, n_columns)) < shares[..., None]
+    # One of the observed cells at random. A row without any keeps a cell that is missing.
     alone = np.where(observed, rng.random(observed.shape), -1.0).argmax(axis=1)
     all_but_one = np.arange(n_columns) != alone[:, None]
     return np.concatenate([some, all_but_one[None]])

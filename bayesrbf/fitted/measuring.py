@@ -1,4 +1,4 @@
-r"""What measuring a missing cell is expected to change.
+r"""Expected gain of measuring a missing cell.
 
 With R the doubt about the class of a row, its entropy or the cost of the best decision, a cell j
 is worth
@@ -21,13 +21,13 @@ from bayesrbf import table
 from bayesrbf.fitted.completed_rows import conditional_law, levels_of
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.posterior.conditional_law import ConditionalLaw
-from bayesrbf.records.mixture import Observations
+from bayesrbf.records.mixture import Observations, in_blocks
 from bayesrbf.table import Columns
 
-BLOCK_ROWS: Final = 64
-"""Rows whose cells are measured together."""
-PREDICTED_ROWS: Final = 8192
-"""Most rows that are predicted at once."""
+NUMBERS_OF_OUTCOME: Final = 64
+"""Numbers that predicting a row under one outcome of a measurement takes."""
+OUTCOMES: Final = 128
+"""Outcomes of a cell that are expected, about."""
 COUNTS: Final = 32
 """Quantiles that stand for a count."""
 
@@ -36,7 +36,7 @@ Outcomes = tuple[Float[np.ndarray, "obs point"], Float[np.ndarray, "obs point"]]
 
 
 def outcomes(law: ConditionalLaw, columns: Columns, position: int) -> Outcomes:
-    """What may be found in a column, as if all its cells were missing."""
+    """Possible values of a column and their probabilities, as if all its cells were missing."""
     kind = columns.kinds[position]
     if kind == "real":
         feature = columns.real_positions.index(position)
@@ -48,12 +48,13 @@ def outcomes(law: ConditionalLaw, columns: Columns, position: int) -> Outcomes:
         return values, weights
     if kind == "count":
         column = columns.positions("count").index(position)
+        # A count has no last value: evenly spread quantiles stand for it.
         shares = (np.arange(COUNTS) + 0.5) / COUNTS
         counts = np.column_stack([law.count_quantile(0, column, q) for q in shares])
         return counts, np.full(counts.shape, 1 / COUNTS)
-    found = levels_of(law, columns, position)
-    assert found is not None  # categories and ordered levels have them
-    probabilities = found[1]
+    with_levels = levels_of(law, columns, position)
+    assert with_levels is not None  # categories and ordered levels have them
+    probabilities = with_levels[1]
     codes = np.arange(probabilities.shape[1], dtype=np.float64)
     return np.broadcast_to(codes, probabilities.shape), probabilities
 
@@ -70,8 +71,8 @@ def measurement_gains(
     Rows are in the user's units; the mixture says what may be found in a cell.
     """
     gains = np.full(measured.shape, np.nan)
-    for start in range(0, rows.n_obs, BLOCK_ROWS):
-        block = np.arange(start, min(start + BLOCK_ROWS, rows.n_obs))
+    for part in in_blocks(rows.n_obs, NUMBERS_OF_OUTCOME * OUTCOMES):
+        block = np.arange(part.start, part.stop)
         before = doubt(rows.take(block))
         for position in np.flatnonzero(measured[block].any(axis=0)).tolist():
             mine = block[measured[block, position]]
@@ -80,9 +81,9 @@ def measurement_gains(
             values, shares = outcomes(law, columns, position)
             after = np.zeros(mine.size)
             at, point = np.nonzero(shares)
-            for first in range(0, at.size, PREDICTED_ROWS):
-                here, which = (index[first : first + PREDICTED_ROWS] for index in (at, point))
+            for some_outcomes in in_blocks(at.size, NUMBERS_OF_OUTCOME):
+                here, which = at[some_outcomes], point[some_outcomes]
                 found = table.with_column(some.take(here), position, values[here, which], columns)
                 after += np.bincount(here, shares[here, which] * doubt(found), mine.size)
-            gains[mine, position] = before[mine - start] - after
+            gains[mine, position] = before[mine - part.start] - after
     return gains

@@ -37,7 +37,7 @@ class Setting:
     """Columns whose masks join the rows; None: the rows are as they were read."""
 
     def cells(self, rows: Observations) -> Observations:
-        """Rows beside the masks of their missing cells, where these are to join them."""
+        """Rows with the masks of their missing cells, where these are to join them."""
         return rows if self.masked is None else table.with_masks(rows, self.masked)
 
     def weigh(self, rows: Observations) -> Observations:

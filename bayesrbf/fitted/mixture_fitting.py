@@ -20,7 +20,6 @@ from bayesrbf.numerics.discriminative.objective_ascent import (
     climb_objective,
     fit_objective,
 )
-from bayesrbf.numerics.mixture.ascent import Acceleration
 from bayesrbf.numerics.mixture.block_expectation import BlockExpectation
 from bayesrbf.numerics.mixture.mixture_fit import BegunFit, begin_fit, fit_from
 from bayesrbf.numerics.mixture.mixture_points import MixturePoints, reordered
@@ -50,7 +49,6 @@ class Solver:
     max_iter: int
     tol: float
     """Smallest rise of the log posterior per unit of row weight that counts."""
-    acceleration: Acceleration
     seed: int
     """Of the restarts, of mini-batches and of the part held out."""
     objective: Objective = LIKELIHOOD
@@ -109,7 +107,7 @@ def fit_mixture_rows(
     maps = None
     if column_maps == "power" and rows.real.shape[1]:
         maps = fit_power(units, rows.real, rows.weights)
-        rows = maps.of_rows(rows)
+        rows = maps.applied(rows)
         units = table.standardisation(rows.real, rows.weights)
     marginals = table.marginals(rows.codes, structure.levels, rows.weights)
     hyperparameters = prior.resolve(structure, units, marginals)
@@ -143,7 +141,7 @@ def _begun(problem: StandardProblem, solver: Solver, start: MixtureParameters | 
 
 def _climbed(begun: BegunFit, solver: Solver) -> Fit:
     """The mode of the posterior, by EM."""
-    return begun.climb(tol=solver.tol, max_iter=solver.max_iter, acceleration=solver.acceleration)
+    return begun.climb(tol=solver.tol, max_iter=solver.max_iter)
 
 
 def _fit_objective(
@@ -183,8 +181,7 @@ def fit_mixture_blocks(
     Structure, maps and start are those of the mixture; units and prior are those of all rows.
     ``some`` of the rows are together as heavy as all.
     """
-    if mixture.maps is not None:
-        rows = rows.map(mixture.maps.of_rows)
+    rows = rows.map(mixture.mapped)
     known = mixture.specification
     count = partial(table.RowSums.of, n_levels=known.levels, n_classes=known.n_classes)
     sums = rows.map(count).reduce(table.RowSums.joined)
@@ -213,15 +210,8 @@ def _by_em(
 ) -> tuple[Fit, int]:
     """The mode of the posterior from a start, and the passes that it took."""
     expectation = BlockExpectation(rows, structure)
-    fit = fit_from(
-        start,
-        expectation,
-        structure,
-        prior,
-        tolerance=tolerance,
-        max_iter=solver.max_iter,
-        acceleration=solver.acceleration,
-    )
+    most = solver.max_iter
+    fit = fit_from(start, expectation, structure, prior, tolerance=tolerance, max_iter=most)
     return fit, expectation.passes + 1  # to prepare the rows
 
 

@@ -22,7 +22,7 @@ from bayesrbf.records.specification import MixtureSpecification
 
 @dataclass(frozen=True)
 class Task:
-    """What the fits of all settings and folds have in common."""
+    """Everything that the fits of all settings and folds share."""
 
     prior: MixturePrior
     solver: Solver
@@ -112,7 +112,7 @@ class Choice:
 
     @property
     def candidates(self) -> tuple[MixtureCandidate, ...]:
-        """What was judged: the chosen setting, then the others in the order of trial."""
+        """Judged candidates: the chosen setting, then the others in the order of trial."""
         score = next((score for setting, score in self.judged if setting == self.setting), np.nan)
         others = [pair for pair in self.judged if pair[0] != self.setting]
         return tuple(MixtureCandidate.of(*pair) for pair in [(self.setting, score), *others])
@@ -120,15 +120,15 @@ class Choice:
     def calibration(
         self, splits: Sequence[Fold], classes: np.ndarray, masking: Masking
     ) -> Recalibration | None:
-        """What calibrates the chosen setting, which alone predicts rows with cells hidden."""
+        """Calibration of the chosen setting, which alone predicts rows with cells hidden."""
         if self.temperature is None:
             return None
 
         def predict(fold: int, train: Observations, test: Observations) -> np.ndarray:
             return self.of_folds[fold].class_log_joint(test)
 
-        held = hold_out(splits, predict, classes, masking=masking)
-        return None if held is None else held.calibration(self.temperature)
+        held_out = hold_out(splits, predict, classes, masking=masking)
+        return None if held_out is None else held_out.calibration(self.temperature)
 
 
 def choose(
@@ -141,13 +141,13 @@ def choose(
     margin: float = 0.0,
 ) -> Choice:
     """Take the setting of the best out-of-fold log score; the first where no row is held out."""
-    held, of_folds = task.held_out(splits, settings, classes)
-    if held is None:
+    held_out, of_folds = task.held_out(splits, settings, classes)
+    if held_out is None:
         return Choice(settings[0])
-    selection = held.selection(settings, calibrate=calibrate, margin=margin)
+    selection = held_out.selection(settings, calibrate=calibrate, margin=margin)
     return Choice(
         selection.chosen,
-        held.of_candidate(selection.best).temperature,
+        held_out.of_candidate(selection.best).temperature,
         tuple(zip(settings, selection.scores.tolist(), strict=True)),
         _of_unlabelled(selection),
         {fold: mixtures[selection.best] for fold, mixtures in of_folds.items()},

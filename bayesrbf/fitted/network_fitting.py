@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -24,6 +23,7 @@ from bayesrbf.numerics.rbf_network.penalised_maximisation import Smooth
 from bayesrbf.numerics.rbf_network.published_fit import NetworkProblem, Scheme, fit_published
 from bayesrbf.numerics.rbf_network.rbf_network_log_posterior import RBFNetworkLogPosterior
 from bayesrbf.records.mixture import Observations, Standardisation
+from bayesrbf.records.network_schemes import SchemeName
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.rbf_network import (
     Features,
@@ -35,18 +35,7 @@ from bayesrbf.records.rbf_network import (
 from bayesrbf.records.specification import CovarianceType, MixtureSpecification
 from bayesrbf.records.stored import stored
 
-SchemeName = Literal["joint", "em_lr", "em_lr_link", "em_lr_link_k", "caetano"]
-
 DEFAULT_COMPONENTS = 10  # Components of a mixture where no number is given.
-
-DEFAULT_LINK = {
-    "joint": 0.0,
-    "em_lr": 0.0,
-    "em_lr_link": np.inf,
-    "em_lr_link_k": np.inf,
-    "caetano": 100.0,
-}
-"""gamma of each scheme where none is given."""
 
 DEFAULT_FEATURES: dict[str, Features] = {
     "joint": "log_density",

@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.fitted.folds import NumberedFold
-from bayesrbf.fitted.holding_out import over_folds
+from bayesrbf.fitted.holding_out import HeldOut, over_folds
 from bayesrbf.fitted.mixture_candidates import Setting
 from bayesrbf.fitted.mixture_selection import Task
-from bayesrbf.posterior.recalibration import log_score
+from bayesrbf.posterior.scores import mean_and_error
 from bayesrbf.records.mixture import Observations
 
 
@@ -46,9 +46,11 @@ def held_out_figures(
     rivals = joint.copy()
     rivals[rows, labels] = -np.inf
     margins = joint[rows, labels] - rivals.max(axis=1)
+    held_out = HeldOut(joint, labels, weights)
+    calibrated = held_out.log_scores(held_out.temperature)
     return {
-        "log_score": log_score(joint, labels, weights, calibrate=False),
-        "calibrated_log_score": log_score(joint, labels, weights, calibrate=True),
+        "log_score": mean_and_error(held_out.log_scores(), weights)[0],
+        "calibrated_log_score": mean_and_error(calibrated, weights)[0],
         "error": float(np.average(margins <= 0, weights=weights)),
         "margin": float(np.average(margins, weights=weights)),
     }

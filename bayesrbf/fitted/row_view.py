@@ -10,7 +10,7 @@ from bayesrbf.records.mixture import Observations
 
 @runtime_checkable
 class FillsCells(Protocol):
-    """What says what the missing cells of a kernel may hold."""
+    """A model that gives missing cells of a kernel their distributions."""
 
     def cells(self, rows: Observations) -> CellMoments:
         """Rows as a kernel sees them."""

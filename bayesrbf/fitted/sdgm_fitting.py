@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Int
 
 from bayesrbf import table
-from bayesrbf.fitted.completed_rows import LabelSets, labelled, told
+from bayesrbf.fitted.completed_rows import LabelSets, informative, labelled
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_sdgm import FittedSDGM, Prediction, full_basis
 from bayesrbf.fitted.mixture_fitting import Solver, fit_mixture_rows
@@ -62,7 +62,7 @@ def fit_rows_sdgm(
     sets = sets[codes_order.classes][:, order.classes]
     companion = _fit_companion(rows, specification.levels, solver)
     units = _point_units(companion, rows, shrink=solver.kernel is not None)
-    rows = rows.take(told(rows, sets))
+    rows = rows.take(informative(rows, sets))
     completed = labelled(companion, rows, sets)
     basis = full_basis(specification, units, completed, solver.kernel)
     codes = np.where(rows.labels < sets.shape[1], rows.labels, -1)
@@ -131,7 +131,7 @@ def _fit_companion(
     n_components = min(solver.companion_components, rows.n_obs)
     specification = MixtureSpecification(rows.real.shape[1], levels, (0,) * n_components)
     unlabelled = replace(rows, labels=np.zeros_like(rows.labels))
-    by_em = Solver(n_init=4, max_iter=200, tol=1e-4, acceleration="squarem", seed=solver.seed)
+    by_em = Solver(n_init=4, max_iter=200, tol=1e-4, seed=solver.seed)
     return fit_mixture_rows(unlabelled, specification, MixturePrior(), by_em)[0]
 
 

@@ -1,4 +1,4 @@
-"""What was read of a training table."""
+"""The training table as it was read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bayesrbf.table import Columns
 @named
 @dataclass(frozen=True, eq=False)
 class TrainingTable:
-    """What was read of a training table: columns, rows and, of a classifier, classes."""
+    """A training table as it was read: columns, rows and, for a classifier, classes."""
 
     owner: str
     """Name of the estimator, for messages."""

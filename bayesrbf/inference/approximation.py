@@ -1,4 +1,4 @@
-"""What Laplace and variational fits share: draws of a Gaussian, and their importance ratios."""
+"""Draws of Gaussian approximations, and their importance ratios."""
 
 from __future__ import annotations
 
@@ -81,6 +81,7 @@ def systematic_resample(
     """
     n = weights.size
     positions = (np.arange(n) + rng.random()) / n
+    # Rounding may leave the last sum below 1, and a position beyond it.
     indices = np.searchsorted(np.cumsum(weights), positions)
     return rng.permutation(np.minimum(indices, n - 1))
 
@@ -127,6 +128,7 @@ def gaussian_draws(
     about = {
         **attributes,
         "pareto_k": pareto_k,
+        # As much is known from 1 / sum w² draws of equal weight.
         "importance_share": float(1 / (weights.size * np.sum(weights**2))),
         "resampled": int(resample),
     }

@@ -27,6 +27,7 @@ def bootstrap_weights(
     """
     if not weights.size:  # No fold of a stack could hold a row out.
         return weights
+    # Gamma variables divided by their sum are Dirichlet.
     drawn = rng.gamma(weights) + LEAST_WEIGHT * weights
     return drawn * (weights.sum() / drawn.sum())
 

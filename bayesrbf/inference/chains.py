@@ -33,7 +33,7 @@ _THREADS: Final = ("NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS
 
 @runtime_checkable
 class Watch(Protocol):
-    """How a group of chains reports its steps and learns that it is to stop."""
+    """The link of a group of chains with its run: steps are reported, and the wish to stop."""
 
     @property
     def stopped(self) -> bool:
@@ -142,7 +142,7 @@ class _FileWatch:
 
     @classmethod
     def started(cls, path: Path, n_groups: int) -> _FileWatch:
-        """A new file."""
+        """Make the file, with all steps at 0."""
         np.zeros(1 + n_groups, dtype=np.int64).tofile(path)
         return cls(path)
 

@@ -1,4 +1,4 @@
-"""How far to trust draws: a table with one figure and one sentence a row."""
+"""Diagnoses draws: a table with one figure and one sentence a row."""
 
 from __future__ import annotations
 
@@ -69,6 +69,7 @@ def table(found: tuple[Finding, ...]) -> FindingsTable:
         {
             "row": [finding.row for finding in found],
             "value": [float(finding.value) for finding in found],
+            "good": [finding.good for finding in found],
             "sentence": [finding.sentence for finding in found],
         }
     )
@@ -99,6 +100,7 @@ def effective_draws(values: Float[np.ndarray, "chain draw *rest"], method: str) 
 def _worst(statistic, extreme, values: np.ndarray, **options: object) -> float:  # type: ignore[no-untyped-def]
     """The extreme of a statistic over all quantities that move."""
     flat = values.reshape((*values.shape[:2], -1))
+    # Of what never moves R-hat is 0 / 0, and says nothing about the chains.
     flat = flat[:, :, np.ptp(flat, axis=(0, 1)) > 0]
     if flat.shape[2] == 0 or values.shape[1] < 4:
         return float("nan")
@@ -106,7 +108,7 @@ def _worst(statistic, extreme, values: np.ndarray, **options: object) -> float: 
 
 
 def _run(draws: Draws) -> Iterator[Finding]:
-    """What the method itself reports."""
+    """Findings that the method itself reports."""
     count = draws.n_draws
     yield judge_count(count, draws.method, draws.complete)
     yield from judge_search(draws.attributes)
@@ -141,7 +143,7 @@ def _convergence(
 
 
 def _least_effective(values: Float[np.ndarray, "chain draw *rest"]) -> float:
-    """Effective draws of the worst quantity, of bulk or tail."""
+    """Smallest effective number of draws over all quantities, of bulk or tail."""
     return float(np.fmin(effective_draws(values, "bulk"), effective_draws(values, "tail")))
 
 
@@ -158,16 +160,16 @@ def _distance(
     return Finding("map_difference", float(change.max(initial=0)), text, True)
 
 
-COLUMNS: Final = ["row", "value", "sentence"]
+COLUMNS: Final = ["row", "value", "good", "sentence"]
 _WIDTH: Final = 100  # Characters of a line of text.
 
 
 class FindingsTable(pd.DataFrame):
     """A data frame whose long sentences are wrapped and never cut.
 
-    >>> FindingsTable({"row": ["p_loo"], "value": [3.14159], "sentence": ["Few parameters."]})
-    row    value  sentence
-    p_loo  3.142  Few parameters.
+    >>> table((Finding("p_loo", 3.14159, "Few parameters.", True),))
+    row    value  good  sentence
+    p_loo  3.142  yes   Few parameters.
     """
 
     @property
@@ -179,11 +181,13 @@ class FindingsTable(pd.DataFrame):
         if list(self.columns) != COLUMNS:
             return str(super().__repr__())
         values = [f"{value:.4g}" for value in self["value"]]
-        rows = [COLUMNS, *map(list, zip(self["row"], values, self["sentence"], strict=True))]
+        good = ["yes" if one else "no" for one in self["good"]]
+        cells = zip(self["row"], values, good, self["sentence"], strict=True)
+        rows = [COLUMNS, *map(list, cells)]
         first, second = (max(len(str(row[i])) for row in rows) for i in (0, 1))
         lines = []
-        for name, value, sentence in rows:
-            head = f"{name:<{first}}  {value:>{second}}  "
+        for name, value, judgement, sentence in rows:
+            head = f"{name:<{first}}  {value:>{second}}  {judgement:<4}  "
             lines += textwrap.wrap(
                 str(sentence), _WIDTH, initial_indent=head, subsequent_indent=" " * len(head)
             )

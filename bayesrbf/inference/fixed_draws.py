@@ -68,7 +68,7 @@ class FixedDrawObjective:
     def of_draws(
         self, eta: Float[np.ndarray, " argument"]
     ) -> tuple[Float[np.ndarray, " fixed"], Float[np.ndarray, "fixed argument"]]:
-        """What every fixed draw adds to the objective before the mean is taken, and its gradient.
+        """Terms of the objective, one for every fixed draw, and their gradients.
 
         The values ``-log p(m + e^s z_j) - sum(s)`` may be infinite or NaN.
         """
@@ -114,6 +114,7 @@ class FixedDrawObjective:
             moved_mean = mean.copy()
             moved_mean[axis] += _STEP * sd
             _, moved = self._at(moved_mean, deviations)
+            # Divided by the step that rounding left, not by the one that was asked for.
             change = (moved - gradients) / (moved_mean[axis] - mean[axis])
             bent = change * deviations
             bend[:, axis] = change.mean(axis=0)

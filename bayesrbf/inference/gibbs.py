@@ -80,6 +80,7 @@ def gibbs(
             seconds = (time.perf_counter() - begun) * sweeps / part
             seen = np.concatenate([seen, drawn[:, drawn.shape[1] // 2 :].reshape(-1, start.size)])
             kernel = kernel.adapted(seen)
+            # The first part of the tuning tells how long the rest takes.
             if turn == 0:
                 processes = processes_for(chains, seconds, cores, (kernel, states))
         drawn, _, complete = _run(states, kernel, draws, thin, processes, advance)

@@ -91,7 +91,7 @@ def judge_approximation(attributes: Mapping[str, float | int | str]) -> Iterator
 
 
 def judge_divergences(count: int, total: int) -> Finding:
-    """Trajectories that left the posterior."""
+    """Finding on trajectories that diverged."""
     sentence = (
         "No trajectory diverged."
         if count == 0
@@ -102,7 +102,7 @@ def judge_divergences(count: int, total: int) -> Finding:
 
 
 def judge_depth(count: int, total: int) -> Finding:
-    """Trajectories that were cut."""
+    """Finding on trajectories that were cut at the largest tree depth."""
     sentence = (
         "No trajectory was cut at the largest tree depth."
         if count == 0
@@ -144,7 +144,7 @@ def judge_size(row: str, value: float, asked: int, copied: float | None = None) 
 
 
 def judge_leave_one_out(loo: LeaveOneOut) -> Iterator[Finding]:
-    """How well rows are predicted by the others."""
+    """Findings on how well each row is predicted by the others."""
     text = (
         f"Log predictive density of the {loo.n_obs} rows, each left out of its posterior, in nats; "
         f"each counts once. By {loo.how}."
@@ -157,7 +157,7 @@ def judge_leave_one_out(loo: LeaveOneOut) -> Iterator[Finding]:
 
 
 def _bad_rows(loo: LeaveOneOut) -> str:
-    """What the tails of the rows' importance ratios say."""
+    """The sentence on the tails of the rows' importance ratios."""
     rows, bound = loo.pareto_k.size, f"{loo.good_k:.2g}"
     if not loo.judged:
         return f"{loo.n_draws} draws are too few to judge elpd_loo: ask for more."

@@ -57,7 +57,7 @@ class GaussianApproximation:
 
     @property
     def sentence(self) -> str:
-        """What the curvature looks like and what was done about it."""
+        """A sentence on the curvature at the mode, and on directions without one."""
         if self.n_indefinite == 0:
             return "The log posterior curves downwards in every direction at its mode."
         return (
@@ -86,11 +86,13 @@ def approximate(
         )
     u = _climb(log_posterior, start / scales, scales)
     for _ in range(_NEWTON_STEPS):
+        # Per scale: what counts as flat must not depend on the units of a coordinate.
         scaled = -hessian(log_posterior, u * scales, track) * np.outer(scales, scales)
         curvatures, axes, indefinite = bounded_curvature(scaled)
         value, gradient = _scaled(log_posterior, u, scales)
         step = axes @ ((axes.T @ gradient) / curvatures)
         gain = float(gradient @ step)
+        # So near the mode the quadratic holds, and the step needs no line search.
         if gain < _SMALL_GAIN:
             u = u + step
             break
@@ -122,6 +124,7 @@ def hessian(
         steps = _STEP * log_posterior.scales[axes]
         above[np.arange(axes.size), axes] += steps
         below[np.arange(axes.size), axes] -= steps
+        # The step that rounding left, not the one that was asked for.
         width = (above - below)[np.arange(axes.size), axes]
         _, gradients = log_posterior.values_and_gradients(np.concatenate([above, below]))
         rise, fall = np.split(gradients, 2)

@@ -69,7 +69,7 @@ class LeaveOneOut:
 
     @property
     def how(self) -> str:
-        """How it was computed."""
+        """The method of computation, in words."""
         smoothed = "Pareto-smoothed importance" if self.judged else "plain importance"
         parts = [f"{smoothed} sampling of {self.n_draws} draws"]
         if self.thinning > 1:
@@ -120,6 +120,7 @@ def leave_one_out(
     else:
         found = _smoothed(log_likelihood, _relative_size(log_posterior, draws.theta[:, ::thinning]))
     elpds, pareto_k, own = (np.asarray(values) for values in found)
+    # Of a large table the rows are a simple random sample, whose sum is scaled up.
     elpd, missed, spread = array_stats.srs_estimator(elpds, n_obs)
     reach_k, weighted = pareto_k, np.nan
     if approximate and not covered:
@@ -170,6 +171,7 @@ def _smoothed(
     the worst of few values for a row is drawn often.
     """
     n_draws = log_likelihood.shape[0] * log_likelihood.shape[1]
+    # As many of the largest ratios as the smoothing takes for the tail.
     tail = int(3 * np.sqrt(n_draws / r_eff) if n_draws * r_eff > 225 else n_draws / 5)
     least = np.sort(log_likelihood.reshape(n_draws, -1), axis=0)[:tail]
     bounded = np.ptp(least, axis=0) < np.finfo(float).tiny

@@ -79,6 +79,7 @@ def nuts(
     gaussian = approximate(log_posterior, start)
     density = whitened(log_posterior, gaussian)
     sampling = _Sampling(density, gaussian.mode.size, draws, tune, target_accept)
+    # z = 0 is the mode, where there is a density.
     seconds = seconds_of(lambda: density(np.zeros(gaussian.mode.size)))
     seconds *= _EVALUATIONS * chains * (tune + draws)
     processes = processes_for(chains, seconds, cores, (sampling,))
@@ -97,7 +98,7 @@ def nuts(
 
 @dataclass(frozen=True)
 class _Sampling:
-    """How a chain is drawn from its seed."""
+    """Everything but the seed that a chain needs: density, lengths, target acceptance."""
 
     density: Whitened
     dimension: int
@@ -115,6 +116,7 @@ class _Sampling:
             self._model(watch),
             draws=self.draws,
             tune=self.tune,
+            # One chain a call: run_chains deals them among processes.
             chains=1,
             cores=1,
             seed=seed,

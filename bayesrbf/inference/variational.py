@@ -1,4 +1,4 @@
-"""The Gaussian nearest to a posterior, found by a deterministic objective."""
+"""Variational inference: the Gaussian nearest to a posterior, by a deterministic objective."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class VariationalFit:
 
     @property
     def curvature(self) -> str:
-        """What the linear response looks like and what was done about it."""
+        """A sentence on the linear response, and on directions without one."""
         if self.n_indefinite == 0:
             return "The variational objective curves upwards in every direction."
         return (
@@ -188,6 +188,7 @@ def fit_gaussian(
         mean=mean,
         log_sd=log_sd,
         factor=response.factor if linear_response else np.diag(np.exp(log_sd)),
+        # The entropy without its log spreads, which are in the values.
         elbo=float(0.5 * mean.size * (1 + np.log(2 * np.pi)) - values.mean()),
         elbo_error=float(_standard_error(excess)),
         mean_error=_mean_error(gradients, response, objective.gaussian.factor),
@@ -245,6 +246,7 @@ def _mean_error(
     """
     of_mean, of_spread = np.split(gradients, 2, axis=1)
     covariance = response.factor @ response.factor.T
+    # A gradient in v is C' times that in theta.
     forces = np.linalg.solve(whitening.T, (of_mean - of_spread @ response.coupling).T)
     errors = _standard_error((covariance @ forces).T)
     return float(np.max(errors / np.sqrt(np.diag(covariance)), initial=0.0))
@@ -252,6 +254,7 @@ def _mean_error(
 
 def _standard_error(of_draws: Float[np.ndarray, "fixed *rest"]) -> Float[np.ndarray, "*rest"]:
     """Standard error of a mean over antithetic draws, whose pairs are independent."""
+    # Draws come in two halves, the second with the signs of the first turned.
     pairs = of_draws.reshape(2, len(of_draws) // 2, *of_draws.shape[1:]).mean(axis=0)
     return np.asarray(pairs.std(axis=0, ddof=1) / np.sqrt(len(pairs)))
 

@@ -84,7 +84,7 @@ class BlockPredictions:
         return novelty_of(self.model, pd.concat(self._novel), self._n_novel, self.rows)
 
     def fewer_cells(self) -> str:
-        """How many rows have fewer cells than nearly all training rows, and what holds of them."""
+        """A sentence on rows with fewer cells than nearly all training rows; empty without any."""
         if self._n_fewer == 0:
             return ""
         verb, of_all = ("has" if self._n_fewer == 1 else "have"), len(self.model.columns_.names)
@@ -143,25 +143,29 @@ def novelty_of(model: Estimator, novel: pd.DataFrame, n_novel: int, n_rows: int)
 
 
 def _wrong(model: Estimator, novel: pd.DataFrame, name: str, ratio: np.ndarray) -> str:
-    """What became of a column, as check says it, or of its few odd cells by their ratio."""
+    """The probable error of a column in words: another unit, or exchanged with another column."""
     if len(ratio) < FEWEST:
         return _factor(float(np.median(ratio)))
     old = training_cells(model)
     cells = {
-        one: (observed_reals(old[one]), observed_reals(novel[one]))
-        for one in model.columns_.real_names
+        column: (observed_reals(old[column]), observed_reals(novel[column]))
+        for column in model.columns_.real_names
     }
-    for one in changed_columns(cells):
-        if name in one.columns and one.change is None:
-            (other,) = set(one.columns) - {name}
+    for column_change in changed_columns(cells):
+        if name in column_change.columns and column_change.change is None:
+            (other,) = set(column_change.columns) - {name}
             return f", exchanged with {clipped(other, 30)} as it seems"
-        if name in one.columns and one.change is not None and one.change.offset == 0:
-            return _factor(one.change.scale)
+        if (
+            name in column_change.columns
+            and column_change.change is not None
+            and column_change.change.offset == 0
+        ):
+            return _factor(column_change.change.scale)
     return ""
 
 
 def _factor(ratio: float) -> str:
-    """How many times too large or small numbers are; empty where that is not what is wrong."""
+    """The factor by which numbers are too large or small, in words; empty if implausible."""
     if not ratio > 0 or 1 / LEAST_FACTOR < ratio < LEAST_FACTOR:
         return ""
     size, way = (ratio, "large") if ratio > 1 else (1 / ratio, "small")

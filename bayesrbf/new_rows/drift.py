@@ -40,7 +40,7 @@ class DriftCheck:
     @property
     def findings(self) -> tuple[Remark, ...]:
         """The remarks that chance does not explain."""
-        return tuple(one for one in self.remarks if one.is_finding)
+        return tuple(remark for remark in self.remarks if remark.is_finding)
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain values."""

@@ -1,4 +1,4 @@
-"""What changed between the training table and a new one, in sentences."""
+"""Sentences on what changed between the training table and a new one."""
 
 from __future__ import annotations
 
@@ -167,18 +167,23 @@ def _units(
         for name in columns.real_names
         if name in here
     }
-    for one in two_tables.changed_columns(cells):
-        pairs = [cells[name] for name in one.columns]
-        if one.change is not None:
-            yield one.columns, Remark("unit", _of_change(one.columns[0], one.change, pairs[0]))
+    for column_change in two_tables.changed_columns(cells):
+        pairs = [cells[name] for name in column_change.columns]
+        if column_change.change is not None:
+            yield (
+                column_change.columns,
+                Remark(
+                    "unit", _of_change(column_change.columns[0], column_change.change, pairs[0])
+                ),
+            )
             continue
-        first, second = (clipped(name, 30) for name in one.columns)
+        first, second = (clipped(name, 30) for name in column_change.columns)
         middles = " and ".join(map(_middles, pairs))
         sentence = (
             f"{first} looks like what {second} was in training, and the other way round: "
             f"middle cells {middles}."
         )
-        yield one.columns, Remark("exchanged", sentence)
+        yield column_change.columns, Remark("exchanged", sentence)
 
 
 def _dates(

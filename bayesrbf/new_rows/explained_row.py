@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ClassAnswer:
-    """What the model says of one class; the limits are NaN where there are no draws."""
+    """Probability and interval of one class; the ends are NaN where there are no draws."""
 
     label: str
     probability: float
@@ -89,7 +89,7 @@ def explain_row(
     dates: Collection[str] = (),
     costs: Mapping[str, float] | None = None,
 ) -> ExplainedRow:
-    """A row, 1 for the first: its answer, what its cells add, what is odd about it.
+    """Explain one row, numbered from 1: its answer, the effects of its cells, and what is odd.
 
     Columns of ``dates`` are told as such; the model has them in days. With ``costs`` of mistaken
     rows the decision of least expected cost is told.
@@ -202,9 +202,9 @@ def _answer(row: ExplainedRow) -> list[str]:
     """Classes, the most probable one first, with the interval of each where there are draws."""
     point = np.isnan(row.classes[0].lower)
     table = [["class", "", "probability", *([] if point else [f"{percent(row.prob)} interval"])]]
-    for one in row.classes:
-        between = [] if point else [f"{percent(one.lower)} to {percent(one.upper)}"]
-        table.append([clipped(one.label, 30), "", percent(one.probability), *between])
+    for of_class in row.classes:
+        between = [] if point else [f"{percent(of_class.lower)} to {percent(of_class.upper)}"]
+        table.append([clipped(of_class.label, 30), "", percent(of_class.probability), *between])
     no_draws = ["  The model has no draws, and so no intervals."] if point else []
     decided = [] if row.decision is None else [f"  Decided, at least expected cost: {row.decision}"]
     return ["What the model says", *aligned(table), *no_draws, *decided]
@@ -215,12 +215,12 @@ def _explained(why: Why, missing: Sequence[str]) -> list[str]:
     label = clipped(why.label, 30)
     if not why.cells:
         return [f"No cell is observed: the answer is that of a row without cells ({label})."]
-    sampled = any(one.standard_error > 0 for one in why.cells)
+    sampled = any(part.standard_error > 0 for part in why.cells)
     table = [["column", "cell", "adds", *(["± s.e."] if sampled else []), "lost without"]]
-    for one in why.cells:
-        cells = [clipped(one.column, 30), cell_text(one.cell), signed(one.adds)]
-        cells += [f"{one.standard_error:.2f}"] if sampled else []
-        table.append([*cells, signed(one.lost_without)])
+    for part in why.cells:
+        cells = [clipped(part.column, 30), cell_text(part.cell), signed(part.adds)]
+        cells += [f"{part.standard_error:.2f}"] if sampled else []
+        table.append([*cells, signed(part.lost_without)])
     first, last = signed(why.base), signed(why.log_odds)
     holes = [clipped(name, 30) for name in missing]
     return [
@@ -242,13 +242,12 @@ def _oddities(row: ExplainedRow) -> list[str]:
     lines = [f"No cell of this row stands out (false discovery rate {rate})."]
     if row.stands_out:
         table = [["column", "cell", "expected", "interval", "tail"]]
-        for one in row.stands_out:
-            write = (
-                date_of if isinstance(one.expected, str) else number
-            )  # categories have no interval
-            between = "" if np.isnan(one.lower) else f"{write(one.lower)} to {write(one.upper)}"
-            name, cell = clipped(one.column, 30), cell_text(one.cell)
-            table.append([name, cell, cell_text(one.expected), between, number(one.tail)])
+        for odd in row.stands_out:
+            # an expected date is text; so is a level, which has no interval to write
+            write = date_of if isinstance(odd.expected, str) else number
+            between = "" if np.isnan(odd.lower) else f"{write(odd.lower)} to {write(odd.upper)}"
+            name, cell = clipped(odd.column, 30), cell_text(odd.cell)
+            table.append([name, cell, cell_text(odd.expected), between, number(odd.tail)])
         title = f"Cells that stand out given the rest of the row (false discovery rate {rate})"
         lines = [title, *aligned(table)]
     if np.isnan(row.novelty):

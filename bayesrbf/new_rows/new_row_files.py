@@ -45,7 +45,7 @@ def read_complete(model: Classifier, path: Path, options: TableOptions = PLAIN) 
 def complete_blocks(
     model: Classifier, path: Path, options: TableOptions = PLAIN, size: int = BLOCK_OF_ROWS
 ) -> Iterator[pd.DataFrame]:
-    """As :func:`read_complete`, so many rows at a time: a long table needs no more memory."""
+    """Read like :func:`read_complete`, but in blocks of ``size`` rows, for tables beyond memory."""
     plan = _ReadingPlan.of(model, path, options)
     plan.refuse_absent()
     for read in read_blocks(path, plan.options, size):
@@ -122,7 +122,7 @@ def row_number(rows: pd.DataFrame, row: str) -> int:
 def read_labelled(
     model: Classifier, path: Path, target: str | None, options: ReportOptions
 ) -> tuple[pd.DataFrame, pd.Series]:
-    """Rows as the model takes them, and their labels as text, None where one is missing.
+    """Read labelled rows: the columns of the model, and the labels as text, None where missing.
 
     Without a name the label column is that of the training table, or the only one that the model
     does not predict from and that holds classes of the model.

@@ -1,4 +1,4 @@
-"""What is said of new rows: sentences, each a finding or explained by chance."""
+"""Remarks on new rows: sentences that are findings, or that chance may explain."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Remark:
 
 
 def lines_of_remarks(remarks: Sequence[Remark]) -> list[str]:
-    """Findings first, then what is worth knowing beside them, as lines."""
-    width = max((len(one.topic) for one in remarks), default=0)
+    """Remarks as lines of text: the findings first, then the others."""
+    width = max((len(remark.topic) for remark in remarks), default=0)
     lines = []
     for is_finding, title in ((True, "Found"), (False, "Beside that")):
-        some = [one for one in remarks if one.is_finding is is_finding]
+        some = [remark for remark in remarks if remark.is_finding is is_finding]
         if some:
-            lines += [title, *(f"  {one.topic:<{width}}  {one.sentence}" for one in some)]
-    return lines if any(one.is_finding for one in remarks) else ["Nothing was found.", *lines]
+            lines += [title, *(f"  {remark.topic:<{width}}  {remark.sentence}" for remark in some)]
+    return lines if any(remark.is_finding for remark in remarks) else ["Nothing was found.", *lines]

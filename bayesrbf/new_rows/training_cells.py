@@ -71,7 +71,7 @@ def observed_reals(column: pd.Series) -> np.ndarray:
 
 @dataclass(frozen=True)
 class UsualCells:
-    """What a density says of rows."""
+    """Judgements of a density: each cell given the rest of its row, and the novelty of rows."""
 
     cells: xr.Dataset
     novelty: Float[np.ndarray, " obs"]
@@ -86,7 +86,7 @@ class UsualCells:
 def judge_both(
     old: pd.DataFrame, new: pd.DataFrame, columns: Columns
 ) -> tuple[UsualCells, UsualCells]:
-    """Old rows, each by a density fitted without its fold, and new rows by that of all old ones.
+    """Judge old rows by densities fitted without their fold, and new rows by that of all old ones.
 
     Levels that only one fold has are missing there.
     """
@@ -96,8 +96,8 @@ def judge_both(
         warnings.filterwarnings("ignore", "X has categories")  # that a fold alone has
         fold = np.random.default_rng(0).permutation(len(old)) % min(DRIFT_FOLDS, len(old))
         parts = [
-            _judged(_density(old[fold != one], columns), old[fold == one])
-            for one in np.unique(fold)
+            _judged(_density(old[fold != number], columns), old[fold == number])
+            for number in np.unique(fold)
         ]
         order = np.argsort(np.argsort(fold, kind="stable"))
         held_out = UsualCells(

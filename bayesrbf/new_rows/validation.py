@@ -82,7 +82,7 @@ class Validation:
     @property
     def findings(self) -> tuple[Remark, ...]:
         """The remarks that chance does not explain."""
-        return tuple(one for one in self.remarks if one.is_finding)
+        return tuple(remark for remark in self.remarks if remark.is_finding)
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain values."""
@@ -267,10 +267,10 @@ def validation_of(
 def _table_of_scores(result: Validation) -> list[list[str]]:
     """Scores as rows of text."""
     table = [["score", "", "here", f"{percent(result.prob)} interval", "expected", "frequencies"]]
-    for one in result.scores:
-        interval = f"{number(one.lower)} to {number(one.upper)}"
-        figures = [number(one.value), interval, number(one.expected), number(one.frequencies)]
-        table.append([one.name, "", *figures])
+    for score in result.scores:
+        interval = f"{number(score.lower)} to {number(score.upper)}"
+        figures = [number(score.value), interval, number(score.expected), number(score.frequencies)]
+        table.append([score.name, "", *figures])
     return table
 
 
@@ -278,10 +278,15 @@ def _table_of_classes(result: Validation) -> list[list[str]]:
     """Class frequencies as rows of text."""
     interval = f"{percent(result.prob)} interval"
     table = [["class", "", "rows", "share", interval, "expected", "training"]]
-    for one in result.classes:
-        between = f"{percent(one.lower)} to {percent(one.upper)}"
-        shares = [percent(one.share), between, percent(one.expected), percent(one.trained)]
-        table.append([clipped(one.label, 24), "", str(one.rows), *shares])
+    for of_class in result.classes:
+        between = f"{percent(of_class.lower)} to {percent(of_class.upper)}"
+        shares = [
+            percent(of_class.share),
+            between,
+            percent(of_class.expected),
+            percent(of_class.trained),
+        ]
+        table.append([clipped(of_class.label, 24), "", str(of_class.rows), *shares])
     return table
 
 
@@ -289,9 +294,14 @@ def _table_against_rest(result: Validation) -> list[list[str]]:
     """Classes against the rest as rows of text."""
     figures = ["AUROC", "average precision", "sensitivity", "specificity"]
     table = [["against the rest", "", *figures]]
-    for label, one in result.against_rest.items():
-        if one.rows:
-            several = one.auroc, one.average_precision, one.sensitivity, one.specificity
+    for label, of_class in result.against_rest.items():
+        if of_class.rows:
+            several = (
+                of_class.auroc,
+                of_class.average_precision,
+                of_class.sensitivity,
+                of_class.specificity,
+            )
             table.append([clipped(label, 24), "", *map(_between, several)])
     return table
 

@@ -87,7 +87,7 @@ def scores_of(p: Probabilities, labels: Labels, trained: Shares) -> Iterator[Val
 def cost_score(
     p: Probabilities, labels: Labels, trained: Shares, costs: CostMatrix
 ) -> ValidationScore:
-    """What a row costs, where the decision has the least expected cost."""
+    """Mean cost of a row when every decision has the least expected cost."""
     own = mean(paid(p, labels, costs), LEVEL)
     same = paid(np.tile(trained, (labels.size, 1)), labels, costs)
     expected = float(expected_costs(p, costs).min(axis=1).mean())
@@ -164,7 +164,7 @@ def slope_interval(p: Probabilities, labels: Labels) -> tuple[float, float]:
 
 def of_calibration(p: Probabilities, labels: Labels) -> Remark:
     """Whether probabilities come true as often as they say, and in which way they do not."""
-    seen = calibration(p, labels, prob=1 - 2 * VALIDATION_BY_CHANCE)
+    errors = calibration(p, labels, prob=1 - 2 * VALIDATION_BY_CHANCE)
     slope, half = slope_interval(p, labels)
     way = "neither all too extreme nor all too timid"
     if slope + half < 1:
@@ -174,15 +174,15 @@ def of_calibration(p: Probabilities, labels: Labels) -> Remark:
     figures = f"{number(slope)}, {number(slope - half)} to {number(slope + half)}"
     verdict = "do not come true as often as they say"
     ending = f"They are {way} (slope {figures}; 1 is right)."
-    if seen.within_noise:
+    if errors.within_noise:
         verdict = "come true as often as they say, as far as these rows can tell"
         ending = f"The slope is {figures} (1 is right)."
     return Remark(
         "calibration",
-        f"The probabilities {verdict}: their error is {number(seen.error)}, and chance alone "
-        f"brings more than {number(seen.noise[1])} in {percent(VALIDATION_BY_CHANCE)} of such "
+        f"The probabilities {verdict}: their error is {number(errors.error)}, and chance alone "
+        f"brings more than {number(errors.noise[1])} in {percent(VALIDATION_BY_CHANCE)} of such "
         f"tables. {ending}",
-        is_finding=not seen.within_noise,
+        is_finding=not errors.within_noise,
     )
 
 

@@ -41,7 +41,7 @@ class BlockSums:
         self.passes = 1
 
     def total(self, evaluate: Callable[[Any], Figures]) -> Figures:
-        """What a function makes of the log posterior of all rows."""
+        """A figure of the log posterior of all rows, from those of the blocks."""
         prior = evaluate(self.of_no_rows)
         self.passes += 1
         of_rows = self._prepared.map(partial(_beyond, evaluate=evaluate, prior=prior))
@@ -141,8 +141,9 @@ def _none(rows: Observations) -> Observations:
 
 
 def _beyond(given: LogPosterior, evaluate: Callable[[Any], Figures], prior: Figures) -> Figures:
-    """What the rows of a block add to the prior's figures."""
+    """Figures of the rows of a block, without the prior's."""
     with one_blas_thread():
+        # The prior is in the density of every block: it is taken off here and added once.
         return tuple(whole - alone for whole, alone in zip(evaluate(given), prior, strict=True))
 
 

@@ -102,6 +102,7 @@ def _normal_scores(column: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray,
     knots, place = np.unique(column[known], return_inverse=True)
     mass = np.bincount(place, weights[known])
     shares = mass / mass.sum()
+    # Mid-ranks keep clear of 0 and 1, where the normal quantile is infinite.
     scores = ndtri(np.cumsum(shares) - 0.5 * shares)
     scores = scores - shares @ scores
     spread = np.sqrt(shares @ scores**2)
@@ -119,6 +120,7 @@ def fit_power(
     """
     standard = units.forward(real)
     known = ~np.isnan(standard) & (weights[:, None] > 0)
+    # A missing cell stands at 0, which every power maps to itself, with a share of 0.
     x = np.where(known, standard, 0.0)
     mass = (known * weights[:, None]).sum(axis=0)
     shares = known * weights[:, None] / np.maximum(mass, LEAST_SPREAD)
@@ -130,6 +132,7 @@ def fit_power(
         return mass * of_cells + 0.5 * PRIOR_PRECISION * (powers - 1) ** 2
 
     powers = _golden_section(loss, x.shape[1])
+    # A constant column is left exactly as it is; the search would only come near to that.
     still = _variance(x, shares) <= LEAST_SPREAD
     return PowerMaps(
         units.location,
@@ -156,6 +159,7 @@ def _golden_section(
     for _ in range(STEPS):
         lower = at_left < at_right
         low, high = np.where(lower, low, left), np.where(lower, right, high)
+        # The golden ratio puts one of the old probes where a new one is due: one evaluation a step.
         kept, at_kept = np.where(lower, left, right), np.where(lower, at_left, at_right)
         probe = np.where(lower, high - GOLDEN * (high - low), low + GOLDEN * (high - low))
         at_probe = loss(probe)

@@ -159,7 +159,9 @@ class Simplices:
         """Points of the simplices, entries side by side, at given coordinates."""
         logs = np.zeros((*theta.shape[:-1], self._owner.size))
         logs[..., self._free] = theta
+        # Logs of a simplex are centred: the last is minus the sum of the others.
         logs[..., self._last] = -np.add.reduceat(logs, self._starts, axis=-1)
+        # The largest entry becomes exp(0): no sum overflows or vanishes.
         logs -= np.maximum.reduceat(logs, self._starts, axis=-1).take(self._owner, axis=-1)
         powers = np.exp(logs)
         return powers / np.add.reduceat(powers, self._starts, axis=-1).take(self._owner, axis=-1)

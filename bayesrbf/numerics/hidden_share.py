@@ -1,4 +1,4 @@
-r"""What depends on how many cells of a row are hidden: weights, temperatures, a pull to the shares.
+r"""Weights, temperatures and pulls that depend on the share of a row's hidden cells.
 
 A probability that is calibrated on complete rows is not calibrated where few cells speak: evidence
 that is a little wrong in every column does not cancel any more. With the share h of hidden cells,
@@ -77,6 +77,7 @@ def powers(
 ) -> tuple[Float[np.ndarray, "*all_rows"], Float[np.ndarray, "*all_rows"]]:
     """Temperature and pull of every row, under one point or under every draw."""
     basis, some = hats(hidden), hidden < 1
+    # Without a cell nothing is known but the shares, whatever the last knot says.
     temperature = np.where(some, np.exp(log_temperatures @ basis.T), 0.0)
     pull = np.where(some, pulls @ basis.T, 1.0)
     return temperature, pull

@@ -1,4 +1,4 @@
-"""What inference asks of a model: a log posterior density and, where there is one, a Markov kernel.
+"""Interfaces between models and inference: a log posterior density, and a Markov kernel.
 
 A family writes the density at one point. Everything about many points has a default that takes
 them one by one; a family that is quicker at many replaces it.
@@ -150,7 +150,7 @@ class LogPosterior(ABC):
     def values_and_gradients(
         self, thetas: Float[np.ndarray, "point coordinate"]
     ) -> tuple[Float[np.ndarray, " point"], Float[np.ndarray, "point coordinate"]]:
-        """What :meth:`evaluate` gives at every point; not finite where there is no density."""
+        """:meth:`evaluate` at every point; not finite where there is no density."""
         values, gradients = np.empty(len(thetas)), np.empty(thetas.shape)
         for i, theta in enumerate(thetas):
             values[i], gradients[i] = self.evaluate(theta)
@@ -165,13 +165,13 @@ class LogPosterior(ABC):
     def log_likelihoods(
         self, thetas: Float[np.ndarray, "point coordinate"]
     ) -> Float[np.ndarray, "point obs"]:
-        """What :meth:`pointwise` gives at every point, of which there is at least one."""
+        """:meth:`pointwise` at every point, of which there is at least one."""
         return np.stack([self.pointwise(theta) for theta in thetas])
 
     def component_log_joints(
         self, thetas: Float[np.ndarray, "point coordinate"]
     ) -> Float[np.ndarray, "point row component"]:
-        """What :meth:`component_log_joint` gives at every point, of which there is at least one."""
+        """:meth:`component_log_joint` at every point, of which there is at least one."""
         return np.stack([self.component_log_joint(theta) for theta in thetas])
 
     # ---- a kernel of its own

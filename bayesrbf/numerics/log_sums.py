@@ -35,8 +35,10 @@ def log_sum_exp(
 
     The log values are finite, or some of them minus infinity.
     """
+    # The sum of a single entry is that entry: no logarithm, and no rounding.
     if log_values.shape[axis] == 1:
         return np.squeeze(log_values, axis=axis).copy(), np.ones_like(log_values)
+    # The largest entry becomes exp(0): the sum neither overflows nor is 0.
     top = reduced(np.maximum, log_values, axis)
     parts = log_values - np.expand_dims(top, axis)
     np.exp(parts, out=parts)

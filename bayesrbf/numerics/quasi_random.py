@@ -30,6 +30,7 @@ def uniforms(
     if dimension == 0:
         return np.empty((n_points, 0))
     points = qmc.Sobol(dimension, rng=np.random.default_rng(replicate)).random(n_points)
+    # A scrambled point can be 0, whose normal number is infinite.
     points = np.clip(points, 2.0**-40, 1 - 2.0**-40)
     points.setflags(write=False)
     return points

@@ -15,6 +15,7 @@ def single_digits(values: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*sh
     """Doubles with the digits of single precision where it has them; a zero has no sign."""
     held = (np.abs(values) > LEAST_SINGLE) & (np.abs(values) < MOST_SINGLE)
     single = np.where(held, values, 0.0).astype(np.float32).astype(np.float64)
+    # Adding 0.0 takes the sign off -0.0.
     rounded: Float[np.ndarray, "*shape"] = np.where(held, single, values + 0.0)
     return rounded
 

@@ -20,18 +20,20 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import comb
 
+from bayesrbf.records.mixture import AT_ONCE, in_blocks
+
 Value = Callable[[Int[np.ndarray, " coalition"], Bool[np.ndarray, "coalition column"]], np.ndarray]
 """Maps rows, and the cells that are shown of each, to values: an array of coalition and label."""
 
-BLOCK: Final = 4096
-"""Coalitions that are evaluated at once, so that memory does not grow with rows or cells."""
+NUMBERS: Final = 128
+"""Numbers that evaluating one coalition of a row takes."""
 ROUND: Final = 16
 """Pairs of orders between two looks at the standard error."""
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How far Shapley values are computed."""
+    """Limits on the effort for Shapley values."""
 
     exact: int = 12
     """Most observed cells of a row whose coalitions are all evaluated."""
@@ -45,7 +47,7 @@ class Effort:
 
 @dataclass(frozen=True)
 class Attribution:
-    """What every observed cell adds to the value of its row; NaN where the cell is missing."""
+    """Shapley values of the observed cells of every row; NaN where the cell is missing."""
 
     shapley: Float[np.ndarray, "obs column label"]
     left_out: Float[np.ndarray, "obs column label"]
@@ -74,8 +76,8 @@ def attribute(
 
     >>> def value(rows, shown):
     ...     return (3.0 * shown[:, 0] + 4.0 * shown.all(axis=1))[:, None]
-    >>> told = attribute(value, np.array([[True, True], [True, False]]), 1, Effort())
-    >>> told.shapley[..., 0]
+    >>> attribution = attribute(value, np.array([[True, True], [True, False]]), 1, Effort())
+    >>> attribution.shapley[..., 0]
     array([[ 5.,  2.],
            [ 3., nan]])
     """
@@ -91,9 +93,8 @@ def attribute(
     counts = observed.sum(axis=1)
     for m in np.unique(counts).tolist():
         of_count, few = np.flatnonzero(counts == m), m <= effort.exact
-        at_once = max(1, BLOCK >> m) if few else 1
-        for start in range(0, of_count.size, at_once):
-            rows = of_count[start : start + at_once]
+        for part in in_blocks(of_count.size, NUMBERS << m if few else AT_ONCE):
+            rows = of_count[part]
             places = np.nonzero(observed[rows])[1].reshape(rows.size, m)
             shown = partial(_value_of_cells, value, observed.shape[1], rows, places)
             found = _exact(shown, m) if few else _sampled(shown, m, effort)
@@ -121,7 +122,7 @@ def _value_of_cells(
     shown = np.zeros((len(rows), len(coalitions), n_columns), dtype=bool)
     np.put_along_axis(shown, places[:, None], coalitions[None], axis=2)
     flat, of_row = shown.reshape(-1, n_columns), np.repeat(rows, len(coalitions))
-    blocks = [slice(start, start + BLOCK) for start in range(0, of_row.size, BLOCK)]
+    blocks = in_blocks(of_row.size, NUMBERS)
     values = np.concatenate([value(of_row[block], flat[block]) for block in blocks])
     return values.reshape(len(rows), len(coalitions), -1)
 
@@ -132,8 +133,11 @@ def _exact(value: ValueOfCells, m: int) -> Attribution:
     members = (numbers[:, None] >> np.arange(m) & 1).astype(bool)
     values = value(members)
     size = members.sum(axis=1, keepdims=True)
+    # A coalition with the cell is S and the cell, and weighs as S does; one without it is S,
+    # and is subtracted.
     weights = np.where(members, _weight(size - 1, m), -_weight(size, m))
     shapley = np.einsum("sm,rsl->rml", weights, values, optimize=True)
+    # All binary digits but one are everything but that cell.
     left_out = values[:, -1:] - values[:, numbers[-1] - 2 ** np.arange(m)]
     exactly = np.zeros_like(shapley)
     cost = np.full(len(values), 2**m)
@@ -165,6 +169,7 @@ def _sampled(value: ValueOfCells, m: int, effort: Effort) -> Attribution:
         added = _of_orders(value, np.stack([orders, orders[:, ::-1]]), base, whole)
         pairs = np.concatenate([pairs, added], axis=1)
         n_pairs = pairs.shape[1]
+        # The two orders of a pair depend on each other; pairs do not.
         error = pairs.std(axis=1, ddof=1) / np.sqrt(n_pairs)
         cost = np.full(len(base), m + 2 + 2 * n_pairs * (m - 1))
         left_out = whole[:, None] - without
@@ -179,9 +184,10 @@ def _of_orders(
     base: Float[np.ndarray, "row label"],
     whole: Float[np.ndarray, "row label"],
 ) -> Float[np.ndarray, "row pair cell label"]:
-    """What every cell adds where it stands, averaged over an order and its reverse."""
+    """Gain from each cell at its place in an order, averaged over the order and its reverse."""
     m, n_rows = orders.shape[2], len(base)
     ranks = orders.argsort(axis=2)
+    # An order begins with no cell and ends with all of them; these values are known already.
     shown = ranks[..., None, :] < np.arange(1, m)[:, None]
     between = value(shown.reshape(-1, m)).reshape(n_rows, *orders.shape[:2], m - 1, -1)
     path = np.empty((*between.shape[:3], m + 1, between.shape[-1]))

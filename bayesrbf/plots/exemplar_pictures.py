@@ -99,9 +99,9 @@ def _spreads(rows: Any) -> list[float]:
     spreads = []
     for column in table.reshape(len(table), -1).T:
         numbers = all(isinstance(cell, Real) for cell in column)
-        seen = column.astype(float) if numbers else np.empty(0)
-        seen = seen[~np.isnan(seen)]
-        spreads.append(float(np.std(seen)) if seen.size else 0.0)
+        values = column.astype(float) if numbers else np.empty(0)
+        values = values[~np.isnan(values)]
+        spreads.append(float(np.std(values)) if values.size else 0.0)
     return spreads
 
 

@@ -213,11 +213,11 @@ def plot_rehearsal(
     levels = rehearsal["level"].to_numpy()
     ax.plot([0, 1], [0, 1], color="0.5", linestyle="--", linewidth=1)
     for teacher, colour in zip(rehearsal["teacher"].to_numpy(), PALETTE, strict=False):
-        one = rehearsal.sel(teacher=teacher)
+        of_teacher = rehearsal.sel(teacher=teacher)
         ax.errorbar(
             levels,
-            one["coverage"].to_numpy(),
-            one["coverage_error"].fillna(0.0).to_numpy(),
+            of_teacher["coverage"].to_numpy(),
+            of_teacher["coverage_error"].fillna(0.0).to_numpy(),
             color=colour,
             marker="o",
             markersize=4,

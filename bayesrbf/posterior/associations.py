@@ -1,4 +1,4 @@
-r"""How strongly two columns hang together, whatever their kinds, and whether chance explains it.
+r"""Associations between two columns of any kind: their strength, and a test against chance.
 
 ========================  =====================================  =====================
 kinds                     measure, from 0 to 1                   test of independence
@@ -55,17 +55,21 @@ def associations(
     """The pairs beyond chance and not below a strength, the strongest first.
 
     A pair counts if its probability times the number of pairs looked at is below ``level``
-    (Bonferroni): in so many tables without any association, one is told at all.
+    (Bonferroni): at most this share of the tables without any association yields a pair.
 
     >>> up = np.arange(20.0)
-    >>> [found] = associations([up, up**3, np.tile([0, 1], 10)], [(0, 1), (0, 2), (1, 2)])
-    >>> found.first, found.second, found.strength, found.sign, found.rows
+    >>> [pair] = associations([up, up**3, np.tile([0, 1], 10)], [(0, 1), (0, 2), (1, 2)])
+    >>> pair.first, pair.second, pair.strength, pair.sign, pair.rows
     (0, 1, 1.0, 1, 20)
     """
     looked = list(pairs)
-    found = [one for pair in looked for one in _associated(columns, *pair)]
-    told = [one for one in found if one.chance * len(looked) < level and one.strength >= least]
-    return tuple(sorted(told, key=lambda one: -one.strength))
+    candidates = [association for pair in looked for association in _associated(columns, *pair)]
+    significant = [
+        association
+        for association in candidates
+        if association.chance * len(looked) < level and association.strength >= least
+    ]
+    return tuple(sorted(significant, key=lambda association: -association.strength))
 
 
 def _associated(columns: Sequence[Column], i: int, j: int) -> Iterator[Association]:
@@ -75,9 +79,9 @@ def _associated(columns: Sequence[Column], i: int, j: int) -> Iterator[Associati
     n = int(both.sum())
     if n < FEWEST:
         return
-    real = [one.dtype.kind == "f" for one in (a, b)]
+    real = [column.dtype.kind == "f" for column in (a, b)]
     a, b = a[both], b[both]
-    if any(np.all(one == one[0]) for one in (a, b)):
+    if any(np.all(column == column[0]) for column in (a, b)):
         return
     if all(real):
         rho, chance = _rank_correlation(a, b)
@@ -102,6 +106,7 @@ def _rank_correlation(
     """Spearman's correlation, and the probability of one at least as far from 0 by chance."""
     rho = float(np.clip(np.corrcoef(rankdata(a), rankdata(b))[0, 1], -1.0, 1.0))
     freedom = a.size - 2
+    # At |rho| = 1 the statistic is infinite; the floor makes it a large number, whose tail is 0.
     t = rho * np.sqrt(freedom / max(1 - rho**2, 1e-300))
     return rho, float(2 * student.sf(abs(t), freedom))
 
@@ -117,6 +122,8 @@ def _correlation_ratio(
     if sizes.size < 2:
         return 0.0, 1.0
     share = float(np.sum(sizes * (means - ranks.mean()) ** 2) / np.sum((ranks - ranks.mean()) ** 2))
+    # Without association the share is (levels - 1) / (n - 1) in the mean, as R² is; adjusting
+    # for the degrees of freedom takes it off. (n - 1) times the share is Kruskal and Wallis' H.
     unbiased = 1 - (1 - share) * (n - 1) / max(n - sizes.size, 1)
     return float(np.sqrt(np.clip(unbiased, 0, 1))), float(chi2.sf(share * (n - 1), sizes.size - 1))
 
@@ -132,6 +139,7 @@ def _cramer(counts: Int[np.ndarray, "level other"]) -> tuple[float, float]:
     phi = max(0.0, squared / n - freedom / (n - 1))
     width = min(rows - (rows - 1) ** 2 / (n - 1), columns - (columns - 1) ** 2 / (n - 1)) - 1
     strength = float(np.sqrt(min(1.0, phi / max(width, 1e-300))))
+    # Pooling ends at two by two, however few rows are expected there: the test is exact.
     if counts.shape == (2, 2):
         return strength, float(fisher_exact(counts).pvalue)
     return strength, float(chi2.sf(squared, freedom))
@@ -153,10 +161,11 @@ def _counts(
     a: Int[np.ndarray, " obs"], b: Int[np.ndarray, " obs"]
 ) -> Int[np.ndarray, "level other"]:
     """Rows by pair of levels; rare levels pooled until every pair expects rows enough."""
-    a, b = (np.unique(one, return_inverse=True)[1] for one in (a, b))
+    a, b = (np.unique(codes, return_inverse=True)[1] for codes in (a, b))
     counts = np.bincount(a * (b.max() + 1) + b, minlength=(a.max() + 1) * (b.max() + 1))
     table = counts.reshape(a.max() + 1, b.max() + 1)
     while max(table.shape) > 2 and _least_expected(table) < EXPECTED:
+        # Levels are merged along the longer side, so that neither column is left with a single one.
         if table.shape[0] < table.shape[1]:
             table = table.T
         order = np.argsort(table.sum(1), kind="stable")

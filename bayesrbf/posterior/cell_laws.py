@@ -42,9 +42,9 @@ class CellLaw:
     def log_joint(self, rows: Observations) -> Float[np.ndarray, "obs component"]:
         """Log joint of rows and components; -inf for those that are not of the row's class."""
         prepared = prepare(rows, self.specification)
-        known = rows.labels >= 0
+        has_label = rows.labels >= 0
         classes = np.asarray(self.specification.component_class)
-        other = known[:, None] & (classes != rows.labels[:, None])
+        other = has_label[:, None] & (classes != rows.labels[:, None])
         return np.where(other, -np.inf, prepared.component_log_joint(self.parameters))
 
 
@@ -68,16 +68,17 @@ class RealLaws:
         away = (z[:, None] - self.means) / self.sds
         log_below = logsumexp(self._log_free + log_ndtr(away), axis=1)
         log_above = logsumexp(self._log_free + log_ndtr(-away), axis=1)
-        for one, mass in self._atoms:
-            at = z[:, one.feature, None]
+        for atoms, mass in self._atoms:
+            at = z[:, atoms.feature, None]
             for log_side, side in (
-                (log_below, one.standard <= at),
-                (log_above, one.standard >= at),
+                (log_below, atoms.standard <= at),
+                (log_above, atoms.standard >= at),
             ):
                 # there may be no atom on that side, and a cell that is not judged is NaN
                 with np.errstate(divide="ignore", invalid="ignore"):
                     beyond = np.log(np.where(side, mass, 0.0).sum(axis=1))
-                    log_side[:, one.feature] = np.logaddexp(log_side[:, one.feature], beyond)
+                    log_side[:, atoms.feature] = np.logaddexp(log_side[:, atoms.feature], beyond)
+        # An atom at the cell counts on both sides, so twice the smaller tail can exceed 1.
         log_tail = np.minimum(np.log(2) + np.minimum(log_below, log_above), 0.0)
         if self.law.prob is None:
             lower, upper = (np.full(z.shape, np.nan) for _ in range(2))
@@ -98,22 +99,24 @@ class RealLaws:
         """The number below which that share of the law lies, by halving, in the user's units."""
         low = (self.means - FARTHEST * self.sds).min(axis=1)
         high = (self.means + FARTHEST * self.sds).max(axis=1)
-        for one, _ in self._atoms:
-            low[:, one.feature] = np.minimum(low[:, one.feature], one.standard[0] - 1)
-            high[:, one.feature] = np.maximum(high[:, one.feature], one.standard[-1] + 1)
+        for atoms, _ in self._atoms:
+            low[:, atoms.feature] = np.minimum(low[:, atoms.feature], atoms.standard[0] - 1)
+            high[:, atoms.feature] = np.maximum(high[:, atoms.feature], atoms.standard[-1] + 1)
+        # Halving needs no derivative, and none exists at an atom, where the function jumps.
         for _ in range(HALVINGS):
             middle = 0.5 * (low + high)
             beyond = self._below(middle) >= share
             low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
-        found = self.law.in_users_units(high)
-        for one, mass in self._atoms:
-            for place, value in enumerate(one.values):
+        quantiles = self.law.in_users_units(high)
+        for atoms, mass in self._atoms:
+            # Halving ends beside an atom: where the level lies within its jump, it is the quantile.
+            for place, value in enumerate(atoms.values):
                 at = np.full(low.shape, np.nan)
-                at[:, one.feature] = one.standard[place]
-                upto = self._below(at)[:, one.feature]
+                at[:, atoms.feature] = atoms.standard[place]
+                upto = self._below(at)[:, atoms.feature]
                 jump = (upto - mass[:, place] < share) & (share <= upto)
-                found[jump, one.feature] = value
-        return found
+                quantiles[jump, atoms.feature] = value
+        return quantiles
 
     def points(
         self, feature: int
@@ -128,10 +131,10 @@ class RealLaws:
         cells = np.moveaxis(means + sds * nodes, 3, 2)  # the feature is last
         values = self.law.in_users_units(cells)[..., feature]
         weights = self._free[:, :, feature, None] * masses
-        values, weights = (one.reshape(len(means), -1) for one in (values, weights))
-        for one, mass in self._atoms:
-            if one.feature == feature:
-                values = np.hstack([values, np.broadcast_to(one.values, mass.shape)])
+        values, weights = (of_node.reshape(len(means), -1) for of_node in (values, weights))
+        for atoms, mass in self._atoms:
+            if atoms.feature == feature:
+                values = np.hstack([values, np.broadcast_to(atoms.values, mass.shape)])
                 weights = np.hstack([weights, mass])
         weights = np.where(weights < LEAST_PLACE_WEIGHT, 0.0, weights)
         return values, weights / weights.sum(axis=1, keepdims=True)
@@ -139,41 +142,42 @@ class RealLaws:
     def _below(self, z: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row feature"]:
         """Distribution function at numbers in the law's units."""
         below = (self._free * ndtr((z[:, None] - self.means) / self.sds)).sum(axis=1)
-        for one, mass in self._atoms:
-            under = one.standard <= z[:, one.feature, None]
-            below[:, one.feature] += np.where(under, mass, 0.0).sum(axis=1)
+        for atoms, mass in self._atoms:
+            under = atoms.standard <= z[:, atoms.feature, None]
+            below[:, atoms.feature] += np.where(under, mass, 0.0).sum(axis=1)
         return below
 
     def _moment(
         self, order: int, centre: Float[np.ndarray, "row feature"]
     ) -> Float[np.ndarray, "row feature"]:
         """Moments about a centre, both in the user's units."""
+        # Maps bend the units, so a moment in the user's units is a quadrature, not a formula.
         total = np.zeros_like(centre)
         for node, mass in zip(*QUADRATURE, strict=True):
             away = self.law.in_users_units(self.means + node * self.sds) - centre[:, None]
             total += mass * (self._free * away**order).sum(axis=1)
-        for one, mass in self._atoms:
-            away = one.values - centre[:, one.feature, None]
-            total[:, one.feature] += (mass * away**order).sum(axis=1)
+        for atoms, mass in self._atoms:
+            away = atoms.values - centre[:, atoms.feature, None]
+            total[:, atoms.feature] += (mass * away**order).sum(axis=1)
         return total
 
     @cached_property
     def _atoms(self) -> list[tuple[ColumnAtoms, Float[np.ndarray, "row atom"]]]:
         """Atoms and their probabilities."""
-        found = []
-        for one in self.law.atoms:
-            theta = self.law.parameters.category_probabilities[one.category]
+        masses = []
+        for atoms in self.law.atoms:
+            theta = self.law.parameters.category_probabilities[atoms.category]
             shares = np.broadcast_to(np.exp(self.log_shares), self.means.shape)
-            found.append((one, shares[:, :, one.feature] @ theta[:, 1:]))
-        return found
+            masses.append((atoms, shares[:, :, atoms.feature] @ theta[:, 1:]))
+        return masses
 
     @cached_property
     def _log_free(self) -> Float[np.ndarray, "row component feature"]:
         """Log probabilities of the components and of no atom."""
         log_free = np.broadcast_to(self.log_shares, self.means.shape).copy()
-        for one in self.law.atoms:
-            theta = self.law.parameters.category_probabilities[one.category]
-            log_free[:, :, one.feature] += np.log(theta[:, 0])
+        for atoms in self.law.atoms:
+            theta = self.law.parameters.category_probabilities[atoms.category]
+            log_free[:, :, atoms.feature] += np.log(theta[:, 0])
         return log_free
 
     @cached_property
@@ -190,5 +194,6 @@ def level_tails(
     """Log tail of cells of a categorical column, and its most probable level."""
     levels = logsumexp(log_shares[:, :, None] + np.log(theta), axis=1)
     own = levels[np.arange(cell.size), cell]
+    # Levels that are equally probable but for rounding must all count, whichever was observed.
     at_most = np.where(levels <= own[:, None] + ROUNDING_OF_LEVEL_PROBABILITIES, levels, -np.inf)
     return np.minimum(logsumexp(at_most, axis=1), 0.0), levels.argmax(axis=1)

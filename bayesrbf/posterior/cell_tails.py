@@ -61,6 +61,7 @@ def _pareto(excess: Float[np.ndarray, " cell"], end: float) -> tuple[float, floa
     beyond, n = excess.size - inside.size, inside.size
     if n > POINTS:
         inside = np.quantile(inside, (np.arange(POINTS) + 0.5) / POINTS)
+    # Each quantile stands for so many surprises, so that the prior weighs what it should.
     each = n / max(inside.size, 1)
     scales = SCALES * (inside.mean() if n else 1.0)
     log_posterior = np.array(
@@ -72,6 +73,7 @@ def _pareto(excess: Float[np.ndarray, " cell"], end: float) -> tuple[float, floa
             for shape in SHAPES
         ]
     )
+    # Summed over the scales: the posterior of the shape alone.
     share = np.exp(log_posterior - log_posterior.max()).sum(axis=1).cumsum()
     at = int(np.searchsorted(share, UPPER * share[-1]))
     return float(SHAPES[at]), float(scales[log_posterior[at].argmax()])

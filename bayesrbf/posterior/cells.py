@@ -20,7 +20,6 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import log_softmax
 
-from bayesrbf.numerics.mixture.conditional import conditionals
 from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.posterior.cell_laws import (
     CellLaw,
@@ -74,20 +73,20 @@ class JudgedCells:
 
 
 def judge_cells(rows: Observations, law: CellLaw) -> JudgedCells:
-    """Judge cells by the rest of their row less what looks wrong there itself.
+    """Judge every cell by the rest of its row, without cells there that look wrong themselves.
 
     An error spoils the verdict on its neighbours. So a row with odd cells is judged again without
     them: these cells, too, by what is left.
     """
-    found = leave_one_cell_out(rows, law)
+    verdict = leave_one_cell_out(rows, law)
     for _ in range(LOOKS):
-        odd, odd_levels = found.log_tail < ODD, found.level_log_tail < ODD
+        odd, odd_levels = verdict.log_tail < ODD, verdict.level_log_tail < ODD
         places = np.flatnonzero(odd.any(axis=1) | odd_levels.any(axis=1))
         some = rows.take(places)
         rest = without(some, odd[places], odd_levels[places], law.atoms)
         anew = leave_one_cell_out(rest, law).completed_by(hidden_cells(rest, some, law))
-        found = found.with_rows(places, anew)
-    return found
+        verdict = verdict.with_rows(places, anew)
+    return verdict
 
 
 def without(
@@ -98,8 +97,8 @@ def without(
 ) -> Observations:
     """Rows less some of their cells; with a real cell goes what is said of its atoms."""
     levels = levels.copy()
-    for one in atoms:
-        levels[:, one.category] |= reals[:, one.feature]
+    for column in atoms:
+        levels[:, column.category] |= reals[:, column.feature]
     return replace(
         rows, real=np.where(reals, np.nan, rows.real), codes=np.where(levels, -1, rows.codes)
     )
@@ -126,17 +125,19 @@ def leave_one_cell_out(rows: Observations, law: CellLaw) -> JudgedCells:
            [  nan, 0.317]])
     """
     log_joint = law.log_joint(rows)
+    # The closed form is for normal laws. A column with atoms is hidden below and judged by what
+    # the rest of the row says of it, like a missing cell.
     reals = _reals(rows.real, log_joint, law)
     log_tails, best = _levels(rows.codes, log_joint, law.parameters)
     nothing = np.zeros(rows.real.shape, dtype=bool), np.zeros(rows.codes.shape, dtype=bool)
-    for one in law.atoms:
+    for atoms in law.atoms:
         column = nothing[0].copy()
-        column[:, one.feature] = True
-        found = hidden_cells(without(rows, column, nothing[1], law.atoms), rows, law)
-        alone = (found.log_tail, found.expected, found.lower, found.upper)
+        column[:, atoms.feature] = True
+        verdict = hidden_cells(without(rows, column, nothing[1], law.atoms), rows, law)
+        alone = (verdict.log_tail, verdict.expected, verdict.lower, verdict.upper)
         for every, of_column in zip(reals, alone, strict=True):
-            every[:, one.feature] = of_column[:, one.feature]
-        log_tails[:, one.category], best[:, one.category] = np.nan, -1
+            every[:, atoms.feature] = of_column[:, atoms.feature]
+        log_tails[:, atoms.category], best[:, atoms.category] = np.nan, -1
     log_tail, expected, lower, upper = reals
     return JudgedCells(log_tail, expected, lower, upper, log_tails, best)
 
@@ -145,12 +146,14 @@ def hidden_cells(rest: Observations, rows: Observations, law: CellLaw) -> Judged
     """Judge the cells of rows that are missing from their rest, by all that the rest has."""
     log_shares = log_softmax(law.log_joint(rest), axis=1)
     z, theta = rows.real.copy(), law.parameters.category_probabilities
-    for one in law.atoms:
-        at = rows.codes[:, one.category]
-        here = np.append(one.standard, np.nan)[at - 1]
-        z[:, one.feature] = np.where(at > 0, here, z[:, one.feature])
+    for atoms in law.atoms:
+        at = rows.codes[:, atoms.category]
+        # A cell at an atom is NaN among the reals; what is judged is the atom's value. Codes 0 (no
+        # atom) and -1 (missing) pick a number here that the next line does not use.
+        here = np.append(atoms.standard, np.nan)[at - 1]
+        z[:, atoms.feature] = np.where(at > 0, here, z[:, atoms.feature])
     results = [np.full_like(z, np.nan) for _ in range(4)]
-    for block in conditionals(rest, law.parameters, law.specification):
+    for block in laws_of(law.specification).reals.conditionals(rest.real, law.parameters):
         hidden = np.isnan(rest.real[block.rows]) & ~np.isnan(z[block.rows])
         sd = np.sqrt(np.where(hidden[:, None], block.variances, 1.0))
         laws = RealLaws(block.means, sd, log_shares[block.rows, :, None], law)
@@ -163,8 +166,8 @@ def hidden_cells(rest: Observations, rows: Observations, law: CellLaw) -> Judged
         cell = rows.codes[here, column]
         of_column = level_tails(log_shares[here], theta[column], cell)
         log_tails[here, column], best[here, column] = of_column
-    for one in law.atoms:
-        log_tails[:, one.category], best[:, one.category] = np.nan, -1
+    for atoms in law.atoms:
+        log_tails[:, atoms.category], best[:, atoms.category] = np.nan, -1
     log_tail, expected, lower, upper = results
     return JudgedCells(log_tail, expected, lower, upper, log_tails, best)
 
@@ -186,8 +189,11 @@ def _reals(
         shift, precision = reals.leave_one_out(
             real[rows], law.parameters.means, law.parameters.precisions_cholesky
         )
+        # Log p(x_j | rest, k) but for a constant; taken off the joint, the cell has no say in the
+        # shares by which it is judged.
         log_own = 0.5 * (np.log(precision) - shift**2 * precision)
         log_shares = log_softmax(log_joint[rows, :, None] - log_own, axis=1)
+        # Any number does for a missing cell: its results are dropped.
         z = np.nan_to_num(real[rows])
         laws = RealLaws(z[:, None] - shift, precision**-0.5, log_shares, plain)
         for result, values in zip(results, laws.judge(z), strict=True):
@@ -203,8 +209,9 @@ def _levels(
     """Log tail and most probable level of every category given the rest."""
     log_tail, expected = np.full(codes.shape, np.nan), np.full(codes.shape, -1)
     for column, theta in enumerate(parameters.category_probabilities):
-        known = np.flatnonzero(codes[:, column] >= 0)
-        cell = codes[known, column]
-        log_shares = log_softmax(log_joint[known] - np.log(theta[:, cell].T), axis=1)
-        log_tail[known, column], expected[known, column] = level_tails(log_shares, theta, cell)
+        present = np.flatnonzero(codes[:, column] >= 0)
+        cell = codes[present, column]
+        # Categories are independent within a component: a cell leaves the joint by a subtraction.
+        log_shares = log_softmax(log_joint[present] - np.log(theta[:, cell].T), axis=1)
+        log_tail[present, column], expected[present, column] = level_tails(log_shares, theta, cell)
     return log_tail, expected

@@ -1,4 +1,4 @@
-"""What chance alone does to counts: of labels drawn from the probabilities that were said."""
+"""Counts of events beside their law under probabilities that are calibrated."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bayesrbf.posterior.scores import Labels, Probabilities
 class Counted:
     """A number of rows beside what a calibrated model expects."""
 
-    found: int
+    number: int
     expected: float
     lower: int  # Ends of the interval in which the number lies for a calibrated model.
     upper: int
@@ -31,36 +31,39 @@ def poisson_binomial(p: Float[np.ndarray, " obs"]) -> Float[np.ndarray, " count"
     factors = np.column_stack([1 - p, p])
     while len(factors) > 1:
         if len(factors) % 2:
-            one = np.zeros((1, factors.shape[1]))
-            one[0, 0] = 1.0
-            factors = np.concatenate([factors, one])
+            # The polynomial 1 as a partner for the last factor.
+            identity = np.zeros((1, factors.shape[1]))
+            identity[0, 0] = 1.0
+            factors = np.concatenate([factors, identity])
+        # The length of the product: a transform of fewer places would wrap the convolution round.
         size = 2 * factors.shape[1] - 1
         spectra = np.fft.rfft(factors, size, axis=1)
         factors = np.fft.irfft(spectra[::2] * spectra[1::2], size, axis=1)
-    found = np.clip(factors[0, : p.size + 1], 0.0, None) if p.size else np.ones(1)
-    return np.asarray(found / found.sum())
+    # The transform leaves rounding of either sign where a probability is next to 0.
+    law = np.clip(factors[0, : p.size + 1], 0.0, None) if p.size else np.ones(1)
+    return np.asarray(law / law.sum())
 
 
-def two_sided(p: Float[np.ndarray, " obs"], found: int) -> float:
+def two_sided(p: Float[np.ndarray, " obs"], number: int) -> float:
     """Probability of a number of successes at least as extreme: twice the smaller tail, at most 1.
 
     >>> two_sided(np.full(4, 0.5), 4)
     0.125
     """
     law = poisson_binomial(p)
-    return float(min(1.0, 2 * min(law[: found + 1].sum(), law[found:].sum())))
+    return float(min(1.0, 2 * min(law[: number + 1].sum(), law[number:].sum())))
 
 
-def counted(p: Float[np.ndarray, " obs"], found: int, level: float = 0.9) -> Counted:
+def counted(p: Float[np.ndarray, " obs"], number: int, level: float = 0.9) -> Counted:
     """A number of successes beside its expectation and equal-tailed interval.
 
     >>> counted(np.full(100, 0.1), 20)
-    Counted(found=20, expected=10.0, lower=5, upper=15)
+    Counted(number=20, expected=10.0, lower=5, upper=15)
     """
     below = poisson_binomial(p).cumsum()
     tails = np.searchsorted(below, [0.5 - level / 2, 0.5 + level / 2])
     lower, upper = np.minimum(tails, p.size)
-    return Counted(found, float(round(p.sum(), 9)), int(lower), int(upper))
+    return Counted(number, float(round(p.sum(), 9)), int(lower), int(upper))
 
 
 def improbable_labels(
@@ -94,6 +97,8 @@ def beyond_chance(
     given = probabilities[np.arange(labels.size), labels]
     order = np.argsort(given, kind="stable")
     every = np.sort(probabilities, axis=None)
+    # A label drawn from the probabilities falls on an entry as often as the entry says, so all
+    # entries up to g, of any row and class, add up to the rows expected at g or below.
     expected = np.r_[0.0, every.cumsum()][np.searchsorted(every, given[order], side="right")]
     good = np.flatnonzero(expected <= rate * np.arange(1, labels.size + 1))
     return order[: good[-1] + 1 if good.size else 0]
@@ -110,7 +115,7 @@ def holm(p_values: Float[np.ndarray, " test"], level: float) -> Bool[np.ndarray,
     """
     order = np.argsort(p_values, kind="stable")
     failed = p_values[order] > level / np.arange(p_values.size, 0, -1)
-    kept = np.flatnonzero(failed)
+    failures = np.flatnonzero(failed)
     rejected = np.zeros(p_values.size, dtype=bool)
-    rejected[order[: kept[0] if kept.size else p_values.size]] = True
+    rejected[order[: failures[0] if failures.size else p_values.size]] = True
     return rejected

@@ -19,7 +19,6 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import log_softmax, logsumexp
 
-from bayesrbf.numerics.mixture.conditional import conditionals
 from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.posterior.cell_laws import CellLaw, RealLaws
 from bayesrbf.records.mixture import Observations
@@ -86,6 +85,7 @@ class ConditionalLaw:
         while (self.shares @ upto[:, -1] < share).any() and size < MOST_COUNTS:
             size *= 2
             upto = self._whole_numbers(place, column, size).cumsum(axis=1)
+        # Bisection in all rows together: a table of rows x counts could be too large.
         low, high = np.full(len(self.shares), -1), np.full(len(self.shares), size - 1)
         while (high - low > 1).any():
             middle = (low + high) // 2
@@ -101,8 +101,10 @@ class ConditionalLaw:
         """
         log_whole = logsumexp(self._by_point(whole), axis=2)
         log_given = logsumexp(self._by_point(self.rows), axis=2)
-        found: Float[np.ndarray, " obs"] = logsumexp(log_whole - log_given, axis=1)
-        return found - np.log(self.n_points)
+        # Every point divides by its own p(given) before the mean over points is taken: a mixture of
+        # conditionals, not the conditional of a mixture.
+        log_density: Float[np.ndarray, " obs"] = logsumexp(log_whole - log_given, axis=1)
+        return log_density - np.log(self.n_points)
 
     def _by_point(self, rows: Observations) -> Float[np.ndarray, "obs point component"]:
         """Log joint of rows and components, apart for every point."""
@@ -112,8 +114,10 @@ class ConditionalLaw:
     def reals(self) -> Iterator[tuple[Int[np.ndarray, " row"], RealLaws]]:
         """Laws of the missing reals, some rows at a time; those of other cells mean nothing."""
         law, real = self.law, self.rows.real
-        for block in conditionals(self.rows, law.parameters, law.specification):
+        reals = laws_of(law.specification).reals
+        for block in reals.conditionals(real, law.parameters):
             hole = np.isnan(real[block.rows])
+            # The law of an observed cell is not read; its variance is 0, and 1 divides safely.
             sds = np.sqrt(np.where(hole[:, None], block.variances, 1.0))
             yield (
                 block.rows,
@@ -125,10 +129,10 @@ class ConditionalLaw:
     ) -> Float[np.ndarray, "obs feature"]:
         """A figure of the missing reals."""
         real = self.rows.real
-        found = np.full_like(real, np.nan)
+        figures = np.full_like(real, np.nan)
         for rows, laws in self.reals():
-            found[rows] = np.where(np.isnan(real[rows]), of(laws), np.nan)
-        return found
+            figures[rows] = np.where(np.isnan(real[rows]), of(laws), np.nan)
+        return figures
 
     def _whole_numbers(
         self, place: int, column: int, size: int

@@ -38,13 +38,13 @@ def merged(missing: Counts, least: int) -> Int[np.ndarray, " group"]:
     array([0, 1])
     """
     numbers, counts = np.unique(missing, return_counts=True)
-    starts, held = [0], 0
+    starts, size = [0], 0
     for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
-        if held >= least:
+        if size >= least:
             starts.append(number)
-            held = 0
-        held += count
-    if held < least and len(starts) > 1:
+            size = 0
+        size += count
+    if size < least and len(starts) > 1:
         starts.pop()
     return np.array(starts)
 
@@ -76,13 +76,13 @@ def group_names(starts: Int[np.ndarray, " group"]) -> tuple[str, ...]:
     )
 
 
-def counted(held: Bool[np.ndarray, " obs"], prob: float = 0.95) -> tuple[float, float, float]:
+def counted(covers: Bool[np.ndarray, " obs"], prob: float = 0.95) -> tuple[float, float, float]:
     """Share of rows whose set holds their class, and its exact binomial interval.
 
     >>> counted(np.array([True, True, True, False]))
     (0.75, 0.194, 0.994)
     """
-    n, k = held.size, int(held.sum())
+    n, k = covers.size, int(covers.sum())
     if n == 0:
         return np.nan, np.nan, np.nan
     tail = (1 - prob) / 2
@@ -94,5 +94,5 @@ def counted(held: Bool[np.ndarray, " obs"], prob: float = 0.95) -> tuple[float, 
 def scores_of(
     probabilities: Float[np.ndarray, "obs label"], labels: Int[np.ndarray, " obs"]
 ) -> Float[np.ndarray, " obs"]:
-    """How strange the true class of each row is: one less its probability."""
+    """Nonconformity of the true class of each row: one less its probability."""
     return 1 - probabilities[np.arange(labels.size), labels]

@@ -74,7 +74,7 @@ def cost_curve(
     costs: Float[np.ndarray, "step label decision"],
 ) -> Float[np.ndarray, " step"]:
     """Mean cost of a row at each of several costs."""
-    return np.array([paid(probabilities, labels, one).mean() for one in costs])
+    return np.array([paid(probabilities, labels, step).mean() for step in costs])
 
 
 def varied(
@@ -103,9 +103,10 @@ def best_measurement(
     """
     worth = gain > 0
     if per_price and np.nansum(price) > 0:
+        # A free cell with any gain comes before all others: its gain per price is infinite.
         with np.errstate(divide="ignore", invalid="ignore"):
             score = np.where(worth, gain / price, -np.inf)
     else:
         score = np.where(worth, gain - (0.0 if per_price else price), -np.inf)
-    found = score.argmax(axis=1)
-    return np.where(score.max(axis=1) > 0, found, -1)
+    best = score.argmax(axis=1)
+    return np.where(score.max(axis=1) > 0, best, -1)

@@ -1,4 +1,4 @@
-r"""How good held-out probabilities are: figures of one class against the rest, with intervals.
+r"""Figures of held-out probabilities: one class against the rest, with intervals.
 
 ``score`` is a probability a row, ``positive`` whether the row is of the class. Intervals are of the
 rows as a sample; that other rows would have trained another model is not in them. Nearly all are
@@ -40,7 +40,7 @@ NONE: Final = Interval(np.nan, np.nan, np.nan)
 
 @dataclass(frozen=True)
 class OneAgainstRest:
-    """How one class is told from the rest."""
+    """Discrimination between one class and the rest."""
 
     rows: int  # Of the class.
     auroc: Interval
@@ -70,8 +70,8 @@ def proportion(share: float, n: int, level: float = LEVEL) -> Interval:
     See Wilson (1927), Probable inference, the law of succession, and statistical inference,
     Journal of the American Statistical Association 22, 209-212.
 
-    >>> found = proportion(1.0, 10)
-    >>> round(found.lower, 3), found.upper
+    >>> interval = proportion(1.0, 10)
+    >>> round(interval.lower, 3), interval.upper
     (0.787, 1.0)
     """
     if not n > 0:
@@ -90,8 +90,8 @@ def proportion(share: float, n: int, level: float = LEVEL) -> Interval:
 def mean(values: Float[np.ndarray, " obs"], level: float = LEVEL) -> Interval:
     """Mean of rows with Student's interval; the ends are NaN for a single row.
 
-    >>> found = mean(np.array([1.0, 2.0, 3.0]))
-    >>> found.value, round(found.upper - found.lower, 2)
+    >>> interval = mean(np.array([1.0, 2.0, 3.0]))
+    >>> interval.value, round(interval.upper - interval.lower, 2)
     (2.0, 3.37)
     """
     if not values.size:
@@ -120,8 +120,8 @@ def auroc(score: Score, positive: Positive, level: float = LEVEL) -> Interval:
     See Newcombe (2006), Confidence intervals for an effect size measure based on the
     Mann-Whitney statistic. Part 2, Statistics in Medicine 25, 559-573, method 5.
 
-    >>> found = auroc(np.array([0.1, 0.4, 0.4, 0.8]), np.array([False, False, True, True]))
-    >>> found.value, round(found.lower, 2), round(found.upper, 2)
+    >>> interval = auroc(np.array([0.1, 0.4, 0.4, 0.8]), np.array([False, False, True, True]))
+    >>> interval.value, round(interval.lower, 2), round(interval.upper, 2)
     (0.875, 0.37, 0.99)
     """
     m, n = int(positive.sum()), int((~positive).sum())
@@ -147,8 +147,8 @@ def average_precision(score: Score, positive: Positive, level: float = LEVEL) ->
     Page (2013), Area under the precision-recall curve: point estimates and confidence intervals,
     ECML PKDD, section 4, on binomial intervals.
 
-    >>> found = average_precision(np.array([0.9, 0.8, 0.7]), np.array([True, False, True]))
-    >>> round(found.value, 3)
+    >>> interval = average_precision(np.array([0.9, 0.8, 0.7]), np.array([True, False, True]))
+    >>> round(interval.value, 3)
     0.833
     """
     m = int(positive.sum())
@@ -194,11 +194,11 @@ def decision_curve(
     """
     odds = thresholds / (1 - thresholds)
     each = np.where(positive, 1.0, -odds[:, None])
-    found = [mean(row) for row in each * (score >= thresholds[:, None])]
+    benefits = [mean(row) for row in each * (score >= thresholds[:, None])]
     return DecisionCurve(
         thresholds,
-        np.array([one.value for one in found]),
-        np.array([one.lower for one in found]),
-        np.array([one.upper for one in found]),
+        np.array([benefit.value for benefit in benefits]),
+        np.array([benefit.lower for benefit in benefits]),
+        np.array([benefit.upper for benefit in benefits]),
         each.mean(axis=1),
     )

@@ -20,7 +20,6 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.special import log_ndtr, logsumexp
 
-from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.sampling import sample
 from bayesrbf.posterior.cell_laws import CellLaw
 from bayesrbf.records.mixture import Observations, in_blocks
@@ -43,24 +42,26 @@ def novelty(
         together[part] = _log_density(some, law)
         alone[part] = _cells_alone(some, law).sum(axis=1)
     others, _ = sample(law.parameters, law.specification, SIMULATED, rng)
-    for one in law.atoms:
-        others.real[others.codes[:, one.category] > 0, one.feature] = np.nan
+    for atoms in law.atoms:
+        # A drawn cell at an atom is NaN among the reals, as it is in a user's rows.
+        others.real[others.codes[:, atoms.category] > 0, atoms.feature] = np.nan
     others_alone = _cells_alone(others, law)
     reals = ~np.isnan(rows.real)
-    for one in law.atoms:
-        reals[:, one.feature] |= rows.codes[:, one.category] > 0
-    seen = np.hstack([reals, rows.codes >= 0])
-    patterns, place = np.unique(seen, axis=0, return_inverse=True)
+    for atoms in law.atoms:
+        reals[:, atoms.feature] |= rows.codes[:, atoms.category] > 0
+    observed = np.hstack([reals, rows.codes >= 0])
+    patterns, place = np.unique(observed, axis=0, return_inverse=True)
     place = place.ravel()
     by_pattern = np.argsort(place, kind="stable")
     ends = np.searchsorted(place[by_pattern], np.arange(len(patterns) + 1))
     result = np.empty(rows.n_obs)
-    for part in in_blocks(len(patterns), SIMULATED * seen.shape[1]):
+    for part in in_blocks(len(patterns), SIMULATED * observed.shape[1]):
         block = patterns[part]
         simulated = _log_density(_with_holes(others, block, rows.real.shape[1]), law)
         pairs = zip(block, simulated.reshape(len(block), SIMULATED), strict=True)
         for number, (pattern, others_together) in enumerate(pairs, part.start):
             alike = by_pattern[ends[number] : ends[number + 1]]
+            # Logs of cells by themselves add up, so one pass over the rows serves all patterns.
             both = (together[alike], others_together), (alone[alike], others_alone @ pattern)
             tails = [_log_tails(values, reference) for values, reference in both]
             own, theirs = (sum(of_rows, np.zeros(())) for of_rows in zip(*tails, strict=True))
@@ -89,19 +90,18 @@ def _share_above(
 def _log_density(rows: Observations, law: CellLaw) -> Float[np.ndarray, " obs"]:
     """Log density of the observed cells, in the units of the law; labels are not used."""
     rows = replace(rows.unlabelled(), further=no_further(rows.n_obs, rows))
-    joint = prepare(rows, law.specification).component_log_joint(law.parameters)
-    found: Float[np.ndarray, " obs"] = logsumexp(joint, axis=1)
-    return found
+    log_density: Float[np.ndarray, " obs"] = logsumexp(law.log_joint(rows), axis=1)
+    return log_density
 
 
 def _cells_alone(rows: Observations, law: CellLaw) -> Float[np.ndarray, "obs cell"]:
     """Log density of every cell by itself, 0 where missing: reals first, then categories."""
     n_reals, n_cells = rows.real.shape[1], rows.real.shape[1] + rows.codes.shape[1]
-    found = np.empty((rows.n_obs, n_cells))
+    log_densities = np.empty((rows.n_obs, n_cells))
     for cell in range(n_cells):
         alone = np.arange(n_cells)[None] == cell
-        found[:, cell] = _log_density(_with_holes(rows, alone, n_reals), law)
-    return found
+        log_densities[:, cell] = _log_density(_with_holes(rows, alone, n_reals), law)
+    return log_densities
 
 
 def _with_holes(

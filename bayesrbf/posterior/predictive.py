@@ -37,7 +37,7 @@ _COPIES: Final = 5
 
 @dataclass(frozen=True)
 class Calibrated(Predictor):
-    """What a predictor says, tempered and calibrated for rows with hidden cells."""
+    """A predictor whose probabilities are tempered, and calibrated for rows with hidden cells."""
 
     predictor: Predictor
     temperature: float
@@ -46,9 +46,11 @@ class Calibrated(Predictor):
 
     def at_all(self, thetas: Float[np.ndarray, "draw coordinate"]) -> ClassPrediction:
         """Predict under every draw; draws are the first axis of the result."""
-        said = self.predictor.at_all(thetas)
-        log_p = tempered(said.log_probabilities, self.temperature)
-        return ClassPrediction(calibrated(log_p, self.hidden, self.calibration), said.log_density)
+        prediction = self.predictor.at_all(thetas)
+        log_p = tempered(prediction.log_probabilities, self.temperature)
+        return ClassPrediction(
+            calibrated(log_p, self.hidden, self.calibration), prediction.log_density
+        )
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,8 @@ class ClassPosterior:
         if self.n_draws > 1:
             counts = training.weights[training.labels >= 0].sum() * np.exp(calibration.log_shares)
             moves = share_draws(counts, self.n_draws, np.random.default_rng(seed))
+            # Shares ride along as further coordinates, so that thinning and blocks keep them with
+            # their draw.
             theta = np.concatenate([theta, moves.reshape(*shape, -1)], axis=2)
 
         def prepare(rows: Observations) -> Predictor:
@@ -115,12 +119,12 @@ class ClassPosterior:
         return replace(self, predictor=prepare, theta=theta, temperature=1.0)
 
     def thinned(self, most: int | None) -> ClassPosterior:
-        """At most so many of the draws, evenly apart, as one chain; None: all of them."""
+        """At most ``most`` draws, evenly spaced, as one chain; all draws for None."""
         if most is None:
             return self
         theta = self.theta.reshape(self.n_draws, -1)
-        kept = np.linspace(0, self.n_draws - 1, min(most, self.n_draws)).round().astype(int)
-        return replace(self, theta=theta[None, kept])
+        places = np.linspace(0, self.n_draws - 1, min(most, self.n_draws)).round().astype(int)
+        return replace(self, theta=theta[None, places])
 
     def draws(
         self, observations: Observations, path: Path | None = None
@@ -139,9 +143,9 @@ class ClassPosterior:
                 )
             return np.load(path, mmap_mode="r"), 1
         thinning = self._thinning(observations.n_obs)
-        kept = replace(self, theta=self.theta[:, ::thinning])
-        result = np.empty((*kept.theta.shape[:2], observations.n_obs, self.n_classes))
-        kept._fill(result, observations)
+        subset = replace(self, theta=self.theta[:, ::thinning])
+        result = np.empty((*subset.theta.shape[:2], observations.n_obs, self.n_classes))
+        subset._fill(result, observations)
         return result, thinning
 
     def _thinning(self, n_obs: int) -> int:
@@ -171,8 +175,8 @@ class ClassPosterior:
         for rows in self._row_blocks(observations.n_obs):
             predict = self.predictor(observations.take(rows))
             for chain, thetas in enumerate(self.theta):
-                said = predict.at_all(thetas)
-                result[chain, :, rows[0] : rows[-1] + 1] = self.probabilities(said)
+                prediction = predict.at_all(thetas)
+                result[chain, :, rows[0] : rows[-1] + 1] = self.probabilities(prediction)
 
     def _row_blocks(self, n_obs: int) -> list[Int[np.ndarray, " row"]]:
         """Rows whose arrays over all draws fit into the memory together."""
@@ -180,9 +184,9 @@ class ClassPosterior:
         size = min(size, IN_CACHE)
         return [np.arange(a, min(a + size, n_obs)) for a in range(0, n_obs, size)]
 
-    def probabilities(self, said: ClassPrediction) -> Float[np.ndarray, "*draws obs label"]:
+    def probabilities(self, prediction: ClassPrediction) -> Float[np.ndarray, "*draws obs label"]:
         """Class probabilities of each draw, tempered and at the prevalences of use."""
-        calibrated = tempered(said.log_probabilities, self.temperature)
+        calibrated = tempered(prediction.log_probabilities, self.temperature)
         return np.exp(at_prevalence(calibrated, self.log_ratio))
 
     def at_point(
@@ -200,8 +204,9 @@ class ClassPosterior:
         total = np.zeros((observations.n_obs, self.n_classes))
         thetas = self.theta.reshape(self.n_draws, -1)
         for some in in_blocks(self.n_draws, total.size):
-            said = predict.at_all(thetas[some])
-            total += np.exp(tempered(said.log_probabilities, self.temperature)).sum(axis=0)
+            prediction = predict.at_all(thetas[some])
+            total += np.exp(tempered(prediction.log_probabilities, self.temperature)).sum(axis=0)
+        # A class that no draw finds possible keeps probability 0 at any prevalence.
         with np.errstate(divide="ignore"):
             return np.exp(at_prevalence(np.log(total / self.n_draws), self.log_ratio))
 
@@ -212,7 +217,7 @@ class ClassPosterior:
         delivered: Float[np.ndarray, "obs label"] | None = None,
         centred: bool = True,
     ) -> PredictiveSummary:
-        """What the draws say about every row, a block of rows at a time.
+        """Summary of the class probabilities over draws, a block of rows at a time.
 
         ``prob`` is the probability inside the equal-tailed intervals; ValueError if it is not
         strictly between 0 and 1.
@@ -249,8 +254,8 @@ class ClassPosterior:
             delivered = self._in_use(predictor.delivered)
         if centred and delivered is not None:
             p = self._centred(predictor, p, weights, delivered)
-        told = summarised(p, weights, prob, delivered)
-        return {**told, "log_density": logsumexp(log_density, axis=0) - np.log(self.n_draws)}
+        summary = summarised(p, weights, prob, delivered)
+        return {**summary, "log_density": logsumexp(log_density, axis=0) - np.log(self.n_draws)}
 
     def _in_use(self, log_p: Float[np.ndarray, "obs label"]) -> Float[np.ndarray, "obs label"]:
         """Class probabilities at the prevalences of use."""
@@ -264,11 +269,12 @@ class ClassPosterior:
         Float[np.ndarray, "draw obs"],
     ]:
         """Class probabilities of every draw, its weight at other prevalences, its log density."""
-        said = predictor.at_all(self.theta.reshape(self.n_draws, -1))
-        logits = tempered(said.log_probabilities, self.temperature) + self.log_ratio
+        prediction = predictor.at_all(self.theta.reshape(self.n_draws, -1))
+        logits = tempered(prediction.log_probabilities, self.temperature) + self.log_ratio
         log_z, p = log_sum_exp(logits, axis=2)
+        # At the shares of training Z is 1 under every draw, and all weigh alike.
         weights = softmax(log_z, axis=0) if self.log_ratio.any() else None
-        return p, weights, said.log_density
+        return p, weights, prediction.log_density
 
     def _centred(
         self,
@@ -283,12 +289,12 @@ class ClassPosterior:
 
     def information(self, observations: Observations) -> Float[np.ndarray, " obs"]:
         """Mutual information of the label of every row and the parameters, block by block."""
-        found = np.empty(observations.n_obs)
+        information = np.empty(observations.n_obs)
         for rows in self._row_blocks(observations.n_obs):
             p, weights, _ = self._of_draws(self.predictor(observations.take(rows)))
             shares = np.full(p.shape[:2], 1 / len(p)) if weights is None else weights
-            found[rows] = label_information(p, shares)
-        return found
+            information[rows] = label_information(p, shares)
+        return information
 
     def probability_best(
         self,

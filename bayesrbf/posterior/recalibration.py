@@ -1,4 +1,4 @@
-"""What out-of-fold predictions correct: a temperature, and noise; and the slope that is left."""
+"""Fits to out-of-fold predictions: temperatures, scales of noise, and slopes of calibration."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ from scipy.special import logsumexp, softmax
 from scipy.stats import t as student
 
 from bayesrbf.numerics.log_sums import log_softmax
-from bayesrbf.posterior.scores import LEAST_SCORED, Labels, Probabilities, Weights, one_hot
+from bayesrbf.posterior.scores import (
+    LEAST_SCORED,
+    Labels,
+    Probabilities,
+    Weights,
+    log_scores,
+    one_hot,
+)
 
 TIGHT = {"gtol": 1e-9, "ftol": 1e-15}
 PRIOR_SD = 0.5  # Of the log temperature, and of the pull to the class shares.
@@ -56,10 +63,14 @@ def fit_temperature(
     >>> round(float(np.exp(tempered(log_p, t))[0, 0]), 2)
     0.9
     """
-    rows = np.arange(labels.size)
+    # Classes come first, so that sums over them run along rows, which are many.
+    by_class = np.moveaxis(log_probabilities, -1, 0)
+    below = by_class - by_class.max(axis=0)
+    true_class = below[labels, np.arange(labels.size)]
 
     def objective(log_t: float) -> float:
-        held_out = tempered(log_probabilities, np.exp(log_t))[rows, ..., labels]
+        t = np.exp(log_t)
+        held_out = t * true_class - np.log(np.exp(t * below).sum(axis=0))
         if held_out.ndim > 1:
             held_out = logsumexp(held_out, axis=1) - np.log(held_out.shape[1])
         return float(2 * log_t**2 - weights @ held_out)
@@ -67,33 +78,8 @@ def fit_temperature(
     values = [objective(log_t) for log_t in LOG_TEMPERATURES]
     best = int(np.argmin(values))
     bracket = LOG_TEMPERATURES[[max(best - 1, 0), min(best + 1, LOG_TEMPERATURES.size - 1)]]
-    found = minimize_scalar(objective, bounds=bracket, method="bounded", options={"xatol": 1e-9})
-    return float(np.exp(found.x))
-
-
-def log_scores(
-    log_joint: Float[np.ndarray, "obs label"],
-    labels: Int[np.ndarray, " obs"],
-    weights: Float[np.ndarray, " obs"],
-    *,
-    calibrate: bool,
-) -> Float[np.ndarray, " obs"]:
-    """Log probability of the true class of every row, in nats; calibrated if asked."""
-    temperature = fit_temperature(log_joint, labels, weights) if calibrate else 1.0
-    scores: np.ndarray = tempered(log_joint, temperature)[np.arange(labels.size), labels]
-    return scores
-
-
-def log_score(
-    log_joint: Float[np.ndarray, "obs label"],
-    labels: Int[np.ndarray, " obs"],
-    weights: Float[np.ndarray, " obs"],
-    *,
-    calibrate: bool,
-) -> float:
-    """Mean of :func:`log_scores` over the rows."""
-    scores = log_scores(log_joint, labels, weights, calibrate=calibrate)
-    return float(weights @ scores / weights.sum())
+    optimum = minimize_scalar(objective, bounds=bracket, method="bounded", options={"xatol": 1e-9})
+    return float(np.exp(optimum.x))
 
 
 def fit_powers(
@@ -121,8 +107,9 @@ def fit_powers(
         log_q = log_softmax(t * log_p + point[1] * log_shares, axis=-1)
         off = weights[:, None] * (one_hot(log_p, labels) - np.exp(log_q))
         # Sums of NumPy: those of BLAS have other last bits under other numbers of threads.
-        value = (weights * log_q[np.arange(labels.size), labels]).sum()
+        value = (weights * log_scores(log_q, labels)).sum()
         value -= 0.5 * (point @ point) / PRIOR_SD**2
+        # The first coordinate is log t, whose derivative brings the factor t.
         slope = np.array([t * (off * log_p).sum(), (off * log_shares).sum()])
         return -float(value), point / PRIOR_SD**2 - slope
 
@@ -169,6 +156,8 @@ def fit_noise(
         return -(fit - 2 * (log_scale - log_spread) ** 2 + log_excess - excess / 10)
 
     absolute = float(np.average(np.abs(residuals), weights=weights))
+    # The mean absolute value of a normal variable is sqrt(2 / pi) standard deviations. Residuals
+    # that are all 0 have no logarithm without the smallest scale.
     log_spread = float(np.clip(np.log(np.sqrt(np.pi / 2) * absolute + LEAST_SCALE), *SCALES))
     starts = [np.array([log_spread, np.log(df - LEAST_DF)]) for df in STARTS]
     box = [SCALES, (-12.0, 7.0)]
@@ -228,12 +217,15 @@ def _newton(
     mode = prior_mean.copy()
     for _ in range(100):
         p = softmax(design @ mode, axis=1)
+        # The curvature is the covariance of the design under p. As a product of centred rows it
+        # stays positive semidefinite; E[x x'] - E[x] E[x]' would lose that to rounding.
         centred = design - np.einsum("nc,ncj->nj", p, design)[:, None]
         slope = np.einsum("n,nc,ncj->j", weights, p - target, design) + ridge * (mode - prior_mean)
         curvature = np.einsum("n,nc,nci,ncj->ij", weights, p, centred, centred, optimize=True)
         curvature += ridge * np.eye(mode.size)
         step = np.linalg.solve(curvature, slope)
         size = 1.0
+        # A full step overshoots where the classes are nearly separable.
         while size > 1e-6 and objective(mode - size * step) > objective(mode):
             size /= 2
         mode = mode - size * step

@@ -61,7 +61,7 @@ def drawn_labels(
     )
 
 
-def held(
+def covers(
     lower: Float[np.ndarray, "*levels obs label"],
     upper: Float[np.ndarray, "*levels obs label"],
     truth: Float[np.ndarray, "obs label"],
@@ -115,7 +115,7 @@ def _standard_error(figures: Float[np.ndarray, "fit *rest"]) -> Float[np.ndarray
 
 
 def sentence(level: float, coverage: float, n_models: int) -> str:
-    """How often the intervals held the truth, in words."""
+    """A sentence: how often the intervals held the truth."""
     models = "one other model" if n_models == 1 else f"{_NUMBERS[n_models]} other models"
     return (
         f"{100 * level:.0f} % intervals held the truth {100 * coverage:.0f} times in 100 when "

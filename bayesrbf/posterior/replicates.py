@@ -44,13 +44,13 @@ def drawn_labels(posterior: ClassPosterior, rows: Observations, seed: int) -> Re
     labelled = np.flatnonzero(rows.labels >= 0)
     tables = REPLICATES if posterior.n_draws == 1 else LEAST_TABLES
     most = max(1, MOST_DRAWN // (tables * posterior.n_classes))
-    kept = labelled[evenly(labelled.size, most)]
-    numbers = posterior.n_draws * kept.size * posterior.n_classes
+    places = labelled[evenly(labelled.size, most)]
+    numbers = posterior.n_draws * places.size * posterior.n_classes
     every = min(posterior.theta.shape[1], -(-numbers // MOST_DRAWN))
     shares = np.zeros(posterior.n_classes)
     thinned = replace(posterior, theta=posterior.theta[:, ::every], log_ratio=shares)
-    drawn = draw_labels(thinned.draws(rows.take(kept))[0], seed)
-    return Replicates(kept, drawn, rows.labels[kept], every)
+    drawn = draw_labels(thinned.draws(rows.take(places))[0], seed)
+    return Replicates(places, drawn, rows.labels[places], every)
 
 
 def draw_labels(

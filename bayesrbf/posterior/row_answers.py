@@ -19,8 +19,8 @@ class RowAnswers(xr.Dataset):  # type: ignore[no-untyped-call]
     """A dataset over the rows of a table.
 
     >>> gains = {"gain": (("obs", "column"), [[0.1, 0.2]]), "best": ("obs", ["dose"])}
-    >>> told = RowAnswers(gains, {"obs": ["p7"], "column": ["age", "dose"]})
-    >>> told.to_dataframe().to_dict("index")
+    >>> answers = RowAnswers(gains, {"obs": ["p7"], "column": ["age", "dose"]})
+    >>> answers.to_dataframe().to_dict("index")
     {'p7': {'gain[age]': 0.1, 'gain[dose]': 0.2, 'best': 'dose'}}
     """
 
@@ -36,7 +36,7 @@ class RowAnswers(xr.Dataset):  # type: ignore[no-untyped-call]
 
         if dim_order is not None or names.OBS not in self.dims:
             return super().to_dataframe(dim_order)
-        found: dict[str, Any] = {}
+        columns: dict[str, Any] = {}
         for name, variable in self.data_vars.items():
             if names.OBS not in variable.dims:
                 continue
@@ -45,5 +45,5 @@ class RowAnswers(xr.Dataset):  # type: ignore[no-untyped-call]
             figures = by_row.to_numpy().reshape(by_row.shape[0], math.prod(by_row.shape[1:]))
             for place, along in enumerate(product(*others)):
                 label = f"{name}[{', '.join(map(str, along))}]" if along else str(name)
-                found[label] = figures[:, place]
-        return pd.DataFrame(found, index=self.get_index(names.OBS))
+                columns[label] = figures[:, place]
+        return pd.DataFrame(columns, index=self.get_index(names.OBS))

@@ -12,14 +12,18 @@ Labels = Int[np.ndarray, " obs"]
 Weights = Float[np.ndarray, " obs"]
 
 
+def log_scores(log_probabilities: Probabilities, labels: Labels) -> Float[np.ndarray, " obs"]:
+    """Log score of every row, in nats: ``log p_n[y_n]``."""
+    return np.asarray(log_probabilities[np.arange(labels.size), labels])
+
+
 def log_loss(probabilities: Probabilities, labels: Labels) -> Float[np.ndarray, " obs"]:
-    """Log score of every row, in nats: ``-log p_n[y_n]``.
+    """Minus the log score of every row, in nats, of a probability of at least ``LEAST_SCORED``.
 
     >>> log_loss(np.array([[0.5, 0.5], [0.1, 0.9]]), np.array([0, 1])).round(3)
     array([0.693, 0.105])
     """
-    true = probabilities[np.arange(labels.size), labels]
-    return np.asarray(-np.log(np.clip(true, LEAST_SCORED, 1.0)))
+    return -log_scores(np.log(np.clip(probabilities, LEAST_SCORED, 1.0)), labels)
 
 
 def brier(probabilities: Probabilities, labels: Labels) -> Float[np.ndarray, " obs"]:

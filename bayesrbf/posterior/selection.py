@@ -1,4 +1,4 @@
-"""Which of several candidates says most of rows that were held out of its fit."""
+"""Selection among candidates by their scores of held-out rows."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Selection[C]:
 def unlabelled_gain(
     counted: str, gains: Float[np.ndarray, " obs"], weights: Float[np.ndarray, " obs"]
 ) -> str:
-    """What rows without a label gained on labelled ones held out; empty where there are none.
+    """A sentence on the gain from rows without a label, on held-out rows; empty if there are none.
 
     >>> gains = np.array([0.2, 0.1, 0.3, 0.2])
     >>> unlabelled_gain("fully", gains, np.ones(4))

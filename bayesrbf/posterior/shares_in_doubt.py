@@ -26,7 +26,7 @@ JEFFREYS = 0.5
 
 @dataclass(frozen=True)
 class SharesInDoubt(Predictor):
-    """What a predictor says with the class shares of every draw: its last coordinates.
+    """A predictor under drawn class shares, which are the last coordinates of every draw.
 
     A point without them has the shares of training.
     """
@@ -38,11 +38,11 @@ class SharesInDoubt(Predictor):
     def at_all(self, thetas: Float[np.ndarray, "draw coordinate"]) -> ClassPrediction:
         """Predict under every draw; draws are the first axis of the result."""
         own, moves = np.split(thetas, [self.dimension], axis=1)
-        said = self.predictor.at_all(own)
+        prediction = self.predictor.at_all(own)
         if not moves.size:
-            return said
+            return prediction
         return ClassPrediction(
-            at_drawn_shares(said.log_probabilities, self.pull, moves), said.log_density
+            at_drawn_shares(prediction.log_probabilities, self.pull, moves), prediction.log_density
         )
 
 
@@ -65,7 +65,10 @@ def share_draws(
     array([[0.8, 0.9],
            [1.3, 1.1]])
     """
+    # Halton's points come in an order of their own; permuted, the shares of a draw are
+    # independent of its parameters.
     even = rng.permutation(Halton(counts.size, seed=rng).random(n_draws))
+    # Gamma variables divided by their sum are Dirichlet.
     log_gamma = np.log(gammaincinv(counts + JEFFREYS, even))
     log_shares = np.log(counts / counts.sum())
     moves: np.ndarray = log_gamma - logsumexp(log_gamma, axis=1, keepdims=True) - log_shares

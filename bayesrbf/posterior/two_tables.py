@@ -85,7 +85,7 @@ KNOWN: Final = (
 
 @dataclass(frozen=True)
 class ColumnChange:
-    """What became of one column, or of two."""
+    """A change of one column's unit, or an exchange of two columns."""
 
     columns: tuple[str, ...]
     change: Change | None
@@ -109,17 +109,17 @@ def changed_columns(
     """
     level = ERROR_RATE / max(len(cells), 1)
     moved = [name for name, pair in cells.items() if differ(*pair, level)]
-    found, taken = [], set[str]()
-    for one, other in combinations(moved, 2):
-        before, now = zip(cells[one], cells[other], strict=True)
-        if not taken & {one, other} and exchanged(before, now, level):
-            taken |= {one, other}
-            found.append(ColumnChange((one, other), None))
+    changes, taken = [], set[str]()
+    for first, second in combinations(moved, 2):
+        before, now = zip(cells[first], cells[second], strict=True)
+        if not taken & {first, second} and exchanged(before, now, level):
+            taken |= {first, second}
+            changes.append(ColumnChange((first, second), None))
     for name in moved:
         change = None if name in taken else change_of_unit(*cells[name], level)
         if change is not None:
-            found.append(ColumnChange((name,), change))
-    return tuple(found)
+            changes.append(ColumnChange((name,), change))
+    return tuple(changes)
 
 
 def distance(old: Float[np.ndarray, " n"], new: Float[np.ndarray, " m"]) -> float:
@@ -156,13 +156,18 @@ def change_of_unit(
     >>> change_of_unit(old, 1000 * new, 0.01).scale
     1000.0
     """
-    measured = (_measured(one, old, new, level) for one in _explanations(old, new))
-    found = [one for one in measured if one is not None]
-    known = [one for one in found if one.name]
-    if not known:
-        return min(found, key=lambda one: (one.offset != 0, one.after), default=None)
-    best, least = min(known, key=lambda one: one.after), min(one.after for one in found)
-    return best if best.after <= least + AS_GOOD else min(found, key=lambda one: one.after)
+    measured = (_measured(change, old, new, level) for change in _explanations(old, new))
+    candidates = [change for change in measured if change is not None]
+    named = [change for change in candidates if change.name]
+    if not named:
+        return min(candidates, key=lambda change: (change.offset != 0, change.after), default=None)
+    best, least = (
+        min(named, key=lambda change: change.after),
+        min(change.after for change in candidates),
+    )
+    return (
+        best if best.after <= least + AS_GOOD else min(candidates, key=lambda change: change.after)
+    )
 
 
 def _explanations(old: np.ndarray, new: np.ndarray) -> Iterator[Change]:
@@ -195,7 +200,7 @@ def exchanged(
     new: tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m2"]],
     level: float,
 ) -> bool:
-    """Whether each of two columns is what the other was, and neither what it was itself.
+    """Whether two columns were exchanged: each matches the other's old cells, and not its own.
 
     >>> rng = np.random.default_rng(0)
     >>> age, weight = rng.normal(40, 10, 200), rng.normal(70, 10, 200)
@@ -213,14 +218,14 @@ def exchanged(
     )
 
 
-def tail_of_count(found: int, of: int, found_before: int, of_before: int) -> float:
+def tail_of_count(count: int, of: int, count_before: int, of_before: int) -> float:
     """Probability of at least so many of the new cells, were old and new ones dealt at random.
 
     >>> round(tail_of_count(20, 100, 5, 100), 5), tail_of_count(0, 100, 5, 100)
     (0.0011, 1.0)
     """
-    everything, marked = of + of_before, found + found_before
-    return float(min(1.0, hypergeom.sf(found - 1, everything, marked, of)))
+    everything, marked = of + of_before, count + count_before
+    return float(min(1.0, hypergeom.sf(count - 1, everything, marked, of)))
 
 
 def tail_of_unseen(
@@ -238,9 +243,9 @@ def tail_of_unseen(
     True
     """
     most = int(counts.max())
-    one = tail_of_count(most, of, 0, of_before)
+    frequent = tail_of_count(most, of, 0, of_before)
     all_of_them = binom.sf(counts.size - 1, counts.size + n_lost, of / (of + of_before))
-    return float(min(one, all_of_them))
+    return float(min(frequent, all_of_them))
 
 
 def tails_beside(
@@ -261,6 +266,7 @@ def tails_beside(
     """
     ordered = np.sort(reference)
     at_least = ordered.size - np.searchsorted(ordered, surprise, side="left")
+    # The cell itself counts as one of them, so that no tail is 0.
     result = (at_least + 1) / (ordered.size + 1)
     start = float(np.quantile(ordered, 1 - LARGEST_SHARE))
     excess = ordered[ordered > start] - start
@@ -268,9 +274,11 @@ def tails_beside(
         return result
     share = excess.size / ordered.size
     above = (np.arange(excess.size)[::-1] + 0.35) / excess.size
+    # The moments E[X] and E[X (1 - F)] of Hosking and Wallis, whose shape is minus ours.
     mean, weighted = excess.mean(), (above * excess).mean()
     shape = 2 - mean / (mean - 2 * weighted)
     scale = 2 * mean * weighted / (mean - 2 * weighted)
+    # (1 + shape) / sqrt(n) is the standard error.
     shape = max(shape, 0.0) + (1 + max(shape, 0.0)) / np.sqrt(excess.size)
     far = surprise > start
     beyond = np.log1p(shape * (surprise[far] - start) / scale) / shape

@@ -1,4 +1,4 @@
-"""How sure a classifier is of each row, as a labelled dataset."""
+"""Uncertainty of a classifier about every row, as a labelled dataset."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class PredictiveSummary:
 
     @property
     def epistemic(self) -> Float[np.ndarray, " obs"]:
-        """What knowing the draw would take away of the total, in nats."""
+        """Part of the entropy that knowledge of the draw would remove, in nats."""
         return self.total - self.aleatoric
 
 
@@ -147,7 +147,7 @@ def centred_draws(
 
 
 def stray_rates(n_rows: float, n_draws: int) -> Float[np.ndarray, " draw"]:
-    r"""How many labels may be strays, of any class alike, whatever their row: draw by draw.
+    r"""Probability, draw by draw, that a label is a stray: of any class, whatever its row.
 
     The odds are even that there are none. Else, none is known to be one among n rows, which says
     of the rate :math:`\epsilon \sim \mathrm{Beta}(1, n + 1)` after a uniform prior. So no
@@ -160,6 +160,7 @@ def stray_rates(n_rows: float, n_draws: int) -> Float[np.ndarray, " draw"]:
     array([0.    , 0.0114])
     """
     places = (0.5 + np.arange(n_draws) * GOLDEN) % 1
+    # Places below one half give a rate of 0: the even odds that there are no strays.
     rates: np.ndarray = 1 - np.minimum(1, 2 - 2 * places) ** (1 / (n_rows + 1))
     return rates
 
@@ -178,6 +179,7 @@ def _quantiles(
     if weights is None:
         return np.quantile(values, q, axis=0)
     counted = np.broadcast_to(weights[..., None], values.shape)
+    # The only method of NumPy's that takes weights.
     return np.quantile(values, q, axis=0, weights=counted, method="inverted_cdf")
 
 

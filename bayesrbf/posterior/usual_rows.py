@@ -1,4 +1,4 @@
-r"""How much further models may be wrong at a row that is unlike the rows they were fitted to.
+r"""How far draws spread at rows that are unlike the rows of the fit.
 
 Within component k the log density of the observed cells has a mean and a variance of its own: with
 d observed reals, :math:`m^2` their squared Mahalanobis distance, and categories j with entropies
@@ -28,7 +28,6 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.special import softmax
 
-from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.posterior.cell_laws import CellLaw
 from bayesrbf.posterior.novelty import no_further
 from bayesrbf.records.mixture import Observations
@@ -52,7 +51,7 @@ class UsualRows:
     slope: float
 
     def spread(self, rows: Observations, law: CellLaw) -> Rows:
-        """How many times as far draws spread at rows, which are in the units of the law."""
+        """Factor by which draws spread at rows, which are in the units of the law."""
         own = typicality(rows, law) - self.slope * root_share(rows)
         order = np.argsort(self.excess)
         below = np.concatenate([[0.0], np.cumsum(self.weights[order])])
@@ -75,31 +74,34 @@ def usual_rows(typical: Rows, shares: Rows, weights: Rows) -> UsualRows:
 
 def root_share(rows: Observations) -> Rows:
     """Square root of the share of cells that are observed."""
-    seen = np.hstack([~np.isnan(rows.real), rows.codes >= 0])
-    root: Rows = np.sqrt(seen.mean(axis=1))
+    observed = np.hstack([~np.isnan(rows.real), rows.codes >= 0])
+    root: Rows = np.sqrt(observed.mean(axis=1))
     return root
 
 
 def typicality(rows: Observations, law: CellLaw) -> Float[np.ndarray, " obs"]:
     """``t`` above: standard deviations by which a row is likelier than a component's rows are."""
-    point, structure = law.parameters, law.specification
+    point = law.parameters
     rows = replace(rows.unlabelled(), further=no_further(rows.n_obs, rows))
-    shares = softmax(prepare(rows, structure).component_log_joint(point), axis=1)
+    shares = softmax(law.log_joint(rows), axis=1)
     observed = ~np.isnan(rows.real)
     patterns, place = np.unique(observed, axis=0, return_inverse=True)
     bare = replace(rows, codes=np.full_like(rows.codes, -1))
-    found = prepare(bare, structure).component_log_joint(point)
-    found -= _at_means(patterns, rows, law)[place.ravel()]
-    found += 0.5 * observed.sum(axis=1, keepdims=True)
+    excess = law.log_joint(bare)
+    # Less the log joint at the component's own mean what is left is -m² / 2: the determinant,
+    # which depends on the pattern of holes, cancels.
+    excess -= _at_means(patterns, rows, law)[place.ravel()]
+    # m² is chi-squared: -m² / 2 has mean -d / 2 and variance d / 2.
+    excess += 0.5 * observed.sum(axis=1, keepdims=True)
     variance = np.repeat(0.5 * observed.sum(axis=1, keepdims=True), len(point.means), axis=1)
     for column, theta in enumerate(point.category_probabilities):
-        known = np.flatnonzero(rows.codes[:, column] >= 0)
+        present = np.flatnonzero(rows.codes[:, column] >= 0)
         log_theta = np.log(theta)
         mean = (theta * log_theta).sum(axis=1)
-        found[known] += log_theta[:, rows.codes[known, column]].T - mean
-        variance[known] += ((theta * log_theta**2).sum(axis=1) - mean**2)[None]
+        excess[present] += log_theta[:, rows.codes[present, column]].T - mean
+        variance[present] += ((theta * log_theta**2).sum(axis=1) - mean**2)[None]
     result: Float[np.ndarray, " obs"] = (
-        shares * found / np.sqrt(variance + LEAST_ROW_VARIANCE)
+        shares * excess / np.sqrt(variance + LEAST_ROW_VARIANCE)
     ).sum(axis=1)
     return result
 
@@ -114,6 +116,5 @@ def _at_means(
     for k, mean in enumerate(law.parameters.means):
         real = np.where(patterns, mean, np.nan)
         rows = Observations(real, nothing, np.full(n, -1), np.ones(n), no_further(n, like))
-        joint = prepare(rows, law.specification).component_log_joint(law.parameters)
-        result[:, k] = joint[:, k]
+        result[:, k] = law.log_joint(rows)[:, k]
     return result

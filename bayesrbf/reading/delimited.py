@@ -84,10 +84,10 @@ def _continued(records: Records, place: str, apart: str) -> Delimited:
     """Further rows below a header that is known to be one; columns without a name are left out."""
     header, rows, lines = _structure(records, place, apart)
     _check_header_does_not_return(header, rows, lines, place)
-    kept = [position for position, title in enumerate(header) if title]
-    if len(kept) < len(header):
-        rows = [[row[position] for position in kept] for row in rows]
-    return Delimited(tuple(header[position] for position in kept), rows, lines, ())
+    positions = [position for position, title in enumerate(header) if title]
+    if len(positions) < len(header):
+        rows = [[row[position] for position in positions] for row in rows]
+    return Delimited(tuple(header[position] for position in positions), rows, lines, ())
 
 
 def tabulated(records: Records, place: str, how: str, apart: str, notes: list[str]) -> Delimited:
@@ -181,23 +181,23 @@ def _without_unnamed(
     header: tuple[str, ...], rows: list[list[str]], place: str, notes: list[str]
 ) -> tuple[tuple[str, ...], list[list[str]]]:
     """Leave out an unnamed column that is empty or numbers the rows; refuse any other."""
-    kept = []
+    positions = []
     counts = [[str(start + i) for i in range(len(rows))] for start in (0, 1)]
     for position, title in enumerate(header):
         cells = [row[position] for row in rows]
         if title:
-            kept.append(position)
+            positions.append(position)
         elif not any(cells):
             notes.append(f"Column {position + 1} has neither name nor cells and was left out.")
         elif cells in counts:
             notes.append(f"Column {position + 1} has no name, numbers the rows, and was left out.")
         else:
             raise TableError(f"{place}: column {position + 1} has no name; name it.")
-    if not kept:
+    if not positions:
         raise TableError(f"{place}: no column has a name.")
-    if len(kept) == len(header):
+    if len(positions) == len(header):
         return header, rows
-    return tuple(header[i] for i in kept), [[row[i] for i in kept] for row in rows]
+    return tuple(header[i] for i in positions), [[row[i] for i in positions] for row in rows]
 
 
 def _check_names(header: tuple[str, ...], place: str) -> None:

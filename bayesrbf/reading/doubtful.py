@@ -1,4 +1,4 @@
-"""What is doubtful about columns of text of a frame that is fitted as it is."""
+"""Finds columns of text in a frame that seem to hold numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ZERO_FIRST: Final = re.compile(r"[+-]?0\d+", re.ASCII)
 
 
 def numbers_as_text(cells: Iterable[str]) -> str:
-    """What a column of text is that holds numbers but for a few cells; empty for any other.
+    """A clause about a column of text that holds numbers in nearly all cells; else empty.
 
     >>> numbers_as_text([f"${i},500.00" for i in range(1, 20)])
     "holds numbers written as text, such as '$1,500.00': 19 different ones count as categories"

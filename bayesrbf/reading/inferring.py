@@ -62,7 +62,7 @@ class TextColumn:
 
     @cached_property
     def counts(self) -> Counter[str]:
-        """How often each distinct cell stands there that is not missing."""
+        """Frequency of every distinct cell that is not missing."""
         every = Counter(self.cells)
         return Counter({text: n for text, n in every.items() if text not in self.marks})
 
@@ -87,7 +87,7 @@ class TextColumn:
 
 @dataclass(frozen=True)
 class ReadColumn:
-    """A column as it was read; values are worth nothing where there is a problem."""
+    """The result of reading a column; it has no values where there is a problem."""
 
     values: Values  # float64 with NaN, or text with None, where missing.
     notes: tuple[Note, ...] = ()
@@ -103,7 +103,7 @@ class ReadColumn:
 
 
 def _limit(text: str) -> str | None:
-    """The limit that a cell such as "<5" says, as it is written; None for any other."""
+    """The number in a cell such as "<5", as it is written; None for any other cell."""
     return limits_among([text]).get(text)
 
 
@@ -156,10 +156,10 @@ def _inferred(column: TextColumn) -> ReadColumn:
         return ReadColumn([], problem=_mixture(column, numeric))
     if all(map(DATE.fullmatch, column.present)):
         text = column.present[0]
-        asked = [option(part, column.name) for part in ("dates", "time", "ignore")]
+        options = [option(part, column.name) for part in ("dates", "time", "ignore")]
         problem = (
-            f"{column.at(text)}: {text!r} is a date: say {asked[0]} to read days since "
-            f"2000-01-01, {asked[1]} to hold the latest rows out, or {asked[2]}."
+            f"{column.at(text)}: {text!r} is a date: say {options[0]} to read days since "
+            f"2000-01-01, {options[1]} to hold the latest rows out, or {options[2]}."
         )
         return ReadColumn([], problem=problem)
     units = all(map(AMOUNT.fullmatch, column.present))
@@ -169,7 +169,7 @@ def _inferred(column: TextColumn) -> ReadColumn:
 
 
 def _numbers_and_limits(column: TextColumn) -> tuple[Notation, dict[str, str]]:
-    """How the numbers of a column are written, those of its limits, too, and these.
+    """The notation of a column's numbers, and its limits such as "<18" with their numbers.
 
     Where no cell is a number, "<18" is the name of a category.
     """

@@ -34,10 +34,10 @@ class StandIn:
 def stand_ins(given: Iterable[str], header: Collection[str]) -> tuple[StandIn, ...]:
     """Values that were named as missing; ``COLUMN=VALUE`` where there is such a column.
 
-    >>> [(one.column, one.text) for one in stand_ins(["-9", "a=-9", "b=-9"], ["a"])]
+    >>> [(mark.column, mark.text) for mark in stand_ins(["-9", "a=-9", "b=-9"], ["a"])]
     [(None, '-9'), ('a', '-9'), (None, 'b=-9')]
     """
-    return tuple(_stand_in(one, header) for one in given)
+    return tuple(_stand_in(text, header) for text in given)
 
 
 def _stand_in(given: str, header: Collection[str]) -> StandIn:
@@ -57,13 +57,15 @@ class Missing:
 
     @cached_property
     def texts(self) -> dict[str, str]:
-        """Every mark as it is written, and what was typed for it."""
-        return {mark: mark for mark in self.marks} | {one.text: one.text for one in self.named}
+        """Every stand-in as cells have it, with the text that was typed for it."""
+        return {mark: mark for mark in self.marks} | {
+            stand_in.text: stand_in.text for stand_in in self.named
+        }
 
     @cached_property
     def numbers(self) -> dict[float, str]:
-        """What was asked for and is a number, and how it was typed."""
-        typed = {one.number: one.text for one in reversed(self.named)}
+        """Stand-ins that are numbers, with the text that was typed for each."""
+        typed = {mark.number: mark.text for mark in reversed(self.named)}
         return {number: text for number, text in typed.items() if number is not None}
 
     def among(
@@ -117,25 +119,25 @@ def unmatched(
     """
     keys = {(column, _key(text)) for column, text in matched}
     anywhere = {key for _, key in keys}
-    for one in given:
-        key = _key(one.text)
-        hit = key in anywhere if one.column is None else (one.column, key) in keys
-        if hit or one.text in MISSING_MARKERS:
+    for mark in given:
+        key = _key(mark.text)
+        hit = key in anywhere if mark.column is None else (mark.column, key) in keys
+        if hit or mark.text in MISSING_MARKERS:
             continue
-        where = place if one.column is None else f"{place}, column {one.column!r}"
-        yield f"{option('na', one.given)}: {where} has no cell {one.text!r}{_hint(one, texts)}"
+        where = place if mark.column is None else f"{place}, column {mark.column!r}"
+        yield f"{option('na', mark.given)}: {where} has no cell {mark.text!r}{_hint(mark, texts)}"
 
 
-def _hint(one: StandIn, texts: Mapping[str, Collection[str]]) -> str:
-    """What may have been meant by a value that no cell is."""
-    column, equals, _ = one.given.partition("=")
-    if one.column is None and equals:
+def _hint(mark: StandIn, texts: Mapping[str, Collection[str]]) -> str:
+    """A suggestion for a stand-in that no cell has."""
+    column, equals, _ = mark.given.partition("=")
+    if mark.column is None and equals:
         near = difflib.get_close_matches(column, texts, n=1)
         if near:
             return f", and no column {column!r}; did you mean {near[0]!r}?"
-    words = texts.values() if one.column is None else [texts[one.column]]
+    words = texts.values() if mark.column is None else [texts[mark.column]]
     cells = {cell for some in words for cell in some if not is_number(cell)}
-    near = difflib.get_close_matches(one.text, cells, n=1, cutoff=0.8)
+    near = difflib.get_close_matches(mark.text, cells, n=1, cutoff=0.8)
     return (
         f"; did you mean {near[0]!r}?" if near else "; correct the value, or leave the option out."
     )

@@ -72,9 +72,9 @@ def read_numbers(
     symbols = {symbol for symbol, _ in parts.values()}
     bodies = [body for _, body in parts.values()]
     if len(symbols) > 1:
-        one, other = sorted(symbols)[:2]
-        culprit = next(text for text, (symbol, _) in parts.items() if symbol == other)
-        among = next(text for text, (symbol, _) in parts.items() if symbol == one)
+        first, second = sorted(symbols)[:2]
+        culprit = next(text for text, (symbol, _) in parts.items() if symbol == second)
+        among = next(text for text, (symbol, _) in parts.items() if symbol == first)
         problem = f"is written in another unit than {among!r}; write one unit throughout"
         return Notation(dict.fromkeys(parts, "0"), problem=problem, culprit=culprit)
     symbol = symbols.pop() if symbols else ""

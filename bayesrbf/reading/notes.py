@@ -1,4 +1,4 @@
-"""What was noticed of a table: a record of each note, and the parts of its sentence."""
+"""Notes on a table, and the phrases of which their sentences are made."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TableError(ValueError):
 
 @dataclass(frozen=True)
 class Note:
-    """What was noticed of a column, or of the whole file where ``column`` is empty."""
+    """A note on a column, or on the whole file where ``column`` is empty."""
 
     topic: str
     column: str

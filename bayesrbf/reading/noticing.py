@@ -1,4 +1,4 @@
-"""What is doubtful about columns: stand-ins for missing cells, names of rows, prose."""
+"""Notices doubtful columns: stand-ins for missing cells, names of rows, prose."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def _names_rows(name: str, values: Float[np.ndarray, " obs"]) -> str:
 
 
 def _repeated_names(name: str, values: Float[np.ndarray, " obs"]) -> int:
-    """How many different whole numbers there are, if they seem to be ids that repeat; else 0.
+    """Number of distinct values of a column that seems to hold repeated ids; else 0.
 
     By the name of the column, where that may be of a count, if they are long and nearly all
     different; or because they are long, mostly different, not rounded, and

@@ -80,8 +80,8 @@ def rows_of(opened: OpenedParquet, name: str, groups: Sequence[int] | None = Non
     groups = range(file.metadata.num_row_groups) if groups is None else groups
     metadata = [file.metadata.row_group(group) for group in groups]
     size = max(
-        sum(2 * one.num_rows * one.num_columns for one in metadata),
-        sum(one.total_byte_size for one in metadata),
+        sum(2 * row_group.num_rows * row_group.num_columns for row_group in metadata),
+        sum(row_group.total_byte_size for row_group in metadata),
     )
     check_size(size, name)
     try:

@@ -129,7 +129,7 @@ def read_table(
 
 
 def _marks(na: Mark | Sequence[Mark] | Mapping[str, Mark | Sequence[Mark]]) -> tuple[str, ...]:
-    """What stands in, as it would be typed."""
+    """Stand-ins for missing cells, as they would be typed on the command line."""
     if isinstance(na, Mapping):
         return tuple(f"{name}={mark}" for name, marks in na.items() for mark in _marks(marks))
     several = na if isinstance(na, Iterable) and not isinstance(na, str) else (na,)

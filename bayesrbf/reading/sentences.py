@@ -1,4 +1,4 @@
-"""What was noticed of a table, in sentences: the most harmful first, like notes as one."""
+"""Turns notes on a table into sentences, the most harmful first, like notes together."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def sentences(notes: Iterable[Note]) -> tuple[str, ...]:
 
 
 def _fields(notes: Sequence[Note]) -> dict[str, object]:
-    """What a sentence on like notes may have: columns with a verb, values, options to type."""
+    """Values for a sentence on like notes: columns with a verb, values, options to type."""
     first, many = notes[0], len(notes) > 1
     names = tuple(note.column for note in notes)
     counts = [note.count for note in notes]

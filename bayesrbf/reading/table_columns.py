@@ -22,7 +22,7 @@ _DIGITS: Final = re.compile(r"[0-9]+")
 
 
 def shape(text: str) -> str:
-    """What the notation of a cell depends on: its signs, how many digits, a 0 first, above 12.
+    """The shape of a cell: digits replaced by classes, on which its notation depends.
 
     >>> shape("1,234.5"), shape("31.12.2020"), shape("0.25")
     ('9,999.9', 'dd.99.9999', '0.dd')
@@ -43,22 +43,22 @@ class Written:
     """Cells of the columns of a file, one of every shape, and the lines on which they stand."""
 
     def __init__(self, columns: Collection[str]) -> None:
-        self._found: dict[str, dict[str, tuple[str, int]]] = {name: {} for name in columns}
+        self._examples: dict[str, dict[str, tuple[str, int]]] = {name: {} for name in columns}
 
     def look(self, block: RawTable) -> None:
         """Take what a block of rows has and earlier ones had not."""
         for column in block.columns:
-            shapes = self._found.get(column.name)
+            shapes = self._examples.get(column.name)
             if shapes is None:
                 continue
             for text in dict.fromkeys(column.cells):
-                seen = shape(text)
-                if seen not in shapes and len(shapes) < MOST_SHAPES:
-                    shapes[seen] = text, block.lines[column.cells.index(text)]
+                form = shape(text)
+                if form not in shapes and len(shapes) < MOST_SHAPES:
+                    shapes[form] = text, block.lines[column.cells.index(text)]
 
     def above(self, column: TextColumn) -> tuple[TextColumn, int]:
         """A column of a block below the cells that are known of it, and how many these are."""
-        earlier = self._found.get(column.name, {}).values()
+        earlier = self._examples.get(column.name, {}).values()
         cells, lines = [text for text, _ in earlier], [line for _, line in earlier]
         longer = replace(column, cells=[*cells, *column.cells], lines=[*lines, *column.lines])
         return (longer if earlier else column), len(earlier)
@@ -68,7 +68,7 @@ def read_columns(
     raw: RawTable,
     target: str | None,
     options: TableOptions,
-    asked: Sequence[StandIn],
+    marks: Sequence[StandIn],
     written: Written,
     find_dates: bool = False,
 ) -> dict[str, ReadColumn]:
@@ -81,22 +81,26 @@ def read_columns(
         **dict.fromkeys([*options.real, options.time], "real"),
     }
     read = {}
-    for one in raw.columns:
-        if one.name in options.ignore:
+    for raw_column in raw.columns:
+        if raw_column.name in options.ignore:
             continue
-        if one.problem:
-            read[one.name] = ReadColumn([], problem=one.problem)
+        if raw_column.problem:
+            read[raw_column.name] = ReadColumn([], problem=raw_column.problem)
             continue
-        kind = named.get(one.name, one.kind)
-        words = raw.marked or (one.is_text and kind != "categorical" and _marked(one, kind))
+        kind = named.get(raw_column.name, raw_column.kind)
+        words = raw.marked or (
+            raw_column.is_text and kind != "categorical" and _marked(raw_column, kind)
+        )
         missing = Missing(
             frozenset(MISSING_MARKERS if words else ("",)),
-            tuple(mark for mark in asked if mark.column in (None, one.name)),
+            tuple(mark for mark in marks if mark.column in (None, raw_column.name)),
         )
-        plain = TextColumn(one.name, one.cells, raw.lines, missing, raw.place)
+        plain = TextColumn(raw_column.name, raw_column.cells, raw.lines, missing, raw.place)
         column, above = written.above(plain)
         unnamed = find_dates and kind is None and _holds_dates(column)
-        dates = one.name in options.dates or (one.name == options.time and _holds_dates(column))
+        dates = raw_column.name in options.dates or (
+            raw_column.name == options.time and _holds_dates(column)
+        )
         result = read_column(
             replace(
                 column,
@@ -112,9 +116,9 @@ def read_columns(
             topics = {"dates": "unnamed dates"}
             notes = (replace(n, topic=topics.get(n.topic, n.topic)) for n in result.notes)
             result = replace(result, notes=tuple(notes))
-        read[one.name] = replace(result, values=result.values[above:])
-        if one.is_text and one.name not in named:
-            read[one.name] = _numbers_as_text(column, read[one.name])
+        read[raw_column.name] = replace(result, values=result.values[above:])
+        if raw_column.is_text and raw_column.name not in named:
+            read[raw_column.name] = _numbers_as_text(column, read[raw_column.name])
     return read
 
 

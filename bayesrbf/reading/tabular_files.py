@@ -1,4 +1,4 @@
-"""Files as frames: what was asked of their columns, what each was taken for, what was noticed."""
+"""Reads files as frames, and reports the kind of every column and what was noticed."""
 
 from __future__ import annotations
 
@@ -110,11 +110,11 @@ def read_blocks(path: Path, options: TableOptions, size: int) -> Iterator[ReadTa
     if second is None:
         yield _read(first, path.name, None, options, check_na=False)
         return
-    seen = Written((*options.real, *options.dates))
+    examples = Written((*options.real, *options.dates))
     for block in chain((first, second), blocks):
-        seen.look(block)
+        examples.look(block)
     for block in raw_blocks(path, size):
-        yield _read(block, path.name, None, options, written=seen, check_na=False)
+        yield _read(block, path.name, None, options, written=examples, check_na=False)
 
 
 def _read(
@@ -132,9 +132,9 @@ def _read(
 
     header = [column.name for column in raw.columns]
     problems = [*_misnamed(header, target, options, name)]
-    asked = stand_ins(options.na, header)
+    marks = stand_ins(options.na, header)
     columns = read_columns(
-        raw, target, options.among(header), asked, written or Written(()), find_dates=lenient
+        raw, target, options.among(header), marks, written or Written(()), find_dates=lenient
     )
     left_out: list[Note] = []
     if lenient:
@@ -150,7 +150,7 @@ def _read(
     if target in columns and not columns[target].problem:
         problems += judge(pd.Series(columns[target].values, dtype=object))
     if raw.whole and check_na:
-        problems += _unmatched(columns, raw, asked, name)
+        problems += _unmatched(columns, raw, marks, name)
     model = {name: read for name, read in columns.items() if name not in (target, *options.beside)}
     doubts = [] if problems else _doubts(columns, model, options)
     left = [note.column for note in doubts if note.topic in LEFT_OUT]
@@ -167,10 +167,10 @@ def _read(
 
 
 def _unmatched(
-    columns: Mapping[str, ReadColumn], raw: RawTable, asked: Sequence[StandIn], name: str
+    columns: Mapping[str, ReadColumn], raw: RawTable, stand_ins: Sequence[StandIn], name: str
 ) -> Iterable[str]:
     """Stand-ins that no cell is."""
-    if not asked:
+    if not stand_ins:
         return ()
     marks = [
         (column, note.value)
@@ -178,21 +178,26 @@ def _unmatched(
         for note in read.notes
         if note.topic == "missing"
     ]
-    return unmatched(asked, marks, {one.name: set(one.cells) for one in raw.columns}, name)
+    return unmatched(
+        stand_ins,
+        marks,
+        {raw_column.name: set(raw_column.cells) for raw_column in raw.columns},
+        name,
+    )
 
 
 def _misnamed(
     header: Sequence[str], target: str | None, options: TableOptions, name: str
 ) -> Iterable[str]:
     """Options that name a column which is not there, or one column for two things."""
-    asked = options.named() | ({} if target is None else {"target": (target,)})
-    for column in dict.fromkeys(column for names in asked.values() for column in names):
+    uses = options.named() | ({} if target is None else {"target": (target,)})
+    for column in dict.fromkeys(column for names in uses.values() for column in names):
         if column not in header:
             near = difflib.get_close_matches(column, header, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(header[:20])}."
             yield f"{name} has no column {column!r}; {hint}"
             continue
-        parts = [part for part, names in asked.items() if column in names]
+        parts = [part for part, names in uses.items() if column in names]
         allowed = {"id", "group"}, {"time", "dates"}, {"target", "categorical"}, {"target", "real"}
         if len(parts) > 1 and set(parts) not in allowed:
             words = " and ".join(f"--{part}" for part in parts)
@@ -275,16 +280,16 @@ def _is_real(values: Values) -> bool:
 def _notes(
     columns: dict[str, ReadColumn], model: Sequence[str], options: TableOptions
 ) -> Iterable[Note]:
-    """What was noticed of the columns."""
+    """Notes on the columns."""
     for name, read in columns.items():
         shown = read.notes if name in model else [n for n in read.notes if n.topic == "missing"]
         yield from shown
     if options.id is not None:
         names = columns[options.id].values
-        seen = Counter(names)
-        again = [name for name in seen if seen[name] > 1]
+        counts = Counter(names)
+        again = [name for name in counts if counts[name] > 1]
         if again and options.group is None:
-            count = sum(seen[name] - 1 for name in again)
+            count = sum(counts[name] - 1 for name in again)
             yield Note("repeated name", options.id, count=count, example=str(again[0]))
     if options.time is not None:
         untimed = int(np.isnan(np.asarray(columns[options.time].values, dtype=float)).sum())
@@ -295,14 +300,14 @@ def _notes(
 def _doubts(
     columns: Mapping[str, ReadColumn], model: Iterable[str], options: TableOptions
 ) -> list[Note]:
-    """What is doubtful about the columns of the model."""
+    """Notes on doubtful columns of the model, without those that the user has decided."""
     decided = {*options.categorical, *options.real, *options.dates}
     notes = notice({name: read.measured for name, read in columns.items()}, model)
     return [note for note in notes if note.topic not in NAMING or note.column not in decided]
 
 
 def text_dtype() -> Any:
-    """As what pandas keeps texts; before its version 3, "str" makes the text None of no text."""
+    """The dtype of pandas for text; before its version 3, "str" turns None into text."""
     import pandas as pd
 
     return pd.Series(["text"]).dtype

@@ -84,10 +84,6 @@ class PowerMaps:
         return self.units.backward(held + (u - inside) * np.exp(-self._log_slope(held)))
 
     def applied(self, rows: Observations) -> Observations:
-        """Rows with their real cells mapped, for a classifier, to which slopes are nothing."""
-        return replace(rows, real=self.forward(rows.real))
-
-    def of_rows(self, rows: Observations) -> Observations:
         """Rows with their real cells mapped, and what that does to their log densities."""
         mapped, log_slope = self.with_log_slope(rows.real)
         change = np.nansum(log_slope, axis=1)

@@ -30,8 +30,8 @@ class FewValues:
         >>> cells = np.array([[1.0, 0.5], [2.0, np.nan], [9.0, 2.5]])
         >>> no_codes = np.zeros((3, 0), int)
         >>> rows = Observations(cells, no_codes, np.ones(3, int), np.ones(3))
-        >>> found = FewValues((0,), (np.array([1.0, 2.0]),)).as_categories(rows)
-        >>> found.real.ravel(), found.codes.ravel()
+        >>> rows_of_codes = FewValues((0,), (np.array([1.0, 2.0]),)).as_categories(rows)
+        >>> rows_of_codes.real.ravel(), rows_of_codes.codes.ravel()
         (array([0.5, nan, 2.5]), array([ 0,  1, -1]))
         """
         codes = [rows.codes]

@@ -1,4 +1,4 @@
-"""What the rates of a kernel are learned from, and their priors."""
+"""Priors of a kernel's rates, and the rows from which rates are learned."""
 
 from __future__ import annotations
 

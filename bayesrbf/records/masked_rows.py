@@ -10,7 +10,7 @@ from bayesrbf.records.stored import stored
 
 @stored
 class MaskedRows:
-    """What a model says of copies of held-out rows, in the order of the rows."""
+    """Predictions for copies of held-out rows with more cells hidden, in the order of the rows."""
 
     values: Float[np.ndarray, "obs copy *values"]
     """Class log probabilities in nats, along the last axis."""

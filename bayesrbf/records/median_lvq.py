@@ -31,15 +31,6 @@ class Dissimilarities:
     candidates: tuple[Int[np.ndarray, " _"], ...]
     """Rows that may be an exemplar of each class, ascending; at least one."""
 
-    def __getstate__(self) -> dict[str, object]:
-        """What is pickled: not the columns, which are made again."""
-        return {
-            "values": self.values,
-            "labels": self.labels,
-            "weights": self.weights,
-            "candidates": self.candidates,
-        }
-
     @property
     def n_obs(self) -> int:
         """Number of rows."""
@@ -99,7 +90,7 @@ class Dissimilarities:
 
 @stored
 class Prototypes:
-    """How many prototypes every class has."""
+    """The classes of the prototypes, one entry a prototype."""
 
     classes: tuple[int, ...]  # Class of every prototype, non-decreasing from 0.
 

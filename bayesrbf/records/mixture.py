@@ -181,6 +181,21 @@ class MixtureParameters:
     further: Mapping[str, np.ndarray] = field(default_factory=dict)
     """Values of the variables of laws of their own, by name; the first axis is the component."""
 
+    def taken(
+        self,
+        components: Int[np.ndarray, " chosen"] | slice,
+        groups: Int[np.ndarray, " group"] | slice,
+    ) -> MixtureParameters:
+        """Some components and covariance groups, in the given order."""
+        return replace(
+            self,
+            weights=self.weights[components],
+            means=self.means[components],
+            precisions_cholesky=self.precisions_cholesky[groups],
+            category_probabilities=tuple(p[components] for p in self.category_probabilities),
+            further={name: value[components] for name, value in self.further.items()},
+        )
+
     def in_units(self, units: Standardisation) -> MixtureParameters:
         """The mixture of x = location + scale * z, where this one is of z."""
         # The second axis of factors of every shape is the column.
@@ -204,3 +219,27 @@ class MixtureParameters:
         positive = ("count_means", "count_dispersions", "ordinal_slopes")
         chosen = [further[name] for name in positive if name in further]
         yield all(map(scales, chosen)), "positive means, dispersions and slopes"
+
+
+def weighted_components(
+    class_probabilities: Float[np.ndarray, " label"], weights: Float[np.ndarray, " component"]
+) -> MixtureParameters:
+    """Components of which the weights alone are known: the laws of their columns are to follow."""
+    no_columns = np.empty((weights.size, 0))
+    return MixtureParameters(class_probabilities, weights, no_columns, no_columns, ())
+
+
+def joined_points(points: Sequence[MixtureParameters]) -> MixtureParameters:
+    """Components of mixtures without classes, one mixture after another, with their weights."""
+    levels = zip(*(point.category_probabilities for point in points), strict=True)
+    return MixtureParameters(
+        np.ones(1),
+        np.concatenate([point.weights for point in points]),
+        np.concatenate([point.means for point in points]),
+        np.concatenate([point.precisions_cholesky for point in points]),
+        tuple(map(np.concatenate, levels)),
+        {
+            name: np.concatenate([point.further[name] for point in points])
+            for name in points[0].further
+        },
+    )

@@ -1,8 +1,10 @@
-"""What a fit maximises beside the prior: from the likelihood to the margin."""
+"""Objectives of a fit, from the likelihood to the margin."""
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from collections.abc import Callable
+from numbers import Real
+from typing import Final, Literal, get_args
 
 import numpy as np
 
@@ -11,6 +13,33 @@ from bayesrbf.records.stored import stored
 ObjectiveName = Literal["likelihood", "conditional", "margin", "blend", "hinge"]
 
 OBJECTIVES: tuple[str, ...] = get_args(ObjectiveName)
+
+_NOT_NEGATIVE: Final = ("finite and at least 0", lambda x: 0 <= x < np.inf)
+_POSITIVE: Final = ("finite and greater than 0", lambda x: 0 < x < np.inf)
+_BOUNDS: Final[dict[str, tuple[str, Callable[[float], bool]]]] = {
+    "kappa": ("in [0, 1]", lambda x: 0 <= x <= 1),
+    "hinge_weight": _NOT_NEGATIVE,
+    "margin": _NOT_NEGATIVE,
+    "smoothing": _POSITIVE,
+    "sharpness": _POSITIVE,
+    "ramp_cap": _POSITIVE,
+}
+"""What each constant must be, in words and as a test."""
+
+
+def check_constant(constant: str, value: object, argument: str, *instead: object) -> None:
+    """ValueError unless a constant is a number with a meaning, or one of what it may be instead.
+
+    >>> check_constant("kappa", 2, "Blend.kappa", "cv")
+    Traceback (most recent call last):
+    ValueError: Blend.kappa must be in [0, 1], or 'cv'; received 2.
+    """
+    words, holds = _BOUNDS[constant]
+    if any(value is one or (isinstance(value, str) and value == one) for one in instead):
+        return
+    if not isinstance(value, Real) or isinstance(value, bool) or not holds(float(value)):
+        needed = ", or ".join([words, *map(repr, instead)])
+        raise ValueError(f"{argument} must be {needed}; received {value!r}.")
 
 
 @stored
@@ -66,18 +95,15 @@ class Objective:
     def __post_init__(self) -> None:
         if self.name not in OBJECTIVES:
             raise ValueError(f"objective must be one of {OBJECTIVES}; received {self.name!r}.")
-        self._require("kappa", 0 <= self.kappa <= 1, "in [0, 1]")
-        self._require("hinge_weight", 0 <= self.hinge_weight < np.inf, "finite and at least 0")
-        self._require("margin", 0 <= self.margin < np.inf, "finite and at least 0")
-        self._require("smoothing", 0 < self.smoothing < np.inf, "finite and greater than 0")
-        self._require("sharpness", 0 < self.sharpness < np.inf, "finite and greater than 0")
-        capped = self.ramp_cap is None or 0 < self.ramp_cap < np.inf
-        self._require("ramp_cap", capped, "None, or finite and greater than 0")
-
-    def _require(self, field: str, holds: bool, need: str) -> None:
-        """Refuse a constant that the formulas have no meaning for."""
-        if not holds:
-            raise ValueError(f"{field} must be {need}; received {getattr(self, field)!r}.")
+        for constant, value in (
+            ("kappa", self.kappa),
+            ("hinge_weight", self.hinge_weight),
+            ("margin", self.margin),
+            ("smoothing", self.smoothing),
+            ("sharpness", self.sharpness),
+        ):
+            check_constant(constant, value, constant)
+        check_constant("ramp_cap", self.ramp_cap, "ramp_cap", None)
 
     @property
     def coefficients(self) -> tuple[float, float, float]:

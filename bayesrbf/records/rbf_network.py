@@ -71,7 +71,7 @@ class RBFNetworkSpecification:
 
     @property
     def structure(self) -> RBFNetworkSpecification:
-        """What fits to other rows have in common: all of it."""
+        """The part that fits to other rows share: all of it."""
         return self
 
     def hidden_order(self, order: Order) -> Order:
@@ -128,7 +128,8 @@ class RBFNetworkHyperparameters:
     link: float = field(default=0.0, metadata=ANY_NUMBER)
     """gamma, finite: rows that pull the mixture weights to the shares of the output weights."""
     kappa: float = 1.0  # Power of p(x) beside p(y | x), positive.
-    intercept_scale: float = 10.0  # Standard deviation of the intercepts.
+    intercept_scale: float = field(default=10.0, metadata=ANY_NUMBER)
+    """Standard deviation of the intercepts; infinite, and no prior, under published schemes."""
     noise_shape: float = 2.0
     """Shape of the Gamma prior of the noise precision of a numeric response."""
     noise_rate: float = 0.1  # Rate of that prior, the response in standard units.
@@ -154,5 +155,7 @@ class RBFNetworkHyperparameters:
 
     def __laws__(self) -> Requirements:
         yield within((self.l1, self.l2), 0) and self.link >= 0, "rates"
-        positive = self.kappa, self.intercept_scale, self.noise_shape, self.noise_rate
+        positive = self.kappa, self.noise_shape, self.noise_rate
         yield self.l1 + self.l2 > 0 and scales(positive), "positive numbers"
+        scale = self.intercept_scale
+        yield scale == np.inf or scales(scale), "a positive scale of intercepts"

@@ -1,4 +1,4 @@
-"""What a fit returns, and what a model says of new rows."""
+"""Results of fits and predictions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Status(Enum):
 
     @property
     def sentence(self) -> str:
-        """What happened and what to do about it."""
+        """A sentence: how the fit ended, and what to do about it."""
         return _SENTENCES[self]
 
 
@@ -86,7 +86,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class ClassPrediction:
-    """What one draw of the parameters, or each of several, says of some rows.
+    """Predictions for some rows, under one draw of the parameters or under several.
 
     The parts stay apart: in their sum, a density far from all rows would leave no digit
     to the classes.

@@ -40,7 +40,7 @@ class Order:
         return replace(self, classes=np.zeros(1, dtype=np.intp))
 
     def then(self, following: Order) -> Order:
-        """Both orders as one: this one first, then one of what it leads to."""
+        """The composition of two orders: this one first, then ``following``."""
         return Order(
             self.features[following.features],
             self.categories[following.categories],

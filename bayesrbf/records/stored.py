@@ -1,4 +1,4 @@
-"""What a file of an estimator may hold: classes by name, and the laws that their records keep.
+"""Classes that a file of an estimator may hold, and the laws of their records.
 
 ``@stored`` makes a class a frozen dataclass that files may name. Whoever reads one checks the
 types, shapes and finite numbers that its fields declare. Where these do not say everything, the
@@ -10,8 +10,8 @@ rely on the earlier ones: nothing is evaluated behind the first that does not ho
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, dataclass_transform, runtime_checkable
+from dataclasses import MISSING, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Final, Protocol, dataclass_transform, runtime_checkable
 
 import numpy as np
 
@@ -36,6 +36,17 @@ SMALLEST_SCALE, LARGEST_SCALE = 1e-100, 1e100
 """Bounds of scales and precisions in standard units: beyond, their squares are no numbers."""
 
 
+if TYPE_CHECKING:
+    type Stored[T] = T
+else:
+
+    class Stored:
+        """An argument of a user: its type is for readers and type checkers, own errors check it."""
+
+        def __class_getitem__(cls, item: object) -> object:
+            return Any
+
+
 @runtime_checkable
 class Lawful(Protocol):
     """A record of which its types do not say everything."""
@@ -57,8 +68,26 @@ def named[T](kind: type[T]) -> type[T]:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def stored[T](kind: type[T]) -> type[T]:
-    """Make a class a frozen dataclass that files may name."""
-    return named(dataclass(frozen=True)(kind))
+    """Make a class a frozen dataclass that files may name; pickles hold its fields alone."""
+    record = named(dataclass(frozen=True)(kind))
+    setattr(record, "__getstate__", field_values)  # noqa: B010 - mypy takes no method there
+    return record
+
+
+def field_values(record: Any) -> dict[str, Any]:
+    """The fields of a record; what it keeps of what was made of them can be large."""
+    return {one.name: vars(record)[one.name] for one in fields(record)}
+
+
+def short_repr(record: Any) -> str:
+    """A record with the fields that are not at their defaults, as scikit-learn shows estimators."""
+    changed = {
+        one.name: vars(record)[one.name]
+        for one in fields(record)
+        if one.default is MISSING or vars(record)[one.name] != one.default
+    }
+    listed = ", ".join(f"{name}={value!r}" for name, value in changed.items())
+    return f"{type(record).__name__}({listed})"
 
 
 def require(requirements: Requirements, owner: str) -> None:

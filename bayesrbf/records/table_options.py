@@ -1,4 +1,4 @@
-"""What a reader of tables is told: how cells are written, and which column plays which part."""
+"""Options of a reader of tables: how cells are written, and the role of each column."""
 
 from __future__ import annotations
 

@@ -28,17 +28,21 @@ def read_class_column(job: Job, name: str, classes: list[str]) -> ClassColumn:
     """The labelled cells of one column."""
     labels = job.y.astype(object).map(str, na_action="ignore").to_numpy()
     cells = [job.X[name].to_numpy()[labels == label] for label in classes]
-    cells = [one[~pd.isna(one)] for one in cells]
+    cells = [column[~pd.isna(column)] for column in cells]
     if job.kinds[name] == "categorical":
-        levels = sorted({str(cell) for one in cells for cell in one})
-        texts = [np.array([str(cell) for cell in one]) for one in cells]
+        levels = sorted({str(cell) for column in cells for cell in column})
+        texts = [np.array([str(cell) for cell in column]) for column in cells]
         shares = [np.array([_share(text == level) for level in levels]) for text in texts]
         own = tuple(ClassCells(len(t), share) for t, share in zip(texts, shares, strict=True))
         return ClassColumn(name, "categorical", np.arange(len(levels) + 1.0), tuple(levels), own)
-    reals = [one.astype(float) for one in cells]
+    reals = [column.astype(float) for column in cells]
     edges, few = _edges(np.concatenate(reals))
     return ClassColumn(
-        name, "real", edges, (), tuple(_class_cells(one, edges, few, job.seed) for one in reals)
+        name,
+        "real",
+        edges,
+        (),
+        tuple(_class_cells(column, edges, few, job.seed) for column in reals),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from bayesrbf.report.performance import read_performance
 from bayesrbf.report.records import Check, Report, Score
 from bayesrbf.report.subgroups import read_subgroups
 from bayesrbf.report.validate import (
+    Fitter,
     HeldOutRows,
     TrackSteps,
     class_frequencies,
@@ -60,9 +61,9 @@ def collect(job: Job, track: TrackSteps = silently) -> Outcome:
     """Cross-validate, fit and draw, and make every section of the report."""
     procedure = FAMILIES[job.family].procedure(job)
     with _heard() as heard:
-        held_out = _validated(job, procedure, track)
         for _ in track((None,), "Fitting the whole table", 1):
             fitted = procedure(job.X, job.y)
+        held_out = _validated(job, procedure, fitted, track)
         for _ in track((None,), "Drawing the posterior", 1):
             drawn = draw_posterior(job, fitted.model)
             uncertainty = drawn.refined.uncertainty(job.X)
@@ -93,23 +94,32 @@ def _heard() -> Iterator[list[str]]:
         warnings.simplefilter("always")
         yield sentences
     not_meant = (*FOR_DEVELOPERS, ColumnWarning)  # the notes of the reader say more
-    meant = [one for one in caught if not issubclass(one.category, not_meant)]
-    sentences += dict.fromkeys(" ".join(str(one.message).split()) for one in meant)
+    meant = [warning for warning in caught if not issubclass(warning.category, not_meant)]
+    sentences += dict.fromkeys(" ".join(str(warning.message).split()) for warning in meant)
 
 
-def _validated(job: Job, procedure: Procedure, track: TrackSteps) -> HeldOutRows:
-    """Held-out probabilities of the model and of both baselines."""
-    fitters = {
-        MODEL: lambda X, y: procedure(X, y).model,
+def _validated(job: Job, procedure: Procedure, fitted: Fitted, track: TrackSteps) -> HeldOutRows:
+    """Held-out probabilities of the model and of both baselines.
+
+    The model is fitted again fold by fold, unless its own fit has held the same rows out.
+    """
+    fitters: dict[str, Fitter] = {
         FREQUENCIES: class_frequencies,
         LOGISTIC: logistic_regression(job.categorical),
     }
-    return hold_out(job.X, job.y, fitters, splits=job.splits, track=track)
+    own = fitted.out_of_fold
+    if own is None:
+        fitters = {MODEL: lambda X, y: procedure(X, y).model, **fitters}
+    held_out = hold_out(job.X, job.y, fitters, splits=job.splits, track=track)
+    if own is None:
+        return held_out
+    of_model = own.reindex(index=range(len(job.X)), columns=held_out.classes).to_numpy()
+    return replace(held_out, probabilities={MODEL: of_model, **held_out.probabilities})
 
 
 @dataclass(frozen=True)
 class _Fits:
-    """What the sections are made of: see :func:`_look`."""
+    """The fitted parts from which :func:`_look` makes the sections."""
 
     fitted: Fitted
     drawn: Drawn
@@ -124,7 +134,7 @@ class _Fits:
 
 def _look(job: Job, fits: _Fits, track: TrackSteps) -> Report:
     """Every section from the fitted model."""
-    made: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     model, refined = fits.drawn.model, fits.drawn.refined
     held_out, uncertainty, densities = fits.held_out, fits.uncertainty, fits.densities
     density, judged = densities.point, fits.judged
@@ -142,7 +152,7 @@ def _look(job: Job, fits: _Fits, track: TrackSteps) -> Report:
         "described": lambda: read_described(job, fits.fitted, refined),
     }
     for name, make in track(sections.items(), "Looking at rows, cells and columns", len(sections)):
-        made[name] = make()
+        figures[name] = make()
     return Report(
         title=job.title,
         target=job.target,
@@ -155,7 +165,7 @@ def _look(job: Job, fits: _Fits, track: TrackSteps) -> Report:
         check=_check(job, uncertainty),
         costs=read_costs(held_out, job.costs, (MODEL, LOGISTIC)),
         row_title=job.row_title,
-        **made,
+        **figures,
     )
 
 

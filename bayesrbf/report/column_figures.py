@@ -28,14 +28,14 @@ def contributions(rows: Sequence[Contribution]) -> Markup:
     """Two bars a column, in nats: known alone, and beside all others."""
     step, left = 30.0, 150.0
     bottom = 6 + step * len(rows)
-    most = max((one.most for one in rows), default=0.0) or 1.0
+    most = max((row.most for row in rows), default=0.0) or 1.0
     axes = PlotArea((0.0, most * 1.02), (0.0, 1.0), (left, 6.0, NARROW - 62, bottom))
     decimals = decimals_of(np.array([0.0, most]), as_written=False)
     bars = []
-    for i, one in enumerate(rows):
+    for i, row in enumerate(rows):
         y = 6 + step * i
-        bars.append(element("text", clipped(one.name, 20), class_="tick end", x=left - 8, y=y + 19))
-        for value, style, down in ((one.alone, "fill c2", 4.0), (one.beside, "fill c0", 15.0)):
+        bars.append(element("text", clipped(row.name, 20), class_="tick end", x=left - 8, y=y + 19))
+        for value, style, down in ((row.alone, "fill c2", 4.0), (row.beside, "fill c0", 15.0)):
             end = axes.at_x(value)
             bars += [
                 element("rect", class_=style, x=left, y=y + down, width=end - left, height=10),

@@ -49,11 +49,11 @@ def _column(job: Job, name: str) -> Column:
     values = job.X[name]
     share = float(values.isna().mean())
     if job.kinds[name] == "real":
-        seen = values.dropna().to_numpy(dtype=float)
+        numbers = values.dropna().to_numpy(dtype=float)
         content = "no value"
-        if seen.size:
-            content = between(job.cell(name, seen.min()), job.cell(name, seen.max()))
-        bars = _histogram(seen)
+        if numbers.size:
+            content = between(job.cell(name, numbers.min()), job.cell(name, numbers.max()))
+        bars = _histogram(numbers)
         return Column(name, "real", share, content, bars)
     levels = values.dropna().astype(str).value_counts()
     content = f"{plural(len(levels), 'level')}: {listing([clipped(v, 24) for v in levels.index])}"
@@ -61,14 +61,14 @@ def _column(job: Job, name: str) -> Column:
     return Column(name, "categorical", share, content, bars)
 
 
-def _histogram(seen: Float[np.ndarray, " value"]) -> Float[np.ndarray, " bar"]:
+def _histogram(values: Float[np.ndarray, " value"]) -> Float[np.ndarray, " bar"]:
     """Counts in equal bins between the extremes."""
-    if seen.size == 0:
+    if values.size == 0:
         return np.zeros(0)
-    low, high = float(seen.min()), float(seen.max())
+    low, high = float(values.min()), float(values.max())
     if low == high:
-        return np.array([float(seen.size)])
-    place = ((seen / (high - low) - low / (high - low)) * BARS).astype(int)
+        return np.array([float(values.size)])
+    place = ((values / (high - low) - low / (high - low)) * BARS).astype(int)
     return np.bincount(np.clip(place, 0, BARS - 1), minlength=BARS).astype(float)
 
 

@@ -60,7 +60,11 @@ class Comparison:
     def sentence(self) -> str:
         """The best one, and who is not surely behind it."""
         best, *others = self.contestants
-        near = [one.name for one in others if one.behind <= SURELY_BEHIND * one.behind_error]
+        near = [
+            contestant.name
+            for contestant in others
+            if contestant.behind <= SURELY_BEHIND * contestant.behind_error
+        ]
         head = f"{best.name} has the lowest log loss"
         if not near:
             return f"{head}, by more than {number(SURELY_BEHIND)} standard errors."
@@ -188,11 +192,13 @@ def _error(values: np.ndarray) -> float:
 def lines_of(comparison: Comparison) -> list[str]:
     """The comparison as text for a terminal."""
     table = [["model", "", "log loss", "± s.e.", "behind", "± s.e.", "right", "seconds"]]
-    for one in comparison.contestants:
-        behind = ["–", "–"] if one.behind == 0 else [number(one.behind), spread(one.behind_error)]
-        own = [number(one.log_loss), spread(one.standard_error)]
-        took = f"{one.seconds:.1f}"
-        table.append([one.name, "", *own, *behind, percent(one.share_right), took])
+    for contestant in comparison.contestants:
+        behind = ["–", "–"]
+        if contestant.behind:
+            behind = [number(contestant.behind), spread(contestant.behind_error)]
+        own = [number(contestant.log_loss), spread(contestant.standard_error)]
+        took = f"{contestant.seconds:.1f}"
+        table.append([contestant.name, "", *own, *behind, percent(contestant.share_right), took])
     return [
         f"{plural(comparison.rows, 'row')} held out once each, in "
         f"{plural(comparison.folds, 'fold')}; log loss in nats a row",

@@ -1,4 +1,4 @@
-"""What mistakes cost if one takes the decision of least expected cost."""
+"""Costs of decisions: at least expected cost, under simpler rules, and as costs vary."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def read_costs(
     is_dear = np.arange(each.size) == dear
     given, varied = mistakes(each), mistakes(np.where(is_dear, along[:, None], each))
     curves = [(name, cost_curve(p, labels, varied)) for name, p in probabilities.items()]
-    best = np.array([constant(labels, one) for one in varied])
+    best = np.array([constant(labels, step) for step in varied])
     own = paid(probabilities[classifiers[0]], labels, given)
     return Costs(
         given=tuple(zip(names, map(float, each), strict=True)),

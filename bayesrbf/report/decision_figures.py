@@ -51,9 +51,9 @@ def net_benefit(curves: Curves) -> Markup:
     def inside(curve: Float[np.ndarray, " threshold"]) -> Float[np.ndarray, " threshold"]:
         return np.clip(curve, low, high)
 
-    across = [axes.at_x(float(one)) for one in np.r_[t, t[::-1]]]
+    across = [axes.at_x(float(threshold)) for threshold in np.r_[t, t[::-1]]]
     edges = np.r_[inside(own.upper), inside(own.lower)[::-1]]
-    band = points(across, [axes.at_y(float(one)) for one in edges])
+    band = points(across, [axes.at_y(float(edge)) for edge in edges])
     zero = axes.at_y(0.0)
     marks = [
         element("polygon", class_="band", points=band),

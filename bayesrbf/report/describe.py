@@ -1,4 +1,4 @@
-"""How the computation went, and what the model and its priors are."""
+"""Describes the computation, the model and its priors."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ def read_diagnostics(refined: Any, heard: tuple[str, ...]) -> Diagnostics:
         f"Out-of-fold temperature: log probabilities are multiplied by "
         f"{number(refined.temperature_)}.",
     )
-    return Diagnostics(status, refined.findings(), tuple(variables), heard, draws is not None)
+    return Diagnostics(
+        status, refined.fitted_.findings(), tuple(variables), heard, draws is not None
+    )
 
 
 def read_described(job: Job, fitted: Fitted, refined: Any) -> Described:

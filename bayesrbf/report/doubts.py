@@ -122,7 +122,7 @@ def _nearest(X: pd.DataFrame, density: Any) -> list[str]:
 def what_would_help(
     worth: Mapping[str, float] | pd.Series, epistemic: float, width: float = np.nan
 ) -> str:
-    """What to do with a row, and what would make its prediction surer, in words.
+    """Advice for one row in words: refer it, or what would make its prediction surer.
 
     ``worth`` is the share of the doubt that a missing cell takes away, NaN where it is observed;
     ``epistemic`` is the share of the doubt that is about the model, and ``width`` that of the

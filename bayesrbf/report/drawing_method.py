@@ -68,8 +68,8 @@ def draw_posterior(job: Job, model: Any) -> Drawn:
     refined.refine(method, **options)
     if not refined.draws_.complete:  # what was drawn is no answer to what was asked
         raise KeyboardInterrupt
-    made = plural(len(refined.draws_.theta) * draws, "draw")
-    sentence = f"{METHOD_NAMES[method]}: {made} in {plural(size, 'coordinate')}, {why}"
+    amount = plural(len(refined.draws_.theta) * draws, "draw")
+    sentence = f"{METHOD_NAMES[method]}: {amount} in {plural(size, 'coordinate')}, {why}"
     if job.family == "stack" and method != "bootstrap":
         sentence = f"{sentence} {_of_members(refined)}"
     return Drawn(model, refined, sentence, options)

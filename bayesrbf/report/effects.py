@@ -1,4 +1,4 @@
-"""What columns do to the class probabilities: each beside all others, and each alone."""
+"""How far each column moves the class probabilities, alone and beside all others."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LEAST_WITHOUT: Final = 1e-300
 
 @dataclass(frozen=True)
 class Contribution:
-    """How far the probabilities move by a column, in nats a row."""
+    """Mean move of the class probabilities by one column, in nats a row."""
 
     name: str
     alone: float
@@ -38,7 +38,7 @@ class Contribution:
 
     @property
     def most(self) -> float:
-        """What columns are ordered by: two that say the same have little beside each other."""
+        """The larger of both: of two columns that say the same, each has little ``beside``."""
         return max(self.alone, self.beside)
 
 
@@ -56,7 +56,7 @@ class Effect:
 def contributions(
     job: Job, model: Any, effects: tuple[Effect, ...], nothing: Float[np.ndarray, " label"]
 ) -> list[Contribution]:
-    """What each column with an effect moves alone and beside all others, the largest first.
+    """Contribution of every column that has an effect, the largest first.
 
     A column is left out as if its cells were missing; in rows where they are it moves nothing.
     ``nothing`` are the probabilities of a row without a cell.
@@ -74,7 +74,7 @@ def contributions(
         observed = float(job.X[effect.name].notna().mean())
         alone = float(effect.weights @ moved) * observed
         moves.append(Contribution(effect.name, max(alone, 0.0), max(beside, 0.0)))
-    return sorted(moves, key=lambda one: -one.most)
+    return sorted(moves, key=lambda move: -move.most)
 
 
 def read_effects(job: Job, model: Any) -> tuple[tuple[Effect, ...], Float[np.ndarray, " label"]]:
@@ -87,13 +87,13 @@ def read_effects(job: Job, model: Any) -> tuple[tuple[Effect, ...], Float[np.nda
     names = [name for name, *_ in grids]
     rows = [pd.DataFrame({name: values}) for name, values, _ in grids]
     blank = job.X.iloc[:1].reset_index(drop=True)
-    asked = pd.concat([*rows, blank], ignore_index=True).reindex(columns=job.X.columns)
-    asked = asked.astype(job.X.dtypes)
-    hidden = np.ones(asked.shape, dtype=bool)
-    starts = np.cumsum([0, *(len(one) for one in rows)])
+    grid = pd.concat([*rows, blank], ignore_index=True).reindex(columns=job.X.columns)
+    grid = grid.astype(job.X.dtypes)
+    hidden = np.ones(grid.shape, dtype=bool)
+    starts = np.cumsum([0, *(len(frame) for frame in rows)])
     for name, start, stop in zip(names, starts[:-1], starts[1:], strict=True):
         hidden[start:stop, list(job.X.columns).index(name)] = False
-    p = _predicted(model, asked, hidden)
+    p = _predicted(model, grid, hidden)
     effects = []
     for (name, values, weights), start, stop in zip(grids, starts[:-1], starts[1:], strict=True):
         real = job.kinds[name] == "real"
@@ -111,12 +111,12 @@ def read_effects(job: Job, model: Any) -> tuple[tuple[Effect, ...], Float[np.nda
 
 def _grid(job: Job, name: str) -> tuple[str, np.ndarray, Float[np.ndarray, " point"]]:
     """Values of a column to ask about, and the shares of its cells that they stand for."""
-    seen = job.X[name].dropna()
+    cells = job.X[name].dropna()
     if job.kinds[name] != "real":
-        counts = seen.value_counts(normalize=True)[:MOST_EFFECT_LEVELS]
+        counts = cells.value_counts(normalize=True)[:MOST_EFFECT_LEVELS]
         shares = counts.to_numpy(dtype=float)
         return name, counts.index.to_numpy(dtype=object), shares / shares.sum()
-    values = seen.to_numpy(dtype=float)
+    values = cells.to_numpy(dtype=float)
     grid = np.unique(np.quantile(values, np.linspace(0, 1, EFFECT_POINTS), method="inverted_cdf"))
     nearest = np.searchsorted((grid[1:] + grid[:-1]) / 2, values)
     return name, grid, np.bincount(nearest, minlength=grid.size) / values.size

@@ -1,4 +1,4 @@
-"""What a run will take on this machine, and how much of it a time limit allows."""
+"""Estimates how long a run takes, and cuts it down to a time limit."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def seconds_of(job: Job) -> float:
 
 
 def _some_rows(job: Job, most: int) -> Int[np.ndarray, " some"]:
-    """Rows of every class and without a label, in their shares, but four of a class at least."""
+    """A sample of rows that keeps the shares of the classes, but at least four rows of each."""
     labels = job.labels
     share = min(1.0, most / labels.size)
     rng = np.random.default_rng(job.seed)
@@ -74,8 +74,9 @@ def seconds_of_run(job: Job, fit: float, judged: bool) -> float:
     """Seconds of a report, or of a fit alone where nothing is judged, from those of one fit."""
     fits = 1.0
     if judged:
-        folds = job.splits.numbers.size
-        fits += (folds - 1) + SECTIONS
+        fits += SECTIONS
+        if job.family != "stack" or job.times is not None:
+            fits += job.splits.numbers.size - 1
     if job.inference == "bootstrap" or (
         job.inference == "auto" and job.family == "stack" and refits_affordable(job.X)
     ):
@@ -88,9 +89,13 @@ def seconds_of_run(job: Job, fit: float, judged: bool) -> float:
 
 
 def quicker(job: Job) -> Job:
-    """The quick form of a job: five members, no intervals unless asked for, three folds at most."""
+    """The quick form of a job: five members, no intervals unless asked for, fewer folds.
+
+    The folds of a stack are those of its own fit, and none fewer.
+    """
     inference = "map" if job.inference == "auto" else job.inference
-    return replace(job, quick=True, inference=inference, folds=min(job.folds, 3))
+    folds = job.folds if job.family == "stack" else min(job.folds, 3)
+    return replace(job, quick=True, inference=inference, folds=folds)
 
 
 def within(job: Job, limit: float | None, judged: bool = True) -> tuple[Job, str]:
@@ -100,9 +105,9 @@ def within(job: Job, limit: float | None, judged: bool = True) -> tuple[Job, str
     known to fit into the limit. What was left out is a note of the job, and so on the page.
     """
     fit = seconds_of(job)
-    asked = seconds_of_run(job, fit, judged)
-    if limit is None or asked <= SURE * limit:
-        return _noted(job), _line(asked)
+    in_full = seconds_of_run(job, fit, judged)
+    if limit is None or in_full <= SURE * limit:
+        return _noted(job), _line(in_full)
     if job.inference == "auto":
         bare = replace(job, inference="map")
         seconds = seconds_of_run(bare, fit, judged)
@@ -122,7 +127,7 @@ def _noted(job: Job, limit: float | None = None) -> Job:
         parts.append("five members instead of ten")
     if job.inference == "map":
         parts.append("no intervals")
-    if job.times is None:
+    if job.times is None and job.family != "stack":
         parts.append(f"{plural(job.folds, 'fold')} at most")
     why = "--quick" if limit is None else f"--quick, because --time-limit allows {limit:g} seconds"
     note = f"Made with {why}: {', '.join(parts)}."
@@ -130,7 +135,7 @@ def _noted(job: Job, limit: float | None = None) -> Job:
 
 
 def _line(seconds: float) -> str:
-    """How long it takes, in words; empty where it is not known.
+    """A sentence on the expected time; empty where it is not known.
 
     >>> _line(7.0), _line(48.0), _line(140.0), _line(9000.0)
     ('Some seconds on this machine.', 'About 50 seconds on this machine.', 'About 2 minutes on this

@@ -1,4 +1,4 @@
-"""What a report can fit: every family's estimator, its settings and its ways to draw."""
+"""The families that a report can fit: estimators, settings and ways to draw."""
 
 from __future__ import annotations
 
@@ -32,6 +32,11 @@ class Fitted:
     sentence: str  # What was chosen, and why.
     trials: tuple[tuple[str, float, bool], ...] = ()
     """Candidate, held-out log loss, whether it was chosen; empty where there was no choice."""
+    out_of_fold: pd.DataFrame | None = None
+    """Probabilities of its training rows, fold by fold without them, by position and class.
+
+    None where the fit has none on the folds by which it is to be judged.
+    """
 
 
 Settings = Mapping[str, Any]
@@ -59,12 +64,33 @@ def common_settings(job: Job) -> dict[str, Any]:
 
 
 def _fixed(job: Job, estimator: str, settings: Settings, sentence: str) -> Procedure:
-    """The procedure of a family whose settings do not depend on labels."""
+    """The procedure of a family whose settings do not depend on labels.
+
+    Where rows belong together, the estimator is given its folds.
+    """
     build = getattr(import_module("bayesrbf"), estimator)
 
     def fit(X: pd.DataFrame, y: pd.Series) -> Fitted:
-        model = build(**{**common_settings(job), **settings, **job.grouped(y)}).fit(X, y)
+        cv = {} if job.groups is None else {"cv": job.splits_within(y).pairs()}
+        model = build(**{**common_settings(job), **settings, **cv}).fit(X, y)
         return Fitted(model, _call(estimator, settings), sentence)
+
+    return fit
+
+
+def _stack_on_folds(job: Job, members: str) -> Procedure:
+    """A stack whose rows held out judge it, too: by weights that the other folds chose.
+
+    By time it is judged on later rows alone, which are not those that it holds out.
+    """
+    from bayesrbf import StackedClassifier
+
+    def fit(X: pd.DataFrame, y: pd.Series) -> Fitted:
+        cv = job.splits_within(y).pairs()
+        model = StackedClassifier(members, cv=cv, n_jobs=job.jobs, **common_settings(job)).fit(X, y)
+        out_of_fold = model.out_of_fold_ if job.times is None else None
+        call = _call("StackedClassifier", {"members": members})
+        return Fitted(model, call, "", out_of_fold=out_of_fold)
 
     return fit
 
@@ -77,14 +103,14 @@ def _stack(job: Job) -> Procedure:
     small = len(job.X) <= ROWS_FOR_ALL and work <= WORK_FOR_ALL
     if job.quick:
         sentence = "A stack of five members (lite), because --quick was asked for."
-        return _fixed(job, "StackedClassifier", {"members": "lite"}, sentence)
+        quick = _stack_on_folds(job, "lite")
+        return lambda X, y: replace(quick(X, y), sentence=sentence)
     sizes = f"{count(len(job.X))} rows, {count(columns)} real columns and {count(classes)} classes"
     rule = (
         f"all are taken up to {count(ROWS_FOR_ALL)} rows, with rows × real columns⁴ × classes "
         "up to a hundred million; beyond, their intervals take minutes"
     )
-    settings = {"members": "default" if small else "lite"}
-    procedure = _fixed(job, "StackedClassifier", settings, "")
+    procedure = _stack_on_folds(job, "default" if small else "lite")
 
     def fit(X: pd.DataFrame, y: pd.Series) -> Fitted:
         fitted = procedure(X, y)
@@ -107,8 +133,8 @@ def _mixture(job: Job) -> Procedure:
 
     def fit(X: pd.DataFrame, y: pd.Series) -> Fitted:
         fitted = procedure(X, y)
-        names = [_in_words(one, job) for one in fitted.model.candidates_]
-        scores = [one.log_score for one in fitted.model.candidates_]
+        names = [_in_words(candidate, job) for candidate in fitted.model.candidates_]
+        scores = [candidate.log_score for candidate in fitted.model.candidates_]
         trials = tuple(
             (name, -score, place == 0)
             for place, (name, score) in enumerate(zip(names, scores, strict=True))

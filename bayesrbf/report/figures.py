@@ -111,14 +111,14 @@ def doubt(
         (0.0, max(float(epistemic.max(initial=0)), 0.005) * 1.08),
         (54.0, 12.0, width - 12, bottom),
     )
-    kept = np.unique(np.linspace(0, len(outcome) - 1, MOST_POINTS).astype(int))
-    kept = kept[np.argsort(-outcome[kept], kind="stable")]
-    kept = np.concatenate([kept[outcome[kept] != 0], kept[outcome[kept] == 0]])
+    places = np.unique(np.linspace(0, len(outcome) - 1, MOST_POINTS).astype(int))
+    places = places[np.argsort(-outcome[places], kind="stable")]
+    places = np.concatenate([places[outcome[places] != 0], places[outcome[places] == 0]])
     dots = [
         _outcome_mark(
             axes.at_x(float(aleatoric[i])), axes.at_y(float(epistemic[i])), int(outcome[i])
         )
-        for i in kept
+        for i in places
     ]
     title = (
         f"Doubt by overlap (aleatoric) against doubt about the model (epistemic) of "
@@ -167,8 +167,8 @@ def filled_against_truth(
     """Filled cells against hidden ones, in standard deviations from the column's mean."""
     ends = (-3.0, 5.0)
     axes = PlotArea(ends, ends, (44.0, 12.0, 284.0, 252.0))
-    kept = np.unique(np.linspace(0, len(truth) - 1, 1200).astype(int))
-    inside = [i for i in kept if ends[0] < truth[i] < ends[1] and ends[0] < filled[i] < ends[1]]
+    places = np.unique(np.linspace(0, len(truth) - 1, 1200).astype(int))
+    inside = [i for i in places if ends[0] < truth[i] < ends[1] and ends[0] < filled[i] < ends[1]]
     dots = [
         element(
             "circle",

@@ -144,7 +144,7 @@ def _errors(misses: np.ndarray, from_mean: np.ndarray) -> tuple[tuple[str, float
 
 def _against_truth(job: Job, missing: int, drawn: _Completed, rows: np.ndarray) -> Imputations:
     """Coverage and error where the hidden cells are known."""
-    truth = _known(job, drawn, rows)
+    truth = _truth(job, drawn, rows)
     observed = job.X[drawn.reals]
     centre, scale = observed.mean().to_numpy(), observed.std().to_numpy()
     rank = ((drawn.values < truth).sum(0) + 0.5) / (len(drawn.values) + 1)
@@ -164,7 +164,7 @@ def _against_truth(job: Job, missing: int, drawn: _Completed, rows: np.ndarray) 
     )
 
 
-def _known(job: Job, drawn: _Completed, rows: np.ndarray) -> Float[np.ndarray, "obs feature"]:
+def _truth(job: Job, drawn: _Completed, rows: np.ndarray) -> Float[np.ndarray, "obs feature"]:
     """True real cells of some rows; NaN where there is no truth."""
     if job.truth is None:
         return np.full((len(rows), len(drawn.reals)), np.nan)

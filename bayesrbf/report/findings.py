@@ -30,7 +30,7 @@ def read(report: Report) -> str:
 
 
 def unsure(report: Report) -> str:
-    """How many rows are unsure, and how much of the entropy is epistemic."""
+    """A sentence: how many rows are unsure, and the epistemic share of their entropy."""
     doubt = report.doubt
     share = float(doubt.epistemic.sum() / max((doubt.aleatoric + doubt.epistemic).sum(), 1e-300))
     text = (
@@ -47,7 +47,7 @@ def unsure(report: Report) -> str:
 
 
 def open_intervals(report: Report) -> str:
-    """What to do with listed rows whose interval leaves every answer open; empty without any."""
+    """Advice for listed rows whose interval leaves every answer open; empty if there are none."""
     rows = report.doubt.rows
     wide = sum(row.upper - row.lower > OPEN_WIDTH for row in rows)
     if not wide:
@@ -62,7 +62,7 @@ def open_intervals(report: Report) -> str:
 
 
 def odd(report: Report) -> str:
-    """How many cells look wrong, and how many would by chance."""
+    """A sentence: how many cells look wrong, and how many would do so by chance."""
     oddities = report.oddities
     if not oddities.cells:
         return "No cell is further from what the rest of its row suggests than chance explains."
@@ -77,8 +77,12 @@ def odd(report: Report) -> str:
 def learned(report: Report) -> str:
     """The columns that move the probabilities most, alone and beside all others."""
     columns = report.learned.contributions
-    alone = [one for one in sorted(columns, key=lambda one: -one.alone) if one.alone > 0]
-    beside = [one for one in sorted(columns, key=lambda one: -one.beside) if one.beside > 0]
+    alone = [
+        column for column in sorted(columns, key=lambda column: -column.alone) if column.alone > 0
+    ]
+    beside = [
+        column for column in sorted(columns, key=lambda column: -column.beside) if column.beside > 0
+    ]
     if not (alone or beside):
         return "No column changes the probabilities of the classes."
     parts = []
@@ -94,11 +98,11 @@ def learned(report: Report) -> str:
 
 def _quoted(columns: Sequence[Contribution]) -> str:
     """The first three columns by name."""
-    return listing([f"“{clipped(one.name, 30)}”" for one in columns[:3]])
+    return listing([f"“{clipped(column.name, 30)}”" for column in columns[:3]])
 
 
 def filled(report: Report) -> str:
-    """How many cells are filled in, and the coverage of their intervals."""
+    """A sentence: how many cells are filled in, and the coverage of their intervals."""
     imputations = report.imputations
     head = f"{plural(imputations.missing, 'missing cell')} can be filled in"
     if imputations.missing == 0:
@@ -144,7 +148,7 @@ def relevances(report: Report) -> str:
 def healthy(report: Report) -> str:
     """Whether the computation went well, by the judgement of ``diagnose()``."""
     rhats = [rhat for _, _, rhat, _ in report.diagnostics.variables if rhat == rhat]
-    bad = [one for one in report.diagnostics.findings if not one.good]
+    bad = [finding for finding in report.diagnostics.findings if not finding.good]
     if not report.diagnostics.chained and report.diagnostics.drawn:
         text = "Every draw was made by itself: there are no chains to compare"
     elif not rhats:
@@ -155,12 +159,12 @@ def healthy(report: Report) -> str:
         text = f"The chains agree: the worst R-hat of all parameters is {max(rhats):.3f}"
     if not bad:
         return f"{text}."
-    figures = listing([one.row.replace("_", " ") for one in bad])
+    figures = listing([finding.row.replace("_", " ") for finding in bad])
     return f"{text}, and {plural(len(bad), 'figure needs', 'figures need')} attention: {figures}."
 
 
 def model(report: Report) -> str:
-    """What was chosen, and why."""
+    """The sentence that says which model was chosen, and why."""
     return report.described.sentence
 
 
@@ -185,7 +189,7 @@ def evidence(report: Report) -> str:
 
 
 def events(report: Report) -> str:
-    """How many rows held out are of which class, and when a row is called what."""
+    """A sentence: the held-out rows of every class, and the rule by which a row is called so."""
     event, rows = report.performance.event, report.confusion.sum(axis=1).tolist()
     held_out = plural(sum(rows), "row")
     if event is None:
@@ -223,8 +227,8 @@ def unvalidated(report: Report) -> str:
 
 
 def computation(report: Report) -> str:
-    """What page one says of the computation: nothing where it went well."""
-    bad = sum(not one.good for one in report.diagnostics.findings)
+    """A sentence on figures of the computation that need attention; empty if none does."""
+    bad = sum(not finding.good for finding in report.diagnostics.findings)
     if not bad:
         return ""
     verb = "needs" if bad == 1 else "need"
@@ -241,7 +245,7 @@ def _tilted(score: Score) -> bool:
 
 
 def calibration_words(score: Score) -> str:
-    """Half a sentence such as "its probabilities come true as often as they say"."""
+    """The end of a sentence that says whether the probabilities are calibrated."""
     if not _tilted(score) and score.calibration.within_noise:
         return "its probabilities come true as often as they say, as far as these rows can tell"
     if _tilted(score):
@@ -292,12 +296,12 @@ def subgroups(report: Report) -> str:
 
 
 def odd_labels(report: Report) -> str:
-    """How many labels are improbable, how many chance makes so, how many are listed."""
+    """A sentence: improbable labels, the number that chance explains, and how many are listed."""
     improbable, listed = report.oddities.improbable, report.oddities.labels
-    verb = "has" if improbable.found == 1 else "have"
+    verb = "has" if improbable.number == 1 else "have"
     usual = between(str(improbable.lower), str(improbable.upper))
     text = (
-        f"{plural(improbable.found, 'row')} held out {verb} a label that was given a probability "
+        f"{plural(improbable.number, 'row')} held out {verb} a label that was given a probability "
         f"below {percent(report.oddities.bound)}; a calibrated model has about "
         f"{number(improbable.expected)} ({usual}, 9 times in 10)"
     )
@@ -307,7 +311,7 @@ def odd_labels(report: Report) -> str:
 
 
 def costs(report: Report) -> str:
-    """What a row costs by the model's decisions and by other ways to decide."""
+    """A sentence: the mean cost of a row under the model's decisions and under simpler rules."""
     if report.costs is None:
         return ""
     rows = [f"{number(cost)} by {name}" for name, cost in report.costs.rows]

@@ -1,4 +1,4 @@
-"""How often intervals like those of the report hold a truth that is known, in words."""
+"""Rehearses the report's intervals: how often such intervals hold a known truth, in words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REHEARSED_LEVEL: Final = 0.9
 
 
 def read_intervals(job: Job, drawn: Drawn) -> str:
-    """What the rehearsal found; without one, that there was none, and how to ask for it."""
+    """A sentence on the rehearsal's coverage, or on how to ask for a rehearsal."""
     if drawn.refined.draws_ is None:
         return (
             "No draws were made, so how often intervals hold the truth cannot be tried; "

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -46,6 +45,7 @@ class Job:
     """Of a mistaken row by class, 1 for a class not named; nothing is said where empty."""
     draws: int | None = None  # Per chain; by default what the family takes.
     folds: int = 5  # At most.
+    jobs: int | None = None  # Processes that share the fits; None: as joblib is told.
     quick: bool = False  # Whether time counts more than the last of the log loss.
     rehearse: bool = False  # Whether the intervals are tried, at the cost of more fits.
     reading: TableOptions = PLAIN  # By which new rows are read, too.
@@ -69,18 +69,13 @@ class Job:
 
     @property
     def splits(self) -> Splits:
-        """How rows are held out."""
+        """The folds in which rows are held out."""
         return splits_of(self.labels, self.folds, self.seed, self.groups, self.times)
 
-    def grouped(self, y: pd.Series) -> dict[str, Any]:
-        """The argument ``cv`` of an estimator for some of the rows, whose labels are ``y``.
-
-        It is empty where rows do not belong together: the estimator has folds of its own.
-        """
-        if self.groups is None:
-            return {}
-        labels, groups = encode_labels(y)[1], self.groups[y.index.to_numpy()]
-        return {"cv": splits_of(labels, self.folds, self.seed, groups).pairs()}
+    def splits_within(self, y: pd.Series) -> Splits:
+        """How an estimator holds out some of the rows, whose labels are ``y``; never by time."""
+        groups = None if self.groups is None else self.groups[y.index.to_numpy()]
+        return splits_of(encode_labels(y)[1], self.folds, self.seed, groups)
 
     @cached_property
     def decimals(self) -> Mapping[str, int | None]:
@@ -92,8 +87,8 @@ class Job:
         """A mean of a real column as text: with more digits than cells that are whole numbers."""
         if name in self.reading.dates:
             return date_of(value)
-        seen = self.X[name].to_numpy(dtype=float)
-        return cell(value, decimals_of(seen, as_written=False))
+        cells = self.X[name].to_numpy(dtype=float)
+        return cell(value, decimals_of(cells, as_written=False))
 
     def cell(self, name: str, value: float) -> str:
         """A number of a real column as text."""
@@ -106,15 +101,15 @@ class Job:
 
     @property
     def ids(self) -> pd.Index | None:
-        """What the index calls the rows; None where it just counts them."""
+        """The index where it names the rows; None where it only counts them."""
         return self.X.index if self.names_rows else None
 
     @property
     def row_title(self) -> str:
-        """What the names of the rows are called."""
+        """Title of the column of row names."""
         named = self.names_rows and self.X.index.name is not None
         return clipped(self.X.index.name, 24) if named else "row"
 
     def row(self, position: int) -> str:
-        """Name of a row: what the index says, else its number from 1."""
+        """Name of a row: its entry in the index, or its number from 1."""
         return clipped(self.X.index[position], 30) if self.names_rows else count(position + 1)

@@ -1,4 +1,4 @@
-"""What a density of the cells says of the table: cells that look wrong, rows unlike all others."""
+"""Judges a table by a density of its cells: odd cells, and rows unlike all others."""
 
 from __future__ import annotations
 
@@ -76,13 +76,13 @@ def judge_table(job: Job) -> JudgedTable:
 def with_labels(job: Job) -> pd.DataFrame:
     """The cells of a table, and its labels as one more column."""
     given = job.y.astype(object).where(job.y.notna(), None)
-    return job.X.assign(**{job.target: [None if one is None else str(one) for one in given]})
+    return job.X.assign(**{job.target: [None if label is None else str(label) for label in given]})
 
 
 def _described(density: MixtureDensity) -> str:
-    """What was chosen, and where columns have atoms."""
+    """The chosen density in words, and the columns with atoms."""
     best, n = density.candidates_[0], len(density.candidates_)
-    parts = sum(one.share > 0 for one in density.candidates_)
+    parts = sum(candidate.share > 0 for candidate in density.candidates_)
     chosen = f" with {parts} of {n} settings that were tried on rows held out" if n > 1 else ""
     sentence = (
         f"The density is an average of fits{chosen}; the best one has "
@@ -94,7 +94,7 @@ def _described(density: MixtureDensity) -> str:
         for name, values in density.atoms_.items()
         for value, share in values.items()
     ]
-    if all(one.n_components == 1 for one in density.candidates_ if one.share > 0):
+    if all(candidate.n_components == 1 for candidate in density.candidates_ if candidate.share > 0):
         sentence += " One component knows no classes: a label says nothing of the cells of its row."
     repeated = f" Values that repeat have a share of their own: {listing(atoms, NAMED_ATOMS)}."
     return f"{sentence}{repeated if atoms else ''}"

@@ -58,8 +58,10 @@ def read_learned(job: Job, model: Any, refined: Any, densities: Densities) -> Le
     """
     every, nothing = read_effects(job, model)
     added, density = contributions(job, model, every, nothing), densities.point
-    leading = [one.name for one in added]
-    effects = tuple(sorted(every, key=lambda one: leading.index(one.name))[:EFFECTS])
+    leading = [contribution.name for contribution in added]
+    effects = tuple(
+        sorted(every, key=lambda contribution: leading.index(contribution.name))[:EFFECTS]
+    )
     components: dict[str, Any] = {"component_names": (), "weights": (), "means": ()}
     if density is not None:
         components = {

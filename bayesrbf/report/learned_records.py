@@ -1,4 +1,4 @@
-"""What a report says of the model's columns and members: frozen records of numbers and words."""
+"""Frozen records about the model's columns, components and members."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Learned:
-    """What the model learned; what needs components is empty without any."""
+    """Everything that the model learned; parts that need components are empty without any."""
 
     contributions: tuple[Contribution, ...]  # The largest first.
     effects: tuple[Effect, ...]  # Of the columns that contribute most.

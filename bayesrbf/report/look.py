@@ -69,7 +69,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Look:
-    """What a table is, before any model."""
+    """A first look at a table, before any model is fitted."""
 
     title: str
     target: str  # Empty where none was named.
@@ -194,7 +194,7 @@ def _patterns(frame: pd.DataFrame) -> tuple[Pattern, ...]:
 
 
 def _contradicting(frame: pd.DataFrame, target: str | None) -> int:
-    """Rows whose cells are those of another row that has another value of the target."""
+    """Number of rows that equal another row in all cells but the target."""
     if target is None or len(frame.columns) < 2:
         return 0
     rest = [name for name in frame.columns if name != target]
@@ -208,10 +208,10 @@ def _contradicting(frame: pd.DataFrame, target: str | None) -> int:
 
 def _alike(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
     """Columns that hold the same as an earlier one, level for level."""
-    seen: dict[bytes, str] = {}
+    first_names: dict[bytes, str] = {}
     for name in frame.columns:
         codes = pd.factorize(frame[name])[0]
-        earlier = seen.setdefault(codes.tobytes(), str(name))
+        earlier = first_names.setdefault(codes.tobytes(), str(name))
         if earlier != name and codes.max(initial=-1) > 0:
             yield earlier, str(name)
 
@@ -231,33 +231,33 @@ def _spread(job: Job, column: Column) -> Spread:
         if len(most):
             facts += f"; {percent(float(most.iloc[0]))} {clipped(most.index[0], 20)}"
         return Spread(column, bars, ("", ""), levels, more, facts)
-    seen = values.dropna().to_numpy(dtype=float)
-    if not seen.size:
+    numbers = values.dropna().to_numpy(dtype=float)
+    if not numbers.size:
         return Spread(column, np.zeros((1, 0)), ("", ""), (), 0, "no value")
-    low, high = float(seen.min()), float(seen.max())
+    low, high = float(numbers.min()), float(numbers.max())
     wide = (low, high) if high > low else (low - 0.5, high + 0.5)
     bars = np.array(
         [
-            np.histogram(part.dropna().to_numpy(dtype=float), _bins(seen), wide)[0].astype(float)
+            np.histogram(part.dropna().to_numpy(dtype=float), _bins(numbers), wide)[0].astype(float)
             for part in groups
         ]
     )
     quarter, middle, three = (
-        job.cell(column.name, q) for q in np.quantile(seen, [0.25, 0.5, 0.75])
+        job.cell(column.name, q) for q in np.quantile(numbers, [0.25, 0.5, 0.75])
     )
     facts = f"median {middle}, half of the cells {between(quarter, three)}"
     ends = job.cell(column.name, low), job.cell(column.name, high)
     return Spread(column, bars, ends, (), 0, facts)
 
 
-def _bins(seen: Float[np.ndarray, " value"]) -> int:
+def _bins(values: Float[np.ndarray, " value"]) -> int:
     """A bar for every whole number where there are few, else the report's number."""
-    span = int(np.ptp(seen)) + 1 if np.all(seen == np.round(seen)) else BARS + 1
+    span = int(np.ptp(values)) + 1 if np.all(values == np.round(values)) else BARS + 1
     return span if span <= BARS else BARS
 
 
 def opening(look: Look) -> str:
-    """What the table is, in a sentence."""
+    """A sentence: rows, columns of every kind, and missing cells."""
     reading = look.reading
     kinds = [plural(n, f"{kind} column") for kind, n in sorted(look.kinds.items(), reverse=True)]
     holes = "no cell is missing"
@@ -268,12 +268,12 @@ def opening(look: Look) -> str:
 
 def of_holes(look: Look) -> str:
     """Where cells are missing, and how many rows are complete."""
-    columns = [one for one in look.reading.columns if one.missing]
+    columns = [column for column in look.reading.columns if column.missing]
     if not columns:
         return "No cell is missing."
-    worst = sorted(columns, key=lambda one: -one.missing)
-    most = [f"“{clipped(one.name, 30)}” ({percent(one.missing)})" for one in worst[:3]]
-    complete = next((one.rows for one in look.patterns if not one.columns), 0)
+    worst = sorted(columns, key=lambda column: -column.missing)
+    most = [f"“{clipped(column.name, 30)}” ({percent(column.missing)})" for column in worst[:3]]
+    complete = next((pattern.rows for pattern in look.patterns if not pattern.columns), 0)
     verb = "has" if len(columns) == 1 else "have"
     rows = f"{plural(complete, 'row is', 'rows are')} complete, of {count(look.reading.rows)}"
     if not complete:
@@ -288,10 +288,10 @@ def of_duplicates(look: Look) -> str:
     """Rows and columns that are there twice."""
     parts = []
     if look.repeated:
-        one = look.repeated == 1
+        is_single = look.repeated == 1
         parts.append(
-            f"{plural(look.repeated, 'row')} {'equals' if one else 'equal'} an earlier row in "
-            "every cell: if a patient or an object is there twice, held-out rows are not new"
+            f"{plural(look.repeated, 'row')} {'equals' if is_single else 'equal'} an earlier row "
+            "in every cell: if a patient or an object is there twice, held-out rows are not new"
         )
     if look.contradicting:
         parts.append(
@@ -310,9 +310,9 @@ def of_pairs(look: Look) -> str:
     pairs = look.with_target or look.pairs
     if not pairs:
         return "No two columns hang together strongly and beyond chance."
-    one = pairs[0]
+    pair = pairs[0]
     head = f"{plural(len(look.with_target) + len(look.pairs), 'pair')} of columns hang together"
     return (
-        f"{head}, more than chance explains; first “{clipped(one.first)}” and "
-        f"“{clipped(one.second)}” ({number(one.strength)}, where 1 is the most)."
+        f"{head}, more than chance explains; first “{clipped(pair.first)}” and "
+        f"“{clipped(pair.second)}” ({number(pair.strength)}, where 1 is the most)."
     )

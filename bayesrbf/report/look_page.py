@@ -1,4 +1,4 @@
-"""What was seen of a table, as a page and as lines."""
+"""Renders the first look at a table, as a page and as lines for the terminal."""
 
 from __future__ import annotations
 
@@ -20,20 +20,22 @@ LINES: Final = 30
 WIDTH, HEIGHT = 232.0, 96.0
 
 
-def render_look(seen: Look) -> str:
+def render_look(first_look: Look) -> str:
     """The page as HTML without scripts, control characters or anything from outside."""
     template = environment().get_template("look.html")
     page = template.render(
-        look=seen,
+        look=first_look,
         sentence={
-            "opening": look.opening(seen),
-            "holes": look.of_holes(seen),
-            "duplicates": look.of_duplicates(seen),
-            "pairs": look.of_pairs(seen),
+            "opening": look.opening(first_look),
+            "holes": look.of_holes(first_look),
+            "duplicates": look.of_duplicates(first_look),
+            "pairs": look.of_pairs(first_look),
         },
-        pictures=[spread(one) for one in seen.spreads],
-        missingness=_missingness(seen),
-        classes=figures.legend({name: f"bar c{c % 8}" for c, name in enumerate(seen.classes)}),
+        pictures=[spread(bars) for bars in first_look.spreads],
+        missingness=_missingness(first_look),
+        classes=figures.legend(
+            {name: f"bar c{c % 8}" for c, name in enumerate(first_look.classes)}
+        ),
         share=column_figures.share_bar,
         most=look.MOST_TOLD,
         version=__version__,
@@ -69,27 +71,27 @@ def spread(one: Spread) -> Markup:
     return picture(WIDTH, HEIGHT + 20, title, *bars, axis, *_under(one, wide))
 
 
-def _under(one: Spread, wide: float) -> Iterator[Markup]:
+def _under(bars: Spread, wide: float) -> Iterator[Markup]:
     """Ends of a real column, or levels as far as they fit."""
     y = HEIGHT + 15
-    if not one.levels:
-        yield element("text", one.ends[0], class_="tick start", x=0, y=y)
-        yield element("text", one.ends[1], class_="tick end", x=WIDTH, y=y)
+    if not bars.levels:
+        yield element("text", bars.ends[0], class_="tick start", x=0, y=y)
+        yield element("text", bars.ends[1], class_="tick end", x=WIDTH, y=y)
         return
     letters = int(wide / 8.5)
-    for i, level in enumerate(one.levels):
+    for i, level in enumerate(bars.levels):
         if letters >= 3:
             middle = (i + 0.5) * wide
             yield element("text", clipped(level, letters), class_="tick", x=middle, y=y)
     if letters < 3:
-        yield element("text", clipped(one.levels[0], 14), class_="tick start", x=0, y=y)
-        last = clipped(one.levels[-1], 14)
+        yield element("text", clipped(bars.levels[0], 14), class_="tick start", x=0, y=y)
+        last = clipped(bars.levels[-1], 14)
         yield element("text", last, class_="tick end", x=WIDTH, y=y)
 
 
-def _missingness(seen: Look) -> Markup | None:
+def _missingness(first_look: Look) -> Markup | None:
     """Picture of the missing cells; none where nothing is missing."""
-    reading = seen.reading
+    reading = first_look.reading
     if reading.missing == 0:
         return None
     worst = sorted(range(len(reading.columns)), key=lambda j: -reading.columns[j].missing)
@@ -98,34 +100,35 @@ def _missingness(seen: Look) -> Markup | None:
     return column_figures.missingness(reading.holes[:, shown], names, reading.band, reading.rows)
 
 
-def lines_of_look(seen: Look) -> Iterator[str]:
-    """What the page says of a table, as lines for the terminal."""
-    yield f"{seen.title}: {look.opening(seen)}"
-    yield from seen.remarks
-    shown = seen.reading.columns[:LINES]
-    wide = max(len(clipped(one.name, 24)) for one in shown)
+def lines_of_look(first_look: Look) -> Iterator[str]:
+    """The content of the page as lines for the terminal."""
+    yield f"{first_look.title}: {look.opening(first_look)}"
+    yield from first_look.remarks
+    shown = first_look.reading.columns[:LINES]
+    wide = max(len(clipped(column.name, 24)) for column in shown)
     yield f"  {'column':<{wide}}  {'kind':<11}  {'missing':>8}  range or levels"
-    for one in shown:
-        name = f"{clipped(one.name, 24):<{wide}}"
-        yield f"  {name}  {one.kind:<11}  {percent(one.missing):>8}  {clipped(one.content, 80)}"
-    if len(seen.reading.columns) > LINES:
-        yield f"  and {plural(len(seen.reading.columns) - LINES, 'column')} more"
-    for note in seen.reading.notes:
+    for column in shown:
+        name = f"{clipped(column.name, 24):<{wide}}"
+        missing, content = percent(column.missing), clipped(column.content, 80)
+        yield f"  {name}  {column.kind:<11}  {missing:>8}  {content}"
+    if len(first_look.reading.columns) > LINES:
+        yield f"  and {plural(len(first_look.reading.columns) - LINES, 'column')} more"
+    for note in first_look.reading.notes:
         yield f"  note: {note}"
-    yield f"Missing: {look.of_holes(seen)}"
-    for pattern in seen.patterns if seen.reading.missing else ():
+    yield f"Missing: {look.of_holes(first_look)}"
+    for pattern in first_look.patterns if first_look.reading.missing else ():
         names = listing([clipped(name, 24) for name in pattern.columns], 5)
         yield f"  {count(pattern.rows):>8} {f'without {names}' if names else 'complete'}"
-    yield f"Twice: {look.of_duplicates(seen)}"
-    yield f"Associations: {look.of_pairs(seen)}"
-    yield from _of_pairs((*seen.with_target, *seen.pairs))
+    yield f"Twice: {look.of_duplicates(first_look)}"
+    yield f"Associations: {look.of_pairs(first_look)}"
+    yield from _of_pairs((*first_look.with_target, *first_look.pairs))
 
 
 def _of_pairs(pairs: Sequence[Pair]) -> Iterator[str]:
     """A line for each of the strongest pairs."""
-    for one in pairs[:LINES]:
-        names = f"{clipped(one.first, 24)} – {clipped(one.second, 24)}"
-        measure = f"{one.measure}{', falling' if one.falling else ''}"
-        yield f"  {number(one.strength):>6}  {names}  ({measure}, {count(one.rows)} rows)"
+    for pair in pairs[:LINES]:
+        names = f"{clipped(pair.first, 24)} – {clipped(pair.second, 24)}"
+        measure = f"{pair.measure}{', falling' if pair.falling else ''}"
+        yield f"  {number(pair.strength):>6}  {names}  ({measure}, {count(pair.rows)} rows)"
     if len(pairs) > LINES:
         yield f"  and {plural(len(pairs) - LINES, 'pair')} more"

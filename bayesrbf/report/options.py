@@ -1,4 +1,4 @@
-"""What a report was asked, kept beside its model for the commands that use the model again."""
+"""Stores the options of a report beside its model, for the commands that use the model again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Inference = Literal["auto", "bootstrap", "laplace", "advi", "gibbs", "nuts", "ma
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """What was asked of a report."""
+    """The options of a report that later commands need."""
 
     target: str  # Name of the label column; empty where none is known.
     costs: Mapping[str, float] = field(default_factory=dict)

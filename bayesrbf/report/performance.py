@@ -70,8 +70,12 @@ class Performance:
     @property
     def hardest(self) -> tuple[str, OneAgainstRest, Interval]:
         """The class with the lowest AUROC; of two classes the one of interest."""
-        judged = [one for one in self.classes if one[1].auroc.value == one[1].auroc.value]
-        return min(judged or self.classes, key=lambda one: one[1].auroc.value)
+        judged = [
+            of_class
+            for of_class in self.classes
+            if of_class[1].auroc.value == of_class[1].auroc.value
+        ]
+        return min(judged or self.classes, key=lambda of_class: of_class[1].auroc.value)
 
 
 def class_of_interest(held_out: HeldOutRows, costs: Mapping[str, float]) -> int:
@@ -141,5 +145,5 @@ def _why(counts: Int[np.ndarray, " label"], costs: Float[np.ndarray, " label"]) 
 
 
 def _reliability(p: Score, happened: Positive) -> ReliabilityCurve:
-    """How often what was said with a probability came true."""
+    """Observed frequency of an event by its predicted probability."""
     return calibration(np.column_stack([1 - p, p]), happened.astype(int)).curves[1]

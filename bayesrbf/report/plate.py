@@ -62,13 +62,13 @@ def _distribution(variable: Any, kind: Role) -> str:
 def _parents(variable: Any, ids: Mapping[int, str]) -> tuple[str, ...]:
     """Named nodes that a variable depends on without another named node between."""
     parents: dict[str, None] = {}
-    seen: set[int] = set()
+    visited: set[int] = set()
     stack = list(variable.owner.inputs) if variable.owner is not None else []
     while stack:
         current = stack.pop()
-        if id(current) in seen:
+        if id(current) in visited:
             continue
-        seen.add(id(current))
+        visited.add(id(current))
         if id(current) in ids:
             parents[ids[id(current)]] = None
         elif current.owner is not None:
@@ -88,18 +88,18 @@ def gathered(nodes: Sequence[Node]) -> list[Node]:
         stem, number = _stem(node.name)
         families[(stem, node.kind, node.parents) if number else (node.name,)].append(node)
     renamed: dict[str, str] = {}
-    kept: list[Node] = []
+    shown: list[Node] = []
     for members in families.values():
         if len(members) < MANY_ALIKE:
-            kept += members
+            shown += members
             continue
         name = f"{members[0].name} … {_stem(members[-1].name)[1]}"
         renamed |= {node.name: name for node in members}
         dims = tuple(re.sub(r"_\d+$", "_i", dim) for dim in members[0].dims)
-        kept.append(replace(members[0], name=name, dims=dims))
+        shown.append(replace(members[0], name=name, dims=dims))
     return [
         replace(node, parents=tuple(dict.fromkeys(renamed.get(p, p) for p in node.parents)))
-        for node in kept
+        for node in shown
     ]
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
+from bayesrbf.estimators.stack.stack_folds import FEW_ROWS, MANY_FOLDS
 from bayesrbf.reading import ReadTable, TableError
 from bayesrbf.report.families import check_method
 from bayesrbf.report.job import Job, Truth
@@ -23,7 +24,7 @@ FOLDS, FEWER = 5, 3
 """Folds of the validation, at most, of tables and of large ones."""
 MOST_IN_FIVE = 2_000
 """Rows up to which there are five: two thirds of more teach nearly as much as four fifths, and
-every fold costs a fit."""
+every fold of another family than the stack costs a fit."""
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "pymc", "arviz")
 
 
@@ -69,7 +70,7 @@ def prepare(
         costs=costs or {},
         rehearse=rehearse,
         draws=draws,
-        folds=FOLDS if len(table.frame) <= MOST_IN_FIVE else FEWER,
+        folds=_folds(table, family),
         reading=table.options,
         groups=_group_codes(table),
         times=table.times.to_numpy() if judged and table.times is not None else None,
@@ -79,8 +80,16 @@ def prepare(
     return replace(job, notes=(*filter(None, sentences), *job.notes))
 
 
+def _folds(table: ReadTable, family: FamilyName) -> int:
+    """Folds at most. A stack has those of its own pool, which cost it nothing more."""
+    assert table.target is not None
+    if family != "stack":
+        return FOLDS if len(table.frame) <= MOST_IN_FIVE else FEWER
+    return MANY_FOLDS if table.target.notna().sum() < FEW_ROWS else FOLDS
+
+
 def _unjudged(table: ReadTable) -> str:
-    """What becomes of the column that orders the rows where none is held out."""
+    """A sentence on the column that orders the rows, where no row is held out."""
     if table.times is None:
         return ""
     return (
@@ -120,7 +129,7 @@ def _check_splits(job: Job) -> None:
 
 
 def facts_of(command: str, path: Path) -> tuple[tuple[str, str], ...]:
-    """What is needed to run again: command, versions, digest of the file."""
+    """Facts that reproduce a run: command, versions, digest of the file."""
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)

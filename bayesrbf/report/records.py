@@ -1,4 +1,4 @@
-"""What a report says, before it is drawn: frozen records of numbers and words."""
+"""Frozen records of a report's numbers and words, before anything is drawn."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Estimate = tuple[float, float]
 
 @dataclass(frozen=True)
 class Diagnostics:
-    """How the fit and its posterior went."""
+    """State of the fit and of its posterior: findings, worst figures, warnings."""
 
     status: tuple[str, ...]  # Sentences about the fit.
     findings: tuple[Finding, ...]

@@ -44,14 +44,14 @@ def render(report: Report) -> str:
 
 def environment() -> jinja2.Environment:
     """How templates become pages: every slot is escaped, and an unknown name is an error."""
-    made = jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.PackageLoader("bayesrbf.report"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {
+    environment.filters |= {
         "number": words.number,
         "spread": words.spread,
         "estimate": words.estimate,
@@ -63,8 +63,8 @@ def environment() -> jinja2.Environment:
         "listing": words.listing,
         "options_whole": options_whole,
     }
-    made.globals |= {"ends": words.ends, "words": words}
-    return made
+    environment.globals |= {"ends": words.ends, "words": words}
+    return environment
 
 
 def options_whole(sentence: str) -> Markup:
@@ -74,7 +74,7 @@ def options_whole(sentence: str) -> Markup:
     a &lt; b, say <span class="option">--na=-999</span>.
     """
     parts = OPTION.split(sentence)
-    spans = (Markup('<span class="option">{}</span>').format(one) for one in parts[1::2])
+    spans = (Markup('<span class="option">{}</span>').format(part) for part in parts[1::2])
     whole = [escape(parts[0])]
     for span, text in zip(spans, parts[2::2], strict=True):
         whole += [span, escape(text)]
@@ -110,7 +110,7 @@ def _sentences(report: Report) -> dict[str, str]:
 def _figures(report: Report) -> dict[str, Any]:
     """Every picture, ready to be placed."""
     reading, doubt = report.reading, report.doubt
-    own, rivals = report.scores[0].calibration, [one.name for one in report.scores]
+    own, rivals = report.scores[0].calibration, [score.name for score in report.scores]
     frequent = sorted(
         (c for c, name in enumerate(report.classes) if name not in report.unvalidated),
         key=lambda c: -report.reading.class_counts[report.classes[c]],
@@ -121,9 +121,11 @@ def _figures(report: Report) -> dict[str, Any]:
     imputations, members = report.imputations, report.learned.members
     return {
         "log_loss": figures.comparison(
-            rivals, [one.log_loss for one in report.scores], "log loss (nats)"
+            rivals, [score.log_loss for score in report.scores], "log loss (nats)"
         ),
-        "brier": figures.comparison(rivals, [one.brier for one in report.scores], "Brier score"),
+        "brier": figures.comparison(
+            rivals, [score.brier for score in report.scores], "Brier score"
+        ),
         "missingness": _missingness(report),
         "histograms": [column_figures.histogram(c.histogram, c.name) for c in reading.columns],
         "shares": [
@@ -155,14 +157,14 @@ def _figures(report: Report) -> dict[str, Any]:
             {"known alone": "bar c2", "beside all others": "bar c0"}
         ),
         "effects": [
-            decision_figures.effect(one, drawn, report.learned.base)
-            for one in report.learned.effects
+            decision_figures.effect(effect, drawn, report.learned.base)
+            for effect in report.learned.effects
         ],
         "effect_lines": figures.legend(
             {report.classes[c]: f"line c{c % 8}" for c in drawn}
             | {"where nothing is known": "line muted dash1"}
         ),
-        "net_benefit": [decision_figures.net_benefit(one) for one in report.performance.curves],
+        "net_benefit": [decision_figures.net_benefit(curve) for curve in report.performance.curves],
         "benefit_lines": figures.legend(
             {
                 f"this model, with its {words.percent(0.9)} interval": "line c0",
@@ -178,7 +180,8 @@ def _figures(report: Report) -> dict[str, Any]:
             }
         ),
         "by_class": [
-            column_figures.by_class(one, report.classes, shown) for one in report.learned.by_class
+            column_figures.by_class(column, report.classes, shown)
+            for column in report.learned.by_class
         ],
         "classes": figures.legend({report.classes[c]: f"bar c{c % 8}" for c in shown}),
         "costs": decision_figures.costs(report.costs) if report.costs else None,

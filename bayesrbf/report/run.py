@@ -241,9 +241,9 @@ def _main_figures(report: Report) -> Iterator[tuple[str, str]]:
         yield "hidden labels", f"{percent(report.check.accuracy)} of {report.check.rows} right"
 
 
-def _share(one: Interval) -> str:
+def _share(interval: Interval) -> str:
     """A share and its interval."""
-    return f"{percent(one.value)} ({ends(one.lower, one.upper, percent)})"
+    return f"{percent(interval.value)} ({ends(interval.lower, interval.upper, percent)})"
 
 
 def figures(report: Report) -> dict[str, object]:

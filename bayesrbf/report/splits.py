@@ -44,7 +44,7 @@ class Splits:
 
     @property
     def sentence(self) -> str:
-        """How rows were held out, where that is not by chance alone."""
+        """Sentences on hold-out by time or by group; empty where rows are held out by chance."""
         parts = []
         if self.times is not None:
             n_rows, folds = int((self.folds >= 0).sum()), self.numbers.size
@@ -61,7 +61,7 @@ class Splits:
 
 
 def fold_count(labels: Int[np.ndarray, " obs"], most: int) -> int:
-    """As many folds as the second most frequent class has rows, from 2 to ``most``.
+    """Number of folds: the rows of the second most frequent class, at least 2, at most ``most``.
 
     >>> fold_count(np.array([0, 0, 0, 0, 0, 1, 1, 1, 2, -1]), most=5)
     3

@@ -73,14 +73,14 @@ def read_subgroups(job: Job, held_out: HeldOutRows, model: str) -> Subgroups:
                     two_sided(own, came),
                 )
             )
-    off = holm(np.array([one.chance for one in parts]), WRONGLY)
-    listed = sorted((one for one, bad in zip(parts, off, strict=True) if bad), key=_chance)
+    off = holm(np.array([group.chance for group in parts]), WRONGLY)
+    listed = sorted((group for group, bad in zip(parts, off, strict=True) if bad), key=_chance)
     return Subgroups(len(parts), tuple(listed[:LISTED_GROUPS]))
 
 
-def _chance(one: Subgroup) -> float:
-    """What groups are ordered by."""
-    return one.chance
+def _chance(group: Subgroup) -> float:
+    """Sort key of a group: the p value of its deviation."""
+    return group.chance
 
 
 def groups_of(job: Job, rows: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
@@ -106,8 +106,8 @@ def _quarters(
         return
     cuts = np.unique(np.quantile(observed, QUARTERS, method="inverted_cdf"))
     part = np.where(np.isnan(values), -1, np.searchsorted(cuts, values))
-    for one in np.unique(part[part >= 0]):
-        inside = part == one
+    for value in np.unique(part[part >= 0]):
+        inside = part == value
         low, high = (job.cell(name, float(f(values[inside]))) for f in (np.min, np.max))
         yield f"{shown} {between(low, high)}", inside
 

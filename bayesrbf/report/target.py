@@ -1,4 +1,4 @@
-"""What a report cannot do with the labels of a table.
+"""Refuses targets that a classifier cannot be judged on.
 
 It is asked before anything that fits is imported: a bad table is refused at once.
 """
@@ -20,7 +20,7 @@ MOST_TARGET_CLASSES: Final = 50
 
 
 def problems_of_target(target: str, costs: Mapping[str, float]) -> Judge:
-    """What a report cannot do with the cells of a target, as sentences."""
+    """A judge of target columns: sentences on why a report is impossible."""
 
     def judge(y: pd.Series) -> Iterator[str]:
         yield from _of_classes(y, target)

@@ -25,7 +25,7 @@ FEWEST_OF_CLASS: Final = 5
 
 @dataclass(frozen=True)
 class Gain:
-    """How much less the model pays than another, row by row of the same rows."""
+    """Mean difference of a loss between another model and this one, row by row."""
 
     mean: float
     error: float  # Standard error.
@@ -44,7 +44,7 @@ class Gain:
 
 @dataclass(frozen=True)
 class Rival:
-    """What the model is held against."""
+    """A model that this one is compared with, and the gains over it."""
 
     name: str  # Of its answers, in words.
     log_loss: float
@@ -106,10 +106,10 @@ def judge(
     each = np.array([costs.get(str(label), 1.0) for label in held_out.classes])
     matrix = mistakes(each if costs else np.ones(n_classes))
     p = {name: held_out.probabilities[name][rows] for name in (model, frequencies, logistic)}
-    losses = {name: log_loss(one, labels) for name, one in p.items()}
+    losses = {name: log_loss(probabilities, labels) for name, probabilities in p.items()}
     answers = {
-        name: paid(one, labels, matrix) if costs else 1 - correct(one, labels)
-        for name, one in p.items()
+        name: paid(probabilities, labels, matrix) if costs else 1 - correct(probabilities, labels)
+        for name, probabilities in p.items()
     }
     same = int(matrix[labels].mean(axis=0).argmin())
     always = f"always answering “{clipped(held_out.classes[same], 24)}”"
@@ -152,7 +152,7 @@ def verdict(judged: JudgedByRivals, calibrated: bool, calibration: str) -> str:
 
 
 def evidence(judged: JudgedByRivals) -> str:
-    """How many answers are right, or what a row costs, beside both rivals."""
+    """A sentence: right answers, or the cost of a row, of the model and of both rivals."""
     base, logistic = judged.base, judged.logistic
     if judged.in_costs:
         figures = (
@@ -182,7 +182,7 @@ def _answer(judged: JudgedByRivals, calibrated: bool) -> str:
 
 
 def _beside_rivals(judged: JudgedByRivals, answer: str) -> str:
-    """What it is better than, and what not, but for a rival that the answer names."""
+    """The comparison in words: better than, no better than, worse than which rivals."""
     base, logistic = judged.base, judged.logistic
     worse = logistic.gain.worse or logistic.gain_of_answers.worse
     compared = (
@@ -202,5 +202,5 @@ def _beside_rivals(judged: JudgedByRivals, answer: str) -> str:
 
 
 def _of_groups(judged: JudgedByRivals) -> str:
-    """How many groups the rows are of, where they belong together."""
+    """The number of groups in words; empty where rows have no groups."""
     return "" if judged.groups is None else f" in {plural(judged.groups, 'group')}"

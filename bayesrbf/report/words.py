@@ -57,14 +57,14 @@ def decimals_of(values: Float[np.ndarray, " value"], as_written: bool = True) ->
     >>> decimals_of(np.array([0.12345678, 9.87654321])), decimals_of(np.array([1e-9, 3e-9]))
     (3, None)
     """
-    seen = values[np.isfinite(values)]
-    if not seen.size:
+    finite = values[np.isfinite(values)]
+    if not finite.size:
         return 0
-    most = float(np.abs(seen).max())
-    span = float(np.ptp(seen)) or most or 1.0
+    most = float(np.abs(finite).max())
+    span = float(np.ptp(finite)) or most or 1.0
     needed = max(0, math.ceil(math.log10(PARTS_OF_RANGE) - math.log10(span) - 1e-9))
     for decimals in range(min(needed, MOST_DECIMALS + 1)) if as_written else ():
-        if np.allclose(seen, np.round(seen, decimals), rtol=1e-12, atol=0.0):
+        if np.allclose(finite, np.round(finite, decimals), rtol=1e-12, atol=0.0):
             return decimals
     return needed if needed <= MOST_DECIMALS and most < 1e12 else None
 
@@ -274,7 +274,7 @@ def aligned(table: list[list[str]]) -> list[str]:
 
 
 def row_name(index: pd.Index, place: int) -> str:
-    """What a row is called: by the column that names the rows, else its number from 1.
+    """Name of a row: its cell in the column that names rows, or its number from 1.
 
     >>> import pandas as pd
     >>> row_name(pd.RangeIndex(3), 0), row_name(pd.Index(["A7", "B2"], name="case"), 1)

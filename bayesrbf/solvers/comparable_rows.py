@@ -1,4 +1,4 @@
-"""Rows as a dissimilarity takes them: a table as it is, all else as an array."""
+"""Prepares rows for a dissimilarity: a table as it is, anything else as an array."""
 
 from __future__ import annotations
 

@@ -40,10 +40,12 @@ def p_values(
     """
     crepes = import_crepes()
     stranger, n = np.zeros(scores[0].shape), np.zeros(groups.size)
-    for known, of_known, new in zip(calibration, calibration_groups, scores, strict=True):
-        size = (of_known[:, None] == groups).sum(axis=0)
-        fold = crepes.ConformalClassifier().fit(known, bins=of_known)
-        p = fold.predict_p(new, bins=groups, smoothing=False)
+    for fold_scores, fold_groups, new_scores in zip(
+        calibration, calibration_groups, scores, strict=True
+    ):
+        size = (fold_groups[:, None] == groups).sum(axis=0)
+        fold = crepes.ConformalClassifier().fit(fold_scores, bins=fold_groups)
+        p = fold.predict_p(new_scores, bins=groups, smoothing=False)
         stranger += np.rint(p * (size + 1)[:, None] - 1)
         n += size
     return (1 + stranger) / (1 + n)[:, None]

@@ -45,8 +45,8 @@ def trees(cells: Cells, categorical: Mask, labels: Labels, seed: int) -> Probabi
         400, min_samples_leaf=5, bootstrap=True, oob_score=True, random_state=seed
     )
     fitted = numbers_for(forest, categorical).fit(cells, labels)
-    said: Probabilities = np.nan_to_num(fitted[-1].oob_decision_function_, nan=1.0)
-    return said
+    votes: Probabilities = np.nan_to_num(fitted[-1].oob_decision_function_, nan=1.0)
+    return votes
 
 
 def boosting(cells: Cells, categorical: Mask, labels: Labels, seed: int) -> Probabilities:
@@ -99,15 +99,19 @@ def out_of_fold(
 
     A class without a row in the other folds has probability zero.
     """
-    said = np.zeros((labels.size, labels.max() + 1))
+    p = np.zeros((labels.size, labels.max() + 1))
     folds = StratifiedKFold(min(FOLDS, np.bincount(labels).max()), shuffle=True, random_state=seed)
     rng = np.random.default_rng(seed)
     with warnings.catch_warnings():
         # A class of fewer rows than folds is expected; a truth need not have the best of kernels.
         warnings.filterwarnings("ignore", "The least populated class")
         warnings.simplefilter("ignore", ConvergenceWarning)
-        for seen, unseen in folds.split(cells, labels):
-            rows = seen if most is None or seen.size <= most else rng.permutation(seen)[:most]
+        for training, test in folds.split(cells, labels):
+            rows = (
+                training
+                if most is None or training.size <= most
+                else rng.permutation(training)[:most]
+            )
             model.fit(cells[rows], labels[rows])
-            said[np.ix_(unseen, model.classes_)] = model.predict_proba(cells[unseen])
-    return said
+            p[np.ix_(test, model.classes_)] = model.predict_proba(cells[test])
+    return p

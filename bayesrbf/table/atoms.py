@@ -32,9 +32,9 @@ def find_atoms(
     >>> find_atoms(grades, np.ones(80)), find_atoms(spiked, np.ones(80))
     ((), (0.0,))
     """
-    known = ~np.isnan(cells)
-    values, places = np.unique(cells[known] + 0.0, return_inverse=True)  # -0.0 is 0.0
-    counts = np.bincount(places, weights[known], minlength=values.size)
+    present = ~np.isnan(cells)
+    values, places = np.unique(cells[present] + 0.0, return_inverse=True)  # -0.0 is 0.0
+    counts = np.bincount(places, weights[present], minlength=values.size)
     beside = np.pad(counts, 1)
     neighbours = np.maximum(beside[:-2], beside[2:])
     often = (counts >= SHARE * counts.sum()) & (counts >= ROWS) & (counts >= AHEAD * neighbours)
@@ -55,8 +55,8 @@ def at_their_atoms(rows: Observations, columns: Columns) -> Observations:
 
     >>> cells, no_codes = np.array([[0.0], [2.0]]), np.zeros((2, 0), int)
     >>> rows = Observations(cells, no_codes, np.ones(2, int), np.ones(2))
-    >>> found = at_their_atoms(rows, Columns(("x",), ("real",), (), atoms=((0.0,),)))
-    >>> found.real.ravel(), found.codes.ravel()
+    >>> apart = at_their_atoms(rows, Columns(("x",), ("real",), (), atoms=((0.0,),)))
+    >>> apart.real.ravel(), apart.codes.ravel()
     (array([nan,  2.]), array([1, 0]))
     """
     if not columns.atomic:

@@ -1,4 +1,4 @@
-"""What the columns of a table are, and sums over its rows, learnt block by block."""
+"""Learns the columns of a table, and sums over its rows, block by block."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bayesrbf.records.specification import MixtureSpecification
 from bayesrbf.table.column_kinds import Columns, Kind, sorted_levels
 from bayesrbf.table.row_statistics import ColumnMoments, column_moments, unit_of
 
-Found = tuple[Kind | None, tuple[object, ...]]
+Content = tuple[Kind | None, tuple[object, ...]]
 """Kind of a column, None where it has no cell, and its levels."""
 
 
@@ -32,18 +32,18 @@ def joined_columns(one: Columns, other: Columns) -> Columns:
             "All blocks of X must have the same columns in the same order; received "
             f"{', '.join(map(repr, one.names[:20]))} and {', '.join(map(repr, other.names[:20]))}."
         )
-    found = list(map(_joined, one.names, _found(one), _found(other)))
+    contents = list(map(_joined, one.names, _contents(one), _contents(other)))
     return replace(
         one,
-        kinds=tuple(kind or "real" for kind, _ in found),
-        levels=tuple(levels for kind, levels in found if kind == "categorical"),
-        ordinal_levels=tuple(levels for kind, levels in found if kind == "ordinal"),
-        empty=tuple(place for place, (kind, _) in enumerate(found) if kind is None),
+        kinds=tuple(kind or "real" for kind, _ in contents),
+        levels=tuple(levels for kind, levels in contents if kind == "categorical"),
+        ordinal_levels=tuple(levels for kind, levels in contents if kind == "ordinal"),
+        empty=tuple(place for place, (kind, _) in enumerate(contents) if kind is None),
         missing=tuple(map(sum, zip(one.missing, other.missing, strict=True))),
     )
 
 
-def _found(columns: Columns) -> list[Found]:
+def _contents(columns: Columns) -> list[Content]:
     """Kind and levels of every column."""
     levels = dict(zip(columns.categorical_positions, columns.levels, strict=True))
     levels |= dict(zip(columns.positions("ordinal"), columns.ordinal_levels, strict=True))
@@ -51,7 +51,7 @@ def _found(columns: Columns) -> list[Found]:
     return [(None if at in columns.empty else kind, levels.get(at, ())) for at, kind in kinds]
 
 
-def _joined(name: str, one: Found, other: Found) -> Found:
+def _joined(name: str, one: Content, other: Content) -> Content:
     """Kind and levels of a column in both blocks."""
     if one[0] is None or other[0] is None or one == other:
         return other if one[0] is None else one
@@ -87,13 +87,13 @@ class RowSums:
     @classmethod
     def of(cls, rows: Observations, n_levels: tuple[int, ...], n_classes: int) -> Self:
         """Sums over some rows."""
-        seen = [codes >= 0 for codes in rows.codes.T]
+        observed = [codes >= 0 for codes in rows.codes.T]
         return cls(
             _counts(rows.labels % (n_classes + 1), rows.weights, n_classes + 1),
             tuple(column_moments(column, rows.weights) for column in rows.real.T),
             tuple(
-                _counts(codes[known], rows.weights[known], size)
-                for codes, known, size in zip(rows.codes.T, seen, n_levels, strict=True)
+                _counts(codes[present], rows.weights[present], size)
+                for codes, present, size in zip(rows.codes.T, observed, n_levels, strict=True)
             ),
             tuple(_distinct_cells(cells, rows.weights) for cells in rows.further),
         )

@@ -1,15 +1,18 @@
-"""What the columns of a table are: names, kinds, levels, masks."""
+"""Columns of a table: names, kinds, levels, masks."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 import numpy as np
 
 from bayesrbf.records.stored import MOST_PARTS, Requirements, ascending, stored, within
 from bayesrbf.table.containers import Cells, missing_cells, read_cells
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Kind = Literal["real", "categorical", "count", "ordinal"]
 Missingness = Literal["ignorable", "informative"]
@@ -98,8 +101,28 @@ class Columns:
     def atomic(self) -> dict[int, int]:
         """Real columns with atoms, and where among all the codes the atom of a cell stands."""
         first = len(self.levels) + len(self.masked)
-        found = (i for i, values in enumerate(self.atoms) if values)
-        return {feature: first + place for place, feature in enumerate(found)}
+        features = (i for i, values in enumerate(self.atoms) if values)
+        return {feature: first + place for place, feature in enumerate(features)}
+
+    def table(self) -> pd.DataFrame:
+        """Kind, levels and missing cells of each column.
+
+        Returns
+        -------
+        DataFrame
+            One row for each column, whose name is the index: ``kind`` (real, categorical, count or
+            ordinal), ``levels`` (a list; None for numbers) and ``missing``, the number of missing
+            cells in the rows of the fit.
+        """
+        import pandas as pd
+
+        levels = dict(zip(self.categorical_positions, self.levels, strict=True))
+        levels |= dict(zip(self.positions("ordinal"), self.ordinal_levels, strict=True))
+        listed = [list(levels[i]) if i in levels else None for i in range(len(self.names))]
+        return pd.DataFrame(
+            {"kind": self.kinds, "levels": listed, "missing": self.missing},
+            index=pd.Index(self.names, name="name"),
+        )
 
     def __laws__(self) -> Requirements:
         n, kinds = len(self.names), self.kinds
@@ -108,8 +131,11 @@ class Columns:
         ordered = len(self.ordinal_levels)
         yield ordered == kinds.count("ordinal"), "levels for every column of ordered levels"
         levels = (*self.levels, *self.ordinal_levels)
-        yield all(len(set(one)) == len(one) for one in levels), "levels that differ"
-        plain = (isinstance(cell, str | int | float) for one in levels for cell in one)
+        yield (
+            all(len(set(of_column)) == len(of_column) for of_column in levels),
+            "levels that differ",
+        )
+        plain = (isinstance(cell, str | int | float) for of_column in levels for cell in of_column)
         yield all(plain), "plain levels"
         for places in (self.masked, self.empty):
             yield ascending(places) and within(places, 0, n), "positions of columns, in their order"
@@ -159,7 +185,11 @@ def learn_columns(
     levels: list[tuple[object, ...]] = []
     ordinal_levels: list[tuple[object, ...]] = []
     for position, (column, mask) in enumerate(zip(cells.columns, missing, strict=True)):
-        named = (kind for kind, asked in further.items() if asked is not None and asked[position])
+        named = (
+            kind
+            for kind, mask_of_kind in further.items()
+            if mask_of_kind is not None and mask_of_kind[position]
+        )
         kind = "real" if mask.all() else next(named, None)
         if kind is None:
             kind = "categorical" if _is_categorical(cells, position, chosen) else "real"
@@ -182,9 +212,9 @@ def learn_columns(
 
 def _refuse_two_kinds(cells: Cells, masks: list[np.ndarray | None]) -> None:
     """ValueError that names a column which was asked to be of two kinds."""
-    asked = np.sum([mask for mask in masks if mask is not None], axis=0)
-    if np.any(asked > 1):
-        name = cells.names[int(np.argmax(asked > 1))]
+    requests = np.sum([mask for mask in masks if mask is not None], axis=0)
+    if np.any(requests > 1):
+        name = cells.names[int(np.argmax(requests > 1))]
         raise ValueError(
             "A column can be among one of categorical_features, count_features and "
             f"ordinal_features; {name!r} is among several. Leave it in one of them."
@@ -211,21 +241,21 @@ def _chosen(argument: str, requested: Any, cells: Cells) -> np.ndarray | None:
     if requested is None or (inferred and isinstance(requested, str) and requested == "from_dtype"):
         return None
     n_columns = len(cells.columns)
-    asked = np.asarray(requested)
-    if asked.ndim != 1 or (asked.size and asked.dtype.kind not in "biuUO"):
+    request = np.asarray(requested)
+    if request.ndim != 1 or (request.size and request.dtype.kind not in "biuUO"):
         raise ValueError(
             f"{argument} must be None, {"'from_dtype', " * inferred}or a list of positions, names "
             f"or booleans; received {requested!r}."
         )
-    if asked.dtype.kind == "b":
-        if asked.size != n_columns:
+    if request.dtype.kind == "b":
+        if request.size != n_columns:
             raise ValueError(
                 f"{argument} as a mask must have one entry per column ({n_columns}); "
-                f"received {asked.size}."
+                f"received {request.size}."
             )
-        return asked
+        return request
     chosen = np.zeros(n_columns, dtype=bool)
-    for item in asked.tolist():
+    for item in request.tolist():
         chosen[column_position(argument, item, cells.names)] = True
     return chosen
 

@@ -75,8 +75,8 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     """
     if is_collection(X):
         raise TypeError(
-            f"X must be a table in memory here; received {_told(X)}, which is out of memory. Read "
-            "it block by block, or take a random sample of its rows."
+            f"X must be a table in memory here; received {_description(X)}, which is out of "
+            "memory. Read it block by block, or take a random sample of its rows."
         )
     try:
         frame = nw.from_native(X, pass_through=True)
@@ -92,7 +92,7 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def _told(X: Any) -> str:
+def _description(X: Any) -> str:
     """A table out of memory in words."""
     return f"the path {str(X)!r}" if isinstance(X, str | PathLike) else f"a {type(X).__name__}"
 
@@ -272,9 +272,9 @@ def _refuse_mixture(values: Iterable[object], kinds: dict[type, str], name: str)
     for row, value in enumerate(values):
         if value is not None:
             first.setdefault(kinds[type(value)], (row, value))
-    found = " and ".join(f"the {k} {v!r} at row {row}" for k, (row, v) in first.items())
+    examples = " and ".join(f"the {k} {v!r} at row {row}" for k, (row, v) in first.items())
     raise TypeError(
-        f"Column {name!r} has mixed types: {found}; make every cell text to read the column as "
+        f"Column {name!r} has mixed types: {examples}; make every cell text to read the column as "
         "categories, or every cell a number (NaN where missing)."
     )
 

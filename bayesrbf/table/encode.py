@@ -55,10 +55,10 @@ def encode(X: Any, columns: Columns, *, handle_unknown: str = "missing") -> Obse
     if any((code == UNKNOWN).any() for code in codes):
         report_unknown(cells, columns, with_levels, codes, handle_unknown)
     codes = [np.where(code == UNKNOWN, MISSING, code) for code in codes]
-    known, ordered = codes[: len(columns.levels)], codes[len(columns.levels) :]
+    categories, ordered = codes[: len(columns.levels)], codes[len(columns.levels) :]
     ordered = [np.where(code < 0, np.nan, code) for code in ordered]
     masks = [missing_cells(cells.columns[position]).astype(np.intp) for position in columns.masked]
-    codes = known + masks
+    codes = categories + masks
     real = np.empty((n_rows, len(reals)))
     for feature, column in enumerate(reals):
         real[:, feature] = column
@@ -170,8 +170,8 @@ def _to_frame(cells: list[np.ndarray], like: nw.DataFrame[Any]) -> Any:
     series = {}
     for position, (name, column) in enumerate(zip(names, cells, strict=True)):
         dtype = like[:, position].dtype
-        known = nw.Float64() if column.dtype == np.float64 else None
-        values = nw.new_series(name, column.tolist(), known, backend=backend)
+        number_type = nw.Float64() if column.dtype == np.float64 else None
+        values = nw.new_series(name, column.tolist(), number_type, backend=backend)
         text = isinstance(dtype, nw.String) and not len(column)
         if text or isinstance(dtype, nw.Categorical | nw.Enum):
             values = values.cast(dtype)

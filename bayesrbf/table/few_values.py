@@ -24,10 +24,10 @@ def few_values(rows: Observations) -> FewValues:
     >>> few_values(Observations(cells, np.zeros((60, 0), int), np.ones(60, int), np.ones(60)))
     FewValues(features=(0,), values=(array([0., 1., 2., 3.]),))
     """
-    found = {}
+    values_of = {}
     for feature, cells in enumerate(rows.real.T):
-        known = ~np.isnan(cells)
-        values = np.unique(cells[known] + 0.0)  # -0.0 is 0.0
-        if FEWEST <= values.size <= min(MOST, rows.weights[known].sum() / ROWS):
-            found[feature] = values
-    return FewValues(tuple(found), tuple(found.values()))
+        present = ~np.isnan(cells)
+        values = np.unique(cells[present] + 0.0)  # -0.0 is 0.0
+        if FEWEST <= values.size <= min(MOST, rows.weights[present].sum() / ROWS):
+            values_of[feature] = values
+    return FewValues(tuple(values_of), tuple(values_of.values()))

@@ -1,4 +1,4 @@
-"""Cells of encoded rows: which are observed, and the same rows with some of them hidden."""
+"""Hides cells of encoded rows, and says which are observed."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def canonical_positions(rows: Observations, columns: Columns) -> Int[np.ndarray,
 def hide(
     rows: Observations, hidden: Bool[np.ndarray, "obs column"], columns: Columns
 ) -> Observations:
-    """Hide cells of the table: they become missing, and it is not told that they are.
+    """Hide cells: they become missing, and no mask says so.
 
     A mask of ``missingness="informative"`` is hidden with its cell, because it says that the cell
     was observed; the masks of all other cells stay. So is what is said of its atoms.
@@ -112,8 +112,8 @@ def replaced(
     >>> from bayesrbf.table import encode, learn_columns
     >>> columns = learn_columns([["b", 1.5], ["a", 2.5]])
     >>> rows, others = encode([["b", 1.5]], columns), encode([["a", 2.5]], columns)
-    >>> found = replaced(rows, others, np.array([[True, False]]), columns)
-    >>> found.codes.item(), found.real.item()
+    >>> filled = replaced(rows, others, np.array([[True, False]]), columns)
+    >>> filled.codes.item(), filled.real.item()
     (0, 1.5)
     """
     reals, codes, further = _by_kind(taken, columns)
@@ -153,7 +153,7 @@ def with_column(
         codes = rows.codes.copy()
         codes[:, place] = cells.astype(codes.dtype)
         return replace(rows, codes=codes)
-    further = tuple(one.copy() for one in rows.further)
+    further = tuple(law_cells.copy() for law_cells in rows.further)
     further[_further(columns).index(columns.positions(kind))][:, place] = cells
     return replace(rows, further=further)
 

@@ -139,14 +139,14 @@ def read_label_sets(
             f"y of booleans must allow every row at least one class; row {impossible[0]} has "
             "none. Allow all classes where nothing is known."
         )
-    told = ~allowed.all(axis=1) & (weights > 0)
-    missing = classes[~allowed[told].any(axis=0)]
+    informative = ~allowed.all(axis=1) & (weights > 0)
+    missing = classes[~allowed[informative].any(axis=0)]
     if missing.size:
         raise ValueError(
             f"y of booleans must allow every class in a row of positive weight that does not allow "
             f"all; class {missing[0]!r} has none. Leave its column out."
         )
-    several = np.unique(allowed[told & (allowed.sum(axis=1) > 1)], axis=0)
+    several = np.unique(allowed[informative & (allowed.sum(axis=1) > 1)], axis=0)
     sets = np.concatenate([np.eye(classes.size, dtype=bool), several])
     everything = np.concatenate([sets, np.ones((1, classes.size), dtype=bool)])
     codes = (allowed[:, None, :] == everything).all(axis=-1).argmax(axis=1)

@@ -17,8 +17,8 @@ UNKNOWN: Final = -2
 def level_codes(column: np.ndarray, levels: tuple[object, ...]) -> np.ndarray:
     """Position of each cell among the levels, -1 where missing, -2 where unknown."""
     index: dict[object, int] = {level: code for code, level in enumerate(levels)}
-    found = (index.get(value, UNKNOWN) for value in column.tolist())
-    codes = np.fromiter(found, dtype=np.intp, count=len(column))
+    positions = (index.get(value, UNKNOWN) for value in column.tolist())
+    codes = np.fromiter(positions, dtype=np.intp, count=len(column))
     codes[missing_cells(column)] = MISSING
     return codes
 
@@ -31,14 +31,14 @@ def report_unknown(
     handle_unknown: str,
 ) -> None:
     """One warning, or an error, that names columns and unseen categories."""
-    found = []
+    unknown_levels = []
     for position, code in zip(positions, codes, strict=True):
         unknown = set(cells.columns[position][code == UNKNOWN].tolist())
         if unknown:
             values = ", ".join(sorted(map(repr, unknown))[:5])
             more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
-            found.append(f"{columns.names[position]!r}: {values}{more}")
-    message = f"X has categories that were not seen at fit ({'; '.join(found)})"
+            unknown_levels.append(f"{columns.names[position]!r}: {values}{more}")
+    message = f"X has categories that were not seen at fit ({'; '.join(unknown_levels)})"
     if handle_unknown == "error":
         raise ValueError(f"{message}; correct them, or pass handle_unknown='missing'.")
     warnings.warn(f"{message}; they are treated as missing.", UserWarning, stacklevel=3)

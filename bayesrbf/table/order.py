@@ -28,10 +28,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float, Int, UInt, UInt32, UInt64
 
-from bayesrbf.records.mixture import Observations
+from bayesrbf.records.mixture import Observations, in_blocks
 from bayesrbf.records.specification import Order
-
-CELLS = 2**17  # Cells that are mixed at a time: as many as a processor's cache holds.
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _ROUNDS = (
@@ -90,16 +88,16 @@ def _canonical(
     rows: Observations, n_classes: int | None
 ) -> tuple[Order, list[Int[np.ndarray, " column"]]]:
     """The canonical order, and the order of the columns of every law of their own."""
-    n_features, known = rows.real.shape[1], rows.labels >= 0
-    present = np.unique(rows.labels[known])
+    n_features, labelled = rows.real.shape[1], rows.labels >= 0
+    present = np.unique(rows.labels[labelled])
     size = int(rows.labels.max(initial=-1)) + 1 if n_classes is None else n_classes
     absent = np.setdiff1d(np.arange(size), present)
-    labels = np.where(known, np.searchsorted(present, rows.labels), -1)
+    labels = np.where(labelled, np.searchsorted(present, rows.labels), -1)
     cells = _Cells.of(replace(rows, labels=labels), present.size)
     widths = [n_features, rows.codes.shape[1], *(one.shape[1] for one in rows.further)]
     kinds = np.repeat(np.arange(1, len(widths) + 1), widths).astype(np.uint64)
     colouring = cells.settled(_Colouring(kinds, np.zeros(present.size, np.uint64)))
-    if not cells.told(colouring):  # ranks leave some alike; their values may differ
+    if not cells.all_differ(colouring):  # ranks leave some alike; their values may differ
         columns = colouring.columns.copy()
         first = n_features + rows.codes.shape[1]
         columns[:n_features] ^= _contents(rows.real)
@@ -144,7 +142,11 @@ class _Cells:
     @classmethod
     def of(cls, rows: Observations, n_classes: int) -> _Cells:
         """Ranks of the cells of a table."""
-        reals = [*rows.real.T, *rows.codes.T, *(column for one in rows.further for column in one.T)]
+        reals = [
+            *rows.real.T,
+            *rows.codes.T,
+            *(column for cells in rows.further for column in cells.T),
+        ]
         ranks = np.empty((len(reals), rows.n_obs), np.uint32)
         for place, column in enumerate(reals):
             ranks[place] = _cell_ranks(column) if column.dtype.kind == "f" else column + 1
@@ -152,21 +154,21 @@ class _Cells:
         shares = (rows.weights / rows.weights.max(initial=1e-300)).astype(np.float32)
         return cls(ranks, _ranks(shares), rows.labels, n_classes)
 
-    def told(self, colouring: _Colouring) -> bool:
+    def all_differ(self, colouring: _Colouring) -> bool:
         """Whether every column and every class has a colour of its own."""
         return colouring.number == self.ranks.shape[0] + self.n_classes
 
     def settled(self, colouring: _Colouring) -> _Colouring:
         """Refine until the number of colours stays the same."""
         number = 0
-        while number < colouring.number and not self.told(colouring):
+        while number < colouring.number and not self.all_differ(colouring):
             number = colouring.number
             colouring = self._refined(colouring)
         return colouring
 
     def parted(self, colouring: _Colouring) -> _Colouring | None:
-        """Give one of several alike columns or classes its own colour; None if only copies are."""
-        if self.told(colouring):
+        """Give one of several alike columns or classes its own colour; None if all are copies."""
+        if self.all_differ(colouring):
             return None
         by_row = np.zeros(self.ranks.shape[0], np.uint64)
         for part in self._blocks():
@@ -211,8 +213,7 @@ class _Cells:
     def _blocks(self) -> Iterator[slice]:
         """Blocks of rows of limited size; sums of whole numbers do not depend on them."""
         n_columns, n_rows = self.ranks.shape
-        step = max(1, CELLS // max(1, n_columns))
-        return (slice(first, min(first + step, n_rows)) for first in range(0, n_rows, step))
+        return in_blocks(n_rows, n_columns, cached=True)
 
 
 def _parted(colours: Colours, contents: Colours) -> Colours | None:

@@ -41,7 +41,7 @@ def standardisation(
     >>> standardisation(np.array([[1.0, 5.0], [3.0, np.nan]]), np.ones(2))
     Standardisation(location=array([2., 5.]), scale=array([1., 1.]))
     """
-    pairs = [unit_of(column_moments(one, weights), place) for place, one in enumerate(real.T)]
+    pairs = [unit_of(column_moments(column, weights), place) for place, column in enumerate(real.T)]
     location, scale = np.array(pairs, dtype=np.float64).reshape(-1, 2).T.copy()
     return Standardisation(location, scale)
 
@@ -133,8 +133,8 @@ def marginals(
     """
     frequencies = []
     for column, n in zip(codes.T, n_levels, strict=True):
-        seen = column >= 0
-        counts = np.bincount(column[seen], weights=weights[seen], minlength=n) + 0.5
+        present = column >= 0
+        counts = np.bincount(column[present], weights=weights[present], minlength=n) + 0.5
         frequencies.append(counts / counts.sum())
     return tuple(frequencies)
 

@@ -13,6 +13,7 @@ from sklearn.model_selection import train_test_split
 
 from bayesrbf.datasets import load_table
 from bayesrbf.estimators.rbf_network.classifier import RBFNetworkClassifier
+from bayesrbf.records.network_schemes import PublishedScheme
 from reproduce.cells import Cell, Figures
 
 GAMMAS: Final = (0.0, 1e2, 1e3, 1e4)
@@ -63,8 +64,7 @@ def _link(table: str, gamma: float, seed: int) -> Figures:
     """Two components for three clusters, or six for three classes of Iris."""
     model = RBFNetworkClassifier(
         6,
-        scheme="caetano",
-        link=gamma,
+        scheme=PublishedScheme("caetano", link=gamma),
         calibrate=False,
         n_init=2,
         max_iter=40,

@@ -31,6 +31,7 @@ from sklearn.preprocessing import StandardScaler
 
 from bayesrbf.datasets import data_folder, load_table
 from bayesrbf.estimators.rbf_network.classifier import RBFNetworkClassifier
+from bayesrbf.records.network_schemes import PublishedScheme
 from reproduce import published
 from reproduce.caetano import compared
 from reproduce.cells import Cell, Figures, print_table, run_cells
@@ -96,7 +97,7 @@ def methods(seed: int, rounds: int) -> dict[str, Any]:
         "EM + LR": make_pipeline(StandardScaler(), centres["em"], logistic),
         "EM-LR": network(WIDTH, scheme="em_lr"),
         "EM-LR-Link": network(WIDTH, scheme="em_lr_link"),
-        "EM-LR-Link-K": network(2, scheme="em_lr_link_k", grow=(1, 2 * WIDTH)),
+        "EM-LR-Link-K": network(2, scheme=PublishedScheme("em_lr_link_k", grow=(1, 2 * WIDTH))),
         "joint": RBFNetworkClassifier(
             WIDTH,
             features="responsibility",

@@ -179,7 +179,7 @@ def _error_few(table: str, name: str, n_train: int, number: int, weight: float |
     """Error where only the first rows of a table have labels."""
     [split] = few(table, n_train)
     y = np.where(np.arange(split.y.size) < number, split.y, np.nan)
-    model = clone(MIXTURE).set_params(**METHODS[name], unlabelled_weight=weight)
+    model = clone(MIXTURE).set_params(objective=METHODS[name], unlabelled_weight=weight)
     model.fit(split.X, y)
     error = float(100 * np.mean(model.predict(split.X_new) != split.y_new))
     return {"error": error, "unlabelled_weight": model.unlabelled_weight_}

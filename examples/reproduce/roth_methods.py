@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import product
 from typing import Final, Literal
 
 import numpy as np
@@ -19,6 +20,14 @@ from sklearn.svm import SVC
 
 from bayesrbf.datasets import data_folder, load_table
 from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
+from bayesrbf.records.mixture_objectives import (
+    Blend,
+    ConditionalLikelihood,
+    Hinge,
+    Likelihood,
+    Margin,
+    MixtureObjective,
+)
 from bayesrbf.records.priors import MixturePrior
 
 N_FOLDS: Final = 5
@@ -131,13 +140,12 @@ MIXTURE: Final = HybridMixtureClassifier(
     n_init=1,
     random_state=0,
 )
-HINGE: Final[Mapping[str, object]] = {"objective": "hinge", "objective_iter": 60}
-METHODS: Final[Mapping[str, Mapping[str, object]]] = {
-    "ML": {"objective": "likelihood"},
-    "blend": {"objective": "blend"},
-    "hinge": HINGE,
-    "MCL": {"objective": "conditional", "objective_iter": 60},
-    "MM": {"objective": "margin", "objective_iter": 60},
+METHODS: Final[Mapping[str, MixtureObjective]] = {
+    "ML": Likelihood(),
+    "blend": Blend(max_iter=60),
+    "hinge": Hinge(max_iter=60),
+    "MCL": ConditionalLikelihood(max_iter=60),
+    "MM": Margin(max_iter=60),
 }
 Settings = Mapping[str, object]
 SMALL: Final[tuple[Settings, ...]] = (
@@ -165,25 +173,18 @@ WITH_HOLES: Final = "hinge, holes learned"
 CHOSEN: Final[Mapping[tuple[str, str], Settings]] = {
     ("usps", WITH_HOLES): {
         "n_components": 8,
-        "hinge_weight": 10.0,
-        "margin": 100.0,
-        **HINGE,
+        "objective": Hinge(10.0, 100.0, max_iter=60),
         **DIAGONAL[0],
     },
     ("mnist", "hinge"): {
         "n_components": COMPONENTS["mnist"],
-        "hinge_weight": 100.0,
-        "margin": 100.0,
-        **HINGE,
+        "objective": Hinge(100.0, 100.0, max_iter=60),
         **DIAGONAL[0],
     },
     (DIAGONAL_50, "hinge"): {
         "n_components": COMPONENTS[DIAGONAL_50],
         "covariance_type": "diag",
-        "hinge_weight": 16.0,
-        "margin": 20.0,
-        **HINGE,
-        "objective_iter": 30,
+        "objective": Hinge(16.0, 20.0, max_iter=30),
     },
 }
 """Settings by table and method that were chosen once.
@@ -217,8 +218,8 @@ def weighted(table: str, weight: float, n_train: int) -> ClassifierMixin:
     """The hinge of one weight on a table of pixels, with the first structure and margin."""
     [split] = few(table, n_train)
     structure = structures(table, "hinge", n_train)[0]
-    settings = {**HINGE, **structure, "margin": MARGINS[1][0], "hinge_weight": weight}
-    return clone(MIXTURE).set_params(**settings).fit(split.X, split.y)
+    objective = Hinge(weight, MARGINS[1][0], max_iter=60)
+    return clone(MIXTURE).set_params(objective=objective, **structure).fit(split.X, split.y)
 
 
 @cache
@@ -263,7 +264,7 @@ def structures(table: str, name: str, n_train: int) -> tuple[Settings, ...]:
     if table not in PIXELS:
         return ({"n_components": 5 if n_train > MANY_ROWS else 1},)
     number = LIKELY if name == "ML" else COMPONENTS[table]
-    return tuple({"n_components": number, "objective_iter": 60, **shape} for shape in DIAGONAL)
+    return tuple({"n_components": number, **shape} for shape in DIAGONAL)
 
 
 def candidates(table: str, name: str, n_train: int) -> list[ClassifierMixin]:
@@ -276,17 +277,18 @@ def candidates(table: str, name: str, n_train: int) -> list[ClassifierMixin]:
         front = [IMPUTERS[imputer]()] if imputer else []
         front += [] if pixels else [StandardScaler()]  # pixels have one unit
         return [make_pipeline(*front, SVC(C=cost, **SVMS[kind])) for cost in COSTS]
-    dials: list[Settings] = [{}]
+    objectives = [METHODS[name]]
     if name == "MM" and pixels:
-        dials = [{"margin": margin} for margin in MARGINS[pixels]]
+        objectives = [Margin(margin, max_iter=60) for margin in MARGINS[pixels]]
     if name == "hinge":
-        dials = [{"margin": m, "hinge_weight": w} for m in MARGINS[pixels] for w in WEIGHTS[pixels]]
+        dials = product(MARGINS[pixels], WEIGHTS[pixels])
+        objectives = [Hinge(weight, margin, max_iter=60) for margin, weight in dials]
     if name == "blend":
-        dials = [{"kappa": kappa} for kappa in KAPPAS]
+        objectives = [Blend(kappa, max_iter=60) for kappa in KAPPAS]
     return [
-        clone(MIXTURE).set_params(**{**METHODS[name], **structure, **dial})
+        clone(MIXTURE).set_params(objective=objective, **structure)
         for structure in structures(table, name, n_train)
-        for dial in dials
+        for objective in objectives
     ]
 
 

@@ -15,7 +15,11 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import train_test_split
 
-from bayesrbf import KernelNetworkClassifier, RBFNetworkClassifier
+from bayesrbf import (
+    KernelNetworkClassifier,
+    PublishedScheme,
+    RBFNetworkClassifier,
+)
 from bayesrbf.datasets import load_table
 from bayesrbf.posterior.scores import log_loss
 from reproduce.published import FERREIRA
@@ -89,10 +93,9 @@ def test_the_link_pulls_the_hidden_layer_to_the_classes():
         for link in LINKS:
             model = RBFNetworkClassifier(
                 2,
-                scheme="caetano",
+                scheme=PublishedScheme("caetano", link=link),
                 features="density",
                 covariance_type="full",
-                link=link,
                 l2=1.0,
                 n_init=2,
                 max_iter=40,

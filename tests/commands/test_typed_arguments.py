@@ -1,4 +1,4 @@
-"""What is typed: costs, and values that begin with a minus."""
+"""Typed costs are parsed, and values that begin with a minus are no options."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ JOINT: dict[str, Any] = {**QUICK, "max_iter": 2}
 FAMILIES: dict[str, Any] = {
     "mixture": bayesrbf.HybridMixtureClassifier(**QUICK, calibrate=True, cv=2),
     "blend": bayesrbf.HybridMixtureClassifier(
-        **QUICK, objective="blend", objective_iter=2, tied=True
+        **QUICK, objective=bayesrbf.Blend(max_iter=2), tied=True
     ),
     "density": bayesrbf.MixtureDensity(2, **QUICK),
     "rbf": bayesrbf.RBFNetworkClassifier(1, **JOINT),

@@ -18,6 +18,7 @@ from bayesrbf import (
     KernelNetworkClassifier,
     MedianLVQClassifier,
     StackedClassifier,
+    acquire_labels,
 )
 from tests.cases import generative
 from tests.estimators.class_tables import CLASSES, iris, table
@@ -217,10 +218,10 @@ def test_columns_that_were_never_observed_are_not_suggested() -> None:
 def test_the_label_of_a_row_tells_what_the_draws_disagree_about() -> None:
     X, y = iris(0.1)
     model = generative(n_init=1, random_state=0).fit(X[::3], y[::3])
-    with pytest.raises(ValueError, match="call refine"):
-        model.acquire_labels(X)
+    with pytest.raises(ValueError, match="call its refine"):
+        acquire_labels(model, X)
     model.refine("laplace", draws=60, chains=2)
-    told = model.acquire_labels(X)["gain"].to_numpy()
+    told = acquire_labels(model, X)["gain"].to_numpy()
     drawn = model.predict_posterior(X)["predictions"]["probability"].to_numpy()
     p = drawn.reshape(-1, *drawn.shape[2:])
     expected = entropies(p.mean(axis=0)) - np.mean([entropies(one) for one in p], axis=0)

@@ -167,7 +167,7 @@ def test_the_file_gives_back_the_tree(fitted, tmp_path: Path):
 
 
 def test_diagnose_says_what_arviz_says(fitted):
-    found = {one.row: one for one in fitted.findings()}
+    found = {one.row: one for one in fitted.fitted_.findings()}
     if fitted.draws_.method == "bootstrap":  # whose draws are none of the posterior
         assert "elpd_loo" not in found
         return
@@ -277,7 +277,7 @@ def test_rows_with_copies_are_compared_one_by_one(tmp_path: Path):
         trees[name] = model.posterior_
         scored = trees[name]["log_likelihood"]["y"]
         assert scored["obs"].to_numpy().tolist() == list(range(labels.size))
-        found = {one.row: one.value for one in model.findings()}
+        found = {one.row: one.value for one in model.fitted_.findings()}
         assert found["elpd_loo"] == pytest.approx(az.loo(trees[name]).elpd, rel=1e-9)
         if name in ("exemplars", "gower"):
             twins = np.flatnonzero(order == 3)

@@ -11,7 +11,11 @@ from scipy.integrate import trapezoid
 from scipy.special import logsumexp
 
 import bayesrbf
-from bayesrbf import HybridMixtureClassifier, MixtureDensity
+from bayesrbf import (
+    HybridMixtureClassifier,
+    MixtureDensity,
+    predictive_check,
+)
 from bayesrbf.numerics.coordinates import slices
 from bayesrbf.records import names
 from bayesrbf.records.column_maps import PowerMaps
@@ -189,7 +193,7 @@ def test_draws_and_predictive_tables_are_in_the_users_units(method: str) -> None
     X = skewed(60)
     model = MixtureDensity(column_maps="power", random_state=0).fit(X).refine(method, draws=50)
     assert names.MEANS in model.posterior_[names.POSTERIOR]
-    checked = model.predictive_check(20)
+    checked = predictive_check(model, 20)
     drawn = checked["posterior_predictive"].to_dataset()
     for column, name in enumerate(drawn.data_vars):
         seen = X[:, column][~np.isnan(X[:, column])]

@@ -15,6 +15,7 @@ from bayesrbf import HybridMixtureClassifier, MedianLVQClassifier, MixtureDensit
 from bayesrbf.commands.typed_arguments import of_dates
 from bayesrbf.datasets import load_table
 from bayesrbf.estimators.column_doubts import column_doubts
+from bayesrbf.inference.diagnose import PosteriorWarning
 from bayesrbf.new_rows.block_predictions import novelty_of
 from bayesrbf.records.table_options import TableOptions
 from bayesrbf.table import learn_columns
@@ -42,25 +43,24 @@ def test_columns_are_described_and_kept_in_a_file(tmp_path: object) -> None:
     density = MixtureDensity(
         column_maps="power", count_features=["visits"], ordinal_features=["stage"], random_state=0
     ).fit(TABLE)
-    found = density.describe_columns()
+    found = density.columns_.table()
     assert found.index.tolist() == list(TABLE)
     assert found["kind"].tolist() == ["real", "categorical", "count", "ordinal"]
     assert found["levels"].tolist() == [None, ["Bonn", "Köln"], None, [1, 2, 3]]
     assert found["missing"].tolist() == [5, 0, 0, 0]
-    assert found["map"].notna().tolist() == [True, False, False, False]
     density.save(f"{tmp_path}/m.safetensors")
-    pd.testing.assert_frame_equal(load(f"{tmp_path}/m.safetensors").describe_columns(), found)
+    pd.testing.assert_frame_equal(load(f"{tmp_path}/m.safetensors").columns_.table(), found)
 
 
 def test_missing_cells_are_those_of_the_rows_that_weigh() -> None:
     weights = np.r_[np.zeros(3), np.ones(57)]
     model = HybridMixtureClassifier(random_state=0).fit(TABLE, Y, sample_weight=weights)
-    assert model.describe_columns().loc["age", "missing"] == 2
+    assert model.columns_.table().loc["age", "missing"] == 2
 
 
 def test_exemplars_describe_compared_tables() -> None:
     model = MedianLVQClassifier(metric="gower", sigma=1.0, random_state=0).fit(TABLE, Y)
-    assert model.describe_columns()["missing"].tolist() == [5, 0, 0, 0]
+    assert model.columns_.table()["missing"].tolist() == [5, 0, 0, 0]
 
 
 def test_numbers_but_for_a_few_cells_are_told() -> None:
@@ -84,7 +84,7 @@ def test_the_remedy_for_numbers_as_text_is_said_once() -> None:
 
 
 def test_a_doubtful_table_is_told_once_and_found_again(tmp_path: Path) -> None:
-    """In one sentence, whatever is wrong; findings have it, from a file, too."""
+    """In one sentence, whatever is wrong; diagnose has it, from a file, too."""
     table = TABLE.assign(
         case=np.arange(1000, 1060),
         ages=TABLE["age"].round().astype(object).where(TABLE["age"].notna(), "?").map(str),
@@ -101,9 +101,10 @@ def test_a_doubtful_table_is_told_once_and_found_again(tmp_path: Path) -> None:
     assert sentence.count(".") == 1
     density.save(tmp_path / "m.safetensors")
     for one in (density, load(tmp_path / "m.safetensors")):
-        (found,) = (finding for finding in one.findings() if finding.row == "doubtful_columns")
-        assert (found.value, found.sentence, found.good) == (4, sentence, False)
-    assert "doubtful_columns" not in [one.row for one in density.fit(TABLE).findings()]
+        with pytest.warns(PosteriorWarning, match="doubtful_columns = 4"):
+            found = one.diagnose().set_index("row").loc["doubtful_columns"]
+        assert (found["value"], found["sentence"], found["good"]) == (4, sentence, False)
+    assert "doubtful_columns" not in density.fit(TABLE).diagnose()["row"].tolist()
 
 
 @pytest.mark.parametrize("name", CLEAN)

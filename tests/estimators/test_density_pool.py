@@ -31,7 +31,7 @@ def test_a_pool_is_the_mean_of_its_fits(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.undo()
     rows = POOL.rows_
     density = clone(POOL).fit(X)
-    mapped = density.model_.maps.of_rows(rows)
+    mapped = density.model_.maps.applied(rows)
     told = [np.log(share) + mixture.log_density(mapped) for share, mixture in parts]
     np.testing.assert_allclose(density.model_.log_density(rows), np.logaddexp.reduce(told))
     assert sum(share for share, _ in parts) == pytest.approx(1)

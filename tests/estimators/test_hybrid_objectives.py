@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+import pickle
+import re
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
 
 import bayesrbf
-from bayesrbf import HybridMixtureClassifier
+from bayesrbf import Blend, ConditionalLikelihood, Hinge, HybridMixtureClassifier, Margin
 from bayesrbf.estimators.mixture.hybrid_arguments import HybridArguments
 from bayesrbf.fitted.early_stopping import apart
 from bayesrbf.fitted.folds import split_rows
+from bayesrbf.fitted.holding_out import HeldOut
 from bayesrbf.fitted.mixture_candidates import Setting, open_weights
 from bayesrbf.fitted.mixture_fitting import Solver
 from bayesrbf.fitted.mixture_selection import Task, choose
-from bayesrbf.posterior.recalibration import log_score
 from bayesrbf.records.mixture import Observations
+from bayesrbf.records.mixture_objectives import WORDS, MixtureObjective
 from bayesrbf.records.objective import Objective
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.specification import MixtureSpecification
 from tests.cases import generative
 
 OBJECTIVES = ("conditional", "margin", "blend", "hinge")
-QUICK = {"objective_iter": 15, "n_init": 1, "random_state": 0}
+QUICK = {"n_init": 1, "random_state": 0}
+SHORT = {name: replace(WORDS[name], max_iter=15) for name in OBJECTIVES}
 
 
 def table(n_obs: int = 120, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
@@ -38,8 +46,9 @@ def table(n_obs: int = 120, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
     return frame, np.array(["no", "so", "yes"])[labels]
 
 
-def model(objective: str, **arguments: object) -> HybridMixtureClassifier:
-    return generative(objective=objective, **{**QUICK, **arguments})
+def model(objective: str | MixtureObjective, **arguments: object) -> HybridMixtureClassifier:
+    """A quick fit of an objective, or of a word for one of few iterations."""
+    return generative(objective=SHORT.get(objective, objective), **{**QUICK, **arguments})
 
 
 def asked_solver(classifier: HybridMixtureClassifier) -> Solver:
@@ -82,11 +91,8 @@ def test_weights_are_rows(objective):
 def test_the_end_of_the_dial_is_the_likelihood():
     X, y = table()
     likelihood = generative(random_state=0, tol=1e-10).fit(X, y).predict_proba(X)
-    for arguments in (
-        {"objective": "blend", "kappa": 1},
-        {"objective": "hinge", "hinge_weight": 0},
-    ):
-        end = generative(random_state=0, tol=1e-10, **arguments).fit(X, y)
+    for objective in (Blend(1), Hinge(0)):
+        end = generative(random_state=0, tol=1e-10, objective=objective).fit(X, y)
         np.testing.assert_allclose(end.predict_proba(X), likelihood, atol=1e-4)
 
 
@@ -98,14 +104,14 @@ def test_objectives_about_labels_raise_what_they_are_about():
         chosen = classifier.fit(X, y).predict_log_proba(X)[np.arange(y.size), codes]
         return -float(chosen.mean())
 
-    losses = [log_loss(model("blend", kappa=kappa, objective_iter=100)) for kappa in (1, 0.3, 0.1)]
+    losses = [log_loss(model(Blend(kappa, max_iter=100))) for kappa in (1, 0.3, 0.1)]
     assert losses == sorted(losses, reverse=True)
-    assert log_loss(model("conditional", objective_iter=100)) < losses[-1]
+    assert log_loss(model(ConditionalLikelihood(max_iter=100))) < losses[-1]
 
 
 def test_a_fit_that_stops_as_told_does_not_warn_and_says_so(recwarn):
     X, y = table(60)
-    classifier = model("margin", objective_iter=3).fit(X, y)
+    classifier = model(Margin(max_iter=3)).fit(X, y)
     assert not [w for w in recwarn if w.category is ConvergenceWarning]
     assert "as it was told to" in classifier.status_
     assert not classifier.converged_
@@ -144,7 +150,7 @@ def test_nothing_is_said_of_rows_without_a_label_where_there_are_none():
 @pytest.mark.slow
 def test_cross_validation_takes_the_setting_of_the_best_score():
     X, y = table(90)
-    classifier = model("blend", kappa="cv", calibrate=True, cv=3).fit(X, y)
+    classifier = model(Blend("cv", max_iter=15), calibrate=True, cv=3).fit(X, y)
     task = Task(MixturePrior(), asked_solver(classifier))
     structure = classifier.model_.specification
     open_dial = {"open_dial": True, "unlabelled_weight": 1.0, "n_columns": 3}
@@ -160,7 +166,7 @@ def test_cross_validation_takes_the_setting_of_the_best_score():
     assert together.setting == max(together.judged, key=lambda pair: pair[1])[0]
     assert classifier.kappa_ == together.setting.objective.kappa
     assert classifier.temperature_ == together.temperature
-    fixed = model("blend", kappa=classifier.kappa_).fit(X, y)
+    fixed = model(Blend(classifier.kappa_, max_iter=15)).fit(X, y)
     np.testing.assert_array_equal(classifier.score_samples(X), fixed.score_samples(X))
 
 
@@ -188,9 +194,10 @@ def test_the_shape_of_the_covariances_follows_the_rows() -> None:
 
 def test_the_shape_is_chosen_before_the_dial() -> None:
     X, y = table(90)
-    found = model("blend", kappa="cv", covariance_type="cv", tied="cv", cv=3).fit(X, y)
+    blend = Blend("cv", max_iter=15)
+    found = model(blend, covariance_type="cv", tied="cv", cv=3).fit(X, y)
     asked = {"covariance_type": found.covariance_type_, "tied": found.tied_, "cv": 3}
-    alone = model("blend", kappa="cv", **asked).fit(X, y)
+    alone = model(blend, **asked).fit(X, y)
     assert alone.kappa_ == found.kappa_
     np.testing.assert_array_equal(found.predict_proba(X), alone.predict_proba(X))
 
@@ -243,36 +250,41 @@ def test_rows_put_apart_are_a_share_of_every_class():
 @pytest.mark.slow
 def test_early_stopping_does_not_see_the_rows_that_it_stops_by():
     X, y = table()
-    stopped = model("margin", early_stopping=True, objective_iter=200).fit(X, y)
+    stopped = model(Margin(validation_fraction=0.1, max_iter=200)).fit(X, y)
     assert stopped.rows_.n_obs == 120  # they are still the table of the estimator
     assert asked_solver(stopped).held_out == 0.1
-    longer = model("margin", objective_iter=200).fit(X, y)
+    longer = model(Margin(max_iter=200)).fit(X, y)
     assert stopped.n_iter_ < longer.n_iter_
 
 
 def test_a_score_at_the_best_temperature_is_no_worse():
     joint = np.random.default_rng(0).normal(scale=9, size=(50, 3))
-    labels, weights = np.arange(50) % 3, np.ones(50)
-    raw = log_score(joint, labels, weights, calibrate=False)
-    assert log_score(joint, labels, weights, calibrate=True) > raw
+    held_out = HeldOut(joint, np.arange(50) % 3, np.ones(50))
+    raw = held_out.log_scores().mean()
+    assert held_out.log_scores(held_out.temperature).mean() > raw
     assert raw < 0
 
 
 def test_mini_batches_fit_through_the_estimator():
     X, y = table()
-    classifier = model("hinge", batch_size=40, objective_iter=20).fit(X, y)
+    classifier = model(Hinge(batch_size=40, max_iter=20)).fit(X, y)
     assert classifier.score(X, y) > 0.6
     assert classifier.n_iter_ == 21 or classifier.n_iter_ == 20
 
 
-@pytest.mark.parametrize("objective", ["hinge", "blend"])
+@pytest.mark.parametrize(
+    "objective",
+    [Hinge(ramp_cap=20.0, margin=3.0, max_iter=15), Blend(0.2, max_iter=15)],
+    ids=lambda objective: objective.constants.name,
+)
 def test_a_file_holds_the_objective(objective, tmp_path):
     X, y = table(60)
-    classifier = model(objective, ramp_cap=20.0, margin=3.0, kappa=0.2).fit(X, y)
+    classifier = model(objective).fit(X, y)
     classifier.save(tmp_path / "model.safetensors")
     loaded = bayesrbf.load(tmp_path / "model.safetensors")
     np.testing.assert_array_equal(loaded.predict_proba(X), classifier.predict_proba(X))
     assert loaded.model_.objective == classifier.model_.objective
+    assert loaded.objective == objective
     point = classifier.model_.point(classifier.model_.log_posterior(classifier.rows_))
     value, _ = classifier.model_.log_posterior(classifier.rows_).value_and_gradient(point)
     assert loaded.model_.log_posterior(loaded.rows_).value_and_gradient(point)[0] == value
@@ -281,7 +293,7 @@ def test_a_file_holds_the_objective(objective, tmp_path):
 @pytest.mark.slow
 def test_a_gibbs_posterior_is_drawn_and_has_intervals():
     X, y = table(60)
-    classifier = model("blend", covariance_type="diag", objective_iter=100).fit(X, y)
+    classifier = model(Blend(max_iter=100), covariance_type="diag").fit(X, y)
     classifier.refine("laplace", draws=100, random_state=0)
     sure = classifier.uncertainty(X.iloc[:5])
     assert np.all(sure["sd"] > 0)
@@ -291,7 +303,7 @@ def test_a_gibbs_posterior_is_drawn_and_has_intervals():
 
 def test_a_warm_start_goes_on_where_the_last_fit_ended():
     X, y = table()
-    classifier = model("conditional", warm_start=True, objective_iter=10).fit(X, y)
+    classifier = model(ConditionalLikelihood(max_iter=10), warm_start=True).fit(X, y)
     first = classifier.lower_bound_
     classifier.fit(X, y)
     assert classifier.lower_bound_ > first
@@ -299,38 +311,79 @@ def test_a_warm_start_goes_on_where_the_last_fit_ended():
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [
-        {"objective": "mcl"},
-        {"kappa": "auto"},
-        {"objective": "blend", "kappa": 1.5},
-        {"hinge_weight": -1},
-        {"smoothing": 0},
-        {"sharpness": 0.0},
-        {"margin": np.nan},
-        {"ramp_cap": "none"},
-        {"objective_iter": 0},
-        {"batch_size": 2.5},
-        {"early_stopping": "yes"},
-        {"unlabelled_weight": "auto"},
-        {"early_stopping": True, "validation_fraction": 0, "objective": "blend"},
-    ],
-    ids=repr,
+    "arguments", [{"objective": "mcl"}, {"unlabelled_weight": "auto"}], ids=repr
 )
 def test_arguments_without_meaning_are_named(arguments):
     X, y = table(30)
-    name = list(arguments)[-1 if "kappa" in arguments else 0]
-    name = "validation_fraction" if "validation_fraction" in arguments else name
-    with pytest.raises(ValueError, match=name):
+    with pytest.raises(ValueError, match=next(iter(arguments))):
         generative(**arguments).fit(X, y)
 
 
+def test_an_objective_of_another_kind_is_a_type_error():
+    with pytest.raises(TypeError, match=r"objective=...\) must be an objective, such as Blend\(\)"):
+        generative(objective=Objective("blend")).fit(*table(30))
+
+
+@pytest.mark.parametrize(
+    ("kind", "constants"),
+    [
+        (Blend, {"kappa": "auto"}),
+        (Blend, {"kappa": 1.5}),
+        (Blend, {"kappa": True}),
+        (Hinge, {"weight": -1}),
+        (Hinge, {"weight": np.inf}),
+        (Hinge, {"smoothing": 0}),
+        (Hinge, {"margin": "cv"}),
+        (Margin, {"sharpness": 0.0}),
+        (Margin, {"margin": np.nan}),
+        (Margin, {"ramp_cap": "none"}),
+        (ConditionalLikelihood, {"max_iter": 0}),
+        (Blend, {"max_iter": 20.0}),
+        (Blend, {"batch_size": 2.5}),
+        (Blend, {"validation_fraction": "yes"}),
+        (Blend, {"validation_fraction": 0}),
+        (Blend, {"validation_fraction": 1}),
+    ],
+    ids=repr,
+)
+def test_constants_without_meaning_are_named(kind, constants):
+    ((name, value),) = constants.items()
+    said = re.escape(f"{kind.__name__}.{name} must be") + ".*" + re.escape(f"received {value!r}.")
+    with pytest.raises(ValueError, match=said):
+        kind(**constants)
+
+
+def test_a_word_is_the_object_with_its_defaults():
+    X, y = table(60)
+    for word, objective in WORDS.items():
+        assert objective.constants.name == word
+        plain = generative(objective=objective, random_state=0, n_init=1)
+        same = clone(plain).set_params(objective=word)
+        if word in ("blend", "likelihood"):
+            found = plain.fit(X, y).predict_proba(X)
+            np.testing.assert_array_equal(found, same.fit(X, y).predict_proba(X))
+
+
+def test_objectives_work_with_scikit_learn():
+    X, y = table(60)
+    classifier = model(Blend(0.2, max_iter=15), covariance_type="diag")
+    copied = clone(classifier)
+    assert copied.objective == classifier.objective
+    assert pickle.loads(pickle.dumps(classifier)).objective == classifier.objective
+    assert "kappa=0.2" in repr(classifier)
+    grid = {"objective": [Blend(1.0, max_iter=5), Hinge(4.0, max_iter=5), "likelihood"]}
+    search = GridSearchCV(classifier, grid, cv=2, scoring="neg_log_loss").fit(X, y)
+    assert search.best_params_["objective"] in grid["objective"]
+    assert search.best_estimator_.objective == search.best_params_["objective"]
+    assert len(set(search.cv_results_["mean_test_score"])) > 1
+
+
 def test_a_solver_follows_a_blend_for_sixty_iterations():
-    assert Solver(1, 1, 0.0, None, 0, Objective("blend")).schedule.max_iter == 60
-    assert Solver(1, 1, 0.0, None, 0, Objective("hinge")).schedule.max_iter == 200
+    assert Solver(1, 1, 0.0, 0, Objective("blend")).schedule.max_iter == 60
+    assert Solver(1, 1, 0.0, 0, Objective("hinge")).schedule.max_iter == 200
     specification = MixtureSpecification(1, (), (0, 1))
     assert (
-        Task(MixturePrior(), Solver(1, 1, 0.0, None, 0)).begin(
+        Task(MixturePrior(), Solver(1, 1, 0.0, 0)).begin(
             Observations(np.zeros((1, 1)), np.empty((1, 0), int), np.zeros(1, int), np.ones(1)),
             specification,
             0,

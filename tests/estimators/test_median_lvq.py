@@ -524,4 +524,4 @@ def test_rows_that_are_compared_by_a_matrix_have_no_columns() -> None:
     model.fit(distances, [0, 0, 0, 1, 1, 1])
     assert not hasattr(model, "columns_")
     with pytest.raises(AttributeError, match="MedianLVQClassifier compares rows and knows no"):
-        model.describe_columns()
+        model.columns_.table()

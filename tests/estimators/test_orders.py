@@ -10,9 +10,12 @@ import pytest
 from sklearn.base import clone
 
 from bayesrbf import (
+    ConditionalLikelihood,
     KernelNetworkClassifier,
+    Margin,
     MedianLVQClassifier,
     MixtureDensity,
+    PublishedScheme,
     RBFNetworkClassifier,
     RBFNetworkRegressor,
     SDGMClassifier,
@@ -64,16 +67,18 @@ CLASSIFIERS = {
     "calibrated": generative(2, calibrate=True, cv=2, **FAST),
     "blend": generative(2, objective="blend", **FAST),
     "chosen": generative(tied=True, unlabelled_weight="cv", cv=2, **FAST),
-    "conditional": generative(2, objective="conditional", early_stopping=True, **FAST),
+    "conditional": generative(2, objective=ConditionalLikelihood(validation_fraction=0.1), **FAST),
     "margin": generative(
-        2, objective="margin", batch_size=20, objective_iter=5, covariance_type="diag", **FAST
+        2, objective=Margin(batch_size=20, max_iter=5), covariance_type="diag", **FAST
     ),
     "hinge": generative(2, objective="hinge", covariance_type="diag", **FAST),
     "rbf": RBFNetworkClassifier(4, max_iter=50, **FAST),
     "rbf, completions": RBFNetworkClassifier(3, features="log_density", max_iter=50, **FAST),
     "rbf, caetano": RBFNetworkClassifier(4, scheme="caetano", max_iter=10, **FAST),
     "rbf, ferreira": RBFNetworkClassifier(3, scheme="em_lr_link_k", max_iter=4, **FAST),
-    "rbf, apart": RBFNetworkClassifier(2, scheme="em_lr", shared=False, max_iter=10, **FAST),
+    "rbf, apart": RBFNetworkClassifier(
+        2, scheme=PublishedScheme("em_lr", shared=False), max_iter=10, **FAST
+    ),
     "kernel": KernelNetworkClassifier(calibrate=True, cv=2),
     "few exemplars": KernelNetworkClassifier(n_exemplars=20),
     "kernel, evidence": KernelNetworkClassifier(rates="evidence"),

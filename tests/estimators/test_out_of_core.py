@@ -109,7 +109,7 @@ def test_blocks_give_the_parameters_of_a_table_in_memory(monkeypatch: pytest.Mon
     inside = classifier(max_iter=5)
     with pytest.warns(Warning, match="max_iter"):
         inside.fit(X, Y)
-    rows, solver = distinct(inside.rows_)[0], Solver(2, 1000, 1e-6, "squarem", 0)
+    rows, solver = distinct(inside.rows_)[0], Solver(2, 1000, 1e-6, 0)
     start = begun[0]
     mixture, fit = fit_mixture_rows(
         rows, start.specification, MixturePrior(), solver, start.start, None

@@ -11,8 +11,12 @@ import numpy as np
 import pytest
 
 from bayesrbf import (
+    Blend,
+    ConditionalLikelihood,
+    Hinge,
     HybridMixtureClassifier,
     KernelNetworkClassifier,
+    Margin,
     MixtureDensity,
     RBFNetworkClassifier,
     load,
@@ -44,17 +48,20 @@ HYBRID: dict[str, Any] = {
     "covariance_type": "diag",
     "tied": False,
     "column_maps": None,
-    "objective_iter": 25,
 }
-BENT = {"objective_iter": 8}
+BENT = {"max_iter": 8}
 """A climb over corners magnifies rounding from step to step until it has converged."""
 FAMILIES: dict[str, Callable[[], Any]] = {
-    "conditional": lambda: HybridMixtureClassifier(2, objective="conditional", **HYBRID),
-    "margin": lambda: HybridMixtureClassifier(2, objective="margin", **HYBRID | BENT),
-    "blend": lambda: HybridMixtureClassifier(
-        2, **HYBRID | {"covariance_type": "full", "column_maps": "power"}
+    "conditional": lambda: HybridMixtureClassifier(
+        2, objective=ConditionalLikelihood(max_iter=25), **HYBRID
     ),
-    "hinge": lambda: HybridMixtureClassifier(2, objective="hinge", **HYBRID | BENT),
+    "margin": lambda: HybridMixtureClassifier(2, objective=Margin(**BENT), **HYBRID),
+    "blend": lambda: HybridMixtureClassifier(
+        2,
+        objective=Blend(max_iter=25),
+        **HYBRID | {"covariance_type": "full", "column_maps": "power"},
+    ),
+    "hinge": lambda: HybridMixtureClassifier(2, objective=Hinge(**BENT), **HYBRID),
     "RBF network": lambda: RBFNetworkClassifier(3, n_init=1, **COMMON),
     "kernel network": lambda: KernelNetworkClassifier(n_exemplars=60, **COMMON),
 }
@@ -201,7 +208,7 @@ def test_laplace_of_sums_is_that_of_a_table_in_memory(
         np.testing.assert_allclose(model.draws_.stats[stat], inside.stats[stat], rtol=1e-6)
     assert model.posterior_["posterior"].sizes["draw"] == 20
     assert "more passes for laplace" in model.status_
-    found = {one.row for one in model.findings()}
+    found = {one.row for one in model.fitted_.findings()}
     assert "pareto_k" in found
     assert not any("loo" in name for name in found)
     assert np.isfinite(model.uncertainty(X)["sd"]).all()
@@ -248,8 +255,11 @@ def test_samplers_refuse_more_rows_in_memory_than_they_take(
     [
         (RBFNetworkClassifier(scheme="caetano"), "scheme='caetano'"),
         (RBFNetworkClassifier(hidden_cells="impute"), "hidden_cells='impute'"),
-        (HybridMixtureClassifier(batch_size=50), "batch_size=50"),
-        (HybridMixtureClassifier(early_stopping=True), "early_stopping=True"),
+        (HybridMixtureClassifier(objective=Blend(batch_size=50)), "batch_size=50"),
+        (
+            HybridMixtureClassifier(objective=Blend(validation_fraction=0.1)),
+            "validation_fraction=0.1",
+        ),
     ],
     ids=str,
 )

@@ -8,7 +8,13 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from bayesrbf import HybridMixtureClassifier, MixtureDensity
+from bayesrbf import (
+    HybridMixtureClassifier,
+    KernelNetworkClassifier,
+    MedianLVQClassifier,
+    MixtureDensity,
+    predictive_check,
+)
 from tests.cases import generative
 
 
@@ -32,7 +38,7 @@ def fitted() -> tuple[HybridMixtureClassifier, pd.DataFrame, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def check(fitted) -> xr.DataTree:
-    return fitted[0].predictive_check(60)
+    return predictive_check(fitted[0], 60)
 
 
 def test_every_column_keeps_its_own_rows(fitted, check):
@@ -65,7 +71,7 @@ def test_leave_one_out_ranks_read_it(check):
 
 
 def test_the_prior_is_wider_and_has_no_likelihood(fitted, check):
-    prior = fitted[0].predictive_check(30, prior=True)
+    prior = predictive_check(fitted[0], 30, prior=True)
     assert set(prior.children) == {"prior_predictive", "observed_data"}
     wide = float(prior["prior_predictive"]["a_b"].std())
     assert wide > 1.2 * float(check["posterior_predictive"]["a_b"].std())
@@ -73,18 +79,27 @@ def test_the_prior_is_wider_and_has_no_likelihood(fitted, check):
 
 def test_a_density_has_no_labels_to_check():
     rows = np.random.default_rng(0).normal(size=(20, 2))
-    found = MixtureDensity(random_state=0, inference="laplace").fit(rows).predictive_check(10)
+    density = MixtureDensity(random_state=0, inference="laplace").fit(rows)
+    found = predictive_check(density, 10)
     assert list(found["posterior_predictive"].data_vars) == ["x0", "x1"]
 
 
 def test_a_row_without_a_cell_is_in_no_column():
     rows = np.random.default_rng(0).normal(size=(20, 2))
     rows[3] = rows[5, 0] = np.nan
-    found = MixtureDensity(random_state=0, inference="laplace").fit(rows).predictive_check(10)
+    density = MixtureDensity(random_state=0, inference="laplace").fit(rows)
+    found = predictive_check(density, 10)
     assert found["log_likelihood"]["x0"].sizes["obs_1"] == 18
     assert found["log_likelihood"]["x1"].sizes["obs_2"] == 19
 
 
 def test_no_table_is_an_error(fitted):
     with pytest.raises(ValueError, match="must be at least 1; received 0"):
-        fitted[0].predictive_check(0)
+        predictive_check(fitted[0], 0)
+
+
+def test_a_graph_of_labels_draws_no_table(fitted):
+    _, frame, y = fitted
+    for model in (KernelNetworkClassifier(n_basis=5), MedianLVQClassifier(sigma=1.0)):
+        with pytest.raises(ValueError, match=r"the graph of a .* has labels alone"):
+            predictive_check(model.fit(frame, y))

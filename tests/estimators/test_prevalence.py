@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from bayesrbf import (
+    Blend,
     KernelNetworkClassifier,
     MedianLVQClassifier,
     RBFNetworkClassifier,
@@ -40,7 +41,7 @@ def sdgm(**arguments: Any) -> SDGMClassifier:
 MAKERS: dict[str, Callable[..., Any]] = {
     "mixture": lambda **a: generative(n_init=1, **a),
     "mixture, calibrated": lambda **a: generative(n_init=1, calibrate=True, cv=2, **a),
-    "blend": lambda **a: generative(objective="blend", objective_iter=10, **a),
+    "blend": lambda **a: generative(objective=Blend(max_iter=10), **a),
     "rbf": lambda **a: rbf(**a),
     "rbf, calibrated": lambda **a: rbf(calibrate=True, cv=2, **a),
     "rbf, log densities": lambda **a: rbf(features="log_density", **a),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import warnings
@@ -14,7 +15,12 @@ from scipy.special import softmax
 from sklearn.datasets import load_iris, load_wine
 
 import bayesrbf
-from bayesrbf import RBFNetworkClassifier
+from bayesrbf import (
+    JointScheme,
+    PublishedScheme,
+    RBFNetworkClassifier,
+    RBFNetworkRegressor,
+)
 from bayesrbf.estimators.answers.asking import new_rows
 
 SCHEMES = ("em_lr", "em_lr_link", "em_lr_link_k", "caetano")
@@ -57,8 +63,9 @@ def test_the_joint_scheme_on_a_table_with_everything(fitted, flowers):
 @pytest.mark.parametrize("shared", [True, False])
 def test_published_schemes_work_and_say_how_they_went(scheme, shared, flowers):
     grow = (2, 5) if scheme == "em_lr_link_k" else None
+    asked = PublishedScheme(scheme, shared=shared, grow=grow)
     model = RBFNetworkClassifier(
-        3, scheme=scheme, shared=shared, random_state=0, n_init=1, max_iter=60, tol=1e-3, grow=grow
+        3, scheme=asked, random_state=0, n_init=1, max_iter=60, tol=1e-3
     ).fit(*flowers)
     assert accuracy(model, flowers) > 0.75
     assert model.status_.startswith("After")
@@ -183,29 +190,69 @@ def test_warm_start_goes_on(flowers):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"scheme": "sgd"}, "scheme=...) must be 'joint'"),
+        ({"scheme": "sgd"}, "scheme=...) must be a JointScheme, a PublishedScheme, or a word"),
         ({"features": "spline"}, "features=...) must be"),
         ({"features": "kernel"}, "use KernelNetworkClassifier"),
-        ({"shared": False}, "shared=False goes with the published"),
         ({"l2": 0.0}, "needs a proper prior"),
+        ({"scheme": "em_lr", "l2": 0.0}, "needs a proper prior"),
         ({"l1": -1}, "l1=...) must be a finite number"),
-        ({"link": -1.0}, "link=...) must be None"),
-        ({"link": np.inf}, "is the hard link"),
-        ({"scheme": "em_lr", "link": 3.0}, "has no link"),
-        ({"grow": (1, 5)}, "belongs to scheme='em_lr_link_k'"),
-        ({"scheme": "em_lr_link_k", "grow": 5}, r"must be \(step, maximum\)"),
         ({"unlabelled_weight": "cv"}, "must be a finite number of at least 0"),
-        ({"kappa": 0.0}, "kappa=...) must be a finite positive number, or None"),
         ({"n_components": 0}, "n_components=...) must be an integer"),
         ({"hidden_cells": "drop"}, "hidden_cells=...) must be"),
     ],
 )
 def test_faults_are_told(settings, words):
-    import re
-
-    pattern = words if "\\" in words else re.escape(words)
-    with pytest.raises(ValueError, match=pattern):
+    with pytest.raises(ValueError, match=re.escape(words)):
         RBFNetworkClassifier(**settings).fit([[0.0], [1.0]], [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: PublishedScheme("joint"), "PublishedScheme.name must be one of"),
+        (lambda: PublishedScheme("caetano", link=-1.0), "PublishedScheme.link must be None"),
+        (lambda: PublishedScheme("caetano", link=np.nan), "PublishedScheme.link must be None"),
+        (lambda: PublishedScheme("em_lr", link=3.0), "has no link"),
+        (lambda: PublishedScheme("em_lr", shared="no"), "shared must be a bool"),
+        (lambda: PublishedScheme("em_lr", grow=(1, 5)), "belongs to name='em_lr_link_k'"),
+        (lambda: PublishedScheme("em_lr_link_k", grow=5), "must be (step, maximum)"),
+        (lambda: PublishedScheme("em_lr_link_k", grow=(0, 5)), "must be (step, maximum)"),
+        (lambda: JointScheme(link=np.inf), "inf is the hard link"),
+        (lambda: JointScheme(link=-1.0), "JointScheme.link must be a finite number"),
+        (lambda: JointScheme(kappa=0.0), "JointScheme.kappa must be a finite positive number"),
+    ],
+)
+def test_schemes_without_meaning_are_refused(make, words):
+    with pytest.raises(ValueError, match=re.escape(words)):
+        make()
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_network_of_a_published_scheme_is_a_file(scheme, flowers, tmp_path):
+    asked = PublishedScheme(scheme, shared=False)
+    model = RBFNetworkClassifier(1, scheme=asked, n_init=1, max_iter=4, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # alternations that have not come to rest
+        model.fit(*flowers).save(tmp_path / "model.safetensors")
+    loaded = bayesrbf.load(tmp_path / "model.safetensors")
+    assert loaded.scheme == asked
+    np.testing.assert_array_equal(loaded.predict_proba(flowers[0]), model.predict_proba(flowers[0]))
+
+
+def test_numbers_have_no_mixture_a_class():
+    model = RBFNetworkRegressor(1, scheme=PublishedScheme("caetano", shared=False))
+    with pytest.raises(ValueError, match="has one mixture, as there are no classes"):
+        model.fit([[0.0], [1.0]], [0.0, 1.0])
+
+
+def test_the_joint_takes_the_constants_of_its_scheme(flowers, tmp_path):
+    scheme = JointScheme(link=5.0, kappa=0.7)
+    model = RBFNetworkClassifier(2, scheme=scheme, calibrate=False, n_init=1, random_state=0)
+    model.fit(*flowers).save(tmp_path / "model.safetensors")
+    for one in (model, bayesrbf.load(tmp_path / "model.safetensors")):
+        assert one.scheme == scheme
+        hyperparameters = one.model_.hyperparameters
+        assert (hyperparameters.link, hyperparameters.kappa) == (5.0, 0.7)
 
 
 def test_degenerate_tables_give_probabilities():
@@ -281,7 +328,8 @@ def test_draws_average_over_completions_too():
 
 def test_a_warm_start_is_calibrated_though_components_joined():
     X, y = load_iris(return_X_y=True)
-    growing = {"scheme": "em_lr_link_k", "grow": (1, 3), "max_iter": 10, "n_init": 1}
+    scheme = PublishedScheme("em_lr_link_k", grow=(1, 3))
+    growing = {"scheme": scheme, "max_iter": 10, "n_init": 1}
     model = RBFNetworkClassifier(
         1, warm_start=True, calibrate=True, cv=2, random_state=0, **growing
     )

@@ -11,7 +11,10 @@ from scipy.stats import t as student
 from sklearn.datasets import make_friedman1
 
 import bayesrbf
-from bayesrbf import RBFNetworkRegressor
+from bayesrbf import (
+    PublishedScheme,
+    RBFNetworkRegressor,
+)
 from bayesrbf.estimators.rbf_network import network_training
 from bayesrbf.fitted.network_fitting import fit_network
 from bayesrbf.numerics.rbf_network.student_mixture import StudentMixture
@@ -236,12 +239,12 @@ def test_a_network_that_grows_can_be_fitted_anew(friedman):
 @pytest.mark.parametrize(
     "options",
     [
-        {"scheme": "em_lr_link_k", "grow": (1, 4), "features": "density"},
+        {"scheme": PublishedScheme("em_lr_link_k", grow=(1, 4)), "features": "density"},
         {"scheme": "caetano", "l1": 30.0},
         {"scheme": "em_lr"},
         {"hidden_cells": "impute"},
     ],
-    ids=lambda options: options.get("scheme", "impute"),
+    ids=lambda options: str(options.get("scheme", "impute")),
 )
 def test_noise_is_calibrated_whatever_becomes_of_the_components(friedman, options):
     X, y = friedman

@@ -149,6 +149,19 @@ def test_what_cannot_be_rehearsed_is_told_first(changes: dict[str, Any], words: 
         rehearse(mixture(), X, y, **changes)
 
 
+def test_a_method_that_cannot_draw_is_refused_before_any_teacher(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("bayesrbf.solvers.teachers.TEACHERS", {})  # nothing is there to be fitted
+    X, y = table(30)
+    for model, method in (
+        (StackedClassifier("lite"), "gibbs"),
+        (MedianLVQClassifier(), "laplace"),
+    ):
+        with pytest.raises(ValueError, match=rf"for this classifier; received '{method}'"):
+            rehearse(model, X, y, inference=method)
+
+
 def test_two_classes_need_two_labelled_rows() -> None:
     X, _ = table(30)
     with pytest.raises(ValueError, match=r"two labelled rows each; .*'calm': 29, 'gale': 1"):

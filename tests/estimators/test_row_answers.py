@@ -10,7 +10,11 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from bayesrbf import HybridMixtureClassifier, RBFNetworkRegressor
+from bayesrbf import (
+    HybridMixtureClassifier,
+    RBFNetworkRegressor,
+    acquire_labels,
+)
 from tests.cases import generative
 
 COSTS = {"sick": {"treat": 1.0, "wait": 20.0}, "well": {"treat": 2.0, "wait": 0.0}}
@@ -19,7 +23,7 @@ QUESTIONS: dict[str, Callable[[Any, pd.DataFrame], xr.Dataset]] = {
     "surprise": lambda model, X: model.surprise(X),
     "explain": lambda model, X: model.explain(X),
     "acquire": lambda model, X: model.acquire(X),
-    "acquire_labels": lambda model, X: model.acquire_labels(X),
+    "acquire_labels": lambda model, X: acquire_labels(model, X),
     "decide": lambda model, X: model.decide(X, COSTS, reject=0.5),
 }
 

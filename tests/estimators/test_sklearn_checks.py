@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator, parametri
 
 from bayesrbf import (
     HalfRankTransformer,
+    Hinge,
     HybridMixtureClassifier,
     KernelNetworkClassifier,
     MedianLVQClassifier,
@@ -36,7 +37,7 @@ OTHERS = [
     MixtureDensity(2, covariance_type="diag", n_init=1),
     HybridMixtureClassifier(tied=True, calibrate=True, cv=3),
     HybridMixtureClassifier(2, covariance_type="diag", n_init=1),
-    HybridMixtureClassifier(objective="hinge", tied=True, n_init=1, objective_iter=20),
+    HybridMixtureClassifier(objective=Hinge(max_iter=20), tied=True, n_init=1),
     KernelNetworkClassifier("gaussian", relevance=0.0, calibrate=True, cv=3),
     KernelNetworkClassifier(rates="evidence", scale=0.5),
     KernelNetworkClassifier("gaussian", rates="leave-one-out", missingness="informative"),

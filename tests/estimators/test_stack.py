@@ -26,6 +26,7 @@ from bayesrbf.fitted.mixture_fitting import component_class
 from bayesrbf.fitted.stack.bootstrap import StackRefits
 from bayesrbf.fitted.stack.drawing import DrawnMembers
 from bayesrbf.fitted.stack.members import DEFAULT, MEMBERS, fit_members
+from bayesrbf.fitted.stack.pool import fit_pools
 from bayesrbf.fitted.stack.shared_training import SharedTraining
 from bayesrbf.fitted.stack.stack_fitting import FoldAnswers, StackSettings
 from bayesrbf.inference.draws import point
@@ -44,6 +45,46 @@ SMALL = ["laplace", "normal"]
 def fitted() -> StackedClassifier:
     """Two members on a table with holes, three folds."""
     return StackedClassifier(SMALL, cv=3, random_state=0).fit(*table(60))
+
+
+def test_out_of_fold_probabilities_are_those_of_the_pool_of_the_other_folds() -> None:
+    X, y = table(60)
+    X = X.fillna(X.median(numeric_only=True)).ffill().bfill()
+    labels = y.copy()
+    labels[:5] = None
+    rng = np.random.default_rng(0)
+    place = rng.permutation(len(X)) % 3
+    known = np.arange(5, len(X))
+    cv = [(np.flatnonzero(place != f), np.intersect1d(known, np.flatnonzero(place == f)))
+          for f in range(3)]  # fmt: skip
+    model = StackedClassifier(SMALL, cv=cv, random_state=0).fit(X, labels)
+    found = model.out_of_fold_
+    assert found.index.tolist() == known.tolist()
+    assert found.columns.tolist() == model.classes_.tolist()
+    held = model.model_.held
+    places = dict(zip(*model.fitted_.table.copies, strict=True))
+    for fold, (_, test) in enumerate(cv):
+        others = held.take(held.folds != fold)
+        pool, shares = fit_pools(others)[0], held.masked.log_shares
+        for row in test:
+            said = held.values[places[row]]
+            assert held.folds[places[row]] == fold
+            assert model.classes_[held.labels[places[row]]] == labels[row]
+            own = softmax(pool.member_temperatures[:, None] * said, axis=1)
+            expected = softmax(pool.temperature * np.log(pool.weights @ own) + pool.pull * shares)
+            np.testing.assert_allclose(found.loc[row], expected, atol=1e-5)
+
+
+def test_labels_that_nothing_tells_are_not_foretold_out_of_fold() -> None:
+    """In its own rows a stack sees what is not there; out of fold it may not."""
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(80, 4)), rng.integers(2, size=80)
+    model = StackedClassifier(["laplace", "normal"], cv=5, random_state=0).fit(X, y)
+    rows = np.arange(80)
+    inside = -np.log(model.predict_proba(X)[rows, y]).mean()
+    outside = -np.log(model.out_of_fold_.to_numpy()[rows, y]).mean()
+    assert inside < np.log(2) - 0.02
+    assert outside > np.log(2) - 0.02
 
 
 def test_probabilities_are_the_tempered_pool_of_tempered_members(fitted) -> None:

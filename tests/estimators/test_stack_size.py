@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
@@ -169,7 +170,7 @@ def test_kernels_share_their_companion_after_loading(tmp_path: Path) -> None:
 def test_blocks_of_rows_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     model, X = fitted("stack")
     whole = model.predict_proba(X)
-    monkeypatch.setattr(fitted_stack, "BLOCK", 5)
+    monkeypatch.setattr("bayesrbf.records.mixture.AT_ONCE", 5 * fitted_stack.NUMBERS_A_ROW)
     np.testing.assert_allclose(model.predict_proba(X), whole, atol=1e-12)
 
 
@@ -189,3 +190,19 @@ def test_memory_of_predicting_is_bounded() -> None:
         tracemalloc.stop()
     print(f"peaks {peaks[0] / 2**20:.1f} and {peaks[1] / 2**20:.1f} MiB")
     assert peaks[1] - peaks[0] < 12 * (cells.nbytes * 0.9)
+
+
+def test_what_is_prepared_from_a_stack_is_not_pickled_and_its_refits_are_those_of_its_fit() -> None:
+    X, y = table("real")
+    prior = bayesrbf.MixturePrior(mean_precision=0.5)
+    model = bayesrbf.StackedClassifier(("normal",), cv=2, prior=prior, random_state=0).fit(X, y)
+    stack = model.model_
+    vars(stack).pop("pool_posterior")
+    bare = len(pickle.dumps(stack))
+    point = stack.fitted_point
+    assert len(pickle.dumps(stack)) == bare
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(stack)).fitted_point, point)
+    model.refine("bootstrap", draws=2, refits=2)
+    expected = model.draws_.theta
+    model.set_params(members="lite", prior=None).refine("bootstrap", draws=2, refits=2)
+    np.testing.assert_array_equal(model.draws_.theta, expected)

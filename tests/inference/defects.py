@@ -98,7 +98,7 @@ class Planted:
     tables: int = REPLICATIONS  # In which the defect is seen.
 
     def judged(self, seed: int) -> tuple[list[str], list[str]]:
-        """What is not calibrated in the unbroken code, and in the broken, on one set of tables."""
+        """Quantities that are not calibrated under the unbroken code and under the broken one."""
         sound = calibrate(self.setting, self.sound, self.tables, seed)
         broken = calibrate(self.setting, self.broken, self.tables, seed, self.change)
         return failures(sound), failures(broken)

@@ -99,7 +99,7 @@ own.
 
 
 def exchanged(target: LogPosterior, thetas: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Every draw with components of a class in a random order: as likely as before."""
+    """Every draw with the components of a class in random order, which is equally probable."""
     classes, result = target.component_class, []
     for theta in thetas:
         order = np.arange(classes.size)

@@ -1,4 +1,4 @@
-"""Chains in processes of their own draw what they draw here, hear an interrupt, and tell errors.
+"""Chains in several processes give the draws of one process, stop on an interrupt, pass errors on.
 
 Budget: 20 seconds, most of it the start of two processes.
 """

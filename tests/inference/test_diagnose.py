@@ -134,8 +134,10 @@ def test_a_point_has_no_r_hat():
 
 
 def test_table_has_one_sentence_a_row():
-    frame = table(findings(sampled()))
-    assert list(frame.columns) == ["row", "value", "sentence"]
+    found = findings(sampled())
+    frame = table(found)
+    assert list(frame.columns) == ["row", "value", "good", "sentence"]
+    assert frame["good"].tolist() == [one.good for one in found]
     assert frame["row"].is_unique
     assert frame["value"].dtype == float
     assert frame["sentence"].str.endswith(".").all()

@@ -123,7 +123,7 @@ def test_rows_keep_what_their_maps_did_to_their_density() -> None:
     maps = some_maps()
     real = np.array([[0.0, np.nan, 2.0, 5.0], [np.nan] * 4])
     rows = Observations(real, np.zeros((2, 0), int), np.zeros(2, int), np.ones(2))
-    mapped = maps.of_rows(rows)
+    mapped = maps.applied(rows)
     change = maps.with_log_slope(real)[1][0]
     np.testing.assert_allclose(mapped.log_jacobian, [np.nansum(change), 0.0])
     np.testing.assert_array_equal(

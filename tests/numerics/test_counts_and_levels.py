@@ -268,7 +268,7 @@ def test_gradients_of_other_objectives_reach_the_laws():
 
 def fitted(rows: Observations, specification: MixtureSpecification) -> tuple[float, np.ndarray]:
     once, _ = distinct(rows)
-    solver = Solver(2, 2000, 1e-10, "squarem", 0)
+    solver = Solver(2, 2000, 1e-10, 0)
     mixture, fit = fit_mixture_rows(once, specification, MixturePrior(), solver)
     return fit.log_posterior, mixture.log_density(rows)
 
@@ -316,7 +316,7 @@ def test_the_law_of_counts_beats_the_normal_one_on_overdispersed_counts():
     )
     scores = []
     for rows, specification in zip((as_counts, as_reals), structures, strict=True):
-        solver = Solver(2, 500, 1e-6, "squarem", 0)
+        solver = Solver(2, 500, 1e-6, 0)
         train, _ = distinct(rows.take(np.arange(400)))
         mixture, _ = fit_mixture_rows(train, specification, MixturePrior(), solver)
         scores.append(mixture.log_density(rows.take(np.arange(400, 800))).mean())
@@ -344,7 +344,7 @@ def test_the_law_of_levels_beats_the_categorical_one_where_levels_are_ordered():
     scores = []
     for rows, specification in cases:
         train, _ = distinct(rows.take(np.arange(150)))
-        solver = Solver(2, 500, 1e-6, "squarem", 0)
+        solver = Solver(2, 500, 1e-6, 0)
         mixture, _ = fit_mixture_rows(train, specification, MixturePrior(), solver)
         scores.append(mixture.log_density(rows.take(np.arange(150, 900))).mean())
     assert scores[0] > scores[1] + 0.05

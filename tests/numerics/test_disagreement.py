@@ -147,7 +147,7 @@ def test_one_kind_disagrees_with_none() -> None:
 
 
 def test_copies_of_a_member_count_once() -> None:
-    """As many draws of three kinds with copies as without are the same draws."""
+    """Copies of members change no draw of three kinds."""
     kinds, deviations = np.array([0, 1, 0, 2, 0]), np.array([0.5, -1.0, 2.0])
     alone = disagreement_draws(50, np.arange(3), 2, 1.0, np.random.default_rng(4))
     copied = disagreement_draws(50, kinds, 2, 1.0, np.random.default_rng(4))

@@ -27,7 +27,7 @@ def fit(specification: MixtureSpecification, rows: Observations, seed: int = 0, 
 @pytest.mark.parametrize("missing", [0.0, 0.2, 0.8])
 @pytest.mark.parametrize(("covariance_type", "tied"), EVERY_SHAPE)
 def test_em_never_falls(covariance_type, tied, missing):
-    """From random points, not only from good starts."""
+    """EM never lowers the log posterior, also from random points."""
     specification = structure(covariance_type, tied, (0, 0, 1), levels=(3,))
     prior = hyperparameters(specification)
     for seed in range(7):
@@ -59,7 +59,7 @@ def test_fixed_point_is_a_mode(covariance_type, tied, classes):
 
 
 def test_m_step_is_the_stated_formula():
-    """Complete data, one component: the closed form, not only a fixed point."""
+    """On complete data with one component an M-step is the closed form."""
     specification = structure(classes=(0,), n_features=2)
     rows = table(specification, missing=0)
     prior = hyperparameters(specification)

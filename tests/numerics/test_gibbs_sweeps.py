@@ -11,8 +11,8 @@ import pytest
 from bayesrbf.numerics.gibbs.augmentation import CellDraws, ComponentDraws
 from bayesrbf.numerics.gibbs.mode_jumps import can_jump, slowness_of
 from bayesrbf.numerics.gibbs.sweep import MixtureSweep
-from bayesrbf.numerics.mixture.conditional import conditionals
 from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.records.mixture import Observations
 from tests.cases import EVERY_SHAPE, hyperparameters, random_point, structure, table
 
@@ -27,7 +27,7 @@ def test_missing_cells_have_their_conditional_moments():
     copies = CellDraws(np.tile(rows.real, (REPEATS, 1)), specification)
     drawn = copies.draw(point, np.tile(components, REPEATS), np.random.default_rng(0))
     drawn = drawn.reshape(REPEATS, 6, 4)
-    for block in conditionals(rows, point, specification):
+    for block in laws_of(specification).reals.conditionals(rows.real, point):
         mine = np.arange(block.rows.size), components[block.rows]
         mean, variance = block.means[mine], block.variances[mine]
         found = drawn[:, block.rows]
@@ -47,7 +47,7 @@ def test_cells_of_a_row_are_drawn_together():
     real = np.array([[0.5, np.nan, np.nan]])
     rows = Observations(real, np.empty((1, 0), int), np.zeros(1, int), np.ones(1))
     point = random_point(specification)
-    (block,) = conditionals(rows, point, specification)
+    (block,) = laws_of(specification).reals.conditionals(rows.real, point)
     copies = CellDraws(np.tile(real, (REPEATS, 1)), specification)
     drawn = copies.draw(point, np.zeros(REPEATS, int), np.random.default_rng(1))[:, 1:]
     white = np.linalg.solve(block.roots[0, 0], (drawn - block.means[0, 0, 1:]).T)

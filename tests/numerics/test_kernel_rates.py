@@ -1,4 +1,4 @@
-"""What rates are judged by, against brute force, and what learned rates are."""
+"""The criteria of rates equal brute force; learned rates are small for columns of noise."""
 
 from __future__ import annotations
 

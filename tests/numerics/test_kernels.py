@@ -44,7 +44,7 @@ def assert_near(actual: np.ndarray, expected: np.ndarray, rtol: float = 1e-12) -
 
 
 def assert_same_statistics(actual: Statistics, expected: Statistics, rtol: float = 1e-12) -> None:
-    """Every sum and every row's log density agree."""
+    """Assert that all sums and the log densities of all rows agree."""
     for name in ("counts", "first", "second", "log_likelihood", "pointwise"):
         assert_near(getattr(actual, name), getattr(expected, name), rtol)
     for ours, theirs in zip(actual.category_counts, expected.category_counts, strict=True):
@@ -52,7 +52,7 @@ def assert_same_statistics(actual: Statistics, expected: Statistics, rtol: float
 
 
 def assert_bit_equal(actual: Statistics, expected: Statistics) -> None:
-    """Every sum and every row's log density are the same numbers."""
+    """Assert that all sums and the log densities of all rows agree."""
     for name in ("counts", "first", "second", "pointwise"):
         np.testing.assert_array_equal(getattr(actual, name), getattr(expected, name))
     assert actual.log_likelihood == expected.log_likelihood

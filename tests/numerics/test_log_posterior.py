@@ -38,7 +38,7 @@ def test_gradient_equals_central_differences(covariance_type, tied, classes, n_f
 
 @pytest.mark.parametrize("covariance_type", ["full", "diag", "spherical", "factor"])
 def test_units_shift_the_value_and_nothing_else(covariance_type):
-    """The same mixture in other units: log density less the log scales, everywhere."""
+    """In other units the log density moves by the log scales, by the same amount everywhere."""
     specification = structure(covariance_type, levels=(2,))
     rows = table(specification)
     standard = MixtureLogPosterior(rows, specification, hyperparameters(specification))

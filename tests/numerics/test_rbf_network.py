@@ -58,7 +58,7 @@ def test_a_search_may_try_a_noise_precision_that_is_no_number(away: float) -> No
 
 @pytest.mark.parametrize("features", FEATURES)
 def test_without_responses_what_remains_is_the_mixture(features):
-    """kappa 1, no link, no response known: the mixture's own log posterior and two priors."""
+    """With kappa 1, without link and responses, the mixture's log posterior and priors remain."""
     target = network(features, link=0.0, kappa=1.0)
     target._output.labels[:] = -1
     theta = random_theta(target)

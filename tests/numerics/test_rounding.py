@@ -1,4 +1,4 @@
-"""What only rounding tells apart keeps its order; everything else is ranked."""
+"""Values that differ by rounding keep their order; all others are ranked."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def test_a_row_does_not_depend_on_those_beside_it_nor_on_blocks(
         largest = max(largest, len(rows))
         return value(rows, shown)
 
-    monkeypatch.setattr(shapley, "BLOCK", 16)
+    monkeypatch.setattr("bayesrbf.records.mixture.AT_ONCE", 16 * shapley.NUMBERS)
     in_blocks = attribute(counted, observed, 2, effort)
     assert largest == 16
     np.testing.assert_allclose(in_blocks.shapley, together.shapley, atol=1e-12)

@@ -1,4 +1,4 @@
-"""Pictures hold the numbers that they were given, on the axes that they were given."""
+"""Pictures show the given numbers on the given axes."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def test_chance_alone_tells_of_an_association_in_one_table_of_ten(rng):
 
 
 def test_two_rare_levels_are_counted_exactly():
-    """Two of five meet: chi-squared is 156, which would be once in 1e35 tables."""
+    """Two rare levels that meet are tested exactly: chi-squared would give a tail of 1e-35."""
     a, b = np.zeros((2, 1000), dtype=int)
     a[:5], b[3:8] = 1, 1
     assert _only(a, b).chance == pytest.approx(stats.hypergeom.sf(1, 1000, 5, 5))

@@ -1,4 +1,4 @@
-"""Laws of scores and calibration: right passes, wrong is caught, order is nothing."""
+"""Calibrated probabilities pass, wrong ones are caught, and the order of rows has no effect."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def _level_weight(
 
 
 def test_tails_of_rows_from_the_model_are_uniform() -> None:
-    """And those of rows whose cells were shuffled within columns are not."""
+    """Tails are uniform for rows of the model, and not for rows whose cells were shuffled."""
 
     specification, point = mixture("full")
     table, _ = sample(point, specification, 4000, np.random.default_rng(2))

@@ -1,4 +1,4 @@
-"""What chance does to counts: against enumeration, and no more alarms than were promised."""
+"""Laws of counts equal enumeration, and alarms are no more frequent than promised."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_expected_number_of_improbable_labels_is_that_of_drawn_ones() -> None:
     rng = np.random.default_rng(1)
     p = rng.dirichlet([0.3, 0.3, 0.3], 200)
     numbers = [improbable_labels(p, labels_of(p, rng), 0.05) for _ in range(400)]
-    found = np.array([one.found for one in numbers])
+    found = np.array([one.number for one in numbers])
     said = numbers[0]
     assert found.mean() == pytest.approx(said.expected, abs=3 * found.std() / 20)
     inside = ((found >= said.lower) & (found <= said.upper)).mean()

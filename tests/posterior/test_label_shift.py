@@ -1,4 +1,4 @@
-"""Prevalence from unlabelled rows: a maximum, a standard error that is one, and its use."""
+"""The estimated prevalence is the likelihood's maximum, and its error is its spread."""
 
 from __future__ import annotations
 

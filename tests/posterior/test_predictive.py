@@ -158,7 +158,7 @@ def test_another_prevalence_is_bayes_rule_on_the_mean(temperature):
 
 
 def test_draws_are_weighed_by_how_probable_they_make_a_row():
-    """A draw that knows the frequent class and one that doubts: where the other is frequent."""
+    """Draws are weighed by the probability that they give to a row at the prevalences of use."""
     log_ratio, said = np.log([1.0, 1000.0]), np.log([[0.999999, 1e-6], [0.5, 0.5]])
 
     def prepared(observations):

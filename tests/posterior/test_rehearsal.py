@@ -1,11 +1,11 @@
-"""Figures of a rehearsal are those that counting gives, and the labels are those of the truth."""
+"""Figures of a rehearsal equal counts, and its labels have the law of the truth."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from bayesrbf.posterior.rehearsal import LEVELS, drawn_labels, held, sentence, to_dataset, truth
+from bayesrbf.posterior.rehearsal import LEVELS, covers, drawn_labels, sentence, to_dataset, truth
 
 
 def simulated(n: int = 400) -> tuple[np.ndarray, np.ndarray]:
@@ -45,8 +45,8 @@ def test_intervals_of_known_coverage_are_counted_so_and_shrunken_ones_are_seen()
     centre = truths + rng.normal(0, 0.03, truths.shape)
     for level, z in zip(LEVELS, (0.6745, 1.2816, 1.6449), strict=True):
         half = 0.03 * z
-        assert abs(held(centre - half, centre + half, truths).mean() - level) < 0.01
-        assert held(centre - half / 10, centre + half / 10, truths).mean() < 0.14
+        assert abs(covers(centre - half, centre + half, truths).mean() - level) < 0.01
+        assert covers(centre - half / 10, centre + half / 10, truths).mean() < 0.14
 
 
 def test_figures_are_means_of_fits_with_their_errors() -> None:

@@ -1,4 +1,4 @@
-"""Troubles of real tables, planted in clean ones: each with the note that it should give."""
+"""Plants troubles of real tables in clean ones, each with the note that it should give."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def drawn_quantiles(column: ClassColumn, own: ClassCells) -> np.ndarray:
 
 
 def assert_true(column: ClassColumn, cells: np.ndarray, own: ClassCells) -> None:
-    """Bars, atoms and curve are those of the cells of the class."""
+    """Assert that bars, atoms and curve are those of the cells of the class."""
     assert own.cells == cells.size
     inside = (cells >= column.edges[0]) & (cells <= column.edges[-1])
     inside |= np.isin(cells, own.atoms)

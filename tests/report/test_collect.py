@@ -75,7 +75,7 @@ def test_figures_are_those_of_the_held_out_rows(outcome: Outcome) -> None:
     right = np.diag(report.confusion) / report.confusion.sum(axis=1)
     assert (one.sensitivity.value, one.specificity.value) == pytest.approx((right[c], right[1 - c]))
     assert report.judged.answers == pytest.approx(1 - report.performance.accuracy.value)
-    assert report.oddities.improbable.found >= len(report.oddities.labels)
+    assert report.oddities.improbable.number >= len(report.oddities.labels)
 
 
 def test_doubt_is_ordered_and_adds_up(outcome: Outcome) -> None:

@@ -1,4 +1,4 @@
-"""Fifty hostile texts in every slot change nothing of a page, also in a browser."""
+"""Fifty hostile texts in any slot leave the structure of the page unchanged, also in a browser."""
 
 from __future__ import annotations
 

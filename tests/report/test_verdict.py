@@ -28,7 +28,7 @@ def judged(
 
 
 def said(found: JudgedByRivals) -> str:
-    """Headline and the figures behind it."""
+    """The headline, and the sentence of figures below it."""
     return f"{verdict(found, True, GOOD)} {evidence(found)}"
 
 

@@ -1,4 +1,4 @@
-"""What is learnt about columns, from every container."""
+"""Columns are learnt alike from every container, and anything but a table is refused."""
 
 from __future__ import annotations
 

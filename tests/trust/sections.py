@@ -27,7 +27,7 @@ OWN: Final = ("line", "part", "times", "commit", "tried", "through")
 
 @dataclass(frozen=True)
 class Tried:
-    """What came out of a line."""
+    """The outcome of a line."""
 
     tried: int
     through: int = 0

@@ -1,4 +1,4 @@
-"""What to measure next, and which rows to label, as labelled datasets."""
+"""What to measure next, as a labelled dataset."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf import table
-from bayesrbf.estimators.answers.asking import Fit, new_cells, new_rows
+from bayesrbf.estimators.answers.asking import Fit, new_cells
 from bayesrbf.estimators.answers.deciding import read_costs
 from bayesrbf.estimators.arguments import Rule
 from bayesrbf.fitted.measuring import measurement_gains
@@ -115,43 +115,6 @@ def acquire(
             for name, (dims, values) in variables.items()
         },
         coords={names.OBS: rows.names, names.COLUMN: list(columns.names)},
-    )
-
-
-def acquire_labels(fit: Fit, X: object) -> xr.Dataset:
-    """What the label of each row would tell about the parameters.
-
-    This is the mutual information of label and parameters under the draws of the posterior. It is
-    large where the draws disagree about the class, and small where all draws agree that the classes
-    overlap. Label the rows with the largest gain next. Similar rows tell the same.
-
-    Parameters
-    ----------
-    X : array-like or frame of shape (n_obs, n_columns)
-        Rows without a label; missing cells are summed out.
-
-    Returns
-    -------
-    xarray.Dataset
-        ``gain`` over obs, in nats.
-
-    Raises
-    ------
-    ValueError
-        If there are no draws.
-    """
-    from bayesrbf.posterior.row_answers import RowAnswers
-
-    rows = new_rows(fit, X)
-    if fit.draws is None:
-        raise ValueError(
-            f"{fit.table.owner}.acquire_labels needs draws of the posterior, and the model was "
-            "fitted to a point: call refine() first."
-        )
-    described = {"description": "mutual information of the label and the parameters (nats)"}
-    return RowAnswers(
-        {"gain": ((names.OBS,), fit.class_posterior.information(rows.cells), described)},
-        coords={names.OBS: rows.names},
     )
 
 

@@ -1,4 +1,4 @@
-"""What every question to a fit begins with: rows read as the fit takes them."""
+"""Reads the rows of a question as the fit takes them."""
 
 from __future__ import annotations
 

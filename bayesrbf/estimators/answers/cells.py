@@ -1,4 +1,4 @@
-"""What the density says of rows and of their missing cells."""
+"""Questions to the density about rows and their missing cells."""
 
 from __future__ import annotations
 

@@ -89,17 +89,17 @@ class ConditionalDistribution:
         mean, sd = first.mean().to_numpy(), first.sd().to_numpy()
         numbers = {name: place for place, name in enumerate(first.mean())}
         for line, row in enumerate(index):
-            told = []
+            phrases = []
             for position in np.flatnonzero(first.asked[line]).tolist():
                 name = names[position]
                 if name in numbers:
                     at = numbers[name]
-                    told.append(f"{name} {mean[line, at]:.4g} ± {sd[line, at]:.2g}")
+                    phrases.append(f"{name} {mean[line, at]:.4g} ± {sd[line, at]:.2g}")
                 else:
                     levels, p = first._levels(position)
                     best = int(p[line].argmax())
-                    told.append(f"{name} {levels[best]} ({p[line, best]:.2f})")
-            yield f"{row}: {', '.join(told)}"
+                    phrases.append(f"{name} {levels[best]} ({p[line, best]:.2f})")
+            yield f"{row}: {', '.join(phrases)}"
         if rows.size > SHOWN:
             yield f"... and {rows.size - SHOWN} more rows"
 
@@ -149,14 +149,14 @@ class ConditionalDistribution:
         """
         RULES["q"].check(q, "quantile(q)")
         columns, law = self.columns, self._law
-        found = dict(zip(columns.real_positions, law.quantile(q).T, strict=True))
+        quantiles = dict(zip(columns.real_positions, law.quantile(q).T, strict=True))
         for j, position in enumerate(columns.positions("count")):
-            found[position] = law.count_quantile(0, j, q)
+            quantiles[position] = law.count_quantile(0, j, q)
         for position in columns.positions("ordinal"):
             levels, probabilities = self._levels(position)
             codes = (probabilities.cumsum(axis=1) < q).sum(axis=1)
-            found[position] = level_values(np.minimum(codes, len(levels) - 1), levels)
-        return self._frame(found)
+            quantiles[position] = level_values(np.minimum(codes, len(levels) - 1), levels)
+        return self._frame(quantiles)
 
     def probabilities(self, column: str | int) -> pd.DataFrame:
         """Probabilities of the levels of one column.
@@ -187,8 +187,8 @@ class ConditionalDistribution:
                 f"probabilities({column!r}): every cell of the column is given; name it in "
                 "conditional(X, columns=...)."
             )
-        known = np.where(asked[:, None], probabilities, np.nan)
-        return pd.DataFrame(known, index=self._index, columns=list(levels))
+        shown = np.where(asked[:, None], probabilities, np.nan)
+        return pd.DataFrame(shown, index=self._index, columns=list(levels))
 
     def log_density(self, values: Any) -> pd.Series:
         """Joint log density of values of the cells that are asked for, one number a row.
@@ -219,9 +219,9 @@ class ConditionalDistribution:
                 f"distribution is of; received {cells.n_obs}."
             )
         whole, mixture = self._with(cells), self.mixture
-        found = self._law.log_density(mixture.standardise(whole))
-        found = found + mixture.log_unit(whole) - mixture.log_unit(self.given)
-        return pd.Series(found, index=self._index, name="log_density")
+        log_density = self._law.log_density(mixture.standardise(whole))
+        log_density = log_density + mixture.log_unit(whole) - mixture.log_unit(self.given)
+        return pd.Series(log_density, index=self._index, name="log_density")
 
     def sample(self, n: int = 1, seed: int | None = None) -> list[Any]:
         """Draw the cells that are asked for jointly, row by row.
@@ -266,30 +266,30 @@ class ConditionalDistribution:
 
     def _numbers(self, reals: Float[np.ndarray, "obs feature"], moment: int) -> Figures:
         """A moment of the reals and that of the counts."""
-        found = dict(zip(self.columns.real_positions, reals.T, strict=True))
+        moments = dict(zip(self.columns.real_positions, reals.T, strict=True))
         counts = self.columns.positions("count")
         if counts:
-            found |= dict(zip(counts, self._law.further_moments(0)[moment].T, strict=True))
-        return found
+            moments |= dict(zip(counts, self._law.further_moments(0)[moment].T, strict=True))
+        return moments
 
     def _levels(self, position: int) -> tuple[tuple[object, ...], Float[np.ndarray, "obs level"]]:
         """Levels of a column, and their probabilities in every row."""
         columns, law = self.columns, self._law
-        found = levels_of(law, columns, position)
-        if found is not None:
-            return found
+        with_levels = levels_of(law, columns, position)
+        if with_levels is not None:
+            return with_levels
         raise ValueError(
             f"probabilities({columns.names[position]!r}): the column has no levels; use mean(), "
             "sd() and quantile(q), or log_density(values)."
         )
 
-    def _frame(self, found: Figures) -> pd.DataFrame:
+    def _frame(self, figures: Figures) -> pd.DataFrame:
         """Figures of columns side by side in the order of the table, where they are asked for."""
         import pandas as pd
 
         named = {}
-        for position in sorted(found):
-            asked, values = self.asked[:, position], found[position]
+        for position in sorted(figures):
+            asked, values = self.asked[:, position], figures[position]
             if asked.any():
                 missing = level_values(np.full(len(values), -1), tuple(values[:1]))
                 named[self.columns.names[position]] = np.where(asked, values, missing)

@@ -152,14 +152,16 @@ def cost_curves(
         raise ValueError(
             f"cost_curves(steps=...) must be an integer of at least 2; received {steps!r}."
         )
-    found, codes = table.encode_labels(y)
-    unknown = np.setdiff1d(found, names_of)
+    label_names, codes = table.encode_labels(y)
+    unknown = np.setdiff1d(label_names, names_of)
     if unknown.size:
         raise ValueError(
             f"cost_curves(y) holds {unknown[0]!r}, which is no class of {names_of.tolist()}."
         )
-    known = codes >= 0
-    labels = np.array([names_of.tolist().index(one) for one in found.tolist()])[codes[known]]
+    labelled = codes >= 0
+    labels = np.array([names_of.tolist().index(one) for one in label_names.tolist()])[
+        codes[labelled]
+    ]
     given = probabilities if isinstance(probabilities, Mapping) else {"model": probabilities}
     shares = np.linspace(0, 1, steps)
     along = mistakes(varied(each, names_of.tolist().index(label), shares))
@@ -172,7 +174,7 @@ def cost_curves(
                 f"{codes.size} labels and one column for each of the {names_of.size} classes; "
                 f"received shape {values.shape}."
             )
-        curves.append(cost_curve(values[known], labels, along))
+        curves.append(cost_curve(values[labelled], labels, along))
     best = np.array([constant(labels, one) for one in along])
     return xr.Dataset(
         {"cost": (("classifier", "share"), np.array(curves)), "constant": (("share",), best)},

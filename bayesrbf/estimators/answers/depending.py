@@ -1,4 +1,4 @@
-"""How much columns tell of each other and of the class, as a labelled matrix."""
+"""Dependence between columns and the class, as a labelled matrix."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def dependence(fit: Fit, prob: float = 0.9, draws: int = 50) -> xr.Dataset:
         rng = np.random.default_rng(fit.table.seed)
         points = fit.drawn_densities(draws, rng)
         if points[0] is not mixture.parameters:  # the density is drawn, too
-            found = [mutual_information(one, structure, POINTS_OF_DRAWS) for one in points]
-            lower, upper = np.quantile(found, ((1 - prob) / 2, (1 + prob) / 2), axis=0)
+            of_points = [mutual_information(one, structure, POINTS_OF_DRAWS) for one in points]
+            lower, upper = np.quantile(of_points, ((1 - prob) / 2, (1 + prob) / 2), axis=0)
             lower, upper = np.minimum(lower, fitted), np.maximum(upper, fitted)
     columns = mixture_coords(structure, fit.axes)[names.COLUMN]
     first = int(structure.n_classes == 1)  # a density has no label

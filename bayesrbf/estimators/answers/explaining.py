@@ -1,4 +1,4 @@
-"""What each cell of a row adds to the log odds of the classes, as a labelled dataset."""
+"""Explains rows: the part of each cell in the log odds of the classes."""
 
 from __future__ import annotations
 

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     import pymc as pm
 
     from bayesrbf.inference.diagnose import FindingsTable
-    from bayesrbf.inference.judgements import Finding
 
 
 def declare(fit: Fit, /, **options: Any) -> pm.Model:
@@ -46,8 +45,8 @@ def diagnose(fit: Fit) -> FindingsTable:
     Returns
     -------
     DataFrame
-        One row a figure, with columns ``row``, ``value``, ``sentence``:
-        convergence of the MAP and, where there are draws, Pareto k-hat,
+        One row a figure, with columns ``row``, ``value``, ``good`` (on the right side of its
+        bound) and ``sentence``: convergence of the MAP and, where there are draws, Pareto k-hat,
         curvature, R-hat (as drawn, relabelled, and of class probabilities),
         effective draws, divergences, distance from the MAP, leave-one-out;
         whatever the method gives.
@@ -62,14 +61,3 @@ def diagnose(fit: Fit) -> FindingsTable:
     figures = fit.findings()
     warn(figures, stacklevel=4)
     return table(figures)
-
-
-def findings(fit: Fit) -> tuple[Finding, ...]:
-    """What :meth:`diagnose` shows, with the judgement of every figure.
-
-    Returns
-    -------
-    tuple of Finding
-        Each with ``row``, ``value``, ``sentence`` and whether it is ``good``.
-    """
-    return fit.findings()

@@ -1,4 +1,4 @@
-"""Observed cells beside what the rest of their row suggests, as a labelled dataset."""
+"""Judges observed cells by the rest of their row, as a labelled dataset."""
 
 from __future__ import annotations
 
@@ -83,18 +83,20 @@ def surprise(
     rows = new_rows(fit, X)
     cells, mixture, columns = rows.cells, fit.density, fit.columns
     law = cell_law(mixture, columns, float(prob))
-    found = judge_cells(mixture.standardise(cells), law)
-    log_tail = by_column(found.log_tail, found.level_log_tail, columns)
-    known = ~np.isnan(log_tail)
+    verdict = judge_cells(mixture.standardise(cells), law)
+    log_tail = by_column(verdict.log_tail, verdict.level_log_tail, columns)
+    observed = ~np.isnan(log_tail)
     stands_out = np.zeros(log_tail.shape, dtype=bool)
-    if known.any():
-        stands_out[known] = false_discovery_control(np.exp(log_tail[known])) <= false_discoveries
+    if observed.any():
+        stands_out[observed] = (
+            false_discovery_control(np.exp(log_tail[observed])) <= false_discoveries
+        )
     nothing = np.full(cells.codes.shape, np.nan)
     variables = {
         "log_tail": log_tail,
-        "expected": _expected(found, columns),
-        "lower": by_column(found.lower, nothing, columns),
-        "upper": by_column(found.upper, nothing, columns),
+        "expected": _expected(verdict, columns),
+        "lower": by_column(verdict.lower, nothing, columns),
+        "upper": by_column(verdict.upper, nothing, columns),
         "stands_out": stands_out,
     }
     dims = (names.OBS, names.COLUMN)
@@ -116,12 +118,12 @@ def by_column(reals: np.ndarray, levels: np.ndarray, columns: Columns) -> np.nda
     return result
 
 
-def _expected(found: JudgedCells, columns: Columns) -> np.ndarray:
+def _expected(verdict: JudgedCells, columns: Columns) -> np.ndarray:
     """Means and levels; numbers where all columns are real, else objects."""
     if not columns.levels:
-        return by_column(found.expected, np.empty((len(found.expected), 0)), columns)
-    levels = np.full(found.level_expected.shape, None, dtype=object)
+        return by_column(verdict.expected, np.empty((len(verdict.expected), 0)), columns)
+    levels = np.full(verdict.level_expected.shape, None, dtype=object)
     for column, of_column in enumerate(columns.levels):
         values = np.array([*of_column, None], dtype=object)
-        levels[:, column] = values[found.level_expected[:, column]]
-    return by_column(found.expected.astype(object), levels, columns)
+        levels[:, column] = values[verdict.level_expected[:, column]]
+    return by_column(verdict.expected.astype(object), levels, columns)

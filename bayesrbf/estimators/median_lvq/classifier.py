@@ -68,6 +68,11 @@ def _hides_cells(estimator: MedianLVQClassifier) -> bool:
     )
 
 
+def _has_density(estimator: MedianLVQClassifier) -> bool:
+    """Whether something says what rows look like: rows are compared only."""
+    raise AttributeError(f"{type(estimator).__name__} compares rows and has no density of them.")
+
+
 def _gives_margins(estimator: MedianLVQClassifier) -> bool:
     """Whether there are margins, which are no probabilities."""
     return bool(estimator.objective == "glvq")
@@ -200,7 +205,6 @@ class MedianLVQClassifier(Classifier):
 
     fitted_: FittedTable[FittedExemplars, None]
 
-    models_rows = False
     _mean_is_better = True
     _rules = SHARED | {
         "objective": one_of("rslvq", "glvq"),
@@ -513,7 +517,14 @@ class MedianLVQClassifier(Classifier):
     uncertainty = available_if(_has_kernel)(Classifier.uncertainty)
     explain = available_if(_hides_cells)(Classifier.explain)
     decide = available_if(_gives_probabilities)(Classifier.decide)
-    acquire_labels = available_if(_has_kernel)(Classifier.acquire_labels)
+
+    score_samples = available_if(_has_density)(Classifier.score_samples)
+    novelty = available_if(_has_density)(Classifier.novelty)
+    impute = available_if(_has_density)(Classifier.impute)
+    surprise = available_if(_has_density)(Classifier.surprise)
+    conditional = available_if(_has_density)(Classifier.conditional)
+    dependence = available_if(_has_density)(Classifier.dependence)
+    acquire = available_if(_has_density)(Classifier.acquire)
 
     def predict(self, X: object) -> Labels:
         """Most probable class of each row; that of the nearest exemplar for GLVQ.
@@ -561,4 +572,4 @@ class MedianLVQClassifier(Classifier):
 
 @rehearsal_of.register
 def _(estimator: MedianLVQClassifier) -> Rehearsal:
-    return Rehearsal("gibbs")  # exemplars are discrete
+    return Rehearsal("gibbs", methods=("gibbs",))  # exemplars are discrete

@@ -77,10 +77,10 @@ def choose_width(
     """Width of least held-out log loss, and what calibrates it: for all rows, for hidden cells."""
     if len(widths) == 1 and not calibrate:
         return widths[0], 1.0, None
-    held = held_out(
+    predictions = held_out(
         rows, prototypes, widths, settings, cv=cv, kept=kept, classes=classes, masked=masked
     )
-    if held is None:
+    if predictions is None:
         middle = "sigma is the middle of its grid and " if len(widths) > 1 else ""
         warn(
             f"{owner}: no labelled row could be held out by cv={cv} (the only row of a class "
@@ -88,10 +88,10 @@ def choose_width(
             "calibrate=False."
         )
         return widths[len(widths) // 2], 1.0, None
-    selection = held.selection(widths, calibrate=False)
+    selection = predictions.selection(widths, calibrate=False)
     if not calibrate:
         return selection.chosen, 1.0, None
-    one = held.of_candidate(selection.best)
+    one = predictions.of_candidate(selection.best)
     temperature = one.temperature
     return selection.chosen, temperature, one.calibration(temperature)
 
@@ -131,11 +131,11 @@ def held_out(
         fold: int, train: Observations, test: Observations
     ) -> Float[np.ndarray, "test width label"]:
         seeded = replace(settings, n_init=1, seed=settings.seed + 1 + fold)
-        found = _searched(_restricted(rows, _places(train, given)), prototypes, widths, seeded)
+        points = _searched(_restricted(rows, _places(train, given)), prototypes, widths, seeded)
         return np.stack(
             [
                 exemplar_log_joint(compare(test, point.exemplars), prototypes, point)
-                for point in found
+                for point in points
             ],
             axis=1,
         )
@@ -161,11 +161,11 @@ def _searched(
     Wide kernels leave fewer optima; and widths that share their start are compared with less
     noise than by starts of their own.
     """
-    found: list[MedianLVQParameters] = []
+    points: list[MedianLVQParameters] = []
     for width in reversed(widths):
-        start = found[-1].exemplars if found and settings.narrowing else None
-        found.append(search(rows, prototypes, width, settings, start=start).parameters)
-    return found[::-1]
+        start = points[-1].exemplars if points and settings.narrowing else None
+        points.append(search(rows, prototypes, width, settings, start=start).parameters)
+    return points[::-1]
 
 
 def _restricted(rows: Dissimilarities, seen: Int[np.ndarray, " seen"]) -> Dissimilarities:

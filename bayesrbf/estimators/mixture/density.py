@@ -16,6 +16,7 @@ from bayesrbf.estimators.arguments import SHARED, Rule, Stored, integer, one_of,
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.mixture.wide_tables import factors_asked, warn_where_slow
+from bayesrbf.estimators.moved import with_moved_arguments
 from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.training import read_training
 from bayesrbf.fitted.density_selection import (
@@ -71,8 +72,6 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         Most iterations of a restart.
     tol : float
         EM stops when a step gains at most ``tol`` nats of log posterior per unit of row weight.
-    acceleration : {"squarem", None}
-        Extrapolated or plain EM.
     warm_start : bool
         Start at the previous fit in place of restarts.
     random_state : int, RandomState or None
@@ -140,6 +139,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         "prior": Rule("a MixturePrior, 'cv' or None", ("cv", None), MixturePrior, error=TypeError),
     }
 
+    @with_moved_arguments
     def __init__(
         self,
         n_components: Stored[int | Literal["cv"]] = 1,
@@ -154,7 +154,6 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         n_init: Stored[int] = 4,
         max_iter: Stored[int] = 1000,
         tol: Stored[float] = 1e-6,
-        acceleration: Stored[Literal["squarem"] | None] = "squarem",
         warm_start: Stored[bool] = False,
         random_state: Stored[int | np.random.RandomState | None] = None,
         missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
@@ -175,7 +174,6 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
-        self.acceleration = acceleration
         self.warm_start = warm_start
         self.random_state = random_state
         self.missingness = missingness
@@ -227,9 +225,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         warn_where_slow(owner, shape, training.rows)
         any_strength = self.prior == "cv"
         options = DensityOptions.of(self.n_components, shape, any_strength, n_factors)
-        solver = Solver(
-            self.n_init, self.max_iter, float(self.tol), self.acceleration, training.seed
-        )
+        solver = Solver(self.n_init, self.max_iter, float(self.tol), training.seed)
         settings = Settings(declared, options, solver, self.column_maps, self.trim, self.pool)
         chosen = find_density(training.rows, training.read_columns, settings, self._start)
         training, model, fit, way = (

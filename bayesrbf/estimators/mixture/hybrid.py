@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
-from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -24,8 +23,11 @@ from bayesrbf.estimators.classifier import Classifier, Labels
 from bayesrbf.estimators.mixture.hybrid_arguments import OPEN, HybridArguments
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.mixture.wide_tables import factors_asked, warn_where_slow
+from bayesrbf.estimators.moved import with_moved_arguments
+from bayesrbf.estimators.rehearsing import Rehearsal, rehearsal_of
 from bayesrbf.estimators.training import read_training
 from bayesrbf.estimators.warning import warn
+from bayesrbf.fitted.drawing import METHODS
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_table import FittedTable
 from bayesrbf.fitted.folds import split_rows
@@ -34,6 +36,7 @@ from bayesrbf.fitted.mixture_candidates import MixtureCandidate, Setting
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, fit_mixture_blocks, fit_mixture_rows
 from bayesrbf.fitted.mixture_selection import Choice, Round, Task, choose_in_turn
 from bayesrbf.fitted.training_table import TrainingTable
+from bayesrbf.records.mixture_objectives import MixtureObjective, objective_of
 from bayesrbf.records.objective import OBJECTIVES, ObjectiveName
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.specification import (
@@ -71,38 +74,15 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         full ones that the classes share, unless others are better by a standard error.
     tied : bool or "cv"
         Share one covariance, of the given shape, among all classes; ``"cv"`` decides it
-        together with the shape, before ``kappa`` and ``hinge_weight``.
+        together with the shape, before constants of the objective.
     n_factors : int, optional
         Factors of ``covariance_type="factor"``, as many as columns at most; 5 by default.
-    objective : {"likelihood", "conditional", "margin", "blend", "hinge"}
-        What is maximised beside the prior: ``log p(x, y)``, ``log p(y | x)``, a soft margin,
-        ``log p(y | x) + kappa log p(x)``, or ``log p(x, y)`` less ``hinge_weight`` times a soft
-        hinge of the margin (:class:`bayesrbf.records.objective.Objective`). All but the first
-        start at the fit by EM and make ``posterior_`` a Gibbs posterior. A blend's class
-        probabilities are better where a class is no mixture of Gaussians; ``"likelihood"``
-        is the density alone, and what Gibbs sampling needs.
-    kappa : float or "cv"
-        Weight of the density in a blend, in [0, 1]; ``"cv"`` picks it by out-of-fold log score.
-    hinge_weight : float or "cv"
-        Weight of the hinge beside the likelihood; ``"cv"`` as for ``kappa``.
-    margin : float
-        Log ratio by which the own class is to win, in nats.
-    smoothing : float
-        Half-width of the hinge's rounded corner, in nats.
-    sharpness : float
-        Sharpness of the soft maximum over the other classes.
-    ramp_cap : float, optional
-        Most that one row may lose in the hinge, in nats: for labels that may be wrong.
-    objective_iter : int, optional
-        Most iterations of L-BFGS after EM (with ``batch_size``: passes over the rows); 60 for a
-        blend, which includes stopping early, else 200.
-    batch_size : int, optional
-        Follow the objective by mini-batches of that many rows; None: all rows.
-    early_stopping : bool
-        Hold ``validation_fraction`` of the rows of every class out of the fit, and stop when
-        their calibrated log score gains no more.
-    validation_fraction : float
-        Share of the rows held out for ``early_stopping``.
+    objective : Blend, Hinge, Margin, ConditionalLikelihood, Likelihood or a word for one
+        What is maximised beside the prior, with its constants; ``"blend"``, ``"hinge"``,
+        ``"margin"``, ``"conditional"`` and ``"likelihood"`` have the defaults. All but the
+        likelihood start at the fit by EM and make ``posterior_`` a Gibbs posterior. A blend's class
+        probabilities are better where a class is no mixture of Gaussians;
+        :class:`bayesrbf.Likelihood` is the density alone, and what Gibbs sampling needs.
     class_prior : array-like of shape (n_classes,) or mapping of class to float, optional
         Class probabilities of use, in the order of ``classes_``; None: those of training.
     unlabelled : object, optional
@@ -134,8 +114,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         Most iterations of a restart.
     tol : float
         EM stops when a step gains at most ``tol`` nats of log posterior per unit of row weight.
-    acceleration : {"squarem", None}
-        Extrapolated or plain EM.
     warm_start : bool
         Start at the previous fit in place of restarts.
     random_state : int, RandomState or None
@@ -214,23 +192,17 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         "covariance_type": one_of(*COVARIANCE_TYPES, "cv"),
         "tied": one_of(True, False, "cv"),
         "n_factors": integer(None),
-        "objective": one_of(*OBJECTIVES),
-        "kappa": number("cv"),
-        "hinge_weight": number("cv"),
-        "margin": number(),
-        "smoothing": number(),
-        "sharpness": number(),
-        "ramp_cap": number(None),
-        "objective_iter": integer(None),
-        "batch_size": integer(None),
-        "early_stopping": one_of(True, False),
-        "validation_fraction": Rule(
-            "a number between 0 and 1", kind=Real, low=0.0, high=1.0, closed="neither"
+        "objective": Rule(
+            f"an objective, such as Blend(), or a word for one of {OBJECTIVES}",
+            OBJECTIVES,
+            MixtureObjective,
+            error=TypeError,
         ),
         "unlabelled_weight": number("cv", None),
         "missingness": one_of("ignorable", "informative", "cv"),
     }
 
+    @with_moved_arguments
     def __init__(
         self,
         n_components: Stored[int | Mapping[Any, int] | Literal["cv"]] = 1,
@@ -238,17 +210,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         covariance_type: Stored[CovarianceType | Literal["cv"]] = "cv",
         tied: Stored[bool | Literal["cv"]] = "cv",
         n_factors: Stored[int | None] = None,
-        objective: Stored[ObjectiveName] = "blend",
-        kappa: Stored[float | Literal["cv"]] = 0.3,
-        hinge_weight: Stored[float | Literal["cv"]] = 4.0,
-        margin: Stored[float] = 8.0,
-        smoothing: Stored[float] = 0.1,
-        sharpness: Stored[float] = 10.0,
-        ramp_cap: Stored[float | None] = None,
-        objective_iter: Stored[int | None] = None,
-        batch_size: Stored[int | None] = None,
-        early_stopping: Stored[bool] = False,
-        validation_fraction: Stored[float] = 0.1,
+        objective: Stored[ObjectiveName | MixtureObjective] = "blend",
         class_prior: object = None,
         unlabelled: object = None,
         unlabelled_weight: Stored[float | Literal["cv"] | None] = None,
@@ -260,7 +222,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         n_init: Stored[int] = 4,
         max_iter: Stored[int] = 1000,
         tol: Stored[float] = 1e-6,
-        acceleration: Stored[Literal["squarem"] | None] = "squarem",
         warm_start: Stored[bool] = False,
         random_state: Stored[int | np.random.RandomState | None] = None,
         missingness: Stored[Literal["ignorable", "informative", "cv"]] = "ignorable",
@@ -275,16 +236,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         self.tied = tied
         self.n_factors = n_factors
         self.objective = objective
-        self.kappa = kappa
-        self.hinge_weight = hinge_weight
-        self.margin = margin
-        self.smoothing = smoothing
-        self.sharpness = sharpness
-        self.ramp_cap = ramp_cap
-        self.objective_iter = objective_iter
-        self.batch_size = batch_size
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
         self.class_prior = class_prior
         self.unlabelled = unlabelled
         self.unlabelled_weight = unlabelled_weight
@@ -296,7 +247,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
-        self.acceleration = acceleration
         self.warm_start = warm_start
         self.random_state = random_state
         self.missingness = missingness
@@ -337,7 +287,10 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     def _fitted_to(self, X: object, y: object, sample_weight: object) -> HybridFit:
         """Read the table, choose what is open, and fit."""
         arguments = HybridArguments.of(self.get_params(deep=False))
-        training, of_blocks = read_training(self._reading(), X, y, sample_weight)
+        reading = self._reading()
+        search = objective_of(self.objective).search
+        reading = replace(reading, parts=asdict(search))
+        training, of_blocks = read_training(reading, X, y, sample_weight)
         owner, rows, columns = training.owner, training.rows, training.read_columns
         few = 1 if self.n_components == OPEN else self.n_components
         specification = MixtureSpecification(
@@ -409,10 +362,11 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
 
     def _check_method(self, method: str) -> None:
         """Refuse methods that draw labels and cells, unless the objective is the likelihood."""
-        if method == "gibbs" and self.objective != "likelihood":
+        name = objective_of(self.objective).constants.name
+        if method == "gibbs" and name != "likelihood":
             raise ValueError(
                 f"refine('gibbs') needs objective='likelihood', under which labels and cells have "
-                f"a law to be drawn from; received objective={self.objective!r}: use 'nuts'."
+                f"a law to be drawn from; received objective={name!r}: use 'nuts'."
             )
 
     # ---- parts of the fit
@@ -485,3 +439,8 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
             parameters = replace(parameters, class_probabilities=fit.table.prevalence)
         rows, codes = self._draw(n_samples, parameters)
         return rows, self.classes_[codes]
+
+
+@rehearsal_of.register
+def _(estimator: HybridMixtureClassifier) -> Rehearsal:
+    return Rehearsal(methods=(*METHODS, "bootstrap"))

@@ -15,12 +15,10 @@ from bayesrbf.fitted.fitted_mixture import LIKELIHOOD
 from bayesrbf.fitted.mixture_candidates import MOST_COMPONENTS, Setting, open_shapes, open_weights
 from bayesrbf.fitted.mixture_fitting import Solver
 from bayesrbf.fitted.mixture_selection import Round
-from bayesrbf.numerics.mixture.ascent import Acceleration
-from bayesrbf.records.objective import Objective, ObjectiveName
+from bayesrbf.records.mixture_objectives import MixtureObjective, objective_of
+from bayesrbf.records.objective import ObjectiveName
 from bayesrbf.records.specification import CovarianceType, MixtureSpecification
 
-DIALS: Final = {"blend": "kappa", "hinge": "hinge_weight"}
-"""The argument that leads from the likelihood away, by objective."""
 OPEN: Final = "cv"
 """The word that leaves an argument to the rows held out."""
 
@@ -34,51 +32,27 @@ class HybridArguments:
     tied: Stored[bool | Literal["cv"]]
     missingness: Stored[Literal["ignorable", "informative", "cv"]]
     unlabelled_weight: Stored[float | Literal["cv"] | None]
-    objective: Stored[ObjectiveName]
-    kappa: Stored[float | Literal["cv"]]
-    hinge_weight: Stored[float | Literal["cv"]]
-    margin: Stored[float]
-    smoothing: Stored[float]
-    sharpness: Stored[float]
-    ramp_cap: Stored[float | None]
+    objective: Stored[ObjectiveName | MixtureObjective]
     n_init: Stored[int]
     max_iter: Stored[int]
     tol: Stored[float]
-    acceleration: Stored[Acceleration]
-    objective_iter: Stored[int | None]
-    batch_size: Stored[int | None]
-    early_stopping: Stored[bool]
-    validation_fraction: Stored[float]
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any]) -> HybridArguments:
         """Those among the parameters of a classifier."""
         return cls(**{one.name: parameters[one.name] for one in fields(cls)})
 
-    @property
-    def asked_objective(self) -> Objective:
-        """The objective; a dial that is open stands at its default."""
-        dials: dict[str, Any] = {"kappa": self.kappa, "hinge_weight": self.hinge_weight}
-        return Objective(
-            self.objective,
-            margin=float(self.margin),
-            smoothing=float(self.smoothing),
-            sharpness=float(self.sharpness),
-            ramp_cap=None if self.ramp_cap is None else float(self.ramp_cap),
-            **{dial: float(value) for dial, value in dials.items() if value != OPEN},
-        )
-
     def solver(self, seed: int) -> Solver:
         """How mixtures are fitted."""
+        search = objective_of(self.objective).search
         return Solver(
             self.n_init,
             self.max_iter,
             float(self.tol),
-            self.acceleration,
             seed,
-            steps=self.objective_iter,
-            batch_size=self.batch_size,
-            held_out=float(self.validation_fraction) if self.early_stopping else 0.0,
+            steps=search.max_iter,
+            batch_size=search.batch_size,
+            held_out=float(search.validation_fraction or 0.0),
         )
 
     def rounds(
@@ -89,11 +63,8 @@ class HybridArguments:
         Shapes first, because the likelihood has the best shapes of a blend, too, and costs a
         fraction of it; then the dial and the weight of unlabelled rows; missing cells last.
         """
-        objective, n_columns = self.asked_objective, len(columns.names)
-        open_dial = OPEN in (
-            self.kappa if self.objective == "blend" else None,
-            self.hinge_weight if self.objective == "hinge" else None,
-        )
+        asked, n_columns = objective_of(self.objective), len(columns.names)
+        objective, open_dial = asked.constants, asked.is_open
         open_weight = self.unlabelled_weight == OPEN
         weight = 1 / n_columns if self.unlabelled_weight is None else 1.0
         many = None

@@ -10,17 +10,20 @@ import numpy as np
 from sklearn.base import clone
 
 from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
-from bayesrbf.estimators.mixture.hybrid_arguments import DIALS, HybridArguments
+from bayesrbf.estimators.mixture.hybrid_arguments import HybridArguments
 from bayesrbf.fitted.folds import numbered_folds, split_rows
 from bayesrbf.fitted.mixture_candidates import Setting
 from bayesrbf.fitted.mixture_selection import Task
 from bayesrbf.fitted.objective_path import path_figures
+from bayesrbf.records.mixture_objectives import objective_of
 from bayesrbf.records.priors import MixturePrior
 
 if TYPE_CHECKING:
     import xarray as xr
 
 FOLD: Final = "fold"
+DIALS: Final = {"blend": ("kappa", "kappa"), "hinge": ("hinge_weight", "weight")}
+"""The constant that leads from the likelihood away, and its field, by objective."""
 VALUES: Final = {
     "kappa": (1.0, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01),
     "hinge_weight": (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0),
@@ -48,8 +51,8 @@ def hybrid_path(
     y : array-like of shape (n_obs,)
         Class labels; NaN and None are hidden.
     estimator : HybridMixtureClassifier, optional
-        What is swept: ``kappa`` of a blend (default) or ``hinge_weight`` of a hinge;
-        its ``cv`` gives the folds. It is not changed.
+        What is swept: ``kappa`` of a :class:`bayesrbf.Blend` (default) or ``weight`` of a
+        :class:`bayesrbf.Hinge`; its ``cv`` gives the folds. It is not changed.
     values : sequence of float, optional
         Steps of the dial, in the order in which they are taken; ``VALUES`` by default.
     sample_weight : array-like of shape (n_obs,), optional
@@ -78,15 +81,18 @@ def hybrid_path(
     >>> path["log_score"].dims
     ('kappa', 'fold')
     """
-    asked = HybridMixtureClassifier(objective="blend") if estimator is None else estimator
-    if asked.objective not in DIALS:
+    asked = HybridMixtureClassifier() if estimator is None else estimator
+    aim = objective_of(asked.objective)
+    name = aim.constants.name
+    if name not in DIALS:
         raise ValueError(
             f"hybrid_path sweeps an objective in {tuple(DIALS)}, which have a dial; received "
-            f"objective={asked.objective!r}."
+            f"objective={name!r}."
         )
-    dial = DIALS[asked.objective]
+    dial, field = DIALS[name]
     steps = [float(value) for value in (VALUES[dial] if values is None else values)]
-    first = clone(asked).set_params(**{dial: steps[0]}, calibrate=False, inference="map")
+    begun = replace(aim, **{field: steps[0]})
+    first = clone(asked).set_params(objective=begun, calibrate=False, inference="map")
     first.fit(X, y, sample_weight)
     objective, structure = first.fitted_.model.objective, first.fitted_.model.specification
     settings = [Setting(replace(objective, **{dial: step}), 1.0, structure) for step in steps]
@@ -100,7 +106,7 @@ def hybrid_path(
             f"hybrid_path: cv={first.cv} holds out no labelled row (the only row of a "
             "class never is); label more rows, or give other splits."
         )
-    return _dataset(figures, dial, steps, asked.objective)
+    return _dataset(figures, dial, steps, name)
 
 
 def _dataset(

@@ -173,11 +173,11 @@ IN_MEMORY: Final = {
     "trim": False,
     "pool": None,
     "batch_size": None,
-    "early_stopping": False,
+    "validation_fraction": None,
     "scheme": "joint",
     "hidden_cells": "marginalise",
 }
-"""Arguments that need all rows at once unless they have these values."""
+"""Arguments, or parts of them, that need all rows at once unless they have these values."""
 BY_SUMS: Final = ("map", "laplace", "advi")
 """What ``inference`` may ask for where rows are only summed over."""
 
@@ -185,7 +185,7 @@ BY_SUMS: Final = ("map", "laplace", "advi")
 def _refuse_arguments(reading: Reading) -> None:
     """ValueError that names an argument which needs all rows at once."""
     for name, possible in IN_MEMORY.items():
-        given = reading.arguments.get(name, possible)
+        given = {**reading.arguments, **reading.parts}.get(name, possible)
         if given != possible:
             raise ValueError(
                 f"{reading.owner}({name}={given!r}) needs all rows in memory, and X is out "

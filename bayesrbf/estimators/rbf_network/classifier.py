@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -13,6 +14,7 @@ from bayesrbf.estimators.answers.asking import ask
 from bayesrbf.estimators.arguments import Stored, integer, number
 from bayesrbf.estimators.classifier import Classifier, Labels, LogProbabilities
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
+from bayesrbf.estimators.moved import with_moved_arguments
 from bayesrbf.estimators.rbf_network.network_training import (
     RULES,
     Begin,
@@ -27,11 +29,12 @@ from bayesrbf.estimators.rbf_network.network_training import (
 from bayesrbf.estimators.training import read_training
 from bayesrbf.fitted.fitted_network import ClassResponses, FittedNetwork
 from bayesrbf.fitted.fitted_table import FittedTable
-from bayesrbf.fitted.network_fitting import NetworkPath, SchemeName, fit_network_blocks
+from bayesrbf.fitted.network_fitting import NetworkPath, fit_network_blocks
 from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.numerics.categories import draw_categories
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
 from bayesrbf.records.mixture import Observations
+from bayesrbf.records.network_schemes import NetworkScheme, SchemeName, scheme_of
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.rbf_network import Features
 from bayesrbf.records.results import Trace
@@ -55,31 +58,22 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
     Parameters
     ----------
     n_components : int, optional
-        Components of the mixture (of each, where ``shared=False``), 10 if None.
-    scheme : {"joint", "em_lr", "em_lr_link", "em_lr_link_k", "caetano"}
-        ``"em_lr"``: EM, then logistic regression, in turn. ``"em_lr_link"``: with a link.
-        ``"em_lr_link_k"``: components join. ``"caetano"``: a soft link, and components leave.
+        Components of the mixture (of each, where every class has one), 10 if None.
+    scheme : JointScheme, PublishedScheme or a word for one
+        How the two layers are fitted, with its constants; ``"joint"``, and ``"em_lr"``,
+        ``"em_lr_link"``, ``"em_lr_link_k"`` or ``"caetano"`` have the defaults.
     features : {"responsibility", "density", "log_density"}, optional
         What a component tells the output layer: p(k | x), p(x | k), or its logarithm per column.
         Logarithms make boundaries of second degree and do best on most tables; densities suit few
         columns. None: logarithms for the joint scheme, densities for EM-LR [1]_, responsibilities
         for ``"caetano"`` [2]_. For training rows as hidden units see
         :class:`bayesrbf.KernelNetworkClassifier`.
-    shared : bool
-        One mixture for all classes, or one a class; the joint scheme has one.
     covariance_type : {"full", "tied", "diag", "spherical"}
         Shape of the covariances.
-    link : float, optional
-        gamma of the Dirichlet link ``pi | w ~ Dirichlet(a + gamma |w| / sum |w|)``; ``inf`` is the
-        hard link. None: the scheme's own (0, inf or 100).
     l1 : float
         Rate of the Laplace factor of the prior of output weights, which makes exact zeros.
     l2 : float, optional
         Precision of its normal factor. None: 3 for logarithms of densities, 0.1 for others.
-    kappa : float, optional
-        Power of p(x) in the joint. None: 1 / n_columns, and at least 0.3 where cells are missing.
-    grow : tuple of int, optional
-        ``(step, maximum)`` of ``"em_lr_link_k"``, (1, 10) by default; Akaike's criterion chooses.
     hidden_cells : {"marginalise", "impute"}
         Sum missing cells out, or fill in their conditional mean as [2]_ does (for comparison).
     class_prior : array-like of shape (n_classes,) or mapping of class to float, optional
@@ -165,19 +159,16 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
 
     _rules = RULES | {"n_components": integer(None), "l2": number(None)}
 
+    @with_moved_arguments
     def __init__(
         self,
         n_components: Stored[int | None] = None,
         *,
-        scheme: Stored[SchemeName] = "joint",
+        scheme: Stored[SchemeName | NetworkScheme] = "joint",
         features: Stored[Features | None] = None,
-        shared: Stored[bool] = True,
         covariance_type: Stored[CovarianceType] = "diag",
-        link: Stored[float | None] = None,
         l1: Stored[float] = 0.0,
         l2: Stored[float | None] = None,
-        kappa: Stored[float | None] = None,
-        grow: Stored[tuple[int, int] | None] = None,
         hidden_cells: Stored[Literal["marginalise", "impute"]] = "marginalise",
         class_prior: object = None,
         unlabelled: object = None,
@@ -198,13 +189,9 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         self.n_components = n_components
         self.scheme = scheme
         self.features = features
-        self.shared = shared
         self.covariance_type = covariance_type
-        self.link = link
         self.l1 = l1
         self.l2 = l2
-        self.kappa = kappa
-        self.grow = grow
         self.hidden_cells = hidden_cells
         self.class_prior = class_prior
         self.unlabelled = unlabelled
@@ -254,7 +241,9 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         self, X: object, y: object, sample_weight: object
     ) -> FittedTable[FittedNetwork, NetworkPath]:
         """Read the table, and fit hidden and output layer."""
-        training, of_blocks = read_training(self._reading(), X, y, sample_weight)
+        reading = self._reading()
+        reading = replace(reading, parts={"scheme": scheme_of(self.scheme).name})
+        training, of_blocks = read_training(reading, X, y, sample_weight)
         seed = training.seed
         model, fit = self._fit_rows(table.distinct(training.rows)[0], training, seed, self._start)
         begin = partial(start_of, model if self.warm_start else None)
@@ -276,7 +265,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
     def _check_arguments(self) -> None:
         """Check every argument, and what goes together with the scheme."""
         super()._check_arguments()
-        check_scheme(type(self).__name__, self.get_params(deep=False))
+        check_scheme(type(self).__name__, self.get_params(deep=False), of_classes=True)
 
     def _check_method(self, method: str) -> None:
         """Refuse to draw under a published scheme."""
@@ -314,7 +303,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
     def _answers_about(self, X: object) -> dict[str, np.ndarray]:
         """Answers about a row that are tried where a file is read: the joint tells its doubt."""
         answers = super()._answers_about(X)
-        if self.scheme != "joint":
+        if scheme_of(self.scheme).name != "joint":
             return answers
         return answers | {"uncertainty": self.uncertainty(X)["probability"].to_numpy()}
 

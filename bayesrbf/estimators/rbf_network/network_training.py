@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from numbers import Integral, Real
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -12,20 +11,19 @@ from sklearn.utils import check_consistent_length, column_or_1d
 
 from bayesrbf import table
 from bayesrbf.estimators.answers.asking import new_rows
-from bayesrbf.estimators.arguments import SHARED, Rule, integer, number, one_of, positive
+from bayesrbf.estimators.arguments import SHARED, Rule, integer, number, one_of
 from bayesrbf.fitted.fitted_network import FittedNetwork, NumberResponses, Responses
 from bayesrbf.fitted.fitted_table import FittedTable
 from bayesrbf.fitted.network_fitting import (
     DEFAULT_COMPONENTS,
     DEFAULT_FEATURES,
     DEFAULT_L2,
-    DEFAULT_LINK,
     NetworkSettings,
-    SchemeName,
     fit_network,
 )
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
 from bayesrbf.records.mixture import Observations
+from bayesrbf.records.network_schemes import SCHEMES, NetworkScheme, scheme_of
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.rbf_network import (
     FEATURES,
@@ -37,17 +35,19 @@ from bayesrbf.records.results import Status
 DEFAULT_GROWTH = (1, 10)
 RULES = SHARED | {
     "n_components": integer(),
-    "scheme": one_of(*get_args(SchemeName)),
+    "scheme": Rule(
+        f"a JointScheme, a PublishedScheme, or a word for one of {tuple(SCHEMES)}",
+        tuple(SCHEMES),
+        NetworkScheme,
+        error=TypeError,
+    ),
     "features": Rule(
         f"None or one of {FEATURES} (for training rows as hidden units "
         "use KernelNetworkClassifier)",
         (None, *FEATURES),
     ),
-    "shared": one_of(True, False),
-    "link": Rule("None, a number of at least 0, or inf", (None,), Real, low=0.0, closed="both"),
     "l1": number(),
     "l2": number(),
-    "kappa": positive(None),
     "hidden_cells": one_of("marginalise", "impute"),
 }
 """Rules of the arguments of both RBF networks."""
@@ -56,59 +56,36 @@ Begin = Callable[[RBFNetworkSpecification], RBFNetworkParameters | None]
 """Gives the start of a network of some structure; None makes starts of its own."""
 
 
-def check_scheme(owner: str, arguments: Mapping[str, Any]) -> None:
+def check_scheme(owner: str, arguments: Mapping[str, Any], *, of_classes: bool) -> None:
     """Refuse arguments that do not go with the scheme of a network."""
-    scheme, link, grow = arguments["scheme"], arguments["link"], arguments["grow"]
-    if scheme == "joint":
-        if not arguments.get("shared", True):
-            raise ValueError(
-                f"{owner}(scheme='joint') has one mixture: shared=False goes with the published "
-                "schemes, such as scheme='caetano'."
-            )
-        if arguments["l1"] == 0 and arguments["l2"] == 0:
-            raise ValueError(
-                f"{owner}(scheme='joint') needs a proper prior of the output weights: l1 or l2 "
-                "must be positive."
-            )
-    if link is not None and np.isinf(float(link)) and scheme in ("joint", "em_lr"):
+    scheme = scheme_of(arguments["scheme"])
+    if arguments["l1"] == 0 and arguments["l2"] == 0:
         raise ValueError(
-            f"{owner}(link=inf) is the hard link of scheme='em_lr_link' or 'em_lr_link_k'; "
-            f"scheme={scheme!r} needs a finite link."
+            f"{owner} needs a proper prior of the output weights: l1 or l2 must be positive."
         )
-    if scheme == "em_lr" and link not in (None, 0):
+    if not (scheme.shared or of_classes):
         raise ValueError(
-            f"{owner}(scheme='em_lr') has no link; use scheme='em_lr_link' for link={link!r}."
-        )
-    if grow is None:
-        return
-    if scheme != "em_lr_link_k":
-        raise ValueError(
-            f"{owner}(grow=...) belongs to scheme='em_lr_link_k'; received scheme={scheme!r}."
-        )
-    pair = isinstance(grow, tuple | list) and len(grow) == 2
-    if not (pair and all(isinstance(n, Integral) and int(n) >= 1 for n in grow)):
-        raise ValueError(
-            f"{owner}(grow=...) must be (step, maximum), both integers of at least 1; "
-            f"received {grow!r}."
+            f"{owner}(scheme=...) has one mixture, as there are no classes: use shared=True in "
+            f"place of {scheme}."
         )
 
 
 def network_settings(arguments: Mapping[str, Any], seed: int) -> NetworkSettings:
     """How a network is built and fitted, from the arguments of its estimator."""
-    scheme, n_components = arguments["scheme"], arguments["n_components"]
-    features = arguments["features"] or DEFAULT_FEATURES[scheme]
-    link, l2, kappa, grow = (arguments[name] for name in ("link", "l2", "kappa", "grow"))
+    scheme, n_components = scheme_of(arguments["scheme"]), arguments["n_components"]
+    features, l2 = arguments["features"] or DEFAULT_FEATURES[scheme.name], arguments["l2"]
+    step, maximum = scheme.grow or DEFAULT_GROWTH
     return NetworkSettings(
-        scheme=scheme,
+        scheme=scheme.name,
         features=features,
         n_components=DEFAULT_COMPONENTS if n_components is None else int(n_components),
-        shared=bool(arguments.get("shared", True)),
+        shared=bool(scheme.shared),
         covariance_type=arguments["covariance_type"],
-        link=DEFAULT_LINK[scheme] if link is None else float(link),
+        link=scheme.gamma,
         l1=float(arguments["l1"]),
         l2=DEFAULT_L2[features] if l2 is None else float(l2),
-        kappa=None if kappa is None else float(kappa),
-        grow=DEFAULT_GROWTH if grow is None else (int(grow[0]), int(grow[1])),
+        kappa=None if scheme.kappa is None else float(scheme.kappa),
+        grow=(int(step), int(maximum)),
         impute=arguments["hidden_cells"] == "impute",
         n_init=int(arguments["n_init"]),
         max_iter=int(arguments["max_iter"]),
@@ -142,18 +119,19 @@ def start_of(
     return previous.start
 
 
-def refuse_without_joint(scheme: str) -> None:
+def refuse_without_joint(asked: str | NetworkScheme) -> None:
     """Refuse to draw under a published scheme: an alternation has no posterior."""
-    if scheme != "joint":
+    name = scheme_of(asked).name
+    if name != "joint":
         raise ValueError(
-            f"scheme={scheme!r} is an alternation without one declared joint, and so "
+            f"scheme={name!r} is an alternation without one declared joint, and so "
             "without a posterior; use scheme='joint' to refine."
         )
 
 
-def fit_sentence(scheme: str, fit: NetworkFit) -> str:
+def fit_sentence(asked: str | NetworkScheme, fit: NetworkFit) -> str:
     """How a fit ended; of a published scheme, also whether the joint objective rose."""
-    if scheme == "joint":
+    if scheme_of(asked).name == "joint":
         return fit.status.sentence
     rounds, falls = fit.joint.size - 1, fit.falls
     ended = "stood still" if fit.status is Status.CONVERGED else "had not come to rest"

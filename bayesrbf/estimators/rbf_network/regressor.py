@@ -16,6 +16,7 @@ from bayesrbf.estimators.answers.asking import ask, new_rows
 from bayesrbf.estimators.arguments import Rule, Stored
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
+from bayesrbf.estimators.moved import with_moved_arguments
 from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.rbf_network.network_training import (
     RULES,
@@ -35,7 +36,7 @@ from bayesrbf.fitted.fitted_network import FittedNetwork, Noise, NumberResponses
 from bayesrbf.fitted.fitted_table import FittedTable
 from bayesrbf.fitted.folds import split_rows
 from bayesrbf.fitted.holding_out import hold_out
-from bayesrbf.fitted.network_fitting import NetworkPath, SchemeName
+from bayesrbf.fitted.network_fitting import NetworkPath
 from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.numerics.mixture.completion import with_holes
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
@@ -43,6 +44,7 @@ from bayesrbf.numerics.rbf_network.student_mixture import StudentMixture
 from bayesrbf.posterior.recalibration import fit_noise
 from bayesrbf.records import names
 from bayesrbf.records.mixture import Observations
+from bayesrbf.records.network_schemes import NetworkScheme, SchemeName
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.rbf_network import Features
 from bayesrbf.records.results import Status, Trace
@@ -76,7 +78,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
     ----------
     n_components : int
         Components of the mixture.
-    scheme : {"joint", "em_lr", "em_lr_link", "em_lr_link_k", "caetano"}
+    scheme : JointScheme, PublishedScheme or a word for one
         As in :class:`bayesrbf.RBFNetworkClassifier`.
     features : {"responsibility", "density", "log_density"}, optional
         What a component tells the output layer. None: logarithms for the joint, which make a
@@ -85,16 +87,10 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
     covariance_type : {"full", "tied", "diag", "spherical"}
         Shape of the covariances. Log densities of a diagonal one are sums over columns,
         and so is what is predicted from them: take ``"full"`` where columns interact.
-    link : float, optional
-        gamma of the Dirichlet link; None: the scheme's own.
     l1 : float
         Rate of the Laplace factor of the prior of output weights, the response in standard units.
     l2 : float
         Precision of its normal factor.
-    kappa : float, optional
-        Power of p(x) in the joint. None: 1 / n_columns, and at least 0.3 where cells are missing.
-    grow : tuple of int, optional
-        ``(step, maximum)`` of ``"em_lr_link_k"``.
     hidden_cells : {"marginalise", "impute"}
         Sum missing cells out, or fill them in by their conditional mean.
     calibrate : bool
@@ -170,18 +166,16 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
 
     _rules = RULES
 
+    @with_moved_arguments
     def __init__(
         self,
         n_components: Stored[int] = 6,
         *,
-        scheme: Stored[SchemeName] = "joint",
+        scheme: Stored[SchemeName | NetworkScheme] = "joint",
         features: Stored[Features | None] = None,
         covariance_type: Stored[CovarianceType] = "diag",
-        link: Stored[float | None] = None,
         l1: Stored[float] = 0.0,
         l2: Stored[float] = 1.0,
-        kappa: Stored[float | None] = None,
-        grow: Stored[tuple[int, int] | None] = None,
         hidden_cells: Stored[Literal["marginalise", "impute"]] = "marginalise",
         calibrate: Stored[bool] = True,
         cv: object = 5,
@@ -200,11 +194,8 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         self.scheme = scheme
         self.features = features
         self.covariance_type = covariance_type
-        self.link = link
         self.l1 = l1
         self.l2 = l2
-        self.kappa = kappa
-        self.grow = grow
         self.hidden_cells = hidden_cells
         self.calibrate = calibrate
         self.cv = cv
@@ -264,7 +255,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
     def _check_arguments(self) -> None:
         """Check every argument, and what goes together with the scheme."""
         super()._check_arguments()
-        check_scheme(type(self).__name__, self.get_params(deep=False))
+        check_scheme(type(self).__name__, self.get_params(deep=False), of_classes=False)
 
     def _check_method(self, method: str) -> None:
         """Refuse to draw under a published scheme."""

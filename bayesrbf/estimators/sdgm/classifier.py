@@ -21,6 +21,7 @@ from bayesrbf.estimators.arguments import (
     positive,
 )
 from bayesrbf.estimators.classifier import Classifier
+from bayesrbf.estimators.moved import with_moved_arguments
 from bayesrbf.estimators.reading import (
     Labels,
     Reading,
@@ -87,8 +88,6 @@ class SDGMClassifier(Classifier):
         Components of the companion mixture.
     alpha_init : float
         First precision of every weight, a tenth of it in every other restart; 10 is too large.
-    alpha_max : float
-        Weights of larger precision are dropped.
     n_init : int
         Number of restarts: in turn two with all components and two with fewer; one finds one mode.
     max_iter : int
@@ -167,9 +166,9 @@ class SDGMClassifier(Classifier):
         "precision_prior": instance(PrecisionPrior, "GammaPrecisions, HorseshoePrecisions"),
         "companion_components": positive(),
         "alpha_init": positive(),
-        "alpha_max": positive(),
     }
 
+    @with_moved_arguments
     def __init__(
         self,
         n_components: Stored[int | Mapping[Any, int]] = 3,
@@ -184,7 +183,6 @@ class SDGMClassifier(Classifier):
         cv: object = 5,
         companion_components: Stored[int] = 3,
         alpha_init: Stored[float] = 1.0,
-        alpha_max: Stored[float] = 1e5,
         n_init: Stored[int] = 8,
         max_iter: Stored[int] = 500,
         tol: Stored[float] = 1e-3,
@@ -204,7 +202,6 @@ class SDGMClassifier(Classifier):
         self.cv = cv
         self.companion_components = companion_components
         self.alpha_init = alpha_init
-        self.alpha_max = alpha_max
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
@@ -283,7 +280,6 @@ class SDGMClassifier(Classifier):
             companion_components=int(self.companion_components),
             settings=Settings(
                 alpha_init=float(self.alpha_init),
-                alpha_max=float(self.alpha_max),
                 tol=float(self.tol),
                 max_iter=self.max_iter,
                 n_init=self.n_init,

@@ -28,7 +28,7 @@ from bayesrbf.fitted.masking import masking_of
 from bayesrbf.fitted.stack.bootstrap import bootstrap_stack
 from bayesrbf.fitted.stack.drawing import DrawnMembers, draw_members
 from bayesrbf.fitted.stack.fitted_stack import FittedStack
-from bayesrbf.fitted.stack.members import own_members
+from bayesrbf.fitted.stack.members import OtherMember, own_members
 from bayesrbf.fitted.stack.stack_fitting import StackSettings, fit_stack
 from bayesrbf.fitted.stack.stack_posterior import MemberDraws
 from bayesrbf.fitted.training_table import TrainingTable
@@ -222,13 +222,20 @@ class StackedClassifier(Classifier):
             calibration=model.calibration,
         )
 
-    def _settings(self, training: TrainingTable) -> StackSettings:
-        """Which members are fitted, and to what."""
+    def _settings(
+        self, training: TrainingTable, fitted: FittedStack | None = None
+    ) -> StackSettings:
+        """Which members are fitted, and to what; those that were fitted, if some were."""
         columns, rows, seed = training.read_columns, training.rows, training.seed
-        extra = extra_members(self.extra, columns, training.template)
         prior, few = self.prior or MixturePrior(), table.few_values(rows)
         n_classes = training.class_labels.size
-        own = own_members(self.members, few)
+        extra: tuple[OtherMember, ...]
+        if fitted is None:
+            extra = extra_members(self.extra, columns, training.template)
+            own = own_members(self.members, few)
+        else:
+            extra, prior = fitted.members.extra, fitted.prior or prior
+            own = tuple(member.name for member in fitted.members.own)
         masking = masking_of(rows, columns, n_classes, seed)
         return StackSettings(own, extra, columns.n_levels, n_classes, prior, seed, few, masking)
 
@@ -253,6 +260,15 @@ class StackedClassifier(Classifier):
     def pointwise_(self) -> tuple[str, ...]:
         """Members that stay at their fitted point when draws are made."""
         return self._fit.details.pointwise(self.members_)
+
+    @property
+    def out_of_fold_(self) -> pd.DataFrame:
+        """Class probabilities of the training rows that were held out, by position and class.
+
+        The members of a fold did not see its rows, and the pool of a fold is fitted to the rows
+        of the other folds: a cross-validation of the stack that takes no fit more.
+        """
+        return self._fit.model.out_of_fold_table(self._fit.table)
 
     @property
     def relevance_(self) -> pd.DataFrame:
@@ -289,7 +305,7 @@ class StackedClassifier(Classifier):
             return self._with_draws(fit, drawn(fit, method, {"draws": 250, **options}))
         rows, _ = table.distinct(fit.rows)
         folds = stratified_folds(rows.labels, default_folds(rows), fit.table.seed)
-        settings = self._settings(fit.table)
+        settings = self._settings(fit.table, fit.model)
         options = {"random_state": fit.table.seed, **options}
         draws, refits = bootstrap_stack(
             fit.model, settings, rows, folds, n_jobs=self.n_jobs, **options

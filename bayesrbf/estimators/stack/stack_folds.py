@@ -32,11 +32,11 @@ def default_folds(rows: Observations) -> int:
 
 
 def pools_of(
-    held: HeldOut | None, settings: StackSettings, owner: str
+    held_out: HeldOut | None, settings: StackSettings, owner: str
 ) -> tuple[HeldOut, tuple[Pool, ...]]:
     """Weights and temperatures; equal ones, with a warning, where no row could be held out."""
-    if held is not None:
-        return held, fit_pools(held)
+    if held_out is not None:
+        return held_out, fit_pools(held_out)
     warn(
         f"{owner}: no labelled row could be held out (classes of one row never "
         "are), so all members weigh the same and no temperature is fitted; label more rows."
@@ -49,7 +49,7 @@ def pools_of(
 def gain_of_unlabelled(
     settings: StackSettings,
     folds: Sequence[NumberedFold],
-    held: HeldOut | None,
+    held_out: HeldOut | None,
     n_jobs: int | None,
 ) -> str:
     """What rows without a label gained on labelled ones held out; empty where there are none.
@@ -57,7 +57,7 @@ def gain_of_unlabelled(
     The first folds are fitted again without them, as many as the share allows, and one at least.
     Either kind of members has a pool of its own, fitted to the same rows held out.
     """
-    if held is None or not (folds[0][1].labels < 0).any():
+    if held_out is None or not (folds[0][1].labels < 0).any():
         return ""
     bare = [(number, train.take(train.labels >= 0), test) for number, train, test in folds]
     time = np.mean([ALWAYS + train.n_obs for _, train, _ in folds]) * (len(folds) + 1)
@@ -66,7 +66,7 @@ def gain_of_unlabelled(
     again, _ = replace(settings, masking=None).hold_out_folds(bare[:count], n_jobs)
     assert again is not None  # each of these folds holds a row out
     n = again.labels.size
-    with_them = HeldOut(held.values[:n], held.labels[:n], held.weights[:n])
+    with_them = HeldOut(held_out.values[:n], held_out.labels[:n], held_out.weights[:n])
     gains = fit_pool(again).losses(again) - fit_pool(with_them).losses(with_them)
     return unlabelled_gain("as given", gains, with_them.weights)
 
@@ -101,10 +101,10 @@ def places_held_out(
         rows.weights[labelled]
         / np.bincount(codes[labelled], rows.weights[labelled])[codes[labelled]]
     )
-    found = np.searchsorted(ends, row_ends - halves[some] / 2)
-    entry = order[np.minimum(found, order.size - 1)]
-    known = of_tests[entry] == codes[labelled[some]]  # others were never held out
-    result = np.stack([labelled[some], entry])[:, known]
+    places = np.searchsorted(ends, row_ends - halves[some] / 2)
+    entry = order[np.minimum(places, order.size - 1)]
+    same_label = of_tests[entry] == codes[labelled[some]]  # others were never held out
+    result = np.stack([labelled[some], entry])[:, same_label]
     result = result[:, np.argsort(result[0])]
     return np.stack([kept[result[0]], result[1]])
 

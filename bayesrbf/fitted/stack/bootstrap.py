@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from sklearn.utils.parallel import Parallel, delayed
 
+from bayesrbf.fitted.fitted_kernel_network import Exemplars
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.stack.fitted_stack import FittedStack, packed
 from bayesrbf.fitted.stack.members import FittedMembers
@@ -40,7 +41,7 @@ DRAWS, REFITS = 200, 25
 
 @stored
 class StackRefits(MemberDraws):
-    """What draws of a bootstrapped stack have beside weights and temperatures of the pool."""
+    """The part of a bootstrapped stack's draws beside weights and temperatures of the pool."""
 
     members: tuple[FittedMembers, ...]
     """Members fitted to re-weighted rows; draw s has those of number s modulo their number."""
@@ -82,7 +83,7 @@ class StackRefits(MemberDraws):
         return partial(self._of_rows, model)
 
     def _of_rows(self, model: FittedStack, new: NewRows) -> RefittedRows:
-        """What the refits say of new rows, and how far their draws are moved."""
+        """Predictions of the refits for new rows, and how far their draws are moved."""
         pool, variance = model.pool_and_variance(new.values, new.hidden)
         usual_variance = self._usual_variance(model, new.hidden)
         scale = squared_scale(variance, usual_variance, np.unique(model.kinds).size)
@@ -112,7 +113,7 @@ class StackRefits(MemberDraws):
 
 @dataclass(frozen=True)
 class RefittedRows(RowsUnderDraws):
-    """What the refits of the members say of some rows."""
+    """Predictions of the refitted members for some rows."""
 
     by_refit: Float[np.ndarray, "refit obs member label"]
     """Class log probabilities before temperatures, in nats."""
@@ -165,10 +166,12 @@ def bootstrap_stack(
     if refits < 1:
         raise ValueError(f"bootstrap(refits=...) must be at least 1; received {refits!r}.")
     rng = np.random.default_rng(random_state)
+    # All weights are drawn before any fit: draws do not depend on the number of processes.
     weights = [bootstrap_weights(rows.weights, rng) for _ in range(min(refits, draws))]
+    exemplars = settings.training(rows, 0).exemplars  # maps are monotone: the weights play no part
     with progress(progress_bar) as track:
         refitted = Parallel(n_jobs=n_jobs)(
-            delayed(_refit)(settings, replace(rows, weights=one))
+            delayed(_refit)(settings, replace(rows, weights=one), exemplars)
             for one in track(weights, "Refits")
         )
     theta = _pools(model, draws, len(refitted), rng)
@@ -181,12 +184,12 @@ def bootstrap_stack(
     return Draws(theta[None], {"lp": lp[None]}, "bootstrap"), refits_of_draws
 
 
-def _refit(settings: StackSettings, rows: Observations) -> FittedMembers:
+def _refit(settings: StackSettings, rows: Observations, exemplars: Exemplars) -> FittedMembers:
     """Members fitted to re-weighted rows, of which only predictions are asked.
 
     Single precision is enough for what spreads a draw, and a file of many refits is smaller.
     """
-    return settings.fit(settings.training(rows, 0)).condensed.rounded
+    return settings.fit(settings.training(rows, 0, of_cells=exemplars)).condensed.rounded
 
 
 def _usual_rows(
@@ -203,7 +206,7 @@ def _usual_rows(
 
 
 def _law(companion: FittedMixture) -> CellLaw:
-    """What a companion says of cells."""
+    """The law of cells under a companion."""
     return CellLaw(companion.parameters, companion.specification, companion.in_users_units)
 
 

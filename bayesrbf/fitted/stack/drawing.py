@@ -63,7 +63,7 @@ class DrawnMembers(MemberDraws):
     def _of_rows(
         self, model: FittedStack, varying: Mapping[int, LogPosterior], new: NewRows
     ) -> RowsOfDrawnMembers:
-        """What members say of new rows under their draws."""
+        """Prepare new rows for predictions by members under their draws."""
         predictors = {
             place: (
                 model.members.own[place].predictor(log_posterior, new.rows),
@@ -77,7 +77,7 @@ class DrawnMembers(MemberDraws):
 
 @dataclass(frozen=True)
 class RowsOfDrawnMembers(RowsUnderDraws):
-    """What members say of some rows under draws of their own parameters."""
+    """Predictions of members for some rows, under draws of their own parameters."""
 
     fixed: Float[np.ndarray, "obs member label"]
     """What they say at their fitted point."""

@@ -15,7 +15,8 @@ from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, Delivery, Description, FittedModel
 from bayesrbf.fitted.holding_out import HeldOut
 from bayesrbf.fitted.stack.members import MEMBERS, FittedMembers
-from bayesrbf.fitted.stack.pool import Pool
+from bayesrbf.fitted.stack.pool import Pool, fit_pools
+from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.hidden_share import KNOTS, PULL_SD, hats, hidden_share
 from bayesrbf.numerics.log_posterior import OneByOne
@@ -31,7 +32,8 @@ from bayesrbf.posterior.predictive import ClassPosterior
 from bayesrbf.posterior.scores import log_loss
 from bayesrbf.records import names
 from bayesrbf.records.masked_rows import Recalibration
-from bayesrbf.records.mixture import Observations
+from bayesrbf.records.mixture import Observations, in_blocks
+from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.results import ClassPrediction
 from bayesrbf.records.stored import LATER, Requirements, stored, within
 from bayesrbf.table import Columns
@@ -56,8 +58,8 @@ class VaryingMembers(Protocol):
         ...
 
 
-BLOCK = 2048
-"""Rows that members see at once: what they hold of each is many times its cells."""
+NUMBERS_A_ROW = 256
+"""Numbers that members hold of a row: many times its cells."""
 
 
 @stored
@@ -76,6 +78,8 @@ class FittedStack(FittedModel):
     """Names of the members."""
     emptier: tuple[Pool, ...] = field(default=(), metadata=LATER)
     """Of rows with more and more of their cells hidden: at the knots after the first."""
+    prior: MixturePrior | None = field(default=None, metadata=LATER)
+    """Declared prior of the mixtures; None in a file of version 0.1.0, which does not say it."""
 
     @property
     def density(self) -> FittedMixture:
@@ -92,10 +96,10 @@ class FittedStack(FittedModel):
     ) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities at the fitted point in nats; some rows at a time."""
         result = np.empty((rows.n_obs, self.members.n_classes))
-        for start in range(0, rows.n_obs, BLOCK):
-            part = rows.take(slice(start, start + BLOCK))
-            values = self.members.log_probabilities(part)
-            result[start : start + BLOCK] = self.pooled(values, hidden_share(part))
+        for part in in_blocks(rows.n_obs, NUMBERS_A_ROW):
+            some = rows.take(part)
+            values = self.members.log_probabilities(some)
+            result[part] = self.pooled(values, hidden_share(some))
         return result
 
     def pooled(
@@ -111,7 +115,7 @@ class FittedStack(FittedModel):
         calibration: Recalibration | None,
         hidden: Callable[[Observations], np.ndarray],
     ) -> Float[np.ndarray, "obs label"]:
-        """What the pool says: its temperatures are its own."""
+        """Class log probabilities of the pool, whose temperatures are part of it."""
         return self.class_log_joint(rows)
 
     def class_posterior(
@@ -132,8 +136,10 @@ class FittedStack(FittedModel):
     @cached_property
     def pool_posterior(self) -> StackLogPosterior:
         """The log posterior: of all rows of a table, only those held out speak of the pool."""
-        held = self.held
-        return StackLogPosterior(held.values, held.labels, held.weights, held.masked)
+        held_out = self.held
+        return StackLogPosterior(
+            held_out.values, held_out.labels, held_out.weights, held_out.masked
+        )
 
     def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
         """The fitted weights and temperatures."""
@@ -149,6 +155,18 @@ class FittedStack(FittedModel):
         """Share of hidden cells of the rows held out, as they are."""
         masked = self.held.masked
         return np.zeros(self.held.labels.size) if masked is None else masked.hidden[:, 0]
+
+    def out_of_fold(self) -> Float[np.ndarray, "obs label"]:
+        """Class log probabilities of the rows held out, by pools that are fitted to other folds."""
+        held, hidden = self.held, self.held_share
+        result = np.full((held.labels.size, self.members.n_classes), np.nan)
+        folds = np.zeros(0, int) if held.folds is None else held.folds
+        for fold in np.unique(folds):
+            others, own = held.take(folds != fold), folds == fold
+            pool = StackLogPosterior(others.values, others.labels, others.weights, others.masked)
+            point = packed(pool, fit_pools(others))
+            result[own] = pool.pooled(held.values[own], hidden[own], point)
+        return result
 
     @property
     def kinds(self) -> Int[np.ndarray, " member"]:
@@ -183,11 +201,12 @@ class FittedStack(FittedModel):
         values = np.concatenate([self.held.values[:, None], masked.values], axis=1)
         hidden = masked.hidden.reshape(-1)
         _, variance = self.pool_and_variance(values.reshape(-1, *values.shape[2:]), hidden)
+        # Weighted least squares, without rows of no cell: about these kinds cannot disagree.
         root = np.sqrt(np.repeat(self.held.weights, values.shape[1]) * (hidden < 1))
-        found: Float[np.ndarray, " knot"] = nnls(
+        variances: Float[np.ndarray, " knot"] = nnls(
             root[:, None] * hats(hidden), root * variance.mean(axis=1)
         )[0]
-        return found
+        return variances
 
     @property
     def calibration(self) -> Recalibration | None:
@@ -213,6 +232,16 @@ class FittedStack(FittedModel):
             lambda theta: ClassPrediction(log_posterior.pooled(values, hidden, theta), density)
         )
 
+    def out_of_fold_table(self, training: TrainingTable) -> pd.DataFrame:
+        """Class probabilities of the training rows that were held out, by their positions."""
+        import pandas as pd
+
+        assert training.copies is not None  # a stack knows where its rows were held out
+        positions, places = training.copies
+        index = pd.Index(positions, name=names.OBS)
+        columns = pd.Index(training.class_labels, name=names.LABEL)
+        return pd.DataFrame(np.exp(self.out_of_fold())[places], index, columns)
+
     def relevance_table(self, columns: Columns) -> pd.DataFrame:
         """Relevance of every column in every member that learns its rates."""
         import pandas as pd
@@ -233,6 +262,7 @@ class FittedStack(FittedModel):
         draws = laplace(log_posterior, self.fitted_point, draws=500, random_state=seed)
         weights = log_posterior.constrained(draws.theta)[names.WEIGHTS]
         n_members = len(self.names)
+        # Of the pools at the knots the first is for rows with all cells.
         weights = weights.reshape(-1, n_members * (1 + len(self.emptier)))[:, :n_members]
         return pd.DataFrame(
             {
@@ -248,14 +278,16 @@ class FittedStack(FittedModel):
 
     def _losses(self) -> list[float]:
         """Held-out log losses of every member alone and of the stack; NaN without rows."""
-        held = self.held
-        if held.labels.size == 0:
+        held_out = self.held
+        if held_out.labels.size == 0:
             return [np.nan] * (len(self.names) + 1)
         at_point = self.pool_posterior.of_rows(self.held_share, self.fitted_point)
-        members = tempered_members(held.values, at_point.member_temperatures)
-        whole = np.exp(self.pooled(held.values, self.held_share))
+        members = tempered_members(held_out.values, at_point.member_temperatures)
+        whole = np.exp(self.pooled(held_out.values, self.held_share))
         every = [*np.moveaxis(members, 1, 0), whole]
-        return [float(np.average(log_loss(p, held.labels), weights=held.weights)) for p in every]
+        return [
+            float(np.average(log_loss(p, held_out.labels), weights=held_out.weights)) for p in every
+        ]
 
     def declare(self, rows: Observations, axes: Axes) -> pm.Model:
         """The graph of weights and temperatures on the rows held out."""

@@ -135,7 +135,6 @@ class MixtureMember:
             1 if blend else EM_STARTS,
             EM_ITERATIONS,
             BLEND_TOL if blend else EM_TOL,
-            "squarem",
             training.seed,
             objective=self.objective,
             steps=BLEND_ITERATIONS,
@@ -336,7 +335,8 @@ class FittedMembers:
     @property
     def rounded(self) -> FittedMembers:
         """Members with the digits of single precision in what is large; maps stay shared."""
-        maps = {id(member.columns): member.columns.rounded for member in self.own}
+        shared = {id(member.columns): member.columns for member in self.own}
+        maps = {key: columns.rounded for key, columns in shared.items()}
         own = tuple(member.rounded(maps[id(member.columns)]) for member in self.own)
         return replace(self, own=own)
 

@@ -40,10 +40,10 @@ class Pool:
         yield simplex(self.weights), "weights that sum to one"
         yield scales(temperatures) and within(temperatures, 0, MOST_LOG), "positive temperatures"
 
-    def losses(self, held: HeldOut) -> Float[np.ndarray, " obs"]:
+    def losses(self, held_out: HeldOut) -> Float[np.ndarray, " obs"]:
         """Log loss of rows held out, as they are and without the pull, in nats."""
-        log_pool = pooled(held.values, self.weights, self.member_temperatures)
-        return log_loss(np.exp(tempered(log_pool, self.temperature)), held.labels)
+        log_pool = pooled(held_out.values, self.weights, self.member_temperatures)
+        return log_loss(np.exp(tempered(log_pool, self.temperature)), held_out.labels)
 
 
 def equal_pool(n_members: int) -> Pool:
@@ -51,17 +51,18 @@ def equal_pool(n_members: int) -> Pool:
     return Pool(np.full(n_members, 1 / n_members), np.ones(n_members), 1.0)
 
 
-def fit_pool(held: HeldOut, log_shares: Float[np.ndarray, " label"] | None = None) -> Pool:
+def fit_pool(held_out: HeldOut, log_shares: Float[np.ndarray, " label"] | None = None) -> Pool:
     """Temperature of every member, then the weights, then temperature and pull of the pool.
 
     Each step is at its own mode given those before it. All at once, held-out rows
     would be fitted once more by every member's temperature: on small tables the pool
     is then too sure of itself. Without class shares there is no pull.
     """
-    values, labels, weights = held.values, held.labels, held.weights
+    values, labels, weights = held_out.values, held_out.labels, held_out.weights
     members = range(values.shape[1])
     temperatures = np.array([fit_temperature(values[:, j], labels, weights) for j in members])
     rows = np.arange(labels.size)
+    # EM for the weights asks only how probable members find the true class.
     true_class = np.stack(
         [member_probabilities(values[:, j], temperatures[j])[rows, labels] for j in members], axis=1
     )
@@ -72,19 +73,19 @@ def fit_pool(held: HeldOut, log_shares: Float[np.ndarray, " label"] | None = Non
     return Pool(pool, temperatures, *fit_powers(log_pool, labels, weights, log_shares))
 
 
-def fit_pools(held: HeldOut, knots: slice = slice(None)) -> tuple[Pool, ...]:
+def fit_pools(held_out: HeldOut, knots: slice = slice(None)) -> tuple[Pool, ...]:
     """A pool at some knots of the share of hidden cells; one pool where no cells were hidden.
 
     A row counts at the two knots beside its share, the more the nearer.
     """
-    masked = held.masked
+    masked = held_out.masked
     if masked is None:
-        return (fit_pool(held),)
-    values = np.concatenate([held.values[:, None], masked.values], axis=1)
+        return (fit_pool(held_out),)
+    values = np.concatenate([held_out.values[:, None], masked.values], axis=1)
     n_versions = values.shape[1]
-    values, labels = values.reshape(-1, *values.shape[2:]), np.repeat(held.labels, n_versions)
+    values, labels = values.reshape(-1, *values.shape[2:]), np.repeat(held_out.labels, n_versions)
     by_knot = knot_weights(masked.hidden.reshape(-1))
-    by_knot *= np.repeat(held.weights, n_versions)[:, None]
+    by_knot *= np.repeat(held_out.weights, n_versions)[:, None]
     return tuple(
         fit_pool(HeldOut(values[some], labels[some], at_knot[some]), masked.log_shares)
         for at_knot, some in zip(by_knot.T[knots], by_knot.T[knots] > 0, strict=True)

@@ -1,4 +1,4 @@
-"""What the members of a stack that are fitted to the same rows share.
+"""Training rows of a stack's members, and everything that these members share.
 
 Real columns are standardised and mapped towards a normal shape in front of every
 member: half ranks for kernels, Yeo-Johnson's powers for mixtures.
@@ -91,7 +91,10 @@ class SharedTraining:
     """What was learned without each fold, and is averaged with what is learned from the rows."""
     few: FewValues = field(default_factory=FewValues)
     """Real columns that a member may take for categories."""
+    of_cells: Exemplars | None = None
+    """The exemplars, where they were found in the same cells under other weights."""
     _layers: dict[LayerKey, HiddenLayer] = field(default_factory=dict, init=False)
+    _mapped: dict[Shape, Observations] = field(default_factory=dict, init=False)
 
     @cached_property
     def with_categories(self) -> SharedTraining:
@@ -99,7 +102,7 @@ class SharedTraining:
         if not self.few.features:
             return self
         rows, levels = self.few.as_categories(self.rows), self.levels + self.few.levels
-        return replace(self, rows=rows, levels=levels, few=FewValues())
+        return replace(self, rows=rows, levels=levels, few=FewValues(), of_cells=None)
 
     @cached_property
     def units(self) -> Standardisation:
@@ -135,10 +138,13 @@ class SharedTraining:
     @cached_property
     def exemplars(self) -> Exemplars:
         """The rows that carry the kernels."""
+        if self.of_cells is not None:
+            return self.of_cells
         return find_exemplars(self.mapped("half_rank"), N_EXEMPLARS, self.seed)
 
     def layer(self, settings: KernelSettings) -> HiddenLayer:
         """The hidden layer of a network; networks that differ in their output alone share it."""
+        # The same key in every fold, whose seeds differ, and for networks of other penalties.
         key = self.levels, replace(settings, l2=1.0, seed=0)
         if key not in self._layers:
             rows = self.mapped("half_rank")
@@ -164,4 +170,6 @@ class SharedTraining:
 
     def mapped(self, shape: Shape) -> Observations:
         """The rows behind the maps of a kind."""
-        return self.maps(shape).applied(self.rows)
+        if shape not in self._mapped:
+            self._mapped[shape] = self.maps(shape).applied(self.rows)
+        return self._mapped[shape]

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.utils.parallel import Parallel, delayed
 
+from bayesrbf.fitted.fitted_kernel_network import Exemplars
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.holding_out import HeldOut, joined
 from bayesrbf.fitted.masking import Masking
@@ -69,12 +70,15 @@ class StackSettings:
         return self.members + tuple(member.name for member in self.extra)
 
     def training(
-        self, rows: Observations, seed: int, of_folds: Sequence[LearnedRates] = ()
+        self,
+        rows: Observations,
+        seed: int,
+        of_folds: Sequence[LearnedRates] = (),
+        of_cells: Exemplars | None = None,
     ) -> SharedTraining:
         """Rows, and what members fitted to them share."""
-        return SharedTraining(
-            rows, self.levels, self.n_classes, self.prior, self.seed + seed, of_folds, self.few
-        )
+        own = self.levels, self.n_classes, self.prior, self.seed + seed
+        return SharedTraining(rows, *own, of_folds, self.few, of_cells)
 
     def fit(self, training: SharedTraining) -> FittedMembers:
         """Fit all members to the same rows."""
@@ -85,7 +89,7 @@ class StackSettings:
         """Fit the density of the columns as they are: up to three Gaussians a class, no map."""
         components = component_class(rows, self.n_classes, DENSITY_COMPONENTS)
         specification = MixtureSpecification(rows.real.shape[1], self.levels, components)
-        solver = Solver(EM_STARTS, EM_ITERATIONS, EM_TOL, "squarem", self.seed)
+        solver = Solver(EM_STARTS, EM_ITERATIONS, EM_TOL, self.seed)
         return fit_mixture_rows(rows, specification, self.prior, solver)[0]
 
     def hold_out(self, fold: int, train: Observations, test: Observations) -> FoldAnswers:
@@ -143,7 +147,5 @@ def fit_stack(
     the file is half as large.
     """
     members = settings.fit(settings.training(rows, 0, of_folds)).rounded
-    pool, *emptier = pools
-    return FittedStack(
-        members, pool, held, settings.fit_density(rows), settings.names, tuple(emptier)
-    )
+    (pool, *emptier), density = pools, settings.fit_density(rows)
+    return FittedStack(members, pool, held, density, settings.names, tuple(emptier), settings.prior)

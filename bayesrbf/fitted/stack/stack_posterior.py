@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -18,11 +17,8 @@ from bayesrbf.numerics.stack.pooling import tempered_members
 from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
 from bayesrbf.posterior.predictive import ClassPosterior
 from bayesrbf.posterior.shares_in_doubt import at_drawn_shares, share_draws
-from bayesrbf.records.mixture import Observations
+from bayesrbf.records.mixture import Observations, in_blocks
 from bayesrbf.records.results import ClassPrediction
-
-ENTRIES: Final = 2**20
-"""Numbers that members' probabilities of one block of draws may take: 8 MiB."""
 
 Numbers = Int[np.ndarray, " draw"]
 """Numbers of draws, those of all chains one after another."""
@@ -30,7 +26,7 @@ Numbers = Int[np.ndarray, " draw"]
 
 @dataclass(frozen=True)
 class NewRows:
-    """Rows that a stack predicts, and what its members say of them as fitted."""
+    """Rows that a stack predicts, with the predictions of its members at the fit."""
 
     rows: Observations
     values: Float[np.ndarray, "obs member label"]
@@ -40,7 +36,7 @@ class NewRows:
 
 
 class RowsUnderDraws(ABC):
-    """What the members of a stack say of some rows under any of its draws."""
+    """Predictions of a stack's members for some rows, under any of its draws."""
 
     stretch: Float[np.ndarray, "obs label"] | None = None
     """How much further out than the fitted pool the median of the draws lies, in log odds."""
@@ -77,20 +73,20 @@ class StackPredictor(Predictor):
 
     @property
     def stretch(self) -> Float[np.ndarray, "obs label"] | None:  # type: ignore[override]
-        """How much further out than what is delivered the median of the draws lies."""
+        """Factor from the delivered log odds to the median of the draws."""
         return self.members.stretch
 
     def at_all(self, thetas: Int[np.ndarray, "draw 1"]) -> ClassPrediction:
         """Predict at draws by their numbers, some of them at a time."""
         numbers = thetas[:, 0]
         log_p = np.empty((numbers.size, *self.delivered.shape))
-        size = max(1, ENTRIES // max(1, self.delivered.size * self.log_posterior.n_members))
-        for start in range(0, numbers.size, size):
-            some = numbers[start : start + size]
+        numbers_a_draw = self.delivered.size * self.log_posterior.n_members
+        for part in in_blocks(numbers.size, numbers_a_draw):
+            some = numbers[part]
             pool = self.log_posterior.of_rows(self.hidden, self.thetas[some])
             members = tempered_members(self.members.values(some), pool.member_temperatures)
             log_pool = pool.pooled(members)
-            log_p[start : start + size] = self.members.moved(np.log(members), log_pool, some)
+            log_p[part] = self.members.moved(np.log(members), log_pool, some)
         if self.moves is not None:
             log_p = at_drawn_shares(log_p, self.pull, self.moves[numbers])
         return ClassPrediction(log_p, np.broadcast_to(self.log_density, log_p.shape[:2]))
@@ -128,6 +124,7 @@ class MemberDraws(ABC):
         theta = model.fitted_point[None, None] if draws is None else draws.theta
         numbers = np.arange(theta.shape[0] * theta.shape[1]).reshape(*theta.shape[:2], 1)
         moves, log_temperatures, pulls = None, np.zeros(0), np.zeros(0)
+        # A point estimate has no doubt about the class shares.
         if (calibration := model.calibration) is not None and numbers.size > 1:
             labelled = training.weights[training.labels >= 0].sum()
             counts = labelled * np.exp(calibration.log_shares)

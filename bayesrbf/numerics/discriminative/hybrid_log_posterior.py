@@ -12,13 +12,16 @@ what carries G on to the parameters is shared.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.log_sums import class_log_joint, log_sum_exp
+from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.mixture_rows import MixtureOnRows
-from bayesrbf.numerics.mixture.parts.laws import laws_of
+from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.objective import Objective
 from bayesrbf.records.priors import MixtureHyperparameters
@@ -65,15 +68,20 @@ class HybridLogPosterior(MixtureOnRows):
         value = float(weights @ pointwise) + self._shift
         value += self.objective.prior_power * self._prior.log_density(parameters)
         gradient = self._prior.gradient(values, parameters, rows.statistics(by_component))
+        # The gradient above has the prior once: the rest of its power is added.
         if self.objective.prior_power != 1:
-            alone = self._prior.gradient(
-                values, parameters, laws_of(self.specification).of_no_rows()
-            )
+            alone = self._prior.gradient(values, parameters, self._no_rows)
             gradient += (self.objective.prior_power - 1) * alone
         if jacobian:
             extra, extra_gradient = coordinates.log_jacobian(self.variables, values)
             value, gradient = value + extra, gradient + extra_gradient
         return value, gradient / self.scales
+
+    @cached_property
+    def _no_rows(self) -> Statistics:
+        """Statistics of an empty table, which no point changes."""
+        empty = prepare(self._observations.take(slice(0)), self.specification)
+        return empty.statistics(self.points.unpack_standard(np.zeros(self.points.dimension)))
 
     def pointwise(self, theta: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " obs"]:
         """Objective J of every row in nats, not weighted. Leaving a row out removes its term.
@@ -86,7 +94,7 @@ class HybridLogPosterior(MixtureOnRows):
         return value + self._objective_shift()
 
     def _objective_shift(self) -> Float[np.ndarray, " obs"]:
-        """What a change of units adds to J: densities have units, ratios of densities have none."""
+        """Change of J with the units of the columns: of densities, not of ratios of densities."""
         return self.objective.generative_weight * self._row_shift
 
 
@@ -137,8 +145,10 @@ def margin_violation(
     rows = np.arange(labels.size)
     own = log_joint[rows, labels]
     rivals = log_joint - own[:, None]
+    # The true class is no rival of its own.
     rivals[rows, labels] = -np.inf
     most, gradient = log_sum_exp(objective.sharpness * rivals, axis=1)
+    # The shares of the rivals sum to one, and m falls as fast as b_y rises.
     gradient[rows, labels] = -1.0
     return objective.margin + most / objective.sharpness, gradient
 

@@ -191,7 +191,7 @@ def _climb(
 def _descent(
     log_posterior: HasGradient, relative: RelativeCoordinates, first: float
 ) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
-    """What L-BFGS minimises.
+    """The function that L-BFGS minimises, and its gradient.
 
     Where a far step overflows it is a value above the start's, which turns the line search back.
     """
@@ -242,6 +242,7 @@ def batches(
     by_label = shuffled[np.argsort(observations.labels[shuffled], kind="stable")]
     total = float(observations.weights.sum())
     for first in range(n_batches):
+        # Every n-th of the rows in the order of their classes: equal shares in every batch.
         part = observations.take(by_label[first::n_batches])
         yield replace(part, weights=part.weights * (total / part.weights.sum()))
 
@@ -272,6 +273,7 @@ def adam(
             mean += (1 - DECAY_OF_GRADIENT) * (gradient - mean)
             square += (1 - DECAY_OF_SQUARE) * (gradient**2 - square)
             unbiased = mean / (1 - DECAY_OF_GRADIENT**step)
+            # A coordinate whose gradient was always 0 stays where it is, and does not become 0 / 0.
             size = np.sqrt(square / (1 - DECAY_OF_SQUARE**step)) + 1e-300
             left = 1 - (step - 1) / (n_epochs * n_batches)
             z = z + STEP * left * unbiased / size

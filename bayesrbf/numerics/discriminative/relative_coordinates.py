@@ -78,6 +78,7 @@ class RelativeCoordinates:
             by_product = np.zeros_like(self._factors)
             lower = by_theta[self._places[names.PRECISION_LOWER]]
             by_product[:, rows, columns] = lower.reshape(len(by_product), -1)
+            # A = A0 B: the gradient in B is A0' times that in A.
             by_relative = self._factors.swapaxes(1, 2) @ by_product
             by_z[self._places[names.PRECISION_LOWER]] = self._lower(by_relative)
             # The diagonal of B scales the columns of A below the diagonal, too.

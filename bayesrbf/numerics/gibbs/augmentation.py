@@ -27,19 +27,12 @@ def of_class(
     parameters: MixtureParameters, part: slice, groups: Int[np.ndarray, " group"]
 ) -> MixtureParameters:
     """The components and covariance groups of one class as a mixture of one class."""
-    return MixtureParameters(
-        class_probabilities=np.ones(1),
-        weights=parameters.weights[part],
-        means=parameters.means[part],
-        precisions_cholesky=parameters.precisions_cholesky[groups],
-        category_probabilities=tuple(p[part] for p in parameters.category_probabilities),
-        further={name: value[part] for name, value in parameters.further.items()},
-    )
+    return replace(parameters.taken(part, groups), class_probabilities=np.ones(1))
 
 
 @dataclass(frozen=True)
 class _Open:
-    """Rows that may belong to the same several components.
+    """Rows whose labels allow the same several components.
 
     ``groups`` are the covariances of those components; ``expectation`` has the rows prepared for a
     mixture of those components alone.
@@ -79,6 +72,8 @@ class ComponentDraws:
             if size == 1 or not rows.size:
                 continue
             classes = specification.component_class if part == every else (0,) * size
+            # Where the label is known, components of other classes have probability 0: they are
+            # left out.
             own = replace(specification, component_class=classes)
             groups = np.unique(specification.covariance_group[part])
             hidden = observations.take(rows).unlabelled()
@@ -110,6 +105,7 @@ class CellDraws:
         self._law = laws_of(specification).reals
         n_missing = self._law.kept_apart(~np.isnan(real))
         for m in np.unique(n_missing[n_missing > 0]):
+            # Rows with as many holes have systems of one size, which are solved together.
             same = np.flatnonzero(n_missing == m)
             for part in in_blocks(same.size, real.shape[1] ** 2):
                 rows = same[part]
@@ -136,9 +132,12 @@ class CellDraws:
         for rows, places in self._blocks:
             mine = components[rows]
             noise = rng.standard_normal((rows.size, real.shape[1], 1))
+            # A draw of the whole row is corrected to agree with the observed cells. Only the block
+            # of the missing cells is solved; no conditional covariance is factored.
             drawn = normal.means[mine] + (normal.back[mine] @ noise)[:, :, 0]
             lane = np.arange(rows.size)[:, None]
             deviation = real[rows] - drawn
+            # Only observed cells pull.
             deviation[lane, places] = 0.0
             precisions = normal.precisions[mine]
             pull = (precisions @ deviation[:, :, None])[lane, places]

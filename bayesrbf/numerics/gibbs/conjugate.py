@@ -109,6 +109,7 @@ class Conjugate[P: PrecisionDraws]:
         specification = self.specification
         if specification.n_components == specification.n_classes:
             return np.ones(specification.n_components)
+        # Gamma variables divided by their sum within a class are Dirichlet.
         gammas = _gammas(self.weights, rng)
         sums = sum_by_class(gammas, specification)
         return gammas / sums[np.asarray(specification.component_class)]

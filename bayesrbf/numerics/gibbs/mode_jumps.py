@@ -96,6 +96,7 @@ class ModeProposal:
                 common = common + factors[:, :, 0]
         k = pairs.shape[2]
         by_point = pairs.reshape(len(pairs), len(points), k, k)
+        # Every order is a way to name the components: component i as reference component order[i].
         by_order = by_point[:, :, np.arange(k), self._orders].sum(axis=-1) + common[:, :, None]
         flat = np.moveaxis(by_order, 1, 0).reshape(len(points), -1)
         return (log_sum_exp(flat, axis=1)[0] - np.log(len(self._orders))).tolist()

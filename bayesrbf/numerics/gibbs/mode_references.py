@@ -53,7 +53,7 @@ class Reference:
         specification: MixtureSpecification,
         hyperparameters: MixtureHyperparameters,
     ) -> Reference:
-        """The point after a few EM steps, and the given share of the expected rows behind it."""
+        """Move a point by a few EM steps, and put a share of its expected rows behind it."""
         step = problem_of(expectation, specification, hyperparameters).step
         for _ in range(_SMOOTHING):
             point = step(point).following

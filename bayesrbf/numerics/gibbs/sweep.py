@@ -69,6 +69,7 @@ class MixtureSweep(MarkovKernel):
         parameters = self._points.unpack_standard(theta)
         if self._jumps is None:
             return self._points.pack_standard(self._augment(parameters, rng))
+        # A fair coin decides which move is first: read backwards, the sweep is as probable.
         if rng.random() < 0.5:
             return self._points.pack_standard(self._jumps.jump(self._augment(parameters, rng), rng))
         return self._points.pack_standard(self._augment(self._jumps.jump(parameters, rng), rng))

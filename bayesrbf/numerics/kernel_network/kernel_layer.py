@@ -83,11 +83,11 @@ def eigen_basis(
     eigenvalues, vectors = np.linalg.eigh(kernel.gram(exemplars))
     first = max(eigenvalues.size - n_basis, 0)
     kept = np.arange(eigenvalues.size - 1, first - 1, -1)
+    # Divided by the root of a tiny eigenvalue, its rounding would be a feature.
     kept = kept[eigenvalues[kept] > LEAST_EIGENVALUE * eigenvalues[-1]]
     roots, vectors = np.sqrt(eigenvalues[kept]), vectors[:, kept]
-    projection = np.ascontiguousarray(
-        vectors / roots
-    )  # as a stored array is read: a restored basis gives the same bits
+    # In the order in which a file's array is read: a restored basis gives the same bits.
+    projection = np.ascontiguousarray(vectors / roots)
     return EigenBasis(kernel, exemplars, projection), vectors * roots
 
 
@@ -152,8 +152,10 @@ def _real_gains(
         weights = np.where(rows.labels == label, rows.weights, 0.0)
         counts, sums = weights @ known, weights @ x
         mean = sums / (counts + MEAN_ROWS)
+        # Squares about the mean; the prior's rows are at 0.
         scatter = weights @ x**2 - 2 * mean * sums + mean**2 * (counts + MEAN_ROWS)
         variance = np.maximum((scatter + VARIANCE_ROWS) / (counts + VARIANCE_ROWS), LEAST_VARIANCE)
+        # Without log 2 pi, which cancels between the class and all classes.
         return -0.5 * (np.log(variance) + (x - mean) ** 2 / variance)
 
     freedom = np.ones(x.shape[1])
@@ -197,5 +199,7 @@ def _gains(
         marginal = np.logaddexp(marginal, log_prevalence + density)
     weights = known * rows.weights[:, None]
     totals = weights.sum(axis=0)
+    # One more row, which gains nothing: a column of few cells tells little.
     gain = (weights * (true - marginal)).sum(axis=0) / (totals + 1)
+    # Chance gives half a nat in all for every free parameter, or half of 1 / n a row.
     return np.maximum(gain - freedom * (log_prevalences.size - 1) / np.maximum(totals, 1), 0.0)

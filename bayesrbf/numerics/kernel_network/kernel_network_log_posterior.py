@@ -87,6 +87,7 @@ class KernelNetworkLogPosterior(LogPosterior):
         log_p = class_log_probabilities(self._rows, theta, self.n_classes)
         value = float((self._target * log_p).sum()) + self.log_prior(theta)
         logit_gradient = self._target - self._row_weights[:, None] * np.exp(log_p)
+        # Of two classes the first has the logit 0 and no weights.
         logit_gradient = logit_gradient[:, -intercepts.size :]
         by_weight = logit_gradient.T @ self._rows - self.weight_precision * weights
         by_intercept = logit_gradient.sum(axis=0) - intercepts / INTERCEPT_SD**2

@@ -98,6 +98,7 @@ def rate_log_posteriors(
     size = _sample_size(labelled.size, kernel.rates.size)
     shares = class_shares(rows.labels, rows.weights, n_classes)
     for draw in range(subsamples):
+        # Seeded by its number, a sub-sample is the same however many there are.
         rng = np.random.default_rng([seed, draw])
         chosen = np.sort(rng.choice(labelled, size, replace=False))
         distances = expected_distances(cells.take(chosen), kernel.levels, kernel.name)
@@ -136,6 +137,7 @@ def _absolute(
 def _sample_size(n_labelled: int, n_columns: int) -> int:
     """Rows of a sub-sample."""
     wanted = max(int(SHARE * n_labelled), FEWEST_SAMPLE_ROWS)
+    # n rows have some n² / 2 pairs.
     fitting = int(np.sqrt(2 * MOST_DISTANCES / max(n_columns, 1)))
     return min(wanted, MOST_SAMPLE_ROWS, max(fitting, FEWEST_SAMPLE_ROWS), n_labelled)
 

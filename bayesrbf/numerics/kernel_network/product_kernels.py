@@ -48,7 +48,7 @@ TILE = 256
 
 @stored
 class CellMoments:
-    """What is known of every cell of some rows: exactly, or as a conditional distribution."""
+    """The distribution of every cell of some rows: a value, or a conditional law."""
 
     mean: Float[np.ndarray, "row feature"]
     """Real cells or their conditional means, in standard units."""
@@ -197,6 +197,7 @@ class ProductKernel:
         if self.name == "gaussian":
             root = np.sqrt(rates)
             return -0.5 * cdist(left.mean * root, right.mean * root, "sqeuclidean")
+        # The exponent a² s² / 2 is a sum over the two rows, because their variances add up.
         spread = [0.5 * (rows.variance @ rates**2) for rows in (left, right)]
         log_values = -cdist(left.mean * rates, right.mean * rates, "cityblock")
         return log_values + spread[0][:, None] + spread[1]
@@ -245,4 +246,5 @@ def _place(i: np.ndarray, j: np.ndarray | slice) -> tuple[np.ndarray, np.ndarray
 def _log_gaussian_holes(d: np.ndarray, variance: np.ndarray, rate: float) -> np.ndarray:
     """Compute the log factor of the Gaussian kernel over that at the conditional means."""
     blur = rate * variance
+    # The difference of the two exponents in closed form: subtracted, they would lose digits.
     return 0.5 * rate * d**2 * blur / (1 + blur) - 0.5 * np.log1p(blur)

@@ -1,4 +1,4 @@
-r"""What rates of a kernel are judged by: Gaussian processes on the class indicators.
+r"""Criteria for the rates of a kernel: Gaussian processes on the class indicators.
 
 A column's rate is :math:`a_j = a^0_j g_j h`, with the fixed rate :math:`a^0`, a factor g of its
 own and a factor h that all columns share. With the kernel
@@ -96,6 +96,7 @@ class RateLogPosterior:
         kernel = squareform(pairs)
         np.fill_diagonal(kernel, 1 + NUGGET)
         judged = CRITERIA[self.criterion](kernel, noise, output_scale, self.rows)
+        # Every pair stands at two places of the kernel.
         by_pair = 2 * squareform(judged.by_kernel, checks=False) * pairs
         by_factor = -rates * (self.rows.distances @ by_pair)
         by_scale = output_scale * judged.by_output_scale
@@ -118,6 +119,7 @@ def log_evidence(
     copies = (weights - 1).sum()
     of_copies = copies * (LOG_2PI + np.log(noise)) + np.log(weights).sum()
     of_all = log_determinant + weights.size * LOG_2PI + of_copies
+    # The derivative of log N(r; 0, G) in G, summed over the contrasts.
     by_gram = 0.5 * (smoothed @ smoothed.T - n_contrasts * precision)
     return Judged(
         value=-0.5 * float((responses * smoothed).sum() + n_contrasts * of_all),
@@ -138,6 +140,7 @@ def leave_one_out(
     own = left_out / weights * np.diag(precision) + staying
     predicted = residuals - smoothed / own[:, None]
     log_p = log_softmax(temperature * predicted + np.log(rows.shares), axis=1)
+    # Residuals and shares make up the indicators, whose log softmax has this derivative.
     slope = weights[:, None] * (residuals + rows.shares - np.exp(log_p))
     by_prediction = temperature * slope
     by_own = (by_prediction * smoothed).sum(axis=1) / own**2

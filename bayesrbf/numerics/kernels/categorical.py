@@ -33,6 +33,7 @@ class Packing(NamedTuple):
 def pack(codes: np.ndarray, levels: tuple[int, ...]) -> Packing:
     """Combine neighbouring columns of level codes, -1 where missing, while their codes stay few."""
     packs: list[list[int]] = []
+    # Too large on purpose: the first column opens a pack.
     size = PACK_LEVELS + 1
     for column, n_levels in enumerate(levels):
         size *= n_levels + 1
@@ -80,6 +81,7 @@ def add_log_probability(
     low, high = components
     for r in range(codes.shape[1]):
         for k in range(low, high):
+            # A line of the table has the components side by side, so sums are gathered row by row.
             by_row[r, k] = 0.0
         for pack in range(codes.shape[0]):
             code = codes[pack, r]

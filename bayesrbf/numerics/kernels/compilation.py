@@ -1,4 +1,4 @@
-"""How every kernel is compiled, in one place.
+"""Compiles all kernels, and decides how they are cached.
 
 Only the entry points are cached on disk. Numba compares a cached function with its own source file
 and ignores the files it calls into, so each entry point closes over :data:`SOURCES`, which Numba

@@ -84,6 +84,7 @@ def _normalise(
             lines[1, r] += share
     for r in range(n_rows):
         lines[0, r] += logarithm(lines[1, r])
+        # One division a row; the components are multiplied by it.
         lines[1, r] = tiles.weights[tile, r] / lines[1, r]
     for k in range(low, high):
         count = 0.0
@@ -99,7 +100,7 @@ def _normalise(
 
 @kernel
 def _hand_out(tiles: Tiles, tile: int, log_joint: np.ndarray, out: np.ndarray) -> None:
-    """Write a tile's log joints to the rows of the caller."""
+    """Copy a tile's log joints to the places of the caller's rows."""
     for r in range(tiles.sizes[tile]):
         row = tiles.rows[tile, r]
         for k in range(log_joint.shape[0]):

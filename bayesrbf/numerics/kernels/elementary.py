@@ -59,6 +59,7 @@ LOGARITHM_TERMS: Final = tuple(2.0 / (2 * i + 1) for i in range(10, 0, -1))
 @exact_kernel
 def exponential(x: float) -> float:
     """Compute e^x of a number that is not positive; 0 below :data:`NEGLIGIBLE`."""
+    # Bounded before the exponent is built from bits, though the result is 0 there anyway.
     bounded = max(x, NEGLIGIBLE)
     n = np.floor(bounded * INVERSE_LN_2 + 0.5)
     r = (bounded - n * LN_2_HIGH) - n * LN_2_LOW
@@ -74,6 +75,8 @@ def exponential(x: float) -> float:
 def logarithm(x: float) -> float:
     """Compute the natural logarithm of a positive normal number."""
     bits = np.float64(x).view(np.int64)
+    # The bits of positive doubles rise with their values: counted from sqrt(1/2) they give the
+    # exponent that leaves m between sqrt(1/2) and sqrt(2).
     exponent = (bits - SQRT_HALF_BITS) >> FRACTION_BITS
     m = np.int64(bits - (exponent << FRACTION_BITS)).view(np.float64)
     s = (m - 1.0) / (m + 1.0)

@@ -47,6 +47,8 @@ def _swap_scores(sources: str) -> Callable[..., None]:
         for n in range(n_rows):
             alone = joins[n] and own[n] == 0.0
             smallest = own[n] if joins[n] else whole[n]
+            # A kernel is at most 1, so no factor exceeds 1 + 1 / smallest. A kernel that is itself
+            # a factor may be as small as a product, and has one to itself.
             reach = ROOM if alone else math.log1p(1.0 / smallest)
             if reach > room or weights[n] != weight:
                 for c in range(n_candidates):

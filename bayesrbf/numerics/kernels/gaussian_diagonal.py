@@ -82,4 +82,5 @@ def add_moments(
                 sum_second += weighted * deviation
                 sum_missing += responsibilities[k, r] if missing else 0.0
             first[k, i] += sum_first
+            # The scale is s / sqrt(2): a missing cell adds its variance, 1 / s².
             second[k, i] += sum_second + 0.5 * sum_missing / (scale * scale)

@@ -70,6 +70,7 @@ def multiply_line(
     for r in range(n_rows):
         out[o, r] = 0.0
     j = 0
+    # Four columns at a time: the line of the result is read and written a quarter as often.
     while j + 4 <= n_features:
         a0, a1 = matrices[g, i, j], matrices[g, i, j + 1]
         a2, a3 = matrices[g, i, j + 2], matrices[g, i, j + 3]
@@ -86,7 +87,7 @@ def multiply_line(
 
 
 class PatternScratch(NamedTuple):
-    """Space for one tile whose rows share their pattern, and what the pattern fixes."""
+    """Scratch space for a tile of one pattern, and quantities that depend on the pattern alone."""
 
     known: np.ndarray  # (1,): number of the pattern that the next four belong to
     covariance: np.ndarray  # (component, missing cell, missing cell): C
@@ -152,6 +153,7 @@ def add_moments(
                 n_rows += -n_rows % 8  # loops run in eights
                 move_together(scratch.completed[k], places, n_rows)
             add_products(scratch.completed[k], found, n_rows, k, first, second, scratch.lines)
+            # Rows of one pattern share their conditional covariance: it is added once for all.
             total = found.sum()
             for i in range(n_missing):
                 for j in range(i, n_missing):
@@ -186,6 +188,8 @@ def _condition(
             rest = precisions[g, missing[i, 0], missing[j, 0]]
             for h in range(j):
                 rest -= root[i, h] * root[j, h]
+            # The diagonal is kept inverted, because it is only divided by. Its logs make up half
+            # the log determinant of P_mm.
             root[i, j] = rest * root[j, j] if j < i else 1.0 / math.sqrt(rest)
         log_determinant -= math.log(root[i, i])
     scratch.constant[k] = n_missing * HALF_LOG_2PI - log_determinant

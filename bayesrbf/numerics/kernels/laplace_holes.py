@@ -1,4 +1,4 @@
-r"""What missing cells change in a Laplace kernel: the logarithm of h, pair by pair.
+r"""Corrections of a Laplace kernel for missing cells: the logarithm of h, pair by pair.
 
 With the rate a, the difference d of two means and the sum :math:`s^2` of two variances,
 
@@ -38,6 +38,7 @@ def _terms() -> tuple[float, ...]:
     """Coefficients b, that of the highest power first, by interpolation at Chebyshev points."""
     t = chebyshev.chebpts1(2 * DEGREE + 1)
     x = CENTRE * (1 + t) / (1 - t)
+    # Fitted to twice the degree and cut: higher terms do not disturb those that stay.
     series = chebyshev.chebfit(t, (1 + 2 * x) * erfcx(x), 2 * DEGREE)[: DEGREE + 1]
     return tuple(float(b) for b in chebyshev.cheb2poly(series)[::-1])
 

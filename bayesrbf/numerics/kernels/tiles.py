@@ -72,6 +72,7 @@ def plan_tiles(
     places = np.arange(width)
     used = places < sizes[:, None]
     rows = starts[:, None] + places
+    # Unused places repeat a row that exists, so that kernels need no branch for them.
     np.copyto(rows, starts[:, None], where=~used)
     rows = runs.order[rows]
     number, last = (
@@ -150,6 +151,7 @@ def _cut(runs: _Runs, width: int) -> tuple[np.ndarray, np.ndarray, int]:
     long = np.diff(runs.starts) >= width // 2
     after_long = np.zeros_like(long)
     after_long[1:] = long[:-1]
+    # A pattern that fills half a tile is cut off before and after, and gets tiles of its own.
     cuts = np.append(runs.opens | long | after_long, True)
     edges = runs.starts[cuts]
     lengths = np.diff(edges)
@@ -175,6 +177,7 @@ def balanced_chunks(tiles: Tiles, specification: MixtureSpecification) -> np.nda
     """
     _, d, width = tiles.cells.shape
     m = tiles.n_missing
+    # Multiply-adds of one place under one component, roughly; only their ratios matter.
     per_place = np.full(tiles.n_tiles, 40.0 + 8 * tiles.codes.shape[1])
     if not specification.independent:
         mixed = (m > 0) & (tiles.pattern < 0)

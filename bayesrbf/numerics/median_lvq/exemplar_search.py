@@ -125,6 +125,7 @@ def climb(
             trace.append(objective.value(exemplars))
             if stays and trace[-1] - trace[-2] <= tolerance:
                 status = Status.CONVERGED
+    # Exemplars of a class are exchangeable; in order, equal ends look equal.
     for part in objective.prototypes.class_slices:
         exemplars[part].sort()
     parameters = MedianLVQParameters(exemplars, objective.sigma)

@@ -98,6 +98,7 @@ class MarginSwaps(MovingExemplars):
         """The sum of the margins, or its bound, for a prototype at each candidate of its class."""
         columns, label = self.columns, self.prototypes.classes[prototype]
         near, of_class = self.others(prototype, np.inf, np.minimum)
+        # The nearest of any other class: the row's own is out.
         of_class[columns.labels, np.arange(near.size)] = np.inf
         far, joins = of_class.min(axis=0), columns.labels == label
         logs = self._gamma is not None
@@ -140,6 +141,7 @@ def far_fraction(
     >>> far_fraction(np.array([1.0, 0.0, 2.0]), np.array([3.0, 0.0, np.inf]))
     array([0.75, 0.5 , 0.5 ])
     """
+    # 0 / 0 and inf / inf are NaN: neither side is nearer.
     with np.errstate(invalid="ignore"):
         fraction = far / (near + far)
     return np.where(np.isnan(fraction), 0.5, fraction)

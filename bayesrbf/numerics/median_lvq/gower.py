@@ -23,7 +23,7 @@ from bayesrbf.records.stored import TOLERANCE, Requirements, stored, within
 
 @stored
 class Gower:
-    """What the training rows say about the columns."""
+    """Ranges and mean differences of the columns of the training rows."""
 
     ranges: Float[np.ndarray, " feature"]
     """Largest less smallest cell of every real column; 1 where it is 0."""
@@ -102,6 +102,7 @@ def _spread(column: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
         span = float(values[-1] - values[0])
     if not np.isfinite(span):  # the range overflows
         span = float(np.finfo(np.float64).max)
+    # Between neighbouring cells F is constant, so the integral of 2 F (1 - F) is a sum.
     below = np.cumsum(mass)[:-1] / mass.sum()
     steps = np.diff(values / span)
     return span, float(min(1.0, 2 * (below * (1 - below)) @ steps))

@@ -210,7 +210,7 @@ class ExemplarSweep(MarkovKernel):
         return moved
 
     def adapted(self, thetas: Float[np.ndarray, "draw coordinate"]) -> Self | ExemplarSweep:
-        """Sweeps of the posterior itself; they have nothing else to learn from draws."""
+        """Sweeps of the posterior itself, which need nothing else from the draws."""
         return self if self.following is None else self.following
 
     def _columns(self, exemplars: Exemplars) -> Float[np.ndarray, "labelled prototype"]:
@@ -248,7 +248,10 @@ def slice_step(
 
     See Neal (2003), Slice sampling, Annals of Statistics 31, section 4, figures 3 and 5.
     """
+    # The log of a uniform height under the density at the start.
     level = log_density(start) - rng.exponential()
+    # The interval lies at random about the start, so that stepping out is as probable from
+    # any point of the slice.
     lower = start - step * rng.random()
     upper = lower + step
     while log_density(lower) > level:
@@ -259,4 +262,5 @@ def slice_step(
         candidate = rng.uniform(lower, upper)
         if log_density(candidate) > level:
             return float(candidate)
+        # The interval shrinks towards the start, which lies on the slice, so the loop ends.
         lower, upper = (candidate, upper) if candidate < start else (lower, candidate)

@@ -25,7 +25,7 @@ Exemplars = Int[np.ndarray, " prototype"]  # Training row that each prototype is
 
 @runtime_checkable
 class Objective(Protocol):
-    """What a search for exemplars maximises."""
+    """The objective that a search for exemplars maximises."""
 
     @property
     def rows(self) -> Dissimilarities:
@@ -153,6 +153,7 @@ class MovingExemplars(ABC):
         ``np.add``.
         """
         line = self._lines[prototype].copy()
+        # One line is exchanged for the sums and put back, so that the others need no copy.
         self._lines[prototype] = nothing
         of_class = over.reduceat(self._lines, self._starts, axis=0)
         self._lines[prototype] = line

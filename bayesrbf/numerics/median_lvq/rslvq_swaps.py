@@ -19,7 +19,7 @@ SAFE: Final = 600.0  # Kernels down to exp(-SAFE) are added and divided as they 
 
 
 class _Swaps(MovingExemplars):
-    r"""What the scores of RSLVQ by kernels and by their logs have in common.
+    r"""Scores of RSLVQ after a swap: the base of those by kernels and those by their logs.
 
     With ``bound``, scores are the bound
     :math:`\sum_n v_n \gamma_{nj} \log k_{nj} - \sum_n v_n \log \sum_j k_{nj}`. Given is the
@@ -55,6 +55,7 @@ class KernelSwaps(_Swaps):
         columns, label = self.columns, self.prototypes.classes[prototype]
         own, of_class = self.others(prototype, 0.0, np.add)
         whole, joins = of_class.sum(axis=0), columns.labels == label
+        # Where no other prototype is left, a candidate's kernel is the whole sum.
         rest = -np.log(np.where(whole > 0, whole, 1.0))
         if self._bound is None:
             rest += np.log(np.where(own > 0, own, 1.0))

@@ -62,6 +62,7 @@ def cut(
     whether blocks of complete rows get the products of their cells, where affordable.
     """
     observed = ~np.isnan(table.real[rows])
+    # A trailing 1 makes centring a part of one matrix product.
     bordered = np.column_stack([np.nan_to_num(table.real[rows]), np.ones(rows.size)])
     indicators = one_hot(table.codes[rows], specification.levels)
     law = laws_of(specification).reals

@@ -39,7 +39,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Problem:
-    """What an ascent needs to know of a model; extrapolation is sound in what ``pack`` gives."""
+    """A model as an ascent sees it; points are extrapolated in the coordinates of ``pack``."""
 
     step: Callable[[MixtureParameters], Step]
     pack: Callable[[MixtureParameters], np.ndarray]
@@ -100,8 +100,10 @@ def _extrapolated(
     change = points[1] - points[0]
     curvature = points[2] - points[1] - change
     length = float(np.linalg.norm(change)) / max(float(np.linalg.norm(curvature)), 1e-300)
+    # A length of 1 is the EM step itself.
     if length <= 1:
         return here, step
+    # The squared step of Varadhan and Roland (2008), SQUAREM, with their third step length.
     target = points[0] + 2 * length * change + length**2 * curvature
     candidate = problem.unpack(target)
     # Far targets may overflow the transforms; such a point has no log posterior.

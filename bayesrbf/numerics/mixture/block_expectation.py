@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesrbf.blocks import Blocks
 from bayesrbf.numerics.mixture.expectation import Sums, prepare
-from bayesrbf.numerics.mixture.statistics import Statistics
+from bayesrbf.numerics.mixture.statistics import Statistics, combined
 from bayesrbf.numerics.threads import one_blas_thread
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
@@ -44,20 +44,4 @@ def _sums(rows: Sums, parameters: MixtureParameters) -> Statistics:
 
 def added(one: Statistics, other: Statistics) -> Statistics:
     """Statistics of the rows of both, at the same parameters."""
-    return Statistics(
-        one.counts + other.counts,
-        one.first + other.first,
-        one.second + other.second,
-        tuple(map(np.add, one.category_counts, other.category_counts)),
-        one.log_likelihood + other.log_likelihood,
-        np.zeros(0),
-        tuple(map(_added, one.further, other.further)),
-    )
-
-
-def _added(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Sums of a further law; a histogram is as long as the largest count of its own block."""
-    longer, shorter = (one, other) if one.shape[-1] >= other.shape[-1] else (other, one)
-    total = longer.copy()
-    total[..., : shorter.shape[-1]] += shorter
-    return total
+    return combined((1.0, one), (1.0, other))

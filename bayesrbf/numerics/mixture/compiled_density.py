@@ -61,7 +61,7 @@ class CompiledDensity:
         self._levels = _levels(variables, expectation.members, specification)
         self._simplexes = [_simplexes(variables, powers, specification) for powers in prior.powers]
         self._reals = [
-            _reals(prior, jacobian, hyperparameters, specification) for jacobian in (False, True)
+            _reals(jacobian, hyperparameters, specification) for jacobian in (False, True)
         ]
 
     def __call__(
@@ -176,7 +176,6 @@ def _levels(
 
 
 def _reals(
-    prior: DeclaredPrior,
     jacobian: bool,
     hyperparameters: MixtureHyperparameters,
     specification: MixtureSpecification,
@@ -184,7 +183,8 @@ def _reals(
     """Places and prior of the real columns."""
     places = {variable.name: place for variable, place in slices(free_variables(specification))}
     first = {name: place.start for name, place in places.items()}
-    law, declared = precisions_of(specification), prior.reals
+    law = precisions_of(specification)
+    declared = law.prior(hyperparameters.standardised())
     rate, powers = 0.0, np.zeros(law.n_groups)
     if declared is not None:
         rate, powers = declared.rate, np.ascontiguousarray(declared.gamma_powers[jacobian][:, 0])

@@ -46,6 +46,7 @@ class CompiledExpectation:
         self.tiles = plan_tiles(observations, packing.codes, specification)
         self._chunks = balanced_chunks(self.tiles, specification).tolist()
         self._every = np.full_like(self.tiles.components, 0)
+        # Ranges of components that ignore the labels.
         self._every[:, 1] = specification.n_components
         # Whether cells are missing under full covariances.
         self.has_holes = bool(self.tiles.n_missing.any())

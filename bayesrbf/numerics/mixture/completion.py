@@ -11,9 +11,10 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bayesrbf.numerics.mixture.conditional import conditionals, responsibilities
+from bayesrbf.numerics.mixture.conditional import responsibilities
 from bayesrbf.numerics.mixture.gaussian import Conditional
 from bayesrbf.numerics.mixture.mixture_points import reordered
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.numerics.quasi_random import normals, uniforms
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification, Order
@@ -76,7 +77,7 @@ def _drawn(
     weights = responsibilities(rows, parameters, specification)
     components = _invert(weights, uniform[:, 0])
     real = np.empty((rows.n_obs, draws, d))
-    for block in conditionals(rows, parameters, specification):
+    for block in laws_of(specification).reals.conditionals(rows.real, parameters):
         hole = np.isnan(rows.real[block.rows])
         real[block.rows] = _fill(block, hole, components[block.rows], noise)
     codes = np.repeat(rows.codes[:, None, :], draws, axis=1)

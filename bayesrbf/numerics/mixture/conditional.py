@@ -8,16 +8,13 @@ component's own level probabilities; both are averaged over components by
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from jaxtyping import Float
 
 from bayesrbf.numerics.log_sums import log_sum_exp
 from bayesrbf.numerics.mixture.expectation import prepare
-from bayesrbf.numerics.mixture.gaussian import Conditional
 from bayesrbf.numerics.mixture.parts.laws import laws_of
-from bayesrbf.records.mixture import MixtureParameters, Observations, in_blocks
+from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
 
 
@@ -34,26 +31,6 @@ def responsibilities(
     return log_sum_exp(log_joint, axis=1)[1]
 
 
-def conditionals(
-    observations: Observations,
-    parameters: MixtureParameters,
-    specification: MixtureSpecification,
-) -> Iterator[Conditional]:
-    """Conditional moments of the reals under every component; the blocks cover every row once.
-
-    Rows and point are in standard units.
-    """
-    law = laws_of(specification).reals
-    factors = parameters.precisions_cholesky[specification.covariance_group]
-    holes = law.holes(~np.isnan(observations.real))
-    k, d = parameters.means.shape
-    for m in np.unique(holes):
-        same = np.flatnonzero(holes == m)
-        for part in in_blocks(same.size, k * max(d, int(m) ** 2)):
-            rows = same[part]
-            yield law.conditional(rows, observations.real[rows], parameters.means, factors)
-
-
 def conditional_moments(
     observations: Observations,
     parameters: MixtureParameters,
@@ -66,7 +43,7 @@ def conditional_moments(
     weights = responsibilities(observations, parameters, specification)
     mean = np.empty_like(observations.real)
     variance = np.empty_like(observations.real)
-    for block in conditionals(observations, parameters, specification):
+    for block in laws_of(specification).reals.conditionals(observations.real, parameters):
         of_rows = weights[block.rows]
         centre = np.einsum("nk,nkd->nd", of_rows, block.means)
         between = (block.means - centre[:, None, :]) ** 2

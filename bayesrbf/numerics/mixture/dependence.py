@@ -112,6 +112,7 @@ def _of_reals(
     slopes = covariances / first.variances
     rest = variances - slopes * covariances
     centres = means + slopes * (first.points[..., None] - first.means)
+    # Points of a component are continued by its own regression.
     own = np.einsum("knk->kn", centres)
     points = (own + np.sqrt(rest)[:, None] * steps)[..., None]
     log_pair, _ = log_sum_exp(first.log_joint + _log_normal(points, centres, rest), axis=2)

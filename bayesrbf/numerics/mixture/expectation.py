@@ -23,7 +23,7 @@ COMPILED_FROM = 200_000
 
 @runtime_checkable
 class Sums(Protocol):
-    """Rows wherever they are, as EM asks for them."""
+    """Sums over rows, in memory or elsewhere, as EM asks for them."""
 
     def statistics(self, parameters: MixtureParameters) -> Statistics:
         """Expected sufficient statistics, centred at the means; labels and row weights count."""

@@ -111,6 +111,7 @@ class CompleteMoments:
         weighted = (self.whitened * weights[:, None, :]).reshape(k * d, len(self.bordered))
         products = (weighted @ self.bordered).reshape(k, d, d + 1)
         sums = components.back @ products[:, :, d:]
+        # sum r (x - mu) x' less sum r (x - mu) times mu': both factors are centred.
         scatter = components.back @ products[:, :, :d] - sums * components.means[:, None, :]
         second += 0.5 * (scatter + scatter.swapaxes(1, 2))
         first += sums[:, :, 0]
@@ -141,6 +142,7 @@ class MissingMoments:
         covariances = inverse_roots.swapaxes(-1, -2) @ inverse_roots
         pull = np.moveaxis(pulls[lane, :, missing], 1, 2)
         deviations[lane, :, missing] = -np.einsum("nkij,nkj->nik", covariances, pull)
+        # A cell at its conditional mean adds nothing to the squared distance of the observed ones.
         whitened = np.einsum("kji,nkj->nki", components.factors, deviations)
         log_density = -0.5 * np.einsum("nki,nki->kn", whitened, whitened)
         log_density += (components.log_determinants - 0.5 * (d - m) * LOG_2PI)[:, None]
@@ -183,6 +185,7 @@ class DiagonalMoments:
         weighted = self.whitened * weights[:, None, :]
         first += weighted.sum(axis=2) / self.factors
         squares = np.einsum("kdn,kdn->kd", weighted, self.whitened)
+        # A missing cell has the variance 1 in whitened units.
         second += (squares + weights @ ~self.observed) / self.factors**2
 
 
@@ -247,6 +250,7 @@ def quadratic_forms(
     """Coefficients of log densities, in nats, in the products of a row."""
     maps = components.maps
     form = -0.5 * (maps.swapaxes(1, 2) @ maps)
+    # The constant goes with the product of the trailing 1 with itself.
     form[:, -1, -1] += components.log_determinants - 0.5 * components.means.shape[1] * LOG_2PI
     places, factors = _upper_places(form.shape[1])
     return form.reshape(len(form), -1).take(places, axis=1) * factors

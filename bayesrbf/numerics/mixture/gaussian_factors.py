@@ -145,6 +145,7 @@ class FactorMoments:
         by_cells = components.of_cells @ real.T
         n_linear = len(components.of_cells)
         linear = by_cells + components.of_masks[:n_linear] @ known.T
+        # Complete rows share one M, which is inverted once.
         patterns = known[:1] if known.all() else known
         upper = components.of_masks[n_linear:] @ patterns.T
         upper = upper.reshape(q * (q + 1) // 2, k, len(patterns))
@@ -205,6 +206,7 @@ class FactorMoments:
         of_factors = np.einsum(
             "kdp,kdq,pqkn->nkd", loadings, loadings, self.covariances, optimize=True
         )
+        # Woodbury's identity: the diagonal of the inverse, less what the factors explain.
         precisions = np.broadcast_to((1 - of_factors) * roots**2, pull.shape)
         return pull * roots * self.known[:, None, :], precisions
 

@@ -11,14 +11,10 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf.numerics.categories import one_hot, split_levels
 from bayesrbf.numerics.mixture.parts.laws import laws_of
-from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.mixture import MixtureParameters, Observations, weighted_components
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification
-
-CATEGORY_SCALE = 0.7
-"""Length of one category's indicator beside reals of standard deviation 1."""
 
 OWN_CLUSTER = 0.9
 """Weight of a row in its own cluster; the rest is spread over the class's clusters."""
@@ -27,9 +23,6 @@ LLOYD_STEPS = 5
 
 MOST_START_ROWS = 100_000
 """Rows that a start looks at."""
-
-START_VARIANCE = 0.5
-"""Variance of a fresh component, where the whole column has 1."""
 
 
 def starting_point(
@@ -76,12 +69,8 @@ def _embed(
     observations: Observations, specification: MixtureSpecification
 ) -> Float[np.ndarray, "obs coordinate"]:
     """Rows as points: reals with the column mean where missing, scaled indicators."""
-    indicators = CATEGORY_SCALE * one_hot(observations.codes, specification.levels)
-    further = [
-        law.embedding(cells, observations.weights)
-        for law, cells in zip(laws_of(specification).further, observations.further, strict=True)
-    ]
-    return np.concatenate([np.nan_to_num(observations.real), indicators, *further], axis=1)
+    parts = laws_of(specification).parts
+    return np.concatenate([part.embedding(observations) for part in parts], axis=1)
 
 
 def _memberships(
@@ -135,24 +124,12 @@ def _from_memberships(
 ) -> MixtureParameters:
     """Parameters that the memberships suggest, from observed cells only."""
     counts = memberships.sum(axis=0)
-    observed = ~np.isnan(observations.real)
-    kappa = hyperparameters.mean_precision
-    seen = memberships.T @ observed
-    means = (memberships.T @ np.nan_to_num(observations.real)) / (seen + kappa)
-    indicators = one_hot(observations.codes, specification.levels)
-    levels = split_levels(memberships.T @ indicators, specification.levels)
     classes = np.asarray(specification.component_class)
     by_class = np.bincount(classes, weights=counts)
     sizes = np.bincount(classes)
-    laws = laws_of(specification)
-    further: dict[str, np.ndarray] = {}
-    for law, cells in zip(laws.further, observations.further, strict=True):
-        further |= law.mode(law.prior_mode(), law.statistics(cells, memberships))
-    return MixtureParameters(
-        class_probabilities=(by_class + 1) / (by_class + 1).sum(),
-        weights=(counts + 0.5) / (by_class + 0.5 * sizes)[classes],
-        means=means,
-        precisions_cholesky=laws.reals.start(observations, memberships, means, START_VARIANCE),
-        category_probabilities=laws.levels.mode(levels, hyperparameters),
-        further=further,
+    point = weighted_components(
+        (by_class + 1) / (by_class + 1).sum(), (counts + 0.5) / (by_class + 0.5 * sizes)[classes]
     )
+    for part in laws_of(specification).parts:
+        point = part.begun(point, observations, memberships, hyperparameters)
+    return point

@@ -62,7 +62,7 @@ class BegunFit:
     weight: float
     """Of all rows."""
 
-    def climb(self, *, tol: float, max_iter: int, acceleration: Acceleration) -> Fit:
+    def climb(self, *, tol: float, max_iter: int, acceleration: Acceleration = "squarem") -> Fit:
         """The best of short runs of all starts and long runs of the best."""
         problem = problem_of(self.expectation, self.specification, self.hyperparameters)
         climb = partial(ascend, problem, tolerance=tol * self.weight, acceleration=acceleration)
@@ -105,14 +105,11 @@ def fit_from(
     *,
     tolerance: float,
     max_iter: int,
-    acceleration: Acceleration,
 ) -> Fit:
     """Climb from one start over rows wherever they are, all in standard units."""
     with one_blas_thread():
         problem = problem_of(rows, specification, hyperparameters)
-        run = ascend(
-            problem, start, tolerance=tolerance, max_iter=max_iter, acceleration=acceleration
-        )
+        run = ascend(problem, start, tolerance=tolerance, max_iter=max_iter, acceleration="squarem")
     return _best([run], specification)
 
 

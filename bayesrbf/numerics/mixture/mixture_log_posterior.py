@@ -92,7 +92,7 @@ class MixtureLogPosterior(MixtureOnRows):
     def log_likelihoods(
         self, thetas: Float[np.ndarray, "point coordinate"]
     ) -> Float[np.ndarray, "point obs"]:
-        """What :meth:`pointwise` gives, at many points in one go."""
+        """:meth:`pointwise` at many points in one go."""
         labels = self._observations.labels
         known = np.flatnonzero(labels >= 0)
         result = np.empty((len(thetas), labels.size))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache, cached_property
 
 import numpy as np
@@ -12,7 +13,7 @@ from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.mixture.parts.factor_precisions import loading_signs
 from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.records import names
-from bayesrbf.records.mixture import MixtureParameters
+from bayesrbf.records.mixture import MixtureParameters, weighted_components
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification, Order, Variable
 
@@ -36,9 +37,9 @@ def free_variables(specification: MixtureSpecification) -> tuple[Variable, ...]:
             dim = names.class_components(index, n_classes)
             name = names.class_weights(index, n_classes)
             variables.append(Variable(name, (dim,), (size,), "simplex"))
-    laws = laws_of(specification)
-    further = (variable for law in laws.further for variable in law.variables)
-    return (*variables, *laws.reals.variables, *laws.levels.variables, *further)
+    for columns in laws_of(specification).parts:
+        variables += columns.variables
+    return tuple(variables)
 
 
 def deterministic_variables(specification: MixtureSpecification) -> tuple[Variable, ...]:
@@ -67,12 +68,12 @@ def variables_of(
 
     Point and prior are in the same units.
     """
-    laws, n_classes = laws_of(specification), specification.n_classes
     values = {names.CLASS_PROBABILITIES: parameters.class_probabilities}
-    for index, part in enumerate(specification.class_slices):
-        values[names.class_weights(index, n_classes)] = parameters.weights[part]
-    values |= laws.reals.values(parameters, hyperparameters)
-    return {**values, **laws.levels.values(parameters.category_probabilities), **parameters.further}
+    for index, place in enumerate(specification.class_slices):
+        values[names.class_weights(index, specification.n_classes)] = parameters.weights[place]
+    for part in laws_of(specification).parts:
+        values |= part.values(parameters, hyperparameters)
+    return values
 
 
 def parameters_of(
@@ -81,15 +82,11 @@ def parameters_of(
     specification: MixtureSpecification,
 ) -> MixtureParameters:
     """The point at given values of the free variables, in the units of the prior."""
-    laws = laws_of(specification)
-    return MixtureParameters(
-        class_probabilities=values.get(names.CLASS_PROBABILITIES, np.ones(1)),
-        weights=joint_weights(values, specification),
-        means=values.get(names.MEANS, np.zeros((specification.n_components, 0))),
-        precisions_cholesky=laws.reals.factors(values, hyperparameters),
-        category_probabilities=laws.levels.probabilities(values),
-        further={v.name: values[v.name] for law in laws.further for v in law.variables},
-    )
+    classes = values.get(names.CLASS_PROBABILITIES, np.ones(1))
+    point = weighted_components(classes, joint_weights(values, specification))
+    for part in laws_of(specification).parts:
+        point = part.placed(point, values, hyperparameters)
+    return point
 
 
 def reordered(
@@ -99,16 +96,11 @@ def reordered(
     components = specification.components_in(order)
     groups = specification.covariance_group[components]
     groups = groups[np.sort(np.unique(groups, return_index=True)[1])]
-    factors = parameters.precisions_cholesky[groups]
-    levels = [parameters.category_probabilities[j][components] for j in order.categories]
-    return MixtureParameters(
-        parameters.class_probabilities[order.classes],
-        parameters.weights[components],
-        parameters.means[components].take(order.features, 1),
-        laws_of(specification).reals.reordered(factors, order.features),
-        tuple(levels),
-        {name: value[components] for name, value in parameters.further.items()},
-    )
+    point = parameters.taken(components, groups)
+    point = replace(point, class_probabilities=parameters.class_probabilities[order.classes])
+    for part in laws_of(specification).parts:
+        point = part.reordered(point, order)
+    return point
 
 
 def component_covariances(

@@ -25,16 +25,9 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import gammaln
 
-from bayesrbf.numerics.coordinates import (
-    Simplices,
-    in_coordinates,
-    log_jacobian,
-    safe_log,
-    slices,
-)
+from bayesrbf.numerics.coordinates import Simplices, safe_log, slices
 from bayesrbf.numerics.mixture.mixture_points import free_variables
 from bayesrbf.numerics.mixture.parts.laws import laws_of
-from bayesrbf.numerics.mixture.parts.real_columns import RealPrior
 from bayesrbf.numerics.mixture.statistics import Statistics, sum_by_class
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters
@@ -46,24 +39,25 @@ class DeclaredPrior:
     """The declared prior of one mixture, prepared for many points.
 
     Hyper-parameters are in the units of the parameters. ``constant`` is what no point changes,
-    without Jacobian; ``powers`` are those of the probabilities, without and with Jacobian;
-    ``reals`` is the prior of the real columns, None where there are none.
+    without Jacobian; ``powers`` are those of the probabilities, without and with Jacobian. The
+    simplices of classes, weights and levels go through one pass; the other parts have their priors.
     """
 
     def __init__(
         self, hyperparameters: MixtureHyperparameters, specification: MixtureSpecification
     ) -> None:
         self._specification, self._laws = specification, laws_of(specification)
-        variables = free_variables(specification)
-        further = sum(len(law.variables) for law in self._laws.further)
-        variables = variables[: len(variables) - further]
+        every = free_variables(specification)
+        priors = [part.prior(hyperparameters) for part in self._laws.parts]
+        self._parts = [prior for prior in priors if prior is not None]
+        own = {v for law in self._laws.further for v in law.variables}
+        variables = tuple(variable for variable in every if variable not in own)
         self._simplices = Simplices.among(variables)
         parts = enumerate(specification.class_slices)
         weights = {names.class_weights(c, specification.n_classes): part for c, part in parts}
         self._weights = {name: weights[name] for name in self._simplices.names if name in weights}
-        every = slices(free_variables(specification))
-        self._places = {variable.name: place for variable, place in every}
-        self._dimension = sum(variable.size for variable, _ in every)
+        self._places = {variable.name: place for variable, place in slices(every)}
+        self._dimension = sum(variable.size for variable in every)
         alphas = _concentrations(hyperparameters, specification, variables)
         # With the log Jacobian every power is one higher: [without, with].
         self.powers = [self._simplices.entries(alphas) + step for step in (-1, 0)]
@@ -71,28 +65,22 @@ class DeclaredPrior:
             float((gammaln(alpha.sum(axis=-1)) - gammaln(alpha).sum(axis=-1)).sum())
             for alpha in alphas.values()
         )
-        self.reals: RealPrior | None = None
-        if specification.n_features:
-            self.reals = self._laws.reals.prior(hyperparameters)
-            self.constant += self.reals.constant
+        for part in self._parts:
+            self.constant += part.constant
 
     def log_density(self, parameters: MixtureParameters, jacobian: bool = False) -> float:
         """Log density at one point in nats, with the log determinant of the transforms or not."""
         total = self.constant + (self._simplices.log_sizes if jacobian else 0.0)
         total += float(self.powers[jacobian] @ safe_log(self._probabilities(parameters)))
-        if self.reals is not None:
-            total += self.reals.log_density(parameters, jacobian)
-        for law in self._laws.further:
-            total += law.log_prior(parameters.further)
-            if jacobian:
-                total += log_jacobian(law.variables, parameters.further)[0]
+        for part in self._parts:
+            total += part.log_density(parameters, jacobian)
         return total
 
     def _probabilities(self, parameters: MixtureParameters) -> Float[np.ndarray, " entry"]:
         """Entries of all simplices."""
         values = {name: parameters.weights[part] for name, part in self._weights.items()}
         values[names.CLASS_PROBABILITIES] = parameters.class_probabilities
-        values |= self._laws.levels.values(parameters.category_probabilities)
+        values |= self._laws.levels.by_name(parameters.category_probabilities)
         return self._simplices.entries(values)
 
     def gradient(
@@ -117,24 +105,17 @@ class DeclaredPrior:
         counts += self.powers[jacobian]
         probabilities = self._simplices.entries(values)
         result[self._simplices.places] = self._simplices.gradient(counts, probabilities)
-        if self.reals is not None:
-            by_variable = self.reals.gradient(values, parameters, statistics, jacobian)
+        for part in self._parts:
+            by_variable = part.gradient(values, parameters, statistics, jacobian)
             for name, gradient in by_variable.items():
                 result[self._places[name]] = gradient.reshape(-1)
-        for law, sums in zip(self._laws.further, statistics.further, strict=True):
-            by_value = law.gradient(values, sums)
-            gradient = in_coordinates(law.variables, values, by_value)
-            if jacobian:
-                gradient += log_jacobian(law.variables, values)[1]
-            first = self._places[law.variables[0].name].start
-            result[first : first + gradient.size] = gradient
         return result
 
     def _counts(self, statistics: Statistics) -> dict[str, np.ndarray]:
         """Expected counts behind every simplex."""
         counts = {name: statistics.counts[part] for name, part in self._weights.items()}
         counts[names.CLASS_PROBABILITIES] = sum_by_class(statistics.counts, self._specification)
-        return counts | self._laws.levels.values(statistics.category_counts)
+        return counts | self._laws.levels.by_name(statistics.category_counts)
 
 
 def _concentrations(
@@ -143,7 +124,7 @@ def _concentrations(
     variables: tuple[Variable, ...],
 ) -> dict[str, np.ndarray]:
     """Dirichlet parameters of every free simplex, in its variable's shape."""
-    given = laws_of(specification).levels.values(hyperparameters.category_concentrations)
+    given = laws_of(specification).levels.by_name(hyperparameters.category_concentrations)
     given[names.CLASS_PROBABILITIES] = np.asarray(hyperparameters.class_concentration)
     weights = np.asarray(hyperparameters.weight_concentration)
     return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float
@@ -13,7 +14,7 @@ from bayesrbf.numerics.mixture.expectation import Expectation, preparation
 from bayesrbf.numerics.mixture.mixture_points import MixturePoints, joint_weights
 from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.records import names
-from bayesrbf.records.mixture import MixtureParameters, Observations, in_blocks
+from bayesrbf.records.mixture import MixtureParameters, Observations, in_blocks, joined_points
 from bayesrbf.records.results import ClassPrediction
 from bayesrbf.records.specification import MixtureSpecification
 
@@ -75,20 +76,12 @@ class SideBySide:
             by_group = laws.reals.factors(values, points.standard)
             by_component = by_group[:, specification.covariance_group]
             factors = by_component.reshape(n, *by_component.shape[2:])
-        return MixtureParameters(
-            class_probabilities=np.ones(1),
-            weights=weights.reshape(n),
-            means=means,
-            precisions_cholesky=factors,
-            category_probabilities=tuple(
-                levels.reshape(n, -1) for levels in laws.levels.probabilities(values)
-            ),
-            further={
-                variable.name: values[variable.name].reshape(n, *variable.shape[1:])
-                for law in laws.further
-                for variable in law.variables
-            },
-        )
+        point = MixtureParameters(np.ones(1), weights.reshape(n), means, factors, ())
+        for part in laws.others:  # every component has its own values of these, as wide mixtures do
+            for variable in part.variables:
+                values[variable.name] = values[variable.name].reshape(n, *variable.shape[1:])
+            point = part.placed(point, values, points.standard)
+        return point
 
 
 def _wide(specification: MixtureSpecification, n_points: int) -> MixtureSpecification:
@@ -114,20 +107,14 @@ def joined(
     (array([0.5, 0.5]), 2)
     """
     classes, group = list(specification.component_class), specification.covariance_group
-    weights = [point.class_probabilities[classes] * point.weights for point in points]
-    by_column = zip(*(point.category_probabilities for point in points), strict=True)
-    together = MixtureParameters(
-        class_probabilities=np.ones(1),
-        weights=np.concatenate(weights) / len(points),
-        means=np.concatenate([point.means for point in points]),
-        precisions_cholesky=np.concatenate([point.precisions_cholesky[group] for point in points]),
-        category_probabilities=tuple(map(np.concatenate, by_column)),
-        further={
-            name: np.concatenate([point.further[name] for point in points])
-            for name in points[0].further
-        },
-    )
-    return together, _wide(specification, len(points))
+    alone = [
+        replace(
+            point.taken(slice(None), group),
+            weights=point.class_probabilities[classes] * point.weights / len(points),
+        )
+        for point in points
+    ]
+    return joined_points(alone), _wide(specification, len(points))
 
 
 class MixturePredictor(Predictor):

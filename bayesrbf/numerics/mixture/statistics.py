@@ -31,6 +31,29 @@ class Statistics:
     further: tuple[np.ndarray, ...] = ()  # Those of every law of further columns.
 
 
+def combined(*weighted: tuple[float, Statistics]) -> Statistics:
+    """Statistics at the same parameters, each times a factor, added up, without ``pointwise``."""
+    factors, every = zip(*weighted, strict=True)
+
+    def total(*arrays: np.ndarray) -> np.ndarray:
+        """A histogram of counts is as long as the largest count of its own rows."""
+        longest = max(arrays, key=lambda array: array.shape[-1])
+        result = np.zeros_like(longest)
+        for factor, array in zip(factors, arrays, strict=True):
+            result[..., : array.shape[-1]] += factor * array
+        return result
+
+    return Statistics(
+        total(*(one.counts for one in every)),
+        total(*(one.first for one in every)),
+        total(*(one.second for one in every)),
+        tuple(map(total, *(one.category_counts for one in every))),
+        sum(factor * one.log_likelihood for factor, one in weighted),
+        np.zeros(0),
+        tuple(map(total, *(one.further for one in every))),
+    )
+
+
 def sum_by_group(
     values: Float[np.ndarray, "component *rest"], specification: MixtureSpecification
 ) -> Float[np.ndarray, "group *rest"]:

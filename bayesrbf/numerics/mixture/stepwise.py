@@ -21,10 +21,9 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.numerics.mixture.block_expectation import added
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.parts.laws import laws_of
-from bayesrbf.numerics.mixture.statistics import Statistics
+from bayesrbf.numerics.mixture.statistics import Statistics, combined
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification
@@ -51,7 +50,7 @@ def begun(
 ) -> Stream:
     """A stream that has seen some rows, in standard units, to which the parameters were fitted."""
     mass = float(rows.weights.sum())
-    statistics = scaled(prepare(rows, specification).statistics(parameters), 1 / mass)
+    statistics = combined((1 / mass, prepare(rows, specification).statistics(parameters)))
     return Stream(statistics, parameters.means, mass, 0)
 
 
@@ -68,23 +67,10 @@ def stepped(
     share = (n_steps + 1) ** -POWER
     before = recentred(stream.statistics, parameters.means - stream.centre, specification)
     block = prepare(rows, specification).statistics(parameters)
-    statistics = added(scaled(before, 1 - share), scaled(block, share / weight))
-    every = scaled(statistics, mass)
+    statistics = combined((1 - share, before), (share / weight, block))
+    every = combined((mass, statistics))
     following = laws_of(specification).mode(every, parameters, hyperparameters)
     return Stream(statistics, parameters.means, mass, n_steps), following
-
-
-def scaled(statistics: Statistics, factor: float) -> Statistics:
-    """Statistics of rows whose weights are multiplied by a factor."""
-    return Statistics(
-        factor * statistics.counts,
-        factor * statistics.first,
-        factor * statistics.second,
-        tuple(factor * counts for counts in statistics.category_counts),
-        factor * statistics.log_likelihood,
-        np.zeros(0),
-        tuple(factor * sums for sums in statistics.further),
-    )
 
 
 def recentred(

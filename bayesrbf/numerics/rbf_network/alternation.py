@@ -42,7 +42,7 @@ from bayesrbf.records.rbf_network import (
 
 @dataclass(frozen=True)
 class Round:
-    """What one evaluation of a network tells."""
+    """Results of evaluating a network at one hidden layer."""
 
     statistics: Statistics  # EM's statistics of every mixture on all rows.
     features: Float[np.ndarray, "obs component"]
@@ -91,6 +91,7 @@ class Alternation:
             feature_map = FeatureMap(rows, self.specification)
         joint = expectation.at(mixture)
         by_class, responsibilities = class_log_joint(joint.log_joint, structure.class_slices)
+        # Every mixture is a density of its own; the probability of its class is no part of it.
         log_density = (by_class - np.log(mixture.class_probabilities)).sum(axis=1)
         generative = float(self.observations.weights @ log_density)
         features = feature_map.forward(joint.log_joint, component_log_weights(mixture, structure))

@@ -64,6 +64,7 @@ class Classes:
         """
         known = self.known
         log_sums, probabilities = log_sum_exp(linear, axis=1)
+        # A hidden label points at class 0; what comes of it is zeroed below.
         target = np.maximum(self.labels, 0)
         rows = np.arange(len(linear))
         log_likelihood = np.where(known, linear[rows, target] - log_sums, 0.0)
@@ -229,6 +230,7 @@ class _PenalisedLikelihood:
         if self.output.has_noise:
             value += prior.log_noise(at.noise_precision)
             total = float(self.weights @ by_noise) + prior.noise_slope(at.noise_precision)
+            # The coordinate is the log of the precision, whose derivative is the precision.
             gradient = np.append(gradient, at.noise_precision * total)
         return Smooth(value, gradient, np.zeros(theta.size))
 

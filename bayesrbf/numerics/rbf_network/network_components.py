@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesrbf.numerics.mixture import mixture_points
-from bayesrbf.numerics.mixture.initialisation import START_VARIANCE
 from bayesrbf.numerics.mixture.parts.laws import precisions_of
+from bayesrbf.numerics.mixture.parts.real_columns import START_VARIANCE
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.rbf_network import RBFNetworkParameters, RBFNetworkSpecification
 from bayesrbf.records.specification import Order
@@ -61,6 +61,7 @@ def with_components_at(
 
     mixture, chosen = larger.mixture, rows.reshape(-1)
     means, weights = mixture.means.copy(), mixture.weights.copy()
+    # A missing cell begins at 0, the centre of standard units.
     means[places] = np.nan_to_num(observations.real[chosen])
     equal = 1 / np.bincount(structure.mixture.component_class)
     weights[places] = SMALL_WEIGHT * equal[np.asarray(structure.mixture.component_class)[places]]
@@ -102,15 +103,8 @@ def _rearranged(
     mixture = parameters.mixture
     # Covariances that components share stay, whichever components there are.
     own_covariances = specification.mixture.group_sizes.size == mixture.weights.size
-    moved = replace(
-        mixture,
-        weights=_normalised(mixture.weights[order], structure),
-        means=mixture.means[order],
-        precisions_cholesky=(
-            mixture.precisions_cholesky[order] if own_covariances else mixture.precisions_cholesky
-        ),
-        category_probabilities=tuple(p[order] for p in mixture.category_probabilities),
-    )
+    moved = mixture.taken(order, order if own_covariances else slice(None))
+    moved = replace(moved, weights=_normalised(moved.weights, structure))
     coefficients = parameters.coefficients[:, order]
     return replace(parameters, mixture=moved, coefficients=coefficients), structure
 

@@ -151,6 +151,7 @@ def _em_start(
 ) -> RBFNetworkParameters:
     """EM for the hidden layer, then the output layer on its features."""
     mixture = fit_mixture(
+        # As rows of one class: labels have no say in the hidden layer's start.
         replace(observations, labels=np.zeros_like(observations.labels)),
         specification.mixture,
         hyperparameters.mixture,

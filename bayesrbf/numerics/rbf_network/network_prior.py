@@ -36,6 +36,7 @@ def log_elastic_net_constant(l1: float, l2: float) -> float:
     """
     if l2 == 0:
         return float(np.log(2 / l1))
+    # erfcx(x) is exp(x²) erfc(x): neither factor has to be formed, which could overflow.
     return float(0.5 * np.log(2 * np.pi / l2) + np.log(erfcx(l1 / np.sqrt(2 * l2))))
 
 
@@ -73,7 +74,7 @@ def relative_sizes(
 
 @dataclass(frozen=True)
 class Link:
-    """What the link adds at one point, and its derivatives."""
+    """The link's part of the log density at one point, and its derivatives."""
 
     value: float  # ``log Dirichlet(pi; a + gamma s) - log Dirichlet(pi; a)`` in nats.
     counts: Float[np.ndarray, " component"]
@@ -145,7 +146,7 @@ class NetworkPoint:
     noise_precision: float
 
     def link(self, prior: RBFNetworkHyperparameters, network: RBFNetworkSpecification) -> Link:
-        """What the link adds to the prior of the mixture weights."""
+        """The link's part of the prior of the mixture weights."""
         concentration = prior.mixture.weight_concentration
         return Link.at(self.mixture.weights, self.coefficients, concentration, prior.link, network)
 

@@ -87,6 +87,7 @@ class FeatureMap:
         if self._kind == "density":
             result[features >= np.exp(LARGEST_LOG_DENSITY)] = 0.0  # flat where it is cut off
         if self._kind == "responsibility":
+            # The Jacobian of a softmax: f (g - sum f g).
             for part in self._slices:
                 total = result[:, part].sum(axis=1, keepdims=True)
                 result[:, part] -= features[:, part] * total
@@ -156,6 +157,7 @@ def completed_linear(
             order=order,
         )
         linear = Network(points, specification).linear(parameters)
+        # A complete row has a single point, which stands for all draws.
         last = np.diff(starts, append=points.n_obs) - 1
         results.append(linear[starts + np.minimum(np.arange(draws)[:, None], last)])
     return np.concatenate(results, axis=1)

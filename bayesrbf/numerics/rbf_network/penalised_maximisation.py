@@ -84,10 +84,12 @@ def maximise_in_halves(
         upper, lower = halves[places], halves[dimension:]
         kink, rate = at.by_size[places], penalty[places]
         gradient = np.concatenate([at.gradient, -at.gradient[places]])
+        # |theta| is the distance of the halves: it rises with the larger one, falls with the other.
         gradient[places] += np.where(upper >= lower, kink, -kink) - rate
         gradient[dimension:] += np.where(lower >= upper, kink, -kink) - rate
         return -(at.value - float(rate @ (upper + lower))), -gradient
 
+    # At the start one half of each pair is 0.
     halves = np.concatenate([start, np.maximum(-start[places], 0.0)])
     halves[places] = np.maximum(start[places], 0.0)
     bounds = [(None, None)] * dimension + [(0.0, None)] * places.size

@@ -30,7 +30,7 @@ QUIET_ROUNDS = 2  # An alternation has converged after this many rounds in a row
 
 @dataclass(frozen=True)
 class Scheme:
-    """What a published scheme does beside its rounds."""
+    """Options of a published scheme beside its rounds."""
 
     annihilate: bool = False  # Whether a component that no output uses leaves its mixture.
     growth: tuple[int, int] | None = None
@@ -187,6 +187,7 @@ def _worst_rows(
     features = rounds.evaluate(fit.parameters.mixture).features
     linear = features @ fit.parameters.coefficients.T + fit.parameters.intercepts
     log_likelihood = problem.output.evaluate(linear, fit.parameters.noise_precision)[0]
+    # Also the best explained row keeps a chance: else none is left where all are alike.
     badness = problem.observations.weights * (log_likelihood.max() - log_likelihood + 1e-12)
     shape = (len(fit.specification.mixture.class_slices), number)
     return rng.choice(badness.size, size=shape, p=badness / badness.sum())

@@ -152,6 +152,8 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         by_linear = self._weights[:, None] * by_linear
         by_joint = self._features.backward(features, by_linear @ point.coefficients)
         joint_gradient = by_joint + (kappa * self._weights)[:, None] * responsibilities
+        # Other features see densities without weights: what the log joint passed on to the weights
+        # is taken back.
         counts = link.counts if self._features.uses_weights else link.counts - by_joint.sum(axis=0)
         by_output = point.output_gradient(
             by_linear.T @ features,

@@ -1,4 +1,4 @@
-"""What is said of a new number: normals or Student's t about the means of several draws."""
+"""Predictive laws of a number: equal mixtures of normals or Student's t, one a draw."""
 
 from __future__ import annotations
 
@@ -55,6 +55,7 @@ class StudentMixture:
         lower, upper = single.min(axis=0), single.max(axis=0)
         if len(self.locations) == 1:
             return lower
+        # The quantile of a mixture lies between the extreme ones of its parts.
         for _ in range(BISECTIONS):
             middle = 0.5 * (lower + upper)
             scaled = (middle - self.locations) / self.scales[:, None]

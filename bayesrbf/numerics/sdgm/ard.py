@@ -181,6 +181,7 @@ def _update(
     coefficients = whitened.weights(mode.coordinates)
     determined = whitened.determined(inverses)
     penalty = state.precisions * coefficients**2
+    # The new precision is gamma / w²; compared like this, no weight of 0 is divided by.
     active = (determined < alpha_max * coefficients**2) & ~_doomed(determined, penalty)
     precisions = np.full(active.size, np.inf)
     precisions[active] = determined[active] / coefficients[active] ** 2
@@ -290,4 +291,5 @@ def log_volume(determined: Float[np.ndarray, " weight"], alpha_max: float) -> fl
     """
     reach = max(float(np.log(alpha_max / LEAST_PRECISION)), 1.0)
     log_widths = 0.5 * np.log(4 * np.pi / np.maximum(determined, 1e-9))
+    # A posterior as wide as the prior takes all of it, and not more.
     return float(np.minimum(log_widths - np.log(reach), 0.0).sum())

@@ -76,6 +76,7 @@ def expect(labels: Labels, logits: Float[np.ndarray, "point component"]) -> Labe
     log_some, responsibilities = log_sum_exp(np.where(labels.allowed, logits, -np.inf), axis=1)
     log_point = log_some - log_all
     sizes = labels.sizes
+    # The mean over the completions of a row, in logs.
     pointwise = np.logaddexp.reduceat(log_point, labels.starts) - np.log(sizes)
     completion_probabilities = np.exp(log_point - np.repeat(pointwise + np.log(sizes), sizes))
     return LabelExpectation(
@@ -165,6 +166,7 @@ def curvature_product(
     """The complete-data curvature times a vector of weights, without forming the matrix."""
     p = expectation.probabilities
     moves = to_logits(designs, vector, np.zeros(len(designs)))
+    # (diag p - p p') z is p times z less its mean under p.
     centred = moves - (p * moves).sum(axis=1, keepdims=True)
     return weight_gradient(designs, expectation.weights[:, None] * p * centred)
 
@@ -189,6 +191,7 @@ def hidden_information(
             score * expectation.completion_probabilities[points, None], local, axis=0
         )
         total += score.T @ (score * expectation.weights[points, None])
+        # The variance over completions: the mean of squares less the square of the mean.
         total -= mean.T @ (mean * labels.weights[rows, None])
     return total
 

@@ -92,6 +92,7 @@ def has_all_products(n_reals: int, levels: tuple[int, ...]) -> bool:
     (True, False)
     """
     size = n_reals + sum(levels)
+    # Beside the intercept there are size linear features and size (size + 1) / 2 products.
     return not levels or size * (size + 3) // 2 < MOST_FEATURES
 
 

@@ -113,6 +113,7 @@ class GammaWeights(WeightPrior):
         value += float((constant + (a - 1) * np.log(alpha) - b * alpha).sum())
         return value, {
             names.COEFFICIENTS: likelihood_gradient + gradient,
+            # In log alpha: 1/2 of the normal, a - 1 of the gamma, and no Jacobian yet.
             names.COEFFICIENT_PRECISIONS: a - 0.5 - (b + 0.5 * w**2) * alpha,
         }
 

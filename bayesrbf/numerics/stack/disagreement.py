@@ -81,6 +81,7 @@ def variance_of_kinds(
     sizes = np.bincount(kinds)
     if sizes.size == 1:
         return np.zeros(pool.shape)
+    # Members of one kind err together: their mean counts as one.
     by_kind = np.eye(sizes.size)[kinds].T / sizes[:, None]
     deviations = np.einsum("kj,njc->nkc", by_kind, log_odds(members) - log_odds(pool)[:, None])
     variance: np.ndarray = np.square(deviations).sum(axis=1) / (sizes.size - 1)
@@ -148,7 +149,7 @@ def bounded_spread(
     scale: Float[np.ndarray, "row label"],
     median: Float[np.ndarray, "row label"],
 ) -> Float[np.ndarray, " row"]:
-    """How many times as far draws may spread: no further from their median than knowing nothing.
+    """Factor by which draws spread, bounded where they would be further out than for no knowledge.
 
     ``scale`` is their squared scale, ``median`` that of their log odds.
 
@@ -168,7 +169,7 @@ def bounded_spread(
 def stretch_of_median(
     scale: Float[np.ndarray, "row label"],
 ) -> Float[np.ndarray, "row label"]:
-    """How much further out than what the pool says, in log odds, the median of the draws lies.
+    """Factor from the pool's log odds to the median of the draws.
 
     Examples
     --------

@@ -93,8 +93,10 @@ def stacking_shares(
     shares = np.full(len(log_density), 1 / len(log_density))
     for _ in range(DENSITY_STEPS):
         with np.errstate(divide="ignore"):
+            # In logs: densities of one row can be hundreds of nats apart.
             responsibilities = softmax(np.log(shares)[:, None] + log_density, axis=0)
         shares = responsibilities @ weights / weights.sum()
+    # The largest stays, even where all are small.
     shares = np.where(shares < min(LEAST_SHARE, shares.max()), 0.0, shares)
     return shares / shares.sum()
 

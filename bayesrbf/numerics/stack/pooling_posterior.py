@@ -151,7 +151,9 @@ class StackLogPosterior(LogPosterior):
         plain = (members - LEAST_MEMBER_PROBABILITY) / (
             1 - members.shape[2] * LEAST_MEMBER_PROBABILITY
         )
+        # The Jacobian of every member's softmax.
         pull = pull - plain * pull.sum(axis=2, keepdims=True)
+        # In log t the derivative of t l is t l itself, which is ``inner``.
         by_member = basis.T @ (weights * np.einsum("njc,njc->nj", pull, inner))
         by_log_t = basis.T @ (of_rows.temperature * (outer * log_pool).sum(axis=1))
         pool, logs = values[names.WEIGHTS], values[names.MEMBER_LOG_TEMPERATURES]

@@ -88,8 +88,8 @@ def test_the_structure_of_pixels_goes_with_every_method(name, table):
     assert {model.tied for model in found} == ({True} if chosen else {True, False})
     for model in found:
         assert model.covariance_type == "diag"
-        assert model.objective == roth_methods.METHODS[name]["objective"]
-        assert model.objective_iter == 60
+        assert type(model.objective) is type(roth_methods.METHODS[name])
+        assert name == "ML" or model.objective.max_iter == 60
         assert (model.n_components > roth_methods.COMPONENTS[table]) == (name == "ML")
 
 
@@ -98,7 +98,7 @@ def test_the_many_components_of_principal_components_are_diagonal() -> None:
     for name in roth_methods.ONLY[DIAGONAL_50]:
         for model in roth_methods.candidates(DIAGONAL_50, name, 50_000):
             assert (model.n_components, model.covariance_type, model.tied) == (128, "diag", False)
-            assert model.objective == roth_methods.METHODS[name]["objective"]
+            assert type(model.objective) is type(roth_methods.METHODS[name])
 
 
 def test_images_of_usps_are_dealt_anew(data_folder: Path) -> None:

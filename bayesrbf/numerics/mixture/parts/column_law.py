@@ -34,7 +34,7 @@ class ColumnLaw(ABC):
     def statistics(
         self, cells: Cells, weights: Float[np.ndarray, "row component"]
     ) -> Float[np.ndarray, "component *statistic"]:
-        """What mode, gradient and draw need of the rows: linear in weights of any sign."""
+        """Statistics of the rows for mode, gradient and draw: linear in weights of any sign."""
 
     @abstractmethod
     def log_prior(self, values: Values) -> float:

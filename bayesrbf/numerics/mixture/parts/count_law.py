@@ -50,6 +50,7 @@ class CountLaw(ColumnLaw):
         total = np.zeros((len(cells), len(means)))
         for column, mean, dispersion in zip(cells.T, means.T, dispersions.T, strict=True):
             known = np.flatnonzero(~np.isnan(column))
+            # Counts repeat: the density is evaluated once for each distinct one.
             counts, places = np.unique(column[known], return_inverse=True)
             by_count = _log_density(counts[:, None], mean, dispersion)
             total[known] += (by_count - gammaln(counts + 1)[:, None])[places]
@@ -107,6 +108,7 @@ class CountLaw(ColumnLaw):
             curvature -= np.exp(t) / self._dispersions
             concave = curvature < 0  # elsewhere, a step uphill
             newton = slope / np.where(concave, -curvature, 1.0)
+            # From afar Newton's step overshoots: at most two units of a log dispersion are taken.
             return np.where(concave, np.clip(newton, -2.0, 2.0), np.sign(slope))
 
         t = climb(value, step, np.log(values[names.COUNT_DISPERSIONS]))
@@ -118,6 +120,7 @@ class CountLaw(ColumnLaw):
         linear = rows.totals + MEAN_ROWS - prior / sizes
         constant, square = rows.sums + prior, MEAN_ROWS / sizes
         root = np.sqrt(linear**2 + 4 * square * constant)
+        # Of the two forms of the positive root that one is taken in which nothing cancels.
         falling = 2 * constant / np.where(linear >= 0, linear + root, 1.0)
         return np.where(linear >= 0, falling, (root - linear) / (2 * square))
 
@@ -193,6 +196,7 @@ def _log_density(
     """Log density of counts in nats, without their log factorials; shapes broadcast."""
     sizes, ratios = 1 / dispersions, means * dispersions
     drawn = gammaln(counts + sizes) - gammaln(sizes) + counts * np.log(ratios)
+    # Near the Poisson limit 1 + m a would round to 1; log1p keeps its digits.
     return drawn - (counts + sizes) * np.log1p(ratios)
 
 

@@ -20,7 +20,7 @@ intercepts profiled out, the M-step is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -38,7 +38,16 @@ from bayesrbf.numerics.mixture.parts.factor_precisions import (
     side_by_side,
     uniquenesses_and_loadings,
 )
+from bayesrbf.numerics.mixture.parts.part import (
+    Assignment,
+    Hyper,
+    Memberships,
+    Point,
+    Rng,
+    Values,
+)
 from bayesrbf.numerics.mixture.parts.real_columns import (
+    START_VARIANCE,
     ByCell,
     Centres,
     Factors,
@@ -48,8 +57,6 @@ from bayesrbf.numerics.mixture.parts.real_columns import (
 )
 from bayesrbf.numerics.mixture.statistics import Statistics, sum_by_group
 from bayesrbf.records import names
-from bayesrbf.records.mixture import MixtureParameters, Observations
-from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification, Variable
 
 
@@ -90,7 +97,7 @@ class FactorCovariances(RealColumns):
         }
 
     def _unit_factors(
-        self, roots: Float[np.ndarray, "*batch group root"], values: Mapping[str, np.ndarray]
+        self, roots: Float[np.ndarray, "*batch group root"], values: Values
     ) -> Float[np.ndarray, "*batch group root 1 column"]:
         columns, factors = self._places
         unit = np.zeros((*roots.shape, 1, 1 + self.rank))
@@ -99,15 +106,13 @@ class FactorCovariances(RealColumns):
         unit[..., columns, 0, 1 + factors] = entries
         return unit * roots[..., None, None]
 
-    def base_scales(
-        self, hyperparameters: MixtureHyperparameters
-    ) -> Float[np.ndarray, "group feature"]:
+    def base_scales(self, hyper: Hyper) -> Float[np.ndarray, "group feature"]:
         """b: a column's whole variance is centred at that of the table."""
-        return super().base_scales(hyperparameters) / np.sqrt(1 + self.rank)
+        return super().base_scales(hyper) / np.sqrt(1 + self.rank)
 
-    def prior(self, hyperparameters: MixtureHyperparameters) -> FactorPrior:
-        """The declared prior, prepared for many points."""
-        return FactorPrior(self, hyperparameters)
+    def prior(self, hyper: Hyper) -> FactorPrior | None:
+        """The declared prior, prepared for many points; None without columns."""
+        return FactorPrior(self, hyper) if self.n_features else None
 
     # Matrices of this shape
 
@@ -149,25 +154,16 @@ class FactorCovariances(RealColumns):
         first = np.zeros((self.n_components, self.n_features))
         return first, np.zeros((*first.shape, self.rank + 2, self.rank + 2))
 
-    def start(
-        self,
-        observations: Observations,
-        memberships: Float[np.ndarray, "row component"],
-        means: Vectors,
-        variance: float,
+    def _start(
+        self, real: Float[np.ndarray, "row feature"], memberships: Memberships, means: Vectors
     ) -> Factors:
         """The leading axes of every group's covariance."""
-        return leading_axes(observations.real, memberships, means, variance, self.specification)
+        return leading_axes(real, memberships, means, START_VARIANCE, self.specification)
 
-    def mode(
-        self,
-        statistics: Statistics,
-        parameters: MixtureParameters,
-        hyperparameters: MixtureHyperparameters,
-    ) -> tuple[Vectors, Factors]:
+    def mode(self, point: Point, statistics: Statistics, hyper: Hyper) -> Point:
         """Means, uniquenesses and loadings of the M-step: a regression on the factors a column."""
-        kappa = hyperparameters.mean_precision
-        away = hyperparameters.location - parameters.means
+        kappa = hyper.mean_precision
+        away = hyper.location - point.means
         moments = statistics.second[..., :-1, :-1].copy()
         totals = statistics.second[..., :-1, -1].copy()
         moments[..., 0, 0] += kappa * away**2
@@ -181,12 +177,13 @@ class FactorCovariances(RealColumns):
         cross = scatter[..., 1:, 0]
         loadings = np.linalg.solve(scatter[..., 1:, 1:], cross[..., None])[..., 0]
         rest = np.maximum(scatter[..., 0, 0] - (loadings * cross).sum(axis=-1), 0.0)
-        strength = hyperparameters.degrees_of_freedom + self.specification.group_sizes
+        strength = hyper.degrees_of_freedom + self.specification.group_sizes
         total = sum_by_group(counts, self.specification) + strength[:, None]
-        unique = (rest + self.base_scales(hyperparameters) ** 2) / total
+        unique = (rest + self.base_scales(hyper) ** 2) / total
         own = self.by_component(loadings)
         shift = centres[..., 0] - (centres[..., 1:] * own).sum(axis=-1)
-        return parameters.means + shift, side_by_side(unique, loadings)
+        means, factors = point.means + shift, side_by_side(unique, loadings)
+        return replace(point, means=means, precisions_cholesky=factors)
 
     def recentred(self, statistics: Statistics, shift: Vectors) -> Matrices:
         """Moments of (x - mu, f, 1) about means that are moved by a shift."""
@@ -247,9 +244,9 @@ class FactorCovariances(RealColumns):
     def augmented(
         self,
         real: Float[np.ndarray, "row feature"],
-        components: Int[np.ndarray, " row"],
-        parameters: MixtureParameters,
-        rng: np.random.Generator,
+        components: Assignment,
+        parameters: Point,
+        rng: Rng,
     ) -> Float[np.ndarray, "row _"]:
         """Rows with a draw of their factors beside them."""
         factors = rng.standard_normal((len(real), self.rank))
@@ -267,7 +264,7 @@ class FactorCovariances(RealColumns):
     def assigned(
         self,
         real: Float[np.ndarray, "row _"],
-        components: Int[np.ndarray, " row"],
+        components: Assignment,
         member: Bool[np.ndarray, "component row"],
     ) -> tuple[Vectors, Centres, Matrices]:
         """Known cells of every column, and means and scatter of these and their rows' factors."""
@@ -287,31 +284,27 @@ class FactorCovariances(RealColumns):
         return counts, centres, moments - centres[..., :, None] * totals[..., None, :]
 
     def posterior(
-        self,
-        cells: Vectors,
-        centres: Centres,
-        scatter: Matrices,
-        hyperparameters: MixtureHyperparameters,
+        self, cells: Vectors, centres: Centres, scatter: Matrices, hyper: Hyper
     ) -> tuple[FactorPrecisions, Centres, Vectors]:
         """Law of uniquenesses and loadings given such rows, the means integrated out."""
-        kappa = hyperparameters.mean_precision
+        kappa = hyper.mean_precision
         strength, origin = cells + kappa, np.zeros((self.n_features, self.rank + 1))
-        origin[:, 0] = hyperparameters.location
+        origin[:, 0] = hyper.location
         pull = centres - origin
         about = scatter + (cells * kappa / strength)[..., None, None] * (
             pull[..., :, None] * pull[..., None, :]
         )
         by_group = sum_by_group(cells, self.specification)
         precisions = FactorPrecisions(
-            self.base_scales(hyperparameters),
-            1 + 0.5 * (by_group + hyperparameters.degrees_of_freedom),
+            self.base_scales(hyper),
+            1 + 0.5 * (by_group + hyper.degrees_of_freedom),
             sum_by_group(about, self.specification),
         )
         middle = (cells[..., None] * centres + kappa * origin) / strength[..., None]
         return precisions, middle, strength
 
     def draw_means(
-        self, centres: Centres, strength: Vectors, factors: Matrices, rng: np.random.Generator
+        self, centres: Centres, strength: Vectors, factors: Matrices, rng: Rng
     ) -> Vectors:
         """Means of every component given its uniquenesses and loadings."""
         unique, loadings = uniquenesses_and_loadings(factors)

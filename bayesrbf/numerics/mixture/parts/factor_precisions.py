@@ -86,7 +86,7 @@ def lower_triangular(
 def loading_signs(
     entries: Float[np.ndarray, "*shape entry"], n_features: int, rank: int
 ) -> Float[np.ndarray, "*shape entry"]:
-    """What entries are multiplied by so that no entry on the diagonal is negative."""
+    """Signs that make no entry on the diagonal negative, one for each entry."""
     columns, factors = lower_places(n_features, rank)
     diagonal = np.flatnonzero(columns == factors)
     return np.where(entries[..., diagonal] < 0, -1.0, 1.0)[..., factors]
@@ -106,6 +106,7 @@ class FactorPrecisions(PrecisionDraws):
         n_features, rank = self.scales.shape[1], self.scatter.shape[-1] - 1
         free = np.arange(rank) <= np.arange(n_features)[:, None]
         both = free[:, :, None] & free[:, None, :]
+        # Entries above the diagonal stay 0: their equations are those of the identity.
         inner = np.where(both, self.scatter[..., 1:, 1:] + np.eye(rank), np.eye(rank))
         cross = self.scatter[..., 1:, 0] * free / self.scales[..., None]
         centres = np.linalg.solve(inner, cross[..., None])[..., 0]
@@ -138,6 +139,8 @@ def leading_axes(
     sums, pairs = (sum_by_group(total, specification) for total in (sums, pairs))
     covariances = (sums + own) / (pairs + 1)
     values, axes = np.linalg.eigh(covariances)
+    # As in probabilistic principal components: the mean of the trailing eigenvalues is noise,
+    # and the leading axes carry what exceeds it.
     rest = np.maximum(values[:, : d - rank], 0.0).sum(axis=1) / max(1, d - rank)
     excess = np.maximum(values[:, d - rank :] - rest[:, None], LEAST_SHARED)
     loadings = axes[..., d - rank :] * np.sqrt(excess)[:, None, :]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
@@ -13,6 +11,7 @@ from bayesrbf.numerics.mixture.gaussian import (
     FullComponents,
     MissingMoments,
 )
+from bayesrbf.numerics.mixture.parts.part import Assignment, Values
 from bayesrbf.numerics.mixture.parts.precision_columns import (
     KernelNormals,
     PrecisionColumns,
@@ -56,7 +55,7 @@ class FullCovariances(PrecisionColumns):
         }
 
     def _unit_factors(
-        self, roots: Float[np.ndarray, "*batch group root"], values: Mapping[str, np.ndarray]
+        self, roots: Float[np.ndarray, "*batch group root"], values: Values
     ) -> Float[np.ndarray, "*batch group root root"]:
         d, batch = self.n_features, roots.shape[:-1]
         unit = np.zeros((*batch, d * d))
@@ -86,7 +85,7 @@ class FullCovariances(PrecisionColumns):
         """Matrices of given diagonals."""
         return diagonal[..., None] * np.eye(self.n_features)
 
-    def reordered(
+    def _reordered(
         self, factors: Factors, features: Int[np.ndarray, " feature"]
     ) -> Float[np.ndarray, "group *feature"]:
         """Lower triangles L of positive diagonal with L L' = R R', R the factor's rows in order."""
@@ -133,10 +132,7 @@ class FullCovariances(PrecisionColumns):
         return scales[:, lower_entries(self.n_features)[0]]
 
     def lower_gradient(
-        self,
-        stress: Factors,
-        values: Mapping[str, np.ndarray],
-        scales: Float[np.ndarray, "group entry"],
+        self, stress: Factors, values: Values, scales: Float[np.ndarray, "group entry"]
     ) -> dict[str, np.ndarray]:
         """Gradient in ``precision_lower``: L^-T is upper triangular, so only the scatter pulls."""
         if self.n_features == 1:
@@ -238,7 +234,7 @@ class FullCovariances(PrecisionColumns):
     def assigned(
         self,
         real: Float[np.ndarray, "row feature"],
-        components: Int[np.ndarray, " row"],
+        components: Assignment,
         member: Bool[np.ndarray, "component row"],
     ) -> tuple[Vectors, Vectors, Matrices]:
         """Cells, their means and the scatter about these; the rows must be complete."""

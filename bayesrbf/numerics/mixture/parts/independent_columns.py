@@ -5,12 +5,11 @@ Factors, second moments and covariances are held by their diagonals.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesrbf.numerics.mixture.gaussian import LOG_2PI, Conditional, IndependentComponents
+from bayesrbf.numerics.mixture.parts.part import Assignment, Values
 from bayesrbf.numerics.mixture.parts.precision_columns import (
     KernelNormals,
     PrecisionColumns,
@@ -124,7 +123,7 @@ class IndependentColumns(PrecisionColumns):
     def assigned(
         self,
         real: Float[np.ndarray, "row feature"],
-        components: Int[np.ndarray, " row"],
+        components: Assignment,
         member: Bool[np.ndarray, "component row"],
     ) -> tuple[Vectors, Vectors, Matrices]:
         """Known cells, their means and the squares about these."""
@@ -161,7 +160,7 @@ class DiagonalCovariances(IndependentColumns):
         return {names.PRECISION_DIAGONAL: (unit**2).reshape(shape)}
 
     def _unit_factors(
-        self, roots: Float[np.ndarray, "*batch group root"], values: Mapping[str, np.ndarray]
+        self, roots: Float[np.ndarray, "*batch group root"], values: Values
     ) -> Float[np.ndarray, "*batch group root"]:
         return roots
 
@@ -198,7 +197,7 @@ class SphericalCovariances(IndependentColumns):
         return {names.PRECISION_DIAGONAL: squares.reshape(self.specification.group_shape)}
 
     def _unit_factors(
-        self, roots: Float[np.ndarray, "*batch group root"], values: Mapping[str, np.ndarray]
+        self, roots: Float[np.ndarray, "*batch group root"], values: Values
     ) -> Float[np.ndarray, "*batch group feature"]:
         return np.broadcast_to(roots, (*roots.shape[:-1], self.n_features))
 

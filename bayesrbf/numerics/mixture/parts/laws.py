@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from typing import Final
 
 import numpy as np
@@ -12,12 +12,14 @@ from bayesrbf.numerics.mixture.parts.column_law import ColumnLaw, column_law
 from bayesrbf.numerics.mixture.parts.count_law import CountLaw
 from bayesrbf.numerics.mixture.parts.factor_covariances import FactorCovariances
 from bayesrbf.numerics.mixture.parts.full_covariances import FullCovariances
+from bayesrbf.numerics.mixture.parts.further_part import FurtherPart
 from bayesrbf.numerics.mixture.parts.independent_columns import (
     DiagonalCovariances,
     SphericalCovariances,
 )
 from bayesrbf.numerics.mixture.parts.level_columns import LevelColumns
 from bayesrbf.numerics.mixture.parts.ordinal_law import OrdinalLaw
+from bayesrbf.numerics.mixture.parts.part import Part
 from bayesrbf.numerics.mixture.parts.precision_columns import PrecisionColumns
 from bayesrbf.numerics.mixture.parts.real_columns import RealColumns
 from bayesrbf.numerics.mixture.statistics import Statistics, sum_by_class
@@ -45,6 +47,17 @@ class Laws:
     levels: LevelColumns
     further: tuple[ColumnLaw, ...]
 
+    @cached_property
+    def others(self) -> tuple[Part, ...]:
+        """Parts beside the reals, those without a column left out."""
+        further = (FurtherPart(law, place) for place, law in enumerate(self.further))
+        return (*((self.levels,) if self.levels.levels else ()), *further)
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """All parts, reals first, in the order of the graph's variables."""
+        return (self.reals, *self.others)
+
     def mode(
         self,
         statistics: Statistics,
@@ -56,35 +69,16 @@ class Laws:
         The statistics are those of the E-step at ``parameters``; the prior is in the same units.
         """
         specification = self.reals.specification
-        means, factors = self.reals.mode(statistics, parameters, hyperparameters)
         by_class = sum_by_class(statistics.counts, specification)
         classes = by_class + hyperparameters.class_concentration - 1
         counts = statistics.counts + hyperparameters.weight_concentration - 1
         within = [counts[part] / counts[part].sum() for part in specification.class_slices]
-        further: dict[str, np.ndarray] = {}
-        for law, sums in zip(self.further, statistics.further, strict=True):
-            further |= law.mode(parameters.further, sums)
-        return MixtureParameters(
-            class_probabilities=classes / classes.sum(),
-            weights=np.concatenate(within),
-            means=means,
-            precisions_cholesky=factors,
-            category_probabilities=self.levels.mode(statistics.category_counts, hyperparameters),
-            further=further,
+        following = replace(
+            parameters, class_probabilities=classes / classes.sum(), weights=np.concatenate(within)
         )
-
-    def of_no_rows(self) -> Statistics:
-        """Statistics of an empty table."""
-        k = self.reals.n_components
-        first, second = self.reals.no_moments()
-        nothing, none = np.zeros((0, k)), np.zeros(0)
-        levels = tuple(np.zeros((k, size)) for size in self.levels.levels)
-        records = self.reals.specification.further
-        further = tuple(
-            law.statistics(np.zeros((0, len(record.columns))), nothing)
-            for law, record in zip(self.further, records, strict=True)
-        )
-        return Statistics(np.zeros(k), first, second, levels, 0.0, none, further)
+        for part in self.parts:
+            following = part.mode(following, statistics, hyperparameters)
+        return following
 
 
 @cache

@@ -6,28 +6,46 @@ n + alpha - 1 and the conjugate posterior is Dirichlet(n + alpha).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf.numerics.categories import draw_categories
+from bayesrbf.numerics.categories import draw_categories, one_hot, split_levels
+from bayesrbf.numerics.mixture.parts.part import (
+    Assignment,
+    Hyper,
+    Memberships,
+    Part,
+    Point,
+    Rng,
+    Rows,
+    Values,
+)
+from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.records import names
-from bayesrbf.records.mixture import MixtureParameters
-from bayesrbf.records.priors import MixtureHyperparameters
-from bayesrbf.records.specification import MixtureSpecification, Variable
+from bayesrbf.records.specification import MixtureSpecification, Order, Variable
 
 Levels = tuple[Float[np.ndarray, "component _"], ...]
 """One array a column."""
 
 
-class LevelColumns:
-    """The categorical columns of a mixture."""
+CATEGORY_SCALE = 0.7
+"""Length of one category's indicator beside reals of standard deviation 1."""
+
+
+class LevelColumns(Part):
+    """The categorical columns of a mixture; their prior is Dirichlet."""
 
     def __init__(self, specification: MixtureSpecification) -> None:
         self.n_components, self.levels = specification.n_components, specification.levels
         self.names = [names.category_probability(index) for index in range(len(self.levels))]
-        self.variables = tuple(
+
+    @cached_property
+    def variables(self) -> tuple[Variable, ...]:
+        """Level probabilities of every column."""
+        return tuple(
             Variable(
                 name,
                 (names.COMPONENT, names.category_level(index)),
@@ -37,29 +55,47 @@ class LevelColumns:
             for index, (name, n_levels) in enumerate(zip(self.names, self.levels, strict=True))
         )
 
-    def values(self, by_column: tuple[np.ndarray, ...]) -> dict[str, np.ndarray]:
-        """Values of the variables, or what stands in their place, by name."""
+    def by_name(self, by_column: tuple[np.ndarray, ...]) -> dict[str, np.ndarray]:
+        """Level probabilities, or what stands in their place, by the name of the variable."""
         return dict(zip(self.names, by_column, strict=True))
 
-    def probabilities(
-        self, values: Mapping[str, np.ndarray]
-    ) -> tuple[Float[np.ndarray, "*batch component _"], ...]:
-        """Level probabilities at given values of the variables."""
-        return tuple(values[name] for name in self.names)
+    def values(self, point: Point, hyper: Hyper) -> dict[str, np.ndarray]:
+        """Values of the variables at a point."""
+        return self.by_name(point.category_probabilities)
 
-    def mode(self, counts: Levels, hyperparameters: MixtureHyperparameters) -> Levels:
-        """The mode given counts, in proportion to n + alpha - 1."""
-        pseudo = (level - 1 for level in self.posterior(counts, hyperparameters))
+    def placed(self, point: Point, values: Values, hyper: Hyper) -> Point:
+        """The point at given values of the variables."""
+        return replace(point, category_probabilities=tuple(values[name] for name in self.names))
+
+    def mode(self, point: Point, statistics: Statistics, hyper: Hyper) -> Point:
+        """The M-step, in proportion to n + alpha - 1."""
+        levels = self._mode(statistics.category_counts, hyper)
+        return replace(point, category_probabilities=levels)
+
+    def _mode(self, counts: Levels, hyper: Hyper) -> Levels:
+        pseudo = (level - 1 for level in self.posterior(counts, hyper))
         return tuple(level / level.sum(axis=1, keepdims=True) for level in pseudo)
 
-    def posterior(self, counts: Levels, hyperparameters: MixtureHyperparameters) -> Levels:
+    def begun(self, point: Point, rows: Rows, memberships: Memberships, hyper: Hyper) -> Point:
+        """An M-step from memberships of rows."""
+        counts = split_levels(memberships.T @ one_hot(rows.codes, self.levels), self.levels)
+        return replace(point, category_probabilities=self._mode(counts, hyper))
+
+    def embedding(self, rows: Rows) -> Float[np.ndarray, "row level"]:
+        """Scaled indicators of the levels, 0 where the cell is missing."""
+        return CATEGORY_SCALE * one_hot(rows.codes, self.levels)
+
+    def reordered(self, point: Point, order: Order) -> Point:
+        """The point of the columns in another order."""
+        levels = tuple(point.category_probabilities[j] for j in order.categories)
+        return replace(point, category_probabilities=levels)
+
+    def posterior(self, counts: Levels, hyper: Hyper) -> Levels:
         """Dirichlet parameters of the conjugate posterior."""
-        priors = hyperparameters.category_concentrations
+        priors = hyper.category_concentrations
         return tuple(n + alpha for n, alpha in zip(counts, priors, strict=True))
 
-    def counts(
-        self, codes: Int[np.ndarray, "row categorical"], components: Int[np.ndarray, " row"]
-    ) -> Levels:
+    def counts(self, codes: Int[np.ndarray, "row categorical"], components: Assignment) -> Levels:
         """How often each component has each level, in rows whose components are known."""
         return tuple(
             _counts(column, components, self.n_components, n_levels)
@@ -70,7 +106,7 @@ class LevelColumns:
         self,
         codes: Int[np.ndarray, "row categorical"],
         responsibilities: Float[np.ndarray, "row component"],
-        parameters: MixtureParameters,
+        parameters: Point,
     ) -> tuple[Float[np.ndarray, "row _"], ...]:
         """Probabilities of every cell's levels; an observed cell has one at its level."""
         results = []
@@ -82,19 +118,13 @@ class LevelColumns:
             results.append(probabilities)
         return tuple(results)
 
-    def completed(
-        self,
-        codes: Int[np.ndarray, "row categorical"],
-        components: Int[np.ndarray, " row"],
-        parameters: MixtureParameters,
-        rng: np.random.Generator,
-    ) -> Int[np.ndarray, "row categorical"]:
-        """Codes with their missing cells drawn given the components."""
-        codes = codes.copy()
-        for column, theta in enumerate(parameters.category_probabilities):
+    def completed(self, rows: Rows, components: Assignment, point: Point, rng: Rng) -> Rows:
+        """Rows with their missing cells drawn given the components."""
+        codes = rows.codes.copy()
+        for column, theta in enumerate(point.category_probabilities):
             hole = codes[:, column] < 0
             codes[hole, column] = draw_categories(theta[components[hole]], rng)
-        return codes
+        return replace(rows, codes=codes)
 
 
 def _counts(

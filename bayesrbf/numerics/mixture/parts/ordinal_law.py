@@ -129,6 +129,7 @@ class OrdinalLaw(ColumnLaw):
             force_twice -= 1 / LOCATION_SD**2
             pull_twice -= (SLOPE_SHAPE - 1) / slopes**2
             determinant = force_twice * pull_twice - both**2  # of a negative definite matrix
+            # Newton's step by Cramer's rule, for all columns and components at once.
             along = (both * pull - pull_twice * force) / determinant
             across = (both * force - force_twice * pull) / determinant
             return np.stack([along, across])
@@ -164,6 +165,8 @@ class OrdinalLaw(ColumnLaw):
         locations, slopes = locations[..., None], slopes[..., None]
         above = log_expit(slopes * self._above - locations)
         below = log_expit(locations - slopes * self._below)
+        # F(a) - F(b) of a logistic law is F(a) (1 - F(b)) (1 - exp(b - a)): a product, where a
+        # difference of functions that are nearly equal would lose its digits.
         between = np.log(-np.expm1(-slopes * self._widths))
         total = np.where(self._has_above, above, 0.0) + np.where(self._has_below, below, 0.0)
         return total + np.where(self._between, between, 0.0)

@@ -16,7 +16,7 @@ The M-step, with counts :math:`n`, :math:`G_g` means and the scatter :math:`S_g`
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -24,8 +24,10 @@ from jaxtyping import Float
 from scipy.special import gammaln
 
 from bayesrbf.numerics.mixture.gaussian import LOG_2PI
+from bayesrbf.numerics.mixture.parts.part import Hyper, Memberships, Point, Rng, Values
 from bayesrbf.numerics.mixture.parts.precision_factors import ConjugatePrecisions
 from bayesrbf.numerics.mixture.parts.real_columns import (
+    START_VARIANCE,
     Centres,
     Factors,
     Matrices,
@@ -34,8 +36,6 @@ from bayesrbf.numerics.mixture.parts.real_columns import (
 )
 from bayesrbf.numerics.mixture.statistics import Statistics, sum_by_group
 from bayesrbf.records import names
-from bayesrbf.records.mixture import MixtureParameters, Observations
-from bayesrbf.records.priors import MixtureHyperparameters
 
 if TYPE_CHECKING:
     from bayesrbf.numerics.kernels.gaussian_complete import FullGaussians
@@ -64,9 +64,9 @@ class PrecisionColumns(RealColumns):
         """Columns whose precisions are the same gamma variable."""
         return 1
 
-    def prior(self, hyperparameters: MixtureHyperparameters) -> NormalPrior:
-        """The declared prior, prepared for many points."""
-        return NormalPrior(self, hyperparameters)
+    def prior(self, hyper: Hyper) -> NormalPrior | None:
+        """The declared prior, prepared for many points; None without columns."""
+        return NormalPrior(self, hyper) if self.n_features else None
 
     # Matrices of this shape
 
@@ -105,10 +105,7 @@ class PrecisionColumns(RealColumns):
         return np.zeros((self.n_groups, 0))
 
     def lower_gradient(
-        self,
-        stress: Factors,
-        values: Mapping[str, np.ndarray],
-        scales: Float[np.ndarray, "group entry"],
+        self, stress: Factors, values: Values, scales: Float[np.ndarray, "group entry"]
     ) -> dict[str, np.ndarray]:
         """Gradient in ``precision_lower``, where there is one; stress is ``(S + kappa0 M) L``."""
         return {}
@@ -124,38 +121,29 @@ class PrecisionColumns(RealColumns):
         first = np.zeros((self.n_components, self.n_features))
         return first, np.zeros((self.n_components, *self.matrix_shape))
 
-    def start(
-        self,
-        observations: Observations,
-        memberships: Float[np.ndarray, "row component"],
-        means: Vectors,
-        variance: float,
+    def _start(
+        self, real: Float[np.ndarray, "row feature"], memberships: Memberships, means: Vectors
     ) -> Factors:
-        """Precision factors of that variance in every column."""
-        return self.of_diagonal(np.full((self.n_groups, self.n_features), variance**-0.5))
+        return self.of_diagonal(np.full((self.n_groups, self.n_features), START_VARIANCE**-0.5))
 
-    def mode(
-        self,
-        statistics: Statistics,
-        parameters: MixtureParameters,
-        hyperparameters: MixtureHyperparameters,
-    ) -> tuple[Vectors, Factors]:
+    def mode(self, point: Point, statistics: Statistics, hyper: Hyper) -> Point:
         """Means and precision factors of the M-step.
 
         A component without rows keeps m0 and S0: the prior preserves the mean covariance instead
         of shrinking it.
         """
-        kappa, centre = hyperparameters.mean_precision, hyperparameters.location
+        kappa, centre = hyper.mean_precision, hyper.location
         counts = statistics.counts[:, None]
-        shift = (statistics.first + kappa * (centre - parameters.means)) / (counts + kappa)
-        means = parameters.means + shift
+        shift = (statistics.first + kappa * (centre - point.means)) / (counts + kappa)
+        means = point.means + shift
         scatter = self.recentred(statistics, shift)
         scatter += self.outer(means - centre, kappa)
-        strength = hyperparameters.degrees_of_freedom + self.specification.group_sizes
+        strength = hyper.degrees_of_freedom + self.specification.group_sizes
         total = sum_by_group(statistics.counts, self.specification) + strength
-        prior = strength[:, None] * hyperparameters.scale**2
+        prior = strength[:, None] * hyper.scale**2
         sums = sum_by_group(scatter, self.specification)
-        return means, self._mode_factors(sums, prior, total, hyperparameters.scale)
+        factors = self._mode_factors(sums, prior, total, hyper.scale)
+        return replace(point, means=means, precisions_cholesky=factors)
 
     @abstractmethod
     def _mode_factors(
@@ -180,38 +168,31 @@ class PrecisionColumns(RealColumns):
     # Conjugate draws
 
     def posterior(
-        self,
-        cells: Vectors,
-        centres: Centres,
-        scatter: Matrices,
-        hyperparameters: MixtureHyperparameters,
+        self, cells: Vectors, centres: Centres, scatter: Matrices, hyper: Hyper
     ) -> tuple[ConjugatePrecisions, Centres, Vectors]:
         """Law of the precision factors given such rows, the means integrated out."""
-        kappa, location = hyperparameters.mean_precision, hyperparameters.location
+        kappa, location = hyper.mean_precision, hyper.location
         strength = cells + kappa
         about = scatter + self.outer(centres - location, cells * kappa / strength)
         sums = sum_by_group(about, self.specification)
-        inner = self.inner(sums, self.base_scales(hyperparameters))
+        inner = self.inner(sums, self.base_scales(hyper))
         by_group = sum_by_group(cells, self.specification)
-        precisions = self.conjugate(by_group, inner, hyperparameters)
+        precisions = self.conjugate(by_group, inner, hyper)
         return precisions, (cells * centres + kappa * location) / strength, strength
 
     def draw_means(
-        self, centres: Centres, strength: Vectors, factors: Matrices, rng: np.random.Generator
+        self, centres: Centres, strength: Vectors, factors: Matrices, rng: Rng
     ) -> Vectors:
         """Means of every component given its precision factor."""
         noise = rng.standard_normal(centres.shape) / np.sqrt(strength)
         return centres + self.spread(noise[:, None, :], factors)[:, 0]
 
     def conjugate(
-        self,
-        cells: Float[np.ndarray, "group feature"],
-        inner: Factors,
-        hyperparameters: MixtureHyperparameters,
+        self, cells: Float[np.ndarray, "group feature"], inner: Factors, hyper: Hyper
     ) -> ConjugatePrecisions:
         """Density of the prior's family behind so many cells; inner is T of every column."""
-        shapes = 1 + self.pooled(0.5 * (cells + hyperparameters.degrees_of_freedom))
-        scales = self.base_scales(hyperparameters)
+        shapes = 1 + self.pooled(0.5 * (cells + hyper.degrees_of_freedom))
+        scales = self.base_scales(hyper)
         return self.conjugate_family(scales, shapes, self.pooled(inner))
 
     @abstractmethod
@@ -235,25 +216,25 @@ class NormalPrior:
     ``rate`` is that of its gamma distribution.
     """
 
-    def __init__(self, law: PrecisionColumns, hyperparameters: MixtureHyperparameters) -> None:
+    def __init__(self, law: PrecisionColumns, hyper: Hyper) -> None:
         self._law, self._specification = law, law.specification
         sizes, d = law.specification.group_sizes, law.n_features
-        self._location = hyperparameters.location
-        self._kappa = kappa = hyperparameters.mean_precision
+        self._location = hyper.location
+        self._kappa = kappa = hyper.mean_precision
         self.rate = 0.5 * law.columns_a_gamma
-        shape = self.rate * hyperparameters.degrees_of_freedom + 1
+        shape = self.rate * hyper.degrees_of_freedom + 1
         powers = (shape - 1 + self.rate * sizes)[:, None]
         self.gamma_powers = [powers, powers + 1]
-        scales = law.base_scales(hyperparameters)
+        scales = law.base_scales(hyper)
         self._lower_scales = law.lower_scales(scales)
-        self._row_scales = law.row_scales(hyperparameters)
+        self._row_scales = law.row_scales(hyper)
         n_gammas = sizes.size * d // law.columns_a_gamma
         self.constant = n_gammas * float(shape * np.log(self.rate) - gammaln(shape))
         self.constant += 0.5 * law.n_components * d * float(np.log(kappa) - LOG_2PI)
         self.constant -= float(sizes @ np.log(scales).sum(axis=1))
         self.constant -= 0.5 * self._lower_scales.size * LOG_2PI
 
-    def log_density(self, parameters: MixtureParameters, jacobian: bool) -> float:
+    def log_density(self, parameters: Point, jacobian: bool) -> float:
         """Log density at one point in nats, but for the constant."""
         law, factors = self._law, parameters.precisions_cholesky
         squares, diagonal = law.unit_squares(factors * self._row_scales)
@@ -265,11 +246,7 @@ class NormalPrior:
         return total - 0.5 * self._kappa * float(np.vdot(whitened, whitened))
 
     def gradient(
-        self,
-        values: Mapping[str, np.ndarray],
-        parameters: MixtureParameters,
-        statistics: Statistics,
-        jacobian: bool,
+        self, values: Values, parameters: Point, statistics: Statistics, jacobian: bool
     ) -> dict[str, np.ndarray]:
         """Gradient of log likelihood plus log prior in the coordinates of every variable."""
         law, factors = self._law, parameters.precisions_cholesky

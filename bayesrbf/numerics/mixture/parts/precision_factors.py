@@ -168,6 +168,7 @@ class FullPrecisions(ConjugatePrecisions):
         gammas = 2.0 * rng.standard_gamma(self.shapes)
         n_groups, d = gammas.shape
         unit = np.zeros((n_groups, d * d))
+        # Bartlett's decomposition of a Wishart variable: roots of chi-squared on the diagonal.
         unit[:, :: d + 1] = np.sqrt(gammas)
         unit[:, lower_places(d)] = rng.standard_normal((n_groups, d * (d - 1) // 2))
         return (self._lower @ unit.reshape(self.inner.shape)) / self.scales[:, :, None]

@@ -6,21 +6,31 @@ all of it, its diagonal, one number, or a few factors and a diagonal.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesrbf.numerics.mixture.gaussian import Components, Conditional
+from bayesrbf.numerics.mixture.parts.part import (
+    Assignment,
+    Hyper,
+    Memberships,
+    Part,
+    Point,
+    Rng,
+    Rows,
+    Values,
+)
 from bayesrbf.numerics.mixture.parts.precision_factors import PrecisionDraws
 from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.records import names
-from bayesrbf.records.mixture import MixtureParameters, Observations
-from bayesrbf.records.priors import MixtureHyperparameters
-from bayesrbf.records.specification import MixtureSpecification, Variable
+from bayesrbf.records.mixture import in_blocks
+from bayesrbf.records.specification import MixtureSpecification, Order, Variable
 
 Vectors = Float[np.ndarray, "component feature"]
 Matrices = Float[np.ndarray, "component *feature"]
@@ -29,34 +39,11 @@ Centres = Float[np.ndarray, "component *centre"]
 ByCell = Float[np.ndarray, "row component feature"]
 
 
-@runtime_checkable
-class RealPrior(Protocol):
-    """The declared prior of means and covariances at some point.
-
-    ``gamma_powers`` are the powers of ``precision_diagonal``, without and with Jacobian, ``rate``
-    is that of its gamma distribution, and ``constant`` is what no point changes.
-    """
-
-    constant: float
-    rate: float
-    gamma_powers: list[np.ndarray]
-
-    def log_density(self, parameters: MixtureParameters, jacobian: bool) -> float:
-        """Log density at one point in nats, but for the constant."""
-        ...
-
-    def gradient(
-        self,
-        values: Mapping[str, np.ndarray],
-        parameters: MixtureParameters,
-        statistics: Statistics,
-        jacobian: bool,
-    ) -> dict[str, np.ndarray]:
-        """Gradient of log likelihood plus log prior in the coordinates of every variable."""
-        ...
+START_VARIANCE = 0.5
+"""Variance of a fresh component, where the whole column has 1."""
 
 
-class RealColumns(ABC):
+class RealColumns(Part):
     """The real columns of a mixture; a subclass is one shape of their covariances."""
 
     in_kernels: ClassVar[bool] = True
@@ -84,51 +71,47 @@ class RealColumns(ABC):
     def _precision_variables(self) -> tuple[Variable, ...]:
         """The variables behind the precision factors."""
 
-    def values(
-        self, parameters: MixtureParameters, hyperparameters: MixtureHyperparameters
-    ) -> dict[str, np.ndarray]:
+    def values(self, point: Point, hyper: Hyper) -> dict[str, np.ndarray]:
         """Values of the variables at a point, in the units of the prior."""
-        values = {names.MEANS: parameters.means}
+        values = {names.MEANS: point.means}
         if self.n_features:
-            scales = self.row_scales(hyperparameters)
-            values |= self._precision_values(parameters.precisions_cholesky * scales)
+            scales = self.row_scales(hyper)
+            values |= self._precision_values(point.precisions_cholesky * scales)
         return values
 
     @abstractmethod
     def _precision_values(self, unit: Factors) -> dict[str, np.ndarray]:
         """Values of the variables behind factors in units of the prior."""
 
-    def factors(
-        self, values: Mapping[str, np.ndarray], hyperparameters: MixtureHyperparameters
-    ) -> Float[np.ndarray, "*shape"]:
+    def placed(self, point: Point, values: Values, hyper: Hyper) -> Point:
+        """The point at given values of the variables."""
+        means = values.get(names.MEANS, np.zeros((self.n_components, 0)))
+        factors = self.factors(values, hyper)
+        return replace(point, means=means, precisions_cholesky=factors)
+
+    def factors(self, values: Values, hyper: Hyper) -> Float[np.ndarray, "*shape"]:
         """Precision factors of all groups at given values, of one point or of many."""
         if not self.n_features:
             return np.zeros((self.n_groups, *self.matrix_shape))
         batch = values[names.MEANS].shape[:-2]
         roots = np.sqrt(values[names.PRECISION_DIAGONAL]).reshape((*batch, self.n_groups, -1))
-        return self._unit_factors(roots, values) / self.row_scales(hyperparameters)
+        return self._unit_factors(roots, values) / self.row_scales(hyper)
 
     @abstractmethod
     def _unit_factors(
-        self, roots: Float[np.ndarray, "*batch group root"], values: Mapping[str, np.ndarray]
+        self, roots: Float[np.ndarray, "*batch group root"], values: Values
     ) -> Float[np.ndarray, "*shape"]:
         """Factors in units of the prior whose diagonal has these roots."""
 
-    def base_scales(
-        self, hyperparameters: MixtureHyperparameters
-    ) -> Float[np.ndarray, "group feature"]:
+    def base_scales(self, hyper: Hyper) -> Float[np.ndarray, "group feature"]:
         """Inverse diagonal of L0: ``s sqrt(nu0 + G)`` of every covariance group."""
-        strength = hyperparameters.degrees_of_freedom + self.specification.group_sizes
-        return np.sqrt(strength)[:, None] * hyperparameters.scale
+        strength = hyper.degrees_of_freedom + self.specification.group_sizes
+        return np.sqrt(strength)[:, None] * hyper.scale
 
-    def row_scales(self, hyperparameters: MixtureHyperparameters) -> Float[np.ndarray, "*shape"]:
+    def row_scales(self, hyper: Hyper) -> Float[np.ndarray, "*shape"]:
         """The base scales as what multiplies the rows of a factor."""
-        scales = self.base_scales(hyperparameters)
+        scales = self.base_scales(hyper)
         return scales.reshape(*scales.shape, *(1,) * (len(self.matrix_shape) - 1))
-
-    @abstractmethod
-    def prior(self, hyperparameters: MixtureHyperparameters) -> RealPrior:
-        """The declared prior, prepared for many points."""
 
     # Matrices of this shape
 
@@ -151,7 +134,14 @@ class RealColumns(ABC):
     ) -> Float[np.ndarray, "component row d"]:
         """Standard normal rows, under every component, made noise of its covariance."""
 
-    def reordered(
+    def reordered(self, point: Point, order: Order) -> Point:
+        """The point of the columns in another order."""
+        factors = self._reordered(point.precisions_cholesky, order.features)
+        return replace(
+            point, means=point.means.take(order.features, 1), precisions_cholesky=factors
+        )
+
+    def _reordered(
         self, factors: Factors, features: Int[np.ndarray, " feature"]
     ) -> Float[np.ndarray, "group *feature"]:
         """Precision factors of the columns in another order."""
@@ -177,24 +167,23 @@ class RealColumns(ABC):
     def no_moments(self) -> tuple[Vectors, Matrices]:
         """First and second moments of an empty table."""
 
-    @abstractmethod
-    def start(
-        self,
-        observations: Observations,
-        memberships: Float[np.ndarray, "row component"],
-        means: Vectors,
-        variance: float,
-    ) -> Factors:
-        """Precision factors where EM may begin, about such a variance in every column."""
+    def begun(self, point: Point, rows: Rows, memberships: Memberships, hyper: Hyper) -> Point:
+        """Means of the observed cells, and covariances of ``START_VARIANCE``."""
+        seen = memberships.T @ ~np.isnan(rows.real)
+        sums = memberships.T @ np.nan_to_num(rows.real)
+        means = sums / (seen + hyper.mean_precision)
+        factors = self._start(rows.real, memberships, means)
+        return replace(point, means=means, precisions_cholesky=factors)
 
     @abstractmethod
-    def mode(
-        self,
-        statistics: Statistics,
-        parameters: MixtureParameters,
-        hyperparameters: MixtureHyperparameters,
-    ) -> tuple[Vectors, Factors]:
-        """Means and precision factors of the M-step."""
+    def _start(
+        self, real: Float[np.ndarray, "row feature"], memberships: Memberships, means: Vectors
+    ) -> Factors:
+        """Precision factors where EM may begin."""
+
+    def embedding(self, rows: Rows) -> Float[np.ndarray, "row feature"]:
+        """Cells in standard units, the column mean where missing."""
+        return np.nan_to_num(rows.real)
 
     @abstractmethod
     def recentred(self, statistics: Statistics, shift: Vectors) -> Matrices:
@@ -222,6 +211,46 @@ class RealColumns(ABC):
     def components(self, means: Vectors, factors: Matrices) -> Components:
         """Components at a point, ready for blocks of rows."""
 
+    def completed(self, rows: Rows, components: Assignment, point: Point, rng: Rng) -> Rows:
+        """Rows with their missing cells drawn given the components and the observed cells."""
+        noise, real = rng.standard_normal(rows.real.shape), rows.real.copy()
+        for block in self.conditionals(rows.real, point):
+            lane, hole = np.arange(block.rows.size), np.isnan(rows.real[block.rows])
+            mine, own = components[block.rows], noise[block.rows]
+            if block.roots is None:
+                steps = own * np.sqrt(block.variances[lane, mine])
+            else:
+                steps, m = np.zeros_like(own), block.roots.shape[-1]
+                roots = block.roots[lane, mine]
+                steps[hole] = np.einsum("nij,nj->ni", roots, own[:, :m]).reshape(-1)
+            drawn = block.means[lane, mine] + steps
+            real[block.rows] = np.where(hole, drawn, real[block.rows])
+        return replace(rows, real=real)
+
+    def sampled(self, rows: Rows, components: Assignment, point: Point, rng: Rng) -> Rows:
+        """Rows drawn given their components."""
+        noise = rng.standard_normal(rows.real.shape)
+        real, factors = point.means[components], self.by_component(point.precisions_cholesky)
+        for k in range(self.n_components):
+            mine = components == k
+            real[mine] += self.spread(noise[None, mine], factors[k : k + 1])[0]
+        return replace(rows, real=real)
+
+    def conditionals(
+        self, real: Float[np.ndarray, "row feature"], point: Point
+    ) -> Iterator[Conditional]:
+        """Conditional moments under every component; the blocks cover every row once.
+
+        Rows and point are in standard units.
+        """
+        factors = self.by_component(point.precisions_cholesky)
+        holes = self.holes(~np.isnan(real))
+        for m in np.unique(holes):
+            same = np.flatnonzero(holes == m)
+            for part in in_blocks(same.size, self.n_components * max(self.n_features, int(m) ** 2)):
+                rows = same[part]
+                yield self.conditional(rows, real[rows], point.means, factors)
+
     @abstractmethod
     def conditional(
         self,
@@ -243,9 +272,9 @@ class RealColumns(ABC):
     def augmented(
         self,
         real: Float[np.ndarray, "row feature"],
-        components: Int[np.ndarray, " row"],
-        parameters: MixtureParameters,
-        rng: np.random.Generator,
+        components: Assignment,
+        parameters: Point,
+        rng: Rng,
     ) -> Float[np.ndarray, "row _"]:
         """Rows with a draw of their latent variables beside them, if they have any."""
         return real
@@ -254,18 +283,14 @@ class RealColumns(ABC):
     def assigned(
         self,
         real: Float[np.ndarray, "row _"],
-        components: Int[np.ndarray, " row"],
+        components: Assignment,
         member: Bool[np.ndarray, "component row"],
     ) -> tuple[Vectors, Centres, Matrices]:
         """Cells, their means and the scatter about these, of rows whose components are known."""
 
     @abstractmethod
     def posterior(
-        self,
-        cells: Vectors,
-        centres: Centres,
-        scatter: Matrices,
-        hyperparameters: MixtureHyperparameters,
+        self, cells: Vectors, centres: Centres, scatter: Matrices, hyper: Hyper
     ) -> tuple[PrecisionDraws, Centres, Vectors]:
         """Law of the precision factors given what :meth:`assigned` has, the means integrated out.
 
@@ -274,6 +299,6 @@ class RealColumns(ABC):
 
     @abstractmethod
     def draw_means(
-        self, centres: Centres, strength: Vectors, factors: Matrices, rng: np.random.Generator
+        self, centres: Centres, strength: Vectors, factors: Matrices, rng: Rng
     ) -> Vectors:
         """Means of every component given its precision factor."""
