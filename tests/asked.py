@@ -41,7 +41,7 @@ class Figure:
             for row in figures.rows
             if re.match(self.row, "; ".join(str(cell) for cell in row))
         ]
-        return [number(cell, self.place) for cell in cells if cell is not None]
+        return [number(cell, self.place) for cell in cells if cell not in (None, "")]
 
     def value(self) -> float | None:
         """The number, or none."""
@@ -92,6 +92,29 @@ class Among:
         """The number, or none."""
         found = numbers(self.file, self.row)
         return self.make(found) if found else None
+
+    def part(self) -> str:
+        """What was run of what was asked, where that was less."""
+        return Figure(self.file, self.row, "").part()
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best number of a row among the columns of other people's models."""
+
+    file: str
+    row: str
+    own: tuple[str, ...]  # Columns that are no peer.
+    make: Callable[[list[float]], float]
+    digits: int = 3
+
+    def value(self) -> float | None:
+        """The number, or none."""
+        if not (FIGURES / f"{self.file}.json").exists():
+            return None
+        peers = [name for name in read(self.file).columns[1:] if name not in self.own]
+        cells = [cell for name in peers for cell in Figure(self.file, self.row, name).values()]
+        return self.make(cells) if cells else None
 
     def part(self) -> str:
         """What was run of what was asked, where that was less."""
@@ -154,7 +177,7 @@ class Over:
         return self.figure.part()
 
 
-Source = Figure | Of | Over | Among | Beyond | Sum
+Source = Figure | Of | Over | Among | Best | Beyond | Sum
 
 
 @dataclass(frozen=True)

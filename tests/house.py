@@ -25,6 +25,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 import bayesrbf
+from tests.cases import generative
 from tests.measured import write
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -52,6 +53,8 @@ class Lines:
 
 
 COVERS = ("bayesrbf", "models")
+LIKELIHOOD = "a likelihood mixture"
+"""Two full components a class, without a temperature."""
 
 
 @dataclass(frozen=True)
@@ -233,9 +236,14 @@ def rows() -> Iterator[tuple[str, str]]:
         yield f"{name}.fit, 60 x 3", str(followed(lambda m=model: m.fit(X, y)))
         if hasattr(model, "predict_proba"):
             yield f"{name}.predict_proba", str(followed(lambda m=model: m.predict_proba(X)))
+    likelihood = generative(2, random_state=0)
+    yield f"{LIKELIHOOD}.fit", str(followed(lambda: likelihood.fit(X, y)))
+    yield f"{LIKELIHOOD}.predict_proba", str(followed(lambda: likelihood.predict_proba(X)))
     counts = [count_lines(path.read_text()) for path in source_files()]
     total, code = sum(c.total for c in counts), sum(c.code for c in counts)
     yield "lines, of them code", f"{total:,}, {code:,}"
+    tests = (path.read_text().count("\n") for path in (ROOT / "tests").rglob("*.py"))
+    yield "lines of the tests", f"{sum(tests):,}"
     sizes = [c.code for c in counts if c.code]
     mean, median = statistics.mean(sizes), statistics.median(sizes)
     yield "lines of code in a file, mean and median", f"{mean:.0f}, {median:.0f}"

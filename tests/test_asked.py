@@ -6,7 +6,7 @@ from operator import sub
 
 import pytest
 
-from tests.asked import Among, Beyond, Figure, Of, Over, Sum, least, most, rows
+from tests.asked import Among, Best, Beyond, Figure, Of, Over, Sum, least, most, rows
 from tests.measured import write
 
 
@@ -39,6 +39,17 @@ def test_rows_of_a_file_are_compared():
     assert Sum((own, other, Figure("none", ".", "0%"))).value() == pytest.approx(0.9)
     assert Sum((own, Figure("none", ".", "0%"))).part() == " (1 of 2 sections)"
     assert Among("none", "stack;", max).value() is Beyond("a", "b", "none").value() is None
+
+
+def test_the_best_peer_is_sought_among_the_others():
+    columns = {"line": ["CRPS", "AUROC"], "tables": [8, 8], "ours": ["0.3 ± 0.1", "0.7 ± 0.1"]}
+    peers = {"Lace": ["0.40 ± 0.1", ""], "chained": ["0.38 ± 0.1", "0.6 ± 0.1"]}
+    write("scores", columns | peers, "make bench", covers=())
+    own = ("tables", "ours")
+    assert Best("scores", "CRPS", own, min).value() == 0.38
+    assert Best("scores", "AUROC", own, max).value() == 0.6
+    assert Best("scores", "novelty", own, max).value() is None
+    assert Best("none", "CRPS", own, min).value() is None
 
 
 def test_what_has_no_file_is_said_to_have_none():

@@ -17,23 +17,11 @@ MEASURED = [
 FIGURE = re.compile(r"\|\s*(?:[-+±<≤≥]\s*)?\.?\d[^|]*(?=\|)")
 """A cell that begins with a number."""
 COPIED = """
-acquire/cells cluster/passes coverage/complete coverage/with_holes
-density/ahead density/scores em_speed/holes em_speed/sklearn em_speed/stepmix
-engine/breast_cancer_K_2 engine/heart_half_of_the_labels_hidden engine/iris engine/log_scores
-engine/pima_its_own_holes engine/wine explain/cost factor/200_columns_3 factor/72_columns_3
-factor/72_columns_8 factor/classifier_likelihood few_values/complete few_values/complete_means
-few_values/with_holes few_values/with_holes_means memory/methods posterior/four_chains
-real_tables/complete_brier real_tables/complete_ece real_tables/complete_error
+few_values/complete few_values/complete_means few_values/with_holes few_values/with_holes_means
+posterior/four_chains real_tables/complete_brier real_tables/complete_ece real_tables/complete_error
 real_tables/complete_log_loss real_tables/complete_ranks real_tables/with_holes_brier
 real_tables/with_holes_ece real_tables/with_holes_error real_tables/with_holes_log_loss
-real_tables/with_holes_ranks rehearsal report reproduce/caetano_1 reproduce/caetano_10
-reproduce/caetano_2 reproduce/caetano_3 reproduce/caetano_4 reproduce/caetano_5
-reproduce/caetano_6 reproduce/caetano_7 reproduce/caetano_8 reproduce/caetano_9
-reproduce/ferreira_1 reproduce/nebel_1 reproduce/nebel_2 reproduce/nebel_3
-reproduce/roth_images_10000_1 reproduce/roth_images_10000_2 reproduce/roth_images_10000_3
-reproduce/roth_images_10000_4 reproduce/roth_images_20000_2 reproduce/roth_images_50000_2
-reproduce/sdgm_1 reproduce/sdgm_2 reproduce/sdgm_3 reproduce/sdgm_4 reproduce/sdgm_5 rows
-sdgm/rows simulation stack/log_loss unlabelled/complete unlabelled/with_holes
+real_tables/with_holes_ranks rehearsal simulation
 """
 """Printed before tables had files, by commands that take hours or a quiet machine."""
 

@@ -1,8 +1,9 @@
 """One EM iteration beside scikit-learn's GaussianMixture and StepMix, and the price of holes.
 
 Contestants take turns in one run and only ratios of their medians are printed: the machine
-may be busy, but it is so for both. Each iteration is an E-step and an M-step at the same
-parameters, at which log likelihoods are compared too. scikit-learn runs with BLAS at the
+may be busy, but it is so for both. A ratio may miss its goal by half before a test fails. Each
+iteration is an E-step and an M-step at the same parameters, at which log likelihoods are compared
+too. scikit-learn runs with BLAS at the
 better of one and all threads. ``BAYESRBF_TURNS`` sets the number of turns (7).
 """
 
@@ -27,7 +28,7 @@ from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.records.mixture import MixtureParameters, Observations, Standardisation
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.specification import MixtureSpecification
-from tests.benchmarks.figures import show
+from tests.benchmarks.figures import Row, show
 
 TURNS = int(os.environ.get("BAYESRBF_TURNS", "7"))
 
@@ -53,6 +54,9 @@ HOLES = [(100_000, 10, 0.05, 2.5), (100_000, 10, 0.2, 4.5), (20_000, 30, 0.5, 13
 
 CATEGORICAL = [(0.0, 12.0), (0.1, 50.0)]
 """Share of missing cells, and times as fast as StepMix to hold to."""
+
+SLACK = 2.0
+"""By which factor a ratio may miss its goal: other work on the machine moves it."""
 
 K = 8
 
@@ -206,7 +210,7 @@ def stepmix_iteration(
 
 
 def test_beside_sklearn() -> None:
-    lines: list[dict[str, object]] = []
+    lines: list[Row] = []
     for kernels, shape, spread, n_obs, d, target in BESIDE_SKLEARN:
         observations, specification, point = clusters(shape, n_obs, d, 0.0, spread)
         mine = ours(observations, specification, point, kernels)
@@ -225,11 +229,14 @@ def test_beside_sklearn() -> None:
                 "hold to, at least": target,
             }
         )
-    show("em_speed/sklearn", lines, digits=2)
+    show("em_speed/sklearn", lines, 2, {"turns": (TURNS, 7)})
+    assert all(
+        line["scikit-learn / bayesrbf"] * SLACK >= line["hold to, at least"] for line in lines
+    )
 
 
 def test_price_of_holes() -> None:
-    lines: list[dict[str, object]] = []
+    lines: list[Row] = []
     for n_obs, d, missing, target in HOLES:
         rows, specification, point = clusters("full", n_obs, d, missing)
         some = rows.take(np.arange(50))
@@ -250,12 +257,13 @@ def test_price_of_holes() -> None:
                 "hold to, at most": target,
             }
         )
-    show("em_speed/holes", lines, digits=2)
+    show("em_speed/holes", lines, 2, {"turns": (TURNS, 7)})
+    assert all(line["with holes / complete"] <= SLACK * line["hold to, at most"] for line in lines)
 
 
 def test_beside_stepmix() -> None:
     pytest.importorskip("stepmix")
-    lines: list[dict[str, object]] = []
+    lines: list[Row] = []
     for missing, target in CATEGORICAL:
         observations, specification = categories(missing)
         theirs, point = stepmix_iteration(observations, missing)
@@ -272,4 +280,5 @@ def test_beside_stepmix() -> None:
                 "hold to, at least": target,
             }
         )
-    show("em_speed/stepmix", lines, digits=2)
+    show("em_speed/stepmix", lines, 2, {"turns": (TURNS, 7)})
+    assert all(line["StepMix / bayesrbf"] * SLACK >= line["hold to, at least"] for line in lines)

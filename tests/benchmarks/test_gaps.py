@@ -36,6 +36,8 @@ from tests.measured import part
 SEEDS = int(os.environ.get("BAYESRBF_SEEDS", "1"))
 RULES = ("tictactoe", "balance", "monks1", "monks2", "monks3")
 RULE_ROWS = 300
+FEW, WORTH = 4, 0.005
+"""Tables that tell nothing; nats by which a candidate that is left out may be better for sure."""
 
 
 class WithCandidates(StackedClassifier):
@@ -138,3 +140,6 @@ def test_gaps(holes: bool, data_folder: object) -> None:
             "better on": (more < 0).sum(),
         }
         show(f"gaps/{kind}_{title}", pd.DataFrame(told), 4, counts)
+        if title == "tables" and len(some) > FEW:
+            gain = -(told["more on all"] + 2 * told["se of it"])
+            assert (gain <= WORTH).all(), "a candidate is worth being a member"

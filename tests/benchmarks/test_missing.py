@@ -107,6 +107,7 @@ def test_holes_by_their_reason(data_folder: object) -> None:
         show(f"missing/{name}", means.dropna(), counts=counts)
     show("missing/cells", fillings, counts=counts)
     assert fillings.loc["completely at random", "inside 90 %"] > 0.85
+    assert (fillings["error"] < fillings["error of medians"]).all()
 
 
 def classified(

