@@ -62,6 +62,36 @@ def test_fit_writes_a_model_and_nothing_else(fitted: tuple[Path, Path]) -> None:
 
 
 @pytest.mark.slow
+def test_any_number_of_processes_gives_the_same_answer(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    table = mixed_table(60)
+    file = tmp_path / "table.csv"
+    table.to_csv(file, index=False)
+    p = []
+    for jobs in ("1", "2"):
+        out = tmp_path / jobs
+        words = ["fit", file, "--target", "outcome", "--out", out, "--quick", "--jobs", jobs]
+        assert run(monkeypatch, *words, "--inference", "bootstrap") == 0
+        model = bayesrbf.load(out / "model.safetensors")
+        p.append(model.uncertainty(table.drop(columns="outcome"))["upper"].to_numpy())
+    np.testing.assert_array_equal(*p)
+
+
+def test_no_process_is_refused_before_work_begins(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "table.csv"
+    mixed_table(20).to_csv(file, index=False)
+    words = ["fit", file, "--target", "outcome", "--out", tmp_path / "out", "--jobs=0"]
+    assert run(monkeypatch, *words) == 2
+    assert (
+        "--jobs takes a whole number above 0, or -1 for all cores; got 0" in capsys.readouterr().err
+    )
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
 def test_fit_is_the_model_of_the_report(
     fitted: tuple[Path, Path],
     monkeypatch: pytest.MonkeyPatch,

@@ -14,6 +14,7 @@ from bayesrbf.commands.typed_arguments import (
     Quick,
     Reading,
     checked_draws,
+    checked_jobs,
     command_line,
     costs_in,
     need,
@@ -40,6 +41,7 @@ def report(
     time_limit: float | None = None,
     draws: int | None = None,
     seed: int = 0,
+    jobs: int = 1,
     json: Json = False,
 ) -> None:
     """Fit a table, check the fit on held-out rows, and write everything to a folder.
@@ -85,6 +87,9 @@ def report(
         takes, or fewer, so that they take about 20 MB at most.
     seed : int
         Seed of everything random.
+    jobs : int
+        Processes that share the folds and the refits of a stack; -1 takes all cores. The answer
+        does not depend on it.
     json : bool
         Print one JSON object with the verdict and its figures, and nothing else.
     """
@@ -114,6 +119,7 @@ def report(
             costs=costs,
             rehearse=rehearse,
             draws=checked_draws(draws),
+            jobs=checked_jobs(jobs),
         )
         job, takes = within(quicker(job) if quick else job, time_limit)
         if not json:
@@ -141,6 +147,7 @@ def fit(
     time_limit: float | None = None,
     draws: int | None = None,
     seed: int = 0,
+    jobs: int = 1,
     json: Json = False,
 ) -> None:
     """Fit a table and write the model to a folder, without checking it and without a page.
@@ -179,6 +186,9 @@ def fit(
         takes, or fewer, so that they take about 20 MB at most.
     seed : int
         Seed of everything random.
+    jobs : int
+        Processes that share the folds and the refits of a stack; -1 takes all cores. The answer
+        does not depend on it.
     json : bool
         Print one JSON object and nothing else.
     """
@@ -214,6 +224,7 @@ def fit(
             facts=facts_of(command_line(), table),
             judged=False,
             draws=checked_draws(draws),
+            jobs=checked_jobs(jobs),
         )
         job, takes = within(quicker(job) if quick else job, time_limit, judged=False)
         if not json:
@@ -234,7 +245,7 @@ def fit(
     answer({**record, "files": (MODEL, OPTIONS)}, lines, as_json=json)
 
 
-def demo(*, out: Path = Path("report"), seed: int = 0) -> None:
+def demo(*, out: Path = Path("report"), seed: int = 0, jobs: int = 1) -> None:
     """Report on a table of 569 tumours with 30 % of the cells and half of the labels hidden.
 
     What was hidden is kept, so the report shows how well it was found again. The table is
@@ -246,6 +257,8 @@ def demo(*, out: Path = Path("report"), seed: int = 0) -> None:
         Folder for the results.
     seed : int
         Seed of what is hidden, and of everything else random.
+    jobs : int
+        Processes that share the fits; -1 takes all cores.
     """
     need()
     import numpy as np
@@ -272,6 +285,7 @@ def demo(*, out: Path = Path("report"), seed: int = 0) -> None:
             seed=seed,
             facts=facts_of(command_line(), file),
             truth=truth,
+            jobs=checked_jobs(jobs),
         )
         job, takes = within(job, None)
         introduce(job, takes)

@@ -121,6 +121,13 @@ def checked_draws(draws: int | None) -> int | None:
     return draws
 
 
+def checked_jobs(jobs: int) -> int:
+    """A number of processes as it was given; an error for none, and for fewer than all cores."""
+    if jobs < 1 and jobs != -1:
+        raise ValueError(f"--jobs takes a whole number above 0, or -1 for all cores; got {jobs}.")
+    return jobs
+
+
 def command_line() -> str:
     """The command line as it would be typed."""
     return shlex.join(["bayesrbf", *sys.argv[1:]])

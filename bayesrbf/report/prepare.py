@@ -41,6 +41,7 @@ def prepare(
     rehearse: bool = False,
     judged: bool = True,
     draws: int | None = None,
+    jobs: int | None = None,
 ) -> Job:
     """A job of a table that was read with its target; refuse an inference that cannot be run.
 
@@ -70,6 +71,7 @@ def prepare(
         costs=costs or {},
         rehearse=rehearse,
         draws=draws,
+        jobs=jobs,
         folds=_folds(table, family),
         reading=table.options,
         groups=_group_codes(table),
