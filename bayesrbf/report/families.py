@@ -86,8 +86,8 @@ def _stack_on_folds(job: Job, members: str) -> Procedure:
     from bayesrbf import StackedClassifier
 
     def fit(X: pd.DataFrame, y: pd.Series) -> Fitted:
-        cv = job.splits_within(y).pairs()
-        model = StackedClassifier(members, cv=cv, n_jobs=job.jobs, **common_settings(job)).fit(X, y)
+        cv, common = job.splits_within(y).pairs(), common_settings(job)
+        model = StackedClassifier(members=members, cv=cv, n_jobs=job.jobs, **common).fit(X, y)
         out_of_fold = model.out_of_fold_ if job.times is None else None
         call = _call("StackedClassifier", {"members": members})
         return Fitted(model, call, "", out_of_fold=out_of_fold)

@@ -196,7 +196,7 @@ def test_size_alone_decides_on_members(
             self.settings = settings
 
         def fit(self, X: object, y: object) -> Recorder:
-            self.members_ = ("laplace",) * members
+            self.members_, self.out_of_fold_ = ("laplace",) * members, pd.DataFrame()
             return self
 
     monkeypatch.setattr(bayesrbf, "StackedClassifier", Recorder)
