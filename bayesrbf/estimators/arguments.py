@@ -15,6 +15,11 @@ from sklearn.utils.validation import _check_sample_weight
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.stored import Stored as Stored
 
+type PerClass[T] = Mapping[Any, T]
+"""A value for each class, by its label: keys of a mapping are invariant, labels of any type."""
+Arguments = Mapping[str, Any]
+"""Arguments of a constructor by name, as ``get_params`` returns them."""
+
 
 @dataclass(frozen=True)
 class Rule:

@@ -18,7 +18,7 @@ from bayesrbf.estimators.answers.probabilities import predict_posterior, uncerta
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.model_selection import refuse_hidden
 from bayesrbf.estimators.out_of_core.answering import by_blocks
-from bayesrbf.estimators.out_of_fold import out_of_fold_calibration
+from bayesrbf.estimators.out_of_fold import Calibrated, out_of_fold_calibration
 from bayesrbf.estimators.reading import Reading
 from bayesrbf.fitted.holding_out import Predict
 from bayesrbf.fitted.training_table import TrainingTable
@@ -48,7 +48,7 @@ class Classifier(ClassifierMixin, Estimator):
         factor = float(weight) if isinstance(weight, Real) else 1.0
         return super()._reading(unlabelled_weight=factor, **changes)
 
-    def _calibration(self, training: TrainingTable, predict: Predict) -> dict[str, Any]:
+    def _calibration(self, training: TrainingTable, predict: Predict) -> Calibrated:
         """Temperature and calibration by out-of-fold predictions; none without ``calibrate``."""
         arguments = self.get_params(deep=False)
         if not arguments["calibrate"]:

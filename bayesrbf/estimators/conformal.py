@@ -14,7 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
-from bayesrbf.estimators.arguments import Rule, one_of
+from bayesrbf.estimators.arguments import Rule, Stored, one_of
 from bayesrbf.fitted.folds import stratified_folds
 from bayesrbf.posterior.conformal_groups import (
     counted,
@@ -123,7 +123,7 @@ class ConformalSets(MetaEstimatorMixin, BaseEstimator):
         cv: object = 5,
         mondrian: str | None = "missing",
         level: float = 0.9,
-        random_state: Any = None,
+        random_state: Stored[int | np.random.RandomState | None] = None,
         n_jobs: int | None = None,
     ) -> None:
         self.classifier = classifier

@@ -6,7 +6,7 @@ import warnings
 from abc import ABC
 from collections.abc import Callable
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 import numpy as np
 from jaxtyping import Int, Shaped
@@ -24,6 +24,7 @@ from bayesrbf.estimators.answers.surprise import surprise
 from bayesrbf.estimators.arguments import SHARED, Rule
 from bayesrbf.estimators.moved import NAMES, MovedName, with_moved_arguments
 from bayesrbf.estimators.out_of_core.answering import by_blocks
+from bayesrbf.estimators.out_of_fold import Calibrated
 from bayesrbf.estimators.reading import Reading
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.drawing import drawn
@@ -122,7 +123,7 @@ class Estimator(BaseEstimator, ABC):
         outcome: tuple[Status, Trace],
         sentence: str = "",
         of_blocks: OutOfCore | None = None,
-        **probabilities: Any,
+        **probabilities: Unpack[Calibrated],
     ) -> AnyFit:
         """A fit that ended, with draws if ``inference`` asks; a warning if it did not end well."""
         status, trace = outcome
@@ -146,7 +147,7 @@ class Estimator(BaseEstimator, ABC):
 
     # ---- a posterior
 
-    def refine(self, method: str = "laplace", **options: Any) -> Self:
+    def refine(self, method: str = "laplace", **options: object) -> Self:
         """Draw from the posterior, starting at the fitted point.
 
         Parameters
@@ -178,7 +179,7 @@ class Estimator(BaseEstimator, ABC):
         self.fitted_.require_all_rows(f"refine({method!r})")
         return self._take(lambda: self._drawn(self.fitted_, method, options))
 
-    def _drawn(self, fit: AnyFit, method: str, options: dict[str, Any]) -> AnyFit:
+    def _drawn(self, fit: AnyFit, method: str, options: dict[str, object]) -> AnyFit:
         """The fit with draws by a method."""
         self._check_method(method)
         return fit.with_draws(drawn(fit, method, options))

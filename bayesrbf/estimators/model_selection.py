@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
 
 import numpy as np
 from jaxtyping import Int
@@ -14,7 +13,11 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import _safe_indexing, check_random_state
 
 from bayesrbf.fitted.folds import stratified_folds
+from bayesrbf.records.stored import Stored
 from bayesrbf.table import encode_labels, read_labels
+
+Scoring = str | Callable[..., float] | None
+"""A name, a callable or None, as scikit-learn's ``scoring``."""
 
 
 class LabelledKFold(BaseCrossValidator):
@@ -61,7 +64,7 @@ class LabelledKFold(BaseCrossValidator):
         n_splits: int = 5,
         *,
         shuffle: bool = False,
-        random_state: Any = None,
+        random_state: Stored[int | np.random.RandomState | None] = None,
         unlabelled: object = None,
     ) -> None:
         self.n_splits = n_splits
@@ -131,10 +134,10 @@ class LabelledKFold(BaseCrossValidator):
 class LabelledScorer:
     """A scorer of the labelled rows among those it is given."""
 
-    scorer: Any  # Name, callable or None, as scikit-learn's ``scoring``.
+    scorer: Scoring
     unlabelled: object
 
-    def __call__(self, estimator: Any, X: object, y: object, **options: Any) -> float:
+    def __call__(self, estimator: object, X: object, y: object, **options: object) -> float:
         """Score of the labelled rows; options of one entry a row are those of the same rows."""
         classes, codes = encode_labels(y, unlabelled=self.unlabelled)
         labelled = np.flatnonzero(codes >= 0)
@@ -148,7 +151,7 @@ class LabelledScorer:
         )
 
 
-def labelled_scorer(scorer: Any = None, *, unlabelled: object = None) -> LabelledScorer:
+def labelled_scorer(scorer: Scoring = None, *, unlabelled: object = None) -> LabelledScorer:
     """Make a scorer leave out the rows whose label is hidden.
 
     Labels are handed on in their own type: whole numbers among missing cells, which an array can

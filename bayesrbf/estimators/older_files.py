@@ -32,6 +32,9 @@ from bayesrbf.records.mixture_objectives import (
 )
 from bayesrbf.records.network_schemes import JointScheme, NetworkScheme, PublishedScheme
 
+Flat = Mapping[str, Any]
+"""Arguments or attributes of an estimator by name, as such a file has them; none is trusted."""
+
 DERIVED: Final = {
     *("n_iter_", "lower_bound_", "_n_features_out", "covariance_type_", "tied_", "kappa_"),
     *("hinge_weight_", "relevance_", "exemplars_", "exemplar_classes_", "sigma_", "n_weights_"),
@@ -53,9 +56,7 @@ COMMON: Final = {
 """Attributes of every estimator, some of which only some tables left behind."""
 
 
-def from_flat_state(
-    kind: str, arguments: dict[str, Any], state: Mapping[str, Any]
-) -> dict[str, object]:
+def from_flat_state(kind: str, arguments: Flat, state: Flat) -> dict[str, object]:
     """What a file of today would hold in place of arguments and attributes; nothing is trusted."""
     unknown = set(state) - DERIVED - DETAILS - COMMON
     if unknown:
@@ -80,7 +81,7 @@ def from_flat_state(
     }
 
 
-def _arguments(kind: str, arguments: Mapping[str, Any]) -> dict[str, object]:
+def _arguments(kind: str, arguments: Flat) -> dict[str, object]:
     """Constructor arguments as they are written now."""
     changed: dict[str, object] = {}
     if kind == "MixtureDensity":
@@ -95,7 +96,7 @@ def _arguments(kind: str, arguments: Mapping[str, Any]) -> dict[str, object]:
     return {name: value for name, value in arguments.items() if name not in gone} | changed
 
 
-def _objective(arguments: Mapping[str, Any]) -> MixtureObjective:
+def _objective(arguments: Flat) -> MixtureObjective:
     """The objective that the arguments of a classifier of mixtures asked for."""
     stops_early, share = arguments["early_stopping"], arguments["validation_fraction"]
     search = {
@@ -114,7 +115,7 @@ def _objective(arguments: Mapping[str, Any]) -> MixtureObjective:
     return kinds[arguments["objective"]]()
 
 
-def _scheme(arguments: Mapping[str, Any]) -> NetworkScheme:
+def _scheme(arguments: Flat) -> NetworkScheme:
     """The scheme that the arguments of a network asked for."""
     name, link = arguments["scheme"], arguments["link"]
     if name == "joint":
@@ -128,7 +129,7 @@ AVERAGING: Final = {"HybridMixtureClassifier", "MedianLVQClassifier"}
 """Classifiers that give means over draws where they are not calibrated."""
 
 
-def _training(kind: str, arguments: Mapping[str, Any], state: Mapping[str, Any]) -> TrainingTable:
+def _training(kind: str, arguments: Flat, state: Flat) -> TrainingTable:
     """What was read of the training table."""
     model, passes = state["model_"], state.get("passes_", 0)
     rows, columns = state.get("rows_"), state.get("columns_")
@@ -157,7 +158,7 @@ def _training(kind: str, arguments: Mapping[str, Any], state: Mapping[str, Any])
     )
 
 
-def _model(state: Mapping[str, Any]) -> FittedModel:
+def _model(state: Flat) -> FittedModel:
     """The model, with what stood beside it."""
     model = state["model_"]
     if "noise_scale_" in state:
@@ -170,7 +171,7 @@ def _model(state: Mapping[str, Any]) -> FittedModel:
     return cast(FittedModel, model)
 
 
-def _details(state: Mapping[str, Any]) -> object:
+def _details(state: Flat) -> object:
     """What a family tells of its fit."""
     if "kappa_" in state:
         return ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypedDict
+
 import numpy as np
 from jaxtyping import Int
 
@@ -12,6 +14,14 @@ from bayesrbf.fitted.holding_out import Predict, hold_out
 from bayesrbf.fitted.masking import masking_of
 from bayesrbf.records.masked_rows import Recalibration
 from bayesrbf.records.mixture import Observations
+
+
+class Calibrated(TypedDict, total=False):
+    """Fields of a ``FittedTable`` that say how its class probabilities are calibrated."""
+
+    temperature: float
+    calibration: Recalibration | None
+    averages: bool
 
 
 def out_of_fold_calibration(

@@ -14,7 +14,7 @@ from sklearn.utils.validation import _num_samples, validate_data
 
 from bayesrbf import table
 from bayesrbf.blocks import is_collection
-from bayesrbf.estimators.arguments import prevalence, row_weights
+from bayesrbf.estimators.arguments import Arguments, prevalence, row_weights
 from bayesrbf.estimators.column_doubts import column_doubts, warn_of_blank_labels
 from bayesrbf.estimators.warning import ColumnWarning, warn
 from bayesrbf.fitted.training_table import TrainingTable
@@ -33,7 +33,7 @@ class Reading:
 
     owner: str
     """Name of the estimator, for errors."""
-    arguments: Mapping[str, Any]
+    arguments: Arguments
     """Those of its constructor."""
     parts: Mapping[str, object] = field(default_factory=dict)
     """Of arguments that are objects, what a table out of memory may refuse."""

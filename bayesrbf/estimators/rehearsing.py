@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
@@ -56,7 +56,7 @@ def rehearse(
     random_state: int | np.random.Generator | None = None,
     n_jobs: int | None = None,
     progress_bar: bool = False,
-    **options: Any,
+    **options: object,
 ) -> xr.Dataset:
     """Measure how often intervals hold the truth on these rows, where the truth is known.
 
@@ -194,7 +194,7 @@ def _played(
     labelled: Bool[np.ndarray, " obs"],
     truth: Float[np.ndarray, "labelled label"],
     method: str,
-    options: dict[str, Any],
+    options: dict[str, object],
 ) -> tuple[Float[np.ndarray, " level"], Float[np.ndarray, " level"]]:
     """Coverage and mean width at every level, of a clone that was fitted to drawn labels."""
     from bayesrbf.posterior.rehearsal import LEVELS, covers

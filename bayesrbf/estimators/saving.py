@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 
 from bayesrbf.artefact.conforming import conforms
 from bayesrbf.artefact.state_file import ArtefactError, load_state, save_state, shown
+from bayesrbf.estimators.answers.asking import Fit
 from bayesrbf.estimators.older_files import from_flat_state
 from bayesrbf.fitted.fitted_table import FittedTable
 from bayesrbf.public import ESTIMATORS
@@ -21,7 +22,7 @@ CONTAINER: Final = "_sklearn_output_config"
 """Where scikit-learn keeps the container of ``set_output``."""
 
 
-def save(estimator: BaseEstimator, fit: FittedTable[Any, Any], path: str | os.PathLike[str]) -> str:
+def save(estimator: BaseEstimator, fit: Fit, path: str | os.PathLike[str]) -> str:
     """Write an estimator and its fit to one file, whole or not at all, and return its SHA-256.
 
     The digest is in hexadecimal, for ``load(path, digest=...)``. TypeError for a foreign class,
@@ -80,7 +81,7 @@ def load(path: str | os.PathLike[str], digest: str | None = None) -> Any:
     return estimator
 
 
-def _from_record(kind: Any, record: Mapping[str, Any]) -> Any:
+def _from_record(kind: type, record: Mapping[str, Any]) -> BaseEstimator:
     """The estimator that a file describes; the record is not trusted."""
     if set(record) == {"arguments", "state"}:  # as files of version 0.1.0 have it
         record = from_flat_state(kind.__name__, record["arguments"], record["state"])
@@ -102,7 +103,7 @@ def _from_record(kind: Any, record: Mapping[str, Any]) -> Any:
 
 
 @cache
-def _parts(kind: type[BaseEstimator]) -> tuple[Any, Any]:
+def _parts(kind: type[BaseEstimator]) -> tuple[object, object]:
     """Types of the model and of the details that a family's fit has."""
     model, details = get_args(get_annotations(kind, eval_str=True)["fitted_"])
     return model, details

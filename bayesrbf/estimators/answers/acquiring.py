@@ -32,7 +32,7 @@ _DESCRIPTIONS: Final = {
 
 
 def acquire(
-    fit: Fit, X: object, costs: Any = None, loss: Any = None, draws: int = 200
+    fit: Fit, X: object, costs: object = None, loss: object = None, draws: int = 200
 ) -> xr.Dataset:
     """What each missing cell is worth if it were measured, and which one to measure next.
 

@@ -60,11 +60,11 @@ def new_rows(fit: Fit, X: object, *, holes: bool = False) -> NewRows:
 
 def column_shell(training: TrainingTable) -> BaseEstimator:
     """An estimator of the same name that knows the columns: scikit-learn compares new ones."""
-    shell = cast(Any, _shells(training.owner)())
+    shell = _shells(training.owner)()
     shell.n_features_in_ = training.n_columns
     if training.names is not None:
         shell.feature_names_in_ = training.names
-    return cast(BaseEstimator, shell)
+    return shell
 
 
 @cache
@@ -73,11 +73,13 @@ def _shells(owner: str) -> type[BaseEstimator]:
     return type(owner, (BaseEstimator,), {})
 
 
-def ask[F, **P, R](answer: Callable[Concatenate[F, P], R]) -> Callable[Concatenate[Any, P], R]:
+def ask[F, **P, R](
+    answer: Callable[Concatenate[F, P], R],
+) -> Callable[Concatenate[BaseEstimator, P], R]:
     """The method of an estimator that puts a question to its fit."""
 
     @wraps(answer)
-    def method(estimator: Any, /, *args: P.args, **options: P.kwargs) -> R:
+    def method(estimator: BaseEstimator, /, *args: P.args, **options: P.kwargs) -> R:
         check_is_fitted(estimator)
         return answer(estimator.fitted_, *args, **options)
 

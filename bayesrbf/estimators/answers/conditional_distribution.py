@@ -67,7 +67,7 @@ class ConditionalDistribution:
     given: Observations
     mixture: FittedMixture
     points: tuple[MixtureParameters, ...]
-    rows: Any
+    rows: object
     seed: int
 
     def __repr__(self) -> str:
@@ -190,7 +190,7 @@ class ConditionalDistribution:
         shown = np.where(asked[:, None], probabilities, np.nan)
         return pd.DataFrame(shown, index=self._index, columns=list(levels))
 
-    def log_density(self, values: Any) -> pd.Series:
+    def log_density(self, values: object) -> pd.Series:
         """Joint log density of values of the cells that are asked for, one number a row.
 
         Parameters

@@ -11,6 +11,7 @@ from jaxtyping import Float, Shaped
 
 from bayesrbf import table
 from bayesrbf.estimators.answers.asking import Fit, new_rows
+from bayesrbf.estimators.arguments import PerClass
 from bayesrbf.posterior.decisions import (
     constant,
     cost_curve,
@@ -35,7 +36,7 @@ _DESCRIPTIONS: Final = {
 }
 
 
-def decide(fit: Fit, X: object, costs: Any, reject: float | None = None) -> xr.Dataset:
+def decide(fit: Fit, X: object, costs: object, reject: float | None = None) -> xr.Dataset:
     """Take the decision of least expected cost for each row.
 
     Parameters
@@ -97,11 +98,11 @@ def decide(fit: Fit, X: object, costs: Any, reject: float | None = None) -> xr.D
 
 def cost_curves(
     y: object,
-    probabilities: Any,
+    probabilities: object,
     *,
-    classes: Any,
+    classes: object,
     label: object,
-    costs: Mapping[Any, float] | None = None,
+    costs: PerClass[float] | None = None,
     steps: int = 101,
 ) -> xr.Dataset:
     """What acting on probabilities costs, whatever the cost of one class.
@@ -184,7 +185,7 @@ def cost_curves(
 
 
 def _costs_of_others(
-    costs: Mapping[Any, float], classes: Shaped[np.ndarray, " label"], label: object
+    costs: PerClass[float], classes: Shaped[np.ndarray, " label"], label: object
 ) -> Float[np.ndarray, " label"]:
     """Costs of the classes, 1 where none is given; that of one of them will vary."""
     labels = classes.tolist()
@@ -255,7 +256,7 @@ def read_costs(
 
 
 def _read_array(
-    costs: Any, classes: Shaped[np.ndarray, " label"], argument: str = "decide(costs=...)"
+    costs: object, classes: Shaped[np.ndarray, " label"], argument: str = "decide(costs=...)"
 ) -> tuple[Float[np.ndarray, "label decision"], Shaped[np.ndarray, " decision"]]:
     """Costs without names: rows in the order of the classes."""
     matrix = np.asarray(costs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Real
 from typing import Any, Final, Literal, Self
@@ -19,6 +18,7 @@ from bayesrbf.estimators.answers.asking import ask, new_rows
 from bayesrbf.estimators.answers.exemplars import responsible_exemplars
 from bayesrbf.estimators.arguments import (
     SHARED,
+    PerClass,
     Rule,
     Stored,
     components_per_class,
@@ -27,6 +27,7 @@ from bayesrbf.estimators.arguments import (
     row_weights,
 )
 from bayesrbf.estimators.classifier import Classifier, Labels
+from bayesrbf.estimators.estimator import AnyFit
 from bayesrbf.estimators.median_lvq.dissimilarities import from_matrix, from_table, from_vectors
 from bayesrbf.estimators.median_lvq.widths import choose_width, wider_ones, widths_to_try
 from bayesrbf.estimators.reading import doubts_of, read_labels, refuse_collection
@@ -223,7 +224,7 @@ class MedianLVQClassifier(Classifier):
 
     def __init__(
         self,
-        n_prototypes: Stored[int | Mapping[Any, int]] = 2,
+        n_prototypes: Stored[int | PerClass[int]] = 2,
         *,
         objective: Stored[Literal["rslvq", "glvq"]] = "rslvq",
         optimizer: Stored[Literal["swap", "gem"]] = "swap",
@@ -294,7 +295,7 @@ class MedianLVQClassifier(Classifier):
         reading = self._reading()
         owner = reading.owner
         refuse_collection(owner, X, ROWS_IN_8_GIB)
-        shell: Any = type(owner, (BaseEstimator,), {})()  # takes the columns of X
+        shell = type(owner, (BaseEstimator,), {})()  # takes the columns of X
         given = comparable_rows(X, self.metric, shell, reset=True)
         if y is None:
             raise ValueError(f"{owner}.fit requires y to be passed, but the target y is None.")
@@ -399,7 +400,7 @@ class MedianLVQClassifier(Classifier):
         check_values(compared.values, type(self).__name__)
         return compared
 
-    def refine(self, method: str = "gibbs", **options: Any) -> Self:
+    def refine(self, method: str = "gibbs", **options: object) -> Self:
         """Draw exemplars (and sigma, if it is free) from the posterior.
 
         Parameters
@@ -430,9 +431,7 @@ class MedianLVQClassifier(Classifier):
                 f"discrete; received {method!r}."
             )
 
-    def _drawn(
-        self, fit: FittedTable[Any, Any], method: str, options: dict[str, Any]
-    ) -> FittedTable[Any, Any]:
+    def _drawn(self, fit: AnyFit, method: str, options: dict[str, object]) -> AnyFit:
         """Fewer draws than of continuous parameters: an exact sweep goes far."""
         return super()._drawn(fit, method, {"draws": 500, "tune": 200, **options})
 

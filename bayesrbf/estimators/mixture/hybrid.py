@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, Literal, Self
@@ -12,6 +12,7 @@ import numpy as np
 from bayesrbf import table
 from bayesrbf.estimators.arguments import (
     SHARED,
+    PerClass,
     Rule,
     Stored,
     components_per_class,
@@ -24,6 +25,7 @@ from bayesrbf.estimators.mixture.hybrid_arguments import OPEN, HybridArguments
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.mixture.wide_tables import factors_asked, warn_where_slow
 from bayesrbf.estimators.moved import with_moved_arguments
+from bayesrbf.estimators.out_of_fold import Calibrated
 from bayesrbf.estimators.rehearsing import Rehearsal, rehearsal_of
 from bayesrbf.estimators.training import read_training
 from bayesrbf.estimators.warning import warn
@@ -205,7 +207,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     @with_moved_arguments
     def __init__(
         self,
-        n_components: Stored[int | Mapping[Any, int] | Literal["cv"]] = 1,
+        n_components: Stored[int | PerClass[int] | Literal["cv"]] = 1,
         *,
         covariance_type: Stored[CovarianceType | Literal["cv"]] = "cv",
         tied: Stored[bool | Literal["cv"]] = "cv",
@@ -341,7 +343,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
 
     def _choose(
         self, task: Task, first: Setting, rounds: Sequence[Round], training: TrainingTable
-    ) -> tuple[Choice, dict[str, Any]]:
+    ) -> tuple[Choice, Calibrated]:
         """The setting of the best out-of-fold log score, and what calibrates its probabilities."""
         rows, classes, calibrate = training.rows, training.class_labels, self.calibrate
         asked = calibrate or any(len(each.changes) > 1 for each in rounds)

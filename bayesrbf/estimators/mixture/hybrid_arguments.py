@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 
 from bayesrbf import table
-from bayesrbf.estimators.arguments import Stored
+from bayesrbf.estimators.arguments import Arguments, PerClass, Stored
 from bayesrbf.fitted.fitted_mixture import LIKELIHOOD
 from bayesrbf.fitted.mixture_candidates import MOST_COMPONENTS, Setting, open_shapes, open_weights
 from bayesrbf.fitted.mixture_fitting import Solver
@@ -27,7 +27,7 @@ OPEN: Final = "cv"
 class HybridArguments:
     """Arguments on which objective, solver and candidates depend."""
 
-    n_components: Stored[int | Mapping[Any, int] | Literal["cv"]]
+    n_components: Stored[int | PerClass[int] | Literal["cv"]]
     covariance_type: Stored[CovarianceType | Literal["cv"]]
     tied: Stored[bool | Literal["cv"]]
     missingness: Stored[Literal["ignorable", "informative", "cv"]]
@@ -38,7 +38,7 @@ class HybridArguments:
     tol: Stored[float]
 
     @classmethod
-    def of(cls, parameters: Mapping[str, Any]) -> HybridArguments:
+    def of(cls, parameters: Arguments) -> HybridArguments:
         """Those among the parameters of a classifier."""
         return cls(**{one.name: parameters[one.name] for one in fields(cls)})
 

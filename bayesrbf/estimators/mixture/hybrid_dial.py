@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from sklearn.base import clone
@@ -119,7 +119,7 @@ def _dataset(
     import xarray as xr
 
     units = {"error": "share of rows"}
-    variables: dict[str, Any] = {
+    variables: dict[str, tuple[tuple[str, str], np.ndarray, dict[str, str]]] = {
         name: (
             (dial, FOLD),
             np.array([fold[name] for fold in figures]).T,

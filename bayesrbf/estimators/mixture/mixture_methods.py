@@ -12,6 +12,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf.estimators.answers.asking import new_rows
+from bayesrbf.estimators.arguments import Stored
+from bayesrbf.estimators.estimator import AnyFit
 from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.reading import LARGEST_SEED
 from bayesrbf.estimators.warning import warn
@@ -26,9 +28,9 @@ from bayesrbf.records.results import Fit
 class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     """Methods of estimators whose rows are drawn from a mixture."""
 
-    fitted_: FittedTable[Any, Any]
-    warm_start: Any
-    random_state: Any
+    fitted_: AnyFit
+    warm_start: Stored[bool]
+    random_state: Stored[int | np.random.RandomState | None]
 
     # ---- fitting
 

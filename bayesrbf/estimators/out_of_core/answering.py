@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from sklearn.utils.validation import _num_samples, check_is_fitted
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
-def by_blocks[F: Callable[..., Any]](method: F) -> F:
+def by_blocks[F: Callable[..., object]](method: F) -> F:
     """Let a method that answers row by row take tables out of memory.
 
     Answers about Dask collections are lazy and have their partitions; others are put together.
     """
 
     @wraps(method)
-    def answered(estimator: Any, X: object, *args: Any, **options: Any) -> Any:
+    def answered(estimator: BaseEstimator, X: object, *args: object, **options: object) -> object:
         if isinstance(X, np.ndarray) and len(X) <= BLOCK_ROWS:
             return method(estimator, X, *args, **options)  # a memory map is one block
         fitted = vars(estimator).get("fitted_")
@@ -50,12 +50,12 @@ class _Answer:
 
     estimator: BaseEstimator
     method: str
-    args: tuple[Any, ...]
-    options: dict[str, Any]
-    like: Any
+    args: tuple[object, ...]
+    options: dict[str, object]
+    like: object
     """The answer about one row."""
 
-    def __call__(self, block: Any) -> Any:
+    def __call__(self, block: object) -> object:
         """Answer about the rows of a block."""
         if not _num_samples(block):
             return no_rows(self.like)

@@ -58,12 +58,14 @@ def parts_of(
     return collection.blocks.map(partial(_part, asked=asked), *cut), passes
 
 
-def _length(block: Any) -> list[int]:
+def _length(block: object) -> list[int]:
     """Number of rows of a block."""
     return [_num_samples(block)]
 
 
-def _cut(values: Any, lengths: tuple[int, ...] | None, n_blocks: int, name: str) -> Sequence[Any]:
+def _cut(
+    values: object, lengths: tuple[int, ...] | None, n_blocks: int, name: str
+) -> Sequence[object]:
     """One value a row as one array a block; None for every block where there are none."""
     if values is None:
         return [None] * n_blocks
@@ -84,7 +86,7 @@ def _cut(values: Any, lengths: tuple[int, ...] | None, n_blocks: int, name: str)
     return [_safe_indexing(values, slice(*pair)) for pair in pairwise(ends)]
 
 
-def _part(block: Any, labels: Any, weights: Any, asked: LabelsInBlocks) -> Part:
+def _part(block: Any, labels: object, weights: object, asked: LabelsInBlocks) -> Part:
     """The rows of a block that weigh something, with their labels."""
     # On a cluster the parts of other collections arrive as what they hold.
     labels, weights = (v.compute() if hasattr(v, "compute") else v for v in (labels, weights))
@@ -108,7 +110,7 @@ def _part(block: Any, labels: Any, weights: Any, asked: LabelsInBlocks) -> Part:
     return Part(block, present[kept[~hidden]], hidden[kept], weighed[kept])
 
 
-def _weights(weights: Any, n_rows: int) -> Float[np.ndarray, " obs"]:
+def _weights(weights: object, n_rows: int) -> Float[np.ndarray, " obs"]:
     """Row weights of a block; ValueError if one is negative or no number."""
     if weights is None:
         return np.ones(n_rows)

@@ -231,7 +231,7 @@ def _columns(survey: Survey, missingness: str) -> table.Columns:
     return columns.with_masks if missingness == "informative" else columns
 
 
-def _encoded(part: Part, columns: table.Columns, classes: np.ndarray, like: Any) -> Observations:
+def _encoded(part: Part, columns: table.Columns, classes: np.ndarray, like: object) -> Observations:
     """The rows of a block."""
     if not part.weights.size:
         return table.encode(like, columns).take(np.arange(0))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -11,7 +10,7 @@ from sklearn.utils import check_consistent_length, column_or_1d
 
 from bayesrbf import table
 from bayesrbf.estimators.answers.asking import new_rows
-from bayesrbf.estimators.arguments import SHARED, Rule, integer, number, one_of
+from bayesrbf.estimators.arguments import SHARED, Arguments, Rule, integer, number, one_of
 from bayesrbf.fitted.fitted_network import FittedNetwork, NumberResponses, Responses
 from bayesrbf.fitted.fitted_table import FittedTable
 from bayesrbf.fitted.network_fitting import (
@@ -56,7 +55,7 @@ Begin = Callable[[RBFNetworkSpecification], RBFNetworkParameters | None]
 """Gives the start of a network of some structure; None makes starts of its own."""
 
 
-def check_scheme(owner: str, arguments: Mapping[str, Any], *, of_classes: bool) -> None:
+def check_scheme(owner: str, arguments: Arguments, *, of_classes: bool) -> None:
     """Refuse arguments that do not go with the scheme of a network."""
     scheme = scheme_of(arguments["scheme"])
     if arguments["l1"] == 0 and arguments["l2"] == 0:
@@ -70,7 +69,7 @@ def check_scheme(owner: str, arguments: Mapping[str, Any], *, of_classes: bool) 
         )
 
 
-def network_settings(arguments: Mapping[str, Any], seed: int) -> NetworkSettings:
+def network_settings(arguments: Arguments, seed: int) -> NetworkSettings:
     """How a network is built and fitted, from the arguments of its estimator."""
     scheme, n_components = scheme_of(arguments["scheme"]), arguments["n_components"]
     features, l2 = arguments["features"] or DEFAULT_FEATURES[scheme.name], arguments["l2"]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final, Literal, Self
+from typing import Final, Literal, Self
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
@@ -13,6 +13,7 @@ from bayesrbf import table
 from bayesrbf.estimators.answers.asking import new_rows
 from bayesrbf.estimators.arguments import (
     SHARED,
+    PerClass,
     Rule,
     Stored,
     components_per_class,
@@ -171,7 +172,7 @@ class SDGMClassifier(Classifier):
     @with_moved_arguments
     def __init__(
         self,
-        n_components: Stored[int | Mapping[Any, int]] = 3,
+        n_components: Stored[int | PerClass[int]] = 3,
         *,
         form: Stored[Literal["primal", "kernel"]] = "primal",
         kernel: object = "polynomial",
@@ -297,7 +298,7 @@ class SDGMClassifier(Classifier):
         one = self.prediction == "average" and self.inference != "map"
         return "single-mode" if one else self.prediction
 
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: object) -> Self:
         """Set constructor arguments; ``prediction`` changes what a fit predicts from now on.
 
         Parameters

@@ -277,7 +277,7 @@ class StackedClassifier(Classifier):
 
     # ---- a posterior
 
-    def refine(self, method: str = "laplace", **options: Any) -> Self:
+    def refine(self, method: str = "laplace", **options: object) -> Self:
         """Draw weights and temperatures, and with them the parameters of the members.
 
         Members are drawn from their Laplace approximations. Those of other libraries or with more

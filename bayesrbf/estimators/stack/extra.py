@@ -23,7 +23,7 @@ class ExtraMember:
     estimator: Any
     """Not fitted as a recipe, fitted as a member."""
     columns: table.Columns
-    template: Any
+    template: object
     """Container of the table, without rows."""
 
     def fit(self, rows: Observations) -> ExtraMember:
@@ -49,12 +49,14 @@ class ExtraMember:
         probabilities[:, self.estimator.classes_] = self.estimator.predict_proba(self._table(rows))
         return np.log(np.maximum(probabilities, LEAST_MEMBER_PROBABILITY))
 
-    def _table(self, rows: Observations) -> Any:
+    def _table(self, rows: Observations) -> object:
         """Rows in the container of the user."""
         return table.decode(rows.real, rows.codes, self.columns, self.template)
 
 
-def extra_members(extra: object, columns: table.Columns, template: Any) -> tuple[ExtraMember, ...]:
+def extra_members(
+    extra: object, columns: table.Columns, template: object
+) -> tuple[ExtraMember, ...]:
     """Name the classifiers that a user adds to a stack."""
     members: list[ExtraMember] = []
     for item in [] if extra is None else list(extra):  # type: ignore[call-overload]
