@@ -68,7 +68,6 @@ class Figures:
     covers: tuple[str, ...] = MODELS
     counts: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     commits: tuple[str, ...] = ()  # Of the parts, where they were run at several.
-    copied: bool = False  # From the page, where it was printed before tables had files.
 
 
 def write(
@@ -133,7 +132,6 @@ def read(name: str) -> Figures:
         tuple(kept["covers"]),
         {what: (ran, asked) for what, (ran, asked) in kept["counts"].items()},
         tuple(kept["commits"]),
-        kept["copied"],
     )
 
 
@@ -279,11 +277,8 @@ def origin(figures: Figures) -> str:
     """One line: command, commits, day, load, and what was run of what was asked."""
     run = figures.run
     commits = " and ".join(figures.commits or (run.commit,))
-    parts = [f"`{run.command}`", f"commit {commits}", run.date]
-    if figures.copied:
-        parts.append("copied from the page of that commit, not run again since")
-    else:
-        parts.append(f"load {run.load:.1f} on {run.cores} cores")
+    machine = f"load {run.load:.1f} on {run.cores} cores"
+    parts = [f"`{run.command}`", f"commit {commits}", run.date, machine]
     parts += [
         f"{ran:,} of {asked:,} {what}"
         for what, (ran, asked) in figures.counts.items()

@@ -16,14 +16,6 @@ MEASURED = [
 """Pages whose every table with figures is measured."""
 FIGURE = re.compile(r"\|\s*(?:[-+±<≤≥]\s*)?\.?\d[^|]*(?=\|)")
 """A cell that begins with a number."""
-COPIED = """
-few_values/complete few_values/complete_means few_values/with_holes few_values/with_holes_means
-posterior/four_chains real_tables/complete_brier real_tables/complete_ece real_tables/complete_error
-real_tables/complete_log_loss real_tables/complete_ranks real_tables/with_holes_brier
-real_tables/with_holes_ece real_tables/with_holes_error real_tables/with_holes_log_loss
-real_tables/with_holes_ranks rehearsal simulation
-"""
-"""Printed before tables had files, by commands that take hours or a quiet machine."""
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
@@ -48,13 +40,6 @@ def test_a_table_without_a_file_is_seen():
     assert not FIGURE.search(bare(f"<!-- figures: loss -->\n{page}<!-- end of figures -->\n"))
     assert FIGURE.search("| stack | ± .3 |")
     assert not FIGURE.search("| `predict` | rows of 4 columns |")
-
-
-def test_copied_tables_only_become_fewer():
-    copied = {name for name in names() if read(name).copied}
-    assert copied == set(COPIED.split()), (
-        "a table that was run anew is no copy; no further one may be copied"
-    )
 
 
 def names():
