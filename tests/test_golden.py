@@ -63,6 +63,12 @@ def test_file_of_a_released_version_predicts_as_it_did(
         assert digest == written
 
 
+def test_what_the_first_version_did_not_keep_is_named_and_not_made_up() -> None:
+    model = bayesrbf.load(file_of(FOLDER / "0.1.0", "stack"))
+    with pytest.raises(AttributeError, match="not in files of earlier versions; fit again"):
+        _ = model.out_of_fold_
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_what_a_file_of_the_first_version_holds_is_what_its_estimator_says(family: str) -> None:
     path = file_of(FOLDER / "0.1.0", family)

@@ -75,6 +75,14 @@ def test_out_of_fold_probabilities_are_those_of_the_pool_of_the_other_folds() ->
             np.testing.assert_allclose(found.loc[row], expected, atol=1e-5)
 
 
+def test_one_split_has_no_other_folds_and_equal_weights() -> None:
+    X, y = table(40)
+    cv = [(np.arange(25), np.arange(25, 40))]
+    found = StackedClassifier(SMALL, cv=cv, random_state=0).fit(X, y).out_of_fold_
+    assert found.index.isin(cv[0][1]).all()
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+
+
 def test_labels_that_nothing_tells_are_not_foretold_out_of_fold() -> None:
     """In its own rows a stack sees what is not there; out of fold it may not."""
     rng = np.random.default_rng(1)

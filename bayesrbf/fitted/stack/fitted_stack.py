@@ -160,9 +160,10 @@ class FittedStack(FittedModel):
         """Class log probabilities of the rows held out, by pools that are fitted to other folds."""
         rows, hidden = self.held, self.held_share
         result = np.full((rows.labels.size, self.members.n_classes), np.nan)
-        folds = np.zeros(0, int) if rows.folds is None else rows.folds
-        for fold in np.unique(folds):
-            others, own = rows.take(folds != fold), folds == fold
+        if rows.folds is None and rows.labels.size:
+            raise AttributeError("out_of_fold_ is not in files of earlier versions; fit again.")
+        for fold in np.unique([] if rows.folds is None else rows.folds):
+            others, own = rows.take(rows.folds != fold), rows.folds == fold
             pool = StackLogPosterior(others.values, others.labels, others.weights, others.masked)
             point = packed(pool, fit_pools(others))
             result[own] = pool.pooled(rows.values[own], hidden[own], point)
@@ -236,11 +237,11 @@ class FittedStack(FittedModel):
         """Class probabilities of the training rows that were held out, by their positions."""
         import pandas as pd
 
+        p = np.exp(self.out_of_fold())
         assert training.copies is not None  # a stack knows where its rows were held out
         positions, places = training.copies
-        index = pd.Index(positions, name=names.OBS)
         columns = pd.Index(training.class_labels, name=names.LABEL)
-        return pd.DataFrame(np.exp(self.out_of_fold())[places], index, columns)
+        return pd.DataFrame(p[places], pd.Index(positions, name=names.OBS), columns)
 
     def relevance_table(self, columns: Columns) -> pd.DataFrame:
         """Relevance of every column in every member that learns its rates."""
