@@ -29,7 +29,7 @@ from bayesrbf.fitted.stack.bootstrap import bootstrap_stack
 from bayesrbf.fitted.stack.drawing import DrawnMembers, draw_members
 from bayesrbf.fitted.stack.fitted_stack import FittedStack
 from bayesrbf.fitted.stack.members import OtherMember, own_members
-from bayesrbf.fitted.stack.stack_fitting import StackSettings, fit_stack
+from bayesrbf.fitted.stack.stack_fitting import StackSettings, stack_of
 from bayesrbf.fitted.stack.stack_posterior import MemberDraws
 from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.inference.draws import Draws
@@ -205,11 +205,14 @@ class StackedClassifier(Classifier):
         settings = self._settings(training)
         cv = default_folds(rows) if self.cv is None else self.cv
         folds = numbered_folds(split_rows(cv, rows, kept, seed), training.class_labels)
-        held_out, rates = settings.hold_out_folds(folds, self.n_jobs)
-        gain = gain_of_unlabelled(settings, folds, held_out, self.n_jobs)
+        distinct = table.distinct(rows)[0]
+        whole = settings.training(distinct, 0)
+        members, starts = settings.fit(whole), whole.as_starts
+        held_out = settings.hold_out_folds(folds, starts, self.n_jobs)
+        gain = gain_of_unlabelled(settings, folds, starts, held_out, self.n_jobs)
         held_out, pools = pools_of(held_out, settings, training.owner)
         copies = places_held_out(rows, kept, [test for _, _, test in folds])
-        model = fit_stack(table.distinct(rows)[0], settings, pools, held_out, rates)
+        model = stack_of(members, distinct, settings, pools, held_out)
         way = "" if of_blocks is None else of_blocks.way_of_sample(training)
         status = Status.CONVERGED
         return self._ended(

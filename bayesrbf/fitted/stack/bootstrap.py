@@ -15,6 +15,7 @@ from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.stack.fitted_stack import FittedStack, packed
 from bayesrbf.fitted.stack.members import FittedMembers
 from bayesrbf.fitted.stack.pool import Pool, fit_pools
+from bayesrbf.fitted.stack.shared_training import Starts
 from bayesrbf.fitted.stack.stack_fitting import StackSettings
 from bayesrbf.fitted.stack.stack_posterior import MemberDraws, NewRows, Numbers, RowsUnderDraws
 from bayesrbf.inference.bootstrap import bootstrap_weights
@@ -168,10 +169,13 @@ def bootstrap_stack(
     rng = np.random.default_rng(random_state)
     # All weights are drawn before any fit: draws do not depend on the number of processes.
     weights = [bootstrap_weights(rows.weights, rng) for _ in range(min(refits, draws))]
-    exemplars = settings.training(rows, 0).exemplars  # maps are monotone: the weights play no part
+    whole = settings.training(rows, 0)
+    settings.fit(whole)
+    # Maps are monotone: the weights play no part in the exemplars.
+    starts, exemplars = whole.as_starts, whole.exemplars
     with progress(progress_bar) as track:
         refitted = Parallel(n_jobs=n_jobs)(
-            delayed(_refit)(settings, replace(rows, weights=one), exemplars)
+            delayed(_refit)(settings, replace(rows, weights=one), starts, exemplars)
             for one in track(weights, "Refits")
         )
     theta = _pools(model, draws, len(refitted), rng)
@@ -184,12 +188,14 @@ def bootstrap_stack(
     return Draws(theta[None], {"lp": lp[None]}, "bootstrap"), refits_of_draws
 
 
-def _refit(settings: StackSettings, rows: Observations, exemplars: Exemplars) -> FittedMembers:
+def _refit(
+    settings: StackSettings, rows: Observations, starts: Starts, exemplars: Exemplars
+) -> FittedMembers:
     """Members fitted to re-weighted rows, of which only predictions are asked.
 
     Single precision is enough for what spreads a draw, and a file of many refits is smaller.
     """
-    return settings.fit(settings.training(rows, 0, of_cells=exemplars)).condensed.rounded
+    return settings.fit(settings.training(rows, 0, starts, exemplars)).condensed.rounded
 
 
 def _usual_rows(

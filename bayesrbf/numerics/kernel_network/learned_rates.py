@@ -19,7 +19,7 @@ ones on its diagonal, is a kernel for any rates :math:`a_j \ge 0` (Schoenberg 19
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -61,24 +61,13 @@ class RateSearch:
 
 @on_one_blas_thread
 def learn_rates(
-    fixed: Float[np.ndarray, " column"], judges: Iterable[RateLogPosterior], steps: int
-) -> Float[np.ndarray, " column"]:
-    """Rates at the modes of the sub-samples, averaged by their logarithms."""
-    return fixed * np.exp(np.mean([_climb(judge, steps) for judge in judges], axis=0))
-
-
-def average_rates(
-    several: Sequence[Float[np.ndarray, " column"]],
-) -> Float[np.ndarray, " column"]:
-    """Rates averaged by their logarithms; a column that one of them does not use is not used.
-
-    Examples
-    --------
-    >>> average_rates([np.array([1.0, 0.0]), np.array([4.0, 3.0])])
-    array([2., 0.])
-    """
-    result: np.ndarray = np.prod(np.power(several, 1 / len(several)), axis=0)
-    return result
+    judges: Iterable[RateLogPosterior],
+    steps: int,
+    start: Float[np.ndarray, " coordinate"] | None = None,
+) -> Float[np.ndarray, " coordinate"]:
+    """Mean of the modes of the sub-samples, each found from the start, or from the fixed rates."""
+    modes: np.ndarray = np.mean([_climb(judge, steps, start) for judge in judges], axis=0)
+    return modes
 
 
 def rate_log_posteriors(
@@ -142,16 +131,19 @@ def _sample_size(n_labelled: int, n_columns: int) -> int:
     return min(wanted, MOST_SAMPLE_ROWS, max(fitting, FEWEST_SAMPLE_ROWS), n_labelled)
 
 
-def _climb(log_posterior: RateLogPosterior, steps: int) -> Float[np.ndarray, " column"]:
-    """Logarithms of the rates over the fixed ones, at the mode."""
-    start = np.array([prior.mean for prior in log_posterior.priors])
+def _climb(
+    log_posterior: RateLogPosterior, steps: int, start: Float[np.ndarray, " coordinate"] | None
+) -> Float[np.ndarray, " coordinate"]:
+    """The mode, or where the steps end."""
+    if start is None:
+        start = np.array([prior.mean for prior in log_posterior.priors])
 
     def falling(theta: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = log_posterior.value_and_gradient(theta)
         return -value, -gradient
 
     bounds = [*[LOG_FACTOR] * (start.size - 2), LOG_NOISE, LOG_FACTOR]
-    theta = minimize(
+    theta: np.ndarray = minimize(
         falling,
         start,
         jac=True,
@@ -159,4 +151,4 @@ def _climb(log_posterior: RateLogPosterior, steps: int) -> Float[np.ndarray, " c
         bounds=bounds,
         options={"maxiter": steps, "gtol": SLOPE, "ftol": 0.0},
     ).x
-    return log_posterior.log_factors(theta)
+    return theta

@@ -82,15 +82,11 @@ class RateLogPosterior:
         prior = RATE_PRIORS[self.criterion]
         return (prior.factors,) * self.fixed.size + (prior.common, prior.noise, prior.output_scale)
 
-    def log_factors(self, theta: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " column"]:
-        """Logarithms of the rates over the fixed ones."""
-        return theta[:-3] + theta[-3]
-
     def value_and_gradient(
         self, theta: Float[np.ndarray, " coordinate"]
     ) -> tuple[float, Float[np.ndarray, " coordinate"]]:
         """Log density in nats and its gradient in the coordinates."""
-        rates = self.fixed * np.exp(self.log_factors(theta))
+        rates = rates_at(theta, self.fixed)
         noise, output_scale = np.exp(theta[-2:])
         pairs = np.exp(-rates @ self.rows.distances)
         kernel = squareform(pairs)
@@ -105,6 +101,14 @@ class RateLogPosterior:
         z = (theta - mean) / sd
         log_prior = -0.5 * z @ z - np.log(sd).sum() - 0.5 * z.size * LOG_2PI
         return judged.value + log_prior, np.concatenate([by_factor, by_others]) - z / sd
+
+
+def rates_at(
+    theta: Float[np.ndarray, " coordinate"], fixed: Float[np.ndarray, " column"]
+) -> Float[np.ndarray, " column"]:
+    """The rates at given coordinates, which are relative to fixed ones."""
+    rates: np.ndarray = fixed * np.exp(theta[:-3] + theta[-3])
+    return rates
 
 
 def log_evidence(
