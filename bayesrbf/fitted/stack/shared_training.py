@@ -97,13 +97,22 @@ class MixtureForm(NamedTuple):
 
 @dataclass(frozen=True)
 class Starts:
-    """What was fitted to a whole table: searches on parts of it, or under other weights, start there."""
+    """What was fitted to a whole table: where searches under other weights of its rows start."""
 
     companions: Mapping[tuple[int, ...], Companions]
     """By the levels of the columns that they see."""
     mixtures: Mapping[MixtureForm, FittedMixture]
     rate_points: Mapping[LayerKey, Float[np.ndarray, " coordinate"]]
     """Where the searches of rates ended."""
+
+    @property
+    def for_rows_held_out(self) -> Starts:
+        """Starts of a fit to a part of the rows that is judged by the others: rates alone.
+
+        A mixture of several components keeps the groups that it starts with, and they remember
+        the rows held out.
+        """
+        return Starts({}, {}, self.rate_points)
 
 
 @dataclass(frozen=True)

@@ -126,6 +126,7 @@ class StackSettings:
         """
         if not folds:
             return None
+        starts = starts.for_rows_held_out
         with progress(False) as track:
             answers = Parallel(n_jobs=n_jobs)(
                 delayed(self.hold_out)(starts, *fold) for fold in track(folds, "Holding rows out")
