@@ -267,7 +267,7 @@ def hidden_layer(
     if criterion != "fixed" and n_classes > 1:
         search = settings.search
         judges = rate_log_posteriors(
-            kernel, cells, rows, n_classes, criterion, settings.seed, search.subsamples
+            kernel, cells, rows, n_classes, criterion, settings.seed, search
         )
         point = learn_rates(judges, search.steps, rate_start)
         rates = rates_at(point, rates)

@@ -116,9 +116,7 @@ class MixtureMember:
 
     def fit(self, training: SharedTraining) -> FittedMixture:
         """Fit to training rows."""
-        by_em = training.mixture(
-            MixtureForm(self.n_components, self.covariance_type, self.tied)
-        )
+        by_em = training.mixture(MixtureForm(self.n_components, self.covariance_type, self.tied))
         if self.objective.name == "likelihood":
             return by_em
         solver = Solver(

@@ -57,6 +57,8 @@ class RateSearch:
     subsamples: int = 4
     steps: int = 50
     """Most iterations of the search on each sub-sample."""
+    precision: type[np.floating] = np.float64
+    """Of the matrices; single precision takes half the time, and moves rates in the fourth digit."""
 
 
 @on_one_blas_thread
@@ -65,9 +67,15 @@ def learn_rates(
     steps: int,
     start: Float[np.ndarray, " coordinate"] | None = None,
 ) -> Float[np.ndarray, " coordinate"]:
-    """Mean of the modes of the sub-samples, each found from the start, or from the fixed rates."""
-    modes: np.ndarray = np.mean([_climb(judge, steps, start) for judge in judges], axis=0)
-    return modes
+    """Mean of the modes of the sub-samples; each search starts where the one before ended.
+
+    The first starts at ``start``, or at the fixed rates.
+    """
+    modes: list[np.ndarray] = []
+    for judge in judges:
+        modes.append(_climb(judge, steps, modes[-1] if modes else start))
+    mean: np.ndarray = np.mean(modes, axis=0)
+    return mean
 
 
 def rate_log_posteriors(
@@ -77,7 +85,7 @@ def rate_log_posteriors(
     n_classes: int,
     criterion: RateCriterion,
     seed: int,
-    subsamples: int,
+    search: RateSearch,
 ) -> Iterator[RateLogPosterior]:
     """Log posteriors of the rates given each sub-sample; those of the kernel are the fixed ones.
 
@@ -86,12 +94,14 @@ def rate_log_posteriors(
     labelled = np.flatnonzero(rows.labels >= 0)
     size = _sample_size(labelled.size, kernel.rates.size)
     shares = class_shares(rows.labels, rows.weights, n_classes)
-    for draw in range(subsamples):
+    for draw in range(search.subsamples):
         # Seeded by its number, a sub-sample is the same however many there are.
         rng = np.random.default_rng([seed, draw])
         chosen = np.sort(rng.choice(labelled, size, replace=False))
         distances = expected_distances(cells.take(chosen), kernel.levels, kernel.name)
-        sample = RateRows(distances, rows.labels[chosen], rows.weights[chosen], shares)
+        sample = RateRows(
+            distances.astype(search.precision), rows.labels[chosen], rows.weights[chosen], shares
+        )
         yield RateLogPosterior(sample, kernel.rates, criterion)
 
 
