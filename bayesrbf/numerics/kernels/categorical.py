@@ -6,8 +6,8 @@ Neighbouring columns of few levels are packed into one column of combined codes,
 is a further level whose log probability is 0. A combined code is the number of a line of one table
 (code, component): the look-up adds a line of contiguous numbers, and counting adds the
 responsibilities back to the same line. ``members`` (code, column of the pack) says which levels a
-line combines, as numbers of lines of a table of all single levels whose last line, the missing one,
-holds zeros.
+line combines, as numbers of the single levels of all columns; the missing level has the number
+behind the last.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Packing(NamedTuple):
     """Rows in combined codes, and what the codes stand for."""
 
     codes: np.ndarray  # (row, pack): line of the table of combined codes
-    members: np.ndarray  # (code, column of the pack): lines of the table of levels
+    members: np.ndarray  # (code, column of the pack): numbers of levels
 
 
 def pack(codes: np.ndarray, levels: tuple[int, ...]) -> Packing:
@@ -64,9 +64,10 @@ def log_table(
     probabilities: tuple[np.ndarray, ...], members: np.ndarray, n_components: int
 ) -> np.ndarray:
     """Log probabilities of the combined codes (code, component) in nats."""
-    certain = np.ones((n_components, 1))
-    levels = np.log(np.concatenate([*probabilities, certain], axis=1).T)
-    return np.asarray(levels[members].sum(axis=1))
+    table = np.empty((len(members), n_components))
+    if probabilities:
+        combine_levels(np.concatenate(probabilities, axis=1), members, table)
+    return table
 
 
 @inlined
@@ -112,19 +113,35 @@ def add_counts(
                 counts[code, k] += by_row[r, k]
 
 
-def _compiled(sources: str) -> Callable[..., None]:
-    """Compile :data:`unpack_counts` under a key that covers all kernel files."""
+def _compiled(sources: str) -> tuple[Callable[..., None], Callable[..., None]]:
+    """Compile both entry points under a key that covers all kernel files."""
+
+    @entry_point
+    def combine_levels(probabilities: np.ndarray, members: np.ndarray, table: np.ndarray) -> None:
+        _ = sources
+        logs = np.log(probabilities)
+        for code in range(members.shape[0]):
+            for k in range(logs.shape[0]):
+                table[code, k] = 0.0
+            for column in range(members.shape[1]):
+                line = members[code, column]
+                if line < logs.shape[1]:
+                    for k in range(logs.shape[0]):
+                        table[code, k] += logs[k, line]
 
     @entry_point
     def unpack_counts(counts: np.ndarray, members: np.ndarray, by_level: np.ndarray) -> None:
         _ = sources
         for code in range(members.shape[0]):
             for column in range(members.shape[1]):
-                for k in range(counts.shape[1]):
-                    by_level[members[code, column], k] += counts[code, k]
+                line = members[code, column]
+                if line < by_level.shape[1]:
+                    for k in range(counts.shape[1]):
+                        by_level[k, line] += counts[code, k]
 
-    return unpack_counts
+    return combine_levels, unpack_counts
 
 
-unpack_counts = _compiled(SOURCES)
-"""Add counts (code, component) of combined codes to counts (level, component)."""
+combine_levels, unpack_counts = _compiled(SOURCES)
+"""Write log probabilities (code, component) of combined codes from probabilities (component,
+level), and add counts (code, component) of combined codes to counts (component, level)."""

@@ -173,10 +173,10 @@ class CompiledExpectation:
     def _model(self, parameters: MixtureParameters) -> Model:
         """Put the parameters into the form that the kernels read."""
         with np.errstate(divide="ignore"):  # a weight or level of probability 0 is log -inf
-            constants = np.log(parameters.class_probabilities)[self._classes]
+            constants = np.log(parameters.class_probabilities).take(self._classes)
             constants += np.log(parameters.weights)
-            levels = parameters.category_probabilities
-            categories = log_table(levels, self.members, len(constants))
+        levels = parameters.category_probabilities
+        categories = log_table(levels, self.members, constants.size)
         if not self.specification.n_features:
             return Model(constants, None, None, None, categories)
         # Numba compiles a kernel once more for arrays that are read-only, as a loaded model's are.
@@ -191,9 +191,9 @@ class CompiledExpectation:
         levels = self.specification.levels
         if not levels:
             return ()
-        by_level = np.zeros((sum(levels) + 1, self.specification.n_components))
+        by_level = np.zeros((self.specification.n_components, sum(levels)))
         unpack_counts(counts, self.members, by_level)
-        return split_levels(np.ascontiguousarray(by_level[:-1].T), levels)
+        return split_levels(by_level, levels)
 
 
 def _total(pieces: list[np.ndarray]) -> np.ndarray:

@@ -119,12 +119,12 @@ def problem_of(
     hyperparameters: MixtureHyperparameters,
 ) -> Problem:
     """Describe a mixture on prepared rows as something to ascend."""
-    declared = DeclaredPrior(hyperparameters, specification)
+    declared, laws = DeclaredPrior(hyperparameters, specification), laws_of(specification)
 
     def step(parameters: MixtureParameters) -> Step:
         statistics = expectation.statistics(parameters)
         prior = declared.log_density(parameters)
-        following = laws_of(specification).mode(statistics, parameters, hyperparameters)
+        following = laws.mode(statistics, parameters, hyperparameters)
         return Step(statistics.log_likelihood + prior, following)
 
     points = MixturePoints(specification, hyperparameters)

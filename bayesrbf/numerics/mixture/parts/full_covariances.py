@@ -161,9 +161,9 @@ class FullCovariances(PrecisionColumns):
         total: Float[np.ndarray, " group"],
         scale: Float[np.ndarray, " feature"],
     ) -> Factors:
-        places = range(self.n_features)
-        scatter[:, places, places] += prior
-        return precision_factor(scatter / total[:, None, None])
+        scatter.reshape(len(scatter), -1)[:, :: self.n_features + 1] += prior
+        scatter /= total[:, None, None]
+        return precision_factor(scatter)
 
     def at_floor(self, factors: Factors) -> bool:
         """Whether some covariance has eigenvalues at the floor."""

@@ -132,12 +132,15 @@ class PrecisionColumns(RealColumns):
         A component without rows keeps m0 and S0: the prior preserves the mean covariance instead
         of shrinking it.
         """
-        kappa, centre = hyper.mean_precision, hyper.location
-        counts = statistics.counts[:, None]
-        shift = (statistics.first + kappa * (centre - point.means)) / (counts + kappa)
+        if not self.n_features:
+            return point
+        kappa, pull = hyper.mean_precision, point.means - hyper.location
+        rows = statistics.counts[:, None] + kappa
+        shift = (statistics.first - kappa * pull) / rows
         means = point.means + shift
-        scatter = self.recentred(statistics, shift)
-        scatter += self.outer(means - centre, kappa)
+        # The scatter about the new means and the prior's pull on these, both from the old ones.
+        scatter = statistics.second + self.outer(pull, kappa)
+        scatter -= self.outer(shift, rows)
         strength = hyper.degrees_of_freedom + self.specification.group_sizes
         total = sum_by_group(statistics.counts, self.specification) + strength
         prior = strength[:, None] * hyper.scale**2
