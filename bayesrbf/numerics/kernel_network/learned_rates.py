@@ -58,7 +58,7 @@ class RateSearch:
     steps: int = 50
     """Most iterations of the search on each sub-sample."""
     precision: type[np.floating] = np.float64
-    """Of the matrices; single precision takes half the time, and moves rates in the fourth digit."""
+    """Of the matrices: single takes half the time, and moves rates in the fourth digit."""
 
 
 @on_one_blas_thread

@@ -242,6 +242,7 @@ def room_for_holes(
         mixed = MixedScratch(
             completed,
             np.empty((n_components, triangle, width)),
+            np.empty(width),
             np.empty((triangle, width)),
             np.empty((d, width)),
             np.empty((m, width)),
@@ -250,6 +251,7 @@ def room_for_holes(
             lines,
             places,
             found,
+            np.empty((1, width)),
         )
         pattern = PatternScratch(
             np.full(1, -1),

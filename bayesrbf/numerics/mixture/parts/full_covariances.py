@@ -187,6 +187,8 @@ class FullCovariances(PrecisionColumns):
         """Moments of rows that miss the same number of cells."""
         hole, cells = np.isnan(real), np.nan_to_num(real)
         places = np.nonzero(hole)[1].reshape(len(rows), -1)
+        if self.n_groups == 1:  # one covariance of the missing cells, not one a component
+            factors = factors[:1]
         moments = MissingMoments.of(cells, places, FullComponents(means, factors))
         expected = np.where(hole[:, None, :], moments.deviations + means, cells[:, None, :])
         return Conditional.of(rows, expected, moments.covariances, places)
