@@ -24,7 +24,7 @@ from bayesrbf.records.stored import Requirements, stored
 
 SHARED_STRENGTH, LEAST_STRENGTH = 0.3, 0.1
 """Rows of prior per real column behind a covariance that all classes share."""
-COMPANION_TOL, COMPANION_ITERATIONS = 1e-4, 100
+COMPANION_TOL, COMPANION_ITERATIONS = 1e-3, 100
 """When a companion's EM stops: it fills cells, and fills them no better for the last digits."""
 MOST_OF_A_CLASS: Final = 4
 """Components that a class of the second companion has at most."""
