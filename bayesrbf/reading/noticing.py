@@ -160,12 +160,13 @@ def _edges(name: str, values: Float[np.ndarray, " obs"]) -> Iterator[_Stand]:
     for place, others in (beyond | ends).items():
         if others.size < 2:
             continue
-        value = float(distinct[place])
-        distance = float(np.abs(others[[0, -1]] - value).min())
-        gap = distance / float(others[-1] - others[0])
-        apart = distance > float(np.diff(others).max())
-        whole = bool(np.all(others == np.round(others)))
-        alone = whole and value < 0 and negative == 1 and others.size >= SEVERAL_OTHERS
+        value, least, most = float(distinct[place]), float(others[0]), float(others[-1])
+        distance = min(abs(least - value), abs(most - value))
+        gap = distance / (most - least)
+        # Only of what is far away, and of a negative number, is the rest asked.
+        apart = gap >= AWAY_GAP and distance > float(np.diff(others).max())
+        alone = value < 0 and negative == 1 and others.size >= SEVERAL_OTHERS
+        alone = alone and bool(np.all(others == np.round(others)))
         yield _Stand(name, value, int(counts[place]), gap, others.size, apart, alone)
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from functools import cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -32,32 +33,46 @@ class Packing(NamedTuple):
 
 def pack(codes: np.ndarray, levels: tuple[int, ...]) -> Packing:
     """Combine neighbouring columns of level codes, -1 where missing, while their codes stay few."""
-    packs: list[list[int]] = []
+    layout = _layout(levels)
+    single = np.where(codes < 0, np.asarray(levels, np.intp), codes)
+    packed = [single[:, columns] @ strides + first for columns, strides, first in layout.packs]
+    stacked = np.column_stack([np.empty((len(codes), 0), np.int32), *packed])
+    return Packing(np.ascontiguousarray(stacked, np.int32), layout.members)
+
+
+class _Layout(NamedTuple):
+    """Packs of neighbouring columns: columns, strides of their codes and line of the first."""
+
+    packs: list[tuple[slice, np.ndarray, int]]
+    members: np.ndarray
+
+
+@cache
+def _layout(levels: tuple[int, ...]) -> _Layout:
+    """The packs of columns of so many levels."""
+    groups: list[list[int]] = []
     # Too large on purpose: the first column opens a pack.
     size = PACK_LEVELS + 1
     for column, n_levels in enumerate(levels):
         size *= n_levels + 1
         if size > PACK_LEVELS:
-            packs.append([])
+            groups.append([])
             size = n_levels + 1
-        packs[-1].append(column)
+        groups[-1].append(column)
     starts = np.cumsum([0, *levels])
-    width = max((len(columns) for columns in packs), default=1)
-    packed = np.zeros((len(codes), len(packs)), np.int32)
+    width = max((len(columns) for columns in groups), default=1)
+    packs, n_lines = [], 0
     members: list[np.ndarray] = [np.empty((0, width), np.int64)]
-    n_lines = 0
-    for position, columns in enumerate(packs):
-        for column in columns:
-            level = np.where(codes[:, column] < 0, levels[column], codes[:, column])
-            packed[:, position] *= levels[column] + 1
-            packed[:, position] += level.astype(np.int32)
+    for columns in groups:
         choices = [[*range(starts[column], starts[column + 1]), starts[-1]] for column in columns]
         lines = np.array(list(itertools.product(*choices)))
         filler = np.full((len(lines), width - len(columns)), starts[-1])
         members.append(np.hstack([lines, filler]))
-        packed[:, position] += n_lines
+        sizes = [len(one) for one in choices[1:]]
+        strides = np.cumprod([1, *sizes[::-1]])[::-1]  # the last column runs fastest
+        packs.append((slice(columns[0], columns[-1] + 1), strides, n_lines))
         n_lines += len(lines)
-    return Packing(packed, np.concatenate(members))
+    return _Layout(packs, np.concatenate(members))
 
 
 def log_table(

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -34,7 +35,12 @@ class Step:
     """One evaluation: the log posterior at a point, and EM's next point."""
 
     log_posterior: float  # Without Jacobian, in nats.
-    following: MixtureParameters
+    maximise: Callable[[], MixtureParameters]
+
+    @cached_property
+    def following(self) -> MixtureParameters:
+        """EM's next point; nobody asks for that of a point that is turned down."""
+        return self.maximise()
 
 
 @dataclass(frozen=True)

@@ -309,9 +309,7 @@ def centred_moments(
 ) -> tuple[Float[np.ndarray, "component feature"], Float[np.ndarray, "component feature feature"]]:
     """``sum r (x - mu)`` and ``sum r (x - mu)(x - mu)'`` from sums of products."""
     k, d = means.shape
-    rows, columns = upper_entries(d + 1)
-    raw = np.empty((k, d + 1, d + 1))
-    raw[:, rows, columns] = raw[:, columns, rows] = sums
+    raw = sums.take(_unfolded_places(d + 1), axis=1)
     totals, counts = raw[:, :d, d], raw[:, d, d, None]
     first = totals - counts * means
     # S - mu s' - (s - n mu) mu'
@@ -325,6 +323,15 @@ def upper_entries(size: int) -> tuple[Int[np.ndarray, " entry"], Int[np.ndarray,
     """Rows and columns of the upper triangle of a matrix, row by row."""
     rows, columns = np.triu_indices(size)
     return rows, columns
+
+
+@cache
+def _unfolded_places(size: int) -> Int[np.ndarray, "row column"]:
+    """Place of every entry of a symmetric matrix in its upper triangle."""
+    places = np.empty((size, size), np.intp)
+    rows, columns = upper_entries(size)
+    places[rows, columns] = places[columns, rows] = np.arange(rows.size)
+    return places
 
 
 @cache

@@ -124,8 +124,8 @@ def problem_of(
     def step(parameters: MixtureParameters) -> Step:
         statistics = expectation.statistics(parameters)
         prior = declared.log_density(parameters)
-        following = laws.mode(statistics, parameters, hyperparameters)
-        return Step(statistics.log_likelihood + prior, following)
+        mode = partial(laws.mode, statistics, parameters, hyperparameters)
+        return Step(statistics.log_likelihood + prior, mode)
 
     points = MixturePoints(specification, hyperparameters)
     return Problem(step, points.pack, points.unpack)

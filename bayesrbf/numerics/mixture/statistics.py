@@ -62,6 +62,8 @@ def sum_by_group(
     sizes = specification.group_sizes
     if sizes.size == specification.n_components:
         return values.copy()
+    if sizes.size == 1:
+        return values.sum(axis=0, keepdims=True)
     return np.add.reduceat(values, sizes.cumsum() - sizes, axis=0)  # groups lie side by side
 
 

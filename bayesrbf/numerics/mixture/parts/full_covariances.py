@@ -120,10 +120,9 @@ class FullCovariances(PrecisionColumns):
         """``L'^-1 z`` of rows under every component: noise of their covariance."""
         return np.linalg.solve(factors.swapaxes(1, 2), noise.swapaxes(1, 2)).swapaxes(1, 2)
 
-    def unit_squares(self, unit: Factors) -> tuple[np.ndarray, np.ndarray]:
-        """Squares of the free entries of A, and those on its diagonal."""
-        squares = unit**2
-        return squares, squares.diagonal(0, 1, 2)
+    def unit_entries(self, unit: Factors) -> tuple[np.ndarray, np.ndarray]:
+        """Free entries of A, and those on its diagonal."""
+        return unit, unit.diagonal(0, 1, 2)
 
     def lower_scales(
         self, scales: Float[np.ndarray, "group feature"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Final
 
@@ -78,8 +78,13 @@ class Laws:
         classes = by_class + (hyperparameters.class_concentration - 1)
         counts = statistics.counts + (hyperparameters.weight_concentration - 1)
         weights = counts / np.bincount(self.classes, counts).take(self.classes)
-        following = replace(
-            parameters, class_probabilities=classes / classes.sum(), weights=weights
+        following = MixtureParameters(
+            classes / classes.sum(),
+            weights,
+            parameters.means,
+            parameters.precisions_cholesky,
+            parameters.category_probabilities,
+            parameters.further,
         )
         for part in self.parts:
             following = part.mode(following, statistics, hyperparameters)
