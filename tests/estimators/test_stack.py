@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 import bayesrbf
 from bayesrbf import StackedClassifier
 from bayesrbf.estimators.answers.asking import new_rows
-from bayesrbf.estimators.stack.stack_folds import default_folds, gain_of_unlabelled
+from bayesrbf.estimators.stack.stack_folds import FOLDS, gain_of_unlabelled
 from bayesrbf.fitted.folds import split_rows, stratified_folds
 from bayesrbf.fitted.mixture_fitting import component_class
 from bayesrbf.fitted.stack.bootstrap import StackRefits
@@ -358,7 +358,7 @@ def test_folds_are_ten_for_few_rows_and_five_for_many() -> None:
         labels = np.arange(n) % 2
         real = np.arange(n, dtype=float)[:, None]
         rows = Observations(real, np.zeros((n, 0), int), labels, np.ones(n))
-        folds = list(split_rows(default_folds(rows), rows, np.arange(n), 0))
+        folds = list(split_rows(FOLDS, rows, np.arange(n), 0))
         assert len(folds) == n_folds
         tested = np.sort(np.concatenate([test.real[:, 0] for _, test in folds]))
         np.testing.assert_array_equal(tested, real[:, 0])

@@ -14,7 +14,7 @@ from bayesrbf.estimators.classifier import Classifier
 from bayesrbf.estimators.rehearsing import Rehearsal, rehearsal_of
 from bayesrbf.estimators.stack.extra import extra_members, kin_of_extra
 from bayesrbf.estimators.stack.stack_folds import (
-    default_folds,
+    FOLDS,
     gain_of_unlabelled,
     places_held_out,
     pools_of,
@@ -79,7 +79,7 @@ class StackedClassifier(Classifier):
     extra : sequence of classifiers or (name, classifier) pairs, optional
         Further members, given the table as it is without the rows whose label is hidden.
     cv : int, splitter or iterable of index pairs, optional
-        Folds; None: five, or ten below 200 labelled rows.
+        Folds; None: five.
     class_prior : array-like of shape (n_classes,) or mapping of class to float, optional
         Class probabilities of use, in the order of ``classes_``; None: those of training.
     unlabelled : object, optional
@@ -203,7 +203,7 @@ class StackedClassifier(Classifier):
         training, of_blocks = read_training(reading, X, y, sample_weight)
         rows, kept, seed = training.rows, training.kept, training.seed
         settings = self._settings(training)
-        cv = default_folds(rows) if self.cv is None else self.cv
+        cv = FOLDS if self.cv is None else self.cv
         folds = numbered_folds(split_rows(cv, rows, kept, seed), training.class_labels)
         distinct = table.distinct(rows)[0]
         whole = settings.training(distinct, 0)
@@ -307,7 +307,7 @@ class StackedClassifier(Classifier):
         if method != "bootstrap":
             return self._with_draws(fit, drawn(fit, method, {"draws": 250, **options}))
         rows, _ = table.distinct(fit.rows)
-        folds = stratified_folds(rows.labels, default_folds(rows), fit.table.seed)
+        folds = stratified_folds(rows.labels, FOLDS, fit.table.seed)
         settings = self._settings(fit.table, fit.model)
         options = {"random_state": fit.table.seed, **options}
         draws, refits = bootstrap_stack(
