@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.optimize import minimize, minimize_scalar
+from scipy.optimize import brentq, minimize
 from scipy.special import logsumexp, softmax
 from scipy.stats import t as student
 
@@ -20,7 +20,7 @@ from bayesrbf.posterior.scores import (
 
 TIGHT = {"gtol": 1e-9, "ftol": 1e-15}
 PRIOR_SD = 0.5  # Of the log temperature, and of the pull to the class shares.
-LOG_TEMPERATURES = np.linspace(-6.0, 6.0, 49)
+LOG_TEMPERATURES = np.linspace(-6.0, 6.0, 25)
 """Grid on which the objective is first bracketed: it can have two valleys."""
 
 
@@ -68,18 +68,29 @@ def fit_temperature(
     below = by_class - by_class.max(axis=0)
     true_class = below[labels, np.arange(labels.size)]
 
-    def objective(log_t: float) -> float:
+    def objective(log_t: float) -> tuple[float, float]:
+        """The objective and its derivative."""
         t = np.exp(log_t)
-        held_out = t * true_class - np.log(np.exp(t * below).sum(axis=0))
+        powers = np.exp(t * below)
+        totals = powers.sum(axis=0)
+        held_out = t * true_class - np.log(totals)
+        slopes = true_class - (powers * below).sum(axis=0) / totals
         if held_out.ndim > 1:
+            of_draws = softmax(held_out, axis=1)
+            slopes = (of_draws * slopes).sum(axis=1)
             held_out = logsumexp(held_out, axis=1) - np.log(held_out.shape[1])
-        return float(2 * log_t**2 - weights @ held_out)
+        return float(2 * log_t**2 - weights @ held_out), float(4 * log_t - t * (weights @ slopes))
 
     values = [objective(log_t) for log_t in LOG_TEMPERATURES]
-    best = int(np.argmin(values))
-    bracket = LOG_TEMPERATURES[[max(best - 1, 0), min(best + 1, LOG_TEMPERATURES.size - 1)]]
-    optimum = minimize_scalar(objective, bounds=bracket, method="bounded", options={"xatol": 1e-9})
-    return float(np.exp(optimum.x))
+    best = int(np.argmin([value for value, _ in values]))
+    # Beside the lowest point, on the side to which the objective falls, its derivative is 0; the
+    # lowest point itself is the end of the grid, or of two valleys within a step.
+    side = best - int(np.sign(values[best][1]))
+    other = min(max(side, 0), LOG_TEMPERATURES.size - 1)
+    if values[best][1] * values[other][1] >= 0:
+        return float(np.exp(LOG_TEMPERATURES[best]))
+    ends = LOG_TEMPERATURES[[best, other]]
+    return float(np.exp(brentq(lambda log_t: objective(log_t)[1], *ends, xtol=1e-12)))
 
 
 def fit_powers(

@@ -19,6 +19,7 @@ ones on its diagonal, is a kernel for any rates :math:`a_j \ge 0` (Schoenberg 19
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -98,26 +99,30 @@ def rate_log_posteriors(
         # Seeded by its number, a sub-sample is the same however many there are.
         rng = np.random.default_rng([seed, draw])
         chosen = np.sort(rng.choice(labelled, size, replace=False))
-        distances = expected_distances(cells.take(chosen), kernel.levels, kernel.name)
-        sample = RateRows(
-            distances.astype(search.precision), rows.labels[chosen], rows.weights[chosen], shares
-        )
+        some, precision = cells.take(chosen), search.precision
+        distances = expected_distances(some, kernel.levels, kernel.name, precision)
+        sample = RateRows(distances, rows.labels[chosen], rows.weights[chosen], shares)
         yield RateLogPosterior(sample, kernel.rates, criterion)
 
 
 def expected_distances(
-    cells: CellMoments, levels: tuple[int, ...], name: KernelName
+    cells: CellMoments,
+    levels: tuple[int, ...],
+    name: KernelName,
+    precision: type[np.floating] = np.float64,
 ) -> Float[np.ndarray, "column pair"]:
     """Distances of all pairs of rows, reals then categorical columns, in the order of pdist."""
     i, j = np.triu_indices(cells.n_rows, 1)
-    means, variances = (np.ascontiguousarray(one.T) for one in (cells.mean, cells.variance))
+    means, variances = (
+        np.ascontiguousarray(one.T, precision) for one in (cells.mean, cells.variance)
+    )
     gap = np.abs(means.take(i, 1) - means.take(j, 1))
     if variances.any():
         variance = variances.take(i, 1) + variances.take(j, 1)
         reals = _absolute(gap, variance) if name == "laplace" else 0.5 * (gap**2 + variance)
     else:
         reals = gap if name == "laplace" else 0.5 * gap**2
-    parts = split_levels(cells.probabilities, levels)
+    parts = split_levels(cells.probabilities.astype(precision), levels)
     agree = [one[:, i, j] for one in ((part @ part.T)[None] for part in parts)]
     return np.concatenate([reals, *(1 - one for one in agree)])
 
@@ -128,8 +133,8 @@ def _absolute(
     """Mean of the absolute value of normal differences; the gap itself where both are known."""
     result, holes = gap.copy(), variance > 0
     d, s = gap[holes], np.sqrt(variance[holes])
-    z = d / (s * np.sqrt(2))
-    result[holes] = s * np.sqrt(2 / np.pi) * np.exp(-(z**2)) + d * erf(z)
+    z = d / (s * math.sqrt(2))
+    result[holes] = s * math.sqrt(2 / math.pi) * np.exp(-(z**2)) + d * erf(z)
     return result
 
 
