@@ -80,9 +80,7 @@ def reduced(
     return np.asarray(reduce(function, np.moveaxis(values, axis, 0)))
 
 
-def _along(
-    values: Float[np.ndarray, "*reduced"], axis: int
-) -> Float[np.ndarray, "*_"]:
+def _along(values: Float[np.ndarray, "*reduced"], axis: int) -> Float[np.ndarray, "*_"]:
     """Values of a reduction, to be broadcast along its axis."""
     return values if axis == 0 else np.expand_dims(values, axis)
 
