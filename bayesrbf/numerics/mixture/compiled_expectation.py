@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf.numerics.categories import split_levels
-from bayesrbf.numerics.kernels.categorical import log_table, pack, unpack_counts
+from bayesrbf.numerics.kernels.categorical import log_tables, pack, unpack_counts
 from bayesrbf.numerics.kernels.driver import Model, Results, expect
 from bayesrbf.numerics.kernels.tiles import balanced_chunks, plan_tiles
 from bayesrbf.numerics.mixture.parts.laws import precisions_of
@@ -172,11 +172,9 @@ class CompiledExpectation:
 
     def _model(self, parameters: MixtureParameters) -> Model:
         """Put the parameters into the form that the kernels read."""
-        with np.errstate(divide="ignore"):  # a weight or level of probability 0 is log -inf
-            constants = np.log(parameters.class_probabilities).take(self._classes)
-            constants += np.log(parameters.weights)
+        classes = parameters.class_probabilities.take(self._classes)
         levels = parameters.category_probabilities
-        categories = log_table(levels, self.members, constants.size)
+        constants, categories = log_tables(classes, parameters.weights, levels, self.members)
         if not self.specification.n_features:
             return Model(constants, None, None, None, categories)
         # Numba compiles a kernel once more for arrays that are read-only, as a loaded model's are.
