@@ -77,13 +77,15 @@ def reduced(
     """``function.reduce`` along an axis that is not empty."""
     if axis == 0 or values.shape[axis] > FEW:
         return np.asarray(function.reduce(values, axis=axis))
+    if axis == -1:
+        return np.asarray(reduce(function, [values[..., i] for i in range(values.shape[-1])]))
     return np.asarray(reduce(function, np.moveaxis(values, axis, 0)))
 
 
-def _along(
-    values: Float[np.ndarray, "*reduced"], axis: int
-) -> Float[np.ndarray, "*_"]:
+def _along(values: Float[np.ndarray, "*reduced"], axis: int) -> Float[np.ndarray, "*_"]:
     """Values of a reduction, to be broadcast along its axis."""
+    if axis == -1:
+        return values[..., None]
     return values if axis == 0 else np.expand_dims(values, axis)
 
 

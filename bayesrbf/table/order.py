@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -162,10 +163,10 @@ class _Colouring:
     columns: Colours
     classes: Colours
 
-    @property
+    @cached_property
     def number(self) -> int:
         """Number of different colours."""
-        return np.unique(self.columns).size + np.unique(self.classes).size
+        return len(set(self.columns.tolist())) + len(set(self.classes.tolist()))
 
 
 @dataclass(frozen=True)

@@ -91,18 +91,20 @@ def column_moments(
 ) -> ColumnMoments:
     """Moments of one column, free of overflow, underflow and cancellation."""
     used = ~np.isnan(column) & (weights > 0)
-    if not used.any():
-        return ColumnMoments(0.0, 0.0, 0.0, 0.0)
     values, mass = column[used], weights[used]
+    if not values.size:
+        return ColumnMoments(0.0, 0.0, 0.0, 0.0)
     share = mass / mass.max()
-    share = share / share.sum()
+    share /= share.sum()
+    least, most = values.min(), values.max()
+    largest = float(max(-least, most))
     # A power of two takes the largest cell into [0.5, 1) without rounding.
-    exponent = int(np.frexp(np.abs(values).max())[1])
+    exponent = math.frexp(largest)[1]
     unit = np.ldexp(values, -exponent)
-    centre = (unit.min() + unit.max()) / 2
+    centre = np.ldexp(least, -exponent) / 2 + np.ldexp(most, -exponent) / 2
     mean = centre + share @ (unit - centre)
-    spread = float(np.sqrt(share @ (unit - mean) ** 2))
-    mean, spread, largest = np.ldexp((mean, spread, np.abs(unit).max()), exponent).tolist()
+    spread = math.sqrt(share @ (unit - mean) ** 2)
+    mean, spread = np.ldexp((mean, spread), exponent).tolist()
     return ColumnMoments(float(mass.sum()), mean, spread, largest)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from bayesrbf.numerics.kernels import tiles
-from bayesrbf.numerics.kernels.categorical import PACK_LEVELS, log_table, pack, unpack_counts
+from bayesrbf.numerics.kernels.categorical import PACK_LEVELS, log_tables, pack, unpack_counts
 from bayesrbf.numerics.kernels.driver import LOWEST, expect
 from bayesrbf.numerics.kernels.elementary import NEGLIGIBLE
 from bayesrbf.numerics.mixture.array_expectation import ArrayExpectation
@@ -324,7 +324,10 @@ def test_packs_are_small_and_say_what_they_hold() -> None:
     assert packing.codes.shape[1] < len(LEVELS)
     assert len(packing.members) <= max(PACK_LEVELS, max(LEVELS) + 1) * packing.codes.shape[1]
     probabilities = tuple(rng.dirichlet(np.ones(n), 3) for n in LEVELS)
-    log_joint = log_table(probabilities, packing.members, 3)[packing.codes].sum(axis=1)
+    classes, weights = rng.dirichlet(np.ones(3), 2)
+    constants, by_code = log_tables(classes, weights, probabilities, packing.members)
+    np.testing.assert_allclose(constants, np.log(classes) + np.log(weights), rtol=1e-12)
+    log_joint = by_code[packing.codes].sum(axis=1)
     expected = np.zeros((200, 3))
     for column, p in enumerate(probabilities):
         seen = codes[:, column] >= 0

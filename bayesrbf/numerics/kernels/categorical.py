@@ -75,14 +75,17 @@ def _layout(levels: tuple[int, ...]) -> _Layout:
     return _Layout(packs, np.concatenate(members))
 
 
-def log_table(
-    probabilities: tuple[np.ndarray, ...], members: np.ndarray, n_components: int
-) -> np.ndarray:
-    """Log probabilities of the combined codes (code, component) in nats."""
-    table = np.empty((len(members), n_components))
-    if probabilities:
-        combine_levels(np.concatenate(probabilities, axis=1), members, table)
-    return table
+def log_tables(
+    classes: np.ndarray,
+    weights: np.ndarray,
+    probabilities: tuple[np.ndarray, ...],
+    members: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Log joint weights of class and component, and of combined codes (code, component)."""
+    constants, table = np.empty(weights.size), np.empty((len(members), weights.size))
+    factors = np.concatenate([classes[:, None], weights[:, None], *probabilities], axis=1)
+    write_logs(factors, members, constants, table)
+    return constants, table
 
 
 @inlined
@@ -132,17 +135,21 @@ def _compiled(sources: str) -> tuple[Callable[..., None], Callable[..., None]]:
     """Compile both entry points under a key that covers all kernel files."""
 
     @entry_point
-    def combine_levels(probabilities: np.ndarray, members: np.ndarray, table: np.ndarray) -> None:
+    def write_logs(
+        factors: np.ndarray, members: np.ndarray, constants: np.ndarray, table: np.ndarray
+    ) -> None:
         _ = sources
-        logs = np.log(probabilities)
+        logs = np.log(factors)
+        for k in range(logs.shape[0]):
+            constants[k] = logs[k, 0] + logs[k, 1]
         for code in range(members.shape[0]):
             for k in range(logs.shape[0]):
                 table[code, k] = 0.0
             for column in range(members.shape[1]):
-                line = members[code, column]
-                if line < logs.shape[1]:
+                place = members[code, column] + 2
+                if place < logs.shape[1]:
                     for k in range(logs.shape[0]):
-                        table[code, k] += logs[k, line]
+                        table[code, k] += logs[k, place]
 
     @entry_point
     def unpack_counts(counts: np.ndarray, members: np.ndarray, by_level: np.ndarray) -> None:
@@ -154,9 +161,10 @@ def _compiled(sources: str) -> tuple[Callable[..., None], Callable[..., None]]:
                     for k in range(counts.shape[1]):
                         by_level[k, line] += counts[code, k]
 
-    return combine_levels, unpack_counts
+    return write_logs, unpack_counts
 
 
-combine_levels, unpack_counts = _compiled(SOURCES)
-"""Write log probabilities (code, component) of combined codes from probabilities (component,
-level), and add counts (code, component) of combined codes to counts (component, level)."""
+write_logs, unpack_counts = _compiled(SOURCES)
+"""Write log joint weights, and log probabilities (code, component) of combined codes, from the
+probabilities of class, component and all levels, side by side for every component; add counts
+(code, component) of combined codes to counts (component, level)."""

@@ -152,7 +152,7 @@ def _edges(runs: _Runs, width: int) -> np.ndarray:
 
     A pattern that fills half a tile is cut off before and after, and gets tiles of its own.
     """
-    long = np.diff(runs.starts) >= width // 2
+    long = runs.starts[1:] - runs.starts[:-1] >= width // 2
     cuts = np.ones(runs.starts.size, bool)
     cuts[:-1] = runs.opens | long
     cuts[1:-1] |= long[:-1]
@@ -161,7 +161,8 @@ def _edges(runs: _Runs, width: int) -> np.ndarray:
 
 def _places(runs: _Runs, width: int) -> int:
     """Places of all tiles of such a width, and :data:`TILE_OVERHEAD` more for each."""
-    n_tiles = -(-np.diff(_edges(runs, width)) // width)
+    edges = _edges(runs, width)
+    n_tiles = -(-(edges[1:] - edges[:-1]) // width)
     return int(n_tiles.sum()) * (width + TILE_OVERHEAD)
 
 

@@ -308,7 +308,7 @@ def centred_moments(
     sums: Float[np.ndarray, "component product"], means: Float[np.ndarray, "component feature"]
 ) -> tuple[Float[np.ndarray, "component feature"], Float[np.ndarray, "component feature feature"]]:
     """``sum r (x - mu)`` and ``sum r (x - mu)(x - mu)'`` from sums of products."""
-    k, d = means.shape
+    d = means.shape[1]
     raw = sums.take(_unfolded_places(d + 1), axis=1)
     totals, counts = raw[:, :d, d], raw[:, d, d, None]
     first = totals - counts * means

@@ -243,6 +243,8 @@ class MixturePoints:
         self, thetas: Float[np.ndarray, "*batch coordinate"]
     ) -> Float[np.ndarray, "*batch coordinate"]:
         """Every point with the signs of loadings that packing a point gives."""
+        if self.specification.rank == 0:  # nothing but loadings has signs
+            return thetas
         result, sizes = thetas.copy(), (self.specification.n_features, self.specification.rank)
         for variable, place in coordinates.slices(self.variables):
             if variable.name == names.LOADINGS:

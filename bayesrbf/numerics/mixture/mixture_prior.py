@@ -28,7 +28,7 @@ from scipy.special import gammaln
 from bayesrbf.numerics.coordinates import Simplices, safe_log, slices
 from bayesrbf.numerics.mixture.mixture_points import free_variables
 from bayesrbf.numerics.mixture.parts.laws import laws_of
-from bayesrbf.numerics.mixture.statistics import Statistics, sum_by_class
+from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters
 from bayesrbf.records.priors import MixtureHyperparameters
@@ -101,7 +101,7 @@ class DeclaredPrior:
         """
         result = np.empty(self._dimension)
         counts = self._side_by_side(
-            sum_by_class(statistics.counts, self._specification),
+            np.bincount(self._laws.classes, statistics.counts),
             statistics.counts,
             statistics.category_counts,
         )

@@ -47,11 +47,11 @@ class FullCovariances(PrecisionColumns):
         return diagonal, lower
 
     def _precision_values(self, unit: Factors) -> dict[str, np.ndarray]:
-        shape, (rows, columns) = self.specification.group_shape, lower_entries(self.n_features)
-        diagonal = np.einsum("gii->gi", unit).reshape((*shape, self.n_features))
+        shape, places = self.specification.group_shape, lower_places(self.n_features)
+        lower = unit.reshape(len(unit), -1).take(places, axis=1)
         return {
-            names.PRECISION_DIAGONAL: diagonal**2,
-            names.PRECISION_LOWER: unit[:, rows, columns].reshape((*shape, rows.size)),
+            names.PRECISION_DIAGONAL: self.diagonal(unit).reshape((*shape, -1)) ** 2,
+            names.PRECISION_LOWER: lower.reshape((*shape, places.size)),
         }
 
     def _unit_factors(
