@@ -15,7 +15,7 @@ from jaxtyping import Int
 
 from bayesrbf.estimators.stack.stack_folds import FEW_ROWS, MANY_FOLDS
 from bayesrbf.reading import ReadTable, TableError
-from bayesrbf.report.families import check_method
+from bayesrbf.report.families import FAMILIES, check_method
 from bayesrbf.report.job import Job, Truth
 from bayesrbf.report.options import FamilyName, Inference
 from bayesrbf.version import __version__
@@ -41,7 +41,7 @@ def prepare(
     rehearse: bool = False,
     judged: bool = True,
     draws: int | None = None,
-    jobs: int | None = None,
+    jobs: int = 1,
 ) -> Job:
     """A job of a table that was read with its target; refuse an inference that cannot be run.
 
@@ -85,7 +85,7 @@ def prepare(
 def _folds(table: ReadTable, family: FamilyName) -> int:
     """Folds at most. A stack has those of its own pool, which cost it nothing more."""
     assert table.target is not None
-    if family != "stack":
+    if not FAMILIES[family].pools:
         return FOLDS if len(table.frame) <= MOST_IN_FIVE else FEWER
     return MANY_FOLDS if table.target.notna().sum() < FEW_ROWS else FOLDS
 

@@ -84,7 +84,7 @@ def test_draws_have_the_conditional_moments(covariance_type):
     n = 20_000
     rows = one.take(np.zeros(n, dtype=int))
     point = random_point(specification)
-    whole = conditional_draws(rows, point, specification, np.random.default_rng(0))
+    [whole] = conditional_draws(rows, point, specification, np.random.default_rng(0))
     real, codes = whole.real, whole.codes
     mean, variance = conditional_moments(one, point, specification)
     hole = np.isnan(one.real[0])
