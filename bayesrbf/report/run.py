@@ -24,7 +24,7 @@ from rich.progress import (
 )
 
 from bayesrbf.files import write_whole
-from bayesrbf.inference.progress import showing, silent
+from bayesrbf.inference.progress import Track, showing
 from bayesrbf.posterior.held_out import Interval
 from bayesrbf.report.collect import collect, phases
 from bayesrbf.report.findings import events, evidence, unvalidated, verdict
@@ -166,12 +166,11 @@ def _bars(console: Console, phases: Sequence[str]) -> Iterator[Phase]:
                 shown = f"{name}, {description.lower()}"
                 bars.update(task, description=shown, total=len(sequence), completed=0)
                 for step in sequence:
-                    with showing(silent):
-                        yield step
+                    yield step
                     bars.advance(task)
                 bars.refresh()
 
-            with showing(track):
+            with showing(_outermost(track)):
                 yield
             bars.update(task, description=name, total=1, completed=1)
 
@@ -186,8 +185,7 @@ def _lines(console: Console, name: str) -> Iterator[None]:
     def track[T](sequence: Sequence[T], description: str) -> Iterator[T]:
         started = printed = monotonic()
         for done, step in enumerate(sequence, start=1):
-            with showing(silent):
-                yield step
+            yield step
             now = monotonic()
             if done < len(sequence) and now - printed > OFTEN:
                 printed = now
@@ -195,10 +193,28 @@ def _lines(console: Console, name: str) -> Iterator[None]:
                 share = f"{percent(done / len(sequence))}, {left:.0f} s left"
                 console.print(f"{name}, {description.lower()}: {share}", highlight=False)
 
-    with showing(track):
+    with showing(_outermost(track)):
         yield
     if monotonic() - began > SLOW:
         console.print(f"{name}: done in {monotonic() - began:.0f} s", highlight=False)
+
+
+def _outermost(track: Track) -> Track:
+    """A display of work that is within no other; joblib may go through it in any thread."""
+    busy = False
+
+    def alone[T](sequence: Sequence[T], description: str) -> Iterator[T]:
+        nonlocal busy
+        if busy:
+            yield from sequence
+            return
+        busy = True
+        try:
+            yield from track(sequence, description)
+        finally:
+            busy = False
+
+    return alone
 
 
 def tell(report: Report) -> None:
