@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -130,17 +130,31 @@ def progress(phases: Sequence[str] = ()) -> Iterator[Phase]:
     """Show how far every phase is and how long it still takes; phases are named before.
 
     Where the output is no terminal, there are no bars: a slow phase has a line at its end, and one
-    now and then that says how far it is.
+    now and then that says how far it is. After an interrupt a line says which ones are not done.
     """
-    console = Console(stderr=True)
-    if console.is_terminal:
-        with _bars(console, phases) as phase:
-            yield phase
-        return
-    if phases:
-        steps = listing([name.lower() for name in phases], len(phases))
-        console.print(f"Phases: {steps}.", highlight=False, soft_wrap=True)
-    yield partial(_lines, console)
+    console, missing = Console(stderr=True), list(phases)
+
+    def named(what: str, names: Sequence[str]) -> None:
+        line = f"{what}: {listing([name.lower() for name in names], len(names))}."
+        console.print(line, highlight=False, soft_wrap=True)
+
+    if phases and not console.is_terminal:
+        named("Phases", phases)
+    shown = _bars(console, phases) if console.is_terminal else nullcontext(partial(_lines, console))
+
+    @contextmanager
+    def counted(name: str) -> Iterator[None]:
+        with show(name):
+            yield
+        missing[:] = [one for one in missing if one != name]
+
+    try:
+        with shown as show:
+            yield counted
+    except KeyboardInterrupt:
+        if missing:
+            named("Not done", missing)
+        raise
 
 
 @contextmanager

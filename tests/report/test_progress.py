@@ -31,6 +31,25 @@ def test_a_log_names_the_phases_and_has_a_line_for_every_slow_one(
     assert len(said) == 3
 
 
+@pytest.mark.parametrize("terminal", [False, True])
+def test_an_interrupt_is_followed_by_the_phases_that_are_not_done(
+    terminal: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if terminal:
+        monkeypatch.setenv("FORCE_COLOR", "1")
+
+    def interrupted() -> None:
+        with run.progress(("Fitting", "Drawing", "Writing")) as phase:
+            with phase("Fitting"):
+                pass
+            with phase("Drawing"):
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert "Not done: drawing and writing." in capsys.readouterr().err
+
+
 def test_a_log_has_no_line_for_a_quick_phase(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
