@@ -22,10 +22,10 @@ def run_tasks[T, A](
 ) -> list[A]:
     """Answers to all tasks in their order; ``n_jobs`` processes share them.
 
-    Progress is that of the answers. Warnings are given here, and so heard from any process.
+    Progress is that of the answers. Warnings are given here, each once, from whatever process.
     """
     answers: list[A] = []
-    given: dict[str | tuple[str, type[Warning], int], int] = {}
+    given: set[tuple[str, str, int]] = set()
     with progress(progress_bar) as track:
         parallel = Parallel(n_jobs=n_jobs, return_as="generator")
         results = parallel(delayed(_listened)(function, task) for task in tasks)
@@ -33,7 +33,9 @@ def run_tasks[T, A](
             answer, heard = next(results)
             answers.append(answer)
             for message, file, line in heard:
-                warnings.warn_explicit(message, None, file, line, registry=given)
+                if (about := (str(message), file, line)) not in given:
+                    given.add(about)
+                    warnings.warn_explicit(message, None, file, line)
     return answers
 
 

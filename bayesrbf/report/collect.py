@@ -123,8 +123,8 @@ def _looks(job: Job, drawn: Drawn) -> _Looks:
         "moves": lambda: read_moves(job, drawn.model),
         "findings": lambda: drawn.refined.fitted_.findings(),
     }
-    found = run_tasks(lambda look: look(), list(looks.values()), "Looks")
-    return _Looks(**dict(zip(looks, found, strict=True)))
+    answers = run_tasks(lambda look: look(), list(looks.values()), "Looks")
+    return _Looks(**dict(zip(looks, answers, strict=True)))
 
 
 @contextmanager

@@ -83,13 +83,13 @@ def contributions(
     everything = model.predict_proba(X)
     moves = []
     for effect in effects:
-        known = X[effect.name].notna().to_numpy()
+        there = X[effect.name].notna().to_numpy()
         beside = 0.0
-        if known.any():
-            hidden = np.zeros((int(known.sum()), X.shape[1]), dtype=bool)
+        if there.any():
+            hidden = np.zeros((int(there.sum()), X.shape[1]), dtype=bool)
             hidden[:, list(X.columns).index(effect.name)] = True
-            without = np.maximum(_predicted(model, X[known], hidden), LEAST_WITHOUT)
-            beside = float(rel_entr(everything[known], without).sum() / len(X))
+            without = np.maximum(_predicted(model, X[there], hidden), LEAST_WITHOUT)
+            beside = float(rel_entr(everything[there], without).sum() / len(X))
         moved = rel_entr(effect.probabilities, np.maximum(nothing, LEAST_WITHOUT)).sum(axis=1)
         observed = float(job.X[effect.name].notna().mean())
         alone = float(effect.weights @ moved) * observed

@@ -78,7 +78,7 @@ def hold_out(
     results = {name: np.full((len(X), classes.size), np.nan) for name in fitters}
     parts = [(fold, name) for fold in splits.numbers.tolist() for name in fitters]
 
-    def said(part: tuple[int, str]) -> tuple[np.ndarray, float]:
+    def answer(part: tuple[int, str]) -> tuple[np.ndarray, float]:
         (fold, name), start = part, perf_counter()
         test, train = folds == fold, splits.training(fold)
         fitted = fitters[name](X[train], y[train])
@@ -89,7 +89,7 @@ def hold_out(
 
     seconds = dict.fromkeys(fitters, 0.0)
     with phase(CROSS_VALIDATION):
-        answers = run_tasks(said, parts, "Folds")
+        answers = run_tasks(answer, parts, "Folds")
     for (fold, name), (probabilities, took) in zip(parts, answers, strict=True):
         results[name][folds == fold] = probabilities
         seconds[name] += took

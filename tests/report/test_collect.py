@@ -16,6 +16,7 @@ from bayesrbf.report.columns import read_columns
 from bayesrbf.report.job import FamilyName, Inference, Job, Truth
 from bayesrbf.report.records import Report
 from bayesrbf.report.render import render
+from bayesrbf.report.run import sharing
 from tests.report.tables import mixed_table
 
 pytestmark = pytest.mark.slow
@@ -256,6 +257,16 @@ def test_same_seed_same_report() -> None:
     small = job("map", X=job().X[["colour"]], kinds={"colour": "categorical"})
     first, again = (render(collect(small).report) for _ in range(2))
     assert first == again
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["stack", "mixture"])
+def test_any_number_of_processes_makes_the_same_page(family: FamilyName) -> None:
+    pages = []
+    for jobs in (1, 2):
+        with sharing(jobs):
+            pages.append(render(collect(job("auto", family=family, draws=20)).report))
+    assert pages[0] == pages[1]
 
 
 @pytest.mark.parametrize("columns", [["colour"], ["size"]])
