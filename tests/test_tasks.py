@@ -55,5 +55,5 @@ def test_an_error_of_a_task_ends_all() -> None:
     def fail(number: int) -> None:
         raise ValueError(f"task {number}")
 
-    with pytest.raises(ValueError, match="task [01]"):
+    with pytest.raises(ValueError, match=r"task [01]"):
         run_tasks(fail, [0, 1], "Failures", 2)
