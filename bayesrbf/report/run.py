@@ -22,6 +22,7 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from threadpoolctl import threadpool_limits
 
 from bayesrbf.files import write_whole
 from bayesrbf.inference.progress import Track, showing
@@ -120,8 +121,14 @@ OFTEN: Final = 10.0
 
 @contextmanager
 def sharing(jobs: int) -> Iterator[None]:
-    """Let processes, which stay between its parts, share the work within; -1 for all cores."""
-    with parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1):
+    """Let processes, which stay between its parts, share the work within; -1 for all cores.
+
+    Each has one BLAS thread, this one too: last digits depend on their number.
+    """
+    with (
+        parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1),
+        threadpool_limits(1, "blas"),
+    ):
         yield
 
 
