@@ -23,6 +23,7 @@ from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
+import pandas as pd
 
 from bayesrbf.datasets import load_table
 from tests.benchmarks.figures import show
@@ -106,8 +107,9 @@ def run(tree: Path, folder: Path, words: list[object], **more: str) -> str:
 
 
 def alone(tree: Path, folder: Path, words: list[object]) -> str:
-    """What a process with one BLAS thread prints."""
-    return run(tree, folder, words, OPENBLAS_NUM_THREADS="1", NUMBA_NUM_THREADS="1")
+    """What a process prints that works alone, with one BLAS thread."""
+    one = dict.fromkeys(("OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "LOKY_MAX_CPU_COUNT"), "1")
+    return run(tree, folder, words, **one)
 
 
 def demo(tree: Path, folder: Path) -> float:
@@ -125,7 +127,7 @@ def first_demo(tree: Path, folder: Path) -> float:
     return demo(tree, folder)
 
 
-def report_of(table: Any, *words: str) -> Callable[[Path, Path], float]:
+def report_of(table: Callable[[], pd.DataFrame]) -> Callable[[Path, Path], float]:
     """CPU seconds of a report in one process."""
 
     def measured(tree: Path, folder: Path) -> float:
@@ -133,7 +135,7 @@ def report_of(table: Any, *words: str) -> Callable[[Path, Path], float]:
         table().to_csv(file, index=False)
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         command = ["-m", "bayesrbf", "report", file, "--target", "target", "--out", out]
-        alone(tree, folder, [*command, "--jobs", "1", *words])
+        alone(tree, folder, command)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         rmtree(out)
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -141,7 +143,7 @@ def report_of(table: Any, *words: str) -> Callable[[Path, Path], float]:
     return measured
 
 
-def heart() -> Any:
+def heart() -> pd.DataFrame:
     """The table heart_cleveland with its labels."""
     data = load_table("heart_cleveland")
     return data.X.assign(target=np.asarray(data.y, dtype=str))
@@ -213,8 +215,10 @@ def test_wait(data_folder: object, tmp_path: Path) -> None:
     chosen = os.environ.get("BAYESRBF_WORKS", "")
     works = [work for work in WORKS if re.search(chosen, work.name)]
     folders = {name: tmp_path / name for name in TREES}
-    for folder in folders.values():
-        folder.mkdir()
+    for name, tree in TREES.items():
+        folders[name].mkdir()
+        if works[0].measure is not first_demo:
+            report_of(lambda: mixed(80, 4, 2, 0))(tree, folders[name])  # compiles
     lines = []
     for work in works:
         taken: dict[str, list[float]] = {name: [] for name in TREES}
