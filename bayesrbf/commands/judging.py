@@ -118,6 +118,7 @@ def compare(
     from bayesrbf.report import comparison
     from bayesrbf.report.prepare import prepare
     from bayesrbf.report.run import progress, sharing
+    from bayesrbf.report.validate import CROSS_VALIDATION
 
     job = prepare(
         read,
@@ -127,7 +128,7 @@ def compare(
         seed=seed,
         facts=(),
     )
-    with spoken(), sharing(checked_jobs(jobs)), progress() as phase:
+    with spoken(), sharing(checked_jobs(jobs)), progress((CROSS_VALIDATION,)) as phase:
         result = comparison.compare(
             replace(job, folds=folds), tuple(dict.fromkeys(model)), phase=phase
         )
