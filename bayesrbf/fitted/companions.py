@@ -83,7 +83,7 @@ def fit_companions(
     complete = not (np.isnan(rows.real).any() or (rows.codes < 0).any())
     if near is None:
         n_groups = np.clip(rows.weights.sum() // ROWS_OF_A_GROUP, FEWEST_GROUPS, MOST_GROUPS)
-        groups = (
+        groups: tuple[tuple[int, ...], ...] = (
             tuple(range(n_classes)),
             component_class(rows, n_classes, MOST_OF_A_CLASS),
             (0,) * int(n_groups),

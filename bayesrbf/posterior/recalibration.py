@@ -96,9 +96,8 @@ def fit_temperatures(
             held_out = logsumexp(held_out, axis=draws) - np.log(true_class[0, 0].size)
         return 2 * log_t**2 - weights @ held_out, 4 * log_t - np.exp(log_t) * (weights @ slopes)
 
-    values, slopes = np.moveaxis(
-        [value_and_slope(np.full(true_class.shape[1], log_t)) for log_t in LOG_TEMPERATURES], 1, 0
-    )
+    on_grid = [value_and_slope(np.full(true_class.shape[1], log_t)) for log_t in LOG_TEMPERATURES]
+    values, slopes = (np.array(one) for one in zip(*on_grid, strict=True))
     # Beside the lowest point, on the side to which the objective falls, its slope is 0.
     members, best = np.arange(values.shape[1]), values.argmin(axis=0)
     other = best - np.sign(slopes[best, members]).astype(int)

@@ -14,7 +14,7 @@ import pandas as pd
 from jaxtyping import Int
 
 from bayesrbf.reading import ReadTable, TableError
-from bayesrbf.report.families import check_method
+from bayesrbf.report.families import FAMILIES, check_method
 from bayesrbf.report.job import Job, Truth
 from bayesrbf.report.options import FamilyName, Inference
 from bayesrbf.version import __version__
@@ -40,7 +40,7 @@ def prepare(
     rehearse: bool = False,
     judged: bool = True,
     draws: int | None = None,
-    jobs: int | None = None,
+    jobs: int = 1,
 ) -> Job:
     """A job of a table that was read with its target; refuse an inference that cannot be run.
 
@@ -83,7 +83,7 @@ def prepare(
 
 def _folds(table: ReadTable, family: FamilyName) -> int:
     """Folds at most. A stack has those of its own pool, which cost it nothing more."""
-    few = family == "stack" or len(table.frame) <= MOST_IN_FIVE
+    few = FAMILIES[family].pools or len(table.frame) <= MOST_IN_FIVE
     return FOLDS if few else FEWER
 
 
