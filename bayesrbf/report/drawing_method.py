@@ -23,7 +23,7 @@ MOST_CURVED: Final = 2_000
 REFITTED: Final = 200
 """Draws of the bootstrap, which has one chain."""
 MOST_REFITTED: Final = 70_000
-"""Work (see :func:`refits_affordable`) up to which 25 more fits take a minute or two."""
+"""Work (see :func:`refits_affordable`) up to which 12 more fits take a minute or two."""
 BYTES: Final = 20_000_000
 """Of the draws of a model; with more, fewer draws are kept."""
 FEWEST_DRAWS: Final = 50  # Per chain, however large they are.

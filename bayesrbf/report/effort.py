@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Int
 from joblib import cpu_count
 
+from bayesrbf.fitted.stack.bootstrap import REFITS
 from bayesrbf.report.drawing_method import refits_affordable
 from bayesrbf.report.families import FAMILIES
 from bayesrbf.report.job import Job
@@ -24,9 +25,8 @@ FIXED_ROWS: Final = 100
 """Rows that take as long as what is the same for any number of rows."""
 LONG_FIT: Final = 60.0
 """Seconds of a timed fit beyond which it is not timed again: compiled anew, it takes 20."""
-REFIT_COST: Final = 0.4
+REFIT_COST: Final = 0.25
 """A refit of the bootstrap beside a fit, which chooses by rows held out, too."""
-REFITS: Final = 25
 OTHER_DRAWS: Final = 3.0
 """Draws by another method, in fits: a rough mean."""
 SECTIONS: Final = 1.5

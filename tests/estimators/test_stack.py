@@ -28,7 +28,7 @@ from bayesrbf.fitted.stack.drawing import DrawnMembers
 from bayesrbf.fitted.stack.members import DEFAULT, MEMBERS, fit_members
 from bayesrbf.fitted.stack.pool import fit_pools
 from bayesrbf.fitted.stack.shared_training import SharedTraining, Starts
-from bayesrbf.fitted.stack.stack_fitting import FoldAnswers, StackSettings
+from bayesrbf.fitted.stack.stack_fitting import FoldAnswers, NumberedFold, StackSettings
 from bayesrbf.inference.draws import point
 from bayesrbf.numerics.hidden_share import KNOTS
 from bayesrbf.posterior.usual_rows import usual_rows
@@ -405,9 +405,8 @@ class Says(StackSettings):
 
     fits: ClassVar[list[int]] = []
 
-    def hold_out(
-        self, starts: Starts, fold: int, train: Observations, test: Observations
-    ) -> FoldAnswers:
+    def hold_out(self, starts: Starts, numbered: NumberedFold) -> FoldAnswers:
+        _, train, test = numbered
         self.fits.append(train.n_obs)
         right = 0.9 if (train.labels < 0).any() else 0.5
         p = np.where(np.arange(2) == test.labels[:, None], right, 1 - right)

@@ -293,7 +293,7 @@ class StackedClassifier(Classifier):
             counts how far they disagree: take it for intervals to act on.
         **options : object
             Passed on: ``draws`` (250), ``chains`` and more; for the bootstrap ``draws`` (200),
-            ``refits`` of the members (25) that they share, ``random_state``, ``progress_bar``.
+            ``refits`` of the members (12) that they share, ``random_state``, ``progress_bar``.
 
         Returns
         -------

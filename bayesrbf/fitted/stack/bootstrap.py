@@ -8,7 +8,6 @@ from functools import partial
 
 import numpy as np
 from jaxtyping import Float, Int
-from sklearn.utils.parallel import Parallel, delayed
 
 from bayesrbf.fitted.fitted_kernel_network import Exemplars
 from bayesrbf.fitted.fitted_mixture import FittedMixture
@@ -18,9 +17,9 @@ from bayesrbf.fitted.stack.pool import Pool, fit_pools
 from bayesrbf.fitted.stack.shared_training import Starts
 from bayesrbf.fitted.stack.stack_fitting import StackSettings
 from bayesrbf.fitted.stack.stack_posterior import MemberDraws, NewRows, Numbers, RowsUnderDraws
+from bayesrbf.fitted.tasks import run_tasks
 from bayesrbf.inference.bootstrap import bootstrap_weights
 from bayesrbf.inference.draws import Draws, check_numbers
-from bayesrbf.inference.progress import progress
 from bayesrbf.numerics.hidden_share import hats, hidden_share
 from bayesrbf.numerics.rounding import single_digits
 from bayesrbf.numerics.stack.disagreement import (
@@ -36,7 +35,7 @@ from bayesrbf.posterior.usual_rows import UsualRows, root_share, typicality, usu
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.stored import MOST_LOG, Requirements, stored, within
 
-DRAWS, REFITS = 200, 25
+DRAWS, REFITS = 200, 12
 """Draws, and refits of the members that they share: pools and factors differ in every draw."""
 
 
@@ -173,11 +172,8 @@ def bootstrap_stack(
     settings.fit(whole)
     # Maps are monotone: the weights play no part in the exemplars.
     starts, exemplars = whole.as_starts, whole.exemplars
-    with progress(progress_bar) as track:
-        refitted = Parallel(n_jobs=n_jobs)(
-            delayed(_refit)(settings, replace(rows, weights=one), starts, exemplars)
-            for one in track(weights, "Refits")
-        )
+    refit = partial(_refit, settings, rows, starts, exemplars)
+    refitted = run_tasks(refit, weights, "Refits", n_jobs, progress_bar)
     theta = _pools(model, draws, len(refitted), rng)
     lp = np.array([model.pool_posterior.value_and_gradient(one)[0] for one in theta])
     table_variance = _table_variance(model, rows)
@@ -189,13 +185,18 @@ def bootstrap_stack(
 
 
 def _refit(
-    settings: StackSettings, rows: Observations, starts: Starts, exemplars: Exemplars
+    settings: StackSettings,
+    rows: Observations,
+    starts: Starts,
+    exemplars: Exemplars,
+    weights: Float[np.ndarray, " obs"],
 ) -> FittedMembers:
     """Members fitted to re-weighted rows, of which only predictions are asked.
 
     Single precision is enough for what spreads a draw, and a file of many refits is smaller.
     """
-    return settings.fit(settings.training(rows, 0, starts, exemplars)).condensed.rounded
+    weighted = replace(rows, weights=weights)
+    return settings.fit(settings.training(weighted, 0, starts, exemplars)).condensed.rounded
 
 
 def _usual_rows(

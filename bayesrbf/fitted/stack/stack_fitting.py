@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float
-from sklearn.utils.parallel import Parallel, delayed
 
 from bayesrbf.fitted.fitted_kernel_network import Exemplars
 from bayesrbf.fitted.fitted_mixture import FittedMixture
@@ -24,7 +24,7 @@ from bayesrbf.fitted.stack.shared_training import (
     SharedTraining,
     Starts,
 )
-from bayesrbf.inference.progress import progress
+from bayesrbf.fitted.tasks import run_tasks
 from bayesrbf.records.few_values import FewValues
 from bayesrbf.records.mixture import Observations, joined_rows
 from bayesrbf.records.priors import MixturePrior
@@ -91,10 +91,9 @@ class StackSettings:
         solver = Solver(EM_STARTS, EM_ITERATIONS, EM_TOL, self.seed)
         return fit_mixture_rows(rows, specification, self.prior, solver)[0]
 
-    def hold_out(
-        self, starts: Starts, fold: int, train: Observations, test: Observations
-    ) -> FoldAnswers:
+    def hold_out(self, starts: Starts, numbered: NumberedFold) -> FoldAnswers:
         """What members fitted to some rows say of others, as they are and with cells hidden."""
+        fold, train, test = numbered
         members = self.fit(self.training(train, fold + 1, starts)).condensed
         versions = [test]
         if self.masking is not None and self._takes_missing(members, test):
@@ -126,11 +125,8 @@ class StackSettings:
         """
         if not folds:
             return None
-        starts = starts.for_rows_held_out
-        with progress(False) as track:
-            answers = Parallel(n_jobs=n_jobs)(
-                delayed(self.hold_out)(starts, *fold) for fold in track(folds, "Holding rows out")
-            )
+        hold_out = partial(self.hold_out, starts.for_rows_held_out)
+        answers = run_tasks(hold_out, folds, "Holding rows out", n_jobs)
         values, versions = [one.values for one in answers], [one.versions for one in answers]
         return joined(values, versions, self.masking)
 
