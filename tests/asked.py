@@ -189,16 +189,14 @@ class Goal:
     figure: Source | None  # None where no command prints it.
 
     def asked(self) -> str:
-        """The bound, as the figure is shown."""
+        """The bound; one that was measured itself is shown with the digits of the figure."""
         digits = self.figure.digits if self.figure else 1
-        bound = self.bound if isinstance(self.bound, int | float) else self.bound.value()
+        given = isinstance(self.bound, int | float)
+        bound = self.bound if given else self.bound.value()
         if bound is None:
             return "–"
-        text = (
-            f"{bound:,.{digits}f}"
-            if digits <= 4 and bound == round(bound, digits)
-            else f"{bound:,}"
-        )
+        short = not given or (digits <= 4 and bound == round(bound, digits))
+        text = f"{bound:,.{digits}f}" if short else f"{bound:,}"
         return f"{'≤' if self.at == 'most' else '≥'} {text}"
 
     def measured(self) -> str:

@@ -29,6 +29,13 @@ def test_a_figure_is_that_of_its_file():
     assert Over(Figure("loss", "lite", "loss"), figure).value() == pytest.approx(0.29 / 0.285)
 
 
+def test_a_bound_has_the_digits_of_the_figure():
+    """One that was asked keeps those that it has."""
+    stack, lite = (Figure("loss", model, "loss", 2) for model in ("stack", "lite"))
+    assert most(Over(stack, lite), lite).asked() == "≤ 0.98"
+    assert (most(0.2855, stack).asked(), least(2, stack).asked()) == ("≤ 0.2855", "≥ 2.00")
+
+
 def test_rows_of_a_file_are_compared():
     columns = {"model": ["stack", "shares"], "0%": [0.2, 0.7], "80%": [0.6, 0.7]}
     write("cells", columns, "make bench", covers=())

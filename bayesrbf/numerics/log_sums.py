@@ -50,7 +50,8 @@ def log_sum_exp(
 def log_softmax(log_values: Float[np.ndarray, "*shape"], axis: int) -> Float[np.ndarray, "*shape"]:
     """Log values less the log of their sum, ``x - log sum exp x``, along an axis."""
     shifted = log_values - _along(reduced(np.maximum, log_values, axis), axis)
-    shifted -= _along(np.log(reduced(np.add, np.exp(shifted), axis)), axis)
+    sums = reduced(np.add, np.exp(shifted), axis)
+    shifted -= _along(np.asarray(np.log(sums)), axis)
     return shifted
 
 

@@ -3,7 +3,6 @@
 The last class of eight tables is left out of a fit to 200 rows of the others, or half of them. The
 mean width of the intervals of 90 % is taken over new rows of known classes, and over rows of the
 class left out. Beside the ratio: how well novelty tells the two apart (area under the ROC curve).
-Where it does not, no interval can know.
 
 ``BAYESRBF_TABLES`` and ``BAYESRBF_METHODS`` choose (beginnings of names, with commas),
 ``BAYESRBF_SEEDS`` sets the number of splits (1). Results are kept as they come.
