@@ -17,6 +17,9 @@ from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parent
 
+# Functions whose types are checked, as below, cannot be sent to other processes.
+os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")
+
 
 def checked_modules() -> Iterator[str]:
     """Every module of the package and of examples/reproduce but the compiled kernels.

@@ -381,7 +381,7 @@ def test_ending_while_workers_fit_leaves_nothing(
     said, out = tmp_path / "said", tmp_path / "out"
     table = tmp_path_factory.mktemp("long") / "table.csv"
     mixed_table(900).to_csv(table, index=False)  # so many that they are being fitted for long
-    words = ["fit", table, "--target", "outcome", "--out", out / "deep"]
+    words = ["fit", table, "--target", "outcome", "--out", out / "deep", "--jobs", "2"]
     command = [sys.executable, "-m", "bayesrbf", *map(str, words)]
     with said.open("w") as errors:
         going = subprocess.Popen(
@@ -393,14 +393,15 @@ def test_ending_while_workers_fit_leaves_nothing(
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
     try:
-        while going.poll() is None and len(list(tmp_path.iterdir())) < 2:  # its folder beside
+        while going.poll() is None and "Phases" not in said.read_text():
             time.sleep(0.1)
-        time.sleep(2)
+        time.sleep(6)  # until others have started
         tell(going.pid, signal.SIGINT if code == 130 else signal.SIGTERM)
         assert going.wait(timeout=120) == code
     finally:
         going.kill()
     assert said.read_text().rstrip().endswith(f"bayesrbf: {what}; nothing was written.")
+    assert "Not done: fitting the whole table" in said.read_text()
     assert "Traceback" not in said.read_text()
     assert [path.name for path in tmp_path.iterdir()] == ["said"]
 

@@ -96,6 +96,15 @@ def test_a_point_fit_pays_for_no_graph_and_no_picture() -> None:
     assert "pymc" in loaded_after(FIT + "model.declare()", *never)
 
 
+@pytest.mark.slow
+def test_loading_a_file_pays_for_no_labelled_array(tmp_path: Path) -> None:
+    file = tmp_path / "model.safetensors"
+    save = f"model.refine('laplace', draws=10); model.save({str(file)!r})"
+    loaded_after(FIT + save)
+    ask = f"import bayesrbf; bayesrbf.load({str(file)!r}).predict_proba([[0.0, 1.0]])"
+    assert loaded_after(ask, "xarray", "dask", "pymc", "matplotlib") == set()
+
+
 @pytest.mark.parametrize("name", bayesrbf.__all__)
 def test_public_names_are_where_the_package_says(name: str) -> None:
     value = getattr(bayesrbf, name)

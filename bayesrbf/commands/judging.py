@@ -10,8 +10,10 @@ from cyclopts import Parameter
 
 from bayesrbf.commands.printing import Json, answer, finish_with_findings
 from bayesrbf.commands.typed_arguments import (
+    ALL_CORES,
     Names,
     Reading,
+    checked_jobs,
     costs_in,
     model_for,
     need,
@@ -76,6 +78,7 @@ def compare(
     model: Families = ("stack", "mixture", "rbf", "sdgm", "median_lvq"),
     folds: int = 5,
     seed: int = 0,
+    jobs: int = ALL_CORES,
     json: Json = False,
 ) -> None:
     """Compare families and their peers on one table by held-out log score.
@@ -98,6 +101,9 @@ def compare(
         Number of folds, at least 2; a class of few rows takes fewer.
     seed : int
         Seed of everything random.
+    jobs : int
+        Processes that share the fits; -1 takes all cores. The answer does not depend on it, but
+        for the seconds that are told.
     json : bool
         Print one JSON object, and nothing else, on stdout.
     """
@@ -111,7 +117,8 @@ def compare(
     # What fits takes seconds to import: a bad table is refused before.
     from bayesrbf.report import comparison
     from bayesrbf.report.prepare import prepare
-    from bayesrbf.report.run import progress
+    from bayesrbf.report.run import progress, sharing
+    from bayesrbf.report.validate import CROSS_VALIDATION
 
     job = prepare(
         read,
@@ -121,8 +128,8 @@ def compare(
         seed=seed,
         facts=(),
     )
-    with spoken(), progress() as track:
+    with spoken(), sharing(checked_jobs(jobs)), progress((CROSS_VALIDATION,)) as phase:
         result = comparison.compare(
-            replace(job, folds=folds), tuple(dict.fromkeys(model)), track=track
+            replace(job, folds=folds), tuple(dict.fromkeys(model)), phase=phase
         )
     answer({"table": table.name, **vars(result)}, comparison.lines_of(result), as_json=json)

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from bayesrbf.commands.ending import limit_time
 from bayesrbf.commands.printing import Json, answer
 from bayesrbf.commands.typed_arguments import (
+    ALL_CORES,
     Names,
     Quick,
     Reading,
@@ -41,7 +42,7 @@ def report(
     time_limit: float | None = None,
     draws: int | None = None,
     seed: int = 0,
-    jobs: int = 1,
+    jobs: int = ALL_CORES,
     json: Json = False,
 ) -> None:
     """Fit a table, check the fit on held-out rows, and write everything to a folder.
@@ -88,8 +89,8 @@ def report(
     seed : int
         Seed of everything random.
     jobs : int
-        Processes that share the folds and the refits of a stack; -1 takes all cores. The answer
-        does not depend on it.
+        Processes that share the fits; -1 takes all cores, or one where a run is too short for
+        others to start. The answer does not depend on it.
     json : bool
         Print one JSON object with the verdict and its figures, and nothing else.
     """
@@ -147,7 +148,7 @@ def fit(
     time_limit: float | None = None,
     draws: int | None = None,
     seed: int = 0,
-    jobs: int = 1,
+    jobs: int = ALL_CORES,
     json: Json = False,
 ) -> None:
     """Fit a table and write the model to a folder, without checking it and without a page.
@@ -187,8 +188,8 @@ def fit(
     seed : int
         Seed of everything random.
     jobs : int
-        Processes that share the folds and the refits of a stack; -1 takes all cores. The answer
-        does not depend on it.
+        Processes that share the fits; -1 takes all cores, or one where a run is too short for
+        others to start. The answer does not depend on it.
     json : bool
         Print one JSON object and nothing else.
     """
@@ -209,11 +210,12 @@ def fit(
     with writing_together(out, (MODEL, OPTIONS)) as scratch:
         read = read_file(table, target, typed(reading), problems_of_target(target, costs))
         # What fits takes seconds to import: a bad table is refused before.
+        from bayesrbf.report.collect import DRAWS, FIT
         from bayesrbf.report.drawing_method import draw_posterior
         from bayesrbf.report.effort import quicker, within
         from bayesrbf.report.families import FAMILIES
         from bayesrbf.report.prepare import facts_of, prepare
-        from bayesrbf.report.run import introduce, progress
+        from bayesrbf.report.run import introduce, progress, sharing
 
         job = prepare(
             read,
@@ -229,10 +231,10 @@ def fit(
         job, takes = within(quicker(job) if quick else job, time_limit, judged=False)
         if not json:
             introduce(job, takes, page=False)
-        with spoken(), progress() as track:
-            for _ in track((None,), "Fitting the table", 1):
+        with spoken(), sharing(job.jobs), progress((FIT, DRAWS)) as phase:
+            with phase(FIT):
                 fitted = FAMILIES[model].procedure(job)(job.X, job.y)
-            for _ in track((None,), "Drawing the posterior", 1):
+            with phase(DRAWS):
                 drawn = draw_posterior(job, fitted.model)
             drawn.refined.save(scratch / MODEL)
             options = ReportOptions(target, costs, job.reading)
@@ -245,7 +247,7 @@ def fit(
     answer({**record, "files": (MODEL, OPTIONS)}, lines, as_json=json)
 
 
-def demo(*, out: Path = Path("report"), seed: int = 0, jobs: int = 1) -> None:
+def demo(*, out: Path = Path("report"), seed: int = 0, jobs: int = ALL_CORES) -> None:
     """Report on a table of 569 tumours with 30 % of the cells and half of the labels hidden.
 
     What was hidden is kept, so the report shows how well it was found again. The table is
@@ -258,7 +260,7 @@ def demo(*, out: Path = Path("report"), seed: int = 0, jobs: int = 1) -> None:
     seed : int
         Seed of what is hidden, and of everything else random.
     jobs : int
-        Processes that share the fits; -1 takes all cores.
+        Processes that share the fits; -1 takes all cores. The answer does not depend on it.
     """
     need()
     import numpy as np

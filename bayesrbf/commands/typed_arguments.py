@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import CycloptsError, Parameter
 
@@ -37,6 +37,9 @@ Reading = Annotated[
 """The options of every command that reads a training table."""
 
 Quick = Annotated[bool, Parameter(negative="")]
+
+ALL_CORES: Final = -1
+"""Number of processes that stands for one a core."""
 
 REPORT_PACKAGES = ("jinja2", "markupsafe", "h5netcdf", "pandas")
 
@@ -123,7 +126,7 @@ def checked_draws(draws: int | None) -> int | None:
 
 def checked_jobs(jobs: int) -> int:
     """A number of processes as it was given; an error for none, and for fewer than all cores."""
-    if jobs < 1 and jobs != -1:
+    if jobs < 1 and jobs != ALL_CORES:
         raise ValueError(f"--jobs takes a whole number above 0, or -1 for all cores; got {jobs}.")
     return jobs
 

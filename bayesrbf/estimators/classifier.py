@@ -14,9 +14,8 @@ from bayesrbf.estimators.answers.acquiring import acquire
 from bayesrbf.estimators.answers.asking import ask, new_rows
 from bayesrbf.estimators.answers.deciding import decide
 from bayesrbf.estimators.answers.explaining import explain
-from bayesrbf.estimators.answers.probabilities import predict_posterior, uncertainty
+from bayesrbf.estimators.answers.probabilities import predict_posterior, summary_of, uncertainty
 from bayesrbf.estimators.estimator import Estimator
-from bayesrbf.estimators.model_selection import refuse_hidden
 from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.out_of_fold import Calibrated, out_of_fold_calibration
 from bayesrbf.estimators.reading import Reading
@@ -181,6 +180,8 @@ class Classifier(ClassifierMixin, Estimator):
             Accuracy.
         """
         unlabelled = self.get_params(deep=False)["unlabelled"]
+        from bayesrbf.estimators.model_selection import refuse_hidden
+
         refuse_hidden(y, unlabelled, type(self).__name__)
         return float(super().score(X, y, sample_weight))
 
@@ -189,7 +190,9 @@ class Classifier(ClassifierMixin, Estimator):
         answers = super()._answers_about(X) | {"predict_proba": self.predict_proba(X)}
         if self.fitted_.draws is None:
             return answers
-        return answers | {"uncertainty": self.uncertainty(X)["probability"].to_numpy()}
+        # Arrays, because xarray and what it looks for take longer to load than a file.
+        summary = summary_of(self.fitted_, new_rows(self.fitted_, X).cells)
+        return answers | {"uncertainty": summary.mean}
 
     # ---- parts of the fit
 

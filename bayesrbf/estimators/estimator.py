@@ -134,7 +134,7 @@ class Estimator(BaseEstimator, ABC):
         fit: AnyFit = FittedTable(
             training, model, trace, converged, sentence, details, **probabilities
         )
-        inference = self.get_params(deep=False)["inference"]
+        inference = vars(self)["inference"]
         if inference == "map":
             return fit
         if of_blocks is None or not training.sampled:

@@ -12,14 +12,13 @@ import numpy as np
 from jaxtyping import Bool, Float, Shaped
 from sklearn.base import clone
 from sklearn.utils import check_consistent_length
-from sklearn.utils.parallel import Parallel, delayed
 
 from bayesrbf import table
 from bayesrbf.estimators.reading import Reading
 from bayesrbf.estimators.warning import ColumnWarning
 from bayesrbf.fitted.drawing import METHODS
+from bayesrbf.fitted.tasks import run_tasks
 from bayesrbf.inference.draws import Draws
-from bayesrbf.inference.progress import progress
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -130,11 +129,12 @@ def rehearse(
     real = labels[labelled]
     truths = [truth(TEACHERS[name](cells, categorical, real, seed), real) for name in chosen]
     plays = [(p, drawn_labels(p, real, rng)) for p in truths for _ in range(n_repeats)]
-    with progress(progress_bar) as track:
-        figures = Parallel(n_jobs=n_jobs)(
-            delayed(_played)(estimator, X, classes[drawn], labelled, p, method, options)
-            for p, drawn in track(plays, "Rehearsal")
-        )
+
+    def play(one: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        p, drawn = one
+        return _played(estimator, X, classes[drawn], labelled, p, method, options)
+
+    figures = run_tasks(play, plays, "Rehearsal", n_jobs, progress_bar)
     shape = (len(chosen), n_repeats, -1)
     coverage, width = (np.reshape(one, shape) for one in zip(*figures, strict=True))
     return to_dataset(coverage, width, chosen, method)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -9,7 +10,12 @@ import numpy as np
 
 from bayesrbf import table
 from bayesrbf.fitted.fitted_mixture import FittedMixture
-from bayesrbf.fitted.mixture_fitting import Solver, component_class, fit_mixture_rows
+from bayesrbf.fitted.mixture_fitting import (
+    Solver,
+    component_class,
+    fit_mixture_rows,
+    start_near,
+)
 from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, averaged, cell_moments
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
@@ -18,7 +24,7 @@ from bayesrbf.records.stored import Requirements, stored
 
 SHARED_STRENGTH, LEAST_STRENGTH = 0.3, 0.1
 """Rows of prior per real column behind a covariance that all classes share."""
-COMPANION_TOL, COMPANION_ITERATIONS = 1e-4, 100
+COMPANION_TOL, COMPANION_ITERATIONS = 1e-3, 100
 """When a companion's EM stops: it fills cells, and fills them no better for the last digits."""
 MOST_OF_A_CLASS: Final = 4
 """Components that a class of the second companion has at most."""
@@ -61,25 +67,38 @@ def fit_companion(
 
 
 def fit_companions(
-    rows: Observations, levels: tuple[int, ...], n_classes: int, prior: MixturePrior, seed: int
+    rows: Observations,
+    levels: tuple[int, ...],
+    n_classes: int,
+    prior: MixturePrior,
+    seed: int,
+    near: Companions | None = None,
 ) -> Companions:
     """Three companions where a cell is missing, else the first alone.
 
     They differ in the groups of rows that a covariance, common to all, is taken within: the
     classes, up to four groups a class, and groups found without the labels. Which of them fills
-    the cells best differs from table to table.
+    the cells best differs from table to table. Those ``near`` have as many groups, and are starts.
     """
-    alone = fit_companion(rows, levels, n_classes, prior, seed)
-    if not (np.isnan(rows.real).any() or (rows.codes < 0).any()):
-        return alone
-    of_classes = component_class(rows, n_classes, MOST_OF_A_CLASS)
-    n_groups = np.clip(rows.weights.sum() // ROWS_OF_A_GROUP, FEWEST_GROUPS, MOST_GROUPS)
+    complete = not (np.isnan(rows.real).any() or (rows.codes < 0).any())
+    if near is None:
+        n_groups = np.clip(rows.weights.sum() // ROWS_OF_A_GROUP, FEWEST_GROUPS, MOST_GROUPS)
+        groups: tuple[tuple[int, ...], ...] = (
+            tuple(range(n_classes)),
+            component_class(rows, n_classes, MOST_OF_A_CLASS),
+            (0,) * int(n_groups),
+        )
+        starts: Sequence[FittedMixture | None] = (None, None, None)
+    else:
+        groups = tuple(one.specification.component_class for one in near.mixtures)
+        starts = near.mixtures
+    first = _fitted(rows, levels, groups[0], prior, seed, starts[0])
+    if complete:
+        return Companions((first,))
     unlabelled = table.distinct(replace(rows, labels=np.zeros_like(rows.labels)))[0]
-    further = (
-        _fitted(rows, levels, of_classes, prior, seed),
-        _fitted(unlabelled, levels, (0,) * int(n_groups), prior, seed),
-    )
-    return Companions(alone.mixtures + further)
+    further = zip((rows, unlabelled), groups[1:], starts[1:], strict=True)
+    others = [_fitted(one, levels, of, prior, seed, start) for one, of, start in further]
+    return Companions((first, *others))
 
 
 def _fitted(
@@ -88,11 +107,14 @@ def _fitted(
     components: tuple[int, ...],
     prior: MixturePrior,
     seed: int,
+    near: FittedMixture | None = None,
 ) -> FittedMixture:
     """A mixture of components of given classes, with one covariance for all."""
     specification = MixtureSpecification(rows.real.shape[1], levels, components, "full", True)
     solver = Solver(1, COMPANION_ITERATIONS, COMPANION_TOL, seed)
-    return fit_mixture_rows(rows, specification, shared_prior(prior, specification), solver)[0]
+    start = None if near is None else start_near(near, rows)
+    shared = shared_prior(prior, specification)
+    return fit_mixture_rows(rows, specification, shared, solver, start)[0]
 
 
 def shared_prior(prior: MixturePrior, specification: MixtureSpecification) -> MixturePrior:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Final
 
 import numpy as np
@@ -162,12 +163,21 @@ def _most_likely(mixture: FittedMixture, rows: Observations, columns: Columns) -
 
 
 def drawn(
-    mixture: FittedMixture, rows: Observations, point: MixtureParameters, rng: np.random.Generator
-) -> Cells:
-    """Rows in the user's units, missing cells drawn jointly under a point in standard units."""
+    mixture: FittedMixture,
+    rows: Observations,
+    points: Sequence[MixtureParameters],
+    rng: np.random.Generator,
+) -> Iterator[Cells]:
+    """Rows in the user's units, missing cells drawn jointly under every point in standard units.
+
+    What equal points next to each other say of the rows is found once.
+    """
     standard = mixture.standardise(rows)
-    whole = conditional_draws(standard, point, mixture.specification, rng)
-    return _fill(rows, mixture.in_users_units(whole.real), whole.codes, whole.further)
+    for _, same in groupby(points, key=id):
+        point, *more = same
+        draws = 1 + len(more)
+        for whole in conditional_draws(standard, point, mixture.specification, rng, draws):
+            yield _fill(rows, mixture.in_users_units(whole.real), whole.codes, whole.further)
 
 
 def _fill(rows: Observations, real: np.ndarray, codes: np.ndarray, further: Further) -> Cells:

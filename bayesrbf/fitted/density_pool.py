@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf.fitted.fitted_mixture import FittedMixture
+from bayesrbf.fitted.tasks import run_tasks
 from bayesrbf.numerics.mixture.parts.laws import laws_of, precisions_of
 from bayesrbf.records.mixture import MixtureParameters, Observations, joined_points
 from bayesrbf.records.specification import MixtureSpecification
@@ -47,13 +48,19 @@ def pooled(
     A row that stands for v rows has a weight of Gamma(v), as in the Bayesian bootstrap.
     """
     rng = np.random.default_rng(seed)
-    mapped = alone.mapped(rows)
-    parts = []
+    mapped, tasks = alone.mapped(rows), []
     for number, (place, share) in enumerate(members(shares, size)):
         weights = rng.standard_gamma(rows.weights)
         weights *= rows.weights.sum() / weights.sum()
-        parts.append((share, refit(place, replace(mapped, weights=weights), seed + number)))
-    return side_by_side(alone, parts)
+        tasks.append((share, place, weights, seed + number))
+
+    def fitted(
+        task: tuple[float, int, Float[np.ndarray, " obs"], int],
+    ) -> tuple[float, FittedMixture]:
+        share, place, own, seed = task
+        return share, refit(place, replace(mapped, weights=own), seed)
+
+    return side_by_side(alone, run_tasks(fitted, tasks, "Fits"))
 
 
 def side_by_side(

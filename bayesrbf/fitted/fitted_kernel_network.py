@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -38,11 +38,11 @@ from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import (
 )
 from bayesrbf.numerics.kernel_network.learned_rates import (
     RateSearch,
-    average_rates,
     learn_rates,
     rate_log_posteriors,
 )
 from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, KernelName, ProductKernel
+from bayesrbf.numerics.kernel_network.rate_log_posterior import rates_at
 from bayesrbf.numerics.log_posterior import OneByOne, Predictor
 from bayesrbf.numerics.log_sums import class_shares
 from bayesrbf.numerics.rounding import single_digits
@@ -236,8 +236,16 @@ def fit_kernel_network(
 
 Exemplars = tuple[Int[np.ndarray, " exemplar"], Int[np.ndarray, " obs"] | None]
 """Rows with different cells, some of them if they are many; each row's place among all."""
-HiddenLayer = tuple[EigenBasis, Float[np.ndarray, "obs basis"]]
-"""Eigenfunctions of a kernel, and their values at the training rows."""
+
+
+@dataclass(frozen=True)
+class HiddenLayer:
+    """Eigenfunctions of a kernel, and their values at the training rows."""
+
+    basis: EigenBasis
+    features: Float[np.ndarray, "obs basis"]
+    rate_point: Float[np.ndarray, " coordinate"] | None = None
+    """Where the search of the rates ended, if they were learned."""
 
 
 def hidden_layer(
@@ -246,27 +254,28 @@ def hidden_layer(
     companions: Companions,
     settings: KernelSettings,
     exemplars: Exemplars,
-    rates_of_others: Sequence[Float[np.ndarray, " column"]] = (),
+    rate_start: Float[np.ndarray, " coordinate"] | None = None,
 ) -> HiddenLayer:
-    """Find the kernel's rates and place the exemplars.
+    """Find the kernel's rates, from a start if there is one, and place the exemplars.
 
     ``cells`` are the rows as kernels see them with the companions; several networks share them and
     the exemplars.
-    Learned rates are averaged with those that others learned from parts of the rows.
     """
     kernel = fixed_kernel(rows, cells, companions, settings)
     n_classes, criterion = companions.first.specification.n_classes, settings.rates
+    rates, point = kernel.rates, None
     if criterion != "fixed" and n_classes > 1:
         search = settings.search
         judges = rate_log_posteriors(
-            kernel, cells, rows, n_classes, criterion, settings.seed, search.subsamples
+            kernel, cells, rows, n_classes, criterion, settings.seed, search
         )
-        kernel = kernel.with_rates(learn_rates(kernel.rates, judges, search.steps))
-    rates = average_rates([kernel.rates / settings.scale, *rates_of_others])
-    kernel = kernel.with_rates(rates)
+        point = learn_rates(judges, search.steps, rate_start)
+        rates = rates_at(point, rates)
     chosen, place = exemplars
+    kernel = kernel.with_rates(rates / settings.scale)
     basis, features = eigen_basis(kernel, cells.take(chosen), settings.n_basis)
-    return basis, features[place] if place is not None else basis.features(cells)
+    features = features[place] if place is not None else basis.features(cells)
+    return HiddenLayer(basis, features, point)
 
 
 def fixed_kernel(
@@ -284,16 +293,15 @@ def fit_kernel_rows(
     rows: Observations, companions: Companions, layer: HiddenLayer, settings: KernelSettings
 ) -> tuple[FittedKernelNetwork, OutputFit]:
     """Find the output weights of a network with a hidden layer."""
-    basis, features = layer
     n_classes = companions.first.specification.n_classes
     log_posterior = KernelNetworkLogPosterior(
-        features, rows.labels, rows.weights, n_classes, settings.l2
+        layer.features, rows.labels, rows.weights, n_classes, settings.l2
     )
     fit = fit_output(
         log_posterior, log_posterior.log_prior, tol=settings.tol, max_iter=settings.max_iter
     )
     shares = class_shares(rows.labels, rows.weights, n_classes)
-    return FittedKernelNetwork(companions, basis, fit.theta, shares, settings.l2), fit
+    return FittedKernelNetwork(companions, layer.basis, fit.theta, shares, settings.l2), fit
 
 
 def find_exemplars(rows: Observations, n_exemplars: int, seed: int) -> Exemplars:

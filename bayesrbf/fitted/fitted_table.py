@@ -209,10 +209,11 @@ class FittedTable[M: FittedModel, D]:
             return {}
         posterior = self.class_posterior
         some = self.rows.take(evenly(self.rows.n_obs, DIAGNOSED))
-        return {
-            "probabilities": posterior.draws(some)[0],
-            "map_probabilities": posterior.at_point(some, self.point),
-        }
+        if self.model.predictors_deliver:  # what they would prepare for draws serves no point
+            at_point = np.exp(self.class_log_probabilities(some))
+        else:
+            at_point = posterior.at_point(some, self.point)
+        return {"probabilities": posterior.draws(some)[0], "map_probabilities": at_point}
 
     # ---- class probabilities
 

@@ -8,7 +8,6 @@ from numbers import Integral
 
 import numpy as np
 from jaxtyping import Float, Int
-from sklearn.model_selection import check_cv
 
 from bayesrbf import table
 from bayesrbf.records.mixture import Observations
@@ -172,6 +171,8 @@ def _as_given(
     n_given = int(kept.max()) + 1
     labels = np.full(n_given, -1)
     labels[kept] = rows.labels
+    from sklearn.model_selection import check_cv  # a tenth of a second, and for a fit alone
+
     splitter = check_cv(cv, labels, classifier=classifier)
     for train, test in splitter.split(np.zeros((n_given, 1)), labels):
         held_out = np.isin(kept, test) & (rows.labels >= 0)

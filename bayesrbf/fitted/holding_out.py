@@ -8,11 +8,10 @@ from dataclasses import field, replace
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import logsumexp
-from sklearn.utils.parallel import Parallel, delayed
 
 from bayesrbf.fitted.folds import Fold, NumberedFold, numbered_folds
 from bayesrbf.fitted.masking import Masking
-from bayesrbf.inference.progress import progress
+from bayesrbf.fitted.tasks import run_tasks
 from bayesrbf.numerics.hidden_share import knot_weights
 from bayesrbf.posterior.recalibration import fit_powers, fit_temperature, tempered
 from bayesrbf.posterior.scores import log_scores
@@ -143,11 +142,7 @@ def over_folds[A](
 
     ``n_jobs`` processes share the folds.
     """
-    with progress(False) as track:
-        answers: list[A] = Parallel(n_jobs=n_jobs)(
-            delayed(answer)(*fold) for fold in track(folds, "Holding rows out")
-        )
-    return answers
+    return run_tasks(lambda fold: answer(*fold), folds, "Holding rows out", n_jobs)
 
 
 def joined(

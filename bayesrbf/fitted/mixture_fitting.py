@@ -130,6 +130,11 @@ def fit_mixture_rows(
     return mixture, replace(fit, parameters=mixture.parameters)
 
 
+def start_near(mixture: FittedMixture, rows: Observations) -> MixtureParameters:
+    """The point of a mixture in standard units, carried over to the units of other rows."""
+    return mixture.parameters.in_units(table.standardisation(rows.real, rows.weights))
+
+
 StandardProblem = tuple[Observations, MixtureSpecification, MixtureHyperparameters]
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from jaxtyping import Float, Int
 
+from bayesrbf.numerics.coordinates import places
 from bayesrbf.records.mixture import MixtureParameters
 
 
@@ -24,15 +27,23 @@ def one_hot(
 
 def log_levels(parameters: MixtureParameters) -> Float[np.ndarray, "component level"]:
     """Log level probabilities of all categorical columns, side by side."""
-    empty = np.zeros((parameters.weights.size, 0))
-    return np.log(np.concatenate([empty, *parameters.category_probabilities], axis=1))
+    by_column = parameters.category_probabilities
+    if not by_column:
+        return np.zeros((parameters.weights.size, 0))
+    return np.log(np.concatenate(by_column, axis=1))
 
 
 def split_levels(
     counts: np.ndarray, levels: tuple[int, ...]
 ) -> tuple[Float[np.ndarray, "component _"], ...]:
     """Undo the side-by-side layout of :func:`one_hot`."""
-    return tuple(np.split(counts, np.cumsum(levels)[:-1], axis=1)) if levels else ()
+    return tuple([counts[:, place] for place in _level_places(levels)])
+
+
+@cache
+def _level_places(levels: tuple[int, ...]) -> list[slice]:
+    """Where the levels of every column lie side by side."""
+    return places(list(levels))
 
 
 def draw_categories(

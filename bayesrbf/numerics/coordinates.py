@@ -29,32 +29,14 @@ def to_unconstrained(
     variables: tuple[Variable, ...], values: Mapping[str, np.ndarray]
 ) -> Float[np.ndarray, " coordinate"]:
     """Coordinates of one point."""
-    simplices = Simplices.among(variables)
-    theta = np.zeros(sum(variable.size for variable in variables))
-    theta[simplices.places] = simplices.coordinates(simplices.entries(values))
-    for variable, place in slices(variables):
-        if variable.transform != "simplex":
-            value = np.asarray(values[variable.name], dtype=float).reshape(-1)
-            theta[place] = np.log(value) if variable.transform == "log" else value
-    return theta
+    return Coordinates.of(variables).to_unconstrained(values)
 
 
 def to_constrained(
     variables: tuple[Variable, ...], thetas: Float[np.ndarray, "*batch coordinate"]
 ) -> dict[str, np.ndarray]:
     """Constrained values of one point or of many."""
-    batch = thetas.shape[:-1]
-    simplices = Simplices.among(variables)
-    probabilities = simplices.probabilities(thetas[..., simplices.places])
-    values = {}
-    for variable, place in slices(variables):
-        if variable.transform == "simplex":
-            value = probabilities[..., simplices.slices[variable.name]]
-        else:
-            value = thetas[..., place]
-            value = np.exp(value) if variable.transform == "log" else value
-        values[variable.name] = value.reshape((*batch, *variable.shape))
-    return values
+    return Coordinates.of(variables).to_constrained(thetas)
 
 
 def log_jacobian(
@@ -178,3 +160,46 @@ class Simplices:
         """:func:`simplex_gradient` of all simplices."""
         raw = counts - np.add.reduceat(counts, self._starts)[self._owner] * probabilities
         return raw[self._free] - raw[self._last_of_free]
+
+
+class Coordinates:
+    """The way from values of some variables to their coordinates and back, prepared once."""
+
+    def __init__(self, variables: tuple[Variable, ...]) -> None:
+        self._simplices = Simplices.among(variables)
+        self._slices = slices(variables)
+        self._dimension = sum(variable.size for variable in variables)
+
+    @staticmethod
+    @cache
+    def of(variables: tuple[Variable, ...]) -> Coordinates:
+        """The coordinates of these variables."""
+        return Coordinates(variables)
+
+    def to_unconstrained(
+        self, values: Mapping[str, np.ndarray]
+    ) -> Float[np.ndarray, " coordinate"]:
+        """Coordinates of one point."""
+        simplices, theta = self._simplices, np.zeros(self._dimension)
+        theta[simplices.places] = simplices.coordinates(simplices.entries(values))
+        for variable, place in self._slices:
+            if variable.transform != "simplex":
+                value = np.asarray(values[variable.name], dtype=float).reshape(-1)
+                theta[place] = np.log(value) if variable.transform == "log" else value
+        return theta
+
+    def to_constrained(
+        self, thetas: Float[np.ndarray, "*batch coordinate"]
+    ) -> dict[str, np.ndarray]:
+        """Constrained values of one point or of many."""
+        simplices, batch = self._simplices, thetas.shape[:-1]
+        probabilities = simplices.probabilities(thetas[..., simplices.places])
+        values = {}
+        for variable, place in self._slices:
+            if variable.transform == "simplex":
+                value = probabilities[..., simplices.slices[variable.name]]
+            else:
+                value = thetas[..., place]
+                value = np.exp(value) if variable.transform == "log" else value
+            values[variable.name] = value.reshape((*batch, *variable.shape))
+        return values

@@ -40,17 +40,18 @@ def log_sum_exp(
         return np.squeeze(log_values, axis=axis).copy(), np.ones_like(log_values)
     # The largest entry becomes exp(0): the sum neither overflows nor is 0.
     top = reduced(np.maximum, log_values, axis)
-    parts = log_values - np.expand_dims(top, axis)
+    parts = log_values - _along(top, axis)
     np.exp(parts, out=parts)
     sums = reduced(np.add, parts, axis)
-    parts /= np.expand_dims(sums, axis)
+    parts /= _along(sums, axis)
     return np.asarray(np.log(sums) + top), parts
 
 
 def log_softmax(log_values: Float[np.ndarray, "*shape"], axis: int) -> Float[np.ndarray, "*shape"]:
     """Log values less the log of their sum, ``x - log sum exp x``, along an axis."""
-    shifted = log_values - np.expand_dims(reduced(np.maximum, log_values, axis), axis)
-    shifted -= np.expand_dims(np.log(reduced(np.add, np.exp(shifted), axis)), axis)
+    shifted = log_values - _along(reduced(np.maximum, log_values, axis), axis)
+    sums = reduced(np.add, np.exp(shifted), axis)
+    shifted -= _along(np.asarray(np.log(sums)), axis)
     return shifted
 
 
@@ -75,9 +76,18 @@ def reduced(
     function: np.ufunc, values: Float[np.ndarray, "*shape"], axis: int
 ) -> Float[np.ndarray, "*reduced"]:
     """``function.reduce`` along an axis that is not empty."""
-    if values.shape[axis] > FEW:
+    if axis == 0 or values.shape[axis] > FEW:
         return np.asarray(function.reduce(values, axis=axis))
+    if axis == -1:
+        return np.asarray(reduce(function, [values[..., i] for i in range(values.shape[-1])]))
     return np.asarray(reduce(function, np.moveaxis(values, axis, 0)))
+
+
+def _along(values: Float[np.ndarray, "*reduced"], axis: int) -> Float[np.ndarray, "*_"]:
+    """Values of a reduction, to be broadcast along its axis."""
+    if axis == -1:
+        return values[..., None]
+    return values if axis == 0 else np.expand_dims(values, axis)
 
 
 def class_log_joint(

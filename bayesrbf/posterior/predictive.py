@@ -193,10 +193,7 @@ class ClassPosterior:
         self, observations: Observations, theta: Float[np.ndarray, " coordinate"]
     ) -> Float[np.ndarray, "obs label"]:
         """Class probabilities at the fitted point, whose coordinates are ``theta``."""
-        predictor = self.predictor(observations)
-        if predictor.delivered is not None:
-            return self._in_use(predictor.delivered)
-        return self.probabilities(predictor(theta))
+        return self.probabilities(self.predictor(observations)(theta))
 
     def mean(self, observations: Observations) -> Float[np.ndarray, "obs label"]:
         """Mean of the class probabilities, then Bayes' rule; draws are never held all at once."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.optimize import minimize, minimize_scalar
+from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 from scipy.stats import t as student
 
@@ -20,8 +22,12 @@ from bayesrbf.posterior.scores import (
 
 TIGHT = {"gtol": 1e-9, "ftol": 1e-15}
 PRIOR_SD = 0.5  # Of the log temperature, and of the pull to the class shares.
-LOG_TEMPERATURES = np.linspace(-6.0, 6.0, 49)
+LOG_TEMPERATURES = np.linspace(-6.0, 6.0, 13)
 """Grid on which the objective is first bracketed: it can have two valleys."""
+MOST_STEPS, LEAST_STEP = 100, 1e-12
+"""Bounds of the search for a zero; the second in units of a log temperature."""
+
+Members = Float[np.ndarray, " member"]
 
 
 def tempered(
@@ -63,23 +69,71 @@ def fit_temperature(
     >>> round(float(np.exp(tempered(log_p, t))[0, 0]), 2)
     0.9
     """
+    return float(fit_temperatures(log_probabilities[:, None], labels, weights)[0])
+
+
+def fit_temperatures(
+    log_probabilities: Float[np.ndarray, "obs member *draws label"],
+    labels: Int[np.ndarray, " obs"],
+    weights: Float[np.ndarray, " obs"],
+) -> Float[np.ndarray, " member"]:
+    """The temperature of every member, as :func:`fit_temperature` has it, all at once."""
     # Classes come first, so that sums over them run along rows, which are many.
     by_class = np.moveaxis(log_probabilities, -1, 0)
     below = by_class - by_class.max(axis=0)
     true_class = below[labels, np.arange(labels.size)]
+    draws = tuple(range(2, true_class.ndim))
 
-    def objective(log_t: float) -> float:
-        t = np.exp(log_t)
-        held_out = t * true_class - np.log(np.exp(t * below).sum(axis=0))
-        if held_out.ndim > 1:
-            held_out = logsumexp(held_out, axis=1) - np.log(held_out.shape[1])
-        return float(2 * log_t**2 - weights @ held_out)
+    def value_and_slope(log_t: Members) -> tuple[Members, Members]:
+        """The objective of every member and its derivative in log t."""
+        t = np.exp(log_t).reshape(-1, *(1 for _ in draws))
+        powers = np.exp(t * below)
+        totals = powers.sum(axis=0)
+        held_out = t * true_class - np.log(totals)
+        slopes = true_class - (powers * below).sum(axis=0) / totals
+        if draws:
+            slopes = (softmax(held_out, axis=draws) * slopes).sum(axis=draws)
+            held_out = logsumexp(held_out, axis=draws) - np.log(true_class[0, 0].size)
+        return 2 * log_t**2 - weights @ held_out, 4 * log_t - np.exp(log_t) * (weights @ slopes)
 
-    values = [objective(log_t) for log_t in LOG_TEMPERATURES]
-    best = int(np.argmin(values))
-    bracket = LOG_TEMPERATURES[[max(best - 1, 0), min(best + 1, LOG_TEMPERATURES.size - 1)]]
-    optimum = minimize_scalar(objective, bounds=bracket, method="bounded", options={"xatol": 1e-9})
-    return float(np.exp(optimum.x))
+    on_grid = [value_and_slope(np.full(true_class.shape[1], log_t)) for log_t in LOG_TEMPERATURES]
+    values, slopes = (np.array(one) for one in zip(*on_grid, strict=True))
+    # Beside the lowest point, on the side to which the objective falls, its slope is 0.
+    members, best = np.arange(values.shape[1]), values.argmin(axis=0)
+    other = best - np.sign(slopes[best, members]).astype(int)
+    other = np.clip(other, 0, LOG_TEMPERATURES.size - 1)
+    ends = np.stack([best, other])
+    return np.exp(
+        root(lambda x: value_and_slope(x)[1], LOG_TEMPERATURES[ends], slopes[ends, members])
+    )
+
+
+def root(
+    function: Callable[[Members], Members],
+    ends: Float[np.ndarray, "two member"],
+    values: Float[np.ndarray, "two member"],
+) -> Members:
+    """Zeros between two ends, by false position with the weights of Illinois, all at once.
+
+    The first end where the function has one sign at both.
+
+    >>> root(lambda x: x**2 - 2.0, np.array([[1.0], [2.0]]), np.array([[-1.0], [2.0]])).round(9)
+    array([1.41421356])
+    """
+    (kept, moved), (at_kept, at_moved) = ends.astype(float), values.astype(float)
+    moved = np.where(at_kept * at_moved < 0, moved, kept)
+    for _ in range(MOST_STEPS):
+        rise = at_moved - at_kept
+        ahead = moved - at_moved * (moved - kept) / np.where(rise == 0, 1.0, rise)
+        if np.abs(ahead - moved).max(initial=0.0) <= LEAST_STEP:
+            return ahead
+        here = function(ahead)
+        crossed = here * at_moved < 0
+        # The end that stays loses weight: so it does not stay for long.
+        kept = np.where(crossed, moved, kept)
+        at_kept = np.where(crossed, at_moved, at_kept / 2)
+        moved, at_moved = ahead, here
+    return moved
 
 
 def fit_powers(

@@ -116,6 +116,8 @@ def _noticed(columns: Mapping[str, Values]) -> Iterator[Note]:
     reals = {name: values for name, values in columns.items() if isinstance(values, np.ndarray)}
     yield from _stand_ins(reals)
     for name, values in reals.items():
+        if values.size < ENOUGH_ROWS or not _are_whole(values):
+            continue
         if sentence := _names_rows(name, values):
             yield Note("identifier", name, sentence, values.size, f"{values[0]:.0f}")
         elif count := _repeated_names(name, values):
@@ -160,19 +162,23 @@ def _edges(name: str, values: Float[np.ndarray, " obs"]) -> Iterator[_Stand]:
     for place, others in (beyond | ends).items():
         if others.size < 2:
             continue
-        value = float(distinct[place])
-        distance = float(np.abs(others[[0, -1]] - value).min())
-        gap = distance / float(others[-1] - others[0])
-        apart = distance > float(np.diff(others).max())
-        whole = bool(np.all(others == np.round(others)))
-        alone = whole and value < 0 and negative == 1 and others.size >= SEVERAL_OTHERS
+        value, least, most = float(distinct[place]), float(others[0]), float(others[-1])
+        distance = min(abs(least - value), abs(most - value))
+        gap = distance / (most - least)
+        # Only of what is far away, and of a negative number, is the rest asked.
+        apart = gap >= AWAY_GAP and distance > float(np.diff(others).max())
+        alone = value < 0 and negative == 1 and others.size >= SEVERAL_OTHERS
+        alone = alone and bool(np.all(others == np.round(others)))
         yield _Stand(name, value, int(counts[place]), gap, others.size, apart, alone)
+
+
+def _are_whole(values: Float[np.ndarray, " obs"]) -> bool:
+    """Whether all cells are whole numbers; most columns of measurements say no at once."""
+    return all(bool(np.all(some == np.round(some))) for some in (values[:ENOUGH_ROWS], values))
 
 
 def _names_rows(name: str, values: Float[np.ndarray, " obs"]) -> str:
     """Why whole numbers seem to name the rows; empty where they do not."""
-    if values.size < ENOUGH_ROWS or np.isnan(values).any() or np.any(values != np.round(values)):
-        return ""
     if np.unique(values).size < values.size:
         return ""
     if np.ptp(values) < values.size:
@@ -188,14 +194,12 @@ def _names_rows(name: str, values: Float[np.ndarray, " obs"]) -> str:
 
 
 def _repeated_names(name: str, values: Float[np.ndarray, " obs"]) -> int:
-    """Number of distinct values of a column that seems to hold repeated ids; else 0.
+    """Number of distinct values of whole numbers that seem to be repeated ids; else 0.
 
     By the name of the column, where that may be of a count, if they are long and nearly all
     different; or because they are long, mostly different, not rounded, and
     far more of them stand in several rows than have a neighbour, as measurements would.
     """
-    if values.size < ENOUGH_ROWS or np.isnan(values).any() or np.any(values != np.round(values)):
-        return 0
     distinct, counts = np.unique(values, return_counts=True)
     if PERSON_NAMES.search(name):
         return distinct.size if ENOUGH_ROWS < distinct.size < values.size else 0

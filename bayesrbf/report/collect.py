@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayesrbf.estimators.warning import FOR_DEVELOPERS, ColumnWarning
+from bayesrbf.fitted.tasks import run_tasks
+from bayesrbf.inference.progress import progress
 from bayesrbf.posterior.calibration import calibration
 from bayesrbf.posterior.recalibration import calibration_slope
 from bayesrbf.posterior.scores import brier, correct, log_loss, mean_over_folds
@@ -20,19 +22,21 @@ from bayesrbf.report.costs import decisions, read_costs
 from bayesrbf.report.describe import read_described, read_diagnostics
 from bayesrbf.report.doubts import read_doubt, read_oddities
 from bayesrbf.report.drawing_method import Drawn, draw_posterior
+from bayesrbf.report.effects import Moves, read_moves
 from bayesrbf.report.families import FAMILIES, Fitted, Procedure
 from bayesrbf.report.filling import HeldOutCells, fill_held_out, read_imputations
 from bayesrbf.report.intervals import read_intervals
 from bayesrbf.report.job import Job
 from bayesrbf.report.judged_cells import JudgedTable, judge_table
-from bayesrbf.report.learned import Densities, densities_of, read_learned
+from bayesrbf.report.learned import densities_of, read_learned
 from bayesrbf.report.performance import read_performance
 from bayesrbf.report.records import Check, Report, Score
 from bayesrbf.report.subgroups import read_subgroups
 from bayesrbf.report.validate import (
+    CROSS_VALIDATION,
     Fitter,
     HeldOutRows,
-    TrackSteps,
+    Phase,
     class_frequencies,
     hold_out,
     logistic_regression,
@@ -43,8 +47,14 @@ from bayesrbf.report.verdict import judge
 if TYPE_CHECKING:
     import xarray as xr
 
+    from bayesrbf.inference.judgements import Finding
+
 MODEL, FREQUENCIES, LOGISTIC = "this model", "class frequencies", "logistic regression"
 ALL = MODEL, FREQUENCIES, LOGISTIC
+
+FIT, DRAWS, ROWS = "Fitting the whole table", "Drawing the posterior", "Looking at all rows"
+CELLS, REHEARSAL = "Filling in cells of rows held out", "Rehearsing the intervals"
+SECTIONS = "Making the sections"
 
 
 @dataclass(frozen=True)
@@ -57,33 +67,64 @@ class Outcome:
     uncertainty: xr.Dataset  # Of every row.
 
 
-def collect(job: Job, track: TrackSteps = silently) -> Outcome:
+def phases(job: Job) -> tuple[str, ...]:
+    """Names of the phases of :func:`collect`, in their order."""
+    every = {
+        FIT: True,
+        CROSS_VALIDATION: True,
+        DRAWS: True,
+        ROWS: True,
+        CELLS: not job.knows_holes,
+        REHEARSAL: job.rehearse,
+        SECTIONS: True,
+    }
+    return tuple(name for name, taken in every.items() if taken)
+
+
+def collect(job: Job, phase: Phase = silently) -> Outcome:
     """Cross-validate, fit and draw, and make every section of the report."""
     procedure = FAMILIES[job.family].procedure(job)
     with _heard() as heard:
-        for _ in track((None,), "Fitting the whole table", 1):
+        with phase(FIT):
             fitted = procedure(job.X, job.y)
-        held_out = _validated(job, procedure, fitted, track)
-        for _ in track((None,), "Drawing the posterior", 1):
+        held_out = _validated(job, procedure, fitted, phase)
+        with phase(DRAWS):
             drawn = draw_posterior(job, fitted.model)
-            uncertainty = drawn.refined.uncertainty(job.X)
-            densities = densities_of(job, drawn)
-        for _ in track((None,), "Fitting a density to cells and labels", 1):
-            judged = judge_table(job)
+        with phase(ROWS):
+            looks = _looks(job, drawn)
         cells = None
         if not job.knows_holes:
-            for _ in track((None,), "Filling in cells of rows held out", 1):
-                cells = fill_held_out(job, judged)
-    with _heard() as rehearsing:
-        once = (None,)
-        for _ in track(once, "Rehearsing the intervals", 1) if job.rehearse else once:
-            intervals = read_intervals(job, drawn)
+            with phase(CELLS):
+                cells = fill_held_out(job, looks.judged)
+    with _heard() as rehearsing, phase(REHEARSAL) if job.rehearse else nullcontext():
+        intervals = read_intervals(job, drawn)
     heard += [f"In the rehearsal: {sentence}" for sentence in rehearsing if sentence not in heard]
-    fits = _Fits(
-        fitted, drawn, densities, judged, cells, held_out, uncertainty, intervals, tuple(heard)
-    )
-    report = _look(job, fits, track)
-    return Outcome(report, drawn.refined, held_out, uncertainty)
+    fits = _Fits(fitted, drawn, looks, cells, held_out, intervals, tuple(heard))
+    with phase(SECTIONS):
+        report = _report(job, fits)
+    return Outcome(report, drawn.refined, held_out, looks.uncertainty)
+
+
+@dataclass(frozen=True)
+class _Looks:
+    """What takes long to find about all rows, and depends on the fit alone."""
+
+    uncertainty: xr.Dataset
+    judged: JudgedTable
+    moves: Moves
+    findings: tuple[Finding, ...]
+
+
+def _looks(job: Job, drawn: Drawn) -> _Looks:
+    """Look at all rows, in several processes where there are."""
+    looks: dict[str, Callable[[], Any]] = {
+        "judged": lambda: judge_table(job),
+        "uncertainty": lambda: drawn.refined.uncertainty(job.X),
+        "moves": lambda: read_moves(job, drawn.model),
+        "findings": lambda: drawn.refined.fitted_.findings(),
+    }
+    answers = run_tasks(lambda look: look(), list(looks.values()), "Looks")
+    return _Looks(**dict(zip(looks, answers, strict=True)))
 
 
 @contextmanager
@@ -98,7 +139,7 @@ def _heard() -> Iterator[list[str]]:
     sentences += dict.fromkeys(" ".join(str(warning.message).split()) for warning in meant)
 
 
-def _validated(job: Job, procedure: Procedure, fitted: Fitted, track: TrackSteps) -> HeldOutRows:
+def _validated(job: Job, procedure: Procedure, fitted: Fitted, phase: Phase) -> HeldOutRows:
     """Held-out probabilities of the model and of both baselines.
 
     The model is fitted again fold by fold, unless its own fit has held the same rows out.
@@ -110,7 +151,7 @@ def _validated(job: Job, procedure: Procedure, fitted: Fitted, track: TrackSteps
     own = fitted.out_of_fold
     if own is None:
         fitters = {MODEL: lambda X, y: procedure(X, y).model, **fitters}
-    held_out = hold_out(job.X, job.y, fitters, splits=job.splits, track=track)
+    held_out = hold_out(job.X, job.y, fitters, splits=job.splits, phase=phase)
     if own is None:
         return held_out
     of_model = own.reindex(index=range(len(job.X)), columns=held_out.classes).to_numpy()
@@ -119,40 +160,39 @@ def _validated(job: Job, procedure: Procedure, fitted: Fitted, track: TrackSteps
 
 @dataclass(frozen=True)
 class _Fits:
-    """The fitted parts from which :func:`_look` makes the sections."""
+    """The fitted parts from which :func:`_report` makes the sections."""
 
     fitted: Fitted
     drawn: Drawn
-    densities: Densities
-    judged: JudgedTable
+    looks: _Looks
     cells: HeldOutCells | None
     held_out: HeldOutRows
-    uncertainty: xr.Dataset
     intervals: str
     heard: tuple[str, ...]
 
 
-def _look(job: Job, fits: _Fits, track: TrackSteps) -> Report:
+def _report(job: Job, fits: _Fits) -> Report:
     """Every section from the fitted model."""
     figures: dict[str, Any] = {}
-    model, refined = fits.drawn.model, fits.drawn.refined
-    held_out, uncertainty, densities = fits.held_out, fits.uncertainty, fits.densities
-    density, judged = densities.point, fits.judged
+    model, refined, looks = fits.drawn.model, fits.drawn.refined, fits.looks
+    held_out, judged, uncertainty = fits.held_out, looks.judged, looks.uncertainty
+    densities = densities_of(job, fits.drawn)
     sections: dict[str, Callable[[], Any]] = {
         "scores": lambda: tuple(score(held_out, name) for name in held_out.probabilities),
         "judged": lambda: judge(held_out, job.costs, *ALL, job.groups),
         "performance": lambda: read_performance(held_out, job.costs, MODEL, LOGISTIC),
         "subgroups": lambda: read_subgroups(job, held_out, MODEL),
         "reading": lambda: read_columns(job),
-        "doubt": lambda: read_doubt(job, model, density, judged, held_out, uncertainty),
+        "doubt": lambda: read_doubt(job, model, densities.point, judged, held_out, uncertainty),
         "oddities": lambda: read_oddities(job, judged, held_out),
-        "learned": lambda: read_learned(job, model, refined, densities),
+        "learned": lambda: read_learned(job, model, refined, densities, looks.moves),
         "imputations": lambda: read_imputations(job, judged, fits.cells),
-        "diagnostics": lambda: read_diagnostics(refined, fits.heard),
+        "diagnostics": lambda: read_diagnostics(refined, looks.findings, fits.heard),
         "described": lambda: read_described(job, fits.fitted, refined),
     }
-    for name, make in track(sections.items(), "Looking at rows, cells and columns", len(sections)):
-        figures[name] = make()
+    with progress(False) as track:
+        for name in track(list(sections), "Sections"):
+            figures[name] = sections[name]()
     return Report(
         title=job.title,
         target=job.target,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
@@ -21,7 +20,7 @@ from bayesrbf.report.options import FamilyName
 from bayesrbf.report.validate import (
     Fitter,
     HeldOutRows,
-    TrackSteps,
+    Phase,
     behind_filled_columns,
     class_frequencies,
     hold_out,
@@ -99,14 +98,11 @@ def _boosting(job: Job) -> Fitter:
     return fit
 
 
-def compare(job: Job, models: Sequence[FamilyName], *, track: TrackSteps = silently) -> Comparison:
+def compare(job: Job, models: Sequence[FamilyName], *, phase: Phase = silently) -> Comparison:
     """Hold every row out once of every contestant, choices included, on the same folds."""
-    seconds: dict[str, float] = {}
-    everyone: dict[str, Fitter] = {name: _fitter(job, name) for name in models}
-    everyone |= peers(job)
-    fitters = {name: _timed(name, fit, seconds) for name, fit in everyone.items()}
-    held_out = hold_out(job.X, job.y, fitters, splits=job.splits, track=track)
-    return judged(held_out, seconds)
+    fitters: dict[str, Fitter] = {name: _fitter(job, name) for name in models}
+    fitters |= peers(job)
+    return judged(hold_out(job.X, job.y, fitters, splits=job.splits, phase=phase))
 
 
 def _fitter(job: Job, name: FamilyName) -> Fitter:
@@ -125,40 +121,7 @@ def _fitter(job: Job, name: FamilyName) -> Fitter:
     return fit
 
 
-@dataclass(frozen=True)
-class _TimedClassifier:
-    """A fitted classifier whose predictions count, too."""
-
-    model: Any
-    name: str
-    seconds: dict[str, float]
-
-    @property
-    def classes_(self) -> np.ndarray:
-        """Those of the model."""
-        return np.asarray(self.model.classes_)
-
-    def predict_proba(self, X: pd.DataFrame) -> np.ndarray:
-        """Those of the model, timed."""
-        start = perf_counter()
-        p = np.asarray(self.model.predict_proba(X))
-        self.seconds[self.name] += perf_counter() - start
-        return p
-
-
-def _timed(name: str, fit: Fitter, seconds: dict[str, float]) -> Fitter:
-    """A fitter that adds up its seconds."""
-
-    def fitted(X: pd.DataFrame, y: pd.Series) -> _TimedClassifier:
-        start = perf_counter()
-        model = fit(X, y)
-        seconds[name] = seconds.get(name, 0.0) + perf_counter() - start
-        return _TimedClassifier(model, name, seconds)
-
-    return fitted
-
-
-def judged(held_out: HeldOutRows, seconds: Mapping[str, float]) -> Comparison:
+def judged(held_out: HeldOutRows) -> Comparison:
     """Held-out probabilities as a comparison."""
     rows = held_out.scored
     labels = held_out.labels[rows]
@@ -177,7 +140,7 @@ def judged(held_out: HeldOutRows, seconds: Mapping[str, float]) -> Comparison:
                 behind=float((losses[name] - best).mean()),
                 behind_error=_error(losses[name] - best),
                 share_right=float(correct(p[name], labels).mean()),
-                seconds=seconds[name],
+                seconds=held_out.seconds[name],
             )
             for name in order
         ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from bayesrbf.report.plate import nodes_of
 from bayesrbf.report.records import Described, Diagnostics
 from bayesrbf.report.words import number, plural
 
+if TYPE_CHECKING:
+    from bayesrbf.inference.judgements import Finding
+
 GIVEN: Final[Mapping[str, str]] = {
     "stack": (
         "This is the graph of the pool: what members say about rows held out is given. Members "
@@ -29,7 +32,9 @@ GIVEN: Final[Mapping[str, str]] = {
 }
 
 
-def read_diagnostics(refined: Any, heard: tuple[str, ...]) -> Diagnostics:
+def read_diagnostics(
+    refined: Any, findings: tuple[Finding, ...], heard: tuple[str, ...]
+) -> Diagnostics:
     """Sentences on the fit, the findings of ``diagnose()``, and a line per free variable."""
     posterior = refined.posterior_[names.POSTERIOR]
     draws = refined.draws_
@@ -49,9 +54,7 @@ def read_diagnostics(refined: Any, heard: tuple[str, ...]) -> Diagnostics:
         f"Out-of-fold temperature: log probabilities are multiplied by "
         f"{number(refined.temperature_)}.",
     )
-    return Diagnostics(
-        status, refined.fitted_.findings(), tuple(variables), heard, draws is not None
-    )
+    return Diagnostics(status, findings, tuple(variables), heard, draws is not None)
 
 
 def read_described(job: Job, fitted: Fitted, refined: Any) -> Described:

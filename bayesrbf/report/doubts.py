@@ -11,6 +11,7 @@ from jaxtyping import Int
 
 from bayesrbf.posterior.chance import beyond_chance, improbable_labels
 from bayesrbf.posterior.uncertainty import LEAST_DOUBT, entropy
+from bayesrbf.report.families import FAMILIES
 from bayesrbf.report.job import Job
 from bayesrbf.report.judged_cells import JudgedTable, novel_rows, odd_cells
 from bayesrbf.report.learned import component_names
@@ -80,7 +81,7 @@ def _unsure(
     # Shares of the model's own doubt: the draws have another, of which a gain is no part.
     own = np.maximum(entropy(model.predict_proba(job.X.iloc[worst])), LEAST_DOUBT)
     worth = None
-    if density is not None or job.family == "stack":
+    if density is not None or FAMILIES[job.family].pools:
         worth = model.acquire(job.X.iloc[worst])["gain"].to_pandas() / own[:, None]
     result = []
     for place, row in enumerate(worst):

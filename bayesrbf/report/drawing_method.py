@@ -23,7 +23,7 @@ MOST_CURVED: Final = 2_000
 REFITTED: Final = 200
 """Draws of the bootstrap, which has one chain."""
 MOST_REFITTED: Final = 70_000
-"""Work (see :func:`refits_affordable`) up to which 25 more fits take a minute or two."""
+"""Work (see :func:`refits_affordable`) up to which 12 more fits take a minute or two."""
 BYTES: Final = 20_000_000
 """Of the draws of a model; with more, fewer draws are kept."""
 FEWEST_DRAWS: Final = 50  # Per chain, however large they are.
@@ -70,7 +70,7 @@ def draw_posterior(job: Job, model: Any) -> Drawn:
         raise KeyboardInterrupt
     amount = plural(len(refined.draws_.theta) * draws, "draw")
     sentence = f"{METHOD_NAMES[method]}: {amount} in {plural(size, 'coordinate')}, {why}"
-    if job.family == "stack" and method != "bootstrap":
+    if FAMILIES[job.family].pools and method != "bootstrap":
         sentence = f"{sentence} {_of_members(refined)}"
     return Drawn(model, refined, sentence, options)
 
@@ -94,14 +94,15 @@ def choose_method(job: Job, model: Any) -> tuple[str, str]:
         return job.inference, f"because {'--quick' if quick else 'it'} was asked for."
     if job.family == "mixture":
         return _of_mixture(model)
-    method = FAMILIES[job.family].methods[0]
-    if job.family == "stack" and not refits_affordable(job.X):
+    family = FAMILIES[job.family]
+    method = family.methods[0]
+    if family.pools and not refits_affordable(job.X):
         table = f"{plural(len(job.X), 'row')} of {plural(job.X.shape[1], 'column')}"
         return "map", (
             f"because 25 more fits to {table} would take many minutes; --inference bootstrap takes "
             "them, and Laplace's approximation, by --inference laplace, is too narrow."
         )
-    if job.family == "stack":
+    if family.pools:
         return method, (
             "because intervals by other methods take the model for true and are too narrow; "
             "--inference laplace takes seconds."

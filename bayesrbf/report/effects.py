@@ -53,6 +53,24 @@ class Effect:
     probabilities: Float[np.ndarray, "point label"]
 
 
+@dataclass(frozen=True)
+class Moves:
+    """How the columns of a table move the class probabilities."""
+
+    contributions: tuple[Contribution, ...]  # Of every column with a value, the largest first.
+    effects: tuple[Effect, ...]  # Of the same columns in the same order.
+    base: Float[np.ndarray, " label"]  # Probabilities of a row without a cell.
+
+
+def read_moves(job: Job, model: Any) -> Moves:
+    """Contributions and effects of all columns."""
+    effects, base = read_effects(job, model)
+    added = contributions(job, model, effects, base)
+    leading = [one.name for one in added]
+    ordered = sorted(effects, key=lambda effect: leading.index(effect.name))
+    return Moves(tuple(added), tuple(ordered), base)
+
+
 def contributions(
     job: Job, model: Any, effects: tuple[Effect, ...], nothing: Float[np.ndarray, " label"]
 ) -> list[Contribution]:
@@ -65,11 +83,13 @@ def contributions(
     everything = model.predict_proba(X)
     moves = []
     for effect in effects:
-        place = list(X.columns).index(effect.name)
-        hidden = np.zeros(X.shape, dtype=bool)
-        hidden[:, place] = True
-        without = np.maximum(_predicted(model, X, hidden), LEAST_WITHOUT)
-        beside = float(rel_entr(everything, without).sum(axis=1).mean())
+        there = X[effect.name].notna().to_numpy()
+        beside = 0.0
+        if there.any():
+            hidden = np.zeros((int(there.sum()), X.shape[1]), dtype=bool)
+            hidden[:, list(X.columns).index(effect.name)] = True
+            without = np.maximum(_predicted(model, X[there], hidden), LEAST_WITHOUT)
+            beside = float(rel_entr(everything[there], without).sum() / len(X))
         moved = rel_entr(effect.probabilities, np.maximum(nothing, LEAST_WITHOUT)).sum(axis=1)
         observed = float(job.X[effect.name].notna().mean())
         alone = float(effect.weights @ moved) * observed

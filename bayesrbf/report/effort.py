@@ -9,7 +9,9 @@ from typing import Final
 
 import numpy as np
 from jaxtyping import Int
+from joblib import cpu_count
 
+from bayesrbf.fitted.stack.bootstrap import REFITS
 from bayesrbf.report.drawing_method import refits_affordable
 from bayesrbf.report.families import FAMILIES
 from bayesrbf.report.job import Job
@@ -23,14 +25,18 @@ FIXED_ROWS: Final = 100
 """Rows that take as long as what is the same for any number of rows."""
 LONG_FIT: Final = 60.0
 """Seconds of a timed fit beyond which it is not timed again: compiled anew, it takes 20."""
-REFIT_COST: Final = 0.4
+REFIT_COST: Final = 0.25
 """A refit of the bootstrap beside a fit, which chooses by rows held out, too."""
-REFITS: Final = 25
 OTHER_DRAWS: Final = 3.0
 """Draws by another method, in fits: a rough mean."""
 SECTIONS: Final = 1.5
 """The sections of a page, in fits; besides, they take some seconds of any table."""
 LEAST_SECTIONS: Final = 6.0
+ALL_CORES: Final = -1
+PROCESS_START: Final = 4.0
+"""Seconds until other processes have loaded what a fit needs."""
+SHARED: Final = 0.7
+"""Part of a run that processes share: folds, refits, densities."""
 SURE: Final = 0.5
 """Part of a time limit that an estimate may fill: it is right to about a factor of two."""
 
@@ -71,19 +77,17 @@ def _some_rows(job: Job, most: int) -> Int[np.ndarray, " some"]:
 
 
 def seconds_of_run(job: Job, fit: float, judged: bool) -> float:
-    """Seconds of a report, or of a fit alone where nothing is judged, from those of one fit."""
-    fits = 1.0
+    """Seconds of a report in one process, or of a fit alone where nothing is judged."""
+    fits, pools = 1.0, FAMILIES[job.family].pools
     if judged:
         fits += SECTIONS
-        if job.family != "stack" or job.times is not None:
+        if not pools or job.times is not None:
             fits += job.splits.numbers.size - 1
     if job.inference == "bootstrap" or (
-        job.inference == "auto" and job.family == "stack" and refits_affordable(job.X)
+        job.inference == "auto" and pools and refits_affordable(job.X)
     ):
         fits += REFIT_COST * REFITS
-    elif job.inference not in ("map", "auto") or (
-        job.inference == "auto" and job.family != "stack"
-    ):
+    elif job.inference not in ("map", "auto") or (job.inference == "auto" and not pools):
         fits += OTHER_DRAWS
     return fit * fits + (LEAST_SECTIONS if judged else 0.0)
 
@@ -94,8 +98,20 @@ def quicker(job: Job) -> Job:
     The folds of a stack are those of its own fit, and none fewer.
     """
     inference = "map" if job.inference == "auto" else job.inference
-    folds = job.folds if job.family == "stack" else min(job.folds, 3)
+    folds = job.folds if FAMILIES[job.family].pools else min(job.folds, 3)
     return replace(job, quick=True, inference=inference, folds=folds)
+
+
+def processes(jobs: int, seconds: float) -> tuple[int, float]:
+    """Number of processes for a run of so many seconds in one, and its seconds in all of them.
+
+    Where all cores were asked for, they are taken only if that is quicker.
+    """
+    number = cpu_count() if jobs == ALL_CORES else jobs
+    together = PROCESS_START + seconds * (1 - SHARED + SHARED / number)
+    if number == 1 or (jobs == ALL_CORES and together >= seconds):
+        return 1, seconds
+    return number, together
 
 
 def within(job: Job, limit: float | None, judged: bool = True) -> tuple[Job, str]:
@@ -104,30 +120,37 @@ def within(job: Job, limit: float | None, judged: bool = True) -> tuple[Job, str
     Forms are the job as it is, without intervals, and the quick one, which is taken where none is
     known to fit into the limit. What was left out is a note of the job, and so on the page.
     """
+    form, seconds = _form(job, limit, judged)
+    number, seconds = processes(job.jobs, seconds)
+    return replace(form, jobs=number), _line(seconds)
+
+
+def _form(job: Job, limit: float | None, judged: bool) -> tuple[Job, float]:
+    """The fullest form within a limit, and its seconds in one process."""
     fit = seconds_of(job)
     in_full = seconds_of_run(job, fit, judged)
-    if limit is None or in_full <= SURE * limit:
-        return _noted(job), _line(in_full)
+    if limit is None or processes(job.jobs, in_full)[1] <= SURE * limit:
+        return _noted(job), in_full
     if job.inference == "auto":
         bare = replace(job, inference="map")
         seconds = seconds_of_run(bare, fit, judged)
-        if seconds <= SURE * limit:
+        if processes(job.jobs, seconds)[1] <= SURE * limit:
             note = f"Without intervals, because --time-limit allows {limit:g} seconds."
-            return replace(bare, notes=(note, *job.notes)), _line(seconds)
+            return replace(bare, notes=(note, *job.notes)), seconds
     quick = job if job.quick else quicker(job)
-    return _noted(quick, limit), _line(seconds_of_run(quick, seconds_of(quick), judged))
+    return _noted(quick, limit), seconds_of_run(quick, seconds_of(quick), judged)
 
 
 def _noted(job: Job, limit: float | None = None) -> Job:
     """The job with a note where it is quick."""
     if not job.quick:
         return job
-    parts = []
-    if job.family == "stack":
+    parts, pools = [], FAMILIES[job.family].pools
+    if pools:
         parts.append("five members instead of ten")
     if job.inference == "map":
         parts.append("no intervals")
-    if job.times is None and job.family != "stack":
+    if job.times is None and not pools:
         parts.append(f"{plural(job.folds, 'fold')} at most")
     why = "--quick" if limit is None else f"--quick, because --time-limit allows {limit:g} seconds"
     note = f"Made with {why}: {', '.join(parts)}."

@@ -56,6 +56,7 @@ class Family:
     draws: int  # Per chain.
     has_components: bool = False  # Whether the rows come from components of the model itself.
     averages: bool = False  # Whether a point fit has intervals: it averages around its mode.
+    pools: bool = False  # Whether it pools members, and so holds its own rows out.
 
 
 def common_settings(job: Job) -> dict[str, Any]:
@@ -63,34 +64,23 @@ def common_settings(job: Job) -> dict[str, Any]:
     return {"categorical_features": job.categorical or None, "random_state": job.seed}
 
 
-def _fixed(job: Job, estimator: str, settings: Settings, sentence: str) -> Procedure:
+def _fixed(
+    job: Job, estimator: str, settings: Settings, sentence: str, pools: bool = False
+) -> Procedure:
     """The procedure of a family whose settings do not depend on labels.
 
-    Where rows belong together, the estimator is given its folds.
+    Where rows belong together, the estimator is given its folds. So is one that pools members,
+    whose rows held out judge it, too, by weights that the other folds chose. By time it is judged
+    on later rows alone, which are not those that it holds out.
     """
     build = getattr(import_module("bayesrbf"), estimator)
 
     def fit(X: pd.DataFrame, y: pd.Series) -> Fitted:
-        cv = {} if job.groups is None else {"cv": job.splits_within(y).pairs()}
+        own_folds = pools or job.groups is not None
+        cv = {"cv": job.splits_within(y).pairs()} if own_folds else {}
         model = build(**{**common_settings(job), **settings, **cv}).fit(X, y)
-        return Fitted(model, _call(estimator, settings), sentence)
-
-    return fit
-
-
-def _stack_on_folds(job: Job, members: str) -> Procedure:
-    """A stack whose rows held out judge it, too: by weights that the other folds chose.
-
-    By time it is judged on later rows alone, which are not those that it holds out.
-    """
-    from bayesrbf import StackedClassifier
-
-    def fit(X: pd.DataFrame, y: pd.Series) -> Fitted:
-        cv, common = job.splits_within(y).pairs(), common_settings(job)
-        model = StackedClassifier(members=members, cv=cv, n_jobs=job.jobs, **common).fit(X, y)
-        out_of_fold = model.out_of_fold_ if job.times is None else None
-        call = _call("StackedClassifier", {"members": members})
-        return Fitted(model, call, "", out_of_fold=out_of_fold)
+        out_of_fold = model.out_of_fold_ if pools and job.times is None else None
+        return Fitted(model, _call(estimator, settings), sentence, out_of_fold=out_of_fold)
 
     return fit
 
@@ -103,14 +93,14 @@ def _stack(job: Job) -> Procedure:
     small = len(job.X) <= ROWS_FOR_ALL and work <= WORK_FOR_ALL
     if job.quick:
         sentence = "A stack of five members (lite), because --quick was asked for."
-        quick = _stack_on_folds(job, "lite")
-        return lambda X, y: replace(quick(X, y), sentence=sentence)
+        return _fixed(job, "StackedClassifier", {"members": "lite"}, sentence, pools=True)
     sizes = f"{count(len(job.X))} rows, {count(columns)} real columns and {count(classes)} classes"
     rule = (
         f"all are taken up to {count(ROWS_FOR_ALL)} rows, with rows × real columns⁴ × classes "
         "up to a hundred million; beyond, their intervals take minutes"
     )
-    procedure = _stack_on_folds(job, "default" if small else "lite")
+    settings = {"members": "default" if small else "lite"}
+    procedure = _fixed(job, "StackedClassifier", settings, "", pools=True)
 
     def fit(X: pd.DataFrame, y: pd.Series) -> Fitted:
         fitted = procedure(X, y)
@@ -196,7 +186,7 @@ def _call(estimator: str, settings: Settings) -> str:
 
 
 FAMILIES: Final[Mapping[str, Family]] = {
-    "stack": Family("StackedClassifier", _stack, ("bootstrap", "laplace", "nuts"), 400),
+    "stack": Family("StackedClassifier", _stack, ("bootstrap", "laplace", "nuts"), 400, pools=True),
     "mixture": Family(
         "HybridMixtureClassifier",
         _mixture,

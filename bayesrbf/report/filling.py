@@ -13,7 +13,7 @@ from sklearn.base import clone
 from bayesrbf.estimators.mixture.density import MixtureDensity
 from bayesrbf.fitted.completed_rows import cell_law
 from bayesrbf.fitted.folds import grouped_folds, stratified_folds
-from bayesrbf.inference.progress import progress
+from bayesrbf.fitted.tasks import run_tasks
 from bayesrbf.posterior.cells import JudgedCells, leave_one_cell_out
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.report.job import Job
@@ -60,16 +60,18 @@ def fill_held_out(job: Job, judged: JudgedTable) -> HeldOutCells:
     fresh = clone(density).set_params(
         n_components=best.n_components, covariance_type=best.covariance_type, prior=prior
     )
-    with progress(False) as track:
-        numbers = np.unique(folds[folds >= 0]).tolist()
-        for fold in track(numbers, "Filling in"):
-            out = folds == fold
-            fresh.fit(table[~out])
-            fills = left_out(fresh, table[out])
-            places = [fresh.columns_.real_names.index(name) for name in reals]
-            tail[out] = fills.tail[:, places]
-            expected[out] = fills.expected[:, places]
-            mean[out] = job.X.loc[~out, reals].mean()
+
+    def filled_in(fold: int) -> tuple[np.ndarray, np.ndarray]:
+        fitted = clone(fresh).fit(table[folds != fold])
+        fills = left_out(fitted, table[folds == fold])
+        places = [fitted.columns_.real_names.index(name) for name in reals]
+        return fills.tail[:, places], fills.expected[:, places]
+
+    numbers = np.unique(folds[folds >= 0]).tolist()
+    for fold, fills in zip(numbers, run_tasks(filled_in, numbers, "Filling in"), strict=True):
+        out = folds == fold
+        tail[out], expected[out] = fills
+        mean[out] = job.X.loc[~out, reals].mean()
     cells = job.X[reals].to_numpy(dtype=float)
     scale = standardisation(cells, np.ones(len(cells))).scale
     filled = ~np.isnan(tail)

@@ -45,7 +45,7 @@ class Job:
     """Of a mistaken row by class, 1 for a class not named; nothing is said where empty."""
     draws: int | None = None  # Per chain; by default what the family takes.
     folds: int = 5  # At most.
-    jobs: int | None = None  # Processes that share the fits; None: as joblib is told.
+    jobs: int = 1  # Processes that share the fits; -1: all cores where that is quicker.
     quick: bool = False  # Whether time counts more than the last of the log loss.
     rehearse: bool = False  # Whether the intervals are tried, at the cost of more fits.
     reading: TableOptions = PLAIN  # By which new rows are read, too.

@@ -7,10 +7,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from bayesrbf.fitted.tasks import run_tasks
 from bayesrbf.records import names
 from bayesrbf.report.class_columns import read_class_column
 from bayesrbf.report.drawing_method import Drawn
-from bayesrbf.report.effects import contributions, read_effects
+from bayesrbf.report.effects import Moves
 from bayesrbf.report.families import FAMILIES
 from bayesrbf.report.job import Job
 from bayesrbf.report.learned_records import Learned, Member
@@ -51,17 +52,12 @@ def component_names(density: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
-def read_learned(job: Job, model: Any, refined: Any, densities: Densities) -> Learned:
+def read_learned(job: Job, model: Any, refined: Any, densities: Densities, moves: Moves) -> Learned:
     """Contributions, effects, members, classes and means; columns are ordered by contribution.
 
     Components are the classifier's own.
     """
-    every, nothing = read_effects(job, model)
-    added, density = contributions(job, model, every, nothing), densities.point
-    leading = [contribution.name for contribution in added]
-    effects = tuple(
-        sorted(every, key=lambda contribution: leading.index(contribution.name))[:EFFECTS]
-    )
+    density, leading = densities.point, [one.name for one in moves.contributions]
     components: dict[str, Any] = {"component_names": (), "weights": (), "means": ()}
     if density is not None:
         components = {
@@ -69,14 +65,18 @@ def read_learned(job: Job, model: Any, refined: Any, densities: Densities) -> Le
             "weights": _shares(density),
             "means": _means(job, density, densities.drawn, leading),
         }
-    classes = list(map(str, model.classes_))
+    classes, pools = list(map(str, model.classes_)), FAMILIES[job.family].pools
     return Learned(
-        contributions=tuple(added[:BARS]),
-        effects=effects,
-        base=nothing,
-        by_class=tuple(read_class_column(job, name, classes) for name in leading[:BY_CLASS]),
-        members=read_members(refined) if job.family == "stack" else (),
-        relevances=read_relevances(model) if job.family == "stack" else (),
+        contributions=moves.contributions[:BARS],
+        effects=moves.effects[:EFFECTS],
+        base=moves.base,
+        by_class=tuple(
+            run_tasks(
+                lambda name: read_class_column(job, name, classes), leading[:BY_CLASS], "Columns"
+            )
+        ),
+        members=read_members(refined) if pools else (),
+        relevances=read_relevances(model) if pools else (),
         **components,
     )
 

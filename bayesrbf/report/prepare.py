@@ -13,9 +13,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from bayesrbf.estimators.stack.stack_folds import FEW_ROWS, MANY_FOLDS
 from bayesrbf.reading import ReadTable, TableError
-from bayesrbf.report.families import check_method
+from bayesrbf.report.families import FAMILIES, check_method
 from bayesrbf.report.job import Job, Truth
 from bayesrbf.report.options import FamilyName, Inference
 from bayesrbf.version import __version__
@@ -41,7 +40,7 @@ def prepare(
     rehearse: bool = False,
     judged: bool = True,
     draws: int | None = None,
-    jobs: int | None = None,
+    jobs: int = 1,
 ) -> Job:
     """A job of a table that was read with its target; refuse an inference that cannot be run.
 
@@ -84,10 +83,8 @@ def prepare(
 
 def _folds(table: ReadTable, family: FamilyName) -> int:
     """Folds at most. A stack has those of its own pool, which cost it nothing more."""
-    assert table.target is not None
-    if family != "stack":
-        return FOLDS if len(table.frame) <= MOST_IN_FIVE else FEWER
-    return MANY_FOLDS if table.target.notna().sum() < FEW_ROWS else FOLDS
+    few = FAMILIES[family].pools or len(table.frame) <= MOST_IN_FIVE
+    return FOLDS if few else FEWER
 
 
 def _unjudged(table: ReadTable) -> str:

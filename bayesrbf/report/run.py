@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,6 +11,7 @@ from textwrap import fill
 from time import monotonic
 from typing import Final
 
+from joblib import parallel_config
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -19,13 +20,14 @@ from rich.progress import (
     TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
+    TimeRemainingColumn,
 )
+from threadpoolctl import threadpool_limits
 
 from bayesrbf.files import write_whole
-from bayesrbf.inference.progress import Track as Within
-from bayesrbf.inference.progress import showing, silent
+from bayesrbf.inference.progress import Track, showing
 from bayesrbf.posterior.held_out import Interval
-from bayesrbf.report.collect import collect
+from bayesrbf.report.collect import collect, phases
 from bayesrbf.report.findings import events, evidence, unvalidated, verdict
 from bayesrbf.report.job import Job
 from bayesrbf.report.options import OPTIONS, ReportOptions, options_content
@@ -40,7 +42,7 @@ from bayesrbf.report.output import (
 )
 from bayesrbf.report.records import Report
 from bayesrbf.report.render import render
-from bayesrbf.report.validate import TrackSteps
+from bayesrbf.report.validate import Phase
 from bayesrbf.report.words import (
     clipped,
     ends,
@@ -52,6 +54,8 @@ from bayesrbf.report.words import (
     plural,
 )
 
+WRITING: Final = "Writing"
+"""The last phase of a run."""
 QUESTION: Final = "Can I trust these probabilities?"
 """What the verdict answers, as on the page."""
 SHOWN_NOTES: Final = 5
@@ -60,9 +64,9 @@ SHOWN_NOTES: Final = 5
 
 def run(job: Job, folder: Path) -> Report:
     """Make the report and write every file."""
-    with progress() as track:
-        outcome = collect(job, track)
-        for _ in track((None,), "Writing", 1):
+    with sharing(job.jobs), progress((*phases(job), WRITING)) as phase:
+        outcome = collect(job, phase)
+        with phase(WRITING):
             predictions = predictions_frame(
                 outcome.uncertainty, job.y, outcome.held_out, job.costs, job.ids
             )
@@ -110,90 +114,128 @@ def introduce(job: Job, takes: str = "", page: bool = True) -> None:
 
 
 SLOW: Final = 2.0
-"""Seconds of a step beyond which a log of the run has a line about it."""
-WITHIN: Final = "  "
-"""Before the name of a step within a step."""
+"""Seconds of a phase beyond which a log of the run has a line about it."""
 OFTEN: Final = 10.0
-"""Seconds between lines about the same step."""
+"""Seconds between lines about the same phase."""
 
 
 @contextmanager
-def progress() -> Iterator[TrackSteps]:
-    """Give the tracker that owns all bars, and shows the steps of fits and draws within.
+def sharing(jobs: int) -> Iterator[None]:
+    """Let processes, which stay between its parts, share the work within; -1 for all cores.
 
-    Where the output is no terminal, there are no bars: a slow step has a line at its end, and one
-    now and then that says how far it is.
+    Each has one BLAS thread, this one too: last digits depend on their number.
     """
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield partial(_lines, console)
-        return
-    with _bars(console) as track, showing(_within(track)):
-        yield track
+    with (
+        parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1),
+        threadpool_limits(1, "blas"),
+    ):
+        yield
 
 
 @contextmanager
-def _bars(console: Console) -> Iterator[TrackSteps]:
-    """Bars with the share that is done; a step of one part has a bar without a length.
+def progress(phases: Sequence[str] = ()) -> Iterator[Phase]:
+    """Show how far every phase is and how long it still takes; phases are named before.
 
-    Bars of fits and draws within a step go when those are done.
+    Where the output is no terminal, there are no bars: a slow phase has a line at its end, and one
+    now and then that says how far it is. After an interrupt a line says which ones are not done.
     """
+    console, missing = Console(stderr=True), list(phases)
+
+    def named(what: str, names: Sequence[str]) -> None:
+        line = f"{what}: {listing([name.lower() for name in names], len(names))}."
+        console.print(line, highlight=False, soft_wrap=True)
+
+    if phases and not console.is_terminal:
+        named("Phases", phases)
+    shown = _bars(console, phases) if console.is_terminal else nullcontext(partial(_lines, console))
+
+    @contextmanager
+    def counted(name: str) -> Iterator[None]:
+        with show(name):
+            yield
+        missing[:] = [one for one in missing if one != name]
+
+    try:
+        with shown as show:
+            yield counted
+    except KeyboardInterrupt:
+        if missing:
+            named("Not done", missing)
+        raise
+
+
+@contextmanager
+def _bars(console: Console, phases: Sequence[str]) -> Iterator[Phase]:
+    """A bar a phase, which shows the work that is done in it now."""
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
         BarColumn(),
         TaskProgressColumn(),
         TimeElapsedColumn(),
+        TimeRemainingColumn(),
     )
     with Progress(*columns, console=console) as bars:
+        tasks = {name: bars.add_task(name, start=False, total=None) for name in phases}
 
-        def track[T](steps: Iterable[T], what: str, total: int) -> Iterable[T]:
-            task = bars.add_task(what, total=total if total > 1 else None)
-            for step in steps:
-                yield step
-                bars.advance(task)
-            bars.update(task, total=total, completed=total)
-            bars.refresh()
-            if what.startswith(WITHIN):
-                bars.remove_task(task)
+        @contextmanager
+        def phase(name: str) -> Iterator[None]:
+            task = tasks[name] if name in tasks else bars.add_task(name, total=None)
+            bars.start_task(task)
 
-        yield track
+            def track[T](sequence: Sequence[T], description: str) -> Iterator[T]:
+                shown = f"{name}, {description.lower()}"
+                bars.update(task, description=shown, total=len(sequence), completed=0)
+                for step in sequence:
+                    yield step
+                    bars.advance(task)
+                bars.refresh()
 
+            with showing(_outermost(track)):
+                yield
+            bars.update(task, description=name, total=1, completed=1)
 
-def _within(track: TrackSteps) -> Within:
-    """The tracker as fits and draws take one."""
-    return lambda sequence, what: iter(track(sequence, f"{WITHIN}{what}", len(sequence)))
-
-
-def _lines[T](console: Console, steps: Iterable[T], what: str, total: int) -> Iterable[T]:
-    """Pass the parts of a step on, with lines where it is slow.
-
-    A step of one part says how far the fits and draws within it are.
-    """
-    began = printed = monotonic()
-    for done, step in enumerate(steps, start=1):
-        with showing(_shares(console, what) if total == 1 else silent):
-            yield step
-        if done < total and monotonic() - printed > OFTEN:
-            printed = monotonic()
-            console.print(f"{what}: {percent(done / total)}", highlight=False)
-    if monotonic() - began > SLOW:
-        console.print(f"{what}: done in {monotonic() - began:.0f} s", highlight=False)
+        yield phase
 
 
-def _shares(console: Console, what: str) -> Within:
-    """The tracker of fits and draws within a step: a line now and then with the share done."""
+@contextmanager
+def _lines(console: Console, name: str) -> Iterator[None]:
+    """Lines about a phase where it is slow, and about the work within."""
+    began = monotonic()
 
     def track[T](sequence: Sequence[T], description: str) -> Iterator[T]:
-        printed = monotonic()
+        started = printed = monotonic()
         for done, step in enumerate(sequence, start=1):
             yield step
-            if done < len(sequence) and monotonic() - printed > OFTEN:
-                printed = monotonic()
-                share = percent(done / len(sequence))
-                console.print(f"{what}, {description.lower()}: {share}", highlight=False)
+            now = monotonic()
+            if done < len(sequence) and now - printed > OFTEN:
+                printed = now
+                left = (now - started) * (len(sequence) - done) / done
+                share = f"{percent(done / len(sequence))}, {left:.0f} s left"
+                console.print(f"{name}, {description.lower()}: {share}", highlight=False)
 
-    return track
+    with showing(_outermost(track)):
+        yield
+    if monotonic() - began > SLOW:
+        console.print(f"{name}: done in {monotonic() - began:.0f} s", highlight=False)
+
+
+def _outermost(track: Track) -> Track:
+    """A display of work that is within no other; joblib may go through it in any thread."""
+    busy = False
+
+    def alone[T](sequence: Sequence[T], description: str) -> Iterator[T]:
+        nonlocal busy
+        if busy:
+            yield from sequence
+            return
+        busy = True
+        try:
+            yield from track(sequence, description)
+        finally:
+            busy = False
+
+    return alone
 
 
 def tell(report: Report) -> None:

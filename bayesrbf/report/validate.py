@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -18,24 +20,24 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from bayesrbf.fitted.tasks import run_tasks
 from bayesrbf.report.splits import Splits, splits_of
 from bayesrbf.table import encode_labels
+
+CROSS_VALIDATION: Final = "Cross-validating"
+"""The phase of a run in which rows are held out."""
 
 Fitter = Callable[[pd.DataFrame, pd.Series], Any]
 """Training rows and labels to something with ``classes_`` and ``predict_proba``."""
 
 
-@runtime_checkable
-class TrackSteps(Protocol):
-    """Passes the parts of a step on and may show the progress."""
-
-    def __call__[T](self, steps: Iterable[T], what: str, total: int) -> Iterable[T]:
-        """Pass the parts on; ``what`` names the work, ``total`` is their number."""
+Phase = Callable[[str], AbstractContextManager[None]]
+"""Surrounds a phase of a run, by its name, and may show how far it is."""
 
 
-def silently[T](steps: Iterable[T], what: str, total: int) -> Iterable[T]:
-    """Pass the parts of a step on and show nothing."""
-    return steps
+def silently(name: str) -> AbstractContextManager[None]:
+    """Surround a phase and show nothing."""
+    return nullcontext()
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ class HeldOutRows:
     folds: Int[np.ndarray, " obs"]  # Fold that held a row out; -1 for rows that are never scored.
     probabilities: Mapping[str, Float[np.ndarray, "obs label"]]
     """By classifier; NaN where a row is never scored."""
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    """Of all fits and predictions of a classifier."""
 
     @property
     def scored(self) -> Int[np.ndarray, " scored"]:
@@ -62,7 +66,7 @@ def hold_out(
     n_folds: int = 5,
     seed: int = 0,
     splits: Splits | None = None,
-    track: TrackSteps = silently,
+    phase: Phase = silently,
 ) -> HeldOutRows:
     """Cross-validate several classifiers on the same folds, of which there are at most ``n_folds``.
 
@@ -73,14 +77,23 @@ def hold_out(
     folds = splits.folds
     results = {name: np.full((len(X), classes.size), np.nan) for name in fitters}
     parts = [(fold, name) for fold in splits.numbers.tolist() for name in fitters]
-    for fold, name in track(parts, "Cross-validating", len(parts)):
+
+    def answer(part: tuple[int, str]) -> tuple[np.ndarray, float]:
+        (fold, name), start = part, perf_counter()
         test, train = folds == fold, splits.training(fold)
         fitted = fitters[name](X[train], y[train])
         columns = np.searchsorted(classes, fitted.classes_)
         probabilities = np.zeros((int(test.sum()), classes.size))
         probabilities[:, columns] = fitted.predict_proba(X[test])
-        results[name][test] = probabilities
-    return HeldOutRows(tuple(classes.tolist()), labels, folds, results)
+        return probabilities, perf_counter() - start
+
+    seconds = dict.fromkeys(fitters, 0.0)
+    with phase(CROSS_VALIDATION):
+        answers = run_tasks(answer, parts, "Folds")
+    for (fold, name), (probabilities, took) in zip(parts, answers, strict=True):
+        results[name][folds == fold] = probabilities
+        seconds[name] += took
+    return HeldOutRows(tuple(classes.tolist()), labels, folds, results, seconds)
 
 
 def class_frequencies(X: pd.DataFrame, y: pd.Series) -> Frequencies:

@@ -73,6 +73,8 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
 
     ValueError if two columns have the same name. TypeError if the table is not in memory.
     """
+    if isinstance(X, np.ndarray):
+        return None
     if is_collection(X):
         raise TypeError(
             f"X must be a table in memory here; received {_description(X)}, which is out of "

@@ -22,11 +22,13 @@ See Weisfeiler and Leman (1968), The reduction of a graph to canonical form, NTI
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
 
 import numpy as np
-from jaxtyping import Float, Int, UInt, UInt32, UInt64
+from jaxtyping import Bool, Float, Int, Shaped, UInt, UInt32, UInt64
 
 from bayesrbf.records.mixture import Observations, in_blocks
 from bayesrbf.records.specification import Order
@@ -37,6 +39,9 @@ _ROUNDS = (
     (np.uint64(27), np.uint64(0x94D049BB133111EB)),
 )
 _LAST = np.uint64(31)
+
+FIRST_KEYS: Final = 4
+"""Sort keys that are looked at first: labels and a few columns."""
 
 Colours = UInt64[np.ndarray, " _"]
 
@@ -69,7 +74,7 @@ def canonical_sort(rows: Observations) -> Int[np.ndarray, " row"]:
         for cells, of_cells in zip((rows.codes, rows.real, *rows.further), places, strict=True)
         for place in of_cells
     ]
-    return np.lexsort([*columns[::-1], order.labels(rows.labels)])
+    return sorted_by([order.labels(rows.labels), *columns])
 
 
 def canonical_columns(rows: Observations) -> list[Int[np.ndarray, " column"]]:
@@ -79,9 +84,43 @@ def canonical_columns(rows: Observations) -> list[Int[np.ndarray, " column"]]:
 
 
 def sort_keys(rows: Observations) -> list[np.ndarray]:
-    """Sort keys of the rows, the last one first, as lexsort takes them."""
-    further = [column for cells in rows.further[::-1] for column in cells.T[::-1]]
-    return [*further, *rows.real.T[::-1], *rows.codes.T[::-1], rows.labels]
+    """Sort keys of the rows, the first one first."""
+    further = [column for cells in rows.further for column in cells.T]
+    return [rows.labels, *rows.codes.T, *rows.real.T, *further]
+
+
+def sorted_by(keys: Sequence[Shaped[np.ndarray, " row"]]) -> Int[np.ndarray, " row"]:
+    """Order of rows by the first key, of what it leaves alike by the second, and so on.
+
+    Few keys tell most tables' rows apart: the others are not looked at.
+
+    >>> sorted_by([np.array([2.0, np.nan, 1.0, 2.0]), np.array([7, 7, 7, 5])])
+    array([2, 3, 0, 1])
+    """
+    size = FIRST_KEYS
+    while size < len(keys):
+        order = np.lexsort(keys[size - 1 :: -1])
+        if differ(keys[:size], order).all():
+            return order
+        size *= 4
+    return np.lexsort(keys[::-1])
+
+
+def differ(
+    keys: Sequence[Shaped[np.ndarray, " row"]], order: Int[np.ndarray, " row"]
+) -> Bool[np.ndarray, " row"]:
+    """Whether each of the sorted rows differs in some key from the one before it."""
+    first = np.zeros(order.size, dtype=bool)
+    first[:1] = True
+    for key in keys:
+        ordered = key[order]
+        changed = ordered[1:] != ordered[:-1]
+        if ordered.dtype.kind == "f":
+            changed &= ~(np.isnan(ordered[1:]) & np.isnan(ordered[:-1]))
+        first[1:] |= changed
+        if first.all():
+            break
+    return first
 
 
 def _canonical(
@@ -124,10 +163,10 @@ class _Colouring:
     columns: Colours
     classes: Colours
 
-    @property
+    @cached_property
     def number(self) -> int:
         """Number of different colours."""
-        return np.unique(self.columns).size + np.unique(self.classes).size
+        return len(set(self.columns.tolist())) + len(set(self.classes.tolist()))
 
 
 @dataclass(frozen=True)

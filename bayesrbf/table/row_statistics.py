@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesrbf.records.mixture import Observations, Standardisation
-from bayesrbf.table.order import canonical_sort, sort_keys
+from bayesrbf.table.order import canonical_sort, differ, sort_keys, sorted_by
 
 _ROUNDING_OF_SPREAD = 8 * np.finfo(np.float64).eps
 """Largest spread, relative to the largest cell, that rounding alone can make."""
@@ -91,18 +91,20 @@ def column_moments(
 ) -> ColumnMoments:
     """Moments of one column, free of overflow, underflow and cancellation."""
     used = ~np.isnan(column) & (weights > 0)
-    if not used.any():
-        return ColumnMoments(0.0, 0.0, 0.0, 0.0)
     values, mass = column[used], weights[used]
+    if not values.size:
+        return ColumnMoments(0.0, 0.0, 0.0, 0.0)
     share = mass / mass.max()
-    share = share / share.sum()
+    share /= share.sum()
+    least, most = values.min(), values.max()
+    largest = float(max(-least, most))
     # A power of two takes the largest cell into [0.5, 1) without rounding.
-    exponent = int(np.frexp(np.abs(values).max())[1])
+    exponent = math.frexp(largest)[1]
     unit = np.ldexp(values, -exponent)
-    centre = (unit.min() + unit.max()) / 2
+    centre = np.ldexp(least, -exponent) / 2 + np.ldexp(most, -exponent) / 2
     mean = centre + share @ (unit - centre)
-    spread = float(np.sqrt(share @ (unit - mean) ** 2))
-    mean, spread, largest = np.ldexp((mean, spread, np.abs(unit).max()), exponent).tolist()
+    spread = math.sqrt(share @ (unit - mean) ** 2)
+    mean, spread = np.ldexp((mean, spread), exponent).tolist()
     return ColumnMoments(float(mass.sum()), mean, spread, largest)
 
 
@@ -183,8 +185,9 @@ def _sorted(
 
     Weights are the last key, so that copies are added up in an order of their own.
     """
-    order = np.lexsort([used.weights, *sort_keys(used)])
-    return order, _first_of_copies(used, order)
+    keys = sort_keys(used)
+    order = sorted_by([*keys, used.weights])
+    return order, differ(keys, order)
 
 
 def _merged(
@@ -207,18 +210,3 @@ def _reorder(rows: Observations, order: Int[np.ndarray, " obs"]) -> None:
     tables = (column for cells in (rows.real, rows.codes, *rows.further) for column in cells.T)
     for column in (*tables, rows.labels, rows.weights, *jacobian):
         column[:] = column[order]
-
-
-def _first_of_copies(
-    rows: Observations, order: Int[np.ndarray, " obs"]
-) -> Bool[np.ndarray, " obs"]:
-    """Whether each of the sorted rows differs from the one before it."""
-    first = np.zeros(len(order), dtype=bool)
-    first[:1] = True
-    for key in sort_keys(rows):
-        ordered = key[order]
-        changed = ordered[1:] != ordered[:-1]
-        if ordered.dtype.kind == "f":
-            changed &= ~(np.isnan(ordered[1:]) & np.isnan(ordered[:-1]))
-        first[1:] |= changed
-    return first

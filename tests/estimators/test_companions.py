@@ -12,8 +12,7 @@ from bayesrbf.fitted.companions import Companions, fit_companion, fit_companions
 from bayesrbf.fitted.folds import numbered_folds, split_rows
 from bayesrbf.fitted.mixture_fitting import component_class
 from bayesrbf.fitted.stack.members import MEMBERS
-from bayesrbf.fitted.stack.shared_training import SharedTraining
-from bayesrbf.numerics.kernel_network.learned_rates import average_rates
+from bayesrbf.fitted.stack.shared_training import SharedTraining, Starts
 from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, averaged
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
@@ -131,22 +130,27 @@ def test_labels_teach_two_companions_and_the_third_none() -> None:
     assert_alike(fitted(some).cells(turned.unlabelled()), fitted(some).cells(turned))
 
 
-def test_held_out_rows_are_filled_by_companions_of_the_other_folds() -> None:
-    """Members held out in a fold are those of a fit to its training rows alone."""
+def test_held_out_rows_leave_a_trace_in_the_starts_of_rates_alone() -> None:
+    """All else that is said of a fold's rows comes from its training rows."""
     X, y = table(60)
-    model = StackedClassifier(["laplace", "laplace_evidence"], cv=3, random_state=0).fit(X, y)
+    own = ["laplace", "mixture", "mixture_blend", "gaussian_loo"]
+    model = StackedClassifier(own, cv=3, random_state=0).fit(X, y)
     folds = numbered_folds(split_rows(3, model.rows_, model.kept_, model.seed_), model.classes_)
-    settings, said, rates = model._settings(model.fitted_.table), [], []
+    settings, said = model._settings(model.fitted_.table), []
+    whole = settings.training(distinct(model.rows_)[0], 0)
+    settings.fit(whole)
+    rates = Starts({}, {}, whole.as_starts.rate_points)
     for fold, train, test in folds:
-        members = settings.fit(settings.training(train, fold + 1))
-        assert len(members.own[0].model.companions.mixtures) == 3
-        said.append(members.log_probabilities(test))
-        rates.append(members.own[1].model.rates)
-    np.testing.assert_allclose(np.concatenate(said), model.model_.held.values, rtol=1e-12)
-    own = settings.fit(settings.training(distinct(model.rows_)[0], 0)).own[1].model.rates
-    np.testing.assert_allclose(
-        model.model_.members.own[1].model.rates, average_rates([own, *rates])
-    )
+        alone = settings.fit(settings.training(train, fold + 1))
+        assert len(alone.own[0].model.companions.mixtures) == 3
+        beside = settings.fit(settings.training(train, fold + 1, rates))
+        by_rates = beside.log_probabilities(test)
+        np.testing.assert_array_equal(alone.log_probabilities(test)[:, :3], by_rates[:, :3])
+        said.append(by_rates)
+    np.testing.assert_allclose(np.concatenate(said), model.model_.held.values, atol=1e-10)
+    # The check can fail: a mixture that starts where all rows were says something else.
+    memory = settings.fit(settings.training(train, fold + 1, whole.as_starts))
+    assert np.abs(memory.log_probabilities(test) - by_rates)[:, 1].max() > 1e-3
 
 
 def test_kernels_of_a_stack_share_their_companions_and_a_complete_table_has_one() -> None:
@@ -159,14 +163,17 @@ def test_kernels_of_a_stack_share_their_companions_and_a_complete_table_has_one(
         assert len(one.mixtures) == number
 
 
-def test_what_folds_learned_is_averaged_by_the_settings_of_a_kernel() -> None:
+def test_searches_of_rates_end_near_each_other_wherever_they_start() -> None:
     some = rows()
     alone = SharedTraining(some, LEVELS, N_CLASSES, MixturePrior(), 0)
     learning = MEMBERS["gaussian_loo"]
     own = learning.fit(alone).rates
-    [(key, learned)] = alone.learned_rates.items()
-    np.testing.assert_array_equal(own, learned)
-    beside = replace(alone, of_folds=({key: 4 * own}, {key: 16 * own}))
-    np.testing.assert_allclose(MEMBERS["gaussian_loo_light"].fit(beside).rates, 4 * own)
+    [key] = alone.as_starts.rate_points
     MEMBERS["laplace"].fit(alone)
-    assert list(alone.learned_rates) == [key]
+    assert list(alone.as_starts.rate_points) == [key]
+    far = Starts({}, {}, {key: alone.as_starts.rate_points[key] + 0.5})
+    near = learning.fit(replace(alone, starts=alone.as_starts)).rates
+    assert np.abs(np.log(near / own)).max() < 0.3
+    begun_far = learning.fit(replace(alone, starts=far)).rates
+    assert np.abs(np.log(begun_far / near)).max() < 0.3
+    np.testing.assert_array_equal(MEMBERS["gaussian_loo_light"].fit(alone).rates, own)

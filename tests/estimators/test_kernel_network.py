@@ -43,7 +43,7 @@ def test_a_hole_is_an_average_over_what_it_may_hold() -> None:
 
     rng = np.random.default_rng(0)
     many = moments.take(np.zeros(4000, dtype=int))
-    whole = conditional_draws(
+    [whole] = conditional_draws(
         density.standardise(many), density.parameters, density.specification, rng
     )
     completed = model.transform(density.units.backward(whole.real))

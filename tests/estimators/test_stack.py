@@ -20,15 +20,15 @@ from sklearn.preprocessing import StandardScaler
 import bayesrbf
 from bayesrbf import StackedClassifier
 from bayesrbf.estimators.answers.asking import new_rows
-from bayesrbf.estimators.stack.stack_folds import default_folds, gain_of_unlabelled
+from bayesrbf.estimators.stack.stack_folds import FOLDS, gain_of_unlabelled
 from bayesrbf.fitted.folds import split_rows, stratified_folds
 from bayesrbf.fitted.mixture_fitting import component_class
 from bayesrbf.fitted.stack.bootstrap import StackRefits
 from bayesrbf.fitted.stack.drawing import DrawnMembers
 from bayesrbf.fitted.stack.members import DEFAULT, MEMBERS, fit_members
 from bayesrbf.fitted.stack.pool import fit_pools
-from bayesrbf.fitted.stack.shared_training import SharedTraining
-from bayesrbf.fitted.stack.stack_fitting import FoldAnswers, StackSettings
+from bayesrbf.fitted.stack.shared_training import SharedTraining, Starts
+from bayesrbf.fitted.stack.stack_fitting import FoldAnswers, NumberedFold, StackSettings
 from bayesrbf.inference.draws import point
 from bayesrbf.numerics.hidden_share import KNOTS
 from bayesrbf.posterior.usual_rows import usual_rows
@@ -219,7 +219,7 @@ def test_an_extra_member_sees_the_table_as_it_was_given_and_every_row_of_it() ->
     y[-3:] = None
     weights = np.r_[2.0, np.ones(29)]
     StackedClassifier(["normal"], extra=[Watcher()], cv=3, random_state=0).fit(X, y, weights)
-    whole, labels = seen[-1]
+    whole, labels = seen[0]
     assert list(whole.columns) == list(X.columns)
     assert whole.dtypes.equals(X.dtypes)
     assert len(whole) == labels.size == 28
@@ -353,13 +353,13 @@ def test_class_prior_density_and_imputation(fitted) -> None:
     assert (fitted.score_samples(far) < fitted.score_samples(X).min()).all()
 
 
-def test_folds_are_ten_for_few_rows_and_five_for_many() -> None:
-    for n, n_folds in ((60, 10), (300, 5)):
+def test_folds_are_five_and_hold_every_row_out_once() -> None:
+    for n in (60, 300):
         labels = np.arange(n) % 2
         real = np.arange(n, dtype=float)[:, None]
         rows = Observations(real, np.zeros((n, 0), int), labels, np.ones(n))
-        folds = list(split_rows(default_folds(rows), rows, np.arange(n), 0))
-        assert len(folds) == n_folds
+        folds = list(split_rows(FOLDS, rows, np.arange(n), 0))
+        assert len(folds) == 5
         tested = np.sort(np.concatenate([test.real[:, 0] for _, test in folds]))
         np.testing.assert_array_equal(tested, real[:, 0])
         for train, test in folds:
@@ -370,7 +370,7 @@ def test_copies_of_a_row_are_dealt_to_several_folds() -> None:
     """Two patterns with both labels: held out together, each would be taken for its opposite."""
     X = np.repeat([[0.0], [0.0], [1.0], [1.0]], [30, 10, 10, 30], axis=0)
     y = np.repeat([0, 1, 0, 1], [30, 10, 10, 30])
-    model = StackedClassifier(SMALL, random_state=0).fit(X, y)
+    model = StackedClassifier(SMALL, cv=10, random_state=0).fit(X, y)
     np.testing.assert_allclose(model.predict_proba([[0.0], [1.0]])[:, 1], [0.25, 0.75], atol=0.03)
     weighted = clone(model).fit(X[[0, 30, 40, 50]], y[[0, 30, 40, 50]], [30, 10, 10, 30])
     np.testing.assert_allclose(weighted.predict_proba(X), model.predict_proba(X), atol=1e-10)
@@ -405,11 +405,12 @@ class Says(StackSettings):
 
     fits: ClassVar[list[int]] = []
 
-    def hold_out(self, fold: int, train: Observations, test: Observations) -> FoldAnswers:
+    def hold_out(self, starts: Starts, numbered: NumberedFold) -> FoldAnswers:
+        _, train, test = numbered
         self.fits.append(train.n_obs)
         right = 0.9 if (train.labels < 0).any() else 0.5
         p = np.where(np.arange(2) == test.labels[:, None], right, 1 - right)
-        return FoldAnswers(np.log(p)[:, None, None], [test], {})
+        return FoldAnswers(np.log(p)[:, None, None], [test])
 
 
 def test_what_unlabelled_rows_gained_is_told_at_a_fraction_of_the_fits() -> None:
@@ -419,15 +420,16 @@ def test_what_unlabelled_rows_gained_is_told_at_a_fraction_of_the_fits() -> None
     folds = [(rows.take(dealt != k), rows.take(dealt == k)) for k in range(5)]
     says = Says((), (), (), 2, MixturePrior(), 0)
     numbered = [(number, *fold) for number, fold in enumerate(folds)]
-    held, _ = says.hold_out_folds(numbered, None)
+    starts = Starts({}, {}, {})
+    held = says.hold_out_folds(numbered, starts, None)
     says.fits.clear()
-    told = gain_of_unlabelled(says, numbered, held, None)
+    told = gain_of_unlabelled(says, numbered, starts, held, None)
     gain = np.log(2)  # with them a pool of one member becomes as sure as it is right
     assert told.startswith("Rows without a label, counted as given, helped: +")
     assert 0.9 * gain < float(told.split("+")[1].split()[0]) <= gain
     assert says.fits == [48]
     bare = [(number, train.take(train.labels >= 0), test) for number, train, test in numbered]
-    assert gain_of_unlabelled(says, bare, held, None) == ""
+    assert gain_of_unlabelled(says, bare, starts, held, None) == ""
 
 
 def test_the_status_of_a_fit_has_what_unlabelled_rows_did(fitted) -> None:

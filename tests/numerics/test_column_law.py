@@ -160,7 +160,7 @@ def test_samples_and_conditional_draws_have_the_moments():
         mine = drawn.further[0][components == k]
         assert (np.abs(mine.mean(0) - rates) < Z_BOUND * np.sqrt(rates / len(mine))).all()
     one = rows.take(np.flatnonzero(np.isnan(rows.further[0]).any(axis=1))[:1])
-    whole = conditional_draws(
+    [whole] = conditional_draws(
         one.take(np.zeros(n, dtype=int)), parameters, specification, np.random.default_rng(0)
     )
     shares, [law] = responsibilities(one, parameters, specification), laws_of(specification).further

@@ -84,7 +84,7 @@ def test_draws_have_the_conditional_moments(covariance_type):
     n = 20_000
     rows = one.take(np.zeros(n, dtype=int))
     point = random_point(specification)
-    whole = conditional_draws(rows, point, specification, np.random.default_rng(0))
+    [whole] = conditional_draws(rows, point, specification, np.random.default_rng(0))
     real, codes = whole.real, whole.codes
     mean, variance = conditional_moments(one, point, specification)
     hole = np.isnan(one.real[0])
@@ -92,6 +92,19 @@ def test_draws_have_the_conditional_moments(covariance_type):
     assert (np.abs(real[:, hole].mean(axis=0) - mean[0, hole]) < Z_BOUND * errors).all()
     np.testing.assert_allclose(real[:, hole].var(axis=0), variance[0, hole], rtol=0.1)
     assert (codes >= 0).all()
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "diag"])
+def test_many_draws_are_those_drawn_one_by_one(covariance_type):
+    specification = structure(covariance_type, classes=(0, 0, 1), levels=(3,))
+    rows, point = table(specification, missing=0.4, seed=1), random_point(specification)
+    one, many = (np.random.default_rng(5) for _ in range(2))
+    together = conditional_draws(rows, point, specification, many, draws=3)
+    for drawn in together:
+        [alone] = conditional_draws(rows, point, specification, one)
+        np.testing.assert_array_equal(drawn.codes, alone.codes)
+        np.testing.assert_allclose(drawn.real, alone.real, rtol=1e-12)
+    assert not np.array_equal(together[0].real, together[1].real)
 
 
 def test_samples_have_the_mixture_moments():

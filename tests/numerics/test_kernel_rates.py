@@ -15,12 +15,17 @@ from scipy.stats import multivariate_normal, norm
 
 from bayesrbf.models import declare_kernel_rates
 from bayesrbf.numerics.kernel_network.learned_rates import (
+    RateSearch,
     expected_distances,
     learn_rates,
     rate_log_posteriors,
 )
 from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, ProductKernel
-from bayesrbf.numerics.kernel_network.rate_log_posterior import CRITERIA, RateLogPosterior
+from bayesrbf.numerics.kernel_network.rate_log_posterior import (
+    CRITERIA,
+    RateLogPosterior,
+    rates_at,
+)
 from bayesrbf.records.kernel_rates import NUGGET, RateRows
 from bayesrbf.records.mixture import Observations
 
@@ -152,7 +157,7 @@ def test_the_graph_is_equal_and_gradients_are_those_of_differences(
         assert value == pytest.approx(float(expected), rel=1e-9)
         np.testing.assert_allclose(gradient, slope, rtol=1e-8, atol=1e-9)
         declared = rates(theta[:COLUMNS], *theta[COLUMNS:])
-        np.testing.assert_allclose(fixed * np.exp(log_posterior.log_factors(theta)), declared)
+        np.testing.assert_allclose(rates_at(theta, fixed), declared)
         for i, unit in enumerate(1e-5 * np.eye(theta.size)):
             above, below = (log_posterior.value_and_gradient(theta + h)[0] for h in (unit, -unit))
             assert gradient[i] == pytest.approx((above - below) / 2e-5, rel=1e-5, abs=1e-6)
@@ -178,8 +183,8 @@ def learned(
     none = np.zeros((table.n_obs, 0))
     moments = CellMoments(table.real, np.zeros_like(table.real), none, none.astype(bool))
     kernel = ProductKernel(name, np.array(start), np.zeros(0), ())
-    judges = rate_log_posteriors(kernel, moments, table, 2, criterion, seed, subsamples=4)
-    return learn_rates(kernel.rates, judges, steps=50)
+    judges = rate_log_posteriors(kernel, moments, table, 2, criterion, seed, RateSearch(4))
+    return rates_at(learn_rates(judges, steps=50), kernel.rates)
 
 
 @every_criterion

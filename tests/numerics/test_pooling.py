@@ -14,6 +14,7 @@ from bayesrbf.numerics.stack.pooling import (
     pooled,
 )
 from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
+from bayesrbf.records.masked_rows import MaskedRows
 
 
 def held_out(n: int = 60, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -84,3 +85,17 @@ def test_points_are_packed_and_pooled_as_they_are_defined() -> None:
         - StackLogPosterior(values[1:], labels[1:], weights[1:]).value_and_gradient(theta)[0]
     )
     assert change == pytest.approx(weights[0] * own[0])
+
+
+@pytest.mark.parametrize("copies", [0, 2])
+def test_log_densities_are_those_of_the_gradient(copies: int) -> None:
+    values, labels, weights = held_out()
+    masked = None
+    if copies:
+        hidden = np.linspace(0, 1, 60 * (1 + copies)).reshape(60, -1)
+        more = np.stack([held_out(seed=seed)[0] for seed in range(1, 1 + copies)], axis=1)
+        masked = MaskedRows(more, hidden, np.log([0.5, 0.3, 0.2]))
+    posterior = StackLogPosterior(values, labels, weights, masked)
+    thetas = np.random.default_rng(2).normal(size=(4, posterior.dimension))
+    expected, _ = posterior.values_and_gradients(thetas)
+    np.testing.assert_allclose(posterior.log_densities(thetas), expected, rtol=1e-12)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from bayesrbf.report.columns import read_columns
 from bayesrbf.report.job import FamilyName, Inference, Job, Truth
 from bayesrbf.report.records import Report
 from bayesrbf.report.render import render
+from tests.house import ROOT
 from tests.report.tables import mixed_table
 
 pytestmark = pytest.mark.slow
@@ -256,6 +259,27 @@ def test_same_seed_same_report() -> None:
     small = job("map", X=job().X[["colour"]], kinds={"colour": "categorical"})
     first, again = (render(collect(small).report) for _ in range(2))
     assert first == again
+
+
+PAGES = """
+from bayesrbf.report.collect import collect
+from bayesrbf.report.render import render
+from bayesrbf.report.run import sharing
+from tests.report.test_collect import job
+pages = []
+for jobs in (1, 2):
+    with sharing(jobs):
+        pages.append(render(collect(job("auto", family={family!r}, draws=20)).report))
+assert pages[0] == pages[1]
+"""
+"""In a process of its own: functions whose types are checked cannot be sent to others."""
+
+
+@pytest.mark.parametrize("family", ["stack", "mixture"])
+def test_any_number_of_processes_makes_the_same_page(family: str) -> None:
+    words = [sys.executable, "-W", "ignore", "-c", PAGES.format(family=family)]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("columns", [["colour"], ["size"]])

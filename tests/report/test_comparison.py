@@ -23,12 +23,13 @@ def held_out(n: int = 400) -> HeldOutRows:
     labels = (p[:, 0] < rng.random(n)).astype(int)
     sharp = p**4 / (p**4).sum(1, keepdims=True)
     every = {"sharp": sharp, "half": np.full((n, 2), 0.5), "truth": p}
-    return HeldOutRows(("a", "b"), labels, np.arange(n) % 5, every)
+    seconds = dict.fromkeys(every, 1.0)
+    return HeldOutRows(("a", "b"), labels, np.arange(n) % 5, every, seconds)
 
 
 def test_the_truth_comes_first_and_differences_are_paired() -> None:
     found = held_out()
-    told = judged(found, dict.fromkeys(found.probabilities, 1.0))
+    told = judged(found)
     assert told.contestants[0].name == "truth"
     assert [one.log_loss for one in told.contestants] == sorted(
         one.log_loss for one in told.contestants
@@ -44,15 +45,9 @@ def test_the_truth_comes_first_and_differences_are_paired() -> None:
 
 def test_contestants_do_not_depend_on_who_else_takes_part() -> None:
     found = held_out()
-    few = HeldOutRows(
-        found.classes, found.labels, found.folds, {"half": found.probabilities["half"]}
-    )
-    (alone,) = judged(few, {"half": 1.0}).contestants
-    (beside,) = (
-        one
-        for one in judged(found, dict.fromkeys(found.probabilities, 1.0)).contestants
-        if one.name == "half"
-    )
+    few = replace(found, probabilities={"half": found.probabilities["half"]})
+    (alone,) = judged(few).contestants
+    (beside,) = (one for one in judged(found).contestants if one.name == "half")
     assert (alone.log_loss, alone.standard_error) == (beside.log_loss, beside.standard_error)
 
 

@@ -11,7 +11,15 @@ import pytest
 
 from bayesrbf.report import effort
 from bayesrbf.report.drawing_method import choose_method
-from bayesrbf.report.effort import quicker, seconds_of, seconds_of_run, within
+from bayesrbf.report.effort import (
+    ALL_CORES,
+    PROCESS_START,
+    processes,
+    quicker,
+    seconds_of,
+    seconds_of_run,
+    within,
+)
 from bayesrbf.report.families import FAMILIES
 from bayesrbf.report.job import Job
 from tests.report.test_collect import job
@@ -103,3 +111,23 @@ def test_rows_that_were_not_timed_lengthen_a_fit_less_than_in_proportion(monkeyp
     monkeypatch.setattr(effort, "TIMED_ROWS", 10)
     assert 10.0 < seconds_of(small) < 10.0 * len(small.X) / timed[-1]
     assert timed[-1] >= len(small.X) // effort.TIMED_PART
+
+
+def test_all_cores_are_taken_where_that_is_quicker_and_others_as_asked(monkeypatch):
+    monkeypatch.setattr(effort, "cpu_count", lambda: 4)
+    assert processes(ALL_CORES, PROCESS_START) == (1, PROCESS_START)
+    number, seconds = processes(ALL_CORES, 1000.0)
+    assert number == 4
+    assert 250.0 < seconds < 1000.0
+    assert processes(2, 1.0)[0] == 2
+    assert processes(1, 1000.0) == (1, 1000.0)
+    monkeypatch.setattr(effort, "cpu_count", lambda: 1)
+    assert processes(ALL_CORES, 1000.0) == (1, 1000.0)
+
+
+def test_a_job_says_how_many_processes_it_takes(stack, monkeypatch):
+    monkeypatch.setattr(effort, "cpu_count", lambda: 4)
+    asked = dataclasses.replace(stack, jobs=ALL_CORES)
+    assert within(asked, None)[0].jobs == 4
+    monkeypatch.setattr(effort, "seconds_of", lambda one: 0.01)
+    assert within(dataclasses.replace(asked, inference="map"), None)[0].jobs == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.specification import Order
 from bayesrbf.table import canonical_order, distinct
+from bayesrbf.table.order import FIRST_KEYS, differ, sorted_by
 from tests.table.test_rows import bits
 
 
@@ -79,3 +81,21 @@ def canonical_six(rows: Observations) -> Observations:
     once = distinct(rows)[0]
     turned = once.reordered(canonical_order(once))
     return turned.take(np.argsort(turned.labels))
+
+
+@given(seed=st.integers(0, 10**6), n_keys=st.integers(1, 40), n_values=st.integers(1, 4))
+def test_rows_are_sorted_by_all_keys_however_few_tell_them_apart(
+    seed: int, n_keys: int, n_values: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    cells = rng.integers(0, n_values, (n_keys, 30)).astype(float)
+    cells[:FIRST_KEYS] *= rng.random() < 0.5  # the first keys may tell nothing apart
+    cells[rng.random(cells.shape) < 0.1] = np.nan
+    keys = [*cells[:-1], rng.integers(0, 3, 30)]
+    order = sorted_by(keys)
+    np.testing.assert_array_equal(order, np.lexsort(keys[::-1]))
+    alike = [
+        all(np.array_equal(key[a], key[b], equal_nan=True) for key in keys)
+        for a, b in itertools.pairwise(order)
+    ]
+    np.testing.assert_array_equal(differ(keys, order)[1:], ~np.array(alike))

@@ -87,4 +87,4 @@ def impute(fit: Fit, X: object, draws: int | None = None) -> Any:
     points = [density.parameters] * draws
     if fit.draws is not None:
         points = fit.drawn_densities(draws, rng)
-    return [fit.table.decoded(drawn(density, rows, point, rng), X) for point in points]
+    return [fit.table.decoded(cells, X) for cells in drawn(density, rows, points, rng)]

@@ -247,9 +247,8 @@ class ConditionalDistribution:
         RULES["n"].check(n, "sample(n)")
         rng = np.random.default_rng(self.seed if seed is None else seed)
         tables = []
-        for place in range(n):
-            point = self.points[place % len(self.points)]
-            real, codes, further = drawn(self.mixture, self.given, point, rng)
+        points = [self.points[place % len(self.points)] for place in range(n)]
+        for real, codes, further in drawn(self.mixture, self.given, points, rng):
             cells = self._with(replace(self.given, real=real, codes=codes, further=further))
             tables.append(
                 table.decode(cells.real, cells.codes, self.columns, self.rows, cells.further)

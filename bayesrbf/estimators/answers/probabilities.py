@@ -12,6 +12,8 @@ import numpy as np
 from bayesrbf.estimators.answers.asking import Fit, new_rows
 from bayesrbf.fitted.posterior_tree import with_drawn_labels
 from bayesrbf.inference.draws import MEMORY
+from bayesrbf.posterior.uncertainty import PredictiveSummary
+from bayesrbf.records.mixture import Observations
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -95,10 +97,17 @@ def uncertainty(fit: Fit, X: object, prob: float = 0.9, *, memory: int = MEMORY)
     from bayesrbf.posterior.uncertainty import to_dataset
 
     rows = new_rows(fit, X, holes=True)
-    cells = rows.cells
+    summary, novelty = summary_of(fit, rows.cells, prob, memory), fit.novelty(rows.cells)
+    at_point = fit.class_posterior.n_draws == 1
+    return to_dataset(summary, fit.classes, rows.names, novelty, at_point)
+
+
+def summary_of(
+    fit: Fit, cells: Observations, prob: float = 0.9, memory: int = MEMORY
+) -> PredictiveSummary:
+    """What :func:`uncertainty` says of class probabilities, as arrays."""
     posterior = replace(fit.class_posterior, memory=memory)
     delivered = None  # of predictors that know it: rows are then predicted once
     if not fit.model.predictors_deliver:
         delivered = np.exp(fit.class_log_probabilities(cells))
-    summary = posterior.summary(cells, prob, delivered, centred=not fit.averages)
-    return to_dataset(summary, fit.classes, rows.names, fit.novelty(cells), posterior.n_draws == 1)
+    return posterior.summary(cells, prob, delivered, centred=not fit.averages)

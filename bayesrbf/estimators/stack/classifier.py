@@ -14,7 +14,7 @@ from bayesrbf.estimators.classifier import Classifier
 from bayesrbf.estimators.rehearsing import Rehearsal, rehearsal_of
 from bayesrbf.estimators.stack.extra import extra_members, kin_of_extra
 from bayesrbf.estimators.stack.stack_folds import (
-    default_folds,
+    FOLDS,
     gain_of_unlabelled,
     places_held_out,
     pools_of,
@@ -29,7 +29,7 @@ from bayesrbf.fitted.stack.bootstrap import bootstrap_stack
 from bayesrbf.fitted.stack.drawing import DrawnMembers, draw_members
 from bayesrbf.fitted.stack.fitted_stack import FittedStack
 from bayesrbf.fitted.stack.members import OtherMember, own_members
-from bayesrbf.fitted.stack.stack_fitting import StackSettings, fit_stack
+from bayesrbf.fitted.stack.stack_fitting import StackSettings, stack_of
 from bayesrbf.fitted.stack.stack_posterior import MemberDraws
 from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.inference.draws import Draws
@@ -79,7 +79,7 @@ class StackedClassifier(Classifier):
     extra : sequence of classifiers or (name, classifier) pairs, optional
         Further members, given the table as it is without the rows whose label is hidden.
     cv : int, splitter or iterable of index pairs, optional
-        Folds; None: five, or ten below 200 labelled rows.
+        Folds; None: five.
     class_prior : array-like of shape (n_classes,) or mapping of class to float, optional
         Class probabilities of use, in the order of ``classes_``; None: those of training.
     unlabelled : object, optional
@@ -203,13 +203,16 @@ class StackedClassifier(Classifier):
         training, of_blocks = read_training(reading, X, y, sample_weight)
         rows, kept, seed = training.rows, training.kept, training.seed
         settings = self._settings(training)
-        cv = default_folds(rows) if self.cv is None else self.cv
+        cv = FOLDS if self.cv is None else self.cv
         folds = numbered_folds(split_rows(cv, rows, kept, seed), training.class_labels)
-        held_out, rates = settings.hold_out_folds(folds, self.n_jobs)
-        gain = gain_of_unlabelled(settings, folds, held_out, self.n_jobs)
+        distinct = table.distinct(rows)[0]
+        whole = settings.training(distinct, 0)
+        members, starts = settings.fit(whole), whole.as_starts
+        held_out = settings.hold_out_folds(folds, starts, self.n_jobs)
+        gain = gain_of_unlabelled(settings, folds, starts, held_out, self.n_jobs)
         held_out, pools = pools_of(held_out, settings, training.owner)
         copies = places_held_out(rows, kept, [test for _, _, test in folds])
-        model = fit_stack(table.distinct(rows)[0], settings, pools, held_out, rates)
+        model = stack_of(members, distinct, settings, pools, held_out)
         way = "" if of_blocks is None else of_blocks.way_of_sample(training)
         status = Status.CONVERGED
         return self._ended(
@@ -290,7 +293,7 @@ class StackedClassifier(Classifier):
             counts how far they disagree: take it for intervals to act on.
         **options : object
             Passed on: ``draws`` (250), ``chains`` and more; for the bootstrap ``draws`` (200),
-            ``refits`` of the members (25) that they share, ``random_state``, ``progress_bar``.
+            ``refits`` of the members (12) that they share, ``random_state``, ``progress_bar``.
 
         Returns
         -------
@@ -304,7 +307,7 @@ class StackedClassifier(Classifier):
         if method != "bootstrap":
             return self._with_draws(fit, drawn(fit, method, {"draws": 250, **options}))
         rows, _ = table.distinct(fit.rows)
-        folds = stratified_folds(rows.labels, default_folds(rows), fit.table.seed)
+        folds = stratified_folds(rows.labels, FOLDS, fit.table.seed)
         settings = self._settings(fit.table, fit.model)
         options = {"random_state": fit.table.seed, **options}
         draws, refits = bootstrap_stack(

@@ -8,18 +8,18 @@ from functools import partial
 
 import numpy as np
 from jaxtyping import Float, Int
-from sklearn.utils.parallel import Parallel, delayed
 
 from bayesrbf.fitted.fitted_kernel_network import Exemplars
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.stack.fitted_stack import FittedStack, packed
 from bayesrbf.fitted.stack.members import FittedMembers
 from bayesrbf.fitted.stack.pool import Pool, fit_pools
+from bayesrbf.fitted.stack.shared_training import Starts
 from bayesrbf.fitted.stack.stack_fitting import StackSettings
 from bayesrbf.fitted.stack.stack_posterior import MemberDraws, NewRows, Numbers, RowsUnderDraws
+from bayesrbf.fitted.tasks import run_tasks
 from bayesrbf.inference.bootstrap import bootstrap_weights
 from bayesrbf.inference.draws import Draws, check_numbers
-from bayesrbf.inference.progress import progress
 from bayesrbf.numerics.hidden_share import hats, hidden_share
 from bayesrbf.numerics.rounding import single_digits
 from bayesrbf.numerics.stack.disagreement import (
@@ -35,7 +35,7 @@ from bayesrbf.posterior.usual_rows import UsualRows, root_share, typicality, usu
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.stored import MOST_LOG, Requirements, stored, within
 
-DRAWS, REFITS = 200, 25
+DRAWS, REFITS = 200, 12
 """Draws, and refits of the members that they share: pools and factors differ in every draw."""
 
 
@@ -168,12 +168,12 @@ def bootstrap_stack(
     rng = np.random.default_rng(random_state)
     # All weights are drawn before any fit: draws do not depend on the number of processes.
     weights = [bootstrap_weights(rows.weights, rng) for _ in range(min(refits, draws))]
-    exemplars = settings.training(rows, 0).exemplars  # maps are monotone: the weights play no part
-    with progress(progress_bar) as track:
-        refitted = Parallel(n_jobs=n_jobs)(
-            delayed(_refit)(settings, replace(rows, weights=one), exemplars)
-            for one in track(weights, "Refits")
-        )
+    whole = settings.training(rows, 0)
+    settings.fit(whole)
+    # Maps are monotone: the weights play no part in the exemplars.
+    starts, exemplars = whole.as_starts, whole.exemplars
+    refit = partial(_refit, settings, rows, starts, exemplars)
+    refitted = run_tasks(refit, weights, "Refits", n_jobs, progress_bar)
     theta = _pools(model, draws, len(refitted), rng)
     lp = np.array([model.pool_posterior.value_and_gradient(one)[0] for one in theta])
     table_variance = _table_variance(model, rows)
@@ -184,12 +184,19 @@ def bootstrap_stack(
     return Draws(theta[None], {"lp": lp[None]}, "bootstrap"), refits_of_draws
 
 
-def _refit(settings: StackSettings, rows: Observations, exemplars: Exemplars) -> FittedMembers:
+def _refit(
+    settings: StackSettings,
+    rows: Observations,
+    starts: Starts,
+    exemplars: Exemplars,
+    weights: Float[np.ndarray, " obs"],
+) -> FittedMembers:
     """Members fitted to re-weighted rows, of which only predictions are asked.
 
     Single precision is enough for what spreads a draw, and a file of many refits is smaller.
     """
-    return settings.fit(settings.training(rows, 0, of_cells=exemplars)).condensed.rounded
+    weighted = replace(rows, weights=weights)
+    return settings.fit(settings.training(weighted, 0, starts, exemplars)).condensed.rounded
 
 
 def _usual_rows(

@@ -260,7 +260,7 @@ class FittedStack(FittedModel):
         from bayesrbf.inference.laplace import laplace
 
         pool, log_posterior = self.pool, self.pool_posterior
-        draws = laplace(log_posterior, self.fitted_point, draws=500, random_state=seed)
+        draws = laplace(log_posterior, self.fitted_point, draws=500, chains=1, random_state=seed)
         weights = log_posterior.constrained(draws.theta)[names.WEIGHTS]
         n_members = len(self.names)
         # Of the pools at the knots the first is for rows with all cells.

@@ -28,25 +28,23 @@ from bayesrbf.fitted.fitted_kernel_network import (
 )
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel
-from bayesrbf.fitted.mixture_fitting import Solver, component_class, fit_mixture_rows
+from bayesrbf.fitted.mixture_fitting import Solver, fit_mixture_rows
 from bayesrbf.fitted.row_view import RowView
 from bayesrbf.fitted.stack.shared_training import (
     EM_ITERATIONS,
-    EM_STARTS,
-    EM_TOL,
     N_EXEMPLARS,
     ColumnMaps,
+    MixtureForm,
     Shape,
     SharedTraining,
     ValueMaps,
 )
-from bayesrbf.numerics.kernel_network.learned_rates import RateSearch
 from bayesrbf.numerics.log_posterior import LogPosterior, Predictor
 from bayesrbf.numerics.stack.pooling import bounded_log_probabilities
 from bayesrbf.records.few_values import FewValues
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.objective import Objective
-from bayesrbf.records.specification import CovarianceType, MixtureSpecification
+from bayesrbf.records.specification import CovarianceType
 from bayesrbf.records.stored import MOST_PARTS, Requirements, stored, within
 
 if TYPE_CHECKING:
@@ -56,9 +54,6 @@ if TYPE_CHECKING:
 BLEND_ITERATIONS, BLEND_TOL = 20, 1e-4
 NETWORK_TOL, NETWORK_ITERATIONS = 3e-3, 500
 N_BASIS = 250
-SEARCH: Final = RateSearch(subsamples=2, steps=15)
-"""Folds learn rates from little: those of the whole table are averaged with theirs. Less is worse:
-half of the rows of glass cost .03 nats, 200 rows of vehicle and vowel with holes .003 to .006."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +85,6 @@ class KernelMember:
             training.seed,
             self.rates,
             self.scale,
-            SEARCH,
         )
         seen = training.with_categories if self.shape == "values" else training
         rows, layer = seen.mapped("half_rank"), seen.layer(settings)
@@ -122,25 +116,20 @@ class MixtureMember:
 
     def fit(self, training: SharedTraining) -> FittedMixture:
         """Fit to training rows."""
-        rows = training.mapped(self.shape)
-        specification = MixtureSpecification(
-            rows.real.shape[1],
-            training.levels,
-            component_class(rows, training.n_classes, self.n_components),
-            self.covariance_type,
-            self.tied,
-        )
-        blend = self.objective.name != "likelihood"
+        by_em = training.mixture(MixtureForm(self.n_components, self.covariance_type, self.tied))
+        if self.objective.name == "likelihood":
+            return by_em
         solver = Solver(
-            1 if blend else EM_STARTS,
+            1,
             EM_ITERATIONS,
-            BLEND_TOL if blend else EM_TOL,
+            BLEND_TOL,
             training.seed,
             objective=self.objective,
             steps=BLEND_ITERATIONS,
         )
-        prior = shared_prior(training.prior, specification)
-        return fit_mixture_rows(rows, specification, prior, solver)[0]
+        rows, structure = training.mapped(self.shape), by_em.specification
+        prior = shared_prior(training.prior, structure)
+        return fit_mixture_rows(rows, structure, prior, solver, by_em.start)[0]
 
 
 Member = KernelMember | MixtureMember

@@ -10,7 +10,12 @@ from jaxtyping import Float
 from bayesrbf.fitted.holding_out import HeldOut
 from bayesrbf.numerics.hidden_share import knot_weights
 from bayesrbf.numerics.stack.pooling import member_probabilities, pool_weights, pooled
-from bayesrbf.posterior.recalibration import fit_powers, fit_temperature, tempered
+from bayesrbf.posterior.recalibration import (
+    fit_powers,
+    fit_temperature,
+    fit_temperatures,
+    tempered,
+)
 from bayesrbf.posterior.scores import log_loss
 from bayesrbf.records.stored import (
     LATER,
@@ -60,7 +65,7 @@ def fit_pool(held_out: HeldOut, log_shares: Float[np.ndarray, " label"] | None =
     """
     values, labels, weights = held_out.values, held_out.labels, held_out.weights
     members = range(values.shape[1])
-    temperatures = np.array([fit_temperature(values[:, j], labels, weights) for j in members])
+    temperatures = fit_temperatures(values, labels, weights)
     rows = np.arange(labels.size)
     # EM for the weights asks only how probable members find the true class.
     true_class = np.stack(

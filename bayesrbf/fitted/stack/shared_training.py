@@ -6,16 +6,16 @@ member: half ranks for kernels, Yeo-Johnson's powers for mixtures.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from bayesrbf import table
-from bayesrbf.fitted.companions import Companions, fit_companions
+from bayesrbf.fitted.companions import Companions, fit_companions, shared_prior
 from bayesrbf.fitted.fitted_kernel_network import (
     Exemplars,
     HiddenLayer,
@@ -23,12 +23,21 @@ from bayesrbf.fitted.fitted_kernel_network import (
     find_exemplars,
     hidden_layer,
 )
+from bayesrbf.fitted.fitted_mixture import FittedMixture
+from bayesrbf.fitted.mixture_fitting import (
+    Solver,
+    component_class,
+    fit_mixture_rows,
+    start_near,
+)
 from bayesrbf.numerics.column_maps import HalfRankMaps, fit_half_rank, fit_power
+from bayesrbf.numerics.kernel_network.learned_rates import RateSearch
 from bayesrbf.numerics.kernel_network.product_kernels import CellMoments
 from bayesrbf.records.column_maps import PowerMaps
 from bayesrbf.records.few_values import FewValues
 from bayesrbf.records.mixture import Observations, Standardisation
 from bayesrbf.records.priors import MixturePrior
+from bayesrbf.records.specification import CovarianceType, MixtureSpecification
 from bayesrbf.records.stored import stored
 
 Shape = Literal["half_rank", "power", "values"]
@@ -37,6 +46,9 @@ EM_STARTS, EM_TOL, EM_ITERATIONS = 3, 1e-3, 40
 """One start of three components is a matter of luck: of three, the best is worth .01 to .03
 nats to such a mixture, where ten times the tolerance is worth nothing."""
 N_EXEMPLARS = 2000
+SEARCH: Final = RateSearch(subsamples=2, steps=15, precision=np.float32)
+SEARCH_NEAR: Final = RateSearch(subsamples=1, steps=3, precision=np.float32)
+"""How rates are learned from the whole table, and from there for parts of it."""
 
 
 @stored
@@ -72,8 +84,35 @@ ColumnMaps = HalfRankMaps | PowerMaps | ValueMaps
 
 LayerKey = tuple[tuple[int, ...], KernelSettings]
 """What networks share whatever the rows: levels of the columns that they see, and settings."""
-LearnedRates = Mapping[LayerKey, Float[np.ndarray, " column"]]
-"""Rates that kernels learned."""
+
+
+class MixtureForm(NamedTuple):
+    """What mixtures fitted by EM share whatever the rows."""
+
+    n_components: int
+    """Most components of a class."""
+    covariance_type: CovarianceType
+    tied: bool
+
+
+@dataclass(frozen=True)
+class Starts:
+    """What was fitted to a whole table: where searches under other weights of its rows start."""
+
+    companions: Mapping[tuple[int, ...], Companions]
+    """By the levels of the columns that they see."""
+    mixtures: Mapping[MixtureForm, FittedMixture]
+    rate_points: Mapping[LayerKey, Float[np.ndarray, " coordinate"]]
+    """Where the searches of rates ended."""
+
+    @property
+    def for_rows_held_out(self) -> Starts:
+        """Starts of a fit to a part of the rows that is judged by the others: rates alone.
+
+        A mixture of several components keeps the groups that it starts with, and they remember
+        the rows held out.
+        """
+        return Starts({}, {}, self.rate_points)
 
 
 @dataclass(frozen=True)
@@ -87,13 +126,14 @@ class SharedTraining:
     prior: MixturePrior
     """Declared prior of mixtures and companion."""
     seed: int
-    of_folds: Sequence[LearnedRates] = ()
-    """What was learned without each fold, and is averaged with what is learned from the rows."""
+    starts: Starts | None = None
+    """What was fitted to the whole table, where these rows are a part of it or weigh otherwise."""
     few: FewValues = field(default_factory=FewValues)
     """Real columns that a member may take for categories."""
     of_cells: Exemplars | None = None
     """The exemplars, where they were found in the same cells under other weights."""
     _layers: dict[LayerKey, HiddenLayer] = field(default_factory=dict, init=False)
+    _mixtures: dict[MixtureForm, FittedMixture] = field(default_factory=dict, init=False)
     _mapped: dict[Shape, Observations] = field(default_factory=dict, init=False)
 
     @cached_property
@@ -128,7 +168,8 @@ class SharedTraining:
     def companions(self) -> Companions:
         """The mixtures that fill in the missing cells of the kernels."""
         rows = self.mapped("half_rank")
-        return fit_companions(rows, self.levels, self.n_classes, self.prior, self.seed)
+        near = None if self.starts is None else self.starts.companions.get(self.levels)
+        return fit_companions(rows, self.levels, self.n_classes, self.prior, self.seed, near)
 
     @cached_property
     def cells(self) -> CellMoments:
@@ -147,20 +188,45 @@ class SharedTraining:
         # The same key in every fold, whose seeds differ, and for networks of other penalties.
         key = self.levels, replace(settings, l2=1.0, seed=0)
         if key not in self._layers:
+            start = None if self.starts is None else self.starts.rate_points.get(key)
+            searched = replace(settings, search=SEARCH if start is None else SEARCH_NEAR)
             rows = self.mapped("half_rank")
-            others = [rates[key] for rates in self.of_folds if key in rates]
             self._layers[key] = hidden_layer(
-                rows, self.cells, self.companions, settings, self.exemplars, others
+                rows, self.cells, self.companions, searched, self.exemplars, start
             )
         return self._layers[key]
 
+    def mixture(self, form: MixtureForm) -> FittedMixture:
+        """A mixture fitted by EM to the rows behind the power maps; members share it."""
+        if form not in self._mixtures:
+            rows = self.mapped("power")
+            near = None if self.starts is None else self.starts.mixtures.get(form)
+            if near is None:
+                classes, start = component_class(rows, self.n_classes, form.n_components), None
+            else:
+                classes, start = near.specification.component_class, start_near(near, rows)
+            structure = MixtureSpecification(
+                rows.real.shape[1], self.levels, classes, form.covariance_type, form.tied
+            )
+            # A covariance that all share leaves less to luck.
+            starts = 1 if form.tied else EM_STARTS
+            solver = Solver(starts, EM_ITERATIONS, EM_TOL, self.seed)
+            prior = shared_prior(self.prior, structure)
+            self._mixtures[form] = fit_mixture_rows(rows, structure, prior, solver, start)[0]
+        return self._mixtures[form]
+
     @property
-    def learned_rates(self) -> LearnedRates:
-        """Rates of the kernels, of those that learn them."""
-        others = self.with_categories.learned_rates if self.few.features else {}
+    def as_starts(self) -> Starts:
+        """What members fitted to these rows found."""
         layers = self._layers.items()
-        own = {key: basis.kernel.rates for key, (basis, _) in layers if key[1].rates != "fixed"}
-        return own | dict(others)
+        points = {key: one.rate_point for key, one in layers if one.rate_point is not None}
+        # Only what was asked for: a complete table may need no companion.
+        companions = {self.levels: self.companions} if self._layers else {}
+        if self.few.features:
+            others = self.with_categories.as_starts
+            companions |= others.companions
+            points |= others.rate_points
+        return Starts(companions, dict(self._mixtures), points)
 
     def maps(self, shape: Shape) -> ColumnMaps:
         """The maps of a kind."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float
-from sklearn.utils.parallel import Parallel, delayed
 
 from bayesrbf.fitted.fitted_kernel_network import Exemplars
 from bayesrbf.fitted.fitted_mixture import FittedMixture
@@ -21,10 +21,10 @@ from bayesrbf.fitted.stack.shared_training import (
     EM_ITERATIONS,
     EM_STARTS,
     EM_TOL,
-    LearnedRates,
     SharedTraining,
+    Starts,
 )
-from bayesrbf.inference.progress import progress
+from bayesrbf.fitted.tasks import run_tasks
 from bayesrbf.records.few_values import FewValues
 from bayesrbf.records.mixture import Observations, joined_rows
 from bayesrbf.records.priors import MixturePrior
@@ -43,7 +43,6 @@ class FoldAnswers:
     values: Float[np.ndarray, "obs version member label"]
     """Class log probabilities of the rows as they are, then of their copies with cells hidden."""
     versions: Sequence[Observations]
-    rates: LearnedRates
 
 
 @dataclass(frozen=True)
@@ -73,12 +72,12 @@ class StackSettings:
         self,
         rows: Observations,
         seed: int,
-        of_folds: Sequence[LearnedRates] = (),
+        starts: Starts | None = None,
         of_cells: Exemplars | None = None,
     ) -> SharedTraining:
         """Rows, and what members fitted to them share."""
         own = self.levels, self.n_classes, self.prior, self.seed + seed
-        return SharedTraining(rows, *own, of_folds, self.few, of_cells)
+        return SharedTraining(rows, *own, starts, self.few, of_cells)
 
     def fit(self, training: SharedTraining) -> FittedMembers:
         """Fit all members to the same rows."""
@@ -92,16 +91,16 @@ class StackSettings:
         solver = Solver(EM_STARTS, EM_ITERATIONS, EM_TOL, self.seed)
         return fit_mixture_rows(rows, specification, self.prior, solver)[0]
 
-    def hold_out(self, fold: int, train: Observations, test: Observations) -> FoldAnswers:
+    def hold_out(self, starts: Starts, numbered: NumberedFold) -> FoldAnswers:
         """What members fitted to some rows say of others, as they are and with cells hidden."""
-        training = self.training(train, fold + 1)
-        members = self.fit(training)
+        fold, train, test = numbered
+        members = self.fit(self.training(train, fold + 1, starts)).condensed
         versions = [test]
         if self.masking is not None and self._takes_missing(members, test):
             versions = self.masking.versions(fold, train, test)
         log_p = members.log_probabilities(joined_rows(versions))
         values = np.moveaxis(log_p.reshape(len(versions), test.n_obs, *log_p.shape[1:]), 0, 1)
-        return FoldAnswers(values, versions, training.learned_rates)
+        return FoldAnswers(values, versions)
 
     def _takes_missing(self, members: FittedMembers, rows: Observations) -> bool:
         """Whether members of other libraries answer where a cell is missing."""
@@ -117,37 +116,34 @@ class StackSettings:
         return True
 
     def hold_out_folds(
-        self, folds: Sequence[NumberedFold], n_jobs: int | None
-    ) -> tuple[HeldOut | None, tuple[LearnedRates, ...]]:
-        """What members say of the rows held out in all folds, and the rates of every fold.
+        self, folds: Sequence[NumberedFold], starts: Starts, n_jobs: int | None
+    ) -> HeldOut | None:
+        """What members say of the rows held out in all folds; their searches begin at the starts.
 
         None where no row could be held out. ``n_jobs`` processes share the folds. Where a member of
         another library takes no missing cells, rows are predicted as they are alone.
         """
         if not folds:
-            return None, ()
-        with progress(False) as track:
-            answers = Parallel(n_jobs=n_jobs)(
-                delayed(self.hold_out)(*fold) for fold in track(folds, "Holding rows out")
-            )
+            return None
+        hold_out = partial(self.hold_out, starts.for_rows_held_out)
+        answers = run_tasks(hold_out, folds, "Holding rows out", n_jobs)
         values, versions = [one.values for one in answers], [one.versions for one in answers]
-        return joined(values, versions, self.masking), tuple(one.rates for one in answers)
+        return joined(values, versions, self.masking)
 
 
-def fit_stack(
+def stack_of(
+    members: FittedMembers,
     rows: Observations,
     settings: StackSettings,
     pools: Sequence[Pool],
     held_out: HeldOut,
-    of_folds: Sequence[LearnedRates],
 ) -> FittedStack:
-    """Fit the companion and all members to distinct rows, under pools that are fitted already.
+    """Members and pools as a stack, with the density of the distinct rows.
 
     Members have the digits of single precision: what they predict moves in its seventh digit, and
     the file is half as large.
     """
-    members = settings.fit(settings.training(rows, 0, of_folds)).rounded
     (pool, *emptier), density = pools, settings.fit_density(rows)
     return FittedStack(
-        members, pool, held_out, density, settings.names, tuple(emptier), settings.prior
+        members.rounded, pool, held_out, density, settings.names, tuple(emptier), settings.prior
     )

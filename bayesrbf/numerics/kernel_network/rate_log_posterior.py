@@ -40,7 +40,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import lapack
+from scipy.linalg import get_lapack_funcs
 from scipy.spatial.distance import squareform
 
 from bayesrbf.numerics.log_sums import log_softmax
@@ -82,29 +82,34 @@ class RateLogPosterior:
         prior = RATE_PRIORS[self.criterion]
         return (prior.factors,) * self.fixed.size + (prior.common, prior.noise, prior.output_scale)
 
-    def log_factors(self, theta: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " column"]:
-        """Logarithms of the rates over the fixed ones."""
-        return theta[:-3] + theta[-3]
-
     def value_and_gradient(
         self, theta: Float[np.ndarray, " coordinate"]
     ) -> tuple[float, Float[np.ndarray, " coordinate"]]:
         """Log density in nats and its gradient in the coordinates."""
-        rates = self.fixed * np.exp(self.log_factors(theta))
-        noise, output_scale = np.exp(theta[-2:])
-        pairs = np.exp(-rates @ self.rows.distances)
+        distances = self.rows.distances
+        rates = rates_at(theta, self.fixed)
+        noise, output_scale = np.exp(theta[-2:]).tolist()
+        pairs = np.exp(-rates.astype(distances.dtype) @ distances)
         kernel = squareform(pairs)
         np.fill_diagonal(kernel, 1 + NUGGET)
         judged = CRITERIA[self.criterion](kernel, noise, output_scale, self.rows)
         # Every pair stands at two places of the kernel.
         by_pair = 2 * squareform(judged.by_kernel, checks=False) * pairs
-        by_factor = -rates * (self.rows.distances @ by_pair)
+        by_factor = -rates * (distances @ by_pair)
         by_scale = output_scale * judged.by_output_scale
         by_others = [by_factor.sum(), noise * judged.by_noise, by_scale]
         mean, sd = np.array([(one.mean, one.sd) for one in self.priors]).T
         z = (theta - mean) / sd
         log_prior = -0.5 * z @ z - np.log(sd).sum() - 0.5 * z.size * LOG_2PI
         return judged.value + log_prior, np.concatenate([by_factor, by_others]) - z / sd
+
+
+def rates_at(
+    theta: Float[np.ndarray, " coordinate"], fixed: Float[np.ndarray, " column"]
+) -> Float[np.ndarray, " column"]:
+    """The rates at given coordinates, which are relative to fixed ones."""
+    rates: np.ndarray = fixed * np.exp(theta[:-3] + theta[-3])
+    return rates
 
 
 def log_evidence(
@@ -114,8 +119,8 @@ def log_evidence(
     weights, n_contrasts = rows.weights, rows.shares.size - 1
     mean_square = weights @ (rows.residuals**2).sum(axis=1) / (n_contrasts * weights.sum())
     responses = rows.residuals / np.sqrt(mean_square)
-    precision, log_determinant = inverse(signal * kernel + np.diag(noise / weights))
-    smoothed = precision @ responses
+    precision, log_determinant = inverse(_with_noise(signal * kernel, noise / weights))
+    smoothed = precision @ responses.astype(kernel.dtype)
     copies = (weights - 1).sum()
     of_copies = copies * (LOG_2PI + np.log(noise)) + np.log(weights).sum()
     of_all = log_determinant + weights.size * LOG_2PI + of_copies
@@ -135,8 +140,9 @@ def leave_one_out(
     """Log score of every label given all other rows and the other copies of its own."""
     weights, residuals = rows.weights, rows.residuals
     left_out = np.minimum(weights, 1.0)
-    precision, _ = inverse(kernel + np.diag(noise / weights))
-    smoothed, staying = precision @ residuals, (weights - left_out) / noise
+    precision, _ = inverse(_with_noise(kernel.copy(), noise / weights))
+    smoothed = precision @ residuals.astype(kernel.dtype)
+    staying = (weights - left_out) / noise
     own = left_out / weights * np.diag(precision) + staying
     predicted = residuals - smoothed / own[:, None]
     log_p = log_softmax(temperature * predicted + np.log(rows.shares), axis=1)
@@ -144,8 +150,8 @@ def leave_one_out(
     slope = weights[:, None] * (residuals + rows.shares - np.exp(log_p))
     by_prediction = temperature * slope
     by_own = (by_prediction * smoothed).sum(axis=1) / own**2
-    by_precision = by_own * left_out / weights
-    by_smoothed = -by_prediction / own[:, None]
+    by_precision = (by_own * left_out / weights).astype(kernel.dtype)
+    by_smoothed = (-by_prediction / own[:, None]).astype(kernel.dtype)
     by_gram = -(precision @ by_smoothed) @ smoothed.T - (precision * by_precision) @ precision
     return Judged(
         value=float(weights @ log_p[np.arange(weights.size), rows.labels]),
@@ -161,11 +167,20 @@ CRITERIA: Final[dict[RateCriterion, Callable[..., Judged]]] = {
 }
 
 
+def _with_noise(
+    kernel: Float[np.ndarray, "obs obs"], noise: Float[np.ndarray, " obs"]
+) -> Float[np.ndarray, "obs obs"]:
+    """The kernel with noise added to its diagonal, in place."""
+    kernel.flat[:: len(noise) + 1] += noise
+    return kernel
+
+
 def inverse(gram: Float[np.ndarray, "obs obs"]) -> tuple[Float[np.ndarray, "obs obs"], float]:
     """Inverse of a positive definite matrix and the log of its determinant, by Cholesky."""
-    factor, _ = lapack.dpotrf(gram, lower=1)  # with zeros above the diagonal, which stay
-    log_determinant = 2 * float(np.log(np.diag(factor)).sum())
-    lower = lapack.dpotri(factor, lower=1, overwrite_c=1)[0]
+    potrf, potri = get_lapack_funcs(("potrf", "potri"), (gram,))
+    factor, _ = potrf(gram, lower=1)  # with zeros above the diagonal, which stay
+    log_determinant = 2 * float(np.log(np.diag(factor)).sum(dtype=float))
+    lower = potri(factor, lower=1, overwrite_c=1)[0]
     result = lower + lower.T
     np.fill_diagonal(result, np.diag(lower))
     return result, log_determinant

@@ -6,14 +6,15 @@ Neighbouring columns of few levels are packed into one column of combined codes,
 is a further level whose log probability is 0. A combined code is the number of a line of one table
 (code, component): the look-up adds a line of contiguous numbers, and counting adds the
 responsibilities back to the same line. ``members`` (code, column of the pack) says which levels a
-line combines, as numbers of lines of a table of all single levels whose last line, the missing one,
-holds zeros.
+line combines, as numbers of the single levels of all columns; the missing level has the number
+behind the last.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from functools import cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -27,46 +28,64 @@ class Packing(NamedTuple):
     """Rows in combined codes, and what the codes stand for."""
 
     codes: np.ndarray  # (row, pack): line of the table of combined codes
-    members: np.ndarray  # (code, column of the pack): lines of the table of levels
+    members: np.ndarray  # (code, column of the pack): numbers of levels
 
 
 def pack(codes: np.ndarray, levels: tuple[int, ...]) -> Packing:
     """Combine neighbouring columns of level codes, -1 where missing, while their codes stay few."""
-    packs: list[list[int]] = []
+    layout = _layout(levels)
+    single = np.where(codes < 0, np.asarray(levels, np.intp), codes)
+    packed = [single[:, columns] @ strides + first for columns, strides, first in layout.packs]
+    stacked = np.column_stack([np.empty((len(codes), 0), np.int32), *packed])
+    return Packing(np.ascontiguousarray(stacked, np.int32), layout.members)
+
+
+class _Layout(NamedTuple):
+    """Packs of neighbouring columns: columns, strides of their codes and line of the first."""
+
+    packs: list[tuple[slice, np.ndarray, int]]
+    members: np.ndarray
+
+
+@cache
+def _layout(levels: tuple[int, ...]) -> _Layout:
+    """The packs of columns of so many levels."""
+    groups: list[list[int]] = []
     # Too large on purpose: the first column opens a pack.
     size = PACK_LEVELS + 1
     for column, n_levels in enumerate(levels):
         size *= n_levels + 1
         if size > PACK_LEVELS:
-            packs.append([])
+            groups.append([])
             size = n_levels + 1
-        packs[-1].append(column)
+        groups[-1].append(column)
     starts = np.cumsum([0, *levels])
-    width = max((len(columns) for columns in packs), default=1)
-    packed = np.zeros((len(codes), len(packs)), np.int32)
+    width = max((len(columns) for columns in groups), default=1)
+    packs, n_lines = [], 0
     members: list[np.ndarray] = [np.empty((0, width), np.int64)]
-    n_lines = 0
-    for position, columns in enumerate(packs):
-        for column in columns:
-            level = np.where(codes[:, column] < 0, levels[column], codes[:, column])
-            packed[:, position] *= levels[column] + 1
-            packed[:, position] += level.astype(np.int32)
+    for columns in groups:
         choices = [[*range(starts[column], starts[column + 1]), starts[-1]] for column in columns]
         lines = np.array(list(itertools.product(*choices)))
         filler = np.full((len(lines), width - len(columns)), starts[-1])
         members.append(np.hstack([lines, filler]))
-        packed[:, position] += n_lines
+        sizes = [len(one) for one in choices[1:]]
+        strides = np.cumprod([1, *sizes[::-1]])[::-1]  # the last column runs fastest
+        packs.append((slice(columns[0], columns[-1] + 1), strides, n_lines))
         n_lines += len(lines)
-    return Packing(packed, np.concatenate(members))
+    return _Layout(packs, np.concatenate(members))
 
 
-def log_table(
-    probabilities: tuple[np.ndarray, ...], members: np.ndarray, n_components: int
-) -> np.ndarray:
-    """Log probabilities of the combined codes (code, component) in nats."""
-    certain = np.ones((n_components, 1))
-    levels = np.log(np.concatenate([*probabilities, certain], axis=1).T)
-    return np.asarray(levels[members].sum(axis=1))
+def log_tables(
+    classes: np.ndarray,
+    weights: np.ndarray,
+    probabilities: tuple[np.ndarray, ...],
+    members: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Log joint weights of class and component, and of combined codes (code, component)."""
+    constants, table = np.empty(weights.size), np.empty((len(members), weights.size))
+    factors = np.concatenate([classes[:, None], weights[:, None], *probabilities], axis=1)
+    write_logs(factors, members, constants, table)
+    return constants, table
 
 
 @inlined
@@ -112,19 +131,40 @@ def add_counts(
                 counts[code, k] += by_row[r, k]
 
 
-def _compiled(sources: str) -> Callable[..., None]:
-    """Compile :data:`unpack_counts` under a key that covers all kernel files."""
+def _compiled(sources: str) -> tuple[Callable[..., None], Callable[..., None]]:
+    """Compile both entry points under a key that covers all kernel files."""
+
+    @entry_point
+    def write_logs(
+        factors: np.ndarray, members: np.ndarray, constants: np.ndarray, table: np.ndarray
+    ) -> None:
+        _ = sources
+        logs = np.log(factors)
+        for k in range(logs.shape[0]):
+            constants[k] = logs[k, 0] + logs[k, 1]
+        for code in range(members.shape[0]):
+            for k in range(logs.shape[0]):
+                table[code, k] = 0.0
+            for column in range(members.shape[1]):
+                place = members[code, column] + 2
+                if place < logs.shape[1]:
+                    for k in range(logs.shape[0]):
+                        table[code, k] += logs[k, place]
 
     @entry_point
     def unpack_counts(counts: np.ndarray, members: np.ndarray, by_level: np.ndarray) -> None:
         _ = sources
         for code in range(members.shape[0]):
             for column in range(members.shape[1]):
-                for k in range(counts.shape[1]):
-                    by_level[members[code, column], k] += counts[code, k]
+                line = members[code, column]
+                if line < by_level.shape[1]:
+                    for k in range(counts.shape[1]):
+                        by_level[k, line] += counts[code, k]
 
-    return unpack_counts
+    return write_logs, unpack_counts
 
 
-unpack_counts = _compiled(SOURCES)
-"""Add counts (code, component) of combined codes to counts (level, component)."""
+write_logs, unpack_counts = _compiled(SOURCES)
+"""Write log joint weights, and log probabilities (code, component) of combined codes, from the
+probabilities of class, component and all levels, side by side for every component; add counts
+(code, component) of combined codes to counts (component, level)."""

@@ -184,7 +184,10 @@ def _add_statistics(
         if m > 0 and number >= 0:
             gaussian_pattern.add_moments(m, part, responsibilities, first, second, holes.pattern)
         elif m > 0:
-            gaussian_missing.add_moments(m, part, responsibilities, first, second, holes.mixed)
+            group = holes.gaussians.group
+            gaussian_missing.add_moments(
+                m, group, part, responsibilities, first, second, holes.mixed
+            )
     if diagonal is not None:
         gaussian_diagonal.add_moments(cells, diagonal, part, responsibilities, first, second)
     if len(results.categories):

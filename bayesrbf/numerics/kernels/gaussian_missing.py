@@ -16,7 +16,8 @@ All rows of a tile miss the same number of cells, but here not the same cells: w
 :math:`P_{mm} = R R'` every row has an R of its own, and each step of its factorisation, of
 the solutions with it and of its inverse runs over the rows of the tile side by side. Lower
 triangles are kept line by line: entry (i, j), i >= j, is number i (i + 1) / 2 + j. The
-diagonal of R is kept inverted.
+diagonal of R is kept inverted. Neighbouring components of one covariance share R and C: the first
+of them has R, and is given :math:`\sum_n (\sum_k r_{nk}) C_n` for all.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ class MixedScratch(NamedTuple):
     """Space for one tile whose rows miss different cells."""
 
     completed: np.ndarray  # (component, feature, place): E[x - mu | x_o]
-    root: np.ndarray  # (component, entry, place): R
+    root: np.ndarray  # (component, entry, place): R, at the first component of a covariance
+    constant: np.ndarray  # (place,): -log|P_mm| / 2 + m log(2 pi) / 2
     inverse: np.ndarray  # (entry, place): R^-1 of one component
     pulls: np.ndarray  # (feature, place): P d
     solution: np.ndarray  # (missing cell, place)
@@ -59,6 +61,7 @@ class MixedScratch(NamedTuple):
     lines: np.ndarray  # (4, place)
     places: np.ndarray  # (place,): rows with a responsibility
     found: np.ndarray  # (place,): their responsibilities
+    totals: np.ndarray  # (1, place): responsibilities of the components of one covariance
 
 
 @inlined
@@ -75,18 +78,24 @@ def add_log_density(
     _locate_block(cells.shape[0], n_missing, scratch)
     precisions = gaussians.precisions
     flat_precisions = precisions.reshape(len(precisions), -1)
+    first = components[0]  # of those with one covariance
     for k in range(components[0], components[1]):
         g = gaussians.group[k]
         zero_filled_deviation(cells, gaussians.means, k, scratch.completed)
         _pull(cells, precisions, g, k, scratch)
-        _factorise(flat_precisions, g, k, n_missing, log_joint, scratch)
-        _complete(k, n_missing, scratch)
+        if k == components[0] or g != gaussians.group[first]:
+            first = k
+            _factorise(flat_precisions, g, k, n_missing, scratch)
+        _complete(k, first, n_missing, scratch)
+        for r in range(cells.shape[1]):
+            log_joint[k, r] += scratch.constant[r]
         subtract_squares(gaussians.factors, g, scratch.completed[k], log_joint, k, scratch.lines)
 
 
 @inlined
 def add_moments(
     n_missing: int,
+    group: np.ndarray,
     components: tuple[int, int],
     responsibilities: np.ndarray,
     first: np.ndarray,
@@ -95,7 +104,9 @@ def add_moments(
 ) -> None:
     """Add the moments of a tile that ``add_log_density`` has completed."""
     flat_second = second.reshape(len(second), -1)
-    places, found = scratch.places, scratch.found
+    places, found, totals = scratch.places, scratch.found, scratch.totals
+    for r in range(len(places)):
+        totals[0, r] = 0.0
     for k in range(components[0], components[1]):
         n_rows = count_nonzero(responsibilities, k, second.shape[1])
         if n_rows > 0:
@@ -103,10 +114,23 @@ def add_moments(
             if n_rows < len(places):
                 n_rows += -n_rows % 8  # loops run in eights
                 move_together(scratch.completed[k], places, n_rows)
-                move_together(scratch.root[k], places, n_rows)
             add_products(scratch.completed[k], found, n_rows, k, first, second, scratch.lines)
-            _invert(k, n_missing, n_rows, scratch)
-            _add_covariances(k, n_missing, n_rows, flat_second, scratch)
+        for r in range(len(places)):
+            totals[0, r] += responsibilities[k, r]
+        if k + 1 == components[1] or group[k + 1] != group[k]:
+            of = k  # the first of those with this covariance
+            while of > components[0] and group[of - 1] == group[k]:
+                of -= 1
+            n_rows = count_nonzero(totals, 0, second.shape[1])
+            if n_rows > 0:
+                find_nonzero(totals, 0, n_rows, places, found)
+                if n_rows < len(places):
+                    n_rows += -n_rows % 8
+                    move_together(scratch.root[of], places, n_rows)
+                _invert(of, n_missing, n_rows, scratch)
+                _add_covariances(of, n_missing, n_rows, flat_second, scratch)
+            for r in range(len(places)):
+                totals[0, r] = 0.0
 
 
 @kernel
@@ -136,14 +160,15 @@ def _factorise(
     g: int,
     k: int,
     n_missing: int,
-    log_joint: np.ndarray,
     scratch: MixedScratch,
 ) -> None:
-    """Cholesky factor R of every row's P_mm; its determinant goes to ``log_joint``."""
+    """Cholesky factor R of every row's P_mm, and the constant."""
     root, block, lines = scratch.root[k], scratch.block, scratch.lines
+    constant = scratch.constant
     n_rows = lines.shape[1]
     for r in range(n_rows):
         lines[1, r] = 1.0
+        constant[r] = n_missing * HALF_LOG_2PI
     for i in range(n_missing):
         line = i * (i + 1) // 2
         for j in range(i + 1):
@@ -158,10 +183,8 @@ def _factorise(
             root[line + i, r] = 1.0 / math.sqrt(pivot)
         if i % PIVOTS == PIVOTS - 1 or i == n_missing - 1:
             for r in range(n_rows):
-                log_joint[k, r] -= 0.5 * logarithm(lines[1, r])
+                constant[r] -= 0.5 * logarithm(lines[1, r])
                 lines[1, r] = 1.0
-    for r in range(n_rows):
-        log_joint[k, r] += n_missing * HALF_LOG_2PI
 
 
 @kernel
@@ -187,8 +210,8 @@ def _dot(
 
 
 @kernel
-def _complete(k: int, n_missing: int, scratch: MixedScratch) -> None:
-    """Write -C (P d)_m into the missing cells: forward through R, back through R'."""
+def _complete(k: int, first: int, n_missing: int, scratch: MixedScratch) -> None:
+    """Write -C (P d)_m into the missing cells: forward through R of ``first``, back through R'."""
     root, solution, missing = scratch.root, scratch.solution, scratch.missing
     n_rows = missing.shape[1]
     for i in range(n_missing):
@@ -197,16 +220,16 @@ def _complete(k: int, n_missing: int, scratch: MixedScratch) -> None:
             solution[i, r] = -scratch.pulls[missing[i, r], r]
         for j in range(i):
             for r in range(n_rows):
-                solution[i, r] -= root[k, line + j, r] * solution[j, r]
+                solution[i, r] -= root[first, line + j, r] * solution[j, r]
         for r in range(n_rows):
-            solution[i, r] *= root[k, line + i, r]
+            solution[i, r] *= root[first, line + i, r]
     for i in range(n_missing - 1, -1, -1):
         line = i * (i + 1) // 2
         for r in range(n_rows):
-            solution[i, r] *= root[k, line + i, r]
+            solution[i, r] *= root[first, line + i, r]
         for j in range(i):
             for r in range(n_rows):
-                solution[j, r] -= root[k, line + j, r] * solution[i, r]
+                solution[j, r] -= root[first, line + j, r] * solution[i, r]
         for r in range(n_rows):
             scratch.completed[k, missing[i, r], r] = solution[i, r]
 

@@ -172,8 +172,14 @@ def _learn(
     """Compute what all rows with the same missing cells share."""
     find_missing(cells, 1, scratch.missing)
     for k in range(components[0], components[1]):
-        _condition(gaussians.precisions, gaussians.group[k], k, n_missing, scratch)
-        _regress(cells, gaussians.precisions, gaussians.group[k], k, n_missing, scratch)
+        g = gaussians.group[k]
+        if k > components[0] and g == gaussians.group[k - 1]:
+            scratch.covariance[k] = scratch.covariance[k - 1]
+            scratch.regression[k] = scratch.regression[k - 1]
+            scratch.constant[k] = scratch.constant[k - 1]
+        else:
+            _condition(gaussians.precisions, g, k, n_missing, scratch)
+            _regress(cells, gaussians.precisions, g, k, n_missing, scratch)
 
 
 @kernel

@@ -13,6 +13,7 @@ The width R is the one whose tiles hold the fewest places, where each tile count
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -67,8 +68,8 @@ def plan_tiles(
 ) -> Tiles:
     """Sort rows, with their combined category codes in ``packed``, and cut them into tiles."""
     runs = _sort(observations, by_pattern=not specification.independent)
-    cuts = [_cut(runs, width) for width in _allowed_widths(runs, specification)]
-    starts, sizes, width = min(cuts, key=lambda cut: len(cut[0]) * (cut[2] + TILE_OVERHEAD))
+    width = min(_allowed_widths(runs, specification), key=partial(_places, runs))
+    starts, sizes = _cut(runs, width)
     places = np.arange(width)
     used = places < sizes[:, None]
     rows = starts[:, None] + places
@@ -146,19 +147,32 @@ def _allowed_widths(runs: _Runs, specification: MixtureSpecification) -> list[in
     return [width for width in WIDTHS if width <= max(widest, WIDTHS[0])]
 
 
-def _cut(runs: _Runs, width: int) -> tuple[np.ndarray, np.ndarray, int]:
+def _edges(runs: _Runs, width: int) -> np.ndarray:
+    """First sorted row of what is cut into tiles of at most ``width`` rows, and the number of rows.
+
+    A pattern that fills half a tile is cut off before and after, and gets tiles of its own.
+    """
+    long = runs.starts[1:] - runs.starts[:-1] >= width // 2
+    cuts = np.ones(runs.starts.size, bool)
+    cuts[:-1] = runs.opens | long
+    cuts[1:-1] |= long[:-1]
+    return runs.starts[cuts]
+
+
+def _places(runs: _Runs, width: int) -> int:
+    """Places of all tiles of such a width, and :data:`TILE_OVERHEAD` more for each."""
+    edges = _edges(runs, width)
+    n_tiles = -(-(edges[1:] - edges[:-1]) // width)
+    return int(n_tiles.sum()) * (width + TILE_OVERHEAD)
+
+
+def _cut(runs: _Runs, width: int) -> tuple[np.ndarray, np.ndarray]:
     """First sorted row and size of every tile of at most ``width`` rows."""
-    long = np.diff(runs.starts) >= width // 2
-    after_long = np.zeros_like(long)
-    after_long[1:] = long[:-1]
-    # A pattern that fills half a tile is cut off before and after, and gets tiles of its own.
-    cuts = np.append(runs.opens | long | after_long, True)
-    edges = runs.starts[cuts]
-    lengths = np.diff(edges)
-    n_tiles = -(-lengths // width)
+    edges = _edges(runs, width)
+    n_tiles = -(-np.diff(edges) // width)
     within = np.arange(n_tiles.sum()) - np.repeat(np.cumsum(n_tiles) - n_tiles, n_tiles)
     starts = np.repeat(edges[:-1], n_tiles) + width * within
-    return starts, np.minimum(width, np.repeat(edges[1:], n_tiles) - starts), width
+    return starts, np.minimum(width, np.repeat(edges[1:], n_tiles) - starts)
 
 
 def _component_ranges(labels: np.ndarray, specification: MixtureSpecification) -> np.ndarray:
@@ -242,6 +256,7 @@ def room_for_holes(
         mixed = MixedScratch(
             completed,
             np.empty((n_components, triangle, width)),
+            np.empty(width),
             np.empty((triangle, width)),
             np.empty((d, width)),
             np.empty((m, width)),
@@ -250,6 +265,7 @@ def room_for_holes(
             lines,
             places,
             found,
+            np.empty((1, width)),
         )
         pattern = PatternScratch(
             np.full(1, -1),

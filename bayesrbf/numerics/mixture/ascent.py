@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -34,7 +35,12 @@ class Step:
     """One evaluation: the log posterior at a point, and EM's next point."""
 
     log_posterior: float  # Without Jacobian, in nats.
-    following: MixtureParameters
+    maximise: Callable[[], MixtureParameters]
+
+    @cached_property
+    def following(self) -> MixtureParameters:
+        """EM's next point; nobody asks for that of a point that is turned down."""
+        return self.maximise()
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,8 @@ class Problem:
     step: Callable[[MixtureParameters], Step]
     pack: Callable[[MixtureParameters], np.ndarray]
     unpack: Callable[[np.ndarray], MixtureParameters]
+    fold: Callable[[np.ndarray], np.ndarray]
+    """The coordinates that packing the point at given ones gives: signs may differ."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +84,7 @@ def ascend(
     if not np.isfinite(step.log_posterior):
         return Ascent(start, Trace(np.array([-np.inf])), Status.DEGENERATE)
     trace = [step.log_posterior]
+    coordinates: np.ndarray | None = None  # of the point, once there are extrapolations
     while len(trace) < max_iter:
         ahead = step.following
         new = problem.step(ahead)
@@ -87,31 +96,36 @@ def ascend(
             return Ascent(ahead, Trace(np.array(trace)), Status.CONVERGED)
         origin, here, step = here, ahead, new
         if acceleration is not None and len(trace) > PLAIN_STEPS:
-            here, step = _extrapolated(problem, origin, here, step)
+            before = problem.pack(origin) if coordinates is None else coordinates
+            here, step, coordinates = _extrapolated(problem, before, here, step)
             trace[-1] = step.log_posterior
     return Ascent(here, Trace(np.array(trace)), Status.MAX_ITER)
 
 
 def _extrapolated(
-    problem: Problem, origin: MixtureParameters, here: MixtureParameters, step: Step
-) -> tuple[MixtureParameters, Step]:
-    """Squared extrapolation through three EM points, kept only where it is higher."""
-    points = [problem.pack(point) for point in (origin, here, step.following)]
+    problem: Problem, before: np.ndarray, here: MixtureParameters, step: Step
+) -> tuple[MixtureParameters, Step, np.ndarray]:
+    """Squared extrapolation through three EM points, kept only where it is higher.
+
+    The first point is given by its coordinates; those of the last come back.
+    """
+    points = [before, problem.pack(here), problem.pack(step.following)]
+    unmoved = here, step, points[1]
     change = points[1] - points[0]
     curvature = points[2] - points[1] - change
     length = float(np.linalg.norm(change)) / max(float(np.linalg.norm(curvature)), 1e-300)
     # A length of 1 is the EM step itself.
     if length <= 1:
-        return here, step
+        return unmoved
     # The squared step of Varadhan and Roland (2008), SQUAREM, with their third step length.
-    target = points[0] + 2 * length * change + length**2 * curvature
+    target = problem.fold(points[0] + 2 * length * change + length**2 * curvature)
     candidate = problem.unpack(target)
     # Far targets may overflow the transforms; such a point has no log posterior.
     scales = (candidate.precisions_cholesky, *candidate.further.values())
     if not all(np.isfinite(part).all() for part in (target, *scales)):
-        return here, step
+        return unmoved
     try:
         new = problem.step(candidate)
     except np.linalg.LinAlgError:
-        return here, step
-    return (candidate, new) if new.log_posterior > step.log_posterior else (here, step)
+        return unmoved
+    return (candidate, new, target) if new.log_posterior > step.log_posterior else unmoved

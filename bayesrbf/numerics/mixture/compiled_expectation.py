@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf.numerics.categories import split_levels
-from bayesrbf.numerics.kernels.categorical import log_table, pack, unpack_counts
+from bayesrbf.numerics.kernels.categorical import log_tables, pack, unpack_counts
 from bayesrbf.numerics.kernels.driver import Model, Results, expect
 from bayesrbf.numerics.kernels.tiles import balanced_chunks, plan_tiles
 from bayesrbf.numerics.mixture.parts.laws import precisions_of
@@ -69,7 +69,8 @@ class CompiledExpectation:
         """Expected statistics, centred at the means; labels restrict the components of a row."""
         pointwise = np.empty(self._n_obs)
         unused = np.empty((0, self.specification.n_components))
-        pieces = self._run(parameters, self.tiles.components, pointwise, unused)
+        model = self._model(parameters)
+        pieces = self._run(model, self.tiles.components, pointwise, unused)
         return self._statistics(
             pieces, pointwise, float(_total([piece.log_likelihood for piece in pieces])[0])
         )
@@ -78,28 +79,32 @@ class CompiledExpectation:
         self, parameters: MixtureParameters
     ) -> Float[np.ndarray, "obs component"]:
         """``log pi_c + log w_k + log p(x_o | k)`` of every row and component; labels ignored."""
-        log_joint = np.empty((self._n_obs, self.specification.n_components))
-        self._run(parameters, self._every, np.empty(0), log_joint)
-        return log_joint
+        return self._log_joint(self._model(parameters))
 
     def at(self, parameters: MixtureParameters) -> JointPoint:
         """Log joints of every row and component, ready to carry gradients back."""
-        log_joint = self.component_log_joint(parameters)
-        return JointPoint(log_joint, partial(self._weighted_statistics, parameters))
+        model = self._model(parameters)
+        return JointPoint(self._log_joint(model), partial(self._weighted_statistics, model))
 
     def for_many(self) -> CompiledExpectation:
         """The expectation itself: its rows are in compiled kernels already."""
         return self
 
+    def _log_joint(self, model: Model) -> Float[np.ndarray, "obs component"]:
+        """``log pi_c + log w_k + log p(x_o | k)`` of every row and component; labels ignored."""
+        log_joint = np.empty((self._n_obs, self.specification.n_components))
+        self._run(model, self._every, np.empty(0), log_joint)
+        return log_joint
+
     def _weighted_statistics(
-        self, parameters: MixtureParameters, gradients: Float[np.ndarray, "obs component"]
+        self, model: Model, gradients: Float[np.ndarray, "obs component"]
     ) -> Statistics:
         """Sums over the rows with gradients in the place of weighted responsibilities."""
         nothing = np.empty(0)
         unused = np.empty((0, self.specification.n_components))
         gradients = np.require(gradients, requirements=["C", "W"])
         return self._statistics(
-            self._run(parameters, self._every, nothing, unused, gradients), nothing, 0.0
+            self._run(model, self._every, nothing, unused, gradients), nothing, 0.0
         )
 
     def _statistics(
@@ -117,7 +122,7 @@ class CompiledExpectation:
 
     def _run(
         self,
-        parameters: MixtureParameters,
+        model: Model,
         ranges: np.ndarray,
         pointwise: np.ndarray,
         log_joint: np.ndarray,
@@ -125,7 +130,7 @@ class CompiledExpectation:
     ) -> list[Results]:
         """Send every piece through the kernels; the caller's thread works too."""
         slopes = np.empty((0, self.specification.n_components)) if slopes is None else slopes
-        given = (ranges, slopes, *self._model(parameters))
+        given = (ranges, slopes, *model)
         pieces = [self.empty_results(pointwise, log_joint) for _ in self._chunks[1:]]
         left = iter(range(len(pieces)))  # each number goes to one thread
         others = [
@@ -172,11 +177,9 @@ class CompiledExpectation:
 
     def _model(self, parameters: MixtureParameters) -> Model:
         """Put the parameters into the form that the kernels read."""
-        with np.errstate(divide="ignore"):  # a weight or level of probability 0 is log -inf
-            constants = np.log(parameters.class_probabilities)[self._classes]
-            constants += np.log(parameters.weights)
-            levels = parameters.category_probabilities
-            categories = log_table(levels, self.members, len(constants))
+        classes = parameters.class_probabilities.take(self._classes)
+        levels = parameters.category_probabilities
+        constants, categories = log_tables(classes, parameters.weights, levels, self.members)
         if not self.specification.n_features:
             return Model(constants, None, None, None, categories)
         # Numba compiles a kernel once more for arrays that are read-only, as a loaded model's are.
@@ -191,9 +194,9 @@ class CompiledExpectation:
         levels = self.specification.levels
         if not levels:
             return ()
-        by_level = np.zeros((sum(levels) + 1, self.specification.n_components))
+        by_level = np.zeros((self.specification.n_components, sum(levels)))
         unpack_counts(counts, self.members, by_level)
-        return split_levels(np.ascontiguousarray(by_level[:-1].T), levels)
+        return split_levels(by_level, levels)
 
 
 def _total(pieces: list[np.ndarray]) -> np.ndarray:

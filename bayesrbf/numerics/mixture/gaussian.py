@@ -30,7 +30,8 @@ class FullComponents:
     """Components with full covariances, and what all blocks of rows need of them."""
 
     means: Float[np.ndarray, "component feature"]
-    factors: Float[np.ndarray, "component feature feature"]  # Lower precision factors L.
+    factors: Float[np.ndarray, "group feature feature"]
+    """Lower precision factors L: one a component, or for rows with missing cells one for all."""
 
     @cached_property
     def maps(self) -> Float[np.ndarray, "component feature bordered"]:
@@ -44,12 +45,12 @@ class FullComponents:
         return np.linalg.inv(self.factors).swapaxes(1, 2)
 
     @cached_property
-    def precisions(self) -> Float[np.ndarray, "component feature feature"]:
+    def precisions(self) -> Float[np.ndarray, "group feature feature"]:
         """``L L'``."""
         return self.factors @ self.factors.swapaxes(1, 2)
 
     @cached_property
-    def log_determinants(self) -> Float[np.ndarray, " component"]:
+    def log_determinants(self) -> Float[np.ndarray, " group"]:
         """Half the log determinants of the precisions."""
         return np.log(self.factors.diagonal(0, 1, 2)).sum(axis=1)
 
@@ -123,7 +124,7 @@ class MissingMoments:
 
     log_density: Float[np.ndarray, "component obs"]  # Of the observed cells.
     deviations: Float[np.ndarray, "obs component feature"]  # E[x - mu_k | x_o, k].
-    covariances: Float[np.ndarray, "obs component m m"]  # Of the missing cells given the others.
+    covariances: Float[np.ndarray, "obs group m m"]  # Of the missing cells given the others.
     missing: Int[np.ndarray, "obs m"]  # Places of the missing cells.
 
     @classmethod
@@ -135,15 +136,15 @@ class MissingMoments:
         deviations = real[:, None, :] - components.means
         lane = np.arange(n)[:, None]
         deviations[lane, :, missing] = 0.0
-        pulls = np.einsum("kij,nkj->nki", precisions, deviations)
+        pulls = (precisions @ deviations[..., None])[..., 0]
         blocks = precisions[:, missing[:, :, None], missing[:, None, :]].swapaxes(0, 1)
         roots = np.linalg.cholesky(blocks)
         inverse_roots = np.linalg.inv(roots)
         covariances = inverse_roots.swapaxes(-1, -2) @ inverse_roots
         pull = np.moveaxis(pulls[lane, :, missing], 1, 2)
-        deviations[lane, :, missing] = -np.einsum("nkij,nkj->nik", covariances, pull)
+        deviations[lane, :, missing] = -np.moveaxis((covariances @ pull[..., None])[..., 0], 1, 2)
         # A cell at its conditional mean adds nothing to the squared distance of the observed ones.
-        whitened = np.einsum("kji,nkj->nki", components.factors, deviations)
+        whitened = (components.factors.swapaxes(1, 2) @ deviations[..., None])[..., 0]
         log_density = -0.5 * np.einsum("nki,nki->kn", whitened, whitened)
         log_density += (components.log_determinants - 0.5 * (d - m) * LOG_2PI)[:, None]
         log_density -= np.log(np.einsum("nkii->nki", roots)).sum(axis=2).T
@@ -196,8 +197,17 @@ class Conditional:
     rows: Int[np.ndarray, " row"]
     means: Float[np.ndarray, "row component feature"]  # An observed cell is its own mean.
     variances: Float[np.ndarray, "row component feature"]  # Zero for an observed cell.
-    # R with R R' the conditional covariance of the missing cells; None if they are independent.
-    roots: Float[np.ndarray, "row component m m"] | None
+    covariances: Float[np.ndarray, "row group m m"] | None
+    """Of the missing cells, one a component or one for all; None if they are independent."""
+
+    @cached_property
+    def roots(self) -> Float[np.ndarray, "row component m m"] | None:
+        """R with R R' the covariance of the missing cells."""
+        if self.covariances is None:
+            return None
+        roots = np.linalg.cholesky(self.covariances)
+        m = roots.shape[-1]
+        return np.broadcast_to(roots, (*self.means.shape[:2], m, m))
 
     @classmethod
     def of(
@@ -207,7 +217,7 @@ class Conditional:
         variances = np.zeros_like(expected)
         spread = np.einsum("nkii->nki", covariances)
         variances[np.arange(len(rows))[:, None], :, missing] = np.moveaxis(spread, 1, 2)
-        return cls(rows, expected, variances, np.linalg.cholesky(covariances))
+        return cls(rows, expected, variances, covariances)
 
 
 @runtime_checkable
@@ -298,10 +308,8 @@ def centred_moments(
     sums: Float[np.ndarray, "component product"], means: Float[np.ndarray, "component feature"]
 ) -> tuple[Float[np.ndarray, "component feature"], Float[np.ndarray, "component feature feature"]]:
     """``sum r (x - mu)`` and ``sum r (x - mu)(x - mu)'`` from sums of products."""
-    k, d = means.shape
-    rows, columns = upper_entries(d + 1)
-    raw = np.empty((k, d + 1, d + 1))
-    raw[:, rows, columns] = raw[:, columns, rows] = sums
+    d = means.shape[1]
+    raw = sums.take(_unfolded_places(d + 1), axis=1)
     totals, counts = raw[:, :d, d], raw[:, d, d, None]
     first = totals - counts * means
     # S - mu s' - (s - n mu) mu'
@@ -315,6 +323,15 @@ def upper_entries(size: int) -> tuple[Int[np.ndarray, " entry"], Int[np.ndarray,
     """Rows and columns of the upper triangle of a matrix, row by row."""
     rows, columns = np.triu_indices(size)
     return rows, columns
+
+
+@cache
+def _unfolded_places(size: int) -> Int[np.ndarray, "row column"]:
+    """Place of every entry of a symmetric matrix in its upper triangle."""
+    places = np.empty((size, size), np.intp)
+    rows, columns = upper_entries(size)
+    places[rows, columns] = places[columns, rows] = np.arange(rows.size)
+    return places
 
 
 @cache

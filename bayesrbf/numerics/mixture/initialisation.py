@@ -79,10 +79,8 @@ def _memberships(
     """Soft memberships from k-means++ and a few Lloyd steps."""
     centres = _plus_plus(points, weights, size, rng)
     for _ in range(LLOYD_STEPS if size > 1 else 0):
-        nearest = _nearest(points, centres)
-        mass = np.bincount(nearest, weights=weights, minlength=size)
-        sums = np.zeros_like(centres)
-        np.add.at(sums, nearest, weights[:, None] * points)
+        shares = weights * (_nearest(points, centres) == np.arange(size)[:, None])
+        mass, sums = shares.sum(axis=1), shares @ points
         filled = mass > 0
         centres[filled] = sums[filled] / mass[filled, None]
     memberships = np.full((len(points), size), (1 - OWN_CLUSTER) / size)

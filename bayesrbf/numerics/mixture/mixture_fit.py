@@ -119,16 +119,16 @@ def problem_of(
     hyperparameters: MixtureHyperparameters,
 ) -> Problem:
     """Describe a mixture on prepared rows as something to ascend."""
-    declared = DeclaredPrior(hyperparameters, specification)
+    declared, laws = DeclaredPrior(hyperparameters, specification), laws_of(specification)
 
     def step(parameters: MixtureParameters) -> Step:
         statistics = expectation.statistics(parameters)
         prior = declared.log_density(parameters)
-        following = laws_of(specification).mode(statistics, parameters, hyperparameters)
-        return Step(statistics.log_likelihood + prior, following)
+        mode = partial(laws.mode, statistics, parameters, hyperparameters)
+        return Step(statistics.log_likelihood + prior, mode)
 
     points = MixturePoints(specification, hyperparameters)
-    return Problem(step, points.pack, points.unpack)
+    return Problem(step, points.pack, points.unpack, points.folded)
 
 
 def _starts_differ(specification: MixtureSpecification) -> bool:

@@ -143,6 +143,7 @@ class MixturePoints:
         self.hyperparameters = hyperparameters
         self.units = hyperparameters.units
         self.variables: tuple[Variable, ...] = free_variables(specification)
+        self._coordinates = coordinates.Coordinates.of(self.variables)
         self.component_class: Int[np.ndarray, " component"] = np.asarray(
             specification.component_class
         )
@@ -174,18 +175,18 @@ class MixturePoints:
     def pack(self, parameters: MixtureParameters) -> Float[np.ndarray, " coordinate"]:
         """Coordinates of a point in the user's units."""
         values = variables_of(parameters, self.hyperparameters, self.specification)
-        return coordinates.to_unconstrained(self.variables, values)
+        return self._coordinates.to_unconstrained(values)
 
     def unpack(self, theta: Float[np.ndarray, " coordinate"]) -> MixtureParameters:
         """Point in the user's units at given coordinates."""
-        values = coordinates.to_constrained(self.variables, theta)
+        values = self._coordinates.to_constrained(theta)
         return parameters_of(values, self.hyperparameters, self.specification)
 
     def pack_standard(self, parameters: MixtureParameters) -> Float[np.ndarray, " coordinate"]:
         """Coordinates of a point in standard units."""
         values = variables_of(parameters, self.standard, self.specification)
         values[names.MEANS] = self.units.backward(values[names.MEANS])
-        return coordinates.to_unconstrained(self.variables, values)
+        return self._coordinates.to_unconstrained(values)
 
     def unpack_standard(self, theta: Float[np.ndarray, " coordinate"]) -> MixtureParameters:
         """Point in standard units at given coordinates."""
@@ -202,7 +203,7 @@ class MixturePoints:
         self, thetas: Float[np.ndarray, "*batch coordinate"]
     ) -> dict[str, np.ndarray]:
         """Values of the mixture's free variables in standard units, at one point or many."""
-        values = coordinates.to_constrained(self.variables, thetas)
+        values = self._coordinates.to_constrained(thetas)
         if names.MEANS in values:
             values[names.MEANS] = self.units.forward(values[names.MEANS])
         return values
@@ -211,7 +212,7 @@ class MixturePoints:
         self, thetas: Float[np.ndarray, "*batch coordinate"]
     ) -> dict[str, np.ndarray]:
         """``weights`` and ``covariances`` in the user's units, at one point or many."""
-        values = coordinates.to_constrained(self.variables, thetas)
+        values = self._coordinates.to_constrained(thetas)
         batch = thetas.shape[:-1]
         results = {}
         for variable in self.deterministic_variables:
@@ -226,7 +227,7 @@ class MixturePoints:
         self, theta: Float[np.ndarray, " coordinate"], order: Int[np.ndarray, " component"]
     ) -> Float[np.ndarray, " coordinate"]:
         """Reorder components within their classes: k of the result is component ``order[k]``."""
-        values = coordinates.to_constrained(self.variables, theta)
+        values = self._coordinates.to_constrained(theta)
         within = {
             names.class_weights(index, self.specification.n_classes): order[part] - part.start
             for index, part in enumerate(self.specification.class_slices)
@@ -236,12 +237,14 @@ class MixturePoints:
                 values[variable.name] = values[variable.name][within[variable.name]]
             elif variable.dims[:1] == (names.COMPONENT,):
                 values[variable.name] = values[variable.name][order]
-        return coordinates.to_unconstrained(self.variables, values)
+        return self._coordinates.to_unconstrained(values)
 
     def folded(
         self, thetas: Float[np.ndarray, "*batch coordinate"]
     ) -> Float[np.ndarray, "*batch coordinate"]:
         """Every point with the signs of loadings that packing a point gives."""
+        if self.specification.rank == 0:  # nothing but loadings has signs
+            return thetas
         result, sizes = thetas.copy(), (self.specification.n_features, self.specification.rank)
         for variable, place in coordinates.slices(self.variables):
             if variable.name == names.LOADINGS:

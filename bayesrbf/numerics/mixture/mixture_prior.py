@@ -28,7 +28,7 @@ from scipy.special import gammaln
 from bayesrbf.numerics.coordinates import Simplices, safe_log, slices
 from bayesrbf.numerics.mixture.mixture_points import free_variables
 from bayesrbf.numerics.mixture.parts.laws import laws_of
-from bayesrbf.numerics.mixture.statistics import Statistics, sum_by_class
+from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters
 from bayesrbf.records.priors import MixtureHyperparameters
@@ -53,9 +53,9 @@ class DeclaredPrior:
         own = {v for law in self._laws.further for v in law.variables}
         variables = tuple(variable for variable in every if variable not in own)
         self._simplices = Simplices.among(variables)
-        parts = enumerate(specification.class_slices)
-        weights = {names.class_weights(c, specification.n_classes): part for c, part in parts}
-        self._weights = {name: weights[name] for name in self._simplices.names if name in weights}
+        # A class's only component has no weight among the variables.
+        sizes = np.bincount(specification.component_class)
+        self._weighted = np.flatnonzero(sizes[np.asarray(specification.component_class)] > 1)
         self._places = {variable.name: place for variable, place in slices(every)}
         self._dimension = sum(variable.size for variable in every)
         alphas = _concentrations(hyperparameters, specification, variables)
@@ -78,10 +78,9 @@ class DeclaredPrior:
 
     def _probabilities(self, parameters: MixtureParameters) -> Float[np.ndarray, " entry"]:
         """Entries of all simplices."""
-        values = {name: parameters.weights[part] for name, part in self._weights.items()}
-        values[names.CLASS_PROBABILITIES] = parameters.class_probabilities
-        values |= self._laws.levels.by_name(parameters.category_probabilities)
-        return self._simplices.entries(values)
+        return self._side_by_side(
+            parameters.class_probabilities, parameters.weights, parameters.category_probabilities
+        )
 
     def gradient(
         self,
@@ -101,7 +100,11 @@ class DeclaredPrior:
         there; the gradient of the log determinant of the transforms is added if ``jacobian``.
         """
         result = np.empty(self._dimension)
-        counts = self._simplices.entries(self._counts(statistics))
+        counts = self._side_by_side(
+            np.bincount(self._laws.classes, statistics.counts),
+            statistics.counts,
+            statistics.category_counts,
+        )
         counts += self.powers[jacobian]
         probabilities = self._simplices.entries(values)
         result[self._simplices.places] = self._simplices.gradient(counts, probabilities)
@@ -111,11 +114,17 @@ class DeclaredPrior:
                 result[self._places[name]] = gradient.reshape(-1)
         return result
 
-    def _counts(self, statistics: Statistics) -> dict[str, np.ndarray]:
-        """Expected counts behind every simplex."""
-        counts = {name: statistics.counts[part] for name, part in self._weights.items()}
-        counts[names.CLASS_PROBABILITIES] = sum_by_class(statistics.counts, self._specification)
-        return counts | self._laws.levels.by_name(statistics.category_counts)
+    def _side_by_side(
+        self,
+        classes: Float[np.ndarray, " label"],
+        components: Float[np.ndarray, " component"],
+        levels: tuple[Float[np.ndarray, "component _"], ...],
+    ) -> Float[np.ndarray, " entry"]:
+        """Entries of all simplices, from arrays for classes, weights and levels."""
+        parts = [components.take(self._weighted), *(level.reshape(-1) for level in levels)]
+        if self._specification.n_classes > 1:
+            parts.insert(0, classes)
+        return np.concatenate(parts)
 
 
 def _concentrations(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from jaxtyping import Int
 
@@ -17,16 +19,25 @@ def conditional_draws(
     parameters: MixtureParameters,
     specification: MixtureSpecification,
     rng: np.random.Generator,
-) -> Observations:
-    """Draw the missing cells of every row jointly, given its observed cells.
+    draws: int = 1,
+) -> list[Observations]:
+    """Draw the missing cells of every row jointly, given its observed cells, some times.
 
     Rows and point are in standard units; labels are not used.
     """
     weights = responsibilities(observations, parameters, specification)
-    components = draw_categories(weights, rng)
-    for part in laws_of(specification).parts:
-        observations = part.completed(observations, components, parameters, rng)
-    return observations
+    laws, tables = laws_of(specification), []
+    components = np.empty((draws, observations.n_obs), dtype=np.intp)
+    noise = np.empty((draws, *observations.real.shape))
+    for own, normal in zip(components, noise, strict=True):
+        own[:] = draw_categories(weights, rng)
+        rng.standard_normal(out=normal)
+        table = observations
+        for part in laws.others:
+            table = part.completed(table, own, parameters, rng)
+        tables.append(table)
+    real = laws.reals.drawn(observations.real, components, parameters, noise)
+    return [replace(table, real=cells) for table, cells in zip(tables, real, strict=True)]
 
 
 def sample(

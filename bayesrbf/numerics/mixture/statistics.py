@@ -22,7 +22,8 @@ class Statistics:
     counts: Float[np.ndarray, " component"]  # sum_n v_n r_nk.
     first: Float[np.ndarray, "component feature"]  # sum_n v_n r_nk E[x_n - mu_k | x_o, k].
     # sum_n v_n r_nk E[(x_n - mu_k)(x_n - mu_k)' | x_o, k]; its diagonal only for diagonal and
-    # spherical covariances.
+    # spherical covariances. Under one covariance only the sum over its components counts: what a
+    # missing cell adds may stand at the first of them.
     second: Float[np.ndarray, "component *feature"]
     # sum_n v_n r_nk 1[x_nj = level] over observed cells, one array per categorical column.
     category_counts: tuple[Float[np.ndarray, "component _"], ...]
@@ -61,6 +62,8 @@ def sum_by_group(
     sizes = specification.group_sizes
     if sizes.size == specification.n_components:
         return values.copy()
+    if sizes.size == 1:
+        return values.sum(axis=0, keepdims=True)
     return np.add.reduceat(values, sizes.cumsum() - sizes, axis=0)  # groups lie side by side
 
 

@@ -21,6 +21,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import log_softmax, softmax
 
+from bayesrbf.numerics.threads import on_one_blas_thread
+
 PSEUDO_ROWS = 0.2
 """Rows of prior behind every member's weight: their Dirichlet parameter less 1."""
 LOG_TEMPERATURE_SD = 0.5
@@ -51,6 +53,7 @@ def member_probabilities(
     return (1 - n_classes * LEAST_MEMBER_PROBABILITY) * tempered + LEAST_MEMBER_PROBABILITY
 
 
+@on_one_blas_thread
 def pool_weights(
     probabilities: Float[np.ndarray, "obs member"], weights: Float[np.ndarray, " obs"]
 ) -> Float[np.ndarray, " member"]:
@@ -70,9 +73,8 @@ def pool_weights(
     n_members = probabilities.shape[1]
     pool = np.full(n_members, 1 / n_members)
     for _ in range(EM_STEPS):
-        responsibilities = pool * probabilities
-        responsibilities /= responsibilities.sum(axis=1, keepdims=True)
-        counts = weights @ responsibilities + PSEUDO_ROWS
+        # Responsibilities are summed without being made: two products with a vector.
+        counts = pool * ((weights / (probabilities @ pool)) @ probabilities) + PSEUDO_ROWS
         pool = counts / counts.sum()
     return pool
 

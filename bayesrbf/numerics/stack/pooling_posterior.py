@@ -164,16 +164,35 @@ class StackLogPosterior(LogPosterior):
             by_member - logs / LOG_TEMPERATURE_SD**2,
             by_log_t - log_t / LOG_TEMPERATURE_SD**2,
         ]
-        value = float((self._target * log_q).sum()) + _log_prior(pool, logs, log_t)
+        value = self._value(values, log_q)
         if self._masked is not None:
             pulls, some = values[names.PULL], hidden < 1
             parts.append(basis.T @ (some * (outer @ self._log_shares)) - pulls / PULL_SD**2)
-            value += _log_normal(pulls, PULL_SD)
         gradient = np.concatenate([part.reshape(-1) for part in parts])
         if jacobian:
             extra, extra_gradient = coordinates.log_jacobian(self.variables, values)
             return value + extra, gradient + extra_gradient
         return value, gradient
+
+    def _value(self, values: dict[str, np.ndarray], log_q: Float[np.ndarray, "row label"]) -> float:
+        """Log posterior density without Jacobian, given what the stack says of all rows."""
+        log_t, logs = values[names.LOG_TEMPERATURE], values[names.MEMBER_LOG_TEMPERATURES]
+        value = float((self._target * log_q).sum())
+        value += _log_prior(values[names.WEIGHTS], logs, log_t)
+        return value if self._masked is None else value + _log_normal(values[names.PULL], PULL_SD)
+
+    def log_densities(
+        self, thetas: Float[np.ndarray, "point coordinate"]
+    ) -> Float[np.ndarray, " point"]:
+        """Log densities with Jacobian, without the gradients, which take as long again."""
+        densities = np.empty(len(thetas))
+        with np.errstate(all="ignore"):
+            for i, theta in enumerate(thetas):
+                values, of_rows = self.constrained(theta), self.of_rows(self._hidden.ravel(), theta)
+                members = tempered_members(self._values, of_rows.member_temperatures)
+                jacobian, _ = coordinates.log_jacobian(self.variables, values)
+                densities[i] = self._value(values, of_rows.pooled(members)) + jacobian
+        return densities
 
     def pointwise(self, theta: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " obs"]:
         """Unweighted log probability ``log q_n[y_n]`` of every held-out row's label in nats.

@@ -47,11 +47,11 @@ class FullCovariances(PrecisionColumns):
         return diagonal, lower
 
     def _precision_values(self, unit: Factors) -> dict[str, np.ndarray]:
-        shape, (rows, columns) = self.specification.group_shape, lower_entries(self.n_features)
-        diagonal = np.einsum("gii->gi", unit).reshape((*shape, self.n_features))
+        shape, places = self.specification.group_shape, lower_places(self.n_features)
+        lower = unit.reshape(len(unit), -1).take(places, axis=1)
         return {
-            names.PRECISION_DIAGONAL: diagonal**2,
-            names.PRECISION_LOWER: unit[:, rows, columns].reshape((*shape, rows.size)),
+            names.PRECISION_DIAGONAL: self.diagonal(unit).reshape((*shape, -1)) ** 2,
+            names.PRECISION_LOWER: lower.reshape((*shape, places.size)),
         }
 
     def _unit_factors(
@@ -120,10 +120,9 @@ class FullCovariances(PrecisionColumns):
         """``L'^-1 z`` of rows under every component: noise of their covariance."""
         return np.linalg.solve(factors.swapaxes(1, 2), noise.swapaxes(1, 2)).swapaxes(1, 2)
 
-    def unit_squares(self, unit: Factors) -> tuple[np.ndarray, np.ndarray]:
-        """Squares of the free entries of A, and those on its diagonal."""
-        squares = unit**2
-        return squares, squares.diagonal(0, 1, 2)
+    def unit_entries(self, unit: Factors) -> tuple[np.ndarray, np.ndarray]:
+        """Free entries of A, and those on its diagonal."""
+        return unit, unit.diagonal(0, 1, 2)
 
     def lower_scales(
         self, scales: Float[np.ndarray, "group feature"]
@@ -161,9 +160,9 @@ class FullCovariances(PrecisionColumns):
         total: Float[np.ndarray, " group"],
         scale: Float[np.ndarray, " feature"],
     ) -> Factors:
-        places = range(self.n_features)
-        scatter[:, places, places] += prior
-        return precision_factor(scatter / total[:, None, None])
+        scatter.reshape(len(scatter), -1)[:, :: self.n_features + 1] += prior
+        scatter /= total[:, None, None]
+        return precision_factor(scatter)
 
     def at_floor(self, factors: Factors) -> bool:
         """Whether some covariance has eigenvalues at the floor."""
@@ -187,6 +186,8 @@ class FullCovariances(PrecisionColumns):
         """Moments of rows that miss the same number of cells."""
         hole, cells = np.isnan(real), np.nan_to_num(real)
         places = np.nonzero(hole)[1].reshape(len(rows), -1)
+        if self.n_groups == 1:  # one covariance of the missing cells, not one a component
+            factors = factors[:1]
         moments = MissingMoments.of(cells, places, FullComponents(means, factors))
         expected = np.where(hole[:, None, :], moments.deviations + means, cells[:, None, :])
         return Conditional.of(rows, expected, moments.covariances, places)

@@ -164,10 +164,9 @@ class DiagonalCovariances(IndependentColumns):
     ) -> Float[np.ndarray, "*batch group root"]:
         return roots
 
-    def unit_squares(self, unit: Factors) -> tuple[np.ndarray, np.ndarray]:
-        """Squares of the free entries of A, all on its diagonal."""
-        squares = unit**2
-        return squares, squares
+    def unit_entries(self, unit: Factors) -> tuple[np.ndarray, np.ndarray]:
+        """Free entries of A, all on its diagonal."""
+        return unit, unit
 
     def _mode_factors(
         self,
@@ -205,10 +204,9 @@ class SphericalCovariances(IndependentColumns):
         """Sums over the columns."""
         return by_column.sum(axis=-1, keepdims=True)
 
-    def unit_squares(self, unit: Factors) -> tuple[np.ndarray, np.ndarray]:
-        """The square of the one free entry of A, twice."""
-        squares = unit[:, :1] ** 2
-        return squares, squares
+    def unit_entries(self, unit: Factors) -> tuple[np.ndarray, np.ndarray]:
+        """The one free entry of A, twice."""
+        return unit[:, :1], unit[:, :1]
 
     def _mode_factors(
         self,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Final
 
 import numpy as np
+from jaxtyping import Int
 
 from bayesrbf.numerics.mixture.parts.column_law import ColumnLaw, column_law
 from bayesrbf.numerics.mixture.parts.count_law import CountLaw
@@ -22,7 +23,7 @@ from bayesrbf.numerics.mixture.parts.ordinal_law import OrdinalLaw
 from bayesrbf.numerics.mixture.parts.part import Part
 from bayesrbf.numerics.mixture.parts.precision_columns import PrecisionColumns
 from bayesrbf.numerics.mixture.parts.real_columns import RealColumns
-from bayesrbf.numerics.mixture.statistics import Statistics, sum_by_class
+from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.records.column_laws import CountColumns, OrdinalColumns
 from bayesrbf.records.mixture import MixtureParameters
 from bayesrbf.records.priors import MixtureHyperparameters
@@ -48,6 +49,11 @@ class Laws:
     further: tuple[ColumnLaw, ...]
 
     @cached_property
+    def classes(self) -> Int[np.ndarray, " component"]:
+        """Class of every component."""
+        return np.asarray(self.reals.specification.component_class)
+
+    @cached_property
     def others(self) -> tuple[Part, ...]:
         """Parts beside the reals, those without a column left out."""
         further = (FurtherPart(law, place) for place, law in enumerate(self.further))
@@ -68,13 +74,17 @@ class Laws:
 
         The statistics are those of the E-step at ``parameters``; the prior is in the same units.
         """
-        specification = self.reals.specification
-        by_class = sum_by_class(statistics.counts, specification)
-        classes = by_class + hyperparameters.class_concentration - 1
-        counts = statistics.counts + hyperparameters.weight_concentration - 1
-        within = [counts[part] / counts[part].sum() for part in specification.class_slices]
-        following = replace(
-            parameters, class_probabilities=classes / classes.sum(), weights=np.concatenate(within)
+        by_class = np.bincount(self.classes, statistics.counts)
+        classes = by_class + (hyperparameters.class_concentration - 1)
+        counts = statistics.counts + (hyperparameters.weight_concentration - 1)
+        weights = counts / np.bincount(self.classes, counts).take(self.classes)
+        following = MixtureParameters(
+            classes / classes.sum(),
+            weights,
+            parameters.means,
+            parameters.precisions_cholesky,
+            parameters.category_probabilities,
+            parameters.further,
         )
         for part in self.parts:
             following = part.mode(following, statistics, hyperparameters)

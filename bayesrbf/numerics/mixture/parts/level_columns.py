@@ -73,8 +73,19 @@ class LevelColumns(Part):
         return replace(point, category_probabilities=levels)
 
     def _mode(self, counts: Levels, hyper: Hyper) -> Levels:
-        pseudo = (level - 1 for level in self.posterior(counts, hyper))
-        return tuple(level / level.sum(axis=1, keepdims=True) for level in pseudo)
+        if not counts:
+            return ()
+        pseudo = np.concatenate(counts, axis=1)
+        pseudo += np.concatenate(hyper.category_concentrations) - 1
+        starts, column = self._layout
+        pseudo /= np.add.reduceat(pseudo, starts, axis=1).take(column, axis=1)
+        return split_levels(pseudo, self.levels)
+
+    @cached_property
+    def _layout(self) -> tuple[Int[np.ndarray, " column"], Int[np.ndarray, " level"]]:
+        """The first level of every column, and the column of every level, side by side."""
+        sizes = np.asarray(self.levels)
+        return sizes.cumsum() - sizes, np.repeat(np.arange(sizes.size), sizes)
 
     def begun(self, point: Point, rows: Rows, memberships: Memberships, hyper: Hyper) -> Point:
         """An M-step from memberships of rows."""

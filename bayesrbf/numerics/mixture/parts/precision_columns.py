@@ -95,8 +95,8 @@ class PrecisionColumns(RealColumns):
     # Prior: what depends on the shape
 
     @abstractmethod
-    def unit_squares(self, unit: Factors) -> tuple[np.ndarray, np.ndarray]:
-        """Squares of the free entries of A, and those on its diagonal, ``precision_diagonal``."""
+    def unit_entries(self, unit: Factors) -> tuple[np.ndarray, np.ndarray]:
+        """Free entries of A, and those on its diagonal, the roots of ``precision_diagonal``."""
 
     def lower_scales(
         self, scales: Float[np.ndarray, "group feature"]
@@ -132,12 +132,15 @@ class PrecisionColumns(RealColumns):
         A component without rows keeps m0 and S0: the prior preserves the mean covariance instead
         of shrinking it.
         """
-        kappa, centre = hyper.mean_precision, hyper.location
-        counts = statistics.counts[:, None]
-        shift = (statistics.first + kappa * (centre - point.means)) / (counts + kappa)
+        if not self.n_features:
+            return point
+        kappa, pull = hyper.mean_precision, point.means - hyper.location
+        rows = statistics.counts[:, None] + kappa
+        shift = (statistics.first - kappa * pull) / rows
         means = point.means + shift
-        scatter = self.recentred(statistics, shift)
-        scatter += self.outer(means - centre, kappa)
+        # The scatter about the new means and the prior's pull on these, both from the old ones.
+        scatter = statistics.second + self.outer(pull, kappa)
+        scatter -= self.outer(shift, rows)
         strength = hyper.degrees_of_freedom + self.specification.group_sizes
         total = sum_by_group(statistics.counts, self.specification) + strength
         prior = strength[:, None] * hyper.scale**2
@@ -223,13 +226,13 @@ class NormalPrior:
         self._kappa = kappa = hyper.mean_precision
         self.rate = 0.5 * law.columns_a_gamma
         shape = self.rate * hyper.degrees_of_freedom + 1
-        powers = (shape - 1 + self.rate * sizes)[:, None]
+        n_gammas = d // law.columns_a_gamma
+        powers = np.repeat(shape - 1 + self.rate * sizes, n_gammas).reshape(-1, n_gammas)
         self.gamma_powers = [powers, powers + 1]
         scales = law.base_scales(hyper)
         self._lower_scales = law.lower_scales(scales)
         self._row_scales = law.row_scales(hyper)
-        n_gammas = sizes.size * d // law.columns_a_gamma
-        self.constant = n_gammas * float(shape * np.log(self.rate) - gammaln(shape))
+        self.constant = powers.size * float(shape * np.log(self.rate) - gammaln(shape))
         self.constant += 0.5 * law.n_components * d * float(np.log(kappa) - LOG_2PI)
         self.constant -= float(sizes @ np.log(scales).sum(axis=1))
         self.constant -= 0.5 * self._lower_scales.size * LOG_2PI
@@ -237,12 +240,15 @@ class NormalPrior:
     def log_density(self, parameters: Point, jacobian: bool) -> float:
         """Log density at one point in nats, but for the constant."""
         law, factors = self._law, parameters.precisions_cholesky
-        squares, diagonal = law.unit_squares(factors * self._row_scales)
+        entries, roots = law.unit_entries(factors * self._row_scales)
         # Under full covariances the rate is 1/2, as is that of the squares below the diagonal.
-        total = float((self.gamma_powers[jacobian] * np.log(diagonal)).sum())
-        total -= self.rate * float(squares.sum())
+        total = 2 * float(np.vdot(self.gamma_powers[jacobian], np.log(roots)))
+        total -= self.rate * float(np.vdot(entries, entries))
         pull = parameters.means - self._location
-        whitened = law.whiten(pull[:, None, :], law.by_component(factors))
+        if law.n_groups == 1:  # all are under one factor, in one product
+            whitened = law.whiten(pull[None], factors)
+        else:
+            whitened = law.whiten(pull[:, None, :], law.by_component(factors))
         return total - 0.5 * self._kappa * float(np.vdot(whitened, whitened))
 
     def gradient(

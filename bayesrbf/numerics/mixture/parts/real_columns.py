@@ -213,19 +213,30 @@ class RealColumns(Part):
 
     def completed(self, rows: Rows, components: Assignment, point: Point, rng: Rng) -> Rows:
         """Rows with their missing cells drawn given the components and the observed cells."""
-        noise, real = rng.standard_normal(rows.real.shape), rows.real.copy()
-        for block in self.conditionals(rows.real, point):
-            lane, hole = np.arange(block.rows.size), np.isnan(rows.real[block.rows])
-            mine, own = components[block.rows], noise[block.rows]
+        noise = rng.standard_normal(rows.real.shape)
+        return replace(rows, real=self.drawn(rows.real, components[None], point, noise[None])[0])
+
+    def drawn(
+        self,
+        real: Float[np.ndarray, "row feature"],
+        components: Int[np.ndarray, "draw row"],
+        point: Point,
+        noise: Float[np.ndarray, "draw row feature"],
+    ) -> Float[np.ndarray, "draw row feature"]:
+        """Cells of many draws, each from its components and standard normal noise."""
+        whole = np.repeat(real[None], len(components), axis=0)
+        for block in self.conditionals(real, point):
+            lane, hole = np.arange(block.rows.size), np.isnan(real[block.rows])
+            mine, own = components[:, block.rows], noise[:, block.rows]
             if block.roots is None:
                 steps = own * np.sqrt(block.variances[lane, mine])
             else:
                 steps, m = np.zeros_like(own), block.roots.shape[-1]
-                roots = block.roots[lane, mine]
-                steps[hole] = np.einsum("nij,nj->ni", roots, own[:, :m]).reshape(-1)
-            drawn = block.means[lane, mine] + steps
-            real[block.rows] = np.where(hole, drawn, real[block.rows])
-        return replace(rows, real=real)
+                moved = np.einsum("snij,snj->sni", block.roots[lane, mine], own[..., :m])
+                steps[:, hole] = moved.reshape(len(own), -1)
+            cells = block.means[lane, mine] + steps
+            whole[:, block.rows] = np.where(hole, cells, whole[:, block.rows])
+        return whole
 
     def sampled(self, rows: Rows, components: Assignment, point: Point, rng: Rng) -> Rows:
         """Rows drawn given their components."""

@@ -1,0 +1,59 @@
+"""Tasks that processes share: the answers of all, in order, with what was said on the way."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+
+import joblib
+import pytest
+
+from bayesrbf.fitted.tasks import run_tasks
+from bayesrbf.inference.progress import showing
+
+
+def squared(number: int) -> tuple[int, int]:
+    """The first task takes longest."""
+    time.sleep(0.2 if number == 0 else 0.0)
+    warnings.warn("odd" if number % 2 else "even", UserWarning, stacklevel=1)
+    return number**2, os.getpid()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_answers_come_in_order_and_warnings_once(n_jobs: int) -> None:
+    with pytest.warns(UserWarning, match=r"odd|even") as caught:
+        answers = run_tasks(squared, range(6), "Squares", n_jobs)
+    assert [number for number, _ in answers] == [0, 1, 4, 9, 16, 25]
+    assert ({pid for _, pid in answers} == {os.getpid()}) == (n_jobs == 1)
+    assert [str(warning.message) for warning in caught] == ["even", "odd"]
+
+
+def test_who_shares_the_tasks_is_asked_of_joblib() -> None:
+    with joblib.parallel_config("loky", n_jobs=2), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        first, second = (run_tasks(squared, range(2), "Squares") for _ in range(2))
+    assert os.getpid() not in {pid for _, pid in first + second}
+    assert {pid for _, pid in second} <= {pid for _, pid in first} or len(dict(first)) == 2
+
+
+def test_progress_is_that_of_answers() -> None:
+    done: list[int] = []
+    seen: list[tuple[str, int]] = []
+
+    def track(sequence, description):
+        for step in sequence:
+            yield step
+            seen.append((description, len(done)))
+
+    with showing(track):
+        run_tasks(done.append, [1, 2, 3], "Steps")
+    assert seen == [("Steps", 1), ("Steps", 2), ("Steps", 3)]
+
+
+def test_an_error_of_a_task_ends_all() -> None:
+    def fail(number: int) -> None:
+        raise ValueError(f"task {number}")
+
+    with pytest.raises(ValueError, match=r"task [01]"):
+        run_tasks(fail, [0, 1], "Failures", 2)
