@@ -65,7 +65,7 @@ def report(
         What is fitted: a pool of kernel networks and mixtures, one mixture, an RBF network, a
         sparse mixture, or exemplars.
     inference : {"auto", "bootstrap", "laplace", "advi", "gibbs", "nuts", "map"}
-        How intervals are made: bootstrap fits the stack anew, 25 times; laplace and advi are
+        How intervals are made: bootstrap fits the stack anew, 12 times; laplace and advi are
         approximations and take seconds; gibbs and nuts are exact, if the model is right, and
         take longer; map makes none. auto takes the best one that the model has.
     cost : tuple of str

@@ -115,7 +115,7 @@ def choose_method(job: Job, model: Any) -> tuple[str, str]:
 
 
 def refits_affordable(X: pd.DataFrame) -> bool:
-    """Whether a stack is fitted 25 times more in a minute or two.
+    """Whether a stack is fitted 12 times more in a minute or two.
 
     A fit takes as long as rows times a constant and columns, of which missing cells take more.
     """
