@@ -10,7 +10,6 @@ from cyclopts import Parameter
 
 from bayesrbf.commands.printing import Json, answer, finish_with_findings
 from bayesrbf.commands.typed_arguments import (
-    ALL_CORES,
     Names,
     Reading,
     checked_jobs,
@@ -22,7 +21,7 @@ from bayesrbf.commands.typed_arguments import (
     typed,
 )
 from bayesrbf.records.table_options import PLAIN
-from bayesrbf.report.options import FamilyName
+from bayesrbf.report.options import ALL_CORES, FamilyName
 
 Families = Annotated[tuple[FamilyName, ...], Parameter(consume_multiple=False, negative="")]
 

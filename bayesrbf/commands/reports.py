@@ -10,7 +10,6 @@ from cyclopts import Parameter
 from bayesrbf.commands.ending import limit_time
 from bayesrbf.commands.printing import Json, answer
 from bayesrbf.commands.typed_arguments import (
-    ALL_CORES,
     Names,
     Quick,
     Reading,
@@ -24,7 +23,7 @@ from bayesrbf.commands.typed_arguments import (
     typed,
 )
 from bayesrbf.records.table_options import PLAIN
-from bayesrbf.report.options import FamilyName, Inference
+from bayesrbf.report.options import ALL_CORES, FamilyName, Inference
 
 
 def report(

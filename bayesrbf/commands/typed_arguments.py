@@ -12,12 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import CycloptsError, Parameter
 
 from bayesrbf.estimators.warning import FOR_DEVELOPERS, ColumnWarning
 from bayesrbf.records.table_options import TableOptions
+from bayesrbf.report.options import ALL_CORES
 
 if TYPE_CHECKING:
     from bayesrbf.report.options import ReportOptions
@@ -37,9 +38,6 @@ Reading = Annotated[
 """The options of every command that reads a training table."""
 
 Quick = Annotated[bool, Parameter(negative="")]
-
-ALL_CORES: Final = -1
-"""Number of processes that stands for one a core."""
 
 REPORT_PACKAGES = ("jinja2", "markupsafe", "h5netcdf", "pandas")
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from bayesrbf.fitted.stack.bootstrap import REFITS
 from bayesrbf.report.families import FAMILIES
 from bayesrbf.report.job import Job
 from bayesrbf.report.words import listing, plural
@@ -99,8 +100,8 @@ def choose_method(job: Job, model: Any) -> tuple[str, str]:
     if family.pools and not refits_affordable(job.X):
         table = f"{plural(len(job.X), 'row')} of {plural(job.X.shape[1], 'column')}"
         return "map", (
-            f"because 25 more fits to {table} would take many minutes; --inference bootstrap takes "
-            "them, and Laplace's approximation, by --inference laplace, is too narrow."
+            f"because {REFITS} more fits to {table} would take many minutes; --inference bootstrap "
+            "takes them, and Laplace's approximation, by --inference laplace, is too narrow."
         )
     if family.pools:
         return method, (

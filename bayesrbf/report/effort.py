@@ -15,6 +15,7 @@ from bayesrbf.fitted.stack.bootstrap import REFITS
 from bayesrbf.report.drawing_method import refits_affordable
 from bayesrbf.report.families import FAMILIES
 from bayesrbf.report.job import Job
+from bayesrbf.report.options import ALL_CORES
 from bayesrbf.report.words import plural
 
 TIMED_ROWS: Final = 100
@@ -32,7 +33,6 @@ OTHER_DRAWS: Final = 3.0
 SECTIONS: Final = 1.5
 """The sections of a page, in fits; besides, they take some seconds of any table."""
 LEAST_SECTIONS: Final = 6.0
-ALL_CORES: Final = -1
 PROCESS_START: Final = 4.0
 """Seconds until other processes have loaded what a fit needs."""
 SHARED: Final = 0.7

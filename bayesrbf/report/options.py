@@ -16,6 +16,9 @@ OPTIONS: Final = "options.json"
 FamilyName = Literal["stack", "mixture", "rbf", "sdgm", "median_lvq"]
 Inference = Literal["auto", "bootstrap", "laplace", "advi", "gibbs", "nuts", "map"]
 
+ALL_CORES: Final = -1
+"""Number of processes that stands for one a core."""
+
 
 @dataclass(frozen=True)
 class ReportOptions:

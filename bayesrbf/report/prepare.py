@@ -83,8 +83,8 @@ def prepare(
 
 def _folds(table: ReadTable, family: FamilyName) -> int:
     """Folds at most. A stack has those of its own pool, which cost it nothing more."""
-    few = FAMILIES[family].pools or len(table.frame) <= MOST_IN_FIVE
-    return FOLDS if few else FEWER
+    in_five = FAMILIES[family].pools or len(table.frame) <= MOST_IN_FIVE
+    return FOLDS if in_five else FEWER
 
 
 def _unjudged(table: ReadTable) -> str:

@@ -221,7 +221,7 @@ def _lines(console: Console, name: str) -> Iterator[None]:
 
 
 def _outermost(track: Track) -> Track:
-    """A display of work that is within no other; joblib may go through it in any thread."""
+    """A display of work that is within no other: of folds, not of searches in a fold."""
     busy = False
 
     def alone[T](sequence: Sequence[T], description: str) -> Iterator[T]:

@@ -12,7 +12,6 @@ import pytest
 from bayesrbf.report import effort
 from bayesrbf.report.drawing_method import choose_method
 from bayesrbf.report.effort import (
-    ALL_CORES,
     PROCESS_START,
     processes,
     quicker,
@@ -22,6 +21,7 @@ from bayesrbf.report.effort import (
 )
 from bayesrbf.report.families import FAMILIES
 from bayesrbf.report.job import Job
+from bayesrbf.report.options import ALL_CORES
 from tests.report.test_collect import job
 
 

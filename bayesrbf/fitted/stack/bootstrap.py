@@ -154,13 +154,14 @@ def bootstrap_stack(
     """Draw pools of members: one chain of draws in random order, which share the refits in turn.
 
     Rows weigh as in the Bayesian bootstrap. Members are fitted to them anew, maps of the
-    columns and companions included, from the same starts. Weights and temperatures of the
-    pool are fitted to the rows held out, re-weighted likewise. What members then say apart
-    from their pool, at the row and over all rows held out, counts as if the truth were one kind
-    of member more (:mod:`bayesrbf.numerics.stack.disagreement`), and counts more at rows unlike
-    those held out (:mod:`bayesrbf.posterior.usual_rows`). The rows are the distinct training rows
-    with their weights; ``folds`` has the number of the fold that each is held out of companions
-    in, -1 for none. The draws hold weights and temperatures of the pool, the refits the rest.
+    columns and companions included, from the fit to the rows as they are. Weights and
+    temperatures of the pool are fitted to the rows held out, re-weighted likewise. What members
+    then say apart from their pool, at the row and over all rows held out, counts as if the truth
+    were one kind of member more (:mod:`bayesrbf.numerics.stack.disagreement`), and counts more
+    at rows unlike those held out (:mod:`bayesrbf.posterior.usual_rows`). The rows are the
+    distinct training rows with their weights; ``folds`` has the number of the fold that each is
+    held out of companions in, -1 for none. The draws hold weights and temperatures of the pool,
+    the refits the rest.
     """
     check_numbers("bootstrap", draws=draws)
     if refits < 1:
