@@ -89,7 +89,7 @@ class StackedClassifier(Classifier):
     prior : MixturePrior, optional
         Hyper-parameters of the mixtures; ``MixturePrior()`` by default.
     n_jobs : int, optional
-        Processes that share the folds; one by default.
+        Processes that share the folds and the refits; None: as joblib is told, else one.
     random_state : int, RandomState or None
         Source of folds, starts and draws; an int makes results repeatable.
     categorical_features : array-like or "from_dtype", optional
