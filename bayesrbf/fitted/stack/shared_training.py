@@ -110,7 +110,7 @@ class Starts:
         """Starts of a fit to a part of the rows that is judged by the others: rates alone.
 
         A mixture of several components keeps the groups that it starts with, and they remember
-        the rows held out.
+        the rows held out. Few steps of a search of rates may leave something of its start, too.
         """
         return Starts({}, {}, self.rate_points)
 
