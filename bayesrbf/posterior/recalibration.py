@@ -80,7 +80,7 @@ def fit_temperatures(
     """The temperature of every member, as :func:`fit_temperature` has it, all at once."""
     # Classes come first, so that sums over them run along rows, which are many.
     by_class = np.moveaxis(log_probabilities, -1, 0)
-    below = by_class - by_class.max(axis=0)
+    below = np.maximum(by_class - by_class.max(axis=0), np.finfo(float).min)
     true_class = below[labels, np.arange(labels.size)]
     draws = tuple(range(2, true_class.ndim))
 

@@ -107,7 +107,7 @@ def processes(jobs: int, seconds: float) -> tuple[int, float]:
 
     Where all cores were asked for, they are taken only if that is quicker.
     """
-    number = cpu_count() if jobs == ALL_CORES else jobs
+    number = min(cpu_count(), REFITS) if jobs == ALL_CORES else jobs
     together = PROCESS_START + seconds * (1 - SHARED + SHARED / number)
     if number == 1 or (jobs == ALL_CORES and together >= seconds):
         return 1, seconds

@@ -27,7 +27,7 @@ from bayesrbf.fitted.stack.bootstrap import StackRefits
 from bayesrbf.fitted.stack.drawing import DrawnMembers
 from bayesrbf.fitted.stack.members import DEFAULT, MEMBERS, fit_members
 from bayesrbf.fitted.stack.pool import fit_pools
-from bayesrbf.fitted.stack.shared_training import SharedTraining, Starts
+from bayesrbf.fitted.stack.shared_training import SharedTraining
 from bayesrbf.fitted.stack.stack_fitting import FoldAnswers, NumberedFold, StackSettings
 from bayesrbf.inference.draws import point
 from bayesrbf.numerics.hidden_share import KNOTS
@@ -405,7 +405,7 @@ class Says(StackSettings):
 
     fits: ClassVar[list[int]] = []
 
-    def hold_out(self, starts: Starts, numbered: NumberedFold) -> FoldAnswers:
+    def hold_out(self, numbered: NumberedFold) -> FoldAnswers:
         _, train, test = numbered
         self.fits.append(train.n_obs)
         right = 0.9 if (train.labels < 0).any() else 0.5
@@ -420,16 +420,15 @@ def test_what_unlabelled_rows_gained_is_told_at_a_fraction_of_the_fits() -> None
     folds = [(rows.take(dealt != k), rows.take(dealt == k)) for k in range(5)]
     says = Says((), (), (), 2, MixturePrior(), 0)
     numbered = [(number, *fold) for number, fold in enumerate(folds)]
-    starts = Starts({}, {}, {})
-    held = says.hold_out_folds(numbered, starts, None)
+    held = says.hold_out_folds(numbered, None)
     says.fits.clear()
-    told = gain_of_unlabelled(says, numbered, starts, held, None)
+    told = gain_of_unlabelled(says, numbered, held, None)
     gain = np.log(2)  # with them a pool of one member becomes as sure as it is right
     assert told.startswith("Rows without a label, counted as given, helped: +")
     assert 0.9 * gain < float(told.split("+")[1].split()[0]) <= gain
     assert says.fits == [48]
     bare = [(number, train.take(train.labels >= 0), test) for number, train, test in numbered]
-    assert gain_of_unlabelled(says, bare, starts, held, None) == ""
+    assert gain_of_unlabelled(says, bare, held, None) == ""
 
 
 def test_the_status_of_a_fit_has_what_unlabelled_rows_did(fitted) -> None:

@@ -206,10 +206,9 @@ class StackedClassifier(Classifier):
         cv = FOLDS if self.cv is None else self.cv
         folds = numbered_folds(split_rows(cv, rows, kept, seed), training.class_labels)
         distinct = table.distinct(rows)[0]
-        whole = settings.training(distinct, 0)
-        members, starts = settings.fit(whole), whole.as_starts
-        held_out = settings.hold_out_folds(folds, starts, self.n_jobs)
-        gain = gain_of_unlabelled(settings, folds, starts, held_out, self.n_jobs)
+        members = settings.fit(settings.training(distinct, 0))
+        held_out = settings.hold_out_folds(folds, self.n_jobs)
+        gain = gain_of_unlabelled(settings, folds, held_out, self.n_jobs)
         held_out, pools = pools_of(held_out, settings, training.owner)
         copies = places_held_out(rows, kept, [test for _, _, test in folds])
         model = stack_of(members, distinct, settings, pools, held_out)

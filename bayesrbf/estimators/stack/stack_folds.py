@@ -13,7 +13,6 @@ from bayesrbf import table
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.holding_out import HeldOut
 from bayesrbf.fitted.stack.pool import Pool, equal_pool, fit_pool, fit_pools
-from bayesrbf.fitted.stack.shared_training import Starts
 from bayesrbf.fitted.stack.stack_fitting import NumberedFold, StackSettings
 from bayesrbf.posterior.selection import unlabelled_gain
 from bayesrbf.records.mixture import Observations, joined_rows
@@ -44,7 +43,6 @@ def pools_of(
 def gain_of_unlabelled(
     settings: StackSettings,
     folds: Sequence[NumberedFold],
-    starts: Starts,
     held_out: HeldOut | None,
     n_jobs: int | None,
 ) -> str:
@@ -59,7 +57,7 @@ def gain_of_unlabelled(
     time = np.mean([ALWAYS + train.n_obs for _, train, _ in folds]) * (len(folds) + 1)
     more = np.cumsum([ALWAYS + train.n_obs for _, train, _ in bare])
     count = max(1, int((more <= SHARE * time).sum()))
-    again = replace(settings, masking=None).hold_out_folds(bare[:count], starts, n_jobs)
+    again = replace(settings, masking=None).hold_out_folds(bare[:count], n_jobs)
     assert again is not None  # each of these folds holds a row out
     n = again.labels.size
     with_them = HeldOut(held_out.values[:n], held_out.labels[:n], held_out.weights[:n])

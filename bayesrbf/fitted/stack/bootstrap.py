@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from bayesrbf.fitted.fitted_kernel_network import Exemplars
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.stack.fitted_stack import FittedStack, packed
-from bayesrbf.fitted.stack.members import FittedMembers
+from bayesrbf.fitted.stack.members import FittedMembers, fit_members
 from bayesrbf.fitted.stack.pool import Pool, fit_pools
 from bayesrbf.fitted.stack.shared_training import Starts
 from bayesrbf.fitted.stack.stack_fitting import StackSettings
@@ -170,7 +170,7 @@ def bootstrap_stack(
     # All weights are drawn before any fit: draws do not depend on the number of processes.
     weights = [bootstrap_weights(rows.weights, rng) for _ in range(min(refits, draws))]
     whole = settings.training(rows, 0)
-    settings.fit(whole)
+    fit_members(whole, settings.members)
     # Maps are monotone: the weights play no part in the exemplars.
     starts, exemplars = whole.as_starts, whole.exemplars
     refit = partial(_refit, settings, rows, starts, exemplars)

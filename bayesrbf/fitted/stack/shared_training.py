@@ -48,7 +48,7 @@ nats to such a mixture, where ten times the tolerance is worth nothing."""
 N_EXEMPLARS = 2000
 SEARCH: Final = RateSearch(subsamples=2, steps=15, precision=np.float32)
 SEARCH_NEAR: Final = RateSearch(subsamples=1, steps=3, precision=np.float32)
-"""How rates are learned from the whole table, and from there for parts of it."""
+"""How rates are learned from rows, and from there under other weights of the rows."""
 
 
 @stored
@@ -97,22 +97,13 @@ class MixtureForm(NamedTuple):
 
 @dataclass(frozen=True)
 class Starts:
-    """What was fitted to a whole table: where searches under other weights of its rows start."""
+    """What was fitted to rows: where searches under other weights of the same rows start."""
 
     companions: Mapping[tuple[int, ...], Companions]
     """By the levels of the columns that they see."""
     mixtures: Mapping[MixtureForm, FittedMixture]
     rate_points: Mapping[LayerKey, Float[np.ndarray, " coordinate"]]
     """Where the searches of rates ended."""
-
-    @property
-    def for_rows_held_out(self) -> Starts:
-        """Starts of a fit to a part of the rows that is judged by the others: rates alone.
-
-        A mixture of several components keeps the groups that it starts with, and they remember
-        the rows held out. Few steps of a search of rates may leave something of its start, too.
-        """
-        return Starts({}, {}, self.rate_points)
 
 
 @dataclass(frozen=True)
@@ -127,7 +118,8 @@ class SharedTraining:
     """Declared prior of mixtures and companion."""
     seed: int
     starts: Starts | None = None
-    """What was fitted to the whole table, where these rows are a part of it or weigh otherwise."""
+    """What was fitted to the same rows under their own weights. A fit to a part of the rows that
+    the others judge has none: groups of a mixture and few steps of a search remember them."""
     few: FewValues = field(default_factory=FewValues)
     """Real columns that a member may take for categories."""
     of_cells: Exemplars | None = None

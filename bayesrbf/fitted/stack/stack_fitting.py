@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 from jaxtyping import Float
@@ -91,10 +90,10 @@ class StackSettings:
         solver = Solver(EM_STARTS, EM_ITERATIONS, EM_TOL, self.seed)
         return fit_mixture_rows(rows, specification, self.prior, solver)[0]
 
-    def hold_out(self, starts: Starts, numbered: NumberedFold) -> FoldAnswers:
+    def hold_out(self, numbered: NumberedFold) -> FoldAnswers:
         """What members fitted to some rows say of others, as they are and with cells hidden."""
         fold, train, test = numbered
-        members = self.fit(self.training(train, fold + 1, starts)).condensed
+        members = self.fit(self.training(train, fold + 1)).condensed
         versions = [test]
         if self.masking is not None and self._takes_missing(members, test):
             versions = self.masking.versions(fold, train, test)
@@ -115,18 +114,15 @@ class StackSettings:
             return False
         return True
 
-    def hold_out_folds(
-        self, folds: Sequence[NumberedFold], starts: Starts, n_jobs: int | None
-    ) -> HeldOut | None:
-        """What members say of the rows held out in all folds; their searches begin at the starts.
+    def hold_out_folds(self, folds: Sequence[NumberedFold], n_jobs: int | None) -> HeldOut | None:
+        """What members say of the rows held out in all folds.
 
         None where no row could be held out. ``n_jobs`` processes share the folds. Where a member of
         another library takes no missing cells, rows are predicted as they are alone.
         """
         if not folds:
             return None
-        hold_out = partial(self.hold_out, starts.for_rows_held_out)
-        answers = run_tasks(hold_out, folds, "Holding rows out", n_jobs)
+        answers = run_tasks(self.hold_out, folds, "Holding rows out", n_jobs)
         values, versions = [one.values for one in answers], [one.versions for one in answers]
         return joined(values, versions, self.masking)
 

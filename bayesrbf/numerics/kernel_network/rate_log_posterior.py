@@ -178,7 +178,9 @@ def _with_noise(
 def inverse(gram: Float[np.ndarray, "obs obs"]) -> tuple[Float[np.ndarray, "obs obs"], float]:
     """Inverse of a positive definite matrix and the log of its determinant, by Cholesky."""
     potrf, potri = get_lapack_funcs(("potrf", "potri"), (gram,))
-    factor, _ = potrf(gram, lower=1)  # with zeros above the diagonal, which stay
+    factor, failed = potrf(gram, lower=1)  # with zeros above the diagonal, which stay
+    if failed and gram.dtype != np.float64:  # heavy rows leave less noise than single digits
+        return inverse(gram.astype(np.float64))
     log_determinant = 2 * float(np.log(np.diag(factor)).sum(dtype=float))
     lower = potri(factor, lower=1, overwrite_c=1)[0]
     result = lower + lower.T
