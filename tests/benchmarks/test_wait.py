@@ -214,6 +214,7 @@ WORKS: Final = (
 def test_wait(data_folder: object, tmp_path: Path) -> None:
     chosen = os.environ.get("BAYESRBF_WORKS", "")
     works = [work for work in WORKS if re.search(chosen, work.name)]
+    assert works, f"BAYESRBF_WORKS={chosen} names none of {[work.name for work in WORKS]}"
     folders = {name: tmp_path / name for name in TREES}
     for name, tree in TREES.items():
         folders[name].mkdir()
@@ -233,3 +234,4 @@ def test_wait(data_folder: object, tmp_path: Path) -> None:
         print(lines[-1], flush=True)
     counts = {"works": (len(works), len(WORKS)), "versions": (len(TREES), 2)}
     show("wait", lines, digits=2, counts=counts, covers=("bayesrbf",))
+    assert all(line.get("today / before", 0.0) < 1 for line in lines)
