@@ -46,8 +46,8 @@ EM_STARTS, EM_TOL, EM_ITERATIONS = 3, 1e-3, 40
 """One start of three components is a matter of luck: of three, the best is worth .01 to .03
 nats to such a mixture, where ten times the tolerance is worth nothing."""
 N_EXEMPLARS = 2000
-SEARCH: Final = RateSearch(subsamples=2, steps=15, precision=np.float32)
-SEARCH_NEAR: Final = RateSearch(subsamples=1, steps=3, precision=np.float32)
+SEARCH: Final = RateSearch(subsamples=2, steps=15)
+SEARCH_NEAR: Final = RateSearch(subsamples=1, steps=3)
 """How rates are learned from rows, and from there under other weights of the rows."""
 
 

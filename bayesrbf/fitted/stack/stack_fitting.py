@@ -99,7 +99,9 @@ class StackSettings:
             versions = self.masking.versions(fold, train, test)
         log_p = members.log_probabilities(joined_rows(versions))
         values = np.moveaxis(log_p.reshape(len(versions), test.n_obs, *log_p.shape[1:]), 0, 1)
-        return FoldAnswers(values, versions)
+        # In one order in memory, whether they come from another process or not: sums over them
+        # have the same last digits.
+        return FoldAnswers(np.ascontiguousarray(values), versions)
 
     def _takes_missing(self, members: FittedMembers, rows: Observations) -> bool:
         """Whether members of other libraries answer where a cell is missing."""

@@ -59,8 +59,6 @@ class RateSearch:
     subsamples: int = 4
     steps: int = 50
     """Most iterations of the search on each sub-sample."""
-    precision: type[np.floating] = np.float64
-    """Of the matrices: single takes half the time, and moves rates in the fourth digit."""
 
 
 @on_one_blas_thread
@@ -100,30 +98,24 @@ def rate_log_posteriors(
         # Seeded by its number, a sub-sample is the same however many there are.
         rng = np.random.default_rng([seed, draw])
         chosen = np.sort(rng.choice(labelled, size, replace=False))
-        some, precision = cells.take(chosen), search.precision
-        distances = expected_distances(some, kernel.levels, kernel.name, precision)
+        distances = expected_distances(cells.take(chosen), kernel.levels, kernel.name)
         sample = RateRows(distances, rows.labels[chosen], rows.weights[chosen], shares)
         yield RateLogPosterior(sample, kernel.rates, criterion)
 
 
 def expected_distances(
-    cells: CellMoments,
-    levels: tuple[int, ...],
-    name: KernelName,
-    precision: type[np.floating] = np.float64,
+    cells: CellMoments, levels: tuple[int, ...], name: KernelName
 ) -> Float[np.ndarray, "column pair"]:
     """Distances of all pairs of rows, reals then categorical columns, in the order of pdist."""
     i, j = np.triu_indices(cells.n_rows, 1)
-    means, variances = (
-        np.ascontiguousarray(one.T, precision) for one in (cells.mean, cells.variance)
-    )
+    means, variances = (np.ascontiguousarray(one.T) for one in (cells.mean, cells.variance))
     gap = np.abs(means.take(i, 1) - means.take(j, 1))
     if variances.any():
         variance = variances.take(i, 1) + variances.take(j, 1)
         reals = _absolute(gap, variance) if name == "laplace" else 0.5 * (gap**2 + variance)
     else:
         reals = gap if name == "laplace" else 0.5 * gap**2
-    parts = split_levels(cells.probabilities.astype(precision), levels)
+    parts = split_levels(cells.probabilities, levels)
     agree = [one[:, i, j] for one in ((part @ part.T)[None] for part in parts)]
     return np.concatenate([reals, *(1 - one for one in agree)])
 

@@ -40,7 +40,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import get_lapack_funcs
+from scipy.linalg import lapack
 from scipy.spatial.distance import squareform
 
 from bayesrbf.numerics.log_sums import log_softmax
@@ -89,7 +89,7 @@ class RateLogPosterior:
         distances = self.rows.distances
         rates = rates_at(theta, self.fixed)
         noise, output_scale = np.exp(theta[-2:]).tolist()
-        pairs = np.exp(-rates.astype(distances.dtype) @ distances)
+        pairs = np.exp(-rates @ distances)
         kernel = squareform(pairs)
         np.fill_diagonal(kernel, 1 + NUGGET)
         judged = CRITERIA[self.criterion](kernel, noise, output_scale, self.rows)
@@ -120,7 +120,7 @@ def log_evidence(
     mean_square = weights @ (rows.residuals**2).sum(axis=1) / (n_contrasts * weights.sum())
     responses = rows.residuals / np.sqrt(mean_square)
     precision, log_determinant = inverse(_with_noise(signal * kernel, noise / weights))
-    smoothed = precision @ responses.astype(kernel.dtype)
+    smoothed = precision @ responses
     copies = (weights - 1).sum()
     of_copies = copies * (LOG_2PI + np.log(noise)) + np.log(weights).sum()
     of_all = log_determinant + weights.size * LOG_2PI + of_copies
@@ -141,7 +141,7 @@ def leave_one_out(
     weights, residuals = rows.weights, rows.residuals
     left_out = np.minimum(weights, 1.0)
     precision, _ = inverse(_with_noise(kernel.copy(), noise / weights))
-    smoothed = precision @ residuals.astype(kernel.dtype)
+    smoothed = precision @ residuals
     staying = (weights - left_out) / noise
     own = left_out / weights * np.diag(precision) + staying
     predicted = residuals - smoothed / own[:, None]
@@ -150,8 +150,8 @@ def leave_one_out(
     slope = weights[:, None] * (residuals + rows.shares - np.exp(log_p))
     by_prediction = temperature * slope
     by_own = (by_prediction * smoothed).sum(axis=1) / own**2
-    by_precision = (by_own * left_out / weights).astype(kernel.dtype)
-    by_smoothed = (-by_prediction / own[:, None]).astype(kernel.dtype)
+    by_precision = by_own * left_out / weights
+    by_smoothed = -by_prediction / own[:, None]
     by_gram = -(precision @ by_smoothed) @ smoothed.T - (precision * by_precision) @ precision
     return Judged(
         value=float(weights @ log_p[np.arange(weights.size), rows.labels]),
@@ -177,12 +177,9 @@ def _with_noise(
 
 def inverse(gram: Float[np.ndarray, "obs obs"]) -> tuple[Float[np.ndarray, "obs obs"], float]:
     """Inverse of a positive definite matrix and the log of its determinant, by Cholesky."""
-    potrf, potri = get_lapack_funcs(("potrf", "potri"), (gram,))
-    factor, failed = potrf(gram, lower=1)  # with zeros above the diagonal, which stay
-    if failed and gram.dtype != np.float64:  # heavy rows leave less noise than single digits
-        return inverse(gram.astype(np.float64))
-    log_determinant = 2 * float(np.log(np.diag(factor)).sum(dtype=float))
-    lower = potri(factor, lower=1, overwrite_c=1)[0]
+    factor, _ = lapack.dpotrf(gram, lower=1)  # with zeros above the diagonal, which stay
+    log_determinant = 2 * float(np.log(np.diag(factor)).sum())
+    lower = lapack.dpotri(factor, lower=1, overwrite_c=1)[0]
     result = lower + lower.T
     np.fill_diagonal(result, np.diag(lower))
     return result, log_determinant
