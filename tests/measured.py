@@ -37,7 +37,7 @@ MODELS: Final = tuple(
     for room in ("records", "table", "numerics", "posterior", "inference", "fitted", "estimators")
 )
 """What every figure about fits and answers covers."""
-SETTINGS: Final = re.compile(r"BAYESRBF_(?!DATA$|SHARE$)")
+SETTINGS: Final = re.compile(r"BAYESRBF_(?!DATA$|SHARE$|BEFORE$)")
 """Variables of the environment that choose a part of a benchmark, and so belong to its command."""
 
 NOT_RUN: Final = "*Not run yet.*"
