@@ -57,14 +57,15 @@ def figures(rows: Callable[[], Split], seed: int) -> Row:
         fit, _ = timed(lambda: model.fit(X, y))
         shared, p = timed(lambda: model.out_of_fold_.loc[out].to_numpy())
         nested, q = timed(lambda: nested_probabilities(X, y, splits, seed)[out])
-    known = np.isin(data.y_new, model.classes_)
+        known = np.isin(data.y_new, model.classes_)
+        of_new = model.predict_proba(data.X_new[known])
     places = np.searchsorted(model.classes_, data.y_new[known])
     own = np.searchsorted(model.classes_, y[out])
     losses, others = log_loss(p, own), log_loss(q, own)
     return {
         "shared folds": float(losses.mean()),
         "nested": float(others.mean()),
-        "new rows": float(log_loss(model.predict_proba(data.X_new[known]), places).mean()),
+        "new rows": float(log_loss(of_new, places).mean()),
         "time of shared folds": shared / fit,
         "time of nested ones": nested / fit,
     }
