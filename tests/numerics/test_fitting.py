@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bayesrbf.numerics.mixture.array_expectation import ArrayExpectation
+from bayesrbf.numerics.mixture.ascent import Step, ascend
 from bayesrbf.numerics.mixture.mixture_fit import fit_mixture, problem_of
 from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
 from bayesrbf.numerics.mixture.mixture_points import component_covariances
@@ -112,6 +113,33 @@ def test_squarem_takes_fewer_steps_where_em_is_slow():
         for a in (None, "squarem")
     ]
     assert steps[1] < 0.6 * steps[0]
+
+
+def test_an_extrapolation_from_which_em_cannot_go_on_is_turned_down():
+    specification = structure("tied", classes=(0, 0, 0), n_features=2)
+    rows, start = table(specification, n_obs=60, seed=5), random_point(specification, 1)
+    problem = problem_of(
+        ArrayExpectation(rows, specification), specification, hyperparameters(specification)
+    )
+    by_em, failed = [start], []
+
+    def step(point):
+        found = problem.step(point)
+
+        def maximise():
+            if not any(point is one for one in by_em):
+                failed.append(point)
+                raise np.linalg.LinAlgError
+            by_em.append(found.following)
+            return by_em[-1]
+
+        return Step(found.log_posterior, maximise)
+
+    bounds = {"tolerance": 1e-6, "max_iter": 60}
+    ours = ascend(replace(problem, step=step), start, **bounds, acceleration="squarem")
+    plain = ascend(problem, start, **bounds, acceleration=None)
+    assert failed
+    np.testing.assert_array_equal(ours.trace.log_posterior, plain.trace.log_posterior)
 
 
 def test_row_order_does_not_matter_beyond_rounding():

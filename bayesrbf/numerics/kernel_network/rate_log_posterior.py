@@ -86,16 +86,15 @@ class RateLogPosterior:
         self, theta: Float[np.ndarray, " coordinate"]
     ) -> tuple[float, Float[np.ndarray, " coordinate"]]:
         """Log density in nats and its gradient in the coordinates."""
-        distances = self.rows.distances
         rates = rates_at(theta, self.fixed)
-        noise, output_scale = np.exp(theta[-2:]).tolist()
-        pairs = np.exp(-rates @ distances)
+        noise, output_scale = np.exp(theta[-2:])
+        pairs = np.exp(-rates @ self.rows.distances)
         kernel = squareform(pairs)
         np.fill_diagonal(kernel, 1 + NUGGET)
         judged = CRITERIA[self.criterion](kernel, noise, output_scale, self.rows)
         # Every pair stands at two places of the kernel.
         by_pair = 2 * squareform(judged.by_kernel, checks=False) * pairs
-        by_factor = -rates * (distances @ by_pair)
+        by_factor = -rates * (self.rows.distances @ by_pair)
         by_scale = output_scale * judged.by_output_scale
         by_others = [by_factor.sum(), noise * judged.by_noise, by_scale]
         mean, sd = np.array([(one.mean, one.sd) for one in self.priors]).T
@@ -119,7 +118,7 @@ def log_evidence(
     weights, n_contrasts = rows.weights, rows.shares.size - 1
     mean_square = weights @ (rows.residuals**2).sum(axis=1) / (n_contrasts * weights.sum())
     responses = rows.residuals / np.sqrt(mean_square)
-    precision, log_determinant = inverse(_with_noise(signal * kernel, noise / weights))
+    precision, log_determinant = inverse(signal * kernel + np.diag(noise / weights))
     smoothed = precision @ responses
     copies = (weights - 1).sum()
     of_copies = copies * (LOG_2PI + np.log(noise)) + np.log(weights).sum()
@@ -140,9 +139,8 @@ def leave_one_out(
     """Log score of every label given all other rows and the other copies of its own."""
     weights, residuals = rows.weights, rows.residuals
     left_out = np.minimum(weights, 1.0)
-    precision, _ = inverse(_with_noise(kernel.copy(), noise / weights))
-    smoothed = precision @ residuals
-    staying = (weights - left_out) / noise
+    precision, _ = inverse(kernel + np.diag(noise / weights))
+    smoothed, staying = precision @ residuals, (weights - left_out) / noise
     own = left_out / weights * np.diag(precision) + staying
     predicted = residuals - smoothed / own[:, None]
     log_p = log_softmax(temperature * predicted + np.log(rows.shares), axis=1)
@@ -165,14 +163,6 @@ CRITERIA: Final[dict[RateCriterion, Callable[..., Judged]]] = {
     "evidence": log_evidence,
     "leave-one-out": leave_one_out,
 }
-
-
-def _with_noise(
-    kernel: Float[np.ndarray, "obs obs"], noise: Float[np.ndarray, " obs"]
-) -> Float[np.ndarray, "obs obs"]:
-    """The kernel with noise added to its diagonal, in place."""
-    kernel.flat[:: len(noise) + 1] += noise
-    return kernel
 
 
 def inverse(gram: Float[np.ndarray, "obs obs"]) -> tuple[Float[np.ndarray, "obs obs"], float]:

@@ -126,6 +126,9 @@ def _extrapolated(
         return unmoved
     try:
         new = problem.step(candidate)
+        if new.log_posterior > step.log_posterior:
+            _ = new.following  # a point from which EM cannot go on is turned down, too
+            return candidate, new, target
     except np.linalg.LinAlgError:
-        return unmoved
-    return (candidate, new, target) if new.log_posterior > step.log_posterior else unmoved
+        pass
+    return unmoved
