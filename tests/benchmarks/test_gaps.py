@@ -24,7 +24,7 @@ from sklearn.model_selection import train_test_split
 from bayesrbf import StackedClassifier
 from bayesrbf.datasets import hide_cells
 from bayesrbf.fitted.fitted_table import TrainingTable
-from bayesrbf.fitted.stack.members import DEFAULT
+from bayesrbf.fitted.stack.recipes import SMOOTH
 from bayesrbf.fitted.stack.stack_fitting import StackSettings
 from tests.benchmarks.figures import show
 from tests.benchmarks.gap_members import candidates
@@ -45,17 +45,17 @@ class WithCandidates(StackedClassifier):
 
     def _settings(self, training: TrainingTable) -> StackSettings:
         settings = super()._settings(training)
-        return replace(settings, members=DEFAULT, extra=candidates(settings.n_classes))
+        return replace(settings, members=SMOOTH, extra=candidates(settings.n_classes))
 
 
 def differences(data: Split, seed: int) -> dict[str, float]:
     """Log loss of the ten, and how much it changes with each candidate."""
     model = WithCandidates(random_state=seed).fit(data.X, data.y)
     pools = Pools(model, data)
-    result = {"ten": pools.loss(DEFAULT)}
-    for place, name in list(enumerate(model.members_))[len(DEFAULT) :]:
+    result = {"ten": pools.loss(SMOOTH)}
+    for place, name in list(enumerate(model.members_))[len(SMOOTH) :]:
         absent = np.ptp(pools.new[:, place], axis=1).max() < 1e-9
-        result[name] = np.nan if absent else pools.loss([*DEFAULT, name]) - result["ten"]
+        result[name] = np.nan if absent else pools.loss([*SMOOTH, name]) - result["ten"]
     return result
 
 

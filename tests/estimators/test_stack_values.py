@@ -13,7 +13,7 @@ from sklearn.base import clone
 from bayesrbf import StackedClassifier, load
 from bayesrbf.artefact.unpacking import check_record
 from bayesrbf.estimators.answers.asking import new_rows
-from bayesrbf.fitted.stack.members import DEFAULT, LITE, own_members
+from bayesrbf.fitted.stack.recipes import DEFAULT, LITE, own_members
 from bayesrbf.records.few_values import FewValues
 from bayesrbf.records.mixture import Observations
 from bayesrbf.table import few_values
