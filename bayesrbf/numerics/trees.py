@@ -63,9 +63,9 @@ class Forest:
     def __laws__(self) -> Requirements:
         n, here = self.feature.size, np.arange(self.feature.size)
         split, end = self.feature >= 0, self.feature < 0
-        yield n > 0 and end[-1] and within(self.feature, -1), "nodes, the last of them a leaf"
+        yield n > 0 and bool(end[-1]) and within(self.feature, -1), "nodes, the last of them a leaf"
         yield within(self.onward[end], 0, len(self.leaves)), "a row of values of every leaf"
-        yield (self.onward[split] > here[split]).all(), "children behind their parents"
+        yield bool((self.onward[split] > here[split]).all()), "children behind their parents"
         yield within(self.onward[split], 0, n), "children of every split"
         yield within(self.left_share, 0, 1 + TOLERANCE), "shares from 0 to 1"
         yield simplex(self.leaves), "leaves with class probabilities"

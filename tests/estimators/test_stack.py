@@ -26,8 +26,8 @@ from bayesrbf.fitted.mixture_fitting import component_class
 from bayesrbf.fitted.stack.bootstrap import StackRefits
 from bayesrbf.fitted.stack.drawing import DrawnMembers
 from bayesrbf.fitted.stack.members import fit_members
-from bayesrbf.fitted.stack.recipes import DEFAULT, FORESTS, MEMBERS
 from bayesrbf.fitted.stack.pool import fit_pools
+from bayesrbf.fitted.stack.recipes import DEFAULT, FORESTS, MEMBERS
 from bayesrbf.fitted.stack.shared_training import SharedTraining
 from bayesrbf.fitted.stack.stack_fitting import FoldAnswers, NumberedFold, StackSettings
 from bayesrbf.inference.draws import point

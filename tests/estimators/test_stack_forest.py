@@ -36,7 +36,7 @@ def fitted() -> StackedClassifier:
 
 def test_the_default_has_a_forest_and_smooth_has_none() -> None:
     X, y = table(40)
-    assert DEFAULT == (*SMOOTH, "forest")
+    assert (*SMOOTH, "forest") == DEFAULT
     smooth = StackedClassifier("smooth", cv=2, random_state=0).fit(X, y)
     assert smooth.members_ == SMOOTH
 

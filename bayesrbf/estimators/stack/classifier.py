@@ -75,10 +75,10 @@ class StackedClassifier(Classifier):
     Parameters
     ----------
     members : {"default", "smooth", "lite"} or sequence of str
-        All; or all but the forest, so that every member is a declared graph; or laplace_short,
-        laplace_evidence, gaussian_loo_light, mixture and normal_blend, which take less time; or
-        names from the table. All three have gaussian_loo_levels only where a real column has 3 to
-        12 values with ten rows each on average.
+        All but laplace and normal; the same without the forest, so that every member is a declared
+        graph; laplace_short, laplace_evidence, gaussian_loo_light, mixture and normal_blend, which
+        take less time; or names from the table. The sets have gaussian_loo_levels only where a real
+        column has 3 to 12 values with ten rows each on average.
     extra : sequence of classifiers or (name, classifier) pairs, optional
         Further members, given the table as it is without the rows whose label is hidden.
     cv : int, splitter or iterable of index pairs, optional

@@ -189,7 +189,8 @@ class FittedMembers:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the members that are not of other libraries."""
-        return tuple(one.name for one in (*self.own, *self.forests))
+        smooth = tuple(one.name for one in self.own)
+        return smooth + tuple(one.name for one in self.forests)
 
     @property
     def renamed(self) -> FittedMembers:

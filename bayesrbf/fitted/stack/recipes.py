@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from bayesrbf import table
 from bayesrbf.fitted.companions import shared_prior
@@ -157,7 +157,9 @@ FORESTS: Final[Mapping[str, ForestMember]] = {"forest": ForestMember(60)}
 """Recipes of members without a density, by name."""
 OF_FEW_VALUES: Final = ("gaussian_loo_levels",)
 """Members of the default where a real column has few values."""
-SMOOTH: Final = tuple(name for name in MEMBERS if name not in OF_FEW_VALUES)
+BY_NAME_ALONE: Final = ("laplace", "normal")
+"""Members that were part of the default before the forest was: with it they add nothing."""
+SMOOTH: Final = tuple(name for name in MEMBERS if name not in OF_FEW_VALUES + BY_NAME_ALONE)
 LITE: Final = (
     "laplace_short",
     "laplace_evidence",
@@ -181,6 +183,7 @@ def recipe_of(name: str) -> Member | ForestMember:
 
 def own_members(members: object, few: FewValues) -> tuple[str, ...]:
     """Names of the members that ``StackedClassifier(members=...)`` asks for, forests last."""
+    chosen: tuple[Any, ...]
     if isinstance(members, str) and members in SETS:
         chosen = SETS[members] + OF_FEW_VALUES * bool(few.features)
     else:
