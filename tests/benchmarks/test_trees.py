@@ -27,7 +27,7 @@ from sklearn.pipeline import make_pipeline
 
 from bayesrbf import StackedClassifier
 from bayesrbf.fitted.fitted_table import TrainingTable
-from bayesrbf.fitted.stack.recipes import BY_NAME_ALONE, DEFAULT, SMOOTH
+from bayesrbf.fitted.stack.recipes import BY_NAME_ALONE, DEFAULT, LITE, SMOOTH
 from bayesrbf.fitted.stack.stack_fitting import StackSettings
 from bayesrbf.numerics.stack.pooling import LEAST_MEMBER_PROBABILITY
 from bayesrbf.numerics.trees import tree_cells
@@ -97,6 +97,7 @@ FORESTS: Final = {
     "one side": ("forest on one side",),
 }
 """What takes the place of its forest."""
+LITES: Final = {"lite": LITE, "lite with the forest": (*LITE, "forest")}
 
 
 def losses(table: str, holes: bool, seed: int) -> Row:
@@ -107,8 +108,9 @@ def losses(table: str, holes: bool, seed: int) -> Row:
         model = WithCandidates(random_state=seed).fit(data.X, data.y)
         pools = Pools(model, data)
         few = tuple(name for name in model.members_ if name.endswith("_levels"))
-        found = {name: pools.loss((*DEFAULT, *few, *more)) for name, more in SETS.items()}
-        return found | {name: pools.loss((*SMOOTH, *few, *more)) for name, more in FORESTS.items()}
+        sets = {name: (*DEFAULT, *more) for name, more in SETS.items()}
+        sets |= {name: (*SMOOTH, *more) for name, more in FORESTS.items()}
+        return {name: pools.loss((*members, *few)) for name, members in (sets | LITES).items()}
 
 
 def test_trees(data_folder: object) -> None:
@@ -125,7 +127,7 @@ def test_trees(data_folder: object) -> None:
         means = pd.DataFrame(rows).drop(columns=["holes", "seed", "commit"])
         means = means.groupby("table", sort=False).mean()
         more = means.sub(means["default"], axis=0)
-        for name in (*SETS, *FORESTS):
+        for name in (*SETS, *FORESTS, *LITES):
             line = {"cells": "30 % hidden" if holes else "complete", "members": name}
             for title, some in (("18 tables", CHOSEN), ("11 tables", FRESH), ("rules", RULES)):
                 line[title] = means.loc[means.index.isin(some), name].mean()
