@@ -92,8 +92,8 @@ def ranked(
     values = [np.unique(column[~np.isnan(column)]) for column in cells.T]
     ranks = np.full(cells.shape, np.nan, np.float32)
     for column, different in enumerate(values):
-        known = ~np.isnan(cells[:, column])
-        ranks[known, column] = np.searchsorted(different, cells[known, column])
+        here = ~np.isnan(cells[:, column])
+        ranks[here, column] = np.searchsorted(different, cells[here, column])
     return ranks, values
 
 

@@ -137,10 +137,8 @@ class FittedStack(FittedModel):
     @cached_property
     def pool_posterior(self) -> StackLogPosterior:
         """The log posterior: of all rows of a table, only those held out speak of the pool."""
-        held_out = self.held
-        return StackLogPosterior(
-            held_out.values, held_out.labels, held_out.weights, held_out.masked
-        )
+        held = self.held
+        return StackLogPosterior(held.values, held.labels, held.weights, held.masked)
 
     def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
         """The fitted weights and temperatures."""
