@@ -464,13 +464,13 @@ def test_degenerate_tables_have_a_finite_normalised_answer(name: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"members": "best"}, "must be 'default', 'smooth', 'lite' or different names"),
-        ({"members": ["laplace", "K9"]}, "must be 'default', 'smooth', 'lite' or different names"),
+        ({"members": "best"}, "must be 'default', 'smooth', 'lite' or different"),
+        ({"members": ["laplace", "K9"]}, "must be 'default', 'smooth', 'lite' or different"),
         (
             {"members": ["laplace", "laplace"]},
-            "must be 'default', 'smooth', 'lite' or different names",
+            "must be 'default', 'smooth', 'lite' or different",
         ),
-        ({"members": []}, "must be 'default', 'smooth', 'lite' or different names"),
+        ({"members": []}, "must be 'default', 'smooth', 'lite' or different"),
         ({"extra": [3]}, "must hold classifiers with predict_proba"),
         ({"extra": [GaussianNB(), GaussianNB()]}, "two members 'GaussianNB'"),
         ({"cv": 1}, "at least 2 folds"),

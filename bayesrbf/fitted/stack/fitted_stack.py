@@ -137,8 +137,8 @@ class FittedStack(FittedModel):
     @cached_property
     def pool_posterior(self) -> StackLogPosterior:
         """The log posterior: of all rows of a table, only those held out speak of the pool."""
-        held = self.held
-        return StackLogPosterior(held.values, held.labels, held.weights, held.masked)
+        rows = self.held
+        return StackLogPosterior(rows.values, rows.labels, rows.weights, rows.masked)
 
     def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
         """The fitted weights and temperatures."""
