@@ -1,7 +1,7 @@
 """Log loss against the number of training rows: the stack beside boosting, forest and regression.
 
 The same new rows, 4,000 at most, are predicted after fits to the first of them in a random order.
-``BAYESRBF_ROWS`` sets the numbers of training rows (500, 2000, 8000), ``BAYESRBF_TABLES`` and
+``BAYESRBF_TRAINING_ROWS`` sets the numbers of training rows (500, 2000, 8000), ``BAYESRBF_TABLES`` and
 ``BAYESRBF_METHODS`` choose as in ``test_stack``; each result is kept as it comes.
 """
 
@@ -31,7 +31,7 @@ from tests.benchmarks.test_stack import (
 )
 from tests.measured import part
 
-ROWS = [int(one) for one in os.environ.get("BAYESRBF_ROWS", "500,2000,8000").split(",")]
+ROWS = [int(one) for one in os.environ.get("BAYESRBF_TRAINING_ROWS", "500,2000,8000").split(",")]
 TABLES = ("adult", "mushroom", "raetsch_splice", "raetsch_waveform")
 NEW_ROWS = 4000
 LONGER = GENTLE | {"max_iter": 300}
