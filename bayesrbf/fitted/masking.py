@@ -21,6 +21,11 @@ STRATA: Final = 3
 copy keeps a single cell."""
 
 
+MANY_ROWS: Final = 2500.0
+"""Weight of the labelled rows from which a row has one copy, of any kind: together they tell as
+much as the copies of fewer rows do."""
+
+
 @dataclass(frozen=True)
 class Masking:
     """A scheme that hides cells of held-out rows."""
@@ -29,6 +34,8 @@ class Masking:
     log_shares: Float[np.ndarray, " label"]
     """Log shares of the classes in training."""
     seed: int
+    of_many: bool = False
+    """Whether a row has one copy."""
 
     def versions(self, fold: int, train: Observations, test: Observations) -> list[Observations]:
         """Held-out rows of a fold as they are, followed by copies with cells hidden.
@@ -41,6 +48,9 @@ class Masking:
         observed = table.observed_cells(test, self.columns)
         hidden = np.empty((STRATA + 1, *observed.shape), bool)
         hidden[..., order] = hiding_masks(observed[:, order], rng)
+        if self.of_many:
+            kinds = rng.permutation(np.arange(test.n_obs) % len(hidden))
+            hidden = hidden[kinds, np.arange(test.n_obs)][None]
         return [test, *(table.hide(test, mask, self.columns) for mask in hidden)]
 
     def hidden(self, versions: Sequence[Observations]) -> Float[np.ndarray, "obs version"]:
@@ -69,7 +79,8 @@ def masking_of(rows: Observations, columns: Columns, n_classes: int, seed: int) 
     if columns.masked or not columns.names or rows.labels.max() >= n_classes:
         return None
     shares = class_shares(rows.labels, rows.weights, n_classes)
-    return Masking(columns, np.log(shares), seed)
+    of_many = rows.weights[rows.labels >= 0].sum() > MANY_ROWS
+    return Masking(columns, np.log(shares), seed, bool(of_many))
 
 
 def hiding_masks(

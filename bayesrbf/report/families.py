@@ -92,7 +92,7 @@ def _stack(job: Job) -> Procedure:
     work = len(job.X) * float(columns) ** 4 * classes
     small = len(job.X) <= ROWS_FOR_ALL and work <= WORK_FOR_ALL
     if job.quick:
-        sentence = "A stack of five members (lite), because --quick was asked for."
+        sentence = "A stack of six members (lite), because --quick was asked for."
         return _fixed(job, "StackedClassifier", {"members": "lite"}, sentence, pools=True)
     sizes = f"{count(len(job.X))} rows, {count(columns)} real columns and {count(classes)} classes"
     rule = (

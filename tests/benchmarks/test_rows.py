@@ -1,8 +1,8 @@
 """Log loss against the number of training rows: the stack beside boosting, forest and regression.
 
 The same new rows, 4,000 at most, are predicted after fits to the first of them in a random order.
-``BAYESRBF_TRAINING_ROWS`` sets the numbers of training rows (500, 2000, 8000), ``BAYESRBF_TABLES`` and
-``BAYESRBF_METHODS`` choose as in ``test_stack``; each result is kept as it comes.
+``BAYESRBF_TRAINING_ROWS`` sets the numbers of training rows (500, 2000, 8000), ``BAYESRBF_TABLES``
+and ``BAYESRBF_METHODS`` choose as in ``test_stack``; each result is kept as it comes.
 """
 
 from __future__ import annotations

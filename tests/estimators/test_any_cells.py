@@ -25,7 +25,8 @@ from bayesrbf import (
     SDGMClassifier,
     StackedClassifier,
 )
-from bayesrbf.fitted.masking import STRATA, hiding_masks
+from bayesrbf.estimators.stack.stack_folds import FEWER
+from bayesrbf.fitted.masking import MANY_ROWS, STRATA, hiding_masks
 
 Table = tuple[pd.DataFrame, np.ndarray]
 KINDS: dict[str, Callable[[], object]] = {
@@ -181,3 +182,21 @@ def test_masks_hide_every_share_and_one_copy_keeps_a_cell() -> None:
     shares = hidden[:STRATA].mean(axis=(1, 2))
     np.testing.assert_allclose(shares, (np.arange(STRATA) + 0.5) / STRATA, atol=0.03)
     assert ((observed & ~hidden[-1]).sum(axis=1) == 1).all()
+
+
+def test_a_row_of_many_has_one_copy_and_there_are_as_many_of_every_kind() -> None:
+    X, y = made(200, seed=0)
+    heavy = np.full(200, 1.1 * MANY_ROWS / 200)
+    few, many = (
+        StackedClassifier(["normal", "mixture"], random_state=0).fit(X, y, weights).model_.held
+        for weights in (None, heavy)
+    )
+    assert few.masked.values.shape[1] == STRATA + 1
+    assert many.masked.values.shape[1] == 1
+    assert np.unique(many.folds).size == FEWER
+    one_cell = 1 - 1 / X.shape[1]
+    kept = many.masked.hidden[:, 1]
+    for third in range(STRATA):
+        here = (kept >= third / STRATA) & (kept < (third + 1) / STRATA)
+        assert here.mean() > 0.15
+    assert np.isclose(kept, one_cell).mean() > 0.2

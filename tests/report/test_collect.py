@@ -128,7 +128,7 @@ FAMILIES: dict[FamilyName, str] = {
 
 @pytest.fixture(scope="module", params=FAMILIES)
 def of_family(request: pytest.FixtureRequest) -> tuple[str, Outcome]:
-    """The small table by each of the other families; five members of a stack will do."""
+    """The small table by each of the other families; six members of a stack will do."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(families, "ROWS_FOR_ALL", 0)
         return request.param, collect(job("auto", family=request.param, draws=40))

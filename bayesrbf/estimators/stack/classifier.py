@@ -18,6 +18,7 @@ from bayesrbf.estimators.stack.stack_folds import (
     gain_of_unlabelled,
     places_held_out,
     pools_of,
+    usual_folds,
 )
 from bayesrbf.estimators.training import read_training
 from bayesrbf.estimators.warning import warn
@@ -76,13 +77,13 @@ class StackedClassifier(Classifier):
     ----------
     members : {"default", "smooth", "lite"} or sequence of str
         All but laplace and normal; the same without the forest, so that every member is a declared
-        graph; laplace_short, laplace_evidence, gaussian_loo_light, mixture and normal_blend, which
-        take less time; or names from the table. The sets have gaussian_loo_levels only where a real
-        column has 3 to 12 values with ten rows each on average.
+        graph; laplace_short, laplace_evidence, gaussian_loo_light, mixture, normal_blend and the
+        forest, which take less time; or names from the table. The sets have gaussian_loo_levels
+        only where a real column has 3 to 12 values with ten rows each on average.
     extra : sequence of classifiers or (name, classifier) pairs, optional
         Further members, given the table as it is without the rows whose label is hidden.
     cv : int, splitter or iterable of index pairs, optional
-        Folds; None: five.
+        Folds; None: five, or three of more than 2,500 labelled rows.
     class_prior : array-like of shape (n_classes,) or mapping of class to float, optional
         Class probabilities of use, in the order of ``classes_``; None: those of training.
     unlabelled : object, optional
@@ -206,7 +207,7 @@ class StackedClassifier(Classifier):
         training, of_blocks = read_training(reading, X, y, sample_weight)
         rows, kept, seed = training.rows, training.kept, training.seed
         settings = self._settings(training)
-        cv = FOLDS if self.cv is None else self.cv
+        cv = usual_folds(rows) if self.cv is None else self.cv
         folds = numbered_folds(split_rows(cv, rows, kept, seed), training.class_labels)
         distinct = table.distinct(rows)[0]
         members = settings.fit(settings.training(distinct, 0))

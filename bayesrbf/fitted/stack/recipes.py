@@ -166,6 +166,7 @@ LITE: Final = (
     "gaussian_loo_light",
     "mixture",
     "normal_blend",
+    "forest",
 )
 DEFAULT: Final = (*SMOOTH, *FORESTS)
 SETS: Final[Mapping[str, tuple[str, ...]]] = {
