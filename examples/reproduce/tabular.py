@@ -111,7 +111,7 @@ def run(
 
 
 def _arrays(file: Path) -> dict[str, np.ndarray]:
-    """Arrays of the file by name; an error says what file is needed."""
+    """Arrays of the tables by name; an error says what file is needed."""
     if not file.is_file():
         raise FileNotFoundError(
             f"The tables of the benchmark must be in the file {file}, which does not exist. Name "
@@ -119,7 +119,7 @@ def _arrays(file: Path) -> dict[str, np.ndarray]:
         )
     try:
         with np.load(file) as stored:
-            return dict(stored)
+            return {key: stored[key] for key in stored if "|" in key}
     except (ValueError, TypeError, BadZipFile) as error:
         raise ValueError(f"{file} must have arrays of numbers; {error} {FORM}") from error
 
@@ -143,7 +143,7 @@ def _names(file: Path, arrays: Mapping[str, np.ndarray], asked: Sequence[str]) -
 
 def _tables_in(arrays: Mapping[str, np.ndarray]) -> list[str]:
     """Names of the tables of which there is an array."""
-    return list(dict.fromkeys(key.rpartition("|")[0] for key in arrays if "|" in key))
+    return list(dict.fromkeys(key.rpartition("|")[0] for key in arrays))
 
 
 def _table(file: Path, name: str, arrays: Mapping[str, np.ndarray]) -> SmallTable:

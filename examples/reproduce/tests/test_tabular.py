@@ -134,7 +134,7 @@ def test_the_only_row_of_a_class_is_learned_from(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("quick")
 def test_a_part_of_the_published_list_is_run_and_said_to_be_one(tmp_path: Path) -> None:
-    arrays = {**ARRAYS, "mine|X": ARRAYS["wdbc|X"]}
+    arrays = {**ARRAYS, "mine|X": ARRAYS["wdbc|X"], "names": np.array(["wdbc", None])}
     text = printed(tmp_path, folder_of(tmp_path / "data", arrays), seeds=2)
     lines = re.findall(r"^(\S+): AUROC", text, re.MULTILINE)
     assert lines == [name for name in published.TABULAR if f"{name}|X" in ARRAYS]
