@@ -19,7 +19,7 @@ from bayesrbf.fitted.fitted_table import FittedTable
 from bayesrbf.fitted.network_fitting import NetworkPath
 from bayesrbf.fitted.sdgm_fitting import EvidencePath
 from bayesrbf.fitted.stack.drawing import DrawnMembers
-from bayesrbf.fitted.stack.members import ALIASES
+from bayesrbf.fitted.stack.recipes import ALIASES
 from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.mixture_objectives import (

@@ -10,12 +10,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 from scipy.stats import chi2_contingency
-from sklearn.ensemble import RandomForestClassifier
 
 from bayesrbf.fitted.stack.members import FittedMember, fit_members
 from bayesrbf.fitted.stack.shared_training import SharedTraining
@@ -239,32 +237,6 @@ class Tree:
         return joint
 
 
-@dataclass(frozen=True)
-class Forest:
-    """A forest on codes, reals with holes at their median and indicators: the rival's view."""
-
-    name: str
-    fitted: Any = None
-
-    def fit(self, rows: Observations) -> Forest:
-        """Fit to labelled rows."""
-        rows = rows.take(rows.labels >= 0)
-        forest = RandomForestClassifier(200, min_samples_leaf=2, random_state=0)
-        return replace(self, fitted=forest.fit(_numbers(rows), rows.labels, rows.weights))
-
-    def class_log_joint(self, rows: Observations, n_classes: int) -> np.ndarray:
-        """Log class probabilities."""
-        probabilities = np.zeros((rows.n_obs, n_classes))
-        probabilities[:, self.fitted.classes_] = self.fitted.predict_proba(_numbers(rows))
-        return np.log(np.maximum(probabilities, 1e-6))
-
-
-def _numbers(rows: Observations) -> np.ndarray:
-    """Reals with a value below all for holes, and indicators of the levels."""
-    hot = [codes[:, None] == np.arange(-1, 30) for codes in rows.codes.T]
-    return np.concatenate([np.nan_to_num(rows.real, nan=-1e9), *hot], axis=1)
-
-
 FOUND: dict[str, tuple[Callable[[Observations], Encoder | None], tuple[str, ...]]] = {
     "masks": (
         encoder_of_masks,
@@ -279,11 +251,11 @@ FOUND: dict[str, tuple[Callable[[Observations], Encoder | None], tuple[str, ...]
 """What is found in a table, and the members that are given it."""
 
 
-def candidates(n_classes: int) -> tuple[Encoded | Tree | Forest, ...]:
+def candidates(n_classes: int) -> tuple[Encoded | Tree, ...]:
     """All of them."""
     encoded = [
         Encoded(f"{member} with {word}", member, find, n_classes)
         for word, (find, members) in FOUND.items()
         for member in members
     ]
-    return (*encoded, Tree("tree", encoder_of_ranges, n_classes), Forest("forest"))
+    return (*encoded, Tree("tree", encoder_of_ranges, n_classes))

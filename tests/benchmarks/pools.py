@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from bayesrbf import StackedClassifier
 from bayesrbf.estimators.answers.asking import new_rows
-from bayesrbf.fitted.holding_out import HeldOut
-from bayesrbf.fitted.stack.pool import fit_pool
-from bayesrbf.numerics.stack.pooling import pooled
-from bayesrbf.posterior.recalibration import tempered
+from bayesrbf.fitted.stack.fitted_stack import packed
+from bayesrbf.fitted.stack.pool import fit_pools
+from bayesrbf.numerics.hidden_share import hidden_share
+from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
 from bayesrbf.posterior.scores import log_loss
 from tests.benchmarks.stack_tables import Split
 
@@ -25,12 +26,16 @@ class Pools:
     def __init__(self, model: StackedClassifier, data: Split) -> None:
         rows = new_rows(model.fitted_, data.X_new).cells
         self.names, self.held = model.members_, model.model_.held
-        self.new = model.model_.members.log_probabilities(rows)
+        self.new, self.hidden = model.model_.members.log_probabilities(rows), hidden_share(rows)
         self.labels = data.y_new
 
     def loss(self, members: Sequence[str]) -> float:
         """Log loss of the pool of members, by name."""
         places = [self.names.index(name) for name in members]
-        pool = fit_pool(HeldOut(self.held.values[:, places], self.held.labels, self.held.weights))
-        joint = pooled(self.new[:, places], pool.weights, pool.member_temperatures)
-        return float(log_loss(np.exp(tempered(joint, pool.temperature)), self.labels).mean())
+        held = replace(self.held, values=self.held.values[:, places])
+        if held.masked is not None:
+            masked = replace(held.masked, values=held.masked.values[:, :, places])
+            held = replace(held, masked=masked)
+        pool = StackLogPosterior(held.values, held.labels, held.weights, held.masked)
+        log_p = pool.pooled(self.new[:, places], self.hidden, packed(pool, fit_pools(held)))
+        return float(log_loss(np.exp(log_p), self.labels).mean())

@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 from bayesrbf import StackedClassifier
-from bayesrbf.fitted.stack.members import DEFAULT, LITE, OF_FEW_VALUES
+from bayesrbf.fitted.stack.recipes import DEFAULT, LITE, OF_FEW_VALUES
 from bayesrbf.records.mixture import Observations
 from bayesrbf.table import few_values
 from tests.benchmarks.figures import show

@@ -1,6 +1,6 @@
-"""What further members would add to the ten where tables speak by gaps, rules and few values.
+"""What further members would add to the default where tables speak by gaps, rules and few values.
 
-Members and candidates are fitted once a split. Each candidate is then pooled with the ten as a
+Members and candidates are fitted once a split. Each candidate is then pooled with the default as a
 stack pools its members, and its difference is that of the log losses on new rows; it is empty
 where a candidate finds nothing of its kind. Beside the tables of ``test_stack`` stand five that are
 rules: all ends of tic-tac-toe, a balance, and the three monks' problems, at most 300 rows of each.
@@ -24,7 +24,7 @@ from sklearn.model_selection import train_test_split
 from bayesrbf import StackedClassifier
 from bayesrbf.datasets import hide_cells
 from bayesrbf.fitted.fitted_table import TrainingTable
-from bayesrbf.fitted.stack.members import DEFAULT
+from bayesrbf.fitted.stack.recipes import DEFAULT
 from bayesrbf.fitted.stack.stack_fitting import StackSettings
 from tests.benchmarks.figures import show
 from tests.benchmarks.gap_members import candidates
@@ -41,7 +41,7 @@ FEW, WORTH = 4, 0.005
 
 
 class WithCandidates(StackedClassifier):
-    """The ten, and every candidate."""
+    """The default, and every candidate."""
 
     def _settings(self, training: TrainingTable) -> StackSettings:
         settings = super()._settings(training)
@@ -49,13 +49,13 @@ class WithCandidates(StackedClassifier):
 
 
 def differences(data: Split, seed: int) -> dict[str, float]:
-    """Log loss of the ten, and how much it changes with each candidate."""
+    """Log loss of the default, and how much it changes with each candidate."""
     model = WithCandidates(random_state=seed).fit(data.X, data.y)
     pools = Pools(model, data)
-    result = {"ten": pools.loss(DEFAULT)}
+    result = {"default": pools.loss(DEFAULT)}
     for place, name in list(enumerate(model.members_))[len(DEFAULT) :]:
         absent = np.ptp(pools.new[:, place], axis=1).max() < 1e-9
-        result[name] = np.nan if absent else pools.loss([*DEFAULT, name]) - result["ten"]
+        result[name] = np.nan if absent else pools.loss([*DEFAULT, name]) - result["default"]
     return result
 
 
@@ -130,7 +130,7 @@ def test_gaps(holes: bool, data_folder: object) -> None:
     show(f"gaps/{kind}_by_table", means, 4, counts)
     of_rules = means.index.isin(RULES)
     for title, some in (("tables", means[~of_rules]), ("rules", means[of_rules])):
-        more = some.drop(columns="ten")
+        more = some.drop(columns="default")
         told = {
             "tables with something of its kind": more.notna().sum(),
             "more": more.mean(),

@@ -159,7 +159,7 @@ CONTESTANTS: dict[str, Contestant] = {
     "wide": stack(
         "default",
         lambda seed: [
-            ("forest", numbers_for(forest(seed))),
+            ("filled forest", numbers_for(forest(seed))),
             ("boosting", boosting(**GENTLE)(seed)),
         ],
     ),

@@ -11,7 +11,7 @@ from bayesrbf import StackedClassifier
 from bayesrbf.fitted.companions import Companions, fit_companion, fit_companions
 from bayesrbf.fitted.folds import numbered_folds, split_rows
 from bayesrbf.fitted.mixture_fitting import component_class
-from bayesrbf.fitted.stack.members import MEMBERS
+from bayesrbf.fitted.stack.recipes import MEMBERS
 from bayesrbf.fitted.stack.shared_training import SharedTraining, Starts
 from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, averaged
 from bayesrbf.records.mixture import Observations

@@ -25,8 +25,9 @@ from bayesrbf.fitted.folds import split_rows, stratified_folds
 from bayesrbf.fitted.mixture_fitting import component_class
 from bayesrbf.fitted.stack.bootstrap import StackRefits
 from bayesrbf.fitted.stack.drawing import DrawnMembers
-from bayesrbf.fitted.stack.members import DEFAULT, MEMBERS, fit_members
+from bayesrbf.fitted.stack.members import fit_members
 from bayesrbf.fitted.stack.pool import fit_pools
+from bayesrbf.fitted.stack.recipes import DEFAULT, FORESTS, MEMBERS
 from bayesrbf.fitted.stack.shared_training import SharedTraining
 from bayesrbf.fitted.stack.stack_fitting import FoldAnswers, NumberedFold, StackSettings
 from bayesrbf.inference.draws import point
@@ -463,10 +464,13 @@ def test_degenerate_tables_have_a_finite_normalised_answer(name: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"members": "best"}, "must be 'default', 'lite' or different names"),
-        ({"members": ["laplace", "K9"]}, "must be 'default', 'lite' or different names"),
-        ({"members": ["laplace", "laplace"]}, "must be 'default', 'lite' or different names"),
-        ({"members": []}, "must be 'default', 'lite' or different names"),
+        ({"members": "best"}, "must be 'default', 'smooth', 'lite' or different"),
+        ({"members": ["laplace", "K9"]}, "must be 'default', 'smooth', 'lite' or different"),
+        (
+            {"members": ["laplace", "laplace"]},
+            "must be 'default', 'smooth', 'lite' or different",
+        ),
+        ({"members": []}, "must be 'default', 'smooth', 'lite' or different"),
         ({"extra": [3]}, "must hold classifiers with predict_proba"),
         ({"extra": [GaussianNB(), GaussianNB()]}, "two members 'GaussianNB'"),
         ({"cv": 1}, "at least 2 folds"),
@@ -480,7 +484,7 @@ def test_arguments_out_of_range_are_refused(arguments: dict[str, object], messag
 
 def test_the_table_of_recipes_in_the_documentation_is_complete() -> None:
     text = StackedClassifier.__doc__ or ""
-    assert all(f"\n    {name} " in text for name in MEMBERS)
+    assert all(f"\n    {name} " in text for name in (*MEMBERS, *FORESTS))
 
 
 def test_the_column_that_decides_counts_most_in_the_members_that_learn_rates() -> None:

@@ -94,7 +94,8 @@ def test_what_is_kept_of_a_refit_predicts_as_the_whole() -> None:
     kernels = [
         one.model for one in members.condensed.own if one.name.startswith(("laplace", "gaussian"))
     ]
-    assert [model.n_features for model in kernels] == [1] * 6
+    assert len(kernels) > 1
+    assert all(model.n_features == 1 for model in kernels)
 
 
 @pytest.mark.parametrize("kind", ["mixed", "real"])

@@ -28,7 +28,8 @@ from bayesrbf.fitted.masking import masking_of
 from bayesrbf.fitted.stack.bootstrap import bootstrap_stack
 from bayesrbf.fitted.stack.drawing import DrawnMembers, draw_members
 from bayesrbf.fitted.stack.fitted_stack import FittedStack
-from bayesrbf.fitted.stack.members import OtherMember, own_members
+from bayesrbf.fitted.stack.members import OtherMember
+from bayesrbf.fitted.stack.recipes import own_members
 from bayesrbf.fitted.stack.stack_fitting import StackSettings, stack_of
 from bayesrbf.fitted.stack.stack_posterior import MemberDraws
 from bayesrbf.fitted.training_table import TrainingTable
@@ -44,7 +45,7 @@ StackFit = FittedTable[FittedStack, MemberDraws]
 
 
 class StackedClassifier(Classifier):
-    r"""Calibrated pool of kernel networks, mixtures and whatever else is given.
+    r"""Calibrated pool of kernel networks, mixtures, a forest and whatever else is given.
 
     .. math:: p(c | x_o) \propto \Bigl(\sum_j w_j \, p_{j}(c | x_o)\Bigr)^t \pi_c^b, \quad
         p_j(c | x_o) \propto \tilde p_j(c | x_o)^{t_j}
@@ -68,13 +69,15 @@ class StackedClassifier(Classifier):
     mixture             three Gaussians a class, full covariances                     Yeo-Johnson
     normal_blend        as normal, by the blend log p(y|x) + 0.3 log p(x)             Yeo-Johnson
     mixture_blend       three Gaussians a class, one covariance for all, by the blend Yeo-Johnson
+    forest              60 trees; a row goes both ways where the cell is missing      ranks
     =================== ============================================================= ============
 
     Parameters
     ----------
-    members : {"default", "lite"} or sequence of str
-        All; or laplace_short, laplace_evidence, gaussian_loo_light, mixture and normal_blend, which
-        take less time; or names from the table. Both have gaussian_loo_levels only where a real
+    members : {"default", "smooth", "lite"} or sequence of str
+        All but laplace and normal; the same without the forest, so that every member is a declared
+        graph; laplace_short, laplace_evidence, gaussian_loo_light, mixture and normal_blend, which
+        take less time; or names from the table. The sets have gaussian_loo_levels only where a real
         column has 3 to 12 values with ten rows each on average.
     extra : sequence of classifiers or (name, classifier) pairs, optional
         Further members, given the table as it is without the rows whose label is hidden.
@@ -233,11 +236,11 @@ class StackedClassifier(Classifier):
         n_classes = training.class_labels.size
         extra: tuple[OtherMember, ...]
         if fitted is None:
-            extra = extra_members(self.extra, columns, training.template)
             own = own_members(self.members, few)
+            extra = extra_members(self.extra, columns, training.template, own)
         else:
             extra, prior = fitted.members.extra, fitted.prior or prior
-            own = tuple(member.name for member in fitted.members.own)
+            own = fitted.members.names
         masking = masking_of(rows, columns, n_classes, seed)
         return StackSettings(own, extra, columns.n_levels, n_classes, prior, seed, few, masking)
 

@@ -55,9 +55,9 @@ class ExtraMember:
 
 
 def extra_members(
-    extra: object, columns: table.Columns, template: object
+    extra: object, columns: table.Columns, template: object, own: tuple[str, ...]
 ) -> tuple[ExtraMember, ...]:
-    """Name the classifiers that a user adds to a stack."""
+    """Name the classifiers that a user adds to the stack's own members."""
     members: list[ExtraMember] = []
     for item in [] if extra is None else list(extra):  # type: ignore[call-overload]
         name, estimator = item if isinstance(item, tuple) else (type(item).__name__, item)
@@ -73,6 +73,11 @@ def extra_members(
         raise ValueError(
             f"StackedClassifier(extra=...) has two members {sorted(twice)[0]!r}; give each a name, "
             "as in extra=[('forest', ...), ('deep forest', ...)]."
+        )
+    if taken := set(names) & set(own):
+        raise ValueError(
+            f"StackedClassifier(extra=...) has a member {sorted(taken)[0]!r}, as the stack has "
+            "itself; give it another name, as in extra=[('my forest', ...)]."
         )
     return tuple(members)
 

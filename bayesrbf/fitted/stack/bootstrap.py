@@ -55,7 +55,7 @@ class StackRefits(MemberDraws):
     """Rows held out of companions: at rows unlike them draws spread further."""
 
     def __laws__(self) -> Requirements:
-        names = {tuple(one.name for one in members.own) for members in self.members}
+        names = {members.names for members in self.members}
         yield len(names) == 1, "refits, all of the same members"
         yield {one.n_classes for one in self.members} == {self.shifts.shape[1]}, "classes"
         yield self.factors.shape[1] == len(names.pop()), "a factor of every member"
@@ -170,7 +170,7 @@ def bootstrap_stack(
     # All weights are drawn before any fit: draws do not depend on the number of processes.
     weights = [bootstrap_weights(rows.weights, rng) for _ in range(min(refits, draws))]
     whole = settings.training(rows, 0)
-    fit_members(whole, settings.members)
+    fit_members(whole, settings.smooth)
     # Maps are monotone: the weights play no part in the exemplars.
     starts, exemplars = whole.as_starts, whole.exemplars
     refit = partial(_refit, settings, rows, starts, exemplars)

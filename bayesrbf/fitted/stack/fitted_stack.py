@@ -14,8 +14,9 @@ from scipy.optimize import nnls
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, Delivery, Description, FittedModel
 from bayesrbf.fitted.holding_out import HeldOut
-from bayesrbf.fitted.stack.members import MEMBERS, FittedMembers
+from bayesrbf.fitted.stack.members import FittedMembers
 from bayesrbf.fitted.stack.pool import Pool, fit_pools
+from bayesrbf.fitted.stack.recipes import MEMBERS, recipe_of
 from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.hidden_share import KNOTS, PULL_SD, hats, hidden_share
@@ -136,10 +137,8 @@ class FittedStack(FittedModel):
     @cached_property
     def pool_posterior(self) -> StackLogPosterior:
         """The log posterior: of all rows of a table, only those held out speak of the pool."""
-        held_out = self.held
-        return StackLogPosterior(
-            held_out.values, held_out.labels, held_out.weights, held_out.masked
-        )
+        rows = self.held
+        return StackLogPosterior(rows.values, rows.labels, rows.weights, rows.masked)
 
     def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
         """The fitted weights and temperatures."""
@@ -172,7 +171,8 @@ class FittedStack(FittedModel):
     @property
     def kinds(self) -> Int[np.ndarray, " member"]:
         """The kind of every member, as a number; each member of another library is its own."""
-        kinds = [MEMBERS[name].kind if name in MEMBERS else f"extra {name}" for name in self.names]
+        kinds = [recipe_of(name).kind for name in self.members.names]
+        kinds += [f"extra {name}" for name in self.names[len(kinds) :]]
         return np.unique(kinds, return_inverse=True)[1]
 
     def pool_and_variance(
@@ -326,7 +326,7 @@ class FittedStack(FittedModel):
 
     def __laws__(self) -> Requirements:
         n, n_classes = len(self.names), self.members.n_classes
-        own = tuple(member.name for member in self.members.own)
+        own = self.members.names
         yield own == self.names and len(set(own)) == n, "its members' names"
         yield self.pool.weights.size == n, "a weight of every member"
         yield self.held.values.shape[1:] == (n, n_classes), "held-out rows of its members"

@@ -1,15 +1,12 @@
-"""Members of a stack: what each is before and after it has seen rows in the user's units."""
+"""Members of a stack that were fitted to rows in the user's units."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import field, replace
 from typing import (
     TYPE_CHECKING,
     Any,
-    ClassVar,
-    Final,
-    Literal,
     Protocol,
     Self,
     cast,
@@ -19,176 +16,26 @@ from typing import (
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.fitted.companions import shared_prior
 from bayesrbf.fitted.fitted_kernel_network import (
     FittedKernelNetwork,
-    KernelSettings,
-    Rates,
-    fit_kernel_rows,
 )
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel
-from bayesrbf.fitted.mixture_fitting import Solver, fit_mixture_rows
 from bayesrbf.fitted.row_view import RowView
+from bayesrbf.fitted.stack.recipes import ALIASES, FORESTS, MEMBERS
 from bayesrbf.fitted.stack.shared_training import (
-    EM_ITERATIONS,
-    N_EXEMPLARS,
     ColumnMaps,
-    MixtureForm,
-    Shape,
     SharedTraining,
     ValueMaps,
 )
 from bayesrbf.numerics.log_posterior import LogPosterior, Predictor
-from bayesrbf.numerics.stack.pooling import bounded_log_probabilities
-from bayesrbf.records.few_values import FewValues
+from bayesrbf.numerics.stack.pooling import LEAST_MEMBER_PROBABILITY, bounded_log_probabilities
+from bayesrbf.numerics.trees import Forest, tree_cells
 from bayesrbf.records.mixture import Observations
-from bayesrbf.records.objective import Objective
-from bayesrbf.records.specification import CovarianceType
-from bayesrbf.records.stored import MOST_PARTS, Requirements, stored, within
+from bayesrbf.records.stored import LATER, MOST_PARTS, Requirements, stored, within
 
 if TYPE_CHECKING:
     import pymc as pm
-
-
-BLEND_ITERATIONS, BLEND_TOL = 20, 1e-4
-NETWORK_TOL, NETWORK_ITERATIONS = 3e-3, 500
-N_BASIS = 250
-
-
-@dataclass(frozen=True)
-class KernelMember:
-    """Recipe of a kernel network."""
-
-    kernel: Literal["laplace", "gaussian"]
-    relevance: float
-    """How far columns that tell nothing are shrunk, from 0 to 1."""
-    l2: float
-    rates: Rates = "fixed"
-    scale: float = 1.0
-    shape: Shape = "half_rank"
-    """Map of the real columns."""
-
-    kind: ClassVar = "kernel network"
-    """Members of one kind err together."""
-
-    def fit(self, training: SharedTraining) -> FittedKernelNetwork:
-        """Fit to training rows."""
-        settings = KernelSettings(
-            self.kernel,
-            self.relevance,
-            self.l2,
-            N_BASIS,
-            N_EXEMPLARS,
-            NETWORK_TOL,
-            NETWORK_ITERATIONS,
-            training.seed,
-            self.rates,
-            self.scale,
-        )
-        seen = training.with_categories if self.shape == "values" else training
-        rows, layer = seen.mapped("half_rank"), seen.layer(settings)
-        return fit_kernel_rows(rows, seen.companions, layer, settings)[0]
-
-
-@dataclass(frozen=True)
-class MixtureMember:
-    """Recipe of a class-conditional mixture."""
-
-    n_components: int
-    """Most components of a class."""
-    covariance_type: CovarianceType
-    tied: bool
-    objective: Objective
-
-    rates: ClassVar[Rates] = "fixed"
-    """It has no kernel to learn."""
-
-    @property
-    def kind(self) -> str:
-        """Members of one kind err together: those of one Gaussian a class, and of several."""
-        return "Gaussian" if self.n_components == 1 else "mixture"
-
-    @property
-    def shape(self) -> Shape:
-        """Map of the real columns."""
-        return "power"
-
-    def fit(self, training: SharedTraining) -> FittedMixture:
-        """Fit to training rows."""
-        by_em = training.mixture(MixtureForm(self.n_components, self.covariance_type, self.tied))
-        if self.objective.name == "likelihood":
-            return by_em
-        solver = Solver(
-            1,
-            EM_ITERATIONS,
-            BLEND_TOL,
-            training.seed,
-            objective=self.objective,
-            steps=BLEND_ITERATIONS,
-        )
-        rows, structure = training.mapped(self.shape), by_em.specification
-        prior = shared_prior(training.prior, structure)
-        return fit_mixture_rows(rows, structure, prior, solver, by_em.start)[0]
-
-
-Member = KernelMember | MixtureMember
-_LIKELIHOOD, _BLEND = Objective("likelihood"), Objective("blend", kappa=0.3)
-
-MEMBERS: Final[Mapping[str, Member]] = {
-    "laplace": KernelMember("laplace", 0.8, 1 / 10),
-    "laplace_equal": KernelMember("laplace", 0.0, 1 / 30),
-    "laplace_short": KernelMember("laplace", 0.8, 1 / 10, scale=1 / 3),
-    "laplace_evidence": KernelMember("laplace", 0.8, 1 / 30, "evidence"),
-    "gaussian_loo": KernelMember("gaussian", 0.8, 1 / 10, "leave-one-out"),
-    "gaussian_loo_light": KernelMember("gaussian", 0.8, 1 / 100, "leave-one-out"),
-    "gaussian_loo_levels": KernelMember("gaussian", 0.8, 1 / 100, "leave-one-out", shape="values"),
-    "normal": MixtureMember(1, "full", True, _LIKELIHOOD),
-    "mixture": MixtureMember(3, "full", False, _LIKELIHOOD),
-    "normal_blend": MixtureMember(1, "full", True, _BLEND),
-    "mixture_blend": MixtureMember(3, "full", True, _BLEND),
-}
-"""Recipes by name; the stack's documentation says what each is."""
-OF_FEW_VALUES: Final = ("gaussian_loo_levels",)
-"""Members of the default where a real column has few values."""
-DEFAULT: Final = tuple(name for name in MEMBERS if name not in OF_FEW_VALUES)
-LITE: Final = (
-    "laplace_short",
-    "laplace_evidence",
-    "gaussian_loo_light",
-    "mixture",
-    "normal_blend",
-)
-
-
-def own_members(members: object, few: FewValues) -> tuple[str, ...]:
-    """Names of the members that ``StackedClassifier(members=...)`` asks for."""
-    if isinstance(members, str) and members in ("default", "lite"):
-        return (DEFAULT if members == "default" else LITE) + OF_FEW_VALUES * bool(few.features)
-    chosen = tuple(members) if isinstance(members, list | tuple) else (members,)
-    unknown = [name for name in chosen if name not in MEMBERS]
-    if unknown or not chosen or len(set(chosen)) < len(chosen):
-        raise ValueError(
-            "StackedClassifier(members=...) must be 'default', 'lite' or different names among "
-            f"{', '.join(MEMBERS)}; received {members!r}."
-        )
-    return chosen
-
-
-ALIASES: Final = {
-    "K1": "laplace",
-    "K2": "laplace_equal",
-    "SL": "laplace_short",
-    "AL": "laplace_evidence",
-    "VG10": "gaussian_loo",
-    "VG100": "gaussian_loo_light",
-    "VC100": "gaussian_loo_levels",
-    "G1": "normal",
-    "G2": "mixture",
-    "B1": "normal_blend",
-    "B2": "mixture_blend",
-}
-"""Names of members by those of version 0.1.0, whose files have them."""
 
 
 @stored
@@ -281,6 +128,29 @@ def fit_members(training: SharedTraining, members: Sequence[str]) -> tuple[Fitte
     )
 
 
+@stored
+class FittedForest:
+    """A fitted forest."""
+
+    name: str
+    forest: Forest
+
+    def class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
+        """Class log probabilities, of any set of cells."""
+        p = self.forest.probabilities(tree_cells(rows))
+        return np.log(np.maximum(p, LEAST_MEMBER_PROBABILITY))
+
+    def __laws__(self) -> Requirements:
+        yield self.name in FORESTS, "a recipe"
+
+
+def fit_forests(
+    rows: Observations, names: tuple[str, ...], n_classes: int, seed: int
+) -> tuple[FittedForest, ...]:
+    """Fit forests by name."""
+    return tuple(FittedForest(name, FORESTS[name].fit(rows, n_classes, seed)) for name in names)
+
+
 @runtime_checkable
 class OtherMember(Protocol):
     """A member that another library made, and any that is given the rows as they are."""
@@ -303,12 +173,24 @@ class FittedMembers:
     own: tuple[FittedMember, ...]
     extra: tuple[OtherMember, ...]
     n_classes: int
+    forests: tuple[FittedForest, ...] = field(default=(), metadata=LATER)
 
     def __laws__(self) -> Requirements:
         yield 0 < self.n_classes <= MOST_PARTS and len(self.own) > 0, "classes and members"
         shapes = {member.table_shape for member in self.own}
         yield len(shapes) == 1, "members of the same columns"
-        yield shapes.pop()[2] == self.n_classes, "members of its classes"
+        n_features, levels, n_classes = shapes.pop()
+        yield n_classes == self.n_classes, "members of its classes"
+        trees = [one.forest for one in self.forests]
+        columns = n_features + len(levels)
+        yield all(within(one.feature, -1, columns) for one in trees), "splits of its columns"
+        yield all(one.leaves.shape[1] == n_classes for one in trees), "leaves of its classes"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the members that are not of other libraries."""
+        smooth = tuple(one.name for one in self.own)
+        return smooth + tuple(one.name for one in self.forests)
 
     @property
     def renamed(self) -> FittedMembers:
@@ -334,5 +216,6 @@ class FittedMembers:
         maps = {id(member.columns): member.columns for member in self.own}
         views = {key: RowView(columns.applied(rows)) for key, columns in maps.items()}
         joints = [member.of_view(views[id(member.columns)]) for member in self.own]
+        joints += [member.class_log_joint(rows) for member in self.forests]
         joints += [member.class_log_joint(rows, self.n_classes) for member in self.extra]
         return bounded_log_probabilities(np.stack(joints, axis=1))

@@ -14,8 +14,9 @@ from bayesrbf.fitted.holding_out import HeldOut, joined
 from bayesrbf.fitted.masking import Masking
 from bayesrbf.fitted.mixture_fitting import Solver, component_class, fit_mixture_rows
 from bayesrbf.fitted.stack.fitted_stack import FittedStack
-from bayesrbf.fitted.stack.members import FittedMembers, OtherMember, fit_members
+from bayesrbf.fitted.stack.members import FittedMembers, OtherMember, fit_forests, fit_members
 from bayesrbf.fitted.stack.pool import Pool
+from bayesrbf.fitted.stack.recipes import FORESTS
 from bayesrbf.fitted.stack.shared_training import (
     EM_ITERATIONS,
     EM_STARTS,
@@ -49,7 +50,7 @@ class StackSettings:
     """What is fitted in every fold and at the end."""
 
     members: tuple[str, ...]
-    """Names of own members."""
+    """Names of own members, forests last."""
     extra: tuple[OtherMember, ...]
     """Members of other libraries, not fitted."""
     levels: tuple[int, ...]
@@ -67,6 +68,11 @@ class StackSettings:
         """Names of all members."""
         return self.members + tuple(member.name for member in self.extra)
 
+    @property
+    def smooth(self) -> tuple[str, ...]:
+        """Names of the own members that are no forests."""
+        return tuple(name for name in self.members if name not in FORESTS)
+
     def training(
         self,
         rows: Observations,
@@ -81,7 +87,13 @@ class StackSettings:
     def fit(self, training: SharedTraining) -> FittedMembers:
         """Fit all members to the same rows."""
         extra = tuple(member.fit(training.rows) for member in self.extra)
-        return FittedMembers(fit_members(training, self.members), extra, self.n_classes)
+        forests = tuple(name for name in self.members if name in FORESTS)
+        return FittedMembers(
+            fit_members(training, self.smooth),
+            extra,
+            self.n_classes,
+            fit_forests(training.rows, forests, self.n_classes, training.seed),
+        )
 
     def fit_density(self, rows: Observations) -> FittedMixture:
         """Fit the density of the columns as they are: up to three Gaussians a class, no map."""

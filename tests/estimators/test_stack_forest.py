@@ -1,0 +1,123 @@
+"""A forest as a member of a stack: without a density, and with any set of cells."""
+
+from __future__ import annotations
+
+import sys
+from subprocess import run
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+
+import bayesrbf
+from bayesrbf import StackedClassifier
+from bayesrbf.fitted.stack.recipes import DEFAULT, SMOOTH
+
+MEMBERS = ("normal", "forest")
+
+
+def table(n: int = 120, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
+    """A rule over two columns, and holes."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"a": rng.normal(size=n), "b": rng.normal(size=n), "c": rng.normal(size=n)})
+    X["level"] = pd.Categorical(rng.choice(["low", "mid", "high"], n))
+    y = np.where((X["a"] > 0) == (X["level"] == "low"), "yes", "no")
+    X.loc[::7, "b"] = np.nan
+    X.loc[3::11, "level"] = np.nan
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def fitted() -> StackedClassifier:
+    return StackedClassifier(MEMBERS, cv=3, random_state=0).fit(*table())
+
+
+def test_the_default_has_a_forest_and_smooth_has_none() -> None:
+    X, y = table(40)
+    assert (*SMOOTH, "forest") == DEFAULT
+    smooth = StackedClassifier("smooth", cv=2, random_state=0).fit(X, y)
+    assert smooth.members_ == SMOOTH
+
+
+def test_a_rule_gives_it_the_weight(fitted) -> None:
+    assert dict(zip(fitted.members_, fitted.weights_, strict=True))["forest"] > 0.8
+
+
+def test_names_come_in_one_order_and_forests_alone_are_refused() -> None:
+    X, y = table(40)
+    assert StackedClassifier(MEMBERS[::-1], cv=2).fit(X, y).members_ == MEMBERS
+    with pytest.raises(ValueError, match="not of forests alone"):
+        StackedClassifier(["forest"]).fit(X, y)
+
+
+def test_a_member_of_ones_own_must_have_another_name() -> None:
+    X, y = table(40)
+    mine = [("forest", RandomForestClassifier(5))]
+    with pytest.raises(ValueError, match=r"extra=\.\.\.\) has a member 'forest', as"):
+        StackedClassifier(MEMBERS, extra=mine).fit(X, y)
+
+
+def test_order_units_and_class_names_change_nothing(fitted) -> None:
+    X, y = table()
+    expected = fitted.predict_proba(X)
+    order = np.random.default_rng(1).permutation(len(X))
+    other = X.iloc[:, [3, 1, 0, 2]]
+    new = {"yes": "a", "no": "z"}
+    found = clone(fitted).fit(other.iloc[order], [new[label] for label in y[order]])
+    np.testing.assert_allclose(found.predict_proba(other)[:, ::-1], expected, atol=1e-8)
+    mapped = X.assign(a=np.exp(X["a"]) * 1e3)
+    found = clone(fitted).fit(mapped, y)
+    forests = [model.model_.members.forests[0].forest for model in (fitted, found)]
+    for name in ("feature", "left_share", "leaves"):
+        np.testing.assert_array_equal(*(getattr(forest, name) for forest in forests))
+
+
+def test_weight_two_is_the_row_twice(fitted) -> None:
+    X, y = table(60)
+    rows = np.r_[0, 0, np.arange(2, 60)]
+    one = clone(fitted).fit(X, y, np.r_[2.0, 0.0, np.ones(58)])
+    two = clone(fitted).fit(X.iloc[rows], y[rows])
+    np.testing.assert_allclose(one.predict_proba(X), two.predict_proba(X), atol=1e-8)
+
+
+def test_a_row_without_a_cell_gets_the_class_shares(fitted) -> None:
+    X, y = table()
+    nothing = X.iloc[:1].copy()
+    nothing[:] = np.nan
+    shares = [np.mean(y == label) for label in fitted.classes_]
+    np.testing.assert_allclose(fitted.predict_proba(nothing)[0], shares, atol=1e-6)
+
+
+def test_a_file_says_the_same_without_scikit_learns_forests(fitted, tmp_path) -> None:
+    X, _ = table(30, seed=1)
+    X.iloc[0] = np.nan
+    model = clone(fitted).fit(*table()).refine("bootstrap", refits=2, draws=8)
+    model.save(tmp_path / "model")
+    loaded = bayesrbf.load(tmp_path / "model")
+    np.testing.assert_allclose(loaded.predict_proba(X), model.predict_proba(X), atol=1e-12)
+    for one, two in zip(loaded.uncertainty(X).values(), model.uncertainty(X).values(), strict=True):
+        np.testing.assert_allclose(one, two, atol=1e-12)
+    X.to_pickle(tmp_path / "rows")
+    program = (
+        "import sys, pandas, bayesrbf\n"
+        f"model = bayesrbf.load({str(tmp_path / 'model')!r})\n"
+        f"model.predict_proba(pandas.read_pickle({str(tmp_path / 'rows')!r}))\n"
+        "assert 'sklearn.ensemble' not in sys.modules"
+    )
+    assert run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_the_bootstrap_refits_it_and_it_is_a_kind_of_its_own(fitted) -> None:
+    model = clone(fitted).fit(*table()).refine("bootstrap", refits=2, draws=8)
+    one, two = (refit.forests[0].forest for refit in model.fitted_.details.members)
+    assert not np.array_equal(one.threshold, two.threshold)
+    assert np.unique(model.model_.kinds).size == 2
+    assert model.pointwise_ == ()
+
+
+def test_other_draws_leave_it_at_its_point(fitted) -> None:
+    with pytest.warns(UserWarning, match="left at the fitted point: forest"):
+        model = clone(fitted).fit(*table()).refine("laplace", draws=8)
+    assert model.pointwise_ == ("forest",)
