@@ -22,13 +22,14 @@ MODULES = {
     "nebel": ("nebel",),
     "roth": ("roth",),
     "sdgm": ("hayashi", "sdgm_synthetic"),
+    "tabular": ("tabular",),
 }
 
 
 def main(words: Sequence[str]) -> None:
     """Run the command, and keep each of its tables by its place."""
     printed: list[str] = []
-    asked = re.sub(r" --out \S+", "", " ".join(["bayesrbf reproduce", *words]))
+    asked = re.sub(r" --(out|data) \S+", "", " ".join(["bayesrbf reproduce", *words]))
 
     def keep(
         title: str,

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from cyclopts import App
 
+from bayesrbf.commands.typed_arguments import Names, names_in
+
 app = App(
     name="reproduce",
     help="Compute the figures of published experiments; a run that was stopped goes on.",
@@ -111,3 +113,31 @@ def sdgm(*, out: Path = Path("reproduction"), quick: bool = False, images: int =
     from reproduce.hayashi import run
 
     run(out, quick=quick, images=images)
+
+
+@app.command
+def tabular(
+    *,
+    data: Path | None = None,
+    out: Path = Path("reproduction"),
+    seeds: int = 5,
+    tables: Names = (),
+) -> None:
+    """The default stack on 30 small tables of OpenML-CC18, beside TabPFN and seven other methods.
+
+    Parameters
+    ----------
+    data : Path, optional
+        Folder of tables.npz; by default the folder that the variable BAYESRBF_DATA names. A table
+        is three arrays there: NAME|X (numbers, NaN where a cell is missing), NAME|y (codes of the
+        classes) and NAME|c (positions of the categorical columns), under its published name.
+    out : Path
+        Folder of the figures; what it holds is not computed again.
+    seeds : int
+        Number of splits into halves.
+    tables : tuple of str
+        Tables to run: car,vehicle or repeated; by default all of the published list.
+    """
+    from reproduce.tabular import run
+
+    run(out, data=data, seeds=seeds, tables=names_in(tables))

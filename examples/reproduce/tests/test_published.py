@@ -6,10 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
 
-from reproduce import caetano, ferreira, hayashi, nebel, published, roth, sdgm_synthetic
+from reproduce import caetano, ferreira, hayashi, nebel, published, roth, sdgm_synthetic, tabular
 from reproduce.published import beside
 
 TABLES = {name: value for name, value in vars(published).items() if isinstance(value, dict)}
@@ -28,6 +29,8 @@ THEIRS: dict[str, set[str]] = {
     "NEBEL_PROTOTYPES": {"relational or kernel"},
     "ROTH_B": {"MCL", "MM", "linear SVM, mean", "linear SVM, 3-NN"},
     "ROTH_B_7": {"linear SVM", "RBF SVM"},
+    "TABULAR": set(published.TABULAR["car"]),
+    "TABULAR_MEANS": set(published.TABULAR["car"]),
 }
 """Methods of the papers that are not run here."""
 
@@ -57,12 +60,15 @@ def printed(
     def computed(cells: Any, *_: object) -> dict[str, Everything]:
         return {cell.name: Everything() for cell in cells}
 
-    for module in (caetano, ferreira, nebel, roth, hayashi):
+    for module in (caetano, ferreira, nebel, roth, hayashi, tabular):
         monkeypatch.setattr(module, "run_cells", computed)
         monkeypatch.setattr(module, "print_table", record)
     monkeypatch.setattr(sdgm_synthetic, "print_table", record)
     monkeypatch.setattr(hayashi.sdgm_synthetic, "draw", lambda *_, **__: [])
     monkeypatch.setattr(hayashi, "find_spec", lambda name: None)
+    parts = {"X": np.ones((4, 1)), "y": np.arange(4) % 2, "c": np.array([0])}
+    arrays = {f"{name}|{key}": parts[key] for name in published.TABULAR for key in parts}
+    np.savez(tmp_path / tabular.FILE, **arrays)
     quiet = Console(quiet=True)
     runs: list[Callable[[], None]] = [
         lambda: caetano.run(tmp_path, seeds=1, console=quiet),
@@ -70,6 +76,7 @@ def printed(
         lambda: nebel.run(tmp_path, quick=False, seed=0),
         lambda: roth.run(tmp_path, console=quiet),
         lambda: hayashi.run(tmp_path, console=quiet),
+        lambda: tabular.run(tmp_path, data=tmp_path, console=quiet),
     ]
     for run in runs:
         run()
