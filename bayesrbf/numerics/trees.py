@@ -6,9 +6,9 @@ goes both ways, by the shares s of the training rows that went there [1]_,
 .. math:: f(x_o) = \frac{1}{T} \sum_t \sum_l p_{tl} \prod_{k \in path(t, l)} w_{tk}(x_o), \quad
     w_{tk} \in \{0, 1\} \text{ where the cell is known}, \; \{s_{tk}, 1 - s_{tk}\} \text{ else},
 
-with class probabilities p of the leaves l. A row without a cell gets the mean of all leaves by
-their training rows. Ways with less than 1/64 of a row are not parted any more: the row goes where
-most rows went.
+with class probabilities p of the leaves l. Boosting adds log odds of its leaves likewise. A row
+without a cell gets the mean of all leaves by their training rows. Ways with less than 1/64 of a row
+are not parted any more: the row goes where most rows went.
 
 Thresholds lie between ranks: trees are grown on the ranks of the cells among those of training, so
 units and monotone maps of a column change nothing.
@@ -24,13 +24,15 @@ import numpy as np
 from jaxtyping import Float, Float32, Int32
 
 from bayesrbf.numerics.kernels.tree_descent import add_leaves
+from bayesrbf.numerics.log_sums import log_softmax
+from bayesrbf.numerics.stack.pooling import LEAST_MEMBER_PROBABILITY
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.specification import Order
-from bayesrbf.records.stored import TOLERANCE, Requirements, simplex, stored, within
+from bayesrbf.records.stored import MOST_LOG, TOLERANCE, Requirements, simplex, stored, within
 
 
 @stored
-class Forest:
+class Trees:
     """Trees, whose nodes stand one after another: a split, all of its left side, its right side."""
 
     feature: Int32[np.ndarray, " node"]
@@ -42,20 +44,18 @@ class Forest:
     left_share: Float32[np.ndarray, " node"]
     """Share of the training rows that went left; 0 of a leaf."""
     leaves: Float32[np.ndarray, "leaf label"]
-    """Class probabilities."""
+    """What a leaf says of every class."""
     roots: Int32[np.ndarray, " tree"]
 
-    def probabilities(
-        self, cells: Float[np.ndarray, "obs column"]
-    ) -> Float[np.ndarray, "obs label"]:
-        """Class probabilities of rows: means of all trees. Missing cells are NaN."""
+    def sums(self, cells: Float[np.ndarray, "obs column"]) -> Float[np.ndarray, "obs label"]:
+        """What the leaves say of rows, over all trees. Missing cells are NaN."""
         totals = np.zeros((len(cells), self.leaves.shape[1]))
         arrays = self.feature, self.threshold, self.onward, self.left_share, self.leaves
         add_leaves(np.ascontiguousarray(cells), *arrays, self.roots, totals)
-        return totals / self.roots.size
+        return totals
 
-    def reordered(self, order: Order) -> Forest:
-        """The same forest for columns and classes in another order."""
+    def reordered(self, order: Order) -> Trees:
+        """The same trees for columns and classes in another order."""
         new = np.argsort(np.append(order.features, order.features.size + order.categories))
         feature = np.where(self.feature < 0, -1, new[self.feature]).astype(np.int32)
         return replace(self, feature=feature, leaves=self.leaves[:, order.classes])
@@ -68,8 +68,53 @@ class Forest:
         yield bool((self.onward[split] > here[split]).all()), "children behind their parents"
         yield within(self.onward[split], 0, n), "children of every split"
         yield within(self.left_share, 0, 1 + TOLERANCE), "shares from 0 to 1"
-        yield simplex(self.leaves), "leaves with class probabilities"
         yield self.roots.size > 0 and within(self.roots, 0, n), "trees that begin at nodes"
+
+
+@stored
+class Forest:
+    """Trees whose leaves have class probabilities; a forest says their mean."""
+
+    trees: Trees
+
+    def log_probabilities(
+        self, cells: Float[np.ndarray, "obs column"]
+    ) -> Float[np.ndarray, "obs label"]:
+        """Class log probabilities of rows. Missing cells are NaN."""
+        means = self.trees.sums(cells) / self.trees.roots.size
+        logs: np.ndarray = np.log(np.maximum(means, LEAST_MEMBER_PROBABILITY))
+        return logs
+
+    def reordered(self, order: Order) -> Forest:
+        """The same forest for columns and classes in another order."""
+        return replace(self, trees=self.trees.reordered(order))
+
+    def __laws__(self) -> Requirements:
+        yield simplex(self.trees.leaves), "leaves with class probabilities"
+
+
+@stored
+class Boosting:
+    """Trees whose leaves are added to the log odds of the classes."""
+
+    trees: Trees
+    base: Float[np.ndarray, " label"]
+    """Log odds without a tree; -60 of a class without a row."""
+
+    def log_probabilities(
+        self, cells: Float[np.ndarray, "obs column"]
+    ) -> Float[np.ndarray, "obs label"]:
+        """Class log probabilities of rows. Missing cells are NaN."""
+        return log_softmax(self.base + self.trees.sums(cells), axis=1)
+
+    def reordered(self, order: Order) -> Boosting:
+        """The same trees for columns and classes in another order."""
+        return Boosting(self.trees.reordered(order), self.base[order.classes])
+
+    def __laws__(self) -> Requirements:
+        leaves, base = self.trees.leaves, self.base
+        yield base.size == leaves.shape[1], "a class for every column of its leaves"
+        yield all(within(abs(one), 0, MOST_LOG) for one in (leaves, base)), "log odds"
 
 
 def tree_cells(rows: Observations) -> Float[np.ndarray, "obs column"]:

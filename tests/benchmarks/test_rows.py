@@ -41,9 +41,7 @@ CONTESTANTS: dict[str, Contestant] = {
     "forest": plain(forest),
     "logistic": plain(logistic),
     "stack": stack("default"),
-    "stack with boosting": stack("default", lambda seed: [("boosting", boosting(**LONGER)(seed))]),
     "lite": stack("lite"),
-    "lite with boosting": stack("lite", lambda seed: [("boosting", boosting(**LONGER)(seed))]),
 }
 
 

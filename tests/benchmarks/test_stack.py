@@ -160,7 +160,7 @@ CONTESTANTS: dict[str, Contestant] = {
         "default",
         lambda seed: [
             ("filled forest", numbers_for(forest(seed))),
-            ("boosting", boosting(**GENTLE)(seed)),
+            ("other boosting", boosting(**GENTLE)(seed)),
         ],
     ),
     "mixture": lambda X, y, seed: of(HybridMixtureClassifier(random_state=seed), X, y),

@@ -43,14 +43,14 @@ SEEDS = int(os.environ.get("BAYESRBF_SEEDS", "3"))
 
 
 @dataclass(frozen=True)
-class Trees:
+class OtherTrees:
     """Trees of scikit-learn as a member."""
 
     name: str
     model: ClassifierMixin
     fitted: Any = None
 
-    def fit(self, rows: Observations) -> Trees:
+    def fit(self, rows: Observations) -> OtherTrees:
         """Fit to labelled rows."""
         rows = rows.take(
             np.repeat(np.arange(rows.n_obs), (rows.labels >= 0) * rows.weights.astype(int))
@@ -64,15 +64,15 @@ class Trees:
         return np.log(np.maximum(p, LEAST_MEMBER_PROBABILITY))
 
 
-def candidates() -> tuple[Trees, ...]:
+def candidates() -> tuple[OtherTrees, ...]:
     """Other trees."""
     forest = partial(RandomForestClassifier, 60, random_state=0)
     medians = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
     boosting = HistGradientBoostingClassifier(early_stopping=False, random_state=0, **GENTLE)
     return (
-        Trees("filled forest", make_pipeline(medians, forest())),
-        Trees("forest on one side", forest()),
-        Trees("boosting", boosting),
+        OtherTrees("filled forest", make_pipeline(medians, forest())),
+        OtherTrees("forest on one side", forest()),
+        OtherTrees("more boosting", boosting),
     )
 
 
@@ -87,7 +87,7 @@ class WithCandidates(StackedClassifier):
 
 SETS: Final = {
     "default": (),
-    "with boosting": ("boosting",),
+    "with boosting": ("more boosting",),
     "with laplace and normal": BY_NAME_ALONE,
 }
 """What is pooled beside the default."""

@@ -129,7 +129,7 @@ def test_no_teacher_is_of_the_models_own_kind() -> None:
     X, y = table(30)
     with pytest.raises(ValueError, match=r"KernelNetworkClassifier .* received \['process'\]"):
         rehearse(KernelNetworkClassifier(), X, y, teachers=["process"])
-    stack = StackedClassifier("lite", extra=[("forest", RandomForestClassifier())])
+    stack = StackedClassifier("lite", extra=[("other forest", RandomForestClassifier())])
     with pytest.raises(ValueError, match="StackedClassifier"):
         rehearse(stack, X, y, teachers=["trees"])
 

@@ -27,7 +27,7 @@ from bayesrbf.fitted.stack.bootstrap import StackRefits
 from bayesrbf.fitted.stack.drawing import DrawnMembers
 from bayesrbf.fitted.stack.members import fit_members
 from bayesrbf.fitted.stack.pool import fit_pools
-from bayesrbf.fitted.stack.recipes import DEFAULT, FORESTS, MEMBERS
+from bayesrbf.fitted.stack.recipes import DEFAULT, MEMBERS, TREES
 from bayesrbf.fitted.stack.shared_training import SharedTraining
 from bayesrbf.fitted.stack.stack_fitting import FoldAnswers, NumberedFold, StackSettings
 from bayesrbf.inference.draws import point
@@ -484,7 +484,7 @@ def test_arguments_out_of_range_are_refused(arguments: dict[str, object], messag
 
 def test_the_table_of_recipes_in_the_documentation_is_complete() -> None:
     text = StackedClassifier.__doc__ or ""
-    assert all(f"\n    {name} " in text for name in (*MEMBERS, *FORESTS))
+    assert all(f"\n    {name} " in text for name in (*MEMBERS, *TREES))
 
 
 def test_the_column_that_decides_counts_most_in_the_members_that_learn_rates() -> None:

@@ -13,7 +13,8 @@ from sklearn.ensemble import RandomForestClassifier
 
 import bayesrbf
 from bayesrbf import StackedClassifier
-from bayesrbf.fitted.stack.recipes import DEFAULT, SMOOTH
+from bayesrbf.fitted.stack.recipes import DEFAULT, MANY_ROWS, SMOOTH, own_members
+from bayesrbf.records.few_values import FewValues
 
 MEMBERS = ("normal", "forest")
 
@@ -45,17 +46,30 @@ def test_a_rule_gives_it_the_weight(fitted) -> None:
     assert dict(zip(fitted.members_, fitted.weights_, strict=True))["forest"] > 0.8
 
 
+def test_boosting_joins_where_rows_are_many() -> None:
+    none = FewValues()
+    for word in ("default", "lite"):
+        few, many = (own_members(word, none, n) for n in (MANY_ROWS - 1, MANY_ROWS))
+        assert many == (*few, "boosting")
+    assert own_members("smooth", none, MANY_ROWS) == SMOOTH
+    X, y = table(60)
+    heavy = np.full(60, MANY_ROWS / 60)
+    model = StackedClassifier("lite", cv=2, random_state=0).fit(X, y, heavy)
+    assert model.members_[-2:] == ("forest", "boosting")
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
 def test_names_come_in_one_order_and_forests_alone_are_refused() -> None:
     X, y = table(40)
     assert StackedClassifier(MEMBERS[::-1], cv=2).fit(X, y).members_ == MEMBERS
-    with pytest.raises(ValueError, match="not of forests alone"):
+    with pytest.raises(ValueError, match="not of trees alone"):
         StackedClassifier(["forest"]).fit(X, y)
 
 
 def test_a_member_of_ones_own_must_have_another_name() -> None:
     X, y = table(40)
     mine = [("forest", RandomForestClassifier(5))]
-    with pytest.raises(ValueError, match=r"extra=\.\.\.\) has a member 'forest', as"):
+    with pytest.raises(ValueError, match=r"extra=\.\.\.\) has a member 'forest', as stacks"):
         StackedClassifier(MEMBERS, extra=mine).fit(X, y)
 
 
@@ -69,7 +83,7 @@ def test_order_units_and_class_names_change_nothing(fitted) -> None:
     np.testing.assert_allclose(found.predict_proba(other)[:, ::-1], expected, atol=1e-8)
     mapped = X.assign(a=np.exp(X["a"]) * 1e3)
     found = clone(fitted).fit(mapped, y)
-    forests = [model.model_.members.forests[0].forest for model in (fitted, found)]
+    forests = [model.model_.members.trees[0].model.trees for model in (fitted, found)]
     for name in ("feature", "left_share", "leaves"):
         np.testing.assert_array_equal(*(getattr(forest, name) for forest in forests))
 
@@ -111,7 +125,7 @@ def test_a_file_says_the_same_without_scikit_learns_forests(fitted, tmp_path) ->
 
 def test_the_bootstrap_refits_it_and_it_is_a_kind_of_its_own(fitted) -> None:
     model = clone(fitted).fit(*table()).refine("bootstrap", refits=2, draws=8)
-    one, two = (refit.forests[0].forest for refit in model.fitted_.details.members)
+    one, two = (refit.trees[0].model.trees for refit in model.fitted_.details.members)
     assert not np.array_equal(one.threshold, two.threshold)
     assert np.unique(model.model_.kinds).size == 2
     assert model.pointwise_ == ()

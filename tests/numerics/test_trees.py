@@ -1,19 +1,22 @@
-"""Forests: rows go down one side of a split, or both where the cell is missing."""
+"""Forests and boosting: rows go down one side of a split, or both where the cell is missing."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
-from sklearn.ensemble import RandomForestClassifier
+from scipy.special import log_softmax
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 
 from bayesrbf.numerics.kernels.tree_descent import MOST_WAYS
-from bayesrbf.numerics.trees import Forest, ranked, tree_cells, unranked
+from bayesrbf.numerics.trees import Boosting, Forest, Trees, ranked, tree_cells, unranked
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.specification import Order
 from bayesrbf.records.stored import require
-from bayesrbf.solvers.forests import grow_forest
+from bayesrbf.solvers.trees import ABSENT, BOOSTING, TreeRows, grow_boosting, grow_forest
 
 LABELS = 3
 
@@ -27,77 +30,116 @@ def table(n: int = 150, columns: int = 4, holes: float = 0.0) -> tuple[np.ndarra
     return cells, labels
 
 
+def rows_of(cells: np.ndarray, labels: np.ndarray, weights: object = None) -> TreeRows:
+    weights = np.ones(len(labels)) if weights is None else np.asarray(weights)
+    return TreeRows(cells, labels, weights, LABELS)
+
+
 def grown(cells: np.ndarray, labels: np.ndarray, n_trees: int = 5) -> Forest:
-    return grow_forest(cells, labels, np.ones(len(labels)), LABELS, n_trees=n_trees, seed=0)
+    return grow_forest(rows_of(cells, labels), n_trees=n_trees, seed=0)
 
 
-def by_leaves(forest: Forest, row: np.ndarray, node: int) -> np.ndarray:
-    """The mean of the leaves below a node, each by the product of its shares."""
-    feature = forest.feature[node]
+def boosted(cells: np.ndarray, labels: np.ndarray) -> Boosting:
+    return grow_boosting(rows_of(cells, labels), n_steps=5, seed=0)
+
+
+KINDS = {"forest": grown, "boosting": boosted}
+
+
+def by_leaves(trees: Trees, row: np.ndarray, node: int) -> np.ndarray:
+    """The sum of the leaves below a node, each by the product of its shares."""
+    feature = trees.feature[node]
     if feature < 0:
-        return forest.leaves[forest.onward[node]].astype(float)
-    below = node + 1, forest.onward[node]
-    share = float(forest.left_share[node])
+        return trees.leaves[trees.onward[node]].astype(float)
+    below = node + 1, trees.onward[node]
+    share = float(trees.left_share[node])
     if not np.isnan(row[feature]):
-        share = float(row[feature] <= forest.threshold[node])
+        share = float(row[feature] <= trees.threshold[node])
     parts = zip((share, 1 - share), below, strict=True)
-    return sum(part * by_leaves(forest, row, child) for part, child in parts if part)
+    return sum(part * by_leaves(trees, row, child) for part, child in parts if part)
 
 
-def test_complete_rows_get_what_scikit_learn_says() -> None:
+def test_complete_rows_get_what_a_forest_of_scikit_learn_says() -> None:
     cells, labels = table()
     ranks, _ = ranked(cells)
     theirs = RandomForestClassifier(20, random_state=0).fit(ranks, labels).predict_proba(ranks)
-    np.testing.assert_allclose(grown(cells, labels, 20).probabilities(cells), theirs, atol=1e-6)
+    found = np.exp(grown(cells, labels, 20).log_probabilities(cells))
+    np.testing.assert_allclose(found, np.maximum(theirs, 1e-6), atol=2e-6)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_complete_rows_get_what_boosting_of_scikit_learn_says(n_classes: int) -> None:
+    """Of a class without a row, too: it is all but impossible."""
+    cells, labels = table()
+    labels = np.where(labels == 0, 0, 2) if n_classes == 2 else labels
+    ranks, _ = ranked(cells)
+    model = HistGradientBoostingClassifier(max_iter=5, random_state=0, **BOOSTING)
+    theirs = np.log(model.fit(ranks, labels).predict_proba(ranks))
+    found = boosted(cells, labels).log_probabilities(cells)
+    np.testing.assert_allclose(found[:, model.classes_], theirs, atol=1e-5)
+    absent = np.setdiff1d(np.arange(LABELS), labels)
+    assert (found[:, absent] < ABSENT / 2).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("holes", [0.0, 0.3])
-def test_missing_cells_are_summed_over_both_sides(holes: float) -> None:
-    """As many rows as leave all ways open: an oracle goes down every one of them."""
-    forest = grown(*table(20, holes=holes))
+def test_missing_cells_are_summed_over_both_sides(kind: str, holes: float) -> None:
+    """As few rows as leave all ways open: an oracle goes down every one of them."""
+    model = KINDS[kind](*table(24, holes=holes))
     new, _ = table(30, holes=0.5)
     new[0] = np.nan
-    expected = [np.mean([by_leaves(forest, row, r) for r in forest.roots], axis=0) for row in new]
-    np.testing.assert_allclose(forest.probabilities(new), expected, atol=1e-6)
+    trees = model.trees
+    expected = [np.sum([by_leaves(trees, row, r) for r in trees.roots], axis=0) for row in new]
+    np.testing.assert_allclose(trees.sums(new), expected, atol=1e-5)
+    if kind == "forest":
+        log_p = np.log(np.maximum(np.array(expected) / trees.roots.size, 1e-6))
+    else:
+        log_p = log_softmax(model.base + expected, axis=1)
+    np.testing.assert_allclose(model.log_probabilities(new), log_p, atol=1e-4)
 
 
 def test_ways_are_bounded_and_lose_nothing() -> None:
     cells, _ = table(2000)
     labels = np.random.default_rng(0).integers(LABELS, size=2000)  # so that trees are large
     forest = grown(cells, labels)
-    assert forest.leaves.shape[0] > 20 * MOST_WAYS
-    p = forest.probabilities(np.full((1, 4), np.nan))
+    assert forest.trees.leaves.shape[0] > 20 * MOST_WAYS
+    p = np.exp(forest.log_probabilities(np.full((1, 4), np.nan)))
     np.testing.assert_allclose(p.sum(), 1, atol=1e-6)
     np.testing.assert_allclose(p[0], np.bincount(labels) / 2000, atol=0.05)
 
 
-def test_units_and_monotone_maps_change_nothing() -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_units_and_monotone_maps_change_nothing(kind: str) -> None:
     cells, labels = table(holes=0.2)
     other = np.exp(3 * cells + 1) * 1e200
-    one, two = grown(cells, labels), grown(other, labels)
-    np.testing.assert_array_equal(one.probabilities(cells), two.probabilities(other))
+    one, two = (KINDS[kind](of, labels).log_probabilities(of) for of in (cells, other))
+    np.testing.assert_array_equal(one, two)
 
 
-def test_whole_weights_are_copies_and_others_weigh() -> None:
+GROWING = {"forest": partial(grow_forest, n_trees=5), "boosting": partial(grow_boosting, n_steps=5)}
+
+
+@pytest.mark.parametrize("kind", GROWING)
+def test_whole_weights_are_copies_and_others_weigh(kind: str) -> None:
+    grow: Callable[..., Forest | Boosting] = GROWING[kind]
     cells, labels = table()
-    weights = np.r_[2.0, np.ones(149)]
     twice = np.r_[0, np.arange(150)]
-    settings = {"n_trees": 5, "seed": 0}
-    one = grow_forest(cells, labels, weights, LABELS, **settings)
-    two = grow_forest(cells[twice], labels[twice], np.ones(151), LABELS, **settings)
-    np.testing.assert_array_equal(one.probabilities(cells), two.probabilities(cells))
-    heavy = grow_forest(cells, labels, np.where(labels == 0, 30.5, 0.5), LABELS, **settings)
+    one = grow(rows_of(cells, labels, np.r_[2.0, np.ones(149)]), seed=0)
+    two = grow(rows_of(cells[twice], labels[twice]), seed=0)
+    np.testing.assert_array_equal(one.log_probabilities(cells), two.log_probabilities(cells))
+    heavy = grow(rows_of(cells, labels, np.where(labels == 0, 30.5, 0.5)), seed=0)
     nothing = np.full((1, 4), np.nan)
-    assert heavy.probabilities(nothing)[0, 0] > one.probabilities(nothing)[0, 0] + 0.3
+    assert heavy.log_probabilities(nothing)[0, 0] > one.log_probabilities(nothing)[0, 0] + 0.3
 
 
-def test_another_order_of_columns_and_classes_is_the_same_forest() -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_another_order_of_columns_and_classes_is_the_same_model(kind: str) -> None:
     cells, labels = table(holes=0.2)
-    forest = grown(cells, labels)
+    model = KINDS[kind](cells, labels)
     order = Order(np.array([1, 0]), np.array([1, 0]), np.array([1, 2, 0]))
     columns = [*order.features, *(2 + order.categories)]
-    found = forest.reordered(order).probabilities(cells[:, columns])
-    np.testing.assert_array_equal(found, forest.probabilities(cells)[:, order.classes])
+    found = model.reordered(order).log_probabilities(cells[:, columns])
+    np.testing.assert_allclose(found, model.log_probabilities(cells)[:, order.classes], atol=1e-12)
 
 
 def test_thresholds_part_neighbouring_numbers() -> None:
@@ -122,10 +164,17 @@ FORGERIES = {
 
 @pytest.mark.parametrize("what", FORGERIES)
 def test_forged_trees_are_refused(what: str) -> None:
-    forest = grown(*table(20))
-    require(forest.__laws__(), "a forest")
+    trees = grown(*table(20)).trees
+    require(trees.__laws__(), "a tree")
     ((name, value),) = FORGERIES[what].items()
-    array = getattr(forest, name).copy()
-    array[forest.feature >= 0] = value
-    with pytest.raises(ValueError, match="a forest needs"):
-        require(replace(forest, **{name: array}).__laws__(), "a forest")
+    array = getattr(trees, name).copy()
+    array[trees.feature >= 0] = value
+    with pytest.raises(ValueError, match="a tree needs"):
+        require(replace(trees, **{name: array}).__laws__(), "a tree")
+
+
+def test_forged_leaves_are_refused() -> None:
+    forest = grown(*table(20))
+    forged = replace(forest.trees, leaves=2 * forest.trees.leaves)
+    with pytest.raises(ValueError, match="leaves with class probabilities"):
+        require(Forest(forged).__laws__(), "a forest")

@@ -46,7 +46,7 @@ StackFit = FittedTable[FittedStack, MemberDraws]
 
 
 class StackedClassifier(Classifier):
-    r"""Calibrated pool of kernel networks, mixtures, a forest and whatever else is given.
+    r"""Calibrated pool of kernel networks, mixtures, trees and whatever else is given.
 
     .. math:: p(c | x_o) \propto \Bigl(\sum_j w_j \, p_{j}(c | x_o)\Bigr)^t \pi_c^b, \quad
         p_j(c | x_o) \propto \tilde p_j(c | x_o)^{t_j}
@@ -71,15 +71,16 @@ class StackedClassifier(Classifier):
     normal_blend        as normal, by the blend log p(y|x) + 0.3 log p(x)             Yeo-Johnson
     mixture_blend       three Gaussians a class, one covariance for all, by the blend Yeo-Johnson
     forest              60 trees; a row goes both ways where the cell is missing      ranks
+    boosting            300 small trees, the same way                                 ranks
     =================== ============================================================= ============
 
     Parameters
     ----------
     members : {"default", "smooth", "lite"} or sequence of str
-        All but laplace and normal; the same without the forest, so that every member is a declared
-        graph; laplace_short, laplace_evidence, gaussian_loo_light, mixture, normal_blend and the
-        forest, which take less time; or names from the table. The sets have gaussian_loo_levels
-        only where a real column has 3 to 12 values with ten rows each on average.
+        All but laplace and normal; these without trees: all are declared graphs; laplace_short,
+        laplace_evidence, gaussian_loo_light, mixture, normal_blend and trees: less time; or names.
+        gaussian_loo_levels is in a set only where a real column has 3 to 12 values with ten rows
+        each on average, boosting only from 1,000 labelled rows on.
     extra : sequence of classifiers or (name, classifier) pairs, optional
         Further members, given the table as it is without the rows whose label is hidden.
     cv : int, splitter or iterable of index pairs, optional
@@ -237,8 +238,8 @@ class StackedClassifier(Classifier):
         n_classes = training.class_labels.size
         extra: tuple[OtherMember, ...]
         if fitted is None:
-            own = own_members(self.members, few)
-            extra = extra_members(self.extra, columns, training.template, own)
+            own = own_members(self.members, few, rows.weights[rows.labels >= 0].sum())
+            extra = extra_members(self.extra, columns, training.template)
         else:
             extra, prior = fitted.members.extra, fitted.prior or prior
             own = fitted.members.names

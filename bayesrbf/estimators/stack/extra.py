@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from bayesrbf import table
+from bayesrbf.fitted.stack.recipes import MEMBERS, TREES
 from bayesrbf.numerics.stack.pooling import LEAST_MEMBER_PROBABILITY
 from bayesrbf.records.mixture import Observations
 
@@ -55,9 +56,9 @@ class ExtraMember:
 
 
 def extra_members(
-    extra: object, columns: table.Columns, template: object, own: tuple[str, ...]
+    extra: object, columns: table.Columns, template: object
 ) -> tuple[ExtraMember, ...]:
-    """Name the classifiers that a user adds to the stack's own members."""
+    """Name the classifiers that a user adds to a stack."""
     members: list[ExtraMember] = []
     for item in [] if extra is None else list(extra):  # type: ignore[call-overload]
         name, estimator = item if isinstance(item, tuple) else (type(item).__name__, item)
@@ -72,12 +73,12 @@ def extra_members(
     if twice:
         raise ValueError(
             f"StackedClassifier(extra=...) has two members {sorted(twice)[0]!r}; give each a name, "
-            "as in extra=[('forest', ...), ('deep forest', ...)]."
+            "as in extra=[('trees', ...), ('deep trees', ...)]."
         )
-    if taken := set(names) & set(own):
+    if taken := sorted(set(names) & {*MEMBERS, *TREES}):
         raise ValueError(
-            f"StackedClassifier(extra=...) has a member {sorted(taken)[0]!r}, as the stack has "
-            "itself; give it another name, as in extra=[('my forest', ...)]."
+            f"StackedClassifier(extra=...) has a member {taken[0]!r}, as stacks have one of their "
+            f"own; give it another name, as in extra=[('my {taken[0]}', ...)]."
         )
     return tuple(members)
 

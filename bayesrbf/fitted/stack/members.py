@@ -22,15 +22,15 @@ from bayesrbf.fitted.fitted_kernel_network import (
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel
 from bayesrbf.fitted.row_view import RowView
-from bayesrbf.fitted.stack.recipes import ALIASES, FORESTS, MEMBERS
+from bayesrbf.fitted.stack.recipes import ALIASES, MEMBERS, TREES
 from bayesrbf.fitted.stack.shared_training import (
     ColumnMaps,
     SharedTraining,
     ValueMaps,
 )
 from bayesrbf.numerics.log_posterior import LogPosterior, Predictor
-from bayesrbf.numerics.stack.pooling import LEAST_MEMBER_PROBABILITY, bounded_log_probabilities
-from bayesrbf.numerics.trees import Forest, tree_cells
+from bayesrbf.numerics.stack.pooling import bounded_log_probabilities
+from bayesrbf.numerics.trees import Boosting, Forest, tree_cells
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.stored import LATER, MOST_PARTS, Requirements, stored, within
 
@@ -129,26 +129,25 @@ def fit_members(training: SharedTraining, members: Sequence[str]) -> tuple[Fitte
 
 
 @stored
-class FittedForest:
-    """A fitted forest."""
+class FittedTrees:
+    """A fitted member of trees."""
 
     name: str
-    forest: Forest
+    model: Forest | Boosting
 
     def class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities, of any set of cells."""
-        p = self.forest.probabilities(tree_cells(rows))
-        return np.log(np.maximum(p, LEAST_MEMBER_PROBABILITY))
+        return self.model.log_probabilities(tree_cells(rows))
 
     def __laws__(self) -> Requirements:
-        yield self.name in FORESTS, "a recipe"
+        yield self.name in TREES, "a recipe"
 
 
-def fit_forests(
-    rows: Observations, names: tuple[str, ...], n_classes: int, seed: int
-) -> tuple[FittedForest, ...]:
-    """Fit forests by name."""
-    return tuple(FittedForest(name, FORESTS[name].fit(rows, n_classes, seed)) for name in names)
+def fit_trees(
+    rows: Observations, names: Sequence[str], n_classes: int, seed: int
+) -> tuple[FittedTrees, ...]:
+    """Fit members of trees by name."""
+    return tuple(FittedTrees(name, TREES[name].fit(rows, n_classes, seed)) for name in names)
 
 
 @runtime_checkable
@@ -173,7 +172,7 @@ class FittedMembers:
     own: tuple[FittedMember, ...]
     extra: tuple[OtherMember, ...]
     n_classes: int
-    forests: tuple[FittedForest, ...] = field(default=(), metadata=LATER)
+    trees: tuple[FittedTrees, ...] = field(default=(), metadata=LATER)
 
     def __laws__(self) -> Requirements:
         yield 0 < self.n_classes <= MOST_PARTS and len(self.own) > 0, "classes and members"
@@ -181,8 +180,7 @@ class FittedMembers:
         yield len(shapes) == 1, "members of the same columns"
         n_features, levels, n_classes = shapes.pop()
         yield n_classes == self.n_classes, "members of its classes"
-        trees = [one.forest for one in self.forests]
-        columns = n_features + len(levels)
+        trees, columns = [one.model.trees for one in self.trees], n_features + len(levels)
         yield all(within(one.feature, -1, columns) for one in trees), "splits of its columns"
         yield all(one.leaves.shape[1] == n_classes for one in trees), "leaves of its classes"
 
@@ -190,7 +188,7 @@ class FittedMembers:
     def names(self) -> tuple[str, ...]:
         """Names of the members that are not of other libraries."""
         smooth = tuple(one.name for one in self.own)
-        return smooth + tuple(one.name for one in self.forests)
+        return smooth + tuple(one.name for one in self.trees)
 
     @property
     def renamed(self) -> FittedMembers:
@@ -216,6 +214,6 @@ class FittedMembers:
         maps = {id(member.columns): member.columns for member in self.own}
         views = {key: RowView(columns.applied(rows)) for key, columns in maps.items()}
         joints = [member.of_view(views[id(member.columns)]) for member in self.own]
-        joints += [member.class_log_joint(rows) for member in self.forests]
+        joints += [member.class_log_joint(rows) for member in self.trees]
         joints += [member.class_log_joint(rows, self.n_classes) for member in self.extra]
         return bounded_log_probabilities(np.stack(joints, axis=1))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Final, Literal
 
 from bayesrbf import table
@@ -23,12 +24,12 @@ from bayesrbf.fitted.stack.shared_training import (
     Shape,
     SharedTraining,
 )
-from bayesrbf.numerics.trees import Forest, tree_cells
+from bayesrbf.numerics.trees import Boosting, Forest, tree_cells
 from bayesrbf.records.few_values import FewValues
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.objective import Objective
 from bayesrbf.records.specification import CovarianceType
-from bayesrbf.solvers.forests import grow_forest
+from bayesrbf.solvers.trees import TreeRows, grow_boosting, grow_forest
 
 BLEND_ITERATIONS, BLEND_TOL = 20, 1e-4
 NETWORK_TOL, NETWORK_ITERATIONS = 3e-3, 500
@@ -112,28 +113,22 @@ class MixtureMember:
 
 
 @dataclass(frozen=True)
-class ForestMember:
-    """Recipe of a forest."""
+class TreeMember:
+    """Recipe of trees, which have no density and no posterior."""
 
-    n_trees: int
+    grow: Callable[..., Forest | Boosting]
+    """Of labelled rows and a seed."""
 
     kind: ClassVar = "trees"
     """Members of one kind err together."""
 
-    def fit(self, rows: Observations, n_classes: int, seed: int) -> Forest:
-        """Grow it on the labelled rows, in the canonical order of columns and classes."""
-        labelled = rows.take(rows.labels >= 0)
-        order = table.canonical_order(labelled, n_classes)
-        labelled = labelled.reordered(order)
-        forest = grow_forest(
-            tree_cells(labelled),
-            labelled.labels,
-            labelled.weights,
-            n_classes,
-            n_trees=self.n_trees,
-            seed=seed,
-        )
-        return forest.reordered(order.inverse)
+    def fit(self, rows: Observations, n_classes: int, seed: int) -> Forest | Boosting:
+        """Grow on the labelled rows, in the canonical order of columns and classes."""
+        rows = rows.take(rows.labels >= 0)
+        order = table.canonical_order(rows, n_classes)
+        rows = rows.reordered(order)
+        given = TreeRows(tree_cells(rows), rows.labels, rows.weights, n_classes)
+        return self.grow(given, seed=seed).reordered(order.inverse)
 
 
 Member = KernelMember | MixtureMember
@@ -153,7 +148,10 @@ MEMBERS: Final[Mapping[str, Member]] = {
     "mixture_blend": MixtureMember(3, "full", True, _BLEND),
 }
 """Recipes by name; the stack's documentation says what each is."""
-FORESTS: Final[Mapping[str, ForestMember]] = {"forest": ForestMember(60)}
+TREES: Final[Mapping[str, TreeMember]] = {
+    "forest": TreeMember(partial(grow_forest, n_trees=60)),
+    "boosting": TreeMember(partial(grow_boosting, n_steps=300)),
+}
 """Recipes of members without a density, by name."""
 OF_FEW_VALUES: Final = ("gaussian_loo_levels",)
 """Members of the default where a real column has few values."""
@@ -168,7 +166,10 @@ LITE: Final = (
     "normal_blend",
     "forest",
 )
-DEFAULT: Final = (*SMOOTH, *FORESTS)
+DEFAULT: Final = (*SMOOTH, "forest")
+OF_MANY_ROWS: Final = ("boosting",)
+"""Members of the default and of the lite set from so many labelled rows on."""
+MANY_ROWS: Final = 1000.0
 SETS: Final[Mapping[str, tuple[str, ...]]] = {
     "default": DEFAULT,
     "smooth": SMOOTH,
@@ -177,26 +178,31 @@ SETS: Final[Mapping[str, tuple[str, ...]]] = {
 """Members that one word stands for."""
 
 
-def recipe_of(name: str) -> Member | ForestMember:
+def recipe_of(name: str) -> Member | TreeMember:
     """The recipe of a member."""
-    return MEMBERS[name] if name in MEMBERS else FORESTS[name]
+    return MEMBERS[name] if name in MEMBERS else TREES[name]
 
 
-def own_members(members: object, few: FewValues) -> tuple[str, ...]:
-    """Names of the members that ``StackedClassifier(members=...)`` asks for, forests last."""
+def own_members(members: object, few: FewValues, n_labelled: float) -> tuple[str, ...]:
+    """Names of the members that ``StackedClassifier(members=...)`` asks for, trees last.
+
+    ``n_labelled`` is the weight of the labelled rows.
+    """
     chosen: tuple[Any, ...]
     if isinstance(members, str) and members in SETS:
         chosen = SETS[members] + OF_FEW_VALUES * bool(few.features)
+        if n_labelled >= MANY_ROWS and members != "smooth":
+            chosen += OF_MANY_ROWS
     else:
         chosen = tuple(members) if isinstance(members, list | tuple) else (members,)
-        unknown = [name for name in chosen if name not in MEMBERS and name not in FORESTS]
-        if unknown or set(chosen) <= set(FORESTS) or len(set(chosen)) < len(chosen):
+        unknown = [name for name in chosen if name not in MEMBERS and name not in TREES]
+        if unknown or set(chosen) <= set(TREES) or len(set(chosen)) < len(chosen):
             raise ValueError(
                 "StackedClassifier(members=...) must be 'default', 'smooth', 'lite' or different "
-                f"names among {', '.join((*MEMBERS, *FORESTS))}, not of forests alone; "
+                f"names among {', '.join((*MEMBERS, *TREES))}, not of trees alone; "
                 f"received {members!r}."
             )
-    return tuple(sorted(chosen, key=FORESTS.__contains__))
+    return tuple(sorted(chosen, key=TREES.__contains__))
 
 
 ALIASES: Final = {

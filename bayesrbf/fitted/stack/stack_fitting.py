@@ -14,9 +14,9 @@ from bayesrbf.fitted.holding_out import HeldOut, joined
 from bayesrbf.fitted.masking import Masking
 from bayesrbf.fitted.mixture_fitting import Solver, component_class, fit_mixture_rows
 from bayesrbf.fitted.stack.fitted_stack import FittedStack
-from bayesrbf.fitted.stack.members import FittedMembers, OtherMember, fit_forests, fit_members
+from bayesrbf.fitted.stack.members import FittedMembers, OtherMember, fit_members, fit_trees
 from bayesrbf.fitted.stack.pool import Pool
-from bayesrbf.fitted.stack.recipes import FORESTS
+from bayesrbf.fitted.stack.recipes import TREES
 from bayesrbf.fitted.stack.shared_training import (
     EM_ITERATIONS,
     EM_STARTS,
@@ -50,7 +50,7 @@ class StackSettings:
     """What is fitted in every fold and at the end."""
 
     members: tuple[str, ...]
-    """Names of own members, forests last."""
+    """Names of own members, trees last."""
     extra: tuple[OtherMember, ...]
     """Members of other libraries, not fitted."""
     levels: tuple[int, ...]
@@ -70,8 +70,8 @@ class StackSettings:
 
     @property
     def smooth(self) -> tuple[str, ...]:
-        """Names of the own members that are no forests."""
-        return tuple(name for name in self.members if name not in FORESTS)
+        """Names of the own members that are no trees."""
+        return tuple(name for name in self.members if name not in TREES)
 
     def training(
         self,
@@ -87,12 +87,12 @@ class StackSettings:
     def fit(self, training: SharedTraining) -> FittedMembers:
         """Fit all members to the same rows."""
         extra = tuple(member.fit(training.rows) for member in self.extra)
-        forests = tuple(name for name in self.members if name in FORESTS)
+        trees = [name for name in self.members if name in TREES]
         return FittedMembers(
             fit_members(training, self.smooth),
             extra,
             self.n_classes,
-            fit_forests(training.rows, forests, self.n_classes, training.seed),
+            fit_trees(training.rows, trees, self.n_classes, training.seed),
         )
 
     def fit_density(self, rows: Observations) -> FittedMixture:

@@ -1,0 +1,141 @@
+"""Trees, grown by scikit-learn on the ranks of cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Any, Final
+
+import numpy as np
+from jaxtyping import Float, Int
+from threadpoolctl import threadpool_limits
+
+from bayesrbf.numerics.trees import Boosting, Forest, Trees, ranked, unranked
+
+BOOSTING: Final = {
+    "learning_rate": 0.05,
+    "max_leaf_nodes": 8,
+    "l2_regularization": 1.0,
+    "early_stopping": False,
+}
+ABSENT: Final = -60.0
+"""Log odds of a class without a row."""
+
+
+@dataclass(frozen=True)
+class TreeRows:
+    """Labelled rows; a missing cell is NaN."""
+
+    cells: Float[np.ndarray, "obs column"]
+    labels: Int[np.ndarray, " obs"]
+    weights: Float[np.ndarray, " obs"]
+    n_classes: int
+
+    def fit(self, model: Any) -> list[Float[np.ndarray, " _"]]:
+        """Fit a model to the ranks of the cells; the different cells of every column.
+
+        A row of a whole weight is there as often as it weighs: weight 2 is the row twice.
+        """
+        ranks, values = ranked(self.cells)
+        if (self.weights == np.round(self.weights)).all():
+            places = np.repeat(np.arange(self.labels.size), self.weights.astype(np.intp))
+            model.fit(ranks[places], self.labels[places])
+        else:
+            model.fit(ranks, self.labels, self.weights)
+        return values
+
+
+def grow_forest(rows: TreeRows, *, n_trees: int, seed: int) -> Forest:
+    """Grow trees, each on rows drawn anew."""
+    from sklearn.ensemble import RandomForestClassifier  # takes a second: predictions need it not
+
+    model = RandomForestClassifier(n_trees, random_state=seed)
+    values = rows.fit(model)
+    nodes = [
+        _Nodes(
+            tree.feature.astype(np.intp),
+            tree.threshold,
+            tree.children_right.astype(np.intp),
+            tree.weighted_n_node_samples,
+            _in_columns(tree.value[:, 0], model.classes_, rows.n_classes),
+        )
+        for tree in (one.tree_ for one in model.estimators_)
+    ]
+    trees = _joined(nodes, values)
+    # Shares of weighted rows sum to one but for rounding.
+    leaves = trees.leaves / trees.leaves.sum(axis=1, keepdims=True)
+    return Forest(replace(trees, leaves=leaves))
+
+
+def grow_boosting(rows: TreeRows, *, n_steps: int, seed: int) -> Boosting:
+    """Grow trees, each on what those before it leave."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    model = HistGradientBoostingClassifier(max_iter=n_steps, random_state=seed, **BOOSTING)
+    with threadpool_limits(1, user_api="openmp"):  # threads that wait spin beside other work
+        values = rows.fit(model)
+    # Of two classes the second alone has trees.
+    classes = model.classes_ if model.classes_.size > 2 else model.classes_[1:]
+    nodes = [
+        _Nodes(
+            np.where(one["is_leaf"], -1, one["feature_idx"]).astype(np.intp),
+            one["num_threshold"],
+            one["right"].astype(np.intp),
+            one["count"].astype(float),
+            _in_columns(one["value"][:, None], classes[[place]], rows.n_classes),
+        )
+        # scikit-learn has no public name for the nodes; a test compares what they say.
+        for step in model._predictors
+        for place, one in enumerate(tree.nodes for tree in step)
+    ]
+    base = np.full(rows.n_classes, ABSENT)
+    base[model.classes_] = 0.0
+    base[classes] = np.ravel(model._baseline_prediction)
+    return Boosting(_joined(nodes, values), base)
+
+
+@dataclass(frozen=True)
+class _Nodes:
+    """A tree of scikit-learn, whose left children, too, are the next nodes."""
+
+    feature: Int[np.ndarray, " node"]
+    rank: Float[np.ndarray, " node"]
+    right: Int[np.ndarray, " node"]
+    rows: Float[np.ndarray, " node"]
+    """Weight of the training rows that came here."""
+    values: Float[np.ndarray, "node label"]
+
+
+def _in_columns(
+    values: Float[np.ndarray, "node some"], classes: Int[np.ndarray, " some"], n_classes: int
+) -> Float[np.ndarray, "node label"]:
+    """Values of some classes as columns of all."""
+    columns = np.zeros((len(values), n_classes))
+    columns[:, classes] = values
+    return columns
+
+
+def _joined(nodes: Sequence[_Nodes], values: Sequence[Float[np.ndarray, " _"]]) -> Trees:
+    """The arrays of trees, one after another."""
+    roots = [0, *accumulate(tree.feature.size for tree in nodes)]
+    feature = np.concatenate([tree.feature for tree in nodes])
+    split = feature >= 0
+    rank = np.concatenate([tree.rank for tree in nodes])
+    threshold = np.zeros(feature.size)
+    for column, different in enumerate(values):
+        here = feature == column
+        threshold[here] = unranked(rank[here], different)
+    onward = np.concatenate([tree.right + root for tree, root in zip(nodes, roots, strict=False)])
+    onward[~split] = np.arange((~split).sum())
+    weights = np.concatenate([tree.rows for tree in nodes])
+    left_share = np.zeros(feature.size)
+    left_share[split] = weights[np.flatnonzero(split) + 1] / weights[split]
+    return Trees(
+        np.where(split, feature, -1).astype(np.int32),
+        threshold,
+        onward.astype(np.int32),
+        left_share.astype(np.float32),
+        np.concatenate([tree.values for tree in nodes])[~split].astype(np.float32),
+        np.array(roots[:-1], np.int32),
+    )
