@@ -79,8 +79,8 @@ def masking_of(rows: Observations, columns: Columns, n_classes: int, seed: int) 
     if columns.masked or not columns.names or rows.labels.max() >= n_classes:
         return None
     shares = class_shares(rows.labels, rows.weights, n_classes)
-    of_many = rows.weights[rows.labels >= 0].sum() > MANY_ROWS
-    return Masking(columns, np.log(shares), seed, bool(of_many))
+    of_many = rows.n_labelled > MANY_ROWS
+    return Masking(columns, np.log(shares), seed, of_many)
 
 
 def hiding_masks(

@@ -174,7 +174,7 @@ def validate(
         )
     cells = named_cells(X, fitted.columns_)
     trained = copy(fitted).adapt_prior(X)["trained"].to_numpy()
-    before = fitted.rows_.weights[fitted.rows_.labels >= 0].sum()
+    before = fitted.rows_.n_labelled
     return validation_of(
         np.asarray(fitted.predict_proba(X))[scored],
         np.array([classes.index(label) for label in spelled[scored]]),

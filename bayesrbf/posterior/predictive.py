@@ -104,7 +104,7 @@ class ClassPosterior:
         *shape, dimension = self.theta.shape
         theta = self.theta
         if self.n_draws > 1:
-            counts = training.weights[training.labels >= 0].sum() * np.exp(calibration.log_shares)
+            counts = training.n_labelled * np.exp(calibration.log_shares)
             moves = share_draws(counts, self.n_draws, np.random.default_rng(seed))
             # Shares ride along as further coordinates, so that thinning and blocks keep them with
             # their draw.

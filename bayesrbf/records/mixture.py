@@ -58,6 +58,11 @@ class Observations:
         """Number of rows."""
         return self.real.shape[0]
 
+    @property
+    def n_labelled(self) -> float:
+        """Weight of the labelled rows."""
+        return float(self.weights[self.labels >= 0].sum())
+
     def take(self, rows: np.ndarray | slice) -> Observations:
         """Select rows, by index or boolean mask, in the given order; a slice copies nothing."""
         return Observations(

@@ -29,7 +29,6 @@ from bayesrbf.fitted.masking import masking_of
 from bayesrbf.fitted.stack.bootstrap import bootstrap_stack
 from bayesrbf.fitted.stack.drawing import DrawnMembers, draw_members
 from bayesrbf.fitted.stack.fitted_stack import FittedStack
-from bayesrbf.fitted.stack.members import OtherMember
 from bayesrbf.fitted.stack.recipes import own_members
 from bayesrbf.fitted.stack.stack_fitting import StackSettings, stack_of
 from bayesrbf.fitted.stack.stack_posterior import MemberDraws
@@ -236,9 +235,8 @@ class StackedClassifier(Classifier):
         columns, rows, seed = training.read_columns, training.rows, training.seed
         prior, few = self.prior or MixturePrior(), table.few_values(rows)
         n_classes = training.class_labels.size
-        extra: tuple[OtherMember, ...]
         if fitted is None:
-            own = own_members(self.members, few, rows.weights[rows.labels >= 0].sum())
+            own = own_members(self.members, few, rows.n_labelled)
             extra = extra_members(self.extra, columns, training.template)
         else:
             extra, prior = fitted.members.extra, fitted.prior or prior

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from bayesrbf import table
+from bayesrbf.fitted.stack.members import OtherMember
 from bayesrbf.fitted.stack.recipes import MEMBERS, TREES
 from bayesrbf.numerics.stack.pooling import LEAST_MEMBER_PROBABILITY
 from bayesrbf.records.mixture import Observations
@@ -57,7 +58,7 @@ class ExtraMember:
 
 def extra_members(
     extra: object, columns: table.Columns, template: object
-) -> tuple[ExtraMember, ...]:
+) -> tuple[OtherMember, ...]:
     """Name the classifiers that a user adds to a stack."""
     members: list[ExtraMember] = []
     for item in [] if extra is None else list(extra):  # type: ignore[call-overload]

@@ -29,7 +29,7 @@ ALWAYS: Final = 100
 
 def usual_folds(rows: Observations) -> int:
     """Number of folds where the user gave none."""
-    return FEWER if rows.weights[rows.labels >= 0].sum() > MANY_ROWS else FOLDS
+    return FEWER if rows.n_labelled > MANY_ROWS else FOLDS
 
 
 def pools_of(

@@ -74,7 +74,7 @@ class StackRefits(MemberDraws):
 
     def n_labelled(self, training: Observations) -> float:
         """Weight of the labelled rows."""
-        return float(training.weights[training.labels >= 0].sum())
+        return training.n_labelled
 
     def rows_under_draws(
         self, model: FittedStack, training: Observations

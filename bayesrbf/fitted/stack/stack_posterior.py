@@ -126,7 +126,7 @@ class MemberDraws(ABC):
         moves, log_temperatures, pulls = None, np.zeros(0), np.zeros(0)
         # A point estimate has no doubt about the class shares.
         if (calibration := model.calibration) is not None and numbers.size > 1:
-            labelled = training.weights[training.labels >= 0].sum()
+            labelled = training.n_labelled
             counts = labelled * np.exp(calibration.log_shares)
             moves = share_draws(counts, numbers.size, np.random.default_rng(seed))
             log_temperatures, pulls = np.log(calibration.temperatures), calibration.pulls
