@@ -45,7 +45,8 @@ Shape = Literal["half_rank", "power", "values"]
 EM_STARTS, EM_TOL, EM_ITERATIONS = 3, 1e-3, 40
 """One start of three components is a matter of luck: of three, the best is worth .01 to .03
 nats to such a mixture, where ten times the tolerance is worth nothing."""
-N_EXEMPLARS = 2000
+N_EXEMPLARS = 1000
+"""Twice as many were level on adult and waveform, from 2,000 to 8,000 rows."""
 SEARCH: Final = RateSearch(subsamples=2, steps=15)
 SEARCH_NEAR: Final = RateSearch(subsamples=1, steps=3)
 """How rates are learned from rows, and from there under other weights of the rows."""
