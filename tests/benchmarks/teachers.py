@@ -2,7 +2,7 @@
 
 A teacher is fitted to the real labels, out of fold or out of bag, and tempered; its class
 probabilities are then the truth, and new labels are drawn from them. No teacher is a member of
-the stack.
+the stack, but trees and Gaussian processes are of the kind of some members.
 """
 
 from __future__ import annotations
