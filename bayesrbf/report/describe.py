@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 GIVEN: Final[Mapping[str, str]] = {
     "stack": (
         "This is the graph of the pool: what members say about rows held out is given. Members "
-        "have graphs of their own."
+        "have graphs of their own, but trees have none."
     ),
     "mixture": "Labels, components and missing cells are summed out exactly.",
     "rbf": "Components and missing cells are summed out exactly.",

@@ -139,6 +139,8 @@ MEMBER_WORDS: Final = {
     "mixture_blend": (
         "three Gaussians a class, one covariance for all, fitted to tell the classes apart"
     ),
+    "forest": "forest of 60 trees",
+    "boosting": "boosting, 300 small trees",
 }
 
 

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markupsafe import escape
 
+from bayesrbf.fitted.stack.recipes import MEMBERS, TREES
 from bayesrbf.report import findings
 from bayesrbf.report.learned import MEMBER_WORDS
 from bayesrbf.report.render import render
@@ -337,6 +338,10 @@ def test_page_one_answers_before_it_counts_and_counts_before_log_loss(n_classes:
         assert "A row is called what is most probable." in first
         table = table_named(html, "Classes on page one")
         assert all(name in table for name in full.classes)
+
+
+def test_every_member_of_a_stack_has_words() -> None:
+    assert set(MEMBER_WORDS) == {*MEMBERS, *TREES}
 
 
 def test_members_are_named_by_words() -> None:
