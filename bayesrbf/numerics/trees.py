@@ -28,7 +28,15 @@ from bayesrbf.numerics.log_sums import log_softmax
 from bayesrbf.numerics.stack.pooling import LEAST_MEMBER_PROBABILITY
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.specification import Order
-from bayesrbf.records.stored import MOST_LOG, TOLERANCE, Requirements, simplex, stored, within
+from bayesrbf.records.stored import (
+    MOST_LOG,
+    TOLERANCE,
+    Requirements,
+    ascending,
+    simplex,
+    stored,
+    within,
+)
 
 
 @stored
@@ -68,7 +76,8 @@ class Trees:
         yield bool((self.onward[split] > here[split]).all()), "children behind their parents"
         yield within(self.onward[split], 0, n), "children of every split"
         yield within(self.left_share, 0, 1 + TOLERANCE), "shares from 0 to 1"
-        yield self.roots.size > 0 and within(self.roots, 0, n), "trees that begin at nodes"
+        begin = self.roots.size > 0 and within(self.roots, 0, n) and ascending(self.roots)
+        yield begin, "trees that begin at nodes, one after another"
 
 
 @stored

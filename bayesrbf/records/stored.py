@@ -99,7 +99,7 @@ def require(requirements: Requirements, owner: str) -> None:
 
 def simplex(values: np.ndarray) -> bool:
     """Whether every row is of probabilities that sum to one."""
-    sums = values.sum(axis=-1)
+    sums = values.sum(axis=-1, dtype=float)
     return bool((values >= 0).all() and (abs(sums - 1) < TOLERANCE).all())
 
 

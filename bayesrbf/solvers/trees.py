@@ -19,6 +19,7 @@ BOOSTING: Final = {
     "l2_regularization": 1.0,
     "early_stopping": False,
 }
+MOST_COPIES: Final = 100_000
 ABSENT: Final = -60.0
 """Log odds of a class without a row."""
 
@@ -32,17 +33,34 @@ class TreeRows:
     weights: Float[np.ndarray, " obs"]
     n_classes: int
 
+    @property
+    def copies(self) -> Int[np.ndarray, " obs"]:
+        """How often a row is there: as often as it weighs, rounded so that sums are kept.
+
+        Weights below one are scaled up to as many copies as there are rows, and large ones down to
+        ``MOST_COPIES`` in all. Every class keeps a row.
+        """
+        n, total = self.labels.size, self.weights.sum()
+        most = max(n, MOST_COPIES)
+        scale = min(max(1.0, n / total), most / total)
+        ends = np.floor(scale * np.cumsum(self.weights) + 0.5).astype(np.intp)
+        copies = np.diff(ends, prepend=0)
+        for label in np.unique(self.labels):
+            own = np.flatnonzero(self.labels == label)
+            heaviest = own[self.weights[own].argmax()]
+            copies[heaviest] = max(1, copies[heaviest])
+        return copies
+
     def fit(self, model: Any) -> list[Float[np.ndarray, " _"]]:
         """Fit a model to the ranks of the cells; the different cells of every column.
 
-        A row of a whole weight is there as often as it weighs: weight 2 is the row twice.
+        scikit-learn counts rows, not their weights, where it bounds leaves and draws rows.
         """
         ranks, values = ranked(self.cells)
-        if (self.weights == np.round(self.weights)).all():
-            places = np.repeat(np.arange(self.labels.size), self.weights.astype(np.intp))
-            model.fit(ranks[places], self.labels[places])
-        else:
-            model.fit(ranks, self.labels, self.weights)
+        places = np.repeat(np.arange(self.labels.size), self.copies)
+        ranks = ranks[places]
+        ranks[:, np.isnan(ranks).all(axis=0)] = 0.0  # no split uses such a column
+        model.fit(ranks, self.labels[places])
         return values
 
 

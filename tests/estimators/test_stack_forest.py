@@ -13,7 +13,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import bayesrbf
 from bayesrbf import StackedClassifier
-from bayesrbf.fitted.stack.recipes import DEFAULT, MANY_ROWS, SMOOTH, own_members
+from bayesrbf.fitted.stack.recipes import DEFAULT, ROWS_FOR_BOOSTING, SMOOTH, own_members
 from bayesrbf.records.few_values import FewValues
 
 MEMBERS = ("normal", "forest")
@@ -49,11 +49,11 @@ def test_a_rule_gives_it_the_weight(fitted) -> None:
 def test_boosting_joins_where_rows_are_many() -> None:
     none = FewValues()
     for word in ("default", "lite"):
-        few, many = (own_members(word, none, n) for n in (MANY_ROWS - 1, MANY_ROWS))
+        few, many = (own_members(word, none, n) for n in (ROWS_FOR_BOOSTING - 1, ROWS_FOR_BOOSTING))
         assert many == (*few, "boosting")
-    assert own_members("smooth", none, MANY_ROWS) == SMOOTH
+    assert own_members("smooth", none, ROWS_FOR_BOOSTING) == SMOOTH
     X, y = table(60)
-    heavy = np.full(60, MANY_ROWS / 60)
+    heavy = np.full(60, ROWS_FOR_BOOSTING / 60)
     model = StackedClassifier("lite", cv=2, random_state=0).fit(X, y, heavy)
     assert model.members_[-2:] == ("forest", "boosting")
     assert np.isfinite(model.predict_proba(X)).all()

@@ -16,7 +16,14 @@ from bayesrbf.numerics.trees import Boosting, Forest, Trees, ranked, tree_cells,
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.specification import Order
 from bayesrbf.records.stored import require
-from bayesrbf.solvers.trees import ABSENT, BOOSTING, TreeRows, grow_boosting, grow_forest
+from bayesrbf.solvers.trees import (
+    ABSENT,
+    BOOSTING,
+    MOST_COPIES,
+    TreeRows,
+    grow_boosting,
+    grow_forest,
+)
 
 LABELS = 3
 
@@ -130,6 +137,51 @@ def test_whole_weights_are_copies_and_others_weigh(kind: str) -> None:
     heavy = grow(rows_of(cells, labels, np.where(labels == 0, 30.5, 0.5)), seed=0)
     nothing = np.full((1, 4), np.nan)
     assert heavy.log_probabilities(nothing)[0, 0] > one.log_probabilities(nothing)[0, 0] + 0.3
+
+
+def copies(weights: np.ndarray, labels: np.ndarray | None = None) -> np.ndarray:
+    labels = np.zeros(weights.size, int) if labels is None else labels
+    return TreeRows(np.zeros((weights.size, 1)), labels, weights, LABELS).copies
+
+
+def test_copies_are_the_weights_and_their_sums() -> None:
+    rng = np.random.default_rng(0)
+    whole = rng.integers(1, 5, 50).astype(float)
+    np.testing.assert_array_equal(copies(whole), whole)
+    fractional = whole * rng.exponential(size=50) * 2
+    found = copies(fractional)
+    assert abs(found - fractional).max() <= 1
+    assert abs(found.sum() - fractional.sum()) <= 1
+    np.testing.assert_array_equal(copies(np.full(50, 1e-12)), 1)
+    assert copies(np.full(50, 1e19)).sum() == MOST_COPIES
+    assert copies(np.r_[1e-9, np.ones(9)], np.r_[1, np.zeros(9, int)])[0] == 1
+
+
+@pytest.mark.parametrize("kind", GROWING)
+def test_repeated_rows_of_other_weights_are_learned_as_well(kind: str) -> None:
+    """Least leaves and bootstraps count what the rows weigh, not how many differ."""
+    rng = np.random.default_rng(0)
+    cells = np.array(list(np.ndindex(3, 3, 3)), dtype=float)
+    cells, labels = np.repeat(cells, 2, axis=0), np.tile([0, 1], 27)
+    p = np.where(cells[:, 0] == cells[:, 1], 0.9, 0.2)
+    counts = np.round(40 * np.where(labels == 1, p, 1 - p)) + 1
+    grow = GROWING[kind]
+    models = [
+        grow(rows_of(cells, labels, weights), seed=0)
+        for weights in (counts, counts * rng.uniform(0.99, 1.01, counts.size))
+    ]
+    one, two = (np.exp(model.log_probabilities(cells)) for model in models)
+    np.testing.assert_allclose(one, two, atol=0.1)
+    assert np.ptp(two[:, 1]) > (0.5 if kind == "forest" else 0.05)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_column_without_a_cell_splits_nothing(kind: str) -> None:
+    cells, labels = table()
+    cells[:, 3] = np.nan
+    model = KINDS[kind](cells, labels)
+    assert not (model.trees.feature == 3).any()
+    assert np.isfinite(model.log_probabilities(np.ones((2, 4)))).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)

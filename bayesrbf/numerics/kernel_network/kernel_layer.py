@@ -34,9 +34,6 @@ from bayesrbf.records.stored import Requirements, stored, within
 LEAST_EIGENVALUE = 1e-6  # Eigenvalues below this fraction of the largest are left out.
 CATEGORY_STEP = 2.0
 """Rate b of a categorical column in the Laplace kernel; that of a real column is 1."""
-MANY, BESIDE = 3, 50
-"""Exemplars for each feature from which leading eigenvectors are found in a subspace, and how many
-more dimensions it has: the exact ones take five times as long at 2,000 exemplars."""
 LEAST_RATE = 1e-9  # Rates, and what is divided by, are at least this.
 LEAST_VARIANCE = 0.01  # Variances of a class's columns are at least this, in standard units.
 MEAN_ROWS, VARIANCE_ROWS = 0.1, 2.0
@@ -83,42 +80,15 @@ def eigen_basis(
     Beside the hidden layer, its features ``U Lambda^(1/2)`` of the exemplars themselves are
     returned.
     """
-    gram = kernel.gram(exemplars)
-    if exemplars.n_rows <= MANY * n_basis:
-        eigenvalues, vectors = np.linalg.eigh(gram)
-        images = vectors * eigenvalues
-    else:
-        eigenvalues, vectors, images = _leading(gram, n_basis + BESIDE)
+    eigenvalues, vectors = np.linalg.eigh(kernel.gram(exemplars))
     first = max(eigenvalues.size - n_basis, 0)
     kept = np.arange(eigenvalues.size - 1, first - 1, -1)
     # Divided by the root of a tiny eigenvalue, its rounding would be a feature.
     kept = kept[eigenvalues[kept] > LEAST_EIGENVALUE * eigenvalues[-1]]
-    roots = np.sqrt(eigenvalues[kept])
+    roots, vectors = np.sqrt(eigenvalues[kept]), vectors[:, kept]
     # In the order in which a file's array is read: a restored basis gives the same bits.
-    projection = np.ascontiguousarray(vectors[:, kept] / roots)
-    return EigenBasis(kernel, exemplars, projection), images[:, kept] / roots
-
-
-def _leading(
-    gram: Float[np.ndarray, "exemplar exemplar"], size: int
-) -> tuple[
-    Float[np.ndarray, " leading"],
-    Float[np.ndarray, "exemplar leading"],
-    Float[np.ndarray, "exemplar leading"],
-]:
-    """Ritz values in rising order, their vectors and images, in a subspace of this size.
-
-    The subspace has nearly all of what the leading eigenvectors span: random vectors are
-    multiplied by the Gram matrix twice. What is left of the kernel is one that is projected on it.
-
-    .. [1] Halko, Martinsson, Tropp (2011), Finding structure with randomness, SIAM Review 53,
-       algorithm 4.4.
-    """
-    start = np.random.default_rng(0).standard_normal((len(gram), size))
-    basis = np.linalg.qr(gram @ np.linalg.qr(gram @ start)[0])[0]
-    images = gram @ basis
-    values, inner = np.linalg.eigh(basis.T @ images)
-    return values, basis @ inner, images @ inner
+    projection = np.ascontiguousarray(vectors / roots)
+    return EigenBasis(kernel, exemplars, projection), vectors * roots
 
 
 def product_kernel(
