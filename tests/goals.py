@@ -124,6 +124,15 @@ GOALS: Final[dict[str, dict[str, tuple[Goal, ...]]]] = {
             most(2.0),
             most(1.0),
         ),
+        "log loss of the stack less that of the best other, most of four tables and 500 to 8,000 rows": (
+            most(0.002, Of(Figure("rows/losses", "", "behind the best"), max, 4)),
+        ),
+        "its CPU time over that of boosting, most above 2,000 rows": (
+            most(
+                3,
+                Of(Figure("rows/seconds", r"[a-z_]+; (?!500;|2000;)", "stack / boosting"), max, 1),
+            ),
+        ),
         "CPU seconds of a fit of the default mixture to 200 rows": (
             most(1, Figure("times/intervals", "`fit` of a mixture", "CPU seconds", 2)),
         ),

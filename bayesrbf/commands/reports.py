@@ -76,7 +76,7 @@ def report(
         from three other models, twice each. Takes six more fits with their draws, two to eight
         times as long as the report without it.
     quick : bool
-        Take less time: six members of a stack instead of nine, no intervals unless --inference
+        Take less time: fewer members of a stack, no intervals unless --inference
         names a method, three folds at most of other families. The page says so.
     time_limit : float, optional
         Seconds that all may take. The fullest form that is estimated to take half of them is
@@ -175,7 +175,7 @@ def fit(
         not named. predict then writes the decision of least expected cost, and validate counts
         by it. The model is the same.
     quick : bool
-        Take less time: six members of a stack instead of nine, no intervals unless --inference
+        Take less time: fewer members of a stack, no intervals unless --inference
         names a method, three folds at most of other families. The page says so.
     time_limit : float, optional
         Seconds that all may take. The fullest form that is estimated to take half of them is

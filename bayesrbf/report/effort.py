@@ -93,7 +93,7 @@ def seconds_of_run(job: Job, fit: float, judged: bool) -> float:
 
 
 def quicker(job: Job) -> Job:
-    """The quick form of a job: six members, no intervals unless asked for, fewer folds.
+    """The quick form of a job: fewer members, no intervals unless asked for, fewer folds.
 
     The folds of a stack are those of its own fit, and none fewer.
     """
@@ -147,7 +147,7 @@ def _noted(job: Job, limit: float | None = None) -> Job:
         return job
     parts, pools = [], FAMILIES[job.family].pools
     if pools:
-        parts.append("six members instead of nine")
+        parts.append("fewer members")
     if job.inference == "map":
         parts.append("no intervals")
     if job.times is None and not pools:

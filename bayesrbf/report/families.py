@@ -19,7 +19,7 @@ ROWS_FOR_ALL: Final = 2_000
 WORK_FOR_ALL: Final = 1e8
 """Rows, and rows x real columns^4 x classes, up to which a stack has all its members.
 
-Beyond, the intervals of ten take two to three times as long as those of five.
+Beyond, the intervals of all members take minutes.
 """
 
 
@@ -91,23 +91,22 @@ def _stack(job: Job) -> Procedure:
     classes = job.y.nunique()
     work = len(job.X) * float(columns) ** 4 * classes
     small = len(job.X) <= ROWS_FOR_ALL and work <= WORK_FOR_ALL
-    if job.quick:
-        sentence = "A stack of six members (lite), because --quick was asked for."
-        return _fixed(job, "StackedClassifier", {"members": "lite"}, sentence, pools=True)
     sizes = f"{count(len(job.X))} rows, {count(columns)} real columns and {count(classes)} classes"
     rule = (
         f"all are taken up to {count(ROWS_FOR_ALL)} rows, with rows × real columns⁴ × classes "
         "up to a hundred million; beyond, their intervals take minutes"
     )
-    settings = {"members": "default" if small else "lite"}
+    every = small and not job.quick
+    settings = {"members": "default" if every else "lite"}
     procedure = _fixed(job, "StackedClassifier", settings, "", pools=True)
 
     def fit(X: pd.DataFrame, y: pd.Series) -> Fitted:
         fitted = procedure(X, y)
-        # Columns of few values add a member: the fit alone knows how many there are.
+        # Columns of few values add a member, as many rows do: the fit alone knows their number.
         n = len(fitted.model.members_)
-        chosen = f"all {n} members" if small else f"{n} members (lite)"
-        return replace(fitted, sentence=f"A stack of {chosen} for {sizes}: {rule}.")
+        chosen = f"all {n} members" if every else f"{n} members (lite)"
+        why = ", because --quick was asked for." if job.quick else f" for {sizes}: {rule}."
+        return replace(fitted, sentence=f"A stack of {chosen}{why}")
 
     return fit
 

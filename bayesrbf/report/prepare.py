@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
+from bayesrbf.estimators.stack.stack_folds import usual_folds
 from bayesrbf.reading import ReadTable, TableError
 from bayesrbf.report.families import FAMILIES, check_method
 from bayesrbf.report.job import Job, Truth
@@ -83,8 +84,9 @@ def prepare(
 
 def _folds(table: ReadTable, family: FamilyName) -> int:
     """Folds at most. A stack has those of its own pool, which cost it nothing more."""
-    in_five = FAMILIES[family].pools or len(table.frame) <= MOST_IN_FIVE
-    return FOLDS if in_five else FEWER
+    if FAMILIES[family].pools:
+        return usual_folds(0.0 if table.target is None else float(table.target.notna().sum()))
+    return FOLDS if len(table.frame) <= MOST_IN_FIVE else FEWER
 
 
 def _unjudged(table: ReadTable) -> str:

@@ -88,7 +88,10 @@ def test_rows(data_folder: object) -> None:
         "tables": (results["table"].nunique(), len(TABLES)),
         "classifiers": (results["model"].nunique(), len(CONTESTANTS)),
     }
+    whole = {"stack", *PEERS} <= set(losses)
+    if whole:
+        losses["behind the best"] = losses["stack"] - losses[list(PEERS)].min(axis=1)
+        seconds["stack / boosting"] = seconds["stack"] / seconds["boosting"]
     show("rows/losses", losses, 4, counts, commits=results["commit"])
     show("rows/seconds", seconds, 1, counts, commits=results["commit"])
-    if {"stack", *PEERS} <= set(losses):
-        assert (losses["stack"] <= losses[list(PEERS)].min(axis=1) + MOST_BEHIND).all()
+    assert not whole or (losses["behind the best"] <= MOST_BEHIND).all()

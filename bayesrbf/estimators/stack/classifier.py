@@ -1,4 +1,4 @@
-"""The calibrated default: kernel networks and mixtures, pooled on rows held out."""
+"""The calibrated default: kernel networks, mixtures and trees, pooled on rows held out."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class StackedClassifier(Classifier):
     extra : sequence of classifiers or (name, classifier) pairs, optional
         Further members, given the table as it is without the rows whose label is hidden.
     cv : int, splitter or iterable of index pairs, optional
-        Folds; None: five, or three of more than 2,500 labelled rows.
+        Folds; None: five, or three where labelled rows weigh more than 2,500.
     class_prior : array-like of shape (n_classes,) or mapping of class to float, optional
         Class probabilities of use, in the order of ``classes_``; None: those of training.
     unlabelled : object, optional
@@ -207,7 +207,7 @@ class StackedClassifier(Classifier):
         training, of_blocks = read_training(reading, X, y, sample_weight)
         rows, kept, seed = training.rows, training.kept, training.seed
         settings = self._settings(training)
-        cv = usual_folds(rows) if self.cv is None else self.cv
+        cv = usual_folds(rows.n_labelled) if self.cv is None else self.cv
         folds = numbered_folds(split_rows(cv, rows, kept, seed), training.class_labels)
         distinct = table.distinct(rows)[0]
         members = settings.fit(settings.training(distinct, 0))
@@ -285,8 +285,8 @@ class StackedClassifier(Classifier):
     def refine(self, method: str = "laplace", **options: object) -> Self:
         """Draw weights and temperatures, and with them the parameters of the members.
 
-        Members are drawn from their Laplace approximations. Those of other libraries or with more
-        than 2,000 coordinates stay at their fitted point: ``pointwise_`` and a warning name them.
+        Members are drawn from their Laplace approximations. Trees, those of other libraries or with
+        over 2,000 coordinates stay at their fitted point: ``pointwise_`` and a warning name them.
 
         Parameters
         ----------

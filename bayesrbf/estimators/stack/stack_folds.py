@@ -27,9 +27,9 @@ ALWAYS: Final = 100
 """Rows that take as long as what a fit costs whatever the number of rows."""
 
 
-def usual_folds(rows: Observations) -> int:
-    """Number of folds where the user gave none."""
-    return FEWER if rows.n_labelled > MANY_ROWS else FOLDS
+def usual_folds(n_labelled: float) -> int:
+    """Number of folds where the user gave none, by the weight of the labelled rows."""
+    return FEWER if n_labelled > MANY_ROWS else FOLDS
 
 
 def pools_of(
