@@ -124,7 +124,7 @@ GOALS: Final[dict[str, dict[str, tuple[Goal, ...]]]] = {
             most(2.0),
             most(1.0),
         ),
-        "log loss of the stack less that of the best other, largest; four tables, up to 8,000 rows": (
+        "log loss of the stack less that of the best other, largest; 500 to 8,000 rows": (
             most(0.002, Of(Figure("rows/losses", "", "behind the best"), max, 4)),
         ),
         "its CPU time over that of boosting, most above 2,000 rows": (
