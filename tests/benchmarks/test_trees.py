@@ -97,7 +97,7 @@ FORESTS: Final = {
     "one side": ("forest on one side",),
 }
 """What takes the place of its forest."""
-LITES: Final = {"lite": LITE, "lite with the forest": (*LITE, "forest")}
+LITES: Final = {"lite": LITE, "lite, smooth": tuple(name for name in LITE if name != "forest")}
 
 
 def losses(table: str, holes: bool, seed: int) -> Row:
