@@ -65,7 +65,7 @@ WORSE = {"mixture, likelihood"}
 @pytest.mark.parametrize("holes", [False, True], ids=["complete", "holes"])
 @pytest.mark.filterwarnings("ignore:X has categories that were not seen at fit")
 @pytest.mark.filterwarnings("ignore:SDGMClassifier. .* rows without a label teach nothing")
-@pytest.mark.filterwarnings("ignore:SDGMClassifier. the .* levels")
+@pytest.mark.filterwarnings("ignore:SDGMClassifier. (the .* levels|max_iter was reached)")
 def test_unlabelled_rows(holes: bool, data_folder: object) -> None:
     names = chosen(CLASSIFIERS, "BAYESRBF_METHODS")
     found = pd.DataFrame(results(names, holes))
