@@ -106,7 +106,8 @@ def simplex(values: np.ndarray) -> bool:
 def within(values: Any, low: int | float, high: int | float = np.inf) -> bool:
     """Whether all are at least ``low`` and below ``high``."""
     array = np.asarray(values)
-    return bool(((array >= low) & (array < high)).all())
+    # As floats: bounds of a file may be beyond the whole numbers of a small type.
+    return bool(((array >= float(low)) & (array < float(high))).all())
 
 
 def scales(values: Any) -> bool:
