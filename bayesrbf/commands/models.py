@@ -22,7 +22,7 @@ MODELS: Final = (
     OfferedModel(
         "stack",
         "StackedClassifier",
-        "kernel networks, mixtures and a forest, pooled by held-out log score (default)",
+        "kernel networks, mixtures and trees, pooled by held-out log score (default)",
         "a minute",
     ),
     OfferedModel(

@@ -61,7 +61,7 @@ def report(
     reading : TableOptions
         How the table is read; new rows are read by the same options.
     model : {"stack", "mixture", "rbf", "sdgm", "median_lvq"}
-        What is fitted: a pool of kernel networks, mixtures and a forest, one mixture, an RBF
+        What is fitted: a pool of kernel networks, mixtures and trees, one mixture, an RBF
         network, a sparse mixture, or exemplars.
     inference : {"auto", "bootstrap", "laplace", "advi", "gibbs", "nuts", "map"}
         How intervals are made: bootstrap fits the stack anew, 12 times; laplace and advi are

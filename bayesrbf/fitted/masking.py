@@ -19,8 +19,6 @@ from bayesrbf.table import Columns
 STRATA: Final = 3
 """Copies whose share of hidden cells is drawn from a third of the way from none to all; one more
 copy keeps a single cell."""
-
-
 MANY_ROWS: Final = 2500.0
 """Weight of the labelled rows from which a row has one copy, of any kind: together they tell as
 much as the copies of fewer rows do."""

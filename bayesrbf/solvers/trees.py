@@ -20,6 +20,7 @@ BOOSTING: Final = {
     "early_stopping": False,
 }
 MOST_COPIES: Final = 100_000
+"""Copies of all rows together, where fewer rows differ."""
 ABSENT: Final = -60.0
 """Log odds of a class without a row."""
 
@@ -81,7 +82,7 @@ def grow_forest(rows: TreeRows, *, n_trees: int, seed: int) -> Forest:
         for tree in (one.tree_ for one in model.estimators_)
     ]
     trees = _joined(nodes, values)
-    # Shares of weighted rows sum to one but for rounding.
+    # In single precision shares sum to one but for rounding.
     leaves = trees.leaves / trees.leaves.sum(axis=1, keepdims=True)
     return Forest(replace(trees, leaves=leaves))
 

@@ -76,10 +76,10 @@ class StackedClassifier(Classifier):
     Parameters
     ----------
     members : {"default", "smooth", "lite"} or sequence of str
-        All but laplace and normal; these without trees: all are declared graphs; laplace_short,
-        laplace_evidence, gaussian_loo_light, mixture, normal_blend and trees: less time; or names.
-        gaussian_loo_levels is in a set only where a real column has 3 to 12 values with ten rows
-        each on average, boosting only from 1,000 labelled rows on.
+        "default" has all but laplace and normal, "smooth" the same without trees, so that all are
+        declared graphs. "lite" is quicker: laplace_short, laplace_evidence, gaussian_loo_light,
+        mixture, normal_blend and trees. A set has gaussian_loo_levels only where a real column has
+        3 to 12 values, ten rows each on average, and boosting only from 1,000 labelled rows on.
     extra : sequence of classifiers or (name, classifier) pairs, optional
         Further members, given the table as it is without the rows whose label is hidden.
     cv : int, splitter or iterable of index pairs, optional
