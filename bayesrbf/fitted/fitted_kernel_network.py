@@ -234,7 +234,7 @@ def fit_kernel_network(
     return fit_kernel_rows(rows, companions, layer, settings)
 
 
-Exemplars = tuple[Int[np.ndarray, " exemplar"], Int[np.ndarray, " obs"] | None]
+Exemplars = tuple[Int[np.ndarray, " exemplar"], Int[np.ndarray, " seen"] | None]
 """Rows with different cells, some of them if they are many; each row's place among all."""
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf import table
-from bayesrbf.records.mixture import Observations
+from bayesrbf.records.mixture import Observations, joined_rows
 
 Fold = tuple[Observations, Observations]
 """Training and held-out rows, each distinct and weighted, in the user's units."""
@@ -108,23 +108,21 @@ def later_folds(
 
 
 def copies_of(rows: Observations, most: int) -> Observations:
-    """Rows of weight 2 and more as several rows, ``most`` at most, whose weights add up to it.
+    """Rows of whole weights as several rows, ``most`` at most, whose weights add up to them.
 
-    A weight that is a whole number is dealt in whole numbers: a classifier that knows no
-    weights can still be given the rows of a fold so many times.
+    They are dealt in whole numbers, like cards: a classifier that knows no weights can still be
+    given the rows of a fold so many times.
 
     >>> cells, labels = np.zeros((2, 1)), np.arange(2)
-    >>> rows = Observations(cells, np.zeros((2, 0), int), labels, np.array([3.0, 2.5]))
+    >>> rows = Observations(cells, np.zeros((2, 0), int), labels, np.array([3.0, 2.0]))
     >>> copies_of(rows, 2).weights
-    array([2.  , 1.  , 1.25, 1.25])
+    array([2., 1., 1., 1.])
     """
-    counts = np.clip(np.round(rows.weights), 1, most).astype(int)
+    counts = np.clip(rows.weights, 1, most).astype(int)
     origins = np.repeat(np.arange(rows.n_obs), counts)
     ranks = np.arange(origins.size) - (np.cumsum(counts) - counts)[origins]
     weights, counts = rows.weights[origins], counts[origins]
-    # Whole weights are dealt like cards: the first copies get what is left over.
-    whole = weights // counts + (ranks < weights % counts)
-    shares = np.where(weights == np.round(weights), whole, weights / counts)
+    shares = weights // counts + (ranks < weights % counts)
     return replace(rows.take(origins), weights=shares)
 
 
@@ -141,8 +139,9 @@ def split_rows(
     An integer deals the labelled rows of every class in turn, in an order of their own, so that a
     weight of two is the row twice. The copies of a row are dealt, too: were they held out
     together, a row that stands there with both labels would always be predicted from the other
-    label alone. The only row of a class is never held out. Where labels stand for ``responses``,
-    which are numbers, distinct rows are dealt and no row teaches its own copy.
+    label alone. A row of another weight is held out as a whole. The only row of a class is never
+    held out. Where labels stand for ``responses``, which are numbers, distinct rows are dealt and
+    no row teaches its own copy.
 
     Splits speak of the rows as they were given to ``fit``; ``kept`` has their positions there.
     """
@@ -151,10 +150,7 @@ def split_rows(
         return
     if cv < 2:
         raise ValueError(f"cv must be at least 2 folds; received cv={cv}.")
-    # Distinct first, so that a weight of two is dealt as the row twice is.
-    dealt = table.distinct(rows)[0]
-    if not responses:
-        dealt = copies_of(dealt, int(cv))
+    dealt = table.distinct(rows)[0] if responses else _dealt(rows, int(cv))
     labels = np.minimum(dealt.labels, 0) if responses else dealt.labels
     folds = stratified_folds(labels, int(cv), seed)
     for fold in np.unique(folds[folds >= 0]):
@@ -162,6 +158,18 @@ def split_rows(
         if not responses:  # copies of a row meet again
             train, test = table.distinct(train)[0], table.distinct(test)[0]
         yield train, test
+
+
+def _dealt(rows: Observations, most: int) -> Observations:
+    """What is dealt to folds, in an order that does not depend on that of the rows.
+
+    A row whose weight is no whole number is one row: a part of it in training would know the rest.
+    """
+    whole = rows.weights == np.round(rows.weights)
+    # Distinct first, so that a weight of two is dealt as the row twice is.
+    counted, others = copies_of(table.distinct(rows.take(whole))[0], most), rows.take(~whole)
+    places = table.distinct(others)[1]
+    return joined_rows([counted, others.take(np.lexsort((others.weights, places)))])
 
 
 def _as_given(

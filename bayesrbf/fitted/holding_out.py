@@ -42,6 +42,12 @@ class HeldOut:
         same = self.folds is None or self.folds.shape == self.labels.shape
         yield same, "a fold of every row"
 
+    @property
+    def parts(self) -> Int[np.ndarray, " obs"]:
+        """The fold of every row; of a single fold halves, for a pool to be fitted to others."""
+        alone = self.folds is None or np.unique(self.folds).size < 2
+        return np.arange(self.labels.size) % 2 if alone else np.asarray(self.folds)
+
     def take(self, rows: Bool[np.ndarray, " obs"]) -> HeldOut:
         """Some of the rows."""
         masked, folds = self.masked, self.folds

@@ -1,8 +1,9 @@
 """Log loss against the number of training rows: the stack beside boosting, forest and regression.
 
 The same new rows, 4,000 at most, are predicted after fits to the first of them in a random order.
-``BAYESRBF_TRAINING_ROWS`` sets the numbers of training rows (500, 2000, 8000), ``BAYESRBF_TABLES``
-and ``BAYESRBF_METHODS`` choose as in ``test_stack``; each result is kept as it comes.
+``BAYESRBF_TRAINING_ROWS`` sets the numbers of training rows (500, 2000, 8000, 32000);
+``BAYESRBF_TABLES`` and ``BAYESRBF_METHODS`` choose as in ``test_stack``; each result is kept as it
+comes.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ from tests.benchmarks.test_stack import (
 )
 from tests.measured import part
 
-ROWS = [int(one) for one in os.environ.get("BAYESRBF_TRAINING_ROWS", "500,2000,8000").split(",")]
+SIZES = os.environ.get("BAYESRBF_TRAINING_ROWS", "500,2000,8000,32000")
+ROWS = [int(one) for one in SIZES.split(",")]
 TABLES = ("adult", "mushroom", "raetsch_splice", "raetsch_waveform")
 NEW_ROWS = 4000
 PEERS, MOST_BEHIND = ("boosting", "forest", "logistic"), 0.002

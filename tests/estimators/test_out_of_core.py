@@ -269,6 +269,7 @@ def test_a_stack_is_fitted_to_a_sample_and_says_so(
     assert "all 260 rows, read from 3 blocks" in few.status_
     np.testing.assert_array_equal(few.predict_proba(X), stack().fit(X, Y).predict_proba(X))
     monkeypatch.setattr(training, "SAMPLE_ROWS", 150)
+    monkeypatch.setattr(training, "SAMPLE_CELLS", 150 * X.shape[1])
     some = stack("laplace").fit(in_partitions(X, ends), in_partitions(Y, ends))
     drawn = some.rows_.n_obs
     assert drawn <= 150

@@ -377,6 +377,25 @@ def test_copies_of_a_row_are_dealt_to_several_folds() -> None:
     np.testing.assert_allclose(weighted.predict_proba(X), model.predict_proba(X), atol=1e-10)
 
 
+def test_a_row_of_an_odd_weight_is_held_out_as_a_whole() -> None:
+    """Its copies are dealt where the weight counts them, and nowhere else."""
+    rng = np.random.default_rng(0)
+    real, labels = rng.integers(0, 9, (80, 1)).astype(float), rng.integers(0, 2, 80)
+    weights = rng.choice([1.0, 2.0, 1.6, 3.7], 80)
+    rows = Observations(real, np.zeros((80, 0), int), labels, weights)
+    order = rng.permutation(80)
+    parts = [list(split_rows(4, one, np.arange(80), 0)) for one in (rows, rows.take(order))]
+    for (train, test), (same_train, same_test) in zip(*parts, strict=True):
+        np.testing.assert_allclose(test.weights, same_test.weights)
+        np.testing.assert_allclose(train.weights, same_train.weights)
+    total = sum(test.weights.sum() for _, test in parts[0])
+    assert total == pytest.approx(weights.sum())
+    alone = Observations(np.arange(80.0)[:, None], rows.codes, labels, weights)
+    for train, test in split_rows(4, alone, np.arange(80), 0):
+        both = np.intersect1d(train.real, test.real).astype(int)
+        assert (weights[both] == 2.0).all()
+
+
 def test_no_fold_takes_the_last_row_of_a_class() -> None:
     labels = np.array([0] * 9 + [1] * 2 + [2, -1, -1])
     folds = stratified_folds(labels, 5, seed=1)

@@ -96,6 +96,15 @@ def test_weight_two_is_the_row_twice(fitted) -> None:
     np.testing.assert_allclose(one.predict_proba(X), two.predict_proba(X), atol=1e-8)
 
 
+def test_weights_of_rows_make_no_member_know_what_is_held_out() -> None:
+    """Labels by chance: a forest remembers rows, and a part of one in training tells the rest."""
+    X, _ = table(200)
+    y = np.random.default_rng(1).integers(0, 2, 200)
+    weights = np.random.default_rng(2).uniform(1.1, 2.9, 200)
+    model = StackedClassifier(MEMBERS, random_state=0).fit(X, y, weights)
+    assert model.member_table()["log_loss"].min() > 0.99 * np.log(2)
+
+
 def test_a_row_without_a_cell_gets_the_class_shares(fitted) -> None:
     X, y = table()
     nothing = X.iloc[:1].copy()

@@ -16,17 +16,19 @@ from bayesrbf import table
 from bayesrbf.blocks import Blocks, Collection
 from bayesrbf.estimators.arguments import LEAST_WEIGHT, MOST_WEIGHT
 from bayesrbf.estimators.out_of_core.parts import LabelsInBlocks, Part, parts_of
-from bayesrbf.estimators.out_of_core.sampling import Sample
 from bayesrbf.estimators.reading import BLOCK, Reading, column_names
 from bayesrbf.fitted.drawing import draw_by
 from bayesrbf.fitted.fitted_model import FittedModel
 from bayesrbf.fitted.fitted_table import FittedTable
+from bayesrbf.fitted.sampling import Sample
 from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.numerics.block_log_posterior import BlockLogPosterior, BlockSums
 from bayesrbf.records.mixture import Observations
 
 SAMPLE_ROWS: Final = BLOCK
 """Rows of the sample, on which everything but the parameters is decided."""
+SAMPLE_CELLS: Final = 2**24
+"""Cells of the sample where it is all that is fitted to: 128 MiB of reals."""
 DRAWS_BY_SUMS: Final = 250
 """Draws of a chain where the density of each is a sum over rows out of memory."""
 
@@ -141,8 +143,9 @@ def read_collection(
     read = partial(_encoded, columns=columns, classes=survey.classes, like=survey.like)
     rows = parts.map(read).kept()
     n_classes = survey.classes.size
-    most = SAMPLE_ROWS // (n_classes + reading.labelled) if n_rows > SAMPLE_ROWS else n_rows
-    draw = partial(Sample.of, n_classes=n_classes, most=most, seed=seed)
+    most = max(SAMPLE_ROWS, SAMPLE_CELLS // n_columns if reading.of_sample else 0)
+    of_class = most // (n_classes + reading.labelled) if n_rows > most else n_rows
+    draw = partial(Sample.of, n_classes=n_classes, most=of_class, seed=seed)
     sample = rows.map(draw, list(accumulate(survey.lengths, initial=0))[:-1]).reduce(Sample.joined)
     weighed = sample.weighed()
     if reading.finds_atoms:

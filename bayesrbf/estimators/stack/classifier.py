@@ -16,15 +16,16 @@ from bayesrbf.estimators.stack.extra import extra_members, kin_of_extra
 from bayesrbf.estimators.stack.stack_folds import (
     FOLDS,
     gain_of_unlabelled,
+    partly_seen,
     places_held_out,
+    pool_splits,
     pools_of,
-    usual_folds,
 )
 from bayesrbf.estimators.training import read_training
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.drawing import drawn
 from bayesrbf.fitted.fitted_table import FittedTable
-from bayesrbf.fitted.folds import numbered_folds, split_rows, stratified_folds
+from bayesrbf.fitted.folds import numbered_folds, stratified_folds
 from bayesrbf.fitted.masking import masking_of
 from bayesrbf.fitted.stack.bootstrap import bootstrap_stack
 from bayesrbf.fitted.stack.drawing import DrawnMembers, draw_members
@@ -188,11 +189,11 @@ class StackedClassifier(Classifier):
         ----------
         X : array-like or frame of shape (n_obs, n_columns)
             Rows; NaN, None and NA are missing cells. A table out of memory (a Dask collection, a
-            Parquet file by its path) stands for 20,000 rows of it, drawn at random.
+            Parquet file by its path) is read into it; beyond 16,777,216 cells a random sample is.
         y : array-like of shape (n_obs,), or the name of a column out of memory
             Class labels; NaN and None are hidden.
         sample_weight : array-like of shape (n_obs,), optional
-            Row weights, at least 0: weight 2 is the row twice.
+            Row weights, at least 0: 2 is the row twice, held out one by one; 1.5 is one row.
 
         Returns
         -------
@@ -207,23 +208,23 @@ class StackedClassifier(Classifier):
         training, of_blocks = read_training(reading, X, y, sample_weight)
         rows, kept, seed = training.rows, training.kept, training.seed
         settings = self._settings(training)
-        cv = usual_folds(rows.n_labelled) if self.cv is None else self.cv
-        folds = numbered_folds(split_rows(cv, rows, kept, seed), training.class_labels)
+        folds = numbered_folds(pool_splits(self.cv, rows, kept, seed), training.class_labels)
         distinct = table.distinct(rows)[0]
-        members = settings.fit(settings.training(distinct, 0))
+        shared = settings.training(distinct, 0)
+        members = settings.fit(shared)
         held_out = settings.hold_out_folds(folds, self.n_jobs)
         gain = gain_of_unlabelled(settings, folds, held_out, self.n_jobs)
         held_out, pools = pools_of(held_out, settings, training.owner)
         copies = places_held_out(rows, kept, [test for _, _, test in folds])
         model = stack_of(members, distinct, settings, pools, held_out)
-        way = "" if of_blocks is None else of_blocks.way_of_sample(training)
-        status = Status.CONVERGED
+        way, status = of_blocks.way_of_sample(training) if of_blocks else "", Status.CONVERGED
+        parts = status.sentence, gain, partly_seen(shared, rows.n_labelled, held_out)
         return self._ended(
             replace(training, copies=copies),
             model,
             DrawnMembers(),
             (status, Trace(np.array([model.log_density_at_point]))),
-            f"{status.sentence} {gain}".rstrip() + way,
+            " ".join(filter(None, parts)) + way,
             temperature=pools[0].temperature,
             calibration=model.calibration,
         )
@@ -271,7 +272,7 @@ class StackedClassifier(Classifier):
         """Class probabilities of the training rows that were held out, by position and class.
 
         The members of a fold did not see its rows, and the pool of a fold is fitted to the rows
-        of the other folds: a cross-validation of the stack that takes no fit more.
+        of the others: a cross-validation that takes no fit more. Of many rows 5,000 are held out.
         """
         return self._fit.model.out_of_fold_table(self._fit.table)
 

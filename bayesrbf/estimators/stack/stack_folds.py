@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -11,9 +12,11 @@ from jaxtyping import Float, Int
 
 from bayesrbf import table
 from bayesrbf.estimators.warning import warn
+from bayesrbf.fitted.folds import Fold, split_rows
 from bayesrbf.fitted.holding_out import HeldOut
 from bayesrbf.fitted.masking import MANY_ROWS
 from bayesrbf.fitted.stack.pool import Pool, equal_pool, fit_pool, fit_pools
+from bayesrbf.fitted.stack.shared_training import SharedTraining
 from bayesrbf.fitted.stack.stack_fitting import NumberedFold, StackSettings
 from bayesrbf.posterior.selection import unlabelled_gain
 from bayesrbf.records.mixture import Observations, joined_rows
@@ -21,6 +24,8 @@ from bayesrbf.records.mixture import Observations, joined_rows
 FOLDS, FEWER = 5, 3
 """On ten tables of at most 150 rows, complete and with holes, ten folds were no better. Of many
 rows two thirds are enough for members that are weighed against each other."""
+ENOUGH: Final = 5000.0
+"""Weight of rows held out from which more tell little of weights and temperatures."""
 SHARE: Final = 0.15
 """Share of the time of a fit that may be spent on it, unless a single fold takes more."""
 ALWAYS: Final = 100
@@ -30,6 +35,17 @@ ALWAYS: Final = 100
 def usual_folds(n_labelled: float) -> int:
     """Number of folds where the user gave none, by the weight of the labelled rows."""
     return FEWER if n_labelled > MANY_ROWS else FOLDS
+
+
+def pool_splits(
+    cv: object, rows: Observations, kept: Int[np.ndarray, " obs"], seed: int
+) -> Iterator[Fold]:
+    """The user's folds, or as many usual ones as hold out enough rows: of very many rows, one."""
+    if cv is not None:
+        return split_rows(cv, rows, kept, seed)
+    n_folds = max(usual_folds(rows.n_labelled), int(rows.n_labelled // ENOUGH))
+    enough = int(np.ceil(n_folds * ENOUGH / rows.n_labelled))
+    return islice(split_rows(n_folds, rows, kept, seed), enough)
 
 
 def pools_of(
@@ -45,6 +61,17 @@ def pools_of(
     n_members = len(settings.names)
     values = np.zeros((0, n_members, settings.n_classes))
     return HeldOut(values, np.zeros(0, np.intp), np.zeros(0)), (equal_pool(n_members),)
+
+
+def partly_seen(training: SharedTraining, n_labelled: float, held_out: HeldOut) -> str:
+    """A sentence on what saw a part of very many rows; empty where all was fitted to all."""
+    sentences, n_rows = [], training.rows.n_obs
+    networks, judged = training.of_networks.rows.n_obs, float(held_out.weights.sum())
+    if networks < n_rows:
+        sentences.append(f"Kernel networks were fitted to {networks} of {n_rows} different rows.")
+    if n_labelled > ENOUGH and judged < 0.9 * n_labelled:
+        sentences.append(f"{judged:.0f} rows held out gave weights and temperatures.")
+    return " ".join(sentences)
 
 
 def gain_of_unlabelled(

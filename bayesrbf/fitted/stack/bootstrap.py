@@ -172,7 +172,7 @@ def bootstrap_stack(
     whole = settings.training(rows, 0)
     fit_members(whole, settings.smooth)
     # Maps are monotone: the weights play no part in the exemplars.
-    starts, exemplars = whole.as_starts, whole.exemplars
+    starts, exemplars = whole.as_starts, whole.of_networks.exemplars
     refit = partial(_refit, settings, rows, starts, exemplars)
     refitted = run_tasks(refit, weights, "Refits", n_jobs, progress_bar)
     theta = _pools(model, draws, len(refitted), rng)

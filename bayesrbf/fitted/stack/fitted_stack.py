@@ -156,13 +156,13 @@ class FittedStack(FittedModel):
         return np.zeros(self.held.labels.size) if masked is None else masked.hidden[:, 0]
 
     def out_of_fold(self) -> Float[np.ndarray, "obs label"]:
-        """Class log probabilities of the rows held out, by pools that are fitted to other folds."""
+        """Class log probabilities of the rows held out, by pools that are fitted to others."""
         rows, hidden = self.held, self.held_share
         result = np.full((rows.labels.size, self.members.n_classes), np.nan)
         if rows.folds is None and rows.labels.size:
             raise AttributeError("out_of_fold_ is not in files of earlier versions; fit again.")
-        for fold in np.unique([] if rows.folds is None else rows.folds):
-            others, own = rows.take(rows.folds != fold), rows.folds == fold
+        for part in np.unique(rows.parts):
+            others, own = rows.take(rows.parts != part), rows.parts == part
             pool = StackLogPosterior(others.values, others.labels, others.weights, others.masked)
             point = packed(pool, fit_pools(others))
             result[own] = pool.pooled(rows.values[own], hidden[own], point)

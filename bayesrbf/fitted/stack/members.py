@@ -123,8 +123,8 @@ def fit_members(training: SharedTraining, members: Sequence[str]) -> tuple[Fitte
     """Fit members by name to rows that they share."""
     recipes = [(name, MEMBERS[name]) for name in members]
     return tuple(
-        FittedMember(name, training.maps(recipe.shape), recipe.fit(training))
-        for name, recipe in recipes
+        FittedMember(name, own.maps(recipe.shape), recipe.fit(own))
+        for name, recipe, own in ((name, one, one.rows_of(training)) for name, one in recipes)
     )
 
 

@@ -52,8 +52,12 @@ class KernelMember:
     kind: ClassVar = "kernel network"
     """Members of one kind err together."""
 
+    def rows_of(self, training: SharedTraining) -> SharedTraining:
+        """The training rows that it is fitted to: some where they are many."""
+        return training.of_networks
+
     def fit(self, training: SharedTraining) -> FittedKernelNetwork:
-        """Fit to training rows."""
+        """Fit to its training rows."""
         settings = KernelSettings(
             self.kernel,
             self.relevance,
@@ -94,8 +98,12 @@ class MixtureMember:
         """Map of the real columns."""
         return "power"
 
+    def rows_of(self, training: SharedTraining) -> SharedTraining:
+        """The training rows that it is fitted to: all."""
+        return training
+
     def fit(self, training: SharedTraining) -> FittedMixture:
-        """Fit to training rows."""
+        """Fit to its training rows."""
         by_em = training.mixture(MixtureForm(self.n_components, self.covariance_type, self.tied))
         if self.objective.name == "likelihood":
             return by_em

@@ -30,6 +30,7 @@ from bayesrbf.fitted.mixture_fitting import (
     fit_mixture_rows,
     start_near,
 )
+from bayesrbf.fitted.sampling import Sample
 from bayesrbf.numerics.column_maps import HalfRankMaps, fit_half_rank, fit_power
 from bayesrbf.numerics.kernel_network.learned_rates import RateSearch
 from bayesrbf.numerics.kernel_network.product_kernels import CellMoments
@@ -45,6 +46,8 @@ Shape = Literal["half_rank", "power", "values"]
 EM_STARTS, EM_TOL, EM_ITERATIONS = 3, 1e-3, 40
 """One start of three components is a matter of luck: of three, the best is worth .01 to .03
 nats to such a mixture, where ten times the tolerance is worth nothing."""
+NETWORK_ROWS: Final = 20_000
+"""Rows that kernel networks are fitted to, at most: they have a thousand exemplars."""
 N_EXEMPLARS = 1000
 """Twice as many were level on adult and waveform, from 2,000 to 8,000 rows."""
 SEARCH: Final = RateSearch(subsamples=2, steps=15)
@@ -130,6 +133,15 @@ class SharedTraining:
     _mapped: dict[Shape, Observations] = field(default_factory=dict, init=False)
 
     @cached_property
+    def of_networks(self) -> SharedTraining:
+        """The rows of kernel networks: of very many some, with equally many of every class."""
+        if self.rows.n_obs <= NETWORK_ROWS:
+            return self
+        most = NETWORK_ROWS // np.unique(self.rows.labels).size
+        sample = Sample.of(self.rows, 0, self.n_classes, most, self.seed)
+        return replace(self, rows=sample.weighed())
+
+    @cached_property
     def with_categories(self) -> SharedTraining:
         """These rows, reals of few values as categories."""
         if not self.few.features:
@@ -211,6 +223,8 @@ class SharedTraining:
     @property
     def as_starts(self) -> Starts:
         """What members fitted to these rows found."""
+        if self.of_networks is not self:
+            return replace(self.of_networks.as_starts, mixtures=dict(self._mixtures))
         layers = self._layers.items()
         points = {key: one.rate_point for key, one in layers if one.rate_point is not None}
         # Only what was asked for: a complete table may need no companion.
