@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import bayesrbf.posterior.rehearsal as stage
@@ -13,9 +15,12 @@ from bayesrbf.report import run as running
 from bayesrbf.report.collect import collect
 from bayesrbf.report.drawing_method import Drawn, draw_posterior
 from bayesrbf.report.intervals import read_intervals, rehearse
+from bayesrbf.report.intervals_elsewhere import elsewhere
 from bayesrbf.report.render import render
 from bayesrbf.solvers import teachers
 from tests.cases import generative
+from tests.intervals_elsewhere import PATH, text
+from tests.measured import read
 from tests.report.test_collect import job
 from tests.test_cli import assert_one_sentence, mixed_table, run
 
@@ -97,3 +102,33 @@ def test_the_command_line_asks_for_it(monkeypatch: pytest.MonkeyPatch, tmp_path:
     words = ["report", file, "--target", "outcome", "--out", tmp_path / "o"]
     assert run(monkeypatch, *words) == run(monkeypatch, *words, "--rehearse") == 0
     assert [one.rehearse for one in seen] == [False, True]
+
+
+def test_what_tables_of_that_size_told_is_said_beside_it(drawn: Drawn) -> None:
+    """For a mixture by Laplace on 200 rows, and for nothing that was not printed."""
+    asked = job("laplace")
+    many = replace(asked, X=pd.concat([asked.X] * 4), y=pd.concat([asked.y] * 4))
+    found = elsewhere("mixture", "laplace", len(many.X), many.X.isna().to_numpy().mean())
+    assert found is not None
+    told = read_intervals(many, drawn)
+    assert found.sentence in told
+    assert "if the model is right" in told
+    assert "was not tried here: --rehearse tries it" in told
+    assert elsewhere("mixture", "laplace", 20, 0.0) is None
+    assert elsewhere("mixture", "laplace", 5_000, 0.0) is None
+    assert elsewhere("sdgm", "laplace", 200, 0.0) is None
+
+
+def test_the_file_has_what_the_printed_tables_have() -> None:
+    assert PATH.read_text() == text()
+
+
+@pytest.mark.parametrize("holes", [0.0, 0.3])
+def test_the_figure_of_a_stack_is_that_of_its_own_printed_table(holes: float) -> None:
+    found = elsewhere("stack", "bootstrap", 150, holes)
+    printed = read(f"intervals/200_rows_{'with_holes' if holes else 'complete'}")
+    stack = dict(zip(printed.columns, printed.rows[0], strict=True))
+    assert found is not None
+    assert stack["model"] == "stack"
+    assert f"held them {100 * stack['90%']:.0f} times in 100" in found.sentence
+    assert f"On {stack['tables']} tables of 200 rows" in found.sentence
