@@ -11,7 +11,13 @@ from bayesrbf import report
 from bayesrbf.report.intervals_elsewhere import FILE, Elsewhere
 from tests.measured import FIGURES, read
 
-PRINTED: Final = {"stack": ("stack", "bootstrap"), "mixture, likelihood": ("mixture", "laplace")}
+PRINTED: Final = {
+    "stack": ("stack", "bootstrap"),
+    "mixture, likelihood": ("mixture", "laplace"),
+    "mixture+pool, likelihood": ("mixture", "laplace, pool"),
+    "network+pool": ("rbf", "laplace, pool"),
+    "sdgm+pool": ("sdgm", "laplace, pool"),
+}
 """Models of the printed tables that the report fits: family and method there."""
 PATH: Final = Path(report.__path__[0]) / FILE
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from copy import copy
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from jaxtyping import Float, Shaped
 from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf.estimators.answers.acquiring import acquire
 from bayesrbf.estimators.answers.asking import ask, new_rows
 from bayesrbf.estimators.answers.deciding import decide
 from bayesrbf.estimators.answers.explaining import explain
 from bayesrbf.estimators.answers.probabilities import predict_posterior, summary_of, uncertainty
-from bayesrbf.estimators.estimator import Estimator
+from bayesrbf.estimators.estimator import AnyFit, Estimator
 from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.out_of_fold import Calibrated, out_of_fold_calibration
 from bayesrbf.estimators.reading import Reading
@@ -63,6 +64,54 @@ class Classifier(ClassifierMixin, Estimator):
             training.owner,
         )
         return {"temperature": temperature, "calibration": calibration}
+
+    # ---- a posterior
+
+    def refine(
+        self,
+        method: str = "laplace",
+        *,
+        model_doubt: object = None,
+        **options: object,
+    ) -> Self:
+        """Draw from the posterior, and count how far other kinds of models differ if asked.
+
+        Parameters
+        ----------
+        method : {"laplace", "advi", "gibbs", "nuts", "bootstrap"}
+            How parameters are drawn; see :class:`MixtureDensity`, whose methods these are.
+        model_doubt : {None, "pool"}
+            None: intervals are those of the parameters, if the model is right. ``"pool"``: the
+            members of ``StackedClassifier("lite")`` are fitted to the same rows, and the truth
+            counts as one kind of model more. Probabilities do not change, their intervals do.
+        **options : object
+            Passed on, such as ``draws``, ``chains`` and ``random_state``.
+
+        Returns
+        -------
+        self
+            With the draws in ``posterior_``.
+
+        Raises
+        ------
+        ValueError
+            If the method is unknown, or none for this model, or no pool can be fitted to its rows.
+        """
+        if model_doubt not in (None, "pool"):
+            raise ValueError(
+                f"{type(self).__name__}.refine(model_doubt=...) must be None or 'pool'; received "
+                f"{model_doubt!r}."
+            )
+        check_is_fitted(self)
+        fit = self.fitted_
+        fit.require_all_rows(f"refine({method!r})")
+        return self._take(lambda: self._drawn(self._doubted(fit, model_doubt), method, options))
+
+    def _doubted(self, fit: AnyFit, model_doubt: object) -> AnyFit:
+        """The fit with a pool of other kinds of models, if it is to have one."""
+        from bayesrbf.estimators.stack.beside import doubt_of
+
+        return fit.replaced(doubt=None if model_doubt is None else doubt_of(fit))
 
     # ---- predicting
 

@@ -92,6 +92,11 @@ class FittedKernelNetwork(FittedModel):
     l2: float  # Precision of the prior of the output weights.
 
     @property
+    def kind(self) -> str:
+        """Its kind beside those of a stack's members."""
+        return "kernel network"
+
+    @property
     def density(self) -> FittedMixture:
         """The first companion."""
         return self.companions.first

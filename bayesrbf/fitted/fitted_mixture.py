@@ -61,6 +61,11 @@ class FittedMixture(FittedModel):
     """Maps in front of the real columns; prior and parameters are those of mapped columns."""
 
     @property
+    def kind(self) -> str:
+        """Its kind beside those of a stack's members."""
+        return "Gaussian" if self.specification.n_components == self.n_classes else "mixture"
+
+    @property
     def density(self) -> FittedMixture:
         """The mixture itself."""
         return self

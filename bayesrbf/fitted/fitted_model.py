@@ -97,6 +97,11 @@ class FittedModel(ABC):
     """Maps in front of the real columns, of a model that has them."""
 
     @property
+    def kind(self) -> str:
+        """Its kind beside those of a stack's members; empty where it compares with none."""
+        return ""
+
+    @property
     @abstractmethod
     def density(self) -> FittedModel | None:
         """The fitted density of rows, where the model has one."""

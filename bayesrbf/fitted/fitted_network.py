@@ -149,6 +149,11 @@ class FittedNetwork(FittedModel):
         return self.specification.mixture.n_components
 
     @property
+    def kind(self) -> str:
+        """Its kind beside those of a stack's members."""
+        return "RBF network"
+
+    @property
     def density(self) -> FittedMixture:
         """The hidden layer, without its outputs."""
         hidden, prior = self.specification.mixture, self.hyperparameters.mixture

@@ -68,6 +68,11 @@ class FittedSDGM(FittedModel):
     prediction: Prediction
 
     @property
+    def kind(self) -> str:
+        """Its kind beside those of a stack's members."""
+        return "mixture"
+
+    @property
     def density(self) -> FittedMixture:
         """The companion."""
         return self.companion

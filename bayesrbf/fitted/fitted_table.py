@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,6 +14,7 @@ from bayesrbf.fitted.completed_rows import cell_law
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, Delivery, FittedModel
 from bayesrbf.fitted.posterior_tree import posterior_tree
+from bayesrbf.fitted.stack.model_doubt import ModelDoubt
 from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.log_posterior import LogPosterior
@@ -24,7 +25,15 @@ from bayesrbf.posterior.replicates import Replicates, drawn_labels, evenly
 from bayesrbf.records.masked_rows import Recalibration
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.results import Trace
-from bayesrbf.records.stored import MOST_LOG, Requirements, field_values, named, scales, within
+from bayesrbf.records.stored import (
+    LATER,
+    MOST_LOG,
+    Requirements,
+    field_values,
+    named,
+    scales,
+    within,
+)
 from bayesrbf.table import Columns
 
 if TYPE_CHECKING:
@@ -59,6 +68,8 @@ class FittedTable[M: FittedModel, D]:
     """With the components named as in the fit."""
     raw: Draws | None = None
     """The draws as they came."""
+    doubt: ModelDoubt | None = field(default=None, metadata=LATER)
+    """Other kinds of models, where intervals count that this one may be wrong."""
 
     __getstate__ = field_values
 
@@ -241,16 +252,41 @@ class FittedTable[M: FittedModel, D]:
             mean = self.class_posterior.thinned(draws).mean(rows)
             with np.errstate(divide="ignore"):
                 return np.log(mean)
-        log_p = self.model.calibrated_log_probabilities(
-            rows, self.temperature, self.calibration, self.hidden_share
-        )
+        log_p = self._calibrated(rows)
         if self.table.prevalence is None:
             return log_p
         return at_prevalence(log_p, self.log_ratio)
 
     @cached_property
+    def doubted_posterior(self) -> ClassPosterior:
+        """The posterior of class probabilities that intervals are of."""
+        if self.doubt is None or self.draws is None:
+            return self.class_posterior
+        n_labelled = self.rows.n_labelled
+        seed = self.table.seed
+        return self.doubt.around(self.class_posterior, self._calibrated, n_labelled, seed)
+
+    @property
+    def assumes_model(self) -> bool:
+        """Whether intervals know of no other kind of model."""
+        pools = self.model.predictors_deliver  # a stack, whose refits tell how its kinds differ
+        refitted = self.draws is not None and self.draws.method == "bootstrap"
+        return self.doubt is None and not (pools and refitted)
+
+    @property
+    def centred(self) -> bool:
+        """Whether the draws of that posterior are moved to what is given out."""
+        return not self.averages or self.doubt is not None
+
+    def _calibrated(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
+        """Class log probabilities at the fitted point and the shares of training."""
+        return self.model.calibrated_log_probabilities(
+            rows, self.temperature, self.calibration, self.hidden_share
+        )
+
+    @cached_property
     def class_posterior(self) -> ClassPosterior:
-        """The posterior of class probabilities; one draw for a point estimate."""
+        """The posterior of class probabilities if the model is right; one draw for a point."""
         delivery = Delivery(
             self.temperature,
             self.log_ratio,

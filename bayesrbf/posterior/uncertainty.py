@@ -202,11 +202,12 @@ def to_dataset(
     rows: Sequence[object] | np.ndarray,
     novelty: Float[np.ndarray, " obs"],
     point_estimate: bool,
+    assumes_model: bool,
 ) -> xr.Dataset:
     """Pack a predictive summary under the names of its classes and rows; entropies are in nats.
 
     A ``point_estimate`` is a single draw, which says nothing of its own uncertainty: spreads are
-    NaN then, and a warning says so.
+    NaN then, and a warning says so. Intervals that assume the model say so.
     """
     # not above: predictions by the mean over draws need no xarray
     from bayesrbf.posterior.row_answers import RowAnswers
@@ -230,14 +231,18 @@ def to_dataset(
         "log_density": ((names.OBS,), summary.log_density),
         "novelty": ((names.OBS,), novelty),
     }
+    says = dict(_DESCRIPTIONS)
+    if assumes_model:
+        says |= {end: f"{_DESCRIPTIONS[end]}, if the model is right" for end in ("lower", "upper")}
     return RowAnswers(
         {
-            name: (dims, values, {"description": _DESCRIPTIONS[name]})
+            name: (dims, values, {"description": says[name]})
             for name, (dims, values) in variables.items()
         },
         coords={names.OBS: np.asarray(rows), names.LABEL: np.asarray(labels)},
         attrs={
             "prob": summary.prob,
             "point_estimate": int(point_estimate),
+            "assumes_model": int(assumes_model),
         },
     )

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from bayesrbf.estimators.stack.beside import comparable
 from bayesrbf.fitted.stack.bootstrap import REFITS
 from bayesrbf.report.families import FAMILIES
 from bayesrbf.report.job import Job
@@ -36,6 +37,12 @@ METHOD_NAMES: Final = {
     "gibbs": "Gibbs sampling, from the exact posterior",
     "nuts": "The No-U-Turn sampler, from the exact posterior",
 }
+
+
+BESIDE: Final = (
+    "The members of a small stack were fitted to the same rows. Intervals count how far they "
+    "differ from this model, as if the truth were one kind of model more."
+)
 
 
 @dataclass(frozen=True)
@@ -66,11 +73,16 @@ def draw_posterior(job: Job, model: Any) -> Drawn:
     if sweeps and job.draws is None:
         sweeps = {**sweeps, "thin": -(-usual // draws)}
     options = {"draws": draws, **sweeps}
+    compared = comparable(refined.fitted_)
+    if compared:
+        options["model_doubt"] = "pool"
     refined.refine(method, **options)
     if not refined.draws_.complete:  # what was drawn is no answer to what was asked
         raise KeyboardInterrupt
     amount = plural(len(refined.draws_.theta) * draws, "draw")
     sentence = f"{METHOD_NAMES[method]}: {amount} in {plural(size, 'coordinate')}, {why}"
+    if compared:
+        sentence = f"{sentence} {BESIDE}"
     if FAMILIES[job.family].pools and method != "bootstrap":
         sentence = f"{sentence} {_of_members(refined)}"
     return Drawn(model, refined, sentence, options)

@@ -32,7 +32,7 @@ def read_intervals(job: Job, drawn: Drawn) -> str:
         )
     if job.rehearse:
         return _rehearsed(job, drawn)
-    if_right = "" if drawn.refined.draws_.method == "bootstrap" else ONE_KIND
+    if_right = ONE_KIND if drawn.refined.fitted_.assumes_model else ""
     other = _elsewhere(job, drawn)
     beginning = f"{other.sentence} How often they do on this table" if other else HOW_OFTEN
     return (
@@ -45,8 +45,9 @@ def _elsewhere(job: Job, drawn: Drawn) -> Elsewhere | None:
     """What is known of such intervals on other tables, if anything is."""
     if job.family == "stack" and drawn.refined.members != "default":
         return None
+    beside = ", pool" if drawn.refined.fitted_.doubt is not None else ""
     method, missing = drawn.refined.draws_.method, float(job.X.isna().to_numpy().mean())
-    return elsewhere(job.family, method, int(job.y.notna().sum()), missing)
+    return elsewhere(job.family, f"{method}{beside}", int(job.y.notna().sum()), missing)
 
 
 def rehearse(job: Job, drawn: Drawn, n_repeats: int = 2) -> xr.Dataset:

@@ -174,7 +174,7 @@ def contest(case: Case) -> Iterator[dict[str, object]]:
     X, y, X_new, y_new = case.halves()
 
     def fitted() -> HybridMixtureClassifier:
-        return generative(case.n_components, random_state=SEED).fit(X, y)
+        return generative(case.n_components, unlabelled_weight=1.0, random_state=SEED).fit(X, y)
 
     def figures(p: np.ndarray) -> dict[str, float]:
         change = np.abs(p - reference)
@@ -242,7 +242,7 @@ def slug(name: str) -> str:
 def scores_of(case: Case, seed: int) -> dict[str, float]:
     """Log scores of the MAP and of every method of ours on one split."""
     X, y, X_new, y_new = case.halves(seed)
-    model = generative(case.n_components, random_state=seed).fit(X, y)
+    model = generative(case.n_components, unlabelled_weight=1.0, random_state=seed).fit(X, y)
     scores = {"map": log_score(model.predict_proba(X_new), y_new)}
     for name in chosen("BAYESRBF_METHODS", list(OURS)):
         model.refine(**OURS[name], random_state=seed)

@@ -75,13 +75,13 @@ class Said:
 Contestant = Callable[[Taught, int], Said]
 
 
-def ours(make: Callable[[int], object], method: str = "laplace") -> Contestant:
+def ours(make: Callable[[int], object], method: str = "laplace", **options: object) -> Contestant:
     """A classifier of this package, with intervals by draws of a method."""
 
     def say(data: Taught, seed: int) -> Said:
         model = make(seed).fit(data.X, data.y)
         point = model.predict_proba(data.X_new)
-        model.refine(method)
+        model.refine(method, **options)
         ends = [model.uncertainty(data.X_new, prob=level) for level in LEVELS]
         return Said(
             model.predict_proba(data.X_new),
@@ -129,6 +129,9 @@ def scaled_to(level: float, errors: np.ndarray, spreads: np.ndarray) -> float:
     return float(np.quantile(np.abs(errors) / np.maximum(spreads, 1e-9), level) / DEVIATIONS[-1])
 
 
+beside = partial(ours, model_doubt="pool")
+"""Intervals that count how far other kinds of models differ."""
+
 CONTESTANTS: dict[str, Contestant] = {
     "stack": ours(lambda seed: StackedClassifier(random_state=seed), "bootstrap"),
     "lite": ours(lambda seed: StackedClassifier("lite", random_state=seed), "bootstrap"),
@@ -138,6 +141,11 @@ CONTESTANTS: dict[str, Contestant] = {
     "mixture, bootstrap": ours(
         lambda seed: HybridMixtureClassifier(random_state=seed), "bootstrap"
     ),
+    "mixture+pool": beside(lambda seed: HybridMixtureClassifier(random_state=seed)),
+    "mixture+pool, likelihood": beside(lambda seed: generative(random_state=seed)),
+    "network+pool": beside(lambda seed: RBFNetworkClassifier(random_state=seed)),
+    "kernel+pool": beside(lambda seed: KernelNetworkClassifier(random_state=seed)),
+    "sdgm+pool": beside(lambda seed: SDGMClassifier(random_state=seed)),
     "network": ours(lambda seed: RBFNetworkClassifier(random_state=seed)),
     "kernel": ours(lambda seed: KernelNetworkClassifier(random_state=seed)),
     "kernel, bootstrap": ours(lambda seed: KernelNetworkClassifier(random_state=seed), "bootstrap"),

@@ -77,8 +77,8 @@ def decide(fit: Fit, X: object, costs: object, reject: float | None = None) -> x
     least = expected.min(axis=1)
     agreeing = np.full(cells.n_obs, np.nan)
     if fit.draws is not None:
-        posterior, centred = fit.class_posterior, not fit.averages
-        agreeing = posterior.probability_best(cells, chosen, matrix, p, centred)
+        posterior = fit.doubted_posterior
+        agreeing = posterior.probability_best(cells, chosen, matrix, p, fit.centred)
     variables = {
         "expected_cost": ((names.OBS, DECISION), expected),
         "best": ((names.OBS,), decisions[chosen]),

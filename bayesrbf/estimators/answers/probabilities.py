@@ -59,7 +59,7 @@ def predict_posterior(
     from bayesrbf.conversion import predictions
 
     cells = new_rows(fit, X).cells
-    posterior = replace(fit.class_posterior, memory=memory)
+    posterior = replace(fit.doubted_posterior, memory=memory)
     probabilities, thinning = posterior.draws(cells, None if path is None else Path(path))
     tree = predictions(
         probabilities,
@@ -92,6 +92,7 @@ def uncertainty(fit: Fit, X: object, prob: float = 0.9, *, memory: int = MEMORY)
         ``probability`` (:meth:`predict_proba`), sd and interval per class; entropies in nats;
         ``log_density`` of the cells; :meth:`novelty`. Without draws, intervals and kinds of
         doubt are NaN. :func:`bayesrbf.rehearse` tries how often such intervals hold.
+        ``attrs["assumes_model"]`` is 1 where they hold only if the model is right.
         ``to_dataframe()`` has one line for every row, as for all answers about rows.
     """
     from bayesrbf.posterior.uncertainty import to_dataset
@@ -99,15 +100,15 @@ def uncertainty(fit: Fit, X: object, prob: float = 0.9, *, memory: int = MEMORY)
     rows = new_rows(fit, X, holes=True)
     summary, novelty = summary_of(fit, rows.cells, prob, memory), fit.novelty(rows.cells)
     at_point = fit.class_posterior.n_draws == 1
-    return to_dataset(summary, fit.classes, rows.names, novelty, at_point)
+    return to_dataset(summary, fit.classes, rows.names, novelty, at_point, fit.assumes_model)
 
 
 def summary_of(
     fit: Fit, cells: Observations, prob: float = 0.9, memory: int = MEMORY
 ) -> PredictiveSummary:
     """What :func:`uncertainty` says of class probabilities, as arrays."""
-    posterior = replace(fit.class_posterior, memory=memory)
+    posterior = replace(fit.doubted_posterior, memory=memory)
     delivered = None  # of predictors that know it: rows are then predicted once
     if not fit.model.predictors_deliver:
         delivered = np.exp(fit.class_log_probabilities(cells))
-    return posterior.summary(cells, prob, delivered, centred=not fit.averages)
+    return posterior.summary(cells, prob, delivered, centred=fit.centred)

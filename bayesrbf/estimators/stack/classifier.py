@@ -13,25 +13,18 @@ from bayesrbf.estimators.arguments import Stored
 from bayesrbf.estimators.classifier import Classifier
 from bayesrbf.estimators.rehearsing import Rehearsal, rehearsal_of
 from bayesrbf.estimators.stack.extra import extra_members, kin_of_extra
-from bayesrbf.estimators.stack.stack_folds import (
-    FOLDS,
-    gain_of_unlabelled,
-    partly_seen,
-    places_held_out,
-    pool_splits,
-    pools_of,
-)
+from bayesrbf.estimators.stack.stack_folds import FOLDS, fit_stack
 from bayesrbf.estimators.training import read_training
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.drawing import drawn
 from bayesrbf.fitted.fitted_table import FittedTable
-from bayesrbf.fitted.folds import numbered_folds, stratified_folds
+from bayesrbf.fitted.folds import stratified_folds
 from bayesrbf.fitted.masking import masking_of
 from bayesrbf.fitted.stack.bootstrap import bootstrap_stack
 from bayesrbf.fitted.stack.drawing import DrawnMembers, draw_members
 from bayesrbf.fitted.stack.fitted_stack import FittedStack
 from bayesrbf.fitted.stack.recipes import own_members
-from bayesrbf.fitted.stack.stack_fitting import StackSettings, stack_of
+from bayesrbf.fitted.stack.stack_fitting import StackSettings
 from bayesrbf.fitted.stack.stack_posterior import MemberDraws
 from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.inference.draws import Draws
@@ -206,26 +199,17 @@ class StackedClassifier(Classifier):
         """Read the table, hold out, temper, pool, and fit all members to all rows."""
         reading = replace(self._reading(), of_sample=True)
         training, of_blocks = read_training(reading, X, y, sample_weight)
-        rows, kept, seed = training.rows, training.kept, training.seed
-        settings = self._settings(training)
-        folds = numbered_folds(pool_splits(self.cv, rows, kept, seed), training.class_labels)
-        distinct = table.distinct(rows)[0]
-        shared = settings.training(distinct, 0)
-        members = settings.fit(shared)
-        held_out = settings.hold_out_folds(folds, self.n_jobs)
-        gain = gain_of_unlabelled(settings, folds, held_out, self.n_jobs)
-        held_out, pools = pools_of(held_out, settings, training.owner)
-        copies = places_held_out(rows, kept, [test for _, _, test in folds])
-        model = stack_of(members, distinct, settings, pools, held_out)
-        way, status = of_blocks.way_of_sample(training) if of_blocks else "", Status.CONVERGED
-        parts = status.sentence, gain, partly_seen(shared, rows.n_labelled, held_out)
+        model, copies, sentence = fit_stack(
+            training, self._settings(training), self.cv, self.n_jobs
+        )
+        way = "" if of_blocks is None else of_blocks.way_of_sample(training)
         return self._ended(
             replace(training, copies=copies),
             model,
             DrawnMembers(),
-            (status, Trace(np.array([model.log_density_at_point]))),
-            " ".join(filter(None, parts)) + way,
-            temperature=pools[0].temperature,
+            (Status.CONVERGED, Trace(np.array([model.log_density_at_point]))),
+            sentence + way,
+            temperature=model.pool.temperature,
             calibration=model.calibration,
         )
 

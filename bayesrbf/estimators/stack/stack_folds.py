@@ -12,14 +12,17 @@ from jaxtyping import Float, Int
 
 from bayesrbf import table
 from bayesrbf.estimators.warning import warn
-from bayesrbf.fitted.folds import Fold, split_rows
+from bayesrbf.fitted.folds import Fold, numbered_folds, split_rows
 from bayesrbf.fitted.holding_out import HeldOut
 from bayesrbf.fitted.masking import MANY_ROWS
+from bayesrbf.fitted.stack.fitted_stack import FittedStack
 from bayesrbf.fitted.stack.pool import Pool, equal_pool, fit_pool, fit_pools
 from bayesrbf.fitted.stack.shared_training import SharedTraining
-from bayesrbf.fitted.stack.stack_fitting import NumberedFold, StackSettings
+from bayesrbf.fitted.stack.stack_fitting import NumberedFold, StackSettings, stack_of
+from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.posterior.selection import unlabelled_gain
 from bayesrbf.records.mixture import Observations, joined_rows
+from bayesrbf.records.results import Status
 
 FOLDS, FEWER = 5, 3
 """On ten tables of at most 150 rows, complete and with holes, ten folds were no better. Of many
@@ -30,6 +33,24 @@ SHARE: Final = 0.15
 """Share of the time of a fit that may be spent on it, unless a single fold takes more."""
 ALWAYS: Final = 100
 """Rows that take as long as what a fit costs whatever the number of rows."""
+
+
+def fit_stack(
+    training: TrainingTable, settings: StackSettings, cv: object, n_jobs: int | None
+) -> tuple[FittedStack, Int[np.ndarray, "two given"], str]:
+    """Hold out, temper, pool, and fit all members; where rows were held out, and a sentence."""
+    rows, kept, seed = training.rows, training.kept, training.seed
+    folds = numbered_folds(pool_splits(cv, rows, kept, seed), training.class_labels)
+    distinct = table.distinct(rows)[0]
+    shared = settings.training(distinct, 0)
+    members = settings.fit(shared)
+    held_out = settings.hold_out_folds(folds, n_jobs)
+    gain = gain_of_unlabelled(settings, folds, held_out, n_jobs)
+    held_out, pools = pools_of(held_out, settings, training.owner)
+    copies = places_held_out(rows, kept, [test for _, _, test in folds])
+    model = stack_of(members, distinct, settings, pools, held_out)
+    parts = Status.CONVERGED.sentence, gain, partly_seen(shared, rows.n_labelled, held_out)
+    return model, copies, " ".join(filter(None, parts))
 
 
 def usual_folds(n_labelled: float) -> int:

@@ -1,0 +1,141 @@
+r"""How far a classifier may be from the truth, told by other kinds of models of the same rows.
+
+Its posterior is that of its parameters if the model is right. Let its log odds, those of J - 1
+other kinds of models and those of the truth be exchangeable. Then the truth differs from the
+classifier as the others do, and what :mod:`bayesrbf.numerics.stack.disagreement` says of a pool
+holds with the classifier in its place: every draw is moved by
+
+.. math:: \sum_j f_j (l_j - l) + g.
+
+The table's mean square of :math:`l_j - l` is not known, for the classifier was not fitted without
+the rows held out. Of exchangeable kinds two differ by twice the variance of one about their mean,
+which the rows held out of the others tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from bayesrbf.fitted.stack.fitted_stack import FittedStack
+from bayesrbf.fitted.stack.recipes import recipe_of
+from bayesrbf.numerics.hidden_share import hats, hidden_share
+from bayesrbf.numerics.log_posterior import Predictor
+from bayesrbf.numerics.log_sums import log_softmax
+from bayesrbf.numerics.stack.disagreement import (
+    LEAST_DISPUTED_LOG,
+    disagreement_draws,
+    squared_scale,
+    stretch_of_median,
+    variance_of_kinds,
+)
+from bayesrbf.numerics.stack.pooling import tempered_members
+from bayesrbf.posterior.predictive import ClassPosterior
+from bayesrbf.posterior.recalibration import tempered
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.results import ClassPrediction
+from bayesrbf.records.stored import Requirements, stored
+
+OF_TWO: Final = 2.0
+"""Mean square difference of two kinds over their variance about the mean."""
+
+Point = Callable[[Observations], Float[np.ndarray, "obs label"]]
+"""Class log probabilities that a classifier gives out at the shares of training."""
+
+
+@stored
+class ModelDoubt:
+    """A small pool of other kinds of models, fitted to the rows of a classifier."""
+
+    pool: FittedStack
+    kind: str
+    """Kind of the classifier: members of the pool of the same kind tell nothing."""
+
+    def __laws__(self) -> Requirements:
+        yield bool(self.others.any()), "members of another kind"
+
+    @property
+    def others(self) -> Bool[np.ndarray, " member"]:
+        """Members of another kind than the classifier."""
+        names = self.pool.members.names
+        return np.array([recipe_of(name).kind != self.kind for name in names])
+
+    def around(
+        self, posterior: ClassPosterior, point: Point, n_labelled: float, seed: int
+    ) -> ClassPosterior:
+        """The posterior whose draws are moved by how far other kinds differ from the classifier."""
+        others = self.others
+        own = others.sum()  # the classifier's place, behind the others
+        kinds = np.append(self.pool.kinds[others], -1)
+        kinds = np.unique(kinds, return_inverse=True)[1]
+        rng = np.random.default_rng(seed)
+        factors, shifts = disagreement_draws(
+            posterior.n_draws, kinds, posterior.n_classes, 1.0, rng
+        )
+        moves = np.concatenate([factors[:, :own], shifts], axis=1)
+        *shape, dimension = posterior.theta.shape
+        # They ride along as further coordinates, so that blocks of draws keep them.
+        theta = np.concatenate([posterior.theta, moves.reshape(*shape, -1)], axis=2)
+
+        def prepare(rows: Observations) -> DoubtedPredictor:
+            log_p, hidden = point(rows), hidden_share(rows)
+            values = self.pool.members.log_probabilities(rows)
+            at_point = self.pool.pool_posterior.of_rows(hidden, self.pool.fitted_point)
+            members = np.log(tempered_members(values, at_point.member_temperatures))[:, others]
+            everyone = np.concatenate([members, log_p[:, None]], axis=1)
+            usual = OF_TWO * self._usual_variance(hidden)
+            variance = variance_of_kinds(everyone, log_p, kinds)
+            scale = squared_scale(variance, usual, np.unique(kinds).size)
+            centre = np.maximum(log_p, LEAST_DISPUTED_LOG)
+            return DoubtedPredictor(
+                posterior.predictor(rows),
+                posterior.temperature,
+                dimension,
+                np.maximum(members, LEAST_DISPUTED_LOG) - centre[:, None],
+                np.sqrt(usual),
+                stretch_of_median(scale),
+            )
+
+        return replace(
+            posterior, predictor=prepare, theta=theta, temperature=1.0, n_labelled=n_labelled
+        )
+
+    def _usual_variance(self, hidden: Float[np.ndarray, " obs"]) -> Float[np.ndarray, " obs"]:
+        """Mean variance of the kinds about their pool where so many of the cells are hidden."""
+        pool = self.pool
+        if pool.held.masked is None:
+            _, variance = pool.pool_and_variance(pool.held.values, pool.held_share)
+            mean = np.average(variance.mean(axis=1), weights=pool.held.weights)
+            return np.full(hidden.size, mean)
+        return np.where(hidden < 1, hats(hidden) @ pool.knot_variances, 0.0)
+
+
+@dataclass(frozen=True)
+class DoubtedPredictor(Predictor):
+    """Predictions of a classifier's draws, moved towards other kinds of models and away."""
+
+    predictor: Predictor
+    temperature: float
+    dimension: int
+    """Coordinates of the classifier's own draws."""
+    deviations: Float[np.ndarray, "obs member label"]
+    """Log probabilities of the others over those of the classifier."""
+    usual: Float[np.ndarray, " obs"]
+    """Usual root mean square of these deviations."""
+    stretch: Float[np.ndarray, "obs label"] = None  # type: ignore[assignment]
+
+    def at_all(self, thetas: Float[np.ndarray, "draw coordinate"]) -> ClassPrediction:
+        """Predict under every draw; draws are the first axis of the result."""
+        own, moves = np.split(thetas, [self.dimension], axis=1)
+        prediction = self.predictor.at_all(own)
+        factors, shifts = np.split(moves, [self.deviations.shape[1]], axis=1)
+        moved = np.maximum(
+            tempered(prediction.log_probabilities, self.temperature), LEAST_DISPUTED_LOG
+        )
+        moved = moved + np.einsum("sj,njc->snc", factors, self.deviations)
+        moved += self.usual[:, None] * shifts[:, None]
+        return ClassPrediction(log_softmax(moved, axis=-1), prediction.log_density)

@@ -1,0 +1,212 @@
+"""Intervals of one kind of model that count how far other kinds differ from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bayesrbf import (
+    HybridMixtureClassifier,
+    KernelNetworkClassifier,
+    MedianLVQClassifier,
+    RBFNetworkClassifier,
+    SDGMClassifier,
+    StackedClassifier,
+    load,
+)
+from bayesrbf.estimators.answers.asking import new_rows
+from bayesrbf.numerics.hidden_share import hidden_share
+from bayesrbf.numerics.log_sums import log_softmax
+from bayesrbf.numerics.stack.disagreement import LEAST_DISPUTED_LOG, disagreed, log_odds
+from bayesrbf.numerics.stack.pooling import tempered_members
+from tests.cases import generative
+
+CLASSIFIERS: dict[str, Callable[[], Any]] = {
+    "mixture": lambda: HybridMixtureClassifier(random_state=0),
+    "uncalibrated mixture": lambda: generative(random_state=0),
+    "RBF network": lambda: RBFNetworkClassifier(random_state=0),
+    "kernel network": lambda: KernelNetworkClassifier(random_state=0),
+    "sparse mixture": lambda: SDGMClassifier(1, n_init=1, random_state=0),
+}
+SLOW = ("RBF network", "sparse mixture")
+
+
+def table(n: int = 90, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
+    """Two classes whose border no mixture of one Gaussian a class has, a level, and holes."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"a": rng.normal(size=n), "b": rng.normal(size=n), "c": rng.normal(size=n)})
+    X["level"] = pd.Categorical(rng.choice(["low", "high"], n))
+    y = np.where((X["a"] > 0) == (X["b"] > 0), "yes", "no")
+    X.loc[::7, "c"] = np.nan
+    return X, y
+
+
+def refined(name: str, model_doubt: str | None = "pool") -> Any:
+    model = CLASSIFIERS[name]().fit(*table())
+    return model.refine("laplace", model_doubt=model_doubt, draws=60, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def mixture() -> HybridMixtureClassifier:
+    return refined("mixture")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(one, marks=pytest.mark.slow if one in SLOW else ()) for one in CLASSIFIERS],
+)
+def test_probabilities_stay_and_intervals_hold_them(name: str) -> None:
+    X, _ = table(50, seed=1)
+    alone, model = refined(name, None), refined(name)
+    bare, counted = alone.uncertainty(X), model.uncertainty(X)
+    p = bare["probability"].to_numpy()
+    np.testing.assert_array_equal(counted["probability"], p)
+    np.testing.assert_array_equal(model.predict_proba(X), alone.predict_proba(X))
+    assert (counted["lower"] <= p).all()
+    assert (p <= counted["upper"]).all()
+    assert bare.attrs["assumes_model"] == 1
+    assert counted.attrs["assumes_model"] == 0
+    assert "if the model is right" in bare["lower"].attrs["description"]
+    assert "if the model is right" not in counted["lower"].attrs["description"]
+    # ends are there for every class, and draws under which a decision is best
+    assert np.isfinite(counted["upper"].to_numpy()).all()
+    best = model.decide(X, np.array([[0, 1], [5, 0]]))["probability_best"].to_numpy()
+    assert ((best >= 0) & (best <= 1)).all()
+
+
+def test_a_kind_that_is_wrong_is_less_sure() -> None:
+    """One Gaussian a class says one half everywhere, and is certain of it."""
+    X, _ = table(60, seed=1)
+    spread = {}
+    for model_doubt in (None, "pool"):
+        model = HybridMixtureClassifier(1, random_state=0).fit(*table())
+        model.refine("laplace", model_doubt=model_doubt, random_state=0)
+        ends = model.uncertainty(X)
+        spread[model_doubt] = float((ends["upper"] - ends["lower"]).mean())
+    assert spread["pool"] > 1.1 * spread[None]
+
+
+def test_draws_are_moved_by_the_formula_of_a_pool(mixture: HybridMixtureClassifier) -> None:
+    """The classifier stands among the kinds, with no deviation from itself."""
+    fit, X = mixture.fitted_, table(20, seed=2)[0]
+    rows, doubt = new_rows(fit, X).cells, mixture.fitted_.doubt
+    assert doubt is not None
+    posterior, own = fit.doubted_posterior, fit.class_posterior
+    predictor = posterior.predictor(rows)
+    thetas = posterior.theta.reshape(posterior.n_draws, -1)
+    dimension, others = own.theta.shape[2], doubt.others.sum()
+    pool, hidden = doubt.pool, hidden_share(rows)
+    temperatures = pool.pool_posterior.of_rows(hidden, pool.fitted_point).member_temperatures
+    members = np.log(tempered_members(pool.members.log_probabilities(rows), temperatures))
+    members = members[:, doubt.others]
+    point = fit.class_log_probabilities(rows)
+    bare = own.predictor(rows).at_all(thetas[:, :dimension]).log_probabilities
+    for draw in (0, 7, 59):
+        factors, shift = np.split(thetas[draw, dimension:], [others])
+        # the fitted point is moved; every draw of the parameters is moved as far
+        away = disagreed(members, point, factors, shift, 1.0, predictor.usual) - clipped(point)
+        expected = log_softmax(clipped(bare[draw]) + away, axis=1)
+        found = predictor.at_all(thetas[[draw]]).log_probabilities[0]
+        np.testing.assert_allclose(found, expected, atol=1e-8)
+    assert np.abs(log_odds(predictor.at_all(thetas).log_probabilities)).max() < 20
+
+
+def clipped(log_p: np.ndarray) -> np.ndarray:
+    """Log probabilities that something may disagree about."""
+    return np.maximum(log_p, LEAST_DISPUTED_LOG)
+
+
+def test_nobody_disagrees_about_a_row_without_a_cell(mixture: HybridMixtureClassifier) -> None:
+    X = table(2)[0]
+    X[["a", "b", "c"]], X["level"] = np.nan, pd.Categorical([None, None], ["low", "high"])
+    rows = new_rows(mixture.fitted_, X, holes=True).cells
+    predictor = mixture.fitted_.doubted_posterior.predictor(rows)
+    assert (predictor.usual == 0).all()
+    assert np.abs(predictor.deviations).max() < 0.1
+
+
+def test_a_kind_is_not_compared_with_itself() -> None:
+    doubt = refined("kernel network").fitted_.doubt
+    names = np.array(doubt.pool.members.names)
+    assert not any(name.startswith(("laplace", "gaussian")) for name in names[doubt.others])
+    assert {"mixture", "normal_blend", "forest"} <= set(names[doubt.others])
+
+
+def test_blocks_of_rows_and_of_draws_change_nothing(mixture: HybridMixtureClassifier) -> None:
+    X, _ = table(40, seed=3)
+    whole = mixture.uncertainty(X)
+    small = mixture.uncertainty(X, memory=20_000)
+    np.testing.assert_allclose(small["upper"], whole["upper"], atol=1e-12)
+    kept = mixture.fitted_.doubted_posterior
+    assert kept.thinned(10).theta.shape == (1, 10, kept.theta.shape[2])
+
+
+def test_a_file_says_the_same(mixture: HybridMixtureClassifier, tmp_path: Path) -> None:
+    X, _ = table(20, seed=3)
+    mixture.save(tmp_path / "model.safetensors")
+    read = load(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(read.uncertainty(X)["lower"], mixture.uncertainty(X)["lower"])
+    assert read.uncertainty(X).attrs["assumes_model"] == 0
+
+
+def test_draws_anew_forget_it(mixture: HybridMixtureClassifier) -> None:
+    X, _ = table(20, seed=3)
+    alone = refined("mixture", None)
+    again = refined("mixture").refine("laplace", draws=60, random_state=0)
+    np.testing.assert_array_equal(again.uncertainty(X)["lower"], alone.uncertainty(X)["lower"])
+
+
+def test_units_and_order_change_nothing(mixture: HybridMixtureClassifier) -> None:
+    X, y = table()
+    scaled = X.assign(a=1000 * X["a"] + 5)[["level", "b", "a", "c"]]
+    model = HybridMixtureClassifier(random_state=0).fit(scaled, y)
+    model.refine("laplace", model_doubt="pool", draws=60, random_state=0)
+    rows = new_rows(model.fitted_, scaled[:20]).cells
+    found = model.fitted_.doubted_posterior.predictor(rows)
+    same = mixture.fitted_.doubted_posterior.predictor(new_rows(mixture.fitted_, X[:20]).cells)
+    np.testing.assert_allclose(found.deviations, same.deviations, atol=1e-6)
+    np.testing.assert_allclose(found.usual, same.usual, atol=1e-7)
+
+
+def test_class_shares_of_use_move_both(mixture: HybridMixtureClassifier) -> None:
+    X, _ = table(20, seed=4)
+    fit = mixture.fitted_.at_prevalence(np.array([0.9, 0.1]))
+    moved = replace_fit(mixture, fit).uncertainty(X)
+    p = moved["probability"].to_numpy()
+    assert (p[:, 1] < mixture.predict_proba(X)[:, 1]).all()
+    assert ((moved["lower"] <= p) & (p <= moved["upper"])).all()
+
+
+def replace_fit(model: Any, fit: Any) -> Any:
+    """The estimator with another fit."""
+    from copy import copy
+
+    other = copy(model)
+    other.fitted_ = replace(fit)
+    return other
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: StackedClassifier("lite", random_state=0),
+        lambda: MedianLVQClassifier(1, random_state=0),
+    ],
+)
+def test_where_there_is_nothing_to_compare_it_says_so(make: Callable[[], Any]) -> None:
+    X, y = table(40)
+    model = make().fit(X[["a", "b"]], y)
+    with pytest.raises(ValueError, match=r"model_doubt='pool'\) takes mixtures"):
+        model.refine(model_doubt="pool")
+    assert model.draws_ is None
+
+
+def test_other_words_are_refused(mixture: HybridMixtureClassifier) -> None:
+    with pytest.raises(ValueError, match=r"model_doubt=...\) must be None or 'pool'"):
+        mixture.refine(model_doubt="members")
