@@ -69,6 +69,14 @@ FAMILIES: dict[str, tuple[str, Callable[[Any, np.ndarray], Any]]] = {
             y,
         ),
     ),
+    "mixture beside a pool": (
+        "mixed",
+        lambda X, y: (
+            bayesrbf.HybridMixtureClassifier(1, cv=2, random_state=0)
+            .fit(X, y)
+            .refine("laplace", model_doubt="pool", draws=6)
+        ),
+    ),
     "kernel network": (
         "mixed",
         lambda X, y: bayesrbf.KernelNetworkClassifier(random_state=0).fit(X, y),

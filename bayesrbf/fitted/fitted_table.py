@@ -90,6 +90,9 @@ class FittedTable[M: FittedModel, D]:
             structure = density.specification
             yield structure.levels == levels, "a model of its levels"
             yield structure.n_features == len(columns.real_names), "a model of its columns"
+            if self.doubt is not None:
+                shape = len(columns.real_names), levels, self.classes.size
+                yield self.doubt.pool.members.own[0].table_shape == shape, "a pool of its columns"
         yield scales(self.temperature) and self.temperature < MOST_LOG, "a temperature"
         yield (draws is None) == (self.raw is None), "the draws as they came"
         if draws is not None and self.raw is not None:
