@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Final
 
@@ -12,33 +13,31 @@ from bayesrbf.report.intervals_elsewhere import FILE, Elsewhere
 from tests.measured import FIGURES, read
 
 PRINTED: Final = {
-    "stack": ("stack", "bootstrap"),
-    "mixture, likelihood": ("mixture", "laplace"),
-    "mixture+pool, likelihood": ("mixture", "laplace, pool"),
-    "network+pool": ("rbf", "laplace, pool"),
-    "sdgm+pool": ("sdgm", "laplace, pool"),
+    "intervals": {"stack": ("stack", "bootstrap")},
+    "intervals/one_kind": {"pool+network": ("rbf", "laplace, pool")},
 }
-"""Models of the printed tables that the report fits: family and method there."""
+"""Models of printed tables that the report fits with the same settings: family and method there."""
 PATH: Final = Path(report.__path__[0]) / FILE
 
 
 def entries() -> Iterator[Elsewhere]:
     """What is kept of every printed table."""
-    for rows in (200, 400):
-        for holes in (False, True):
-            name = f"intervals/{rows}_rows_{'with_holes' if holes else 'complete'}"
-            if not (FIGURES / f"{name}.json").exists():
+    for (place, models), rows, holes in product(PRINTED.items(), (200, 400), (False, True)):
+        name = f"{place}/{rows}_rows_{'with_holes' if holes else 'complete'}"
+        if not (FIGURES / f"{name}.json").exists():
+            continue
+        figures = read(name)
+        for row in figures.rows:
+            found = dict(zip(figures.columns, row, strict=True))
+            if (model := str(found["model"])) not in models:
                 continue
-            figures = read(name)
-            for row in figures.rows:
-                found = dict(zip(figures.columns, row, strict=True))
-                if (model := str(found["model"])) not in PRINTED:
-                    continue
-                coverage, lowest = (float(str(found[c])) for c in ("90%", "90%, lowest tenth"))
-                tables = int(str(found["tables"]))
-                yield Elsewhere(
-                    *PRINTED[model], rows, holes, tables, round(coverage, 3), round(lowest, 3)
-                )
+            coverage, lowest = (round(float(str(found[c])), 3) for c in COLUMNS)
+            yield Elsewhere(
+                *models[model], rows, holes, int(str(found["tables"])), coverage, lowest
+            )
+
+
+COLUMNS: Final = ("90%", "90%, lowest tenth")
 
 
 def text() -> str:

@@ -16,6 +16,8 @@ from bayesrbf.artefact.state_file import load_state
 from tests.golden import FOLDER, SAID, file_of, predictions
 from tests.mutations import FAMILIES
 
+LATER = ("mixture beside a pool",)
+"""Families that the first version could not write."""
 SAID_BY = {
     (folder.name, family): (said[family], said["rows"])
     for folder in sorted(FOLDER.iterdir())
@@ -69,7 +71,7 @@ def test_what_the_first_version_did_not_keep_is_named_and_not_made_up() -> None:
         _ = model.out_of_fold_
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", [one for one in FAMILIES if one not in LATER])
 def test_what_a_file_of_the_first_version_holds_is_what_its_estimator_says(family: str) -> None:
     path = file_of(FOLDER / "0.1.0", family)
     model, state = bayesrbf.load(path), load_state(path)[1]["state"]

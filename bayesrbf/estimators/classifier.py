@@ -16,7 +16,7 @@ from bayesrbf.estimators.answers.asking import ask, new_rows
 from bayesrbf.estimators.answers.deciding import decide
 from bayesrbf.estimators.answers.explaining import explain
 from bayesrbf.estimators.answers.probabilities import predict_posterior, summary_of, uncertainty
-from bayesrbf.estimators.estimator import AnyFit, Estimator
+from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.out_of_fold import Calibrated, out_of_fold_calibration
 from bayesrbf.estimators.reading import Reading
@@ -105,13 +105,18 @@ class Classifier(ClassifierMixin, Estimator):
         check_is_fitted(self)
         fit = self.fitted_
         fit.require_all_rows(f"refine({method!r})")
-        return self._take(lambda: self._drawn(self._doubted(fit, model_doubt), method, options))
+        bare = fit.replaced(doubt=None)
+        if model_doubt is None:
+            return self._take(lambda: self._drawn(bare, method, options))
+        from bayesrbf.estimators.stack.beside import doubt_of, require_comparable
 
-    def _doubted(self, fit: AnyFit, model_doubt: object) -> AnyFit:
-        """The fit with a pool of other kinds of models, if it is to have one."""
-        from bayesrbf.estimators.stack.beside import doubt_of
-
-        return fit.replaced(doubt=None if model_doubt is None else doubt_of(fit))
+        require_comparable(fit)
+        given = self.get_params(deep=False)
+        cv, n_jobs = given.get("cv"), given.get("n_jobs")
+        # First what may be refused, then what takes long.
+        return self._take(
+            lambda: self._drawn(bare, method, options).replaced(doubt=doubt_of(fit, cv, n_jobs))
+        )
 
     # ---- predicting
 

@@ -141,11 +141,10 @@ CONTESTANTS: dict[str, Contestant] = {
     "mixture, bootstrap": ours(
         lambda seed: HybridMixtureClassifier(random_state=seed), "bootstrap"
     ),
-    "mixture+pool": beside(lambda seed: HybridMixtureClassifier(random_state=seed)),
-    "mixture+pool, likelihood": beside(lambda seed: generative(random_state=seed)),
-    "network+pool": beside(lambda seed: RBFNetworkClassifier(random_state=seed)),
-    "kernel+pool": beside(lambda seed: KernelNetworkClassifier(random_state=seed)),
-    "sdgm+pool": beside(lambda seed: SDGMClassifier(random_state=seed)),
+    "pool+mixture": beside(lambda seed: HybridMixtureClassifier(random_state=seed)),
+    "pool+network": beside(lambda seed: RBFNetworkClassifier(random_state=seed)),
+    "pool+kernel": beside(lambda seed: KernelNetworkClassifier(random_state=seed)),
+    "pool+sdgm": beside(lambda seed: SDGMClassifier(random_state=seed)),
     "network": ours(lambda seed: RBFNetworkClassifier(random_state=seed)),
     "kernel": ours(lambda seed: KernelNetworkClassifier(random_state=seed)),
     "kernel, bootstrap": ours(lambda seed: KernelNetworkClassifier(random_state=seed), "bootstrap"),
@@ -263,6 +262,14 @@ def told_of(name: str, results: Iterable[Row], tables: int, asked: int, teachers
         assert 0.86 <= told.loc["stack", "90%"] <= 0.95
         of_one_kind = told.index.intersection(ONE_KIND)
         assert (told.loc[of_one_kind, "90%"] < told.loc["stack", "90%"]).all()
+
+
+@pytest.mark.parametrize("holes", [False, True], ids=["complete", "holes"])
+def test_of_one_kind(holes: bool, data_folder: object) -> None:
+    """One kind of model beside others: ``BAYESRBF_METHODS=pool`` and names of the kinds."""
+    name = f"one_kind/200_rows_{'with_holes' if holes else 'complete'}"
+    tables = (*CHOSEN, *FRESH)
+    told_of(name, contest(tables, 200, holes), len(tables), 1, len(TEACHERS))
 
 
 @pytest.mark.parametrize("holes", [False, True], ids=["complete", "holes"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,8 @@ from bayesrbf import (
     load,
 )
 from bayesrbf.estimators.answers.asking import new_rows
+from bayesrbf.estimators.stack import beside
+from bayesrbf.fitted.stack.model_doubt import ModelDoubt
 from bayesrbf.numerics.hidden_share import hidden_share
 from bayesrbf.numerics.log_sums import log_softmax
 from bayesrbf.numerics.stack.disagreement import LEAST_DISPUTED_LOG, disagreed, log_odds
@@ -61,23 +64,22 @@ def mixture() -> HybridMixtureClassifier:
     "name",
     [pytest.param(one, marks=pytest.mark.slow if one in SLOW else ()) for one in CLASSIFIERS],
 )
-def test_probabilities_stay_and_intervals_hold_them(name: str) -> None:
+def test_probabilities_stay_and_intervals_change(name: str) -> None:
     X, _ = table(50, seed=1)
     alone, model = refined(name, None), refined(name)
     bare, counted = alone.uncertainty(X), model.uncertainty(X)
     p = bare["probability"].to_numpy()
     np.testing.assert_array_equal(counted["probability"], p)
     np.testing.assert_array_equal(model.predict_proba(X), alone.predict_proba(X))
-    assert (counted["lower"] <= p).all()
-    assert (p <= counted["upper"]).all()
+    assert (counted["sd"] != bare["sd"]).any()
     assert bare.attrs["assumes_model"] == 1
     assert counted.attrs["assumes_model"] == 0
     assert "if the model is right" in bare["lower"].attrs["description"]
     assert "if the model is right" not in counted["lower"].attrs["description"]
-    # ends are there for every class, and draws under which a decision is best
-    assert np.isfinite(counted["upper"].to_numpy()).all()
-    best = model.decide(X, np.array([[0, 1], [5, 0]]))["probability_best"].to_numpy()
-    assert ((best >= 0) & (best <= 1)).all()
+    costs = np.array([[0, 1], [5, 0]])
+    best, sure = model.decide(X, costs), alone.decide(X, costs)
+    np.testing.assert_array_equal(best["best"], sure["best"])
+    assert (best["probability_best"] != sure["probability_best"]).any()
 
 
 def test_a_kind_that_is_wrong_is_less_sure() -> None:
@@ -90,6 +92,57 @@ def test_a_kind_that_is_wrong_is_less_sure() -> None:
         ends = model.uncertainty(X)
         spread[model_doubt] = float((ends["upper"] - ends["lower"]).mean())
     assert spread["pool"] > 1.1 * spread[None]
+
+
+@pytest.mark.parametrize("sure", [0.98, 1 - 1e-12])
+def test_others_who_contradict_make_it_less_sure(
+    mixture: HybridMixtureClassifier, monkeypatch: pytest.MonkeyPatch, sure: float
+) -> None:
+    """However sure it is: the lower end falls as the others move away."""
+    fit = mixture.fitted_
+    doubt, rows = fit.doubt, new_rows(fit, table(3)[0]).cells
+    assert doubt is not None
+    point = np.log(np.array([[sure, 1 - sure]] * 3))
+    ends = []
+    for others in (sure, 0.5, 1 - sure):
+        members = np.log(np.tile([others, 1 - others], (3, doubt.others.size, 1)))
+        monkeypatch.setattr(ModelDoubt, "_members", lambda *_, members=members: members)
+        posterior = doubt.around(fit.class_posterior, lambda _: point, 90.0, 0)
+        ends.append(posterior.summary(rows, 0.9, np.exp(point)).lower[:, 0])
+    assert (ends[0] > ends[1]).all()
+    assert (ends[1] > ends[2]).all()
+
+
+def test_a_row_unlike_the_table_is_doubted_more(mixture: HybridMixtureClassifier) -> None:
+    X = table(2)[0].assign(a=[0.2, 40.0], b=[0.3, -30.0], c=0.1)
+    predictor = mixture.fitted_.doubted_posterior.predictor(new_rows(mixture.fitted_, X).cells)
+    assert predictor.spread[0] == 1
+    assert predictor.spread[1] > 1.5
+
+
+def test_draws_come_before_the_pool_and_rows_that_none_judges_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A method that is none is refused at once; two rows, of which none is held out, have draws."""
+    model = KernelNetworkClassifier(random_state=0).fit(*table(30))
+    monkeypatch.setattr(beside, "fit_stack", None)
+    with pytest.raises(ValueError, match="Gibbs sampling needs"):
+        model.refine("gibbs", model_doubt="pool")
+    monkeypatch.undo()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        two = HybridMixtureClassifier(1, random_state=0).fit([[0.0], [1.0]], ["a", "b"])
+        two.refine("laplace", model_doubt="pool", draws=10)
+    assert (two.uncertainty([[0.5]])["upper"] > 0.5).all()
+
+
+def test_its_own_splits_hold_rows_out_of_the_pool() -> None:
+    X, y = table()
+    half = np.arange(90) < 45
+    splits = [(np.flatnonzero(half), np.flatnonzero(~half))]
+    model = HybridMixtureClassifier(1, cv=splits, random_state=0).fit(X, y)
+    model.refine("laplace", model_doubt="pool", draws=10)
+    assert model.fitted_.doubt.pool.held.labels.size == 45
 
 
 def test_draws_are_moved_by_the_formula_of_a_pool(mixture: HybridMixtureClassifier) -> None:
@@ -110,7 +163,8 @@ def test_draws_are_moved_by_the_formula_of_a_pool(mixture: HybridMixtureClassifi
     for draw in (0, 7, 59):
         factors, shift = np.split(thetas[draw, dimension:], [others])
         # the fitted point is moved; every draw of the parameters is moved as far
-        away = disagreed(members, point, factors, shift, 1.0, predictor.usual) - clipped(point)
+        away = disagreed(members, point, factors, shift, predictor.spread, predictor.usual)
+        away -= clipped(point)
         expected = log_softmax(clipped(bare[draw]) + away, axis=1)
         found = predictor.at_all(thetas[[draw]]).log_probabilities[0]
         np.testing.assert_allclose(found, expected, atol=1e-8)
@@ -175,12 +229,15 @@ def test_units_and_order_change_nothing(mixture: HybridMixtureClassifier) -> Non
 
 
 def test_class_shares_of_use_move_both(mixture: HybridMixtureClassifier) -> None:
+    """By Bayes' rule on what is delivered; ends move with it."""
     X, _ = table(20, seed=4)
     fit = mixture.fitted_.at_prevalence(np.array([0.9, 0.1]))
-    moved = replace_fit(mixture, fit).uncertainty(X)
-    p = moved["probability"].to_numpy()
-    assert (p[:, 1] < mixture.predict_proba(X)[:, 1]).all()
-    assert ((moved["lower"] <= p) & (p <= moved["upper"])).all()
+    moved, before = replace_fit(mixture, fit).uncertainty(X), mixture.uncertainty(X)
+    odds = [u["probability"][:, 1] / u["probability"][:, 0] for u in (moved, before)]
+    ratio = odds[0].to_numpy() / odds[1].to_numpy()
+    np.testing.assert_allclose(ratio, ratio[0], rtol=1e-6)
+    ends = [u["upper"].to_numpy()[:, 1] for u in (moved, before)]
+    assert ends[0].mean() < ends[1].mean() - 0.05
 
 
 def replace_fit(model: Any, fit: Any) -> Any:

@@ -313,20 +313,24 @@ def test_dataset_names_rows_and_labels():
     summary = posterior().summary(rows())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        dataset = to_dataset(summary, list("abc"), np.arange(N_OBS), NOVELTY, point_estimate=False)
+        dataset = to_dataset(
+            summary, list("abc"), np.arange(N_OBS), NOVELTY, False, assumes_model=False
+        )
     assert dataset["probability"].dims == ("obs", "label")
     assert dataset["epistemic_entropy"].dims == ("obs",)
     np.testing.assert_array_equal(dataset["novelty"], NOVELTY)
     np.testing.assert_array_equal(dataset["sd"].sel(label="b"), summary.sd[:, 1])
     np.testing.assert_array_equal(dataset["log_density"], summary.log_density)
-    assert dataset.attrs == {"prob": 0.9, "point_estimate": 0}
+    assert dataset.attrs == {"prob": 0.9, "point_estimate": 0, "assumes_model": 0}
 
 
 def test_a_point_estimate_claims_no_certainty():
     p = ClassPosterior(predictor, posterior().theta[:1, :1], AS_TRAINED)
     summary = p.summary(rows())
     with pytest.warns(UserWarning, match=r"refine\(\)"):
-        dataset = to_dataset(summary, list("abc"), np.arange(N_OBS), NOVELTY, point_estimate=True)
+        dataset = to_dataset(
+            summary, list("abc"), np.arange(N_OBS), NOVELTY, True, assumes_model=True
+        )
     for name in ("sd", "lower", "upper", "aleatoric_entropy", "epistemic_entropy"):
         assert np.isnan(dataset[name]).all()
     for name in ("probability", "total_entropy", "novelty"):

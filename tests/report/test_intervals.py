@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 import bayesrbf.posterior.rehearsal as stage
+from bayesrbf.report import intervals
 from bayesrbf.report import run as running
 from bayesrbf.report.collect import collect
 from bayesrbf.report.drawing_method import Drawn, draw_posterior
 from bayesrbf.report.intervals import read_intervals, rehearse
-from bayesrbf.report.intervals_elsewhere import elsewhere
+from bayesrbf.report.intervals_elsewhere import Elsewhere, elsewhere
 from bayesrbf.report.render import render
 from bayesrbf.solvers import teachers
 from tests.cases import generative
@@ -105,18 +106,25 @@ def test_the_command_line_asks_for_it(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 
 def test_what_tables_of_that_size_told_is_said_beside_it(drawn: Drawn) -> None:
-    """For a mixture by Laplace on 200 rows, and for nothing that was not printed."""
-    asked = job("laplace")
-    many = replace(asked, X=pd.concat([asked.X] * 4), y=pd.concat([asked.y] * 4))
-    found = elsewhere("mixture", "laplace", len(many.X), many.X.isna().to_numpy().mean())
+    """Where the family, the method, the size and the holes are those of a printed table."""
+    found = elsewhere("stack", "bootstrap", 150, 0.3)
     assert found is not None
-    told = read_intervals(many, drawn)
-    assert found.sentence in told
+    said = Elsewhere("mixture", "laplace, pool", 48, False, 3, 0.9, 0.8)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(intervals, "elsewhere", lambda *_: said)
+        told = read_intervals(job("laplace"), drawn)
+    assert said.sentence in told
+    assert "How often they do on this table was not tried here: --rehearse tries it" in told
+    assert elsewhere("stack", "bootstrap", 20, 0.0) is None
+    assert elsewhere("stack", "bootstrap", 5_000, 0.0) is None
+    assert elsewhere("mixture", "laplace", 200, 0.0) is None
+
+
+def test_draws_of_one_kind_alone_assume_the_model(drawn: Drawn) -> None:
+    alone = copy(drawn.refined).refine("laplace", draws=10)
+    told = read_intervals(job("laplace"), replace(drawn, refined=alone))
     assert "if the model is right" in told
-    assert "was not tried here: --rehearse tries it" in told
-    assert elsewhere("mixture", "laplace", 20, 0.0) is None
-    assert elsewhere("mixture", "laplace", 5_000, 0.0) is None
-    assert elsewhere("sdgm", "laplace", 200, 0.0) is None
+    assert "if the model is right" not in read_intervals(job("laplace"), drawn)
 
 
 def test_the_file_has_what_the_printed_tables_have() -> None:

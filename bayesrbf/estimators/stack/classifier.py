@@ -77,7 +77,7 @@ class StackedClassifier(Classifier):
     extra : sequence of classifiers or (name, classifier) pairs, optional
         Further members, given the table as it is without the rows whose label is hidden.
     cv : int, splitter or iterable of index pairs, optional
-        Folds; None: five, or three where labelled rows weigh more than 2,500.
+        Folds; None: five, three above 2,500 labelled rows; of 7,500 or more a part is held out.
     class_prior : array-like of shape (n_classes,) or mapping of class to float, optional
         Class probabilities of use, in the order of ``classes_``; None: those of training.
     unlabelled : object, optional
@@ -256,7 +256,7 @@ class StackedClassifier(Classifier):
         """Class probabilities of the training rows that were held out, by position and class.
 
         The members of a fold did not see its rows, and the pool of a fold is fitted to the rows
-        of the others: a cross-validation that takes no fit more. Of many rows 5,000 are held out.
+        of the others: a cross-validation that takes no fit more. Of 7,500 rows or more a part is.
         """
         return self._fit.model.out_of_fold_table(self._fit.table)
 

@@ -27,8 +27,8 @@ from bayesrbf.records.results import Status
 FOLDS, FEWER = 5, 3
 """On ten tables of at most 150 rows, complete and with holes, ten folds were no better. Of many
 rows two thirds are enough for members that are weighed against each other."""
-ENOUGH: Final = 5000.0
-"""Weight of rows held out from which more tell little of weights and temperatures."""
+ENOUGH: Final = 5000
+"""Different rows held out from which more tell little of weights and temperatures."""
 SHARE: Final = 0.15
 """Share of the time of a fit that may be spent on it, unless a single fold takes more."""
 ALWAYS: Final = 100
@@ -49,7 +49,7 @@ def fit_stack(
     held_out, pools = pools_of(held_out, settings, training.owner)
     copies = places_held_out(rows, kept, [test for _, _, test in folds])
     model = stack_of(members, distinct, settings, pools, held_out)
-    parts = Status.CONVERGED.sentence, gain, partly_seen(shared, rows.n_labelled, held_out)
+    parts = Status.CONVERGED.sentence, gain, partly_seen(shared, held_out)
     return model, copies, " ".join(filter(None, parts))
 
 
@@ -64,8 +64,9 @@ def pool_splits(
     """The user's folds, or as many usual ones as hold out enough rows: of very many rows, one."""
     if cv is not None:
         return split_rows(cv, rows, kept, seed)
-    n_folds = max(usual_folds(rows.n_labelled), int(rows.n_labelled // ENOUGH))
-    enough = int(np.ceil(n_folds * ENOUGH / rows.n_labelled))
+    n_rows = int((table.distinct(rows)[0].labels >= 0).sum())
+    n_folds = max(usual_folds(rows.n_labelled), n_rows // ENOUGH)
+    enough = -(-n_folds * ENOUGH // n_rows)
     return islice(split_rows(n_folds, rows, kept, seed), enough)
 
 
@@ -84,14 +85,15 @@ def pools_of(
     return HeldOut(values, np.zeros(0, np.intp), np.zeros(0)), (equal_pool(n_members),)
 
 
-def partly_seen(training: SharedTraining, n_labelled: float, held_out: HeldOut) -> str:
+def partly_seen(training: SharedTraining, held_out: HeldOut) -> str:
     """A sentence on what saw a part of very many rows; empty where all was fitted to all."""
     sentences, n_rows = [], training.rows.n_obs
-    networks, judged = training.of_networks.rows.n_obs, float(held_out.weights.sum())
+    networks, judged = training.of_networks.rows.n_obs, held_out.labels.size
+    n_labelled = int((training.rows.labels >= 0).sum())
     if networks < n_rows:
         sentences.append(f"Kernel networks were fitted to {networks} of {n_rows} different rows.")
     if n_labelled > ENOUGH and judged < 0.9 * n_labelled:
-        sentences.append(f"{judged:.0f} rows held out gave weights and temperatures.")
+        sentences.append(f"{judged} different rows held out gave weights and temperatures.")
     return " ".join(sentences)
 
 

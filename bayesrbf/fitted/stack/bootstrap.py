@@ -89,7 +89,7 @@ class StackRefits(MemberDraws):
         scale = squared_scale(variance, usual_variance, np.unique(model.kinds).size)
         stretch = stretch_of_median(scale)
         companion = model.companion
-        spread = self.usual.spread(companion.standardise(new.rows), _law(companion))
+        spread = self.usual.spread(companion.standardise(new.rows), cell_law_of(companion))
         bounded = bounded_spread(spread, scale, stretch * log_odds(np.exp(pool)))
         shifted = np.zeros(new.hidden.size)
         if self.table_variance:
@@ -177,10 +177,10 @@ def bootstrap_stack(
     refitted = run_tasks(refit, weights, "Refits", n_jobs, progress_bar)
     theta = _pools(model, draws, len(refitted), rng)
     lp = np.array([model.pool_posterior.value_and_gradient(one)[0] for one in theta])
-    table_variance = _table_variance(model, rows)
+    table_variance = table_variance_of(model, rows)
     n_classes = settings.n_classes
     factors, shifts = disagreement_draws(draws, model.kinds, n_classes, table_variance, rng)
-    usual = _usual_rows(settings, rows, folds)
+    usual = rows_held_out(settings, rows, folds)
     refits_of_draws = StackRefits(tuple(refitted), factors, shifts, table_variance, usual)
     return Draws(theta[None], {"lp": lp[None]}, "bootstrap"), refits_of_draws
 
@@ -200,7 +200,7 @@ def _refit(
     return settings.fit(settings.training(weighted, 0, starts, exemplars)).condensed.rounded
 
 
-def _usual_rows(
+def rows_held_out(
     settings: StackSettings, rows: Observations, folds: Int[np.ndarray, " obs"]
 ) -> UsualRows:
     """Rows as companions see them that were fitted without them, fold by fold."""
@@ -208,17 +208,17 @@ def _usual_rows(
     for fold in np.unique(folds[folds >= 0]):
         test = rows.take(folds == fold)
         companion = settings.fit_density(rows.take(folds != fold))
-        typical = typicality(companion.standardise(test), _law(companion))
+        typical = typicality(companion.standardise(test), cell_law_of(companion))
         figures.append(np.stack([typical, root_share(test), test.weights]))
     return usual_rows(*np.concatenate(figures, axis=1))
 
 
-def _law(companion: FittedMixture) -> CellLaw:
+def cell_law_of(companion: FittedMixture) -> CellLaw:
     """The law of cells under a companion."""
     return CellLaw(companion.parameters, companion.specification, companion.in_users_units)
 
 
-def _table_variance(model: FittedStack, rows: Observations) -> float:
+def table_variance_of(model: FittedStack, rows: Observations) -> float:
     """Mean over rows held out of the variance of the kinds; over those of training without any."""
     values, weights, hidden = model.held.values, model.held.weights, model.held_share
     if not weights.size:

@@ -1,15 +1,16 @@
 r"""How far a classifier may be from the truth, told by other kinds of models of the same rows.
 
-Its posterior is that of its parameters if the model is right. Let its log odds, those of J - 1
+Its posterior is that of its parameters if the model is right. Let its log odds l, those of J - 1
 other kinds of models and those of the truth be exchangeable. Then the truth differs from the
 classifier as the others do, and what :mod:`bayesrbf.numerics.stack.disagreement` says of a pool
 holds with the classifier in its place: every draw is moved by
 
-.. math:: \sum_j f_j (l_j - l) + g.
+.. math:: s \Bigl(\sum_j f_j (l_j - l) + g\Bigr).
 
 The table's mean square of :math:`l_j - l` is not known, for the classifier was not fitted without
 the rows held out. Of exchangeable kinds two differ by twice the variance of one about their mean,
-which the rows held out of the others tell.
+which the rows held out of the others tell. That mean alone moves the median of the draws further
+out: where others contradict the classifier at a row, they do not make it surer.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float
 
+from bayesrbf.fitted.stack.bootstrap import cell_law_of
 from bayesrbf.fitted.stack.fitted_stack import FittedStack
 from bayesrbf.fitted.stack.recipes import recipe_of
 from bayesrbf.numerics.hidden_share import hats, hidden_share
@@ -28,17 +30,21 @@ from bayesrbf.numerics.log_posterior import Predictor
 from bayesrbf.numerics.log_sums import log_softmax
 from bayesrbf.numerics.stack.disagreement import (
     LEAST_DISPUTED_LOG,
+    bounded_spread,
     disagreement_draws,
+    log_odds,
     squared_scale,
     stretch_of_median,
     variance_of_kinds,
 )
 from bayesrbf.numerics.stack.pooling import tempered_members
+from bayesrbf.posterior import uncertainty
 from bayesrbf.posterior.predictive import ClassPosterior
 from bayesrbf.posterior.recalibration import tempered
+from bayesrbf.posterior.usual_rows import UsualRows
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.results import ClassPrediction
-from bayesrbf.records.stored import Requirements, stored
+from bayesrbf.records.stored import MOST_LOG, Requirements, stored, within
 
 OF_TWO: Final = 2.0
 """Mean square difference of two kinds over their variance about the mean."""
@@ -54,9 +60,14 @@ class ModelDoubt:
     pool: FittedStack
     kind: str
     """Kind of the classifier: members of the pool of the same kind tell nothing."""
+    table_variance: float
+    """Mean variance of the kinds of members about their pool, over rows held out."""
+    usual: UsualRows
+    """Rows held out of companions: at rows unlike them draws spread further."""
 
     def __laws__(self) -> Requirements:
         yield bool(self.others.any()), "members of another kind"
+        yield within(self.table_variance, 0, MOST_LOG), "a variance"
 
     @property
     def others(self) -> Bool[np.ndarray, " member"]:
@@ -72,7 +83,7 @@ class ModelDoubt:
         own = others.sum()  # the classifier's place, behind the others
         kinds = np.append(self.pool.kinds[others], -1)
         kinds = np.unique(kinds, return_inverse=True)[1]
-        rng = np.random.default_rng(seed)
+        n_kinds, rng = np.unique(kinds).size, np.random.default_rng(seed)
         factors, shifts = disagreement_draws(
             posterior.n_draws, kinds, posterior.n_classes, 1.0, rng
         )
@@ -83,13 +94,16 @@ class ModelDoubt:
 
         def prepare(rows: Observations) -> DoubtedPredictor:
             log_p, hidden = point(rows), hidden_share(rows)
-            values = self.pool.members.log_probabilities(rows)
-            at_point = self.pool.pool_posterior.of_rows(hidden, self.pool.fitted_point)
-            members = np.log(tempered_members(values, at_point.member_temperatures))[:, others]
+            members = self._members(rows, hidden)[:, others]
             everyone = np.concatenate([members, log_p[:, None]], axis=1)
             usual = OF_TWO * self._usual_variance(hidden)
-            variance = variance_of_kinds(everyone, log_p, kinds)
-            scale = squared_scale(variance, usual, np.unique(kinds).size)
+            scale = squared_scale(variance_of_kinds(everyone, log_p, kinds), usual, n_kinds)
+            stretch = stretch_of_median(squared_scale(np.zeros(scale.shape), usual, n_kinds))
+            # What is surer than anybody may dispute is moved from where disputes end.
+            disputed = log_odds(log_p)
+            given_out = uncertainty.log_odds(np.exp(log_p))
+            outside = np.abs(given_out) > np.abs(disputed)
+            stretch *= np.divide(disputed, given_out, out=np.ones_like(scale), where=outside)
             centre = np.maximum(log_p, LEAST_DISPUTED_LOG)
             return DoubtedPredictor(
                 posterior.predictor(rows),
@@ -97,21 +111,39 @@ class ModelDoubt:
                 dimension,
                 np.maximum(members, LEAST_DISPUTED_LOG) - centre[:, None],
                 np.sqrt(usual),
-                stretch_of_median(scale),
+                self._spread(rows, scale, disputed),
+                stretch,
             )
 
         return replace(
             posterior, predictor=prepare, theta=theta, temperature=1.0, n_labelled=n_labelled
         )
 
+    def _members(
+        self, rows: Observations, hidden: Float[np.ndarray, " obs"]
+    ) -> Float[np.ndarray, "obs member label"]:
+        """Class log probabilities of the members, tempered."""
+        values = self.pool.members.log_probabilities(rows)
+        at_point = self.pool.pool_posterior.of_rows(hidden, self.pool.fitted_point)
+        logs: np.ndarray = np.log(tempered_members(values, at_point.member_temperatures))
+        return logs
+
+    def _spread(
+        self,
+        rows: Observations,
+        scale: Float[np.ndarray, "obs label"],
+        median: Float[np.ndarray, "obs label"],
+    ) -> Float[np.ndarray, " obs"]:
+        """How many times as far draws are moved: further at rows unlike those held out."""
+        companion = self.pool.companion
+        spread = self.usual.spread(companion.standardise(rows), cell_law_of(companion))
+        return np.where(scale.any(axis=1), bounded_spread(spread, scale, median), 0.0)
+
     def _usual_variance(self, hidden: Float[np.ndarray, " obs"]) -> Float[np.ndarray, " obs"]:
         """Mean variance of the kinds about their pool where so many of the cells are hidden."""
-        pool = self.pool
-        if pool.held.masked is None:
-            _, variance = pool.pool_and_variance(pool.held.values, pool.held_share)
-            mean = np.average(variance.mean(axis=1), weights=pool.held.weights)
-            return np.full(hidden.size, mean)
-        return np.where(hidden < 1, hats(hidden) @ pool.knot_variances, 0.0)
+        if self.pool.held.masked is None:
+            return np.full(hidden.size, self.table_variance)
+        return np.where(hidden < 1, hats(hidden) @ self.pool.knot_variances, 0.0)
 
 
 @dataclass(frozen=True)
@@ -126,6 +158,8 @@ class DoubtedPredictor(Predictor):
     """Log probabilities of the others over those of the classifier."""
     usual: Float[np.ndarray, " obs"]
     """Usual root mean square of these deviations."""
+    spread: Float[np.ndarray, " obs"]
+    """How many times as far draws are moved."""
     stretch: Float[np.ndarray, "obs label"] = None  # type: ignore[assignment]
 
     def at_all(self, thetas: Float[np.ndarray, "draw coordinate"]) -> ClassPrediction:
@@ -133,9 +167,8 @@ class DoubtedPredictor(Predictor):
         own, moves = np.split(thetas, [self.dimension], axis=1)
         prediction = self.predictor.at_all(own)
         factors, shifts = np.split(moves, [self.deviations.shape[1]], axis=1)
-        moved = np.maximum(
-            tempered(prediction.log_probabilities, self.temperature), LEAST_DISPUTED_LOG
-        )
-        moved = moved + np.einsum("sj,njc->snc", factors, self.deviations)
-        moved += self.usual[:, None] * shifts[:, None]
+        away = np.einsum("sj,njc->snc", factors, self.deviations)
+        away += self.usual[:, None] * shifts[:, None]
+        own_log_p = tempered(prediction.log_probabilities, self.temperature)
+        moved = np.maximum(own_log_p, LEAST_DISPUTED_LOG) + self.spread[:, None] * away
         return ClassPrediction(log_softmax(moved, axis=-1), prediction.log_density)

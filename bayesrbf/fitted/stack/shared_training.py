@@ -30,7 +30,7 @@ from bayesrbf.fitted.mixture_fitting import (
     fit_mixture_rows,
     start_near,
 )
-from bayesrbf.fitted.sampling import Sample
+from bayesrbf.fitted.sampling import weighted_sample
 from bayesrbf.numerics.column_maps import HalfRankMaps, fit_half_rank, fit_power
 from bayesrbf.numerics.kernel_network.learned_rates import RateSearch
 from bayesrbf.numerics.kernel_network.product_kernels import CellMoments
@@ -137,9 +137,7 @@ class SharedTraining:
         """The rows of kernel networks: of very many some, with equally many of every class."""
         if self.rows.n_obs <= NETWORK_ROWS:
             return self
-        most = NETWORK_ROWS // np.unique(self.rows.labels).size
-        sample = Sample.of(self.rows, 0, self.n_classes, most, self.seed)
-        return replace(self, rows=sample.weighed())
+        return replace(self, rows=weighted_sample(self.rows, NETWORK_ROWS, self.seed))
 
     @cached_property
     def with_categories(self) -> SharedTraining:
