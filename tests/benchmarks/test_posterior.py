@@ -1,9 +1,15 @@
-"""Four chains of 1,500 on iris and wine with holes: do they agree, and is Laplace near?"""
+"""Four chains of 1,500 on iris and wine with holes: do they agree, and is Laplace near?
+
+``BAYESRBF_CHAINS`` chooses lines of the table, by beginnings of their names without blanks
+("iris,K=1"), with colons.
+"""
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -26,6 +32,10 @@ SHOWN = {
     "rhat_parameters": "of relabelled parameters",
     "Laplace to NUTS": "Laplace to NUTS",
 }
+
+
+APART = "wine, K = 2, NUTS"
+"""Its chains need not agree."""
 
 
 def sampled(name: str, n_components: int) -> pd.Series:
@@ -70,13 +80,17 @@ def test_four_long_chains_agree() -> None:
     that follows gradients stays in either mode for hundreds of draws, and whether its chains agree
     is up to luck; the jumps of Gibbs chains cross.
     """
-    agree = {
-        f"{name}, K = {n}, NUTS": sampled(name, n)
+    lines = {
+        f"{name}, K = {n}, NUTS": partial(sampled, name, n)
         for name, n in (("iris", 1), ("iris", 2), ("wine", 1))
     }
-    gibbs, apart = gibbs_on_two_modes(), sampled("wine", 2)
-    told = pd.DataFrame(agree | {"wine, K = 2, Gibbs": gibbs, "wine, K = 2, NUTS": apart}).T
-    show("posterior/four_chains", told[list(SHOWN)].rename(columns=SHOWN), digits=4)
-    assert all(found[row] < bound for found in agree.values() for row, bound in BOUNDS.items())
-    assert all(gibbs[row] < bound for row, bound in BOUNDS.items() if row in gibbs)
-    assert apart["divergences"] == 0
+    lines |= {"wine, K = 2, Gibbs": gibbs_on_two_modes, APART: partial(sampled, "wine", 2)}
+    begin = tuple(os.environ.get("BAYESRBF_CHAINS", "").split(":"))
+    found = {
+        line: make() for line, make in lines.items() if line.replace(" ", "").startswith(begin)
+    }
+    told = pd.DataFrame(found).T.reindex(columns=list(SHOWN)).rename(columns=SHOWN)
+    show("posterior/four_chains", told, 4, {"lines": (len(told), len(lines))})
+    for line, figures in found.items():
+        bounds = {"divergences": 0.5} if line == APART else BOUNDS
+        assert all(figures[row] < bound for row, bound in bounds.items() if row in figures), line
