@@ -25,8 +25,7 @@ from bayesrbf.estimators.answers.asking import new_rows
 from bayesrbf.estimators.stack import beside
 from bayesrbf.fitted.stack.model_doubt import ModelDoubt
 from bayesrbf.numerics.hidden_share import hidden_share
-from bayesrbf.numerics.log_sums import log_softmax
-from bayesrbf.numerics.stack.disagreement import LEAST_DISPUTED_LOG, disagreed, log_odds
+from bayesrbf.numerics.stack.disagreement import disagreed, log_odds
 from bayesrbf.numerics.stack.pooling import tempered_members
 from tests.cases import generative
 
@@ -159,21 +158,12 @@ def test_draws_are_moved_by_the_formula_of_a_pool(mixture: HybridMixtureClassifi
     members = np.log(tempered_members(pool.members.log_probabilities(rows), temperatures))
     members = members[:, doubt.others]
     point = fit.class_log_probabilities(rows)
-    bare = own.predictor(rows).at_all(thetas[:, :dimension]).log_probabilities
     for draw in (0, 7, 59):
         factors, shift = np.split(thetas[draw, dimension:], [others])
-        # the fitted point is moved; every draw of the parameters is moved as far
-        away = disagreed(members, point, factors, shift, predictor.spread, predictor.usual)
-        away -= clipped(point)
-        expected = log_softmax(clipped(bare[draw]) + away, axis=1)
+        expected = disagreed(members, point, factors, shift, predictor.spread, predictor.usual)
         found = predictor.at_all(thetas[[draw]]).log_probabilities[0]
         np.testing.assert_allclose(found, expected, atol=1e-8)
     assert np.abs(log_odds(predictor.at_all(thetas).log_probabilities)).max() < 20
-
-
-def clipped(log_p: np.ndarray) -> np.ndarray:
-    """Log probabilities that something may disagree about."""
-    return np.maximum(log_p, LEAST_DISPUTED_LOG)
 
 
 def test_nobody_disagrees_about_a_row_without_a_cell(mixture: HybridMixtureClassifier) -> None:
