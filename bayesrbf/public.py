@@ -19,7 +19,9 @@ ESTIMATORS: Final = {
     "RBFNetworkRegressor": "bayesrbf.estimators.rbf_network.regressor",
 }
 """Estimators that a file may hold. It can name no other, and no record but those that are
-``@stored`` in these modules and in what they import."""
+``@stored`` in these modules, in what they import, and in that of models beside them."""
+BESIDE: Final = "bayesrbf.estimators.stack.beside"
+"""Module of the record of other models beside a classifier, which few files have."""
 
 HOMES: Final = {
     **ESTIMATORS,

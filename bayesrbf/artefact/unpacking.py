@@ -14,7 +14,7 @@ import numpy as np
 from bayesrbf.artefact.arrays import StoredArrays
 from bayesrbf.artefact.conforming import check_fields
 from bayesrbf.artefact.packing import FRAME_DTYPES, FRAMES, StateError
-from bayesrbf.public import ESTIMATORS
+from bayesrbf.public import BESIDE, ESTIMATORS
 from bayesrbf.records.stored import LATER, STORED, Lawful, require
 
 
@@ -101,7 +101,7 @@ def _read_record(content: Any, read: _Read) -> Any:
 def _class_named(name: str) -> type | None:
     """The class that files know by a name; it is unknown only after every estimator is there."""
     if name not in STORED:
-        for home in ESTIMATORS.values():
+        for home in (*ESTIMATORS.values(), BESIDE):
             import_module(home)
     return STORED.get(name)
 

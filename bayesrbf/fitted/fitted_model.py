@@ -84,6 +84,25 @@ class Delivery:
     """What the fit tells beside its model: of a stack, how its members vary between draws."""
 
 
+class Doubt(ABC):
+    """How far a classifier may be from the truth, told by other models of the same rows."""
+
+    @property
+    @abstractmethod
+    def table_shape(self) -> tuple[int, tuple[int, ...], int]:
+        """Real columns, levels and classes of their table."""
+
+    @abstractmethod
+    def around(
+        self,
+        posterior: ClassPosterior,
+        point: Callable[[Observations], Float[np.ndarray, "obs label"]],
+        n_labelled: float,
+        seed: int,
+    ) -> ClassPosterior:
+        """The posterior of class probabilities that counts it."""
+
+
 class FittedModel(ABC):
     """A fitted model: what predicting, drawing and declaring need, and nothing else.
 

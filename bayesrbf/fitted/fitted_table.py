@@ -12,9 +12,8 @@ from jaxtyping import Float, Shaped
 
 from bayesrbf.fitted.completed_rows import cell_law
 from bayesrbf.fitted.fitted_mixture import FittedMixture
-from bayesrbf.fitted.fitted_model import Axes, Delivery, FittedModel
+from bayesrbf.fitted.fitted_model import Axes, Delivery, Doubt, FittedModel
 from bayesrbf.fitted.posterior_tree import posterior_tree
-from bayesrbf.fitted.stack.model_doubt import ModelDoubt
 from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.log_posterior import LogPosterior
@@ -68,7 +67,7 @@ class FittedTable[M: FittedModel, D]:
     """With the components named as in the fit."""
     raw: Draws | None = None
     """The draws as they came."""
-    doubt: ModelDoubt | None = field(default=None, metadata=LATER)
+    doubt: Doubt | None = field(default=None, metadata=LATER)
     """Other kinds of models, where intervals count that this one may be wrong."""
 
     __getstate__ = field_values
@@ -92,7 +91,7 @@ class FittedTable[M: FittedModel, D]:
             yield structure.n_features == len(columns.real_names), "a model of its columns"
             if self.doubt is not None:
                 shape = len(columns.real_names), levels, self.classes.size
-                yield self.doubt.pool.members.own[0].table_shape == shape, "a pool of its columns"
+                yield self.doubt.table_shape == shape, "a pool of its columns"
         yield scales(self.temperature) and self.temperature < MOST_LOG, "a temperature"
         yield (draws is None) == (self.raw is None), "the draws as they came"
         if draws is not None and self.raw is not None:

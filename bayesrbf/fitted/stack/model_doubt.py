@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float
 
+from bayesrbf.fitted.fitted_model import Doubt
 from bayesrbf.fitted.stack.bootstrap import cell_law_of
 from bayesrbf.fitted.stack.fitted_stack import FittedStack
 from bayesrbf.fitted.stack.recipes import recipe_of
@@ -49,7 +50,7 @@ Point = Callable[[Observations], Float[np.ndarray, "obs label"]]
 
 
 @stored
-class ModelDoubt:
+class ModelDoubt(Doubt):
     """A small pool of other kinds of models, fitted to the rows of a classifier."""
 
     pool: FittedStack
@@ -63,6 +64,11 @@ class ModelDoubt:
     def __laws__(self) -> Requirements:
         yield bool(self.others.any()), "members of another kind"
         yield within(self.table_variance, 0, MOST_LOG), "a variance"
+
+    @property
+    def table_shape(self) -> tuple[int, tuple[int, ...], int]:
+        """Real columns, levels and classes of the rows of the pool."""
+        return self.pool.members.own[0].table_shape
 
     @property
     def others(self) -> Bool[np.ndarray, " member"]:
