@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Shaped
@@ -84,15 +84,14 @@ class Delivery:
     """What the fit tells beside its model: of a stack, how its members vary between draws."""
 
 
-class Doubt(ABC):
+@runtime_checkable
+class Doubt(Protocol):
     """How far a classifier may be from the truth, told by other models of the same rows."""
 
     @property
-    @abstractmethod
     def table_shape(self) -> tuple[int, tuple[int, ...], int]:
         """Real columns, levels and classes of their table."""
 
-    @abstractmethod
     def around(
         self,
         posterior: ClassPosterior,

@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float
 
-from bayesrbf.fitted.fitted_model import Doubt
 from bayesrbf.fitted.stack.bootstrap import cell_law_of
 from bayesrbf.fitted.stack.fitted_stack import FittedStack
 from bayesrbf.fitted.stack.recipes import recipe_of
@@ -50,7 +49,7 @@ Point = Callable[[Observations], Float[np.ndarray, "obs label"]]
 
 
 @stored
-class ModelDoubt(Doubt):
+class ModelDoubt:
     """A small pool of other kinds of models, fitted to the rows of a classifier."""
 
     pool: FittedStack
