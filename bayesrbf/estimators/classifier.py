@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from jaxtyping import Float, Shaped
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf.estimators.answers.acquiring import acquire
 from bayesrbf.estimators.answers.asking import ask, new_rows
@@ -102,20 +101,18 @@ class Classifier(ClassifierMixin, Estimator):
                 f"{type(self).__name__}.refine(model_doubt=...) must be None or 'pool'; received "
                 f"{model_doubt!r}."
             )
-        check_is_fitted(self)
-        fit = self.fitted_
-        fit.require_all_rows(f"refine({method!r})")
-        bare = fit.replaced(doubt=None)
         if model_doubt is None:
-            return self._take(lambda: self._drawn(bare, method, options))
+            return super().refine(method, **options)
         from bayesrbf.estimators.stack.beside import doubt_of, require_comparable
 
+        fit = self._fit
+        fit.require_all_rows(f"refine({method!r})")
         require_comparable(fit)
         given = self.get_params(deep=False)
         cv, n_jobs = given.get("cv"), given.get("n_jobs")
         # First what may be refused, then what takes long.
         return self._take(
-            lambda: self._drawn(bare, method, options).replaced(doubt=doubt_of(fit, cv, n_jobs))
+            lambda: self._drawn(fit, method, options).replaced(doubt=doubt_of(fit, cv, n_jobs))
         )
 
     # ---- predicting

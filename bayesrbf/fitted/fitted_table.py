@@ -162,11 +162,15 @@ class FittedTable[M: FittedModel, D]:
         return self.model.point(self.log_posterior)
 
     def with_draws(self, raw: Draws) -> FittedTable[M, D]:
-        """The fit with draws, as they came and with the components named as in the fit."""
+        """The fit with draws, as they came and with the components named as in the fit.
+
+        Other models beside it were asked for with the draws before.
+        """
         from bayesrbf.inference.draws import relabel
 
         draws = relabel(self.log_posterior, raw, self.point)
-        return self.replaced(draws=draws, raw=raw, model=self.model.with_draws(draws))
+        model = self.model.with_draws(draws)
+        return self.replaced(draws=draws, raw=raw, model=model, doubt=None)
 
     @cached_property
     def tree(self) -> xr.DataTree:

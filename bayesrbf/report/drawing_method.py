@@ -39,7 +39,7 @@ METHOD_NAMES: Final = {
 }
 
 
-BESIDE: Final = (
+COMPARED: Final = (
     "The members of a small stack were fitted to the same rows. Intervals count how far they "
     "differ from this model, as if the truth were one kind of model more."
 )
@@ -82,7 +82,7 @@ def draw_posterior(job: Job, model: Any) -> Drawn:
     amount = plural(len(refined.draws_.theta) * draws, "draw")
     sentence = f"{METHOD_NAMES[method]}: {amount} in {plural(size, 'coordinate')}, {why}"
     if compared:
-        sentence = f"{sentence} {BESIDE}"
+        sentence = f"{sentence} {COMPARED}"
     if FAMILIES[job.family].pools and method != "bootstrap":
         sentence = f"{sentence} {_of_members(refined)}"
     return Drawn(model, refined, sentence, options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import accumulate
 from typing import Any, Final
 
@@ -34,7 +35,7 @@ class TreeRows:
     weights: Float[np.ndarray, " obs"]
     n_classes: int
 
-    @property
+    @cached_property
     def copies(self) -> Int[np.ndarray, " obs"]:
         """How often a row is there: as often as it weighs, rounded so that sums are kept.
 

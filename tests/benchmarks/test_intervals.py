@@ -239,7 +239,9 @@ def by_frequency(name: str, size: int, seed: int) -> Taught:
     return Taught(X.iloc[train], labels[train], X.iloc[new], shares[cell[new]])
 
 
-def told_of(name: str, results: Iterable[Row], tables: int, asked: int, teachers: int) -> None:
+def told_of(
+    name: str, results: Iterable[Row], tables: int, asked: int, teachers: int
+) -> pd.DataFrame:
     """Keep means over tables and teachers, and how often the lowest tenth of the tables holds."""
     rows = pd.DataFrame(results)
     if rows.empty:
@@ -262,6 +264,7 @@ def told_of(name: str, results: Iterable[Row], tables: int, asked: int, teachers
         assert 0.86 <= told.loc["stack", "90%"] <= 0.95
         of_one_kind = told.index.intersection(ONE_KIND)
         assert (told.loc[of_one_kind, "90%"] < told.loc["stack", "90%"]).all()
+    return told
 
 
 @pytest.mark.parametrize("holes", [False, True], ids=["complete", "holes"])
@@ -269,7 +272,10 @@ def test_of_one_kind(holes: bool, data_folder: object) -> None:
     """One kind of model beside others: ``BAYESRBF_METHODS=pool`` and names of the kinds."""
     name = f"one_kind/200_rows_{'with_holes' if holes else 'complete'}"
     tables = (*CHOSEN, *FRESH)
-    told_of(name, contest(tables, 200, holes), len(tables), 1, len(TEACHERS))
+    told = told_of(name, contest(tables, 200, holes), len(tables), 1, len(TEACHERS))
+    beside_others = told.loc[told.index.str.startswith("pool+"), "90%"]
+    # given the known cells alone, as the truth here is not
+    assert holes or beside_others.between(0.85, 0.93).all()
 
 
 @pytest.mark.parametrize("holes", [False, True], ids=["complete", "holes"])

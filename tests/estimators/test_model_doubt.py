@@ -204,6 +204,9 @@ def test_draws_anew_forget_it(mixture: HybridMixtureClassifier) -> None:
     alone = refined("mixture", None)
     again = refined("mixture").refine("laplace", draws=60, random_state=0)
     np.testing.assert_array_equal(again.uncertainty(X)["lower"], alone.uncertainty(X)["lower"])
+    of_graph = refined("mixture")
+    of_graph.use_posterior(of_graph.posterior_)
+    assert of_graph.uncertainty(X).attrs["assumes_model"] == 1
 
 
 def test_units_and_order_change_nothing(mixture: HybridMixtureClassifier) -> None:

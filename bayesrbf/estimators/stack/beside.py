@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
+from typing import Final
 
 from bayesrbf import table
 from bayesrbf.estimators.estimator import AnyFit
@@ -15,7 +16,7 @@ from bayesrbf.fitted.stack.recipes import own_members
 from bayesrbf.fitted.stack.stack_fitting import StackSettings
 from bayesrbf.records.priors import MixturePrior
 
-BESIDE = "lite"
+MEMBERS_BESIDE: Final = "lite"
 """Set of members of the pool."""
 
 
@@ -34,7 +35,7 @@ def doubt_of(fit: AnyFit, cv: object, n_jobs: int | None) -> ModelDoubt:
     training = fit.table
     rows, n_classes = training.rows, training.class_labels.size
     few, seed = table.few_values(rows), training.seed
-    members = own_members(BESIDE, few, rows.n_labelled)
+    members = own_members(MEMBERS_BESIDE, few, rows.n_labelled)
     masking = masking_of(rows, training.read_columns, n_classes, seed)
     levels = training.read_columns.n_levels
     settings = StackSettings(members, (), levels, n_classes, MixturePrior(), seed, few, masking)

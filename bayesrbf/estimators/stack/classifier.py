@@ -256,7 +256,8 @@ class StackedClassifier(Classifier):
         """Class probabilities of the training rows that were held out, by position and class.
 
         The members of a fold did not see its rows, and the pool of a fold is fitted to the rows
-        of the others: a cross-validation that takes no fit more. Of 7,500 rows or more a part is.
+        of the others: a cross-validation that takes no fit more. Of 7,500 different rows or more
+        only a part is held out.
         """
         return self._fit.model.out_of_fold_table(self._fit.table)
 
