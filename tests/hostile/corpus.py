@@ -15,6 +15,7 @@ import tracemalloc
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -123,13 +124,19 @@ def read(one: Hostile, path: Path, load: Callable[[Path], Any]) -> Read:
 
 
 def main() -> dict[str, Any]:
-    """Read them all, after a sound file of every kind has brought its modules."""
+    """Read them all, after a sound file of every kind has brought its modules.
+
+    A name that no module has registered lets the package import all of its own that may, a fixed
+    list; those of them that sound files have no use for are imported here.
+    """
     import bayesrbf
+    from bayesrbf.public import BESIDE
     from tests.golden import FOLDER
 
     warnings.simplefilter("ignore")
     for path in sorted((FOLDER / "0.1.0").glob("*.safetensors")):
         bayesrbf.load(path)
+    import_module(BESIDE)
     sys.addaudithook(_watch)
     wrong, memory, seconds, files = [], 0, 0.0, corpus()
     with tempfile.TemporaryDirectory() as folder:
