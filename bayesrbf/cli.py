@@ -18,6 +18,7 @@ from bayesrbf.commands.looking import look
 from bayesrbf.commands.models import models
 from bayesrbf.commands.questions import check, explain, predict
 from bayesrbf.commands.reports import demo, fit, report
+from bayesrbf.commands.serving import serve
 from bayesrbf.commands.typed_arguments import one_line, with_values_joined
 from bayesrbf.version import __version__
 
@@ -43,7 +44,10 @@ app = App(
     error_formatter=lambda error: f"bayesrbf: {one_line(error)}",
     suppress_keyboard_interrupt=False,
 )
-for command in (look, report, fit, demo, predict, explain, check, validate, compare, models):
+for command in (
+    *(look, report, fit, demo, predict, explain, check, validate, compare, models),
+    serve,
+):
     app.command(command)
 app.command(
     "bayesrbf.commands.reproducing:app",

@@ -134,14 +134,14 @@ def command_line() -> str:
     return shlex.join(["bayesrbf", *sys.argv[1:]])
 
 
-def need(packages: Iterable[str] = REPORT_PACKAGES) -> None:
+def need(packages: Iterable[str] = REPORT_PACKAGES, extra: str = "report") -> None:
     """Exit with the name of the extra to install where one of its packages is absent."""
     from importlib.util import find_spec
 
     absent = [name for name in packages if find_spec(name) is None]
     if absent:
         raise ImportError(
-            f"the report needs {', '.join(absent)}; install it by: pip install 'bayesrbf[report]'"
+            f"the {extra} needs {', '.join(absent)}; install it by: pip install 'bayesrbf[{extra}]'"
         )
 
 

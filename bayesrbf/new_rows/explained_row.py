@@ -102,15 +102,15 @@ def explain_row(
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The model was fitted to a point")  # the text says so
         uncertainty = model.uncertainty(row)
-    odd, rate = _odd_cells(model, rows, of - 1, dates)
+    odd, rate = odd_cells(model, rows, of - 1, dates)
     return ExplainedRow(
         row=of,
         name="" if rows.index.name is None else str(rows.index[of - 1]),
         rows=len(rows),
         prob=float(uncertainty.attrs["prob"]),
-        classes=_classes(uncertainty),
+        classes=class_answers(uncertainty),
         decision=_decision(uncertainty, costs) if costs else None,
-        why=_why(model, row, dates),
+        why=why(model, row, dates),
         missing=list(row.columns[row.isna().iloc[0]]),
         stands_out=odd,
         false_discoveries=rate,
@@ -119,7 +119,7 @@ def explain_row(
     )
 
 
-def _classes(uncertainty: xr.Dataset) -> list[ClassAnswer]:
+def class_answers(uncertainty: xr.Dataset) -> list[ClassAnswer]:
     """Classes with their intervals, the most probable one first."""
     point = bool(uncertainty.attrs["point_estimate"])
     mean, lower, upper = (
@@ -140,10 +140,13 @@ def _decision(uncertainty: xr.Dataset, costs: Mapping[str, float]) -> str:
     return str(classes[int(decisions(uncertainty["probability"].to_numpy(), classes, costs)[0])])
 
 
-def _why(model: Classifier, row: pd.DataFrame, dates: Collection[str]) -> Why:
-    """What every observed cell adds to the log odds of the answer."""
+def why(
+    model: Classifier, row: pd.DataFrame, dates: Collection[str], label: str | None = None
+) -> Why:
+    """What every observed cell adds to the log odds of a class, the most probable by default."""
     explained = model.explain(row).isel(obs=0)
-    best = int(explained["log_odds"].argmax("label"))
+    labels = [str(of_class) for of_class in model.classes_]
+    best = labels.index(label) if label else int(explained["log_odds"].argmax("label"))
     answer = explained.isel(label=best)
     shapley, left_out, error = (
         answer[name].to_numpy() for name in ("shapley", "left_out", "standard_error")
@@ -159,11 +162,10 @@ def _why(model: Classifier, row: pd.DataFrame, dates: Collection[str]) -> Why:
         )
         for j in observed[np.argsort(-np.abs(shapley[observed]), kind="stable")]
     ]
-    label = str(model.classes_[best])
-    return Why(label, float(answer["base"]), float(answer["log_odds"]), cells)
+    return Why(labels[best], float(answer["base"]), float(answer["log_odds"]), cells)
 
 
-def _odd_cells(
+def odd_cells(
     model: Classifier, rows: pd.DataFrame, place: int, dates: Collection[str]
 ) -> tuple[list[UnexpectedCell] | None, float]:
     """Cells that stand out and the rate of false ones; None without a density of rows."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -12,6 +12,8 @@ import pandas as pd
 
 from bayesrbf.new_rows.validation import as_classes
 from bayesrbf.reading import TableError, names_in_file, read_blocks, read_file
+from bayesrbf.reading.formats import RawTable
+from bayesrbf.reading.tabular_files import read_cells
 from bayesrbf.records.table_options import PLAIN, TableOptions
 from bayesrbf.report.options import ReportOptions
 from bayesrbf.report.words import clipped, listing
@@ -30,23 +32,32 @@ def read_rows(model: Classifier, path: Path, options: TableOptions = PLAIN) -> p
 
     Columns that neither the model nor its options know are there, too, without their cells.
     """
-    plan = _ReadingPlan.of(model, path, options)
+    plan = _ReadingPlan.of(model, names_in_file(path), path.name, options)
     frame = read_file(path, None, plan.options, check_na=False).frame
     return frame.reindex(columns=[*plan.present, *plan.extra])
 
 
 def read_complete(model: Classifier, path: Path, options: TableOptions = PLAIN) -> pd.DataFrame:
     """The columns of the model in their order; an error where one of them is absent."""
-    plan = _ReadingPlan.of(model, path, options)
+    plan = _ReadingPlan.of(model, names_in_file(path), path.name, options)
     plan.refuse_absent()
     return read_file(path, None, plan.options, check_na=False).frame[list(plan.present)]
+
+
+def complete_cells(
+    model: Classifier, raw: RawTable, name: str, options: TableOptions = PLAIN
+) -> pd.DataFrame:
+    """Read like :func:`read_complete`, from cells in memory that errors call by this name."""
+    plan = _ReadingPlan.of(model, [column.name for column in raw.columns], name, options)
+    plan.refuse_absent()
+    return read_cells(raw, name, plan.options).frame[list(plan.present)]
 
 
 def complete_blocks(
     model: Classifier, path: Path, options: TableOptions = PLAIN, size: int = BLOCK_OF_ROWS
 ) -> Iterator[pd.DataFrame]:
     """Read like :func:`read_complete`, but in blocks of ``size`` rows, for tables beyond memory."""
-    plan = _ReadingPlan.of(model, path, options)
+    plan = _ReadingPlan.of(model, names_in_file(path), path.name, options)
     plan.refuse_absent()
     for read in read_blocks(path, plan.options, size):
         yield read.frame[list(plan.present)]
@@ -63,13 +74,15 @@ class _ReadingPlan:
     options: TableOptions
 
     @classmethod
-    def of(cls, model: Classifier, path: Path, options: TableOptions) -> _ReadingPlan:
+    def of(
+        cls, model: Classifier, header: Sequence[str], name: str, options: TableOptions
+    ) -> _ReadingPlan:
         """From the names in a file; TableError where it has nothing of the model."""
-        columns, header = model.columns_, names_in_file(path)
+        columns = model.columns_
         present = [name for name in columns.names if name in header]
         extra = [name for name in header if name not in (*columns.names, options.id)]
         if not present:
-            raise TableError(f"{path.name} has none of the columns that the model was fitted to.")
+            raise TableError(f"{name} has none of the columns that the model was fitted to.")
         of_model = {*columns.names, options.id}
         beside = replace(options, group=None, time=None).among([n for n in header if n in of_model])
         reals = frozenset(columns.real_names)
@@ -81,7 +94,7 @@ class _ReadingPlan:
         )
         left_out = (*options.ignore, options.group, options.time)
         unnamed = tuple(name for name in extra if name not in left_out)
-        return cls(path.name, columns, tuple(present), unnamed, reading)
+        return cls(name, columns, tuple(present), unnamed, reading)
 
     def refuse_absent(self) -> None:
         """TableError where a column of the model is absent."""

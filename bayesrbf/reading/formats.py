@@ -75,20 +75,24 @@ def raw_blocks(path: Path, size: int | None = None) -> Iterator[RawTable]:
                 yield _of_arrow(table.slice(first, size), start + first, path.name, opened.texts)
         return
     with open(path, "rb") as file:
-        content = limited(file, path.name)
+        yield from raw_content(limited(file, path.name), path.name, size)
+
+
+def raw_content(content: bytes, name: str, size: int | None = None) -> Iterator[RawTable]:
+    """The columns of a file of this name that is in memory, so many rows at a time."""
     if content.startswith(b"PAR1"):
-        opened = opened_parquet(io.BytesIO(content), path.name)
-        table = rows_of(opened, path.name)
+        opened = opened_parquet(io.BytesIO(content), name)
+        table = rows_of(opened, name)
         del content
         for start in range(0, table.num_rows, size or table.num_rows):
-            yield _of_arrow(table.slice(start, size), start, path.name, opened.texts)
-    elif content.startswith(b"PK\x03\x04") and path.suffix.lower() in (".xlsx", ".xlsm"):
-        yield _of_cells(_workbook(content, path.name), f"{path.name}, row")
+            yield _of_arrow(table.slice(start, size), start, name, opened.texts)
+    elif content.startswith(b"PK\x03\x04") and name.lower().endswith((".xlsx", ".xlsm")):
+        yield _of_cells(_workbook(content, name), f"{name}, row")
     else:
-        blocks = delimited_blocks(content, path.name, size)
+        blocks = delimited_blocks(content, name, size)
         del content  # the text is enough
         for block in blocks:
-            yield _of_cells(block, f"{path.name}, line")
+            yield _of_cells(block, f"{name}, line")
 
 
 def _of_cells(table: Delimited, place: str) -> RawTable:

@@ -99,6 +99,11 @@ def read_frame(frame: Any, target: str | None, options: TableOptions) -> ReadTab
     return _read(raw_frame(frame), "the frame", target, options)
 
 
+def read_cells(raw: RawTable, name: str, options: TableOptions) -> ReadTable:
+    """Read new rows without a target from columns of cells, as from a file of this name."""
+    return _read(raw, name, None, options, check_na=False)
+
+
 def read_blocks(path: Path, options: TableOptions, size: int) -> Iterator[ReadTable]:
     """A file without a target, so many rows at a time, as :func:`read_file` reads it at once.
 

@@ -42,10 +42,10 @@ def render(report: Report) -> str:
     return words.harmless(page)
 
 
-def environment() -> jinja2.Environment:
+def environment(package: str = "bayesrbf.report") -> jinja2.Environment:
     """How templates become pages: every slot is escaped, and an unknown name is an error."""
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("bayesrbf.report"),
+        loader=jinja2.PackageLoader(package),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

@@ -1,0 +1,1 @@
+"""A model folder as a page to ask and an interface to call."""

@@ -1,0 +1,251 @@
+"""One case: a row in front of somebody, and what the model says of it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pandas as pd
+
+from bayesrbf.new_rows.explained_row import (
+    ClassAnswer,
+    UnexpectedCell,
+    Why,
+    class_answers,
+    odd_cells,
+    why,
+)
+from bayesrbf.new_rows.new_row_files import complete_cells
+from bayesrbf.new_rows.training_cells import NOVEL_ROW
+from bayesrbf.posterior.uncertainty import entropy
+from bayesrbf.reading import TableError
+from bayesrbf.reading.decoding import CONTROL
+from bayesrbf.reading.formats import RawColumn, RawTable
+from bayesrbf.reading.notation import date_of
+from bayesrbf.records import names
+from bayesrbf.report.words import cell_text, number, percent
+from bayesrbf.serving.answers import cost_matrix
+from bayesrbf.serving.settings import RequestError
+
+if TYPE_CHECKING:
+    from bayesrbf.serving.served_model import Field, ServedModel
+
+CELL: Final = "cell-"
+"""How the names of the fields begin, before the position of the column."""
+PROB: Final = 0.9
+N_POINTS: Final = 25
+"""Points of the curve along a column of numbers."""
+LONGEST_CELL: Final = 1000
+"""Letters of a cell."""
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A class, its answer, and the probability that the page showed before; NaN at first."""
+
+    answer: ClassAnswer
+    before: float
+
+    @property
+    def of_hundred(self) -> str:
+        """The interval as a count, such as "about 23 to 41"."""
+        ends = [round(100 * end) for end in (self.answer.lower, self.answer.upper)]
+        return f"about {ends[0]} to {ends[1]}" if ends[0] < ends[1] else f"about {ends[0]}"
+
+
+@dataclass(frozen=True)
+class CaseAnswer:
+    """The probabilities of a case."""
+
+    classes: tuple[Moved, ...]  # In the order of the model, so that bars stay where they are.
+    has_intervals: bool
+    assumes_model: bool
+    novelty: float  # NaN without a density.
+    warnings: tuple[str, ...]
+
+    @property
+    def is_novel(self) -> bool:
+        """Whether the row is unlike the training rows."""
+        return self.novelty > NOVEL_ROW
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The answer of least expected cost."""
+
+    best: str
+    costs: tuple[tuple[str, float], ...]  # Expected cost by answer.
+    agreeing: float  # Share of the draws under which it costs least; NaN without draws.
+    refer: bool  # Whether referring costs less.
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A missing cell: how much of the doubt it is expected to take, and what it may hold."""
+
+    column: str
+    share: float
+    expected: str
+
+
+@dataclass(frozen=True)
+class Along:
+    """The probability of a class along a column, all other cells as they are."""
+
+    field: Field
+    label: str
+    at: tuple[float, ...]  # Cells of numbers, places of levels.
+    probability: tuple[float, ...]
+    lower: tuple[float, ...]  # NaN without draws.
+    upper: tuple[float, ...]
+    here: float  # The present cell, NaN where it is missing.
+
+
+def row_of(served: ServedModel, form: Mapping[str, str]) -> pd.DataFrame:
+    """The row in the fields of a form; RequestError with every problem of its cells."""
+    cells = {field.name: _cell(form, field) for field in served.fields}
+    columns = tuple(RawColumn(name, [cell]) for name, cell in cells.items())
+    raw = RawTable(columns, [1], "the case, row", (), marked=True)
+    try:
+        return complete_cells(served.estimator, raw, "the case", served.options.table)
+    except TableError as error:
+        raise RequestError(422, *(error.problems or (str(error),))) from None
+
+
+def _cell(form: Mapping[str, str], field: Field) -> str:
+    """The text of a field."""
+    text = form.get(f"{CELL}{field.position}", "").strip()
+    if len(text) > LONGEST_CELL or CONTROL.search(text):
+        raise RequestError(422, f"{field.name}: a cell has at most {LONGEST_CELL} plain letters.")
+    return text
+
+
+def form_of(served: ServedModel, place: int) -> dict[str, str]:
+    """The fields of a form filled with a training row, counted from 0."""
+    row = served.cells.iloc[place]
+    return {
+        f"{CELL}{field.position}": _written(row.iloc[field.position], field)
+        for field in served.fields
+        if not pd.isna(row.iloc[field.position])
+    }
+
+
+def _written(cell: object, field: Field) -> str:
+    """A cell as it is typed."""
+    if not field.is_number:
+        return str(cell)
+    value = float(str(cell))
+    return date_of(value) if field.is_date else f"{value:.12g}"
+
+
+def answer_of(served: ServedModel, row: pd.DataFrame, before: Mapping[str, float]) -> CaseAnswer:
+    """The probabilities of a row; ``before`` are those that the page shows by now."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warnings.filterwarnings("ignore", "The model was fitted to a point")
+        warnings.filterwarnings("ignore", ".*missing in")  # a case is asked with few cells
+        summary = served.estimator.uncertainty(row, PROB)
+    by_label = {answer.label: answer for answer in class_answers(summary)}
+    novelty = float(summary["novelty"][0]) if served.has_density else np.nan
+    return CaseAnswer(
+        tuple(Moved(by_label[label], before.get(label, np.nan)) for label in served.classes),
+        not summary.attrs["point_estimate"],
+        bool(summary.attrs["assumes_model"]),
+        novelty,
+        tuple(dict.fromkeys(str(warning.message) for warning in caught)),
+    )
+
+
+def decision_of(served: ServedModel, row: pd.DataFrame) -> Decision | None:
+    """The decision of least expected cost; None where the server was told no costs."""
+    if not served.costs:
+        return None
+    decided = served.estimator.decide(row, cost_matrix(served, served.costs), served.refer)
+    expected = decided["expected_cost"].to_numpy()[0].tolist()
+    return Decision(
+        best=str(decided["best"].item()),
+        costs=tuple(zip(served.classes, expected, strict=True)),
+        agreeing=float(decided["probability_best"].item()),
+        refer=served.refer is not None and bool(decided["refer"].item()),
+    )
+
+
+def why_of(served: ServedModel, row: pd.DataFrame, label: str) -> Why:
+    """What each cell adds to the log odds of a class."""
+    return why(served.estimator, row, served.options.table.dates, label)
+
+
+def odd_of(served: ServedModel, row: pd.DataFrame) -> list[UnexpectedCell] | None:
+    """Cells that look wrong given the others; None without a density."""
+    return odd_cells(served.estimator, row, 0, served.options.table.dates)[0]
+
+
+def measurements_of(served: ServedModel, row: pd.DataFrame) -> list[Measurement] | None:
+    """Missing cells by what they are worth; None without a density."""
+    if not served.has_density:
+        return None
+    missing = [field for field in served.fields if row[field.name].isna().iloc[0]]
+    if not missing:
+        return []
+    model = served.estimator
+    gains = model.acquire(row)["gain"].to_numpy()[0]
+    doubt = float(entropy(model.predict_proba(row))[0])
+    worth = sorted(
+        (field for field in missing if gains[field.position] > 0),
+        key=lambda field: -gains[field.position],
+    )
+    if not worth:
+        return []
+    law = model.conditional(row)
+    low, high = law.quantile((1 - PROB) / 2), law.quantile((1 + PROB) / 2)
+    lines = []
+    for field in worth:
+        if field.name in low:
+            ends = [_end(frame[field.name].iloc[0], field) for frame in (low, high)]
+            expected = f"{ends[0]} to {ends[1]}"
+        else:
+            levels = law.probabilities(field.name).iloc[0].sort_values(ascending=False)[:2]
+            expected = ", ".join(f"{level} ({percent(p)})" for level, p in levels.items())
+        share = min(1.0, float(gains[field.position]) / doubt) if doubt > 0 else 0.0
+        lines.append(Measurement(field.name, share, expected))
+    return lines
+
+
+def _end(value: object, field: Field) -> str:
+    """An end of an interval."""
+    if field.is_date:
+        return date_of(float(str(value)))
+    return cell_text(value) if isinstance(value, str) else number(float(str(value)))
+
+
+def along(served: ServedModel, row: pd.DataFrame, field: Field, label: str) -> Along:
+    """The probability of a class as one cell varies."""
+    here = row[field.name].iloc[0]
+    if field.is_number:
+        ends = [field.low, field.high] if pd.isna(here) else [field.low, field.high, float(here)]
+        values: list[object] = list(np.linspace(min(ends), max(ends), N_POINTS))
+        at = tuple(float(str(value)) for value in values)
+        place = np.nan if pd.isna(here) else float(here)
+    else:
+        values = [level for level, _ in field.levels]
+        at = tuple(map(float, range(len(values))))
+        place = float(values.index(str(here))) if str(here) in values else np.nan
+    rows = pd.concat([row] * len(values), ignore_index=True)
+    rows[field.name] = pd.Series(values, dtype=row[field.name].dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they were said of the case itself
+        summary = served.estimator.uncertainty(rows, PROB).sel(label=_own(served, label))
+    p, lower, upper = (
+        tuple(summary[name].to_numpy().tolist()) for name in (names.PROBABILITY, "lower", "upper")
+    )
+    if summary.attrs["point_estimate"]:
+        lower = upper = (np.nan,) * len(p)
+    return Along(field, label, at, p, lower, upper, place)
+
+
+def _own(served: ServedModel, label: str) -> object:
+    """A class as the model has it."""
+    return served.estimator.classes_[served.classes.index(label)]

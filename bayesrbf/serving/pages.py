@@ -1,0 +1,296 @@
+"""Pages and parts of pages, as a process of the pool makes them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qsl
+
+import jinja2
+
+from bayesrbf.report import words
+from bayesrbf.report.render import environment
+from bayesrbf.serving import case, pictures
+from bayesrbf.serving.answers import records_of
+from bayesrbf.serving.openapi import WHAT, description
+from bayesrbf.serving.settings import (
+    HTML,
+    JSON,
+    NOTHING,
+    PARTS,
+    Asked,
+    Limits,
+    Reply,
+    RequestError,
+    Tally,
+)
+from bayesrbf.version import __version__
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bayesrbf.serving.served_model import ServedModel
+
+Slots = dict[str, Any]
+NO_PARTS: Final[Mapping[str, Slots]] = MappingProxyType({})
+MOST_FORM_BYTES: Final = 1_000_000
+
+
+@cache
+def _templates() -> jinja2.Environment:
+    """The templates of the desk."""
+    templates = environment("bayesrbf.serving")
+    templates.filters |= {"signed": words.signed, "cell": words.cell_text, "points": _points}
+    templates.globals |= {"isnan": math.isnan, "picture": pictures, "version": __version__}
+    templates.globals["part_names"] = PARTS
+    return templates
+
+
+def _points(change: float) -> str:
+    """A change of a probability in points of a hundred.
+
+    >>> _points(1.44), _points(-12.0)
+    ('+1.4 points', '−12.0 points')
+    """
+    return f"{'+' if change > 0 else words.MINUS}{abs(change):.1f} points"
+
+
+def _html(template: str, status: int = 200, tally: Tally = NOTHING, **slots: Any) -> Reply:
+    """A page, or a part of one."""
+    text = words.harmless(_templates().get_template(template).render(**slots))
+    return Reply(text.encode(), HTML, status, tally=tally)
+
+
+def problems(status: int, sentences: Iterable[str]) -> Reply:
+    """Problems of a request, as the interface tells them."""
+    content = json.dumps({"problems": list(sentences)}, ensure_ascii=False)
+    return Reply(content.encode("utf-8", "replace"), JSON, status)
+
+
+def refusal(status: int, sentences: Iterable[str]) -> Reply:
+    """Problems of a case, in place of its answer."""
+    return _html("problems.html", status, sentences=list(sentences))
+
+
+def _model(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
+    return Reply(json.dumps(_plain(served.card), ensure_ascii=False).encode())
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _card(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
+    return _html("card.html", served=served)
+
+
+def _api(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
+    example = _example(served)
+    text = json.dumps(example, ensure_ascii=False)
+    return _html("api.html", served=served, example=text, questions=WHAT)
+
+
+def _example(served: ServedModel) -> dict[str, object]:
+    """The first training row as a row of JSON."""
+    return records_of(served.cells.head(1))[0]
+
+
+def _openapi(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
+    content = description(served, limits, _example(served))
+    return Reply(json.dumps(_plain(content), ensure_ascii=False).encode())
+
+
+def _page(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
+    """The page, empty or filled with a training row."""
+    given = asked.query.get("row", "")
+    if not given:
+        return _case(served, {})
+    n_rows = len(served.cells)
+    if not (given.isascii() and given.isdigit() and 1 <= int(given[:12]) <= n_rows):
+        return refusal(422, [f"A row is a number from 1 to {n_rows}; received {given[:20]!r}."])
+    place = int(given) - 1
+    form = case.form_of(served, place)
+    return _filled(served, form, _training_row(served, place))
+
+
+def _training_row(served: ServedModel, place: int) -> dict[str, object]:
+    """What is known of a training row beside its cells."""
+    row: dict[str, object] = {"number": place + 1, "name": None, "label": None, "held_out": None}
+    frame, name = served.predictions, served.options.table.id
+    if len(frame) != len(served.cells):
+        return row
+    line = frame.iloc[place]
+    label = line.get("label")
+    if name is not None and name in frame:
+        row["name"] = str(line[name])
+    if isinstance(label, str):
+        row |= {"label": label, "held_out": line.get(f"held_out_{label}")}
+    return row
+
+
+def _answered(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
+    """The page with all its answers, for browsers without JavaScript."""
+    return _filled(served, _form(asked), None)
+
+
+def _filled(served: ServedModel, form: Mapping[str, str], training_row: object) -> Reply:
+    """The page with all answers about the fields of a form, or with what is wrong with them."""
+    try:
+        row = case.row_of(served, form)
+    except RequestError as error:
+        return _case(served, form, sentences=error.problems, status=error.status)
+    parts = {part: _SLOTS[part](served, row, form) for part in PARTS}
+    tally = _tally(parts["answer"]["answer"])
+    return _case(served, form, parts=parts, training_row=training_row, tally=tally)
+
+
+def _case(
+    served: ServedModel,
+    form: Mapping[str, str],
+    parts: Mapping[str, Slots] = NO_PARTS,
+    sentences: Sequence[str] = (),
+    training_row: object = None,
+    status: int = 200,
+    tally: Tally = NOTHING,
+) -> Reply:
+    """The page of a case."""
+    slots: Slots = {"form": form, "parts": parts, "sentences": sentences, "filled": training_row}
+    label = _label(served, form)
+    return _html("case.html", status, tally, served=served, label=label, **slots)
+
+
+def _part(name: str) -> Page:
+    """One part of the page."""
+
+    def page(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
+        form = _form(asked)
+        slots = _SLOTS[name](served, case.row_of(served, form), form)
+        tally = _tally(slots["answer"]) if name == "answer" else NOTHING
+        return _html(f"part_{name}.html", 200, tally, served=served, **slots)
+
+    return page
+
+
+def _tally(answer: case.CaseAnswer) -> Tally:
+    """What is counted of a case."""
+    judged = not math.isnan(answer.novelty)
+    sums = {moved.answer.label: moved.answer.probability for moved in answer.classes}
+    return Tally(1, int(answer.is_novel), int(judged), sums)
+
+
+def _form(asked: Asked) -> dict[str, str]:
+    """The fields of a form."""
+    if len(asked.body) > MOST_FORM_BYTES:
+        raise RequestError(413, f"A form may have at most {MOST_FORM_BYTES} bytes.")
+    try:
+        text = asked.body.decode()
+        return dict(parse_qsl(text, max_num_fields=20_000, errors="strict"))
+    except ValueError:
+        raise RequestError(422, "The body is no form in UTF-8.") from None
+
+
+def _label(served: ServedModel, form: Mapping[str, str]) -> str:
+    """The class that is explained."""
+    label = form.get("label", "")
+    return label if label in served.classes else served.of_interest
+
+
+def _before(form: Mapping[str, str], classes: Sequence[str]) -> dict[str, float]:
+    """The probabilities that the page shows by now; none where it shows none."""
+    texts = form.get("before", "").split()
+    try:
+        p = [float(text) for text in texts]
+    except ValueError:
+        return {}
+    usable = len(p) == len(classes) and all(0 <= one <= 1 for one in p)
+    return dict(zip(classes, p, strict=True)) if usable else {}
+
+
+def _of_answer(served: ServedModel, row: pd.DataFrame, form: Mapping[str, str]) -> Slots:
+    return {"answer": case.answer_of(served, row, _before(form, served.classes))}
+
+
+def _of_decision(served: ServedModel, row: pd.DataFrame, form: Mapping[str, str]) -> Slots:
+    return {"decision": case.decision_of(served, row)}
+
+
+def _of_why(served: ServedModel, row: pd.DataFrame, form: Mapping[str, str]) -> Slots:
+    return {"why": case.why_of(served, row, _label(served, form))}
+
+
+def _of_next(served: ServedModel, row: pd.DataFrame, form: Mapping[str, str]) -> Slots:
+    return {"measurements": case.measurements_of(served, row)}
+
+
+def _of_odd(served: ServedModel, row: pd.DataFrame, form: Mapping[str, str]) -> Slots:
+    return {"odd": case.odd_of(served, row)}
+
+
+def _of_along(served: ServedModel, row: pd.DataFrame, form: Mapping[str, str]) -> Slots:
+    """The column that the reader is at; nothing before one was chosen."""
+    chosen = form.get("column", "")
+    if not (chosen.isascii() and chosen.isdigit() and int(chosen[:9]) < len(served.fields)):
+        return {"along": None}
+    field = served.fields[int(chosen)]
+    return {"along": case.along(served, row, field, _label(served, form))}
+
+
+_SLOTS: Final[dict[str, Callable[[ServedModel, pd.DataFrame, Mapping[str, str]], Slots]]] = {
+    "answer": _of_answer,
+    "decision": _of_decision,
+    "why": _of_why,
+    "next": _of_next,
+    "odd": _of_odd,
+    "along": _of_along,
+}
+
+
+def _export(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
+    """The case as JSON: its cells, and all that the model says of it."""
+    form = _form(asked)
+    row = case.row_of(served, form)
+    answer, label = case.answer_of(served, row, {}), _label(served, form)
+    why = case.why_of(served, row, label)
+    record = {
+        "model": served.title,
+        "digest": served.digest,
+        "cells": records_of(row)[0],
+        "classes": [vars(moved.answer) for moved in answer.classes],
+        "prob": case.PROB,
+        "novelty": answer.novelty,
+        "decision": _fields(case.decision_of(served, row)),
+        "why": _fields(why) | {"cells": [vars(cell) for cell in why.cells]},
+        "stands_out": [vars(cell) for cell in case.odd_of(served, row) or ()],
+        "next": [vars(one) for one in case.measurements_of(served, row) or ()],
+    }
+    content = json.dumps(_plain(record), ensure_ascii=False, indent=1).encode()
+    return Reply(content, file_name="case.json", tally=_tally(answer))
+
+
+def _fields(record: object | None) -> dict[str, Any]:
+    """A record as an object; an empty one for None."""
+    return {} if record is None else dict(vars(record))
+
+
+Page = Callable[["ServedModel", Asked, Limits], Reply]
+
+PAGES: Final[dict[str, Page]] = {
+    "page": _page,
+    "answered": _answered,
+    "export": _export,
+    "card": _card,
+    "api": _api,
+    "openapi": _openapi,
+    "model": _model,
+    **{f"part-{name}": _part(name) for name in PARTS},
+}
+"""Pages by the names of their tasks."""

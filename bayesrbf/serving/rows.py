@@ -1,0 +1,163 @@
+"""Rows from the body of a request, read as the command line reads those of a file."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from bayesrbf.new_rows.new_row_files import complete_cells
+from bayesrbf.reading import TableError
+from bayesrbf.reading.decoding import CONTROL
+from bayesrbf.reading.formats import RawColumn, RawTable, raw_content
+from bayesrbf.report.words import clipped, listing
+from bayesrbf.serving.settings import CSV, JSON, PARQUET, RequestError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bayesrbf.serving.served_model import ServedModel
+
+MOST_DEPTH: Final = 4
+"""Levels of nesting in the JSON of rows: an object, its rows, a row."""
+MOST_PROBLEMS: Final = 100
+"""Problems of a request that are told."""
+_NO_CELLS: Final = {bool: "true or false", list: "a list", dict: "an object"}
+_STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+_BRACKET: Final = re.compile(rb"[\[{]|[\]}]")
+
+
+def rows_of(served: ServedModel, body: bytes, media_type: str, most_rows: int) -> pd.DataFrame:
+    """The rows of a request; RequestError where they cannot be read, or are too many."""
+    if media_type == JSON:
+        name, raw = "the request", raw_records(served, records_in(body), most_rows)
+    elif media_type in (CSV, PARQUET):
+        if (media_type == PARQUET) != body.startswith(b"PAR1"):
+            raise RequestError(422, f"The body is not what its content type {media_type} says.")
+        name = "the table"
+        raw = _read(lambda: next(raw_content(body, name)))
+    else:
+        raise RequestError(
+            415, f"Content-Type must be {JSON}, {CSV} or {PARQUET}; received {media_type!r}."
+        )
+    check_number(len(raw.lines), most_rows)
+    return _read(lambda: complete_cells(served.estimator, raw, name, served.options.table))
+
+
+def _read[T](read: Callable[[], T]) -> T:
+    """What a reader gives; its problems are those of the request."""
+    try:
+        return read()
+    except TableError as error:
+        raise RequestError(422, *(error.problems or (str(error),))[:MOST_PROBLEMS]) from None
+
+
+def check_number(rows: int, most: int) -> None:
+    """RequestError for more rows than one request may have."""
+    if rows > most:
+        raise RequestError(413, f"A request may have at most {most} rows; received {rows}.")
+
+
+def records_in(body: bytes) -> list[Mapping[str, Any]]:
+    """The rows in a JSON body: one object, a list of them, or an object with a list as ``rows``."""
+    if _depth(body) > MOST_DEPTH:
+        raise RequestError(422, f"The JSON is nested deeper than {MOST_DEPTH} levels.")
+    try:
+        content = json.loads(body.decode(), object_pairs_hook=_distinct, parse_constant=_refuse)
+    except ValueError as error:  # also of a text that is no UTF-8
+        raise RequestError(422, f"The body is no JSON: {clipped(str(error), 200)}.") from None
+    if isinstance(content, dict):
+        content = content["rows"] if isinstance(content.get("rows"), list) else [content]
+    if not isinstance(content, list) or not all(isinstance(row, dict) for row in content):
+        raise RequestError(
+            422, 'The JSON must be a row {"column": cell, ...}, a list of rows, or {"rows": [...]}.'
+        )
+    if not content:
+        raise RequestError(422, "There is no row; give at least one.")
+    return content
+
+
+def _depth(body: bytes) -> int:
+    """Depth of brackets outside strings, without recursion."""
+    depth = deepest = 0
+    for bracket in _BRACKET.finditer(_STRING.sub(b"", body)):
+        depth += 1 if bracket.group() in b"[{" else -1
+        deepest = max(deepest, depth)
+        if deepest > MOST_DEPTH:
+            break
+    return deepest
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose names are distinct."""
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        raise ValueError("an object has a name twice")
+    return content
+
+
+def _refuse(constant: str) -> NoReturn:
+    """Refuse NaN and Infinity, which JSON does not have."""
+    raise ValueError(f"{constant} is no number of JSON; write null where a cell is missing")
+
+
+def raw_records(
+    served: ServedModel, records: Sequence[Mapping[str, Any]], most_rows: int
+) -> RawTable:
+    """Records as the cells of a file; a name that a record lacks is a missing cell."""
+    check_number(len(records), most_rows)
+    table = served.options.table
+    known = [*served.estimator.columns_.names, *table.beside]
+    extra = {served.options.target, *table.ignore}
+    problems = list(_problems(records, known, extra))
+    if problems:
+        more = len(problems) - MOST_PROBLEMS
+        told = problems[:MOST_PROBLEMS] + [f"and {more} more problems"] * (more > 0)
+        raise RequestError(422, *told)
+    comma = table.thousands == "."
+    columns = [
+        RawColumn(name, [_text(record.get(name), comma) for record in records])
+        for name in known
+        if name in served.estimator.columns_.names or any(name in record for record in records)
+    ]
+    lines = list(range(1, len(records) + 1))
+    return RawTable(tuple(columns), lines, "the request, row", (), marked=True)
+
+
+def _problems(
+    records: Sequence[Mapping[str, Any]], columns: Sequence[str], extra: set[str]
+) -> Iterator[str]:
+    """Names that are no columns, and cells that are neither numbers nor text."""
+    for place, record in enumerate(records, start=1):
+        for name, cell in record.items():
+            where = f"row {place}, {clipped(name, 40)!r}"
+            if name not in columns:
+                if name not in extra:
+                    near = difflib.get_close_matches(name, columns, n=1)
+                    some = listing(list(columns), 8)
+                    hint = f"did you mean {near[0]!r}?" if near else f"they are {some}."
+                    yield f"{where}: the model has no such column; {hint}"
+            elif type(cell) in _NO_CELLS:
+                kind = _NO_CELLS[type(cell)]
+                yield f"{where}: a cell must be a number, text or null; received {kind}."
+            elif isinstance(cell, float) and not math.isfinite(cell):
+                yield f"{where}: the number is too large."
+            elif isinstance(cell, str) and (CONTROL.search(cell) or not _spelled(cell)):
+                yield f"{where}: the text has characters that are no text."
+
+
+def _spelled(text: str) -> bool:
+    """Whether a text has no half of a pair of code units, which JSON can write."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def _text(cell: Any, comma: bool) -> str:
+    """A cell as a file has it; ``comma``: numbers of this table have points between thousands."""
+    if cell is None:
+        return ""
+    if isinstance(cell, str):
+        return cell.strip()
+    return repr(cell).replace(".", ",") if comma else repr(cell)

@@ -1,0 +1,243 @@
+"""A model folder, opened: the model, the fields of its form, and what its card says."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pandas as pd
+
+from bayesrbf.estimators.saving import load
+from bayesrbf.new_rows.training_cells import training_cells
+from bayesrbf.reading.notation import date_of
+from bayesrbf.report.costs import costs_of, problems_of_costs
+from bayesrbf.report.options import ReportOptions, read_options
+from bayesrbf.report.output import MODEL, PREDICTIONS
+from bayesrbf.report.words import cell, decimals_of
+from bayesrbf.serving.settings import ModelFolder
+from bayesrbf.version import __version__
+
+if TYPE_CHECKING:
+    from bayesrbf.estimators.classifier import Classifier
+
+HELD_OUT: Final = "held_out_"
+"""How the columns of predictions.csv begin that have probabilities of held-out rows."""
+N_BARS: Final = 22
+TAILS: Final = 0.01
+"""Share of the training cells below the field's slider, and above it."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column of the model as a field of a form."""
+
+    position: int
+    name: str
+    is_number: bool
+    is_date: bool
+    missing: float  # Share of the training cells.
+    levels: tuple[tuple[str, float], ...]  # With their shares; empty of numbers.
+    low: float  # Ends of the slider, NaN of levels.
+    high: float
+    decimals: int  # Of the slider.
+    extent: str  # The training cells in words.
+    bars: tuple[float, ...]  # The distribution of the training cells, at most 1.
+
+    @property
+    def step(self) -> float:
+        """Step of the slider."""
+        return float(10.0**-self.decimals)
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """How the model did on training rows that its fits had not seen."""
+
+    rows: int
+    log_loss: float  # In nats.
+    frequencies_log_loss: float  # Of the class frequencies of these rows.
+    accuracy: float
+    classes: tuple[str, ...]  # Classes that no held-out row has.
+
+
+@dataclass(frozen=True)
+class ServedModel:
+    """A model and all that its pages say of it."""
+
+    name: str
+    prefix: str
+    folder: Path
+    estimator: Classifier
+    options: ReportOptions
+    costs: Mapping[str, float]
+    refer: float | None
+    digest: str
+    written: str  # The day on which the file was written.
+
+    @classmethod
+    def of(cls, served: ModelFolder) -> ServedModel:
+        """Open a folder; ValueError or OSError where it cannot be, or costs are of no class."""
+        file = served.folder / MODEL
+        estimator, options = load(file), read_options(served.folder)
+        if not hasattr(estimator, "classes_"):
+            raise ValueError(
+                f"{file} holds a {type(estimator).__name__}, which has no classes; serve answers "
+                "about classes."
+            )
+        costs = dict(served.costs or options.costs)
+        problems = list(problems_of_costs(costs, estimator.classes_, f"the model {file}"))
+        if problems:
+            raise ValueError(" ".join(problems))
+        return cls(
+            name=served.name,
+            prefix=served.prefix,
+            folder=served.folder,
+            estimator=estimator,
+            options=options,
+            costs=costs,
+            refer=served.refer,
+            digest=hashlib.sha256(file.read_bytes()).hexdigest(),
+            written=datetime.fromtimestamp(file.stat().st_mtime, UTC).date().isoformat(),
+        )
+
+    @property
+    def title(self) -> str:
+        """What the pages call it."""
+        return self.name or self.folder.resolve().name
+
+    @property
+    def classes(self) -> list[str]:
+        """Classes in the order of the model."""
+        return [str(label) for label in self.estimator.classes_]
+
+    @property
+    def has_density(self) -> bool:
+        """Whether rows have a density: cells can then be judged, and what they would tell."""
+        return self.estimator.model_.density is not None
+
+    @property
+    def of_interest(self) -> str:
+        """The class that is explained at first: the dearest to mistake, else the rarest."""
+        shares = self.estimator.fitted_.class_shares
+        costs = costs_of(self.classes, self.costs)
+        return self.classes[int(np.lexsort((shares, -costs))[0])]
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """The cells that it was fitted to."""
+        return training_cells(self.estimator)
+
+    @cached_property
+    def fields(self) -> tuple[Field, ...]:
+        """The fields of its form."""
+        dates = self.options.table.dates
+        return tuple(
+            _field(place, str(name), self.cells[name], str(name) in dates)
+            for place, name in enumerate(self.cells.columns)
+        )
+
+    @cached_property
+    def predictions(self) -> pd.DataFrame:
+        """The predictions of its training rows, where the folder has them; else an empty frame."""
+        file = self.folder / PREDICTIONS
+        return pd.read_csv(file, dtype={"label": str}) if file.exists() else pd.DataFrame()
+
+    @cached_property
+    def held_out(self) -> HeldOut | None:
+        """How it did on held-out rows; None where the folder does not say."""
+        names = [HELD_OUT + label for label in self.classes]
+        if not {"label", *names} <= {*self.predictions.columns}:
+            return None
+        judged = self.predictions.dropna(subset=["label", *names])
+        codes = pd.Categorical(judged["label"], categories=self.classes).codes
+        judged, codes = judged[codes >= 0], codes[codes >= 0]
+        if not len(judged):
+            return None
+        p = judged[names].to_numpy()
+        own = p[np.arange(len(p)), codes]
+        counts = np.bincount(codes, minlength=len(names))
+        shares = counts[counts > 0] / counts.sum()
+        return HeldOut(
+            rows=len(p),
+            log_loss=float(-np.log(np.maximum(own, np.finfo(float).tiny)).mean()),
+            frequencies_log_loss=float(-(shares * np.log(shares)).sum()),
+            accuracy=float((p.argmax(axis=1) == codes).mean()),
+            classes=tuple(np.array(self.classes)[counts == 0]),
+        )
+
+    @cached_property
+    def card(self) -> dict[str, Any]:
+        """What the model is, as JSON has it."""
+        fit = self.estimator.fitted_
+        return {
+            "model": self.title,
+            "estimator": type(self.estimator).__name__,
+            "version": __version__,
+            "digest": self.digest,
+            "written": self.written,
+            "target": self.options.target,
+            "classes": self.classes,
+            "rows": len(self.cells),
+            "has_intervals": fit.draws is not None,
+            "intervals_assume_the_model": bool(fit.assumes_model),
+            "costs": dict(self.costs),
+            "refer": self.refer,
+            "held_out": None if self.held_out is None else vars(self.held_out),
+            "columns": [
+                {
+                    "name": one.name,
+                    "kind": "date" if one.is_date else "number" if one.is_number else "levels",
+                    "missing": one.missing,
+                    "training": [level for level, _ in one.levels] or one.extent,
+                }
+                for one in self.fields
+            ],
+        }
+
+
+def _field(position: int, name: str, cells: pd.Series, is_date: bool) -> Field:
+    """A column as a field, by its training cells."""
+    missing, observed = float(cells.isna().mean()), cells.dropna()
+    is_number = pd.api.types.is_numeric_dtype(cells) or not len(observed)
+    if is_number:
+        return _number(position, name, observed.to_numpy(dtype=float), is_date, missing)
+    shares = observed.map(str).value_counts(normalize=True, sort=False).sort_index()
+    levels = tuple((str(level), float(share)) for level, share in shares.items())
+    most = max(share for _, share in levels)
+    bars = tuple(share / most for _, share in levels)
+    extent = f"{len(levels)} levels"
+    return Field(position, name, False, False, missing, levels, np.nan, np.nan, 0, extent, bars)
+
+
+def _number(position: int, name: str, cells: np.ndarray, is_date: bool, missing: float) -> Field:
+    """A column of numbers as a field."""
+    if not cells.size:
+        return Field(position, name, True, is_date, 1.0, (), 0.0, 1.0, 0, "never observed", ())
+    low, high = (float(end) for end in np.quantile(cells, [TAILS, 1 - TAILS]))
+    if low == high:
+        low, high = float(cells.min()), float(cells.max())
+    decimals = 0 if is_date else decimals_of(cells)
+    places = min(6, 2 if decimals is None else decimals)
+    low, high = math.floor(low * 10**places) / 10**places, math.ceil(high * 10**places) / 10**places
+    write = date_of if is_date else (lambda value: cell(value, decimals))
+    counts, _ = np.histogram(cells, N_BARS, (low, high) if low < high else None)
+    return Field(
+        position=position,
+        name=name,
+        is_number=True,
+        is_date=is_date,
+        missing=missing,
+        levels=(),
+        low=low,
+        high=high,
+        decimals=places,
+        extent=f"{write(float(cells.min()))} to {write(float(cells.max()))}",
+        bars=tuple((counts / max(counts.max(), 1)).tolist()),
+    )

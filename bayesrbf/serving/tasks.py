@@ -1,0 +1,80 @@
+"""What a process of the pool does: it has the models, and answers requests one by one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from bayesrbf.serving.settings import (
+    JSON,
+    QUESTIONS,
+    Asked,
+    Limits,
+    ModelFolder,
+    Reply,
+    RequestError,
+)
+
+if TYPE_CHECKING:
+    from bayesrbf.serving.served_model import ServedModel
+
+WATCHED_EVERY: Final = 2.0
+"""Seconds after which a process looks whether its server is still there."""
+_models: Final[dict[str, ServedModel]] = {}
+
+
+def open_models(folders: Sequence[ModelFolder], server: int) -> None:
+    """Load the models into this process, which ends when its server does."""
+    # Whoever signals the whole group means the server, which answers what it has before it ends.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    threading.Thread(target=_watch, args=(server,), daemon=True).start()
+    from bayesrbf.serving.served_model import ServedModel
+
+    for folder in folders:
+        _models[folder.name] = ServedModel.of(folder)
+
+
+def _watch(server: int) -> None:
+    """End where the server was killed."""
+    while os.getppid() == server:
+        time.sleep(WATCHED_EVERY)
+    os._exit(1)
+
+
+def perform(asked: Asked, limits: Limits) -> Reply:
+    """Answer one request; what is wrong with it is an answer, too."""
+    from bayesrbf.serving import pages
+
+    served = _models[asked.model]
+    is_page = asked.task not in (*QUESTIONS, "model")
+    refuse = pages.refusal if is_page else pages.problems
+    try:
+        if asked.task in QUESTIONS:
+            return _interface(served, asked, limits)
+        page: Callable[[ServedModel, Asked, Limits], Reply] = pages.PAGES[asked.task]
+        return page(served, asked, limits)
+    except RequestError as error:
+        return refuse(error.status, error.problems)
+    except TimeoutError:
+        return refuse(
+            503, [f"The answer takes more than {limits.seconds:g} s; ask for fewer rows."]
+        )
+    except ValueError as error:  # what the model refuses
+        return refuse(422, [str(error)])
+
+
+def _interface(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
+    """An answer of the interface."""
+    from bayesrbf.serving.answers import Options, answer, content_of
+    from bayesrbf.serving.rows import rows_of
+
+    media_type = asked.media_type or JSON
+    options = Options.of(asked.query, served)
+    rows = rows_of(served, asked.body, media_type, limits.rows)
+    answered = answer(served, asked.task, rows, options, limits.seconds)
+    return Reply(content_of(served, answered, media_type), media_type, tally=answered.tally)
