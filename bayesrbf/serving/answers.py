@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pandas as pd
 
-from bayesrbf.estimators.warning import ColumnWarning
 from bayesrbf.new_rows.training_cells import NOVEL_ROW
 from bayesrbf.posterior.decisions import mistakes
 from bayesrbf.records import names
@@ -104,7 +103,8 @@ def answer(
     size = BLOCKS.get(question, PREDICTED_ROWS if question == "predict" else len(rows))
     frames, tallies = [], []
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", UserWarning)
         warnings.filterwarnings("ignore", "The model was fitted to a point")
         for start in range(0, len(rows), size):
             if time.monotonic() > end:
@@ -113,9 +113,7 @@ def answer(
             frame, tally = _LINES[question](served, block, options)
             frames.append(frame)
             tallies.append(tally)
-    spoken = dict.fromkeys(
-        str(one.message) for one in caught if issubclass(one.category, UserWarning | ColumnWarning)
-    )
+    spoken = dict.fromkeys(str(warning.message) for warning in caught)
     frame = pd.concat(frames, ignore_index=True)
     frame["row"] = np.arange(1, len(frame) + 1)
     return Answered(frame, tuple(spoken), _sum(tallies))

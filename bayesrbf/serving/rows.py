@@ -110,21 +110,21 @@ def raw_records(
     """Records as the cells of a file; a name that a record lacks is a missing cell."""
     check_number(len(records), most_rows)
     table = served.options.table
-    known = [*served.estimator.columns_.names, *table.beside]
+    columns = [*served.estimator.columns_.names, *table.beside]
     extra = {served.options.target, *table.ignore}
-    problems = list(_problems(records, known, extra))
+    problems = list(_problems(records, columns, extra))
     if problems:
         more = len(problems) - MOST_PROBLEMS
-        told = problems[:MOST_PROBLEMS] + [f"and {more} more problems"] * (more > 0)
-        raise RequestError(422, *told)
+        first = problems[:MOST_PROBLEMS] + [f"and {more} more problems"] * (more > 0)
+        raise RequestError(422, *first)
     comma = table.thousands == "."
-    columns = [
+    cells = [
         RawColumn(name, [_text(record.get(name), comma) for record in records])
-        for name in known
+        for name in columns
         if name in served.estimator.columns_.names or any(name in record for record in records)
     ]
     lines = list(range(1, len(records) + 1))
-    return RawTable(tuple(columns), lines, "the request, row", (), marked=True)
+    return RawTable(tuple(cells), lines, "the request, row", (), marked=True)
 
 
 def _problems(

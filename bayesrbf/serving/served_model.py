@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
+from sklearn.base import is_classifier
 
 from bayesrbf.estimators.saving import load
 from bayesrbf.new_rows.training_cells import training_cells
@@ -86,7 +87,7 @@ class ServedModel:
         """Open a folder; ValueError or OSError where it cannot be, or costs are of no class."""
         file = served.folder / MODEL
         estimator, options = load(file), read_options(served.folder)
-        if not hasattr(estimator, "classes_"):
+        if not is_classifier(estimator):
             raise ValueError(
                 f"{file} holds a {type(estimator).__name__}, which has no classes; serve answers "
                 "about classes."
