@@ -11,7 +11,7 @@ from typing import Any
 from loky.process_executor import ProcessPoolExecutor
 
 from bayesrbf.serving.settings import Asked, Limits, ModelFolder, Reply, RequestError
-from bayesrbf.serving.tasks import open_models, perform
+from bayesrbf.serving.tasks import begin, perform
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 LATE = 5.0
@@ -31,7 +31,7 @@ class Pool:
     def _started(self) -> Any:
         return ProcessPoolExecutor(
             self._workers,
-            initializer=open_models,
+            initializer=begin,
             initargs=(self._folders, os.getpid()),
             env=ONE_THREAD,
         )

@@ -27,12 +27,17 @@ WATCHED_EVERY: Final = 2.0
 _models: Final[dict[str, ServedModel]] = {}
 
 
-def open_models(folders: Sequence[ModelFolder], server: int) -> None:
-    """Load the models into this process, which ends when its server does."""
+def begin(folders: Sequence[ModelFolder], server: int) -> None:
+    """Begin a process of a server, which ends when its server does."""
     # Whoever signals the whole group means the server, which answers what it has before it ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     threading.Thread(target=_watch, args=(server,), daemon=True).start()
+    load_models(folders)
+
+
+def load_models(folders: Sequence[ModelFolder]) -> None:
+    """Load the models that this process answers for."""
     from bayesrbf.serving.served_model import ServedModel
 
     for folder in folders:
