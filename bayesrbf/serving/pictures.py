@@ -43,7 +43,7 @@ def probability(moved: Moved, place: int) -> Markup:
     what = f"{of_class.label}: {percent(of_class.probability)}"
     if not math.isnan(of_class.lower):
         what += f", interval {ends(of_class.lower, of_class.upper, percent)}"
-    return picture(WIDE, 22, what, *marks)
+    return picture(WIDE, 22.0, what, *marks)
 
 
 def effect(adds: float, most: float) -> Markup:
@@ -60,7 +60,7 @@ def effect(adds: float, most: float) -> Markup:
         rx=2,
     )
     middle = element("line", class_="axis", x1=half, x2=half, y1=0, y2=14)
-    return picture(EFFECT, 14, f"adds {number(adds)}", bar, middle)
+    return picture(EFFECT, 14.0, f"adds {number(adds)}", bar, middle)
 
 
 def spread(field: Field) -> Markup:
@@ -78,7 +78,7 @@ def spread(field: Field) -> Markup:
         for i, bar in enumerate(field.bars)
         if bar > 0
     ]
-    return picture(100, high, f"Training cells: {field.extent}", *bars)
+    return picture(100.0, high, f"Training cells: {field.extent}", *bars)
 
 
 def along(curve: Along, place: int) -> Markup:
@@ -111,7 +111,7 @@ def along(curve: Along, place: int) -> Markup:
         f"Probability of {curve.label} along {field.name}: "
         f"{ends(min(curve.probability), max(curve.probability), percent)}"
     )
-    return picture(480, 232, title, frame, *marks, *_under(curve, axes))
+    return picture(480.0, 232.0, title, frame, *marks, *_under(curve, axes))
 
 
 def _under(curve: Along, axes: PlotArea) -> list[Markup]:
