@@ -89,7 +89,7 @@ def total(counts: list[float]) -> float:
 ATTACKS: Final = (
     "artefact", "fuzz", "command-line", "load", "large", "large-draws", "sbc", "defects",
     "probabilities", "families", "approximations", "digits", "invariance", "oracles", "degenerate",
-    "degenerate-draws", "bits",
+    "degenerate-draws", "bits", "serve",
 )  # fmt: skip
 """Sections of docs/trust.md."""
 
@@ -365,6 +365,7 @@ GOALS: Final[dict[str, dict[str, tuple[Goal, ...]]]] = {
             least(1_000_000, tried("large", r"rows through .*\.csv")),
             least(1_000_000, tried("large-draws", r"rows through .*\.csv")),
         ),
+        "wrong requests to a server": (least(10_000, tried("serve", "requests at random")),),
         "fits and draws in a loop": (least(1_000, tried("load", "fits and draws")),),
         "simulations, least of the mixtures; of the other families": (
             least(1_000, Of(tried("sbc", "."), min, 0)),

@@ -7,6 +7,7 @@ import random
 import signal
 import socket
 import struct
+import sys
 import tempfile
 import threading
 import time
@@ -31,8 +32,10 @@ UNREAD: Final = 2**16
 """Bytes of a body that the server reads at once."""
 PROMPT: Final = 10.0
 """Seconds in which the server says that it is there, whatever it is doing."""
-ROWS: Final = json.dumps([{"age": 50 + place / 40} for place in range(400)]).encode()
-"""Rows of a question that takes about a second."""
+FEW, MANY = (
+    json.dumps([{"age": 40 + place / n} for place in range(n)]).encode() for n in (40, 1500)
+)
+"""Rows of a question that takes a moment, and of one that takes seconds."""
 LIMITS: Final = ("--max-bytes", str(LARGEST), "--max-rows", "50", "--timeout", "2")
 Found = dict[str, Cell]
 
@@ -129,7 +132,7 @@ def slow(number: int, times: int) -> Found:
 def killed_connections(number: int, times: int) -> Found:
     """Clients that ask and go before the answer: others are answered, meanwhile and then."""
     wrong, rng = Counter[str](), random.Random(number)
-    asked = Sent("POST", "/api/explain").named(b"Content-Type", JSON.encode()).with_body(ROWS).raw()
+    asked = Sent("POST", "/api/explain").named(b"Content-Type", JSON.encode()).with_body(FEW).raw()
     with serving() as server:
         before = server.open_files()
         for _ in range(times):
@@ -228,7 +231,7 @@ def question(server: Server, wrong: Counter[str]) -> int:
 def asked_rows(server: Server) -> Answer:
     """The answer to a question that takes a while; status 0 where there was none."""
     try:
-        return server.ask("POST", "/api/explain", ROWS, JSON)
+        return server.ask("POST", "/api/explain", MANY, JSON)
     except (HTTPException, OSError):
         return Answer(0, {}, b"{}")
 
@@ -254,3 +257,11 @@ def behind(works: list[Callable[[], Answer]]) -> Callable[[], list[Answer]]:
         return answers
 
     return all_of_them
+
+
+ATTACKS: Final = (fuzzed, slow, killed_connections, killed_workers, told_to_end, killed_servers)
+
+
+if __name__ == "__main__":
+    function = {attack.__name__: attack for attack in ATTACKS}[sys.argv[1]]
+    print(json.dumps(function(*map(int, sys.argv[2:]))))

@@ -271,7 +271,11 @@ def _table(rows: list[Row], media_type: str) -> bytes:
         if not all(type(cell) in (int, float) and abs(cell) < 1e300 for cell in cells):
             cells = [str(cell).encode(errors="replace").decode() for cell in cells]
         columns[name] = pd.Series(cells, dtype=object if isinstance(cells[0], str) else float)
-    frame = pd.DataFrame(columns)
+    return file_of(pd.DataFrame(columns), media_type)
+
+
+def file_of(frame: pd.DataFrame, media_type: str) -> bytes:
+    """A frame as CSV or Parquet."""
     if media_type == CSV:
         return frame.to_csv(index=False).encode()
     stream = io.BytesIO()
