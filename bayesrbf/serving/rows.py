@@ -124,7 +124,7 @@ def raw_records(
         if name in served.estimator.columns_.names or any(name in record for record in records)
     ]
     lines = list(range(1, len(records) + 1))
-    return RawTable(tuple(cells), lines, "the request, row", (), marked=True)
+    return RawTable(tuple(cells), lines, "the request, row", (), marked=served.has_marks)
 
 
 def _problems(

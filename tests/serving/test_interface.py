@@ -206,10 +206,25 @@ def test_a_bad_option_is_refused_in_words(query: dict[str, str], words: str) -> 
     assert len(found) == len(query)
 
 
-def test_an_unknown_level_is_answered_with_a_warning_or_refused() -> None:
-    reply = ask("predict", {"ward": "z"})
-    words = json.loads(reply.content)
-    assert reply.status == 422 or "ward" in " ".join(words["warnings"])
+def test_what_the_estimator_warns_of_comes_along_in_every_form() -> None:
+    odd = NEW.assign(ward="z")
+    sentences = json.loads(ask("predict", rows_of(odd)).content)["warnings"]
+    assert "'ward': 'z'" in sentences[0]
+    reply = ask("predict", odd.to_csv(index=False).encode(), CSV)
+    assert json.loads(reply.headers["Bayesrbf-Warnings"])[0] == sentences[0][:300]
+    assert not ask("predict", rows_of(NEW)).headers
+
+
+def test_a_word_for_missing_is_a_level_where_training_had_it(tmp_path: Path) -> None:
+    table = TABLE.assign(ward=TABLE["ward"].replace({"b & c": "NA"}))
+    fitted = write_desk(tmp_path, table)
+    serve_here(ModelFolder("na", tmp_path))
+    line = answers(ask("predict", {"age": 61, "ward": "NA"}, model="na"))
+    cells = {"age": 61.0, "dose": np.nan, "seen": np.nan, "ward": "NA"}
+    np.testing.assert_allclose(p_of(line, fitted), fitted.predict_proba(pd.DataFrame([cells])))
+    assert answers(ask("predict", {"age": 61, "ward": "NA"})) == answers(
+        ask("predict", {"age": 61})
+    )
 
 
 def test_decide_needs_costs(tmp_path: Path) -> None:
