@@ -17,6 +17,7 @@ from sklearn.base import is_classifier
 
 from bayesrbf.estimators.saving import load
 from bayesrbf.new_rows.training_cells import training_cells
+from bayesrbf.reading import MISSING_MARKERS
 from bayesrbf.reading.notation import date_of
 from bayesrbf.report.costs import costs_of, problems_of_costs
 from bayesrbf.report.options import ReportOptions, read_options
@@ -129,6 +130,12 @@ class ServedModel:
         shares = self.estimator.fitted_.class_shares
         costs = costs_of(self.classes, self.costs)
         return self.classes[int(np.lexsort((shares, -costs))[0])]
+
+    @cached_property
+    def has_marks(self) -> bool:
+        """Whether words such as NA mean missing: not where one of them is a level."""
+        levels = {level for field in self.fields for level, _ in field.levels}
+        return levels.isdisjoint(MISSING_MARKERS)
 
     @cached_property
     def cells(self) -> pd.DataFrame:
