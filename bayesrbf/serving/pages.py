@@ -15,7 +15,7 @@ import jinja2
 from bayesrbf.report import words
 from bayesrbf.report.render import environment
 from bayesrbf.serving import case, pictures
-from bayesrbf.serving.answers import records_of
+from bayesrbf.serving.answers import plain, records_of
 from bayesrbf.serving.openapi import WHAT, description
 from bayesrbf.serving.settings import (
     HTML,
@@ -78,16 +78,7 @@ def refusal(status: int, sentences: Iterable[str]) -> Reply:
 
 
 def _model(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
-    return Reply(json.dumps(_plain(served.card), ensure_ascii=False).encode())
-
-
-def _plain(value: Any) -> Any:
-    """A value as JSON has it."""
-    if isinstance(value, Mapping):
-        return {str(name): _plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return Reply(json.dumps(plain(served.card), ensure_ascii=False).encode())
 
 
 def _card(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
@@ -107,7 +98,7 @@ def _example(served: ServedModel) -> dict[str, object]:
 
 def _openapi(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
     content = description(served, limits, _example(served))
-    return Reply(json.dumps(_plain(content), ensure_ascii=False).encode())
+    return Reply(json.dumps(plain(content), ensure_ascii=False).encode())
 
 
 def _page(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
@@ -273,7 +264,7 @@ def _export(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
         "stands_out": [vars(cell) for cell in case.odd_of(served, row) or ()],
         "next": [vars(one) for one in case.measurements_of(served, row) or ()],
     }
-    content = json.dumps(_plain(record), ensure_ascii=False, indent=1).encode()
+    content = json.dumps(plain(record), ensure_ascii=False, indent=1).encode()
     return Reply(content, headers=AS_FILE, tally=_tally(answer))
 
 

@@ -58,5 +58,11 @@ def attacked(name: str, number: int, times: int) -> Row:
     return found
 
 
-COVERS = ("bayesrbf/serving", "bayesrbf/commands/serving.py", "tests/serving")
+COVERS = (
+    *("bayesrbf/serving", "bayesrbf/commands/serving.py"),
+    *(
+        f"tests/serving/{name}.py"
+        for name in ("attacks", "mutations", "promises", "server", "desks")
+    ),
+)
 SECTION = Section("serve", lines, COVERS)
