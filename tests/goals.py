@@ -66,6 +66,11 @@ def ahead(against: str, model: str = "mixture") -> tuple[Goal, ...]:
     )
 
 
+def serve(row: str, column: str, digits: int = 1) -> Figure:
+    """A figure of the server under load."""
+    return Figure("serve/speed", row, column, digits)
+
+
 def house(row: str, place: int) -> Figure:
     """A count of the house."""
     return Figure("house", row, "figure", 0, place)
@@ -292,6 +297,22 @@ GOALS: Final[dict[str, dict[str, tuple[Goal, ...]]]] = {
         "CPU seconds of a report on 900 x 38 mixed columns; on 3,772 x 28": (
             most(60, Figure("report", "mixed, 900", "CPU seconds", 0)),
             most(180, Figure("report", "mixed, 3,772", "CPU seconds", 0)),
+        ),
+    },
+    "{doc}`measured/serve`": {
+        "one row of a stack without draws, 20 a second, ms: p50; p99": (
+            most(15, serve("one row", "p50, ms")),
+            most(60, serve("one row", "p99, ms")),
+        ),
+        "1,000 rows in one request over `predict_proba`: JSON; CSV; Parquet": tuple(
+            most(1.3, serve(f"1,000 rows, {kind}", "of the bare call", 2))
+            for kind in ("application/json", "text/csv", "application/vnd")
+        ),
+        "answer of the page to a typed cell of 30, with draws, ms, p50": (
+            most(150, serve("answer of the page", "p50, ms")),
+        ),
+        "MiB by which memory grows over 10,000 requests": (
+            most(1, Figure("serve/memory", ".", "grown, MiB", 1)),
         ),
     },
     "Structure of the code, below": {

@@ -48,8 +48,7 @@ def application(
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         pools.append(Pool(folders, workers, limits))
         try:
-            for folder in folders:  # who is let in finds the models loaded
-                await pools[0].ask(Asked(folder.name, "model"))
+            await pools[0].ready()  # who is let in finds the models loaded
             yield
         finally:
             pools.pop().close()

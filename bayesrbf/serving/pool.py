@@ -36,6 +36,12 @@ class Pool:
             env=ONE_THREAD,
         )
 
+    async def ready(self) -> None:
+        """Wait until a process has the models, however long that takes."""
+        for folder in self._folders:
+            asked = Asked(folder.name, "model")
+            await asyncio.wrap_future(self._executor.submit(perform, asked, self.limits))
+
     async def ask(self, asked: Asked) -> Reply:
         """The answer; RequestError with 503 where too many wait, or it takes too long."""
         if self._under_way >= self._workers + self.limits.waiting:

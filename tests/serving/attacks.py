@@ -36,7 +36,7 @@ FEW, MANY = (
     json.dumps([{"age": 40 + place / n} for place in range(n)]).encode() for n in (40, 1500)
 )
 """Rows of a question that takes a moment, and of one that takes seconds."""
-LIMITS: Final = ("--max-bytes", str(LARGEST), "--max-rows", "50", "--timeout", "2")
+LIMITS: Final = ("--max-bytes", str(LARGEST), "--max-rows", "50", "--timeout", "1")
 Found = dict[str, Cell]
 
 

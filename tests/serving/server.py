@@ -74,7 +74,11 @@ class Server:
 
     def __enter__(self) -> Self:
         """Wait until the models are there."""
-        assert self.ask("GET", "/healthz").status == 200
+        try:
+            assert self.ask("GET", "/healthz").status == 200
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
         return self
 
     def __exit__(
