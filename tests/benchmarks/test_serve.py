@@ -33,7 +33,7 @@ from tests.serving.server import Server
 ROWS, REALS, CATEGORIES = 300, 18, 12
 RATE: Final = 20
 """Requests a second."""
-LOAD, TURNS, MANY = 200, 5, 1000
+LOAD, TURNS, MANY = 600, 15, 10_000
 """Requests under load, repetitions of others, and requests over which memory is watched."""
 COVERS: Final = (*MODELS, "bayesrbf/serving", "bayesrbf/commands/serving.py")
 
