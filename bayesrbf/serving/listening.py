@@ -21,7 +21,7 @@ def listen(
 ) -> None:
     """Serve an application; OSError where the address cannot be had."""
     family = socket.AF_INET6 if ":" in access.host else socket.AF_INET
-    # Named TCP: of another socket asyncio does not know that it may send at once, which costs 40 ms.
+    # Named TCP: asyncio lets no other socket send at once, which costs 40 ms an answer.
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
