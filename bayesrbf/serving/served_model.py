@@ -47,14 +47,18 @@ class Field:
     levels: tuple[tuple[str, float], ...]  # With their shares; empty of numbers.
     low: float  # Ends of the slider, NaN of levels.
     high: float
-    decimals: int  # Of the slider.
+    decimals: int | None  # Of its cells; None where powers of ten serve them better.
     extent: str  # The training cells in words.
     bars: tuple[float, ...]  # The distribution of the training cells, at most 1.
 
     @property
     def step(self) -> float:
         """Step of the slider."""
-        return float(10.0**-self.decimals)
+        return float(10.0 ** -_places(self.decimals))
+
+    def written(self, value: float) -> str:
+        """A cell in words."""
+        return date_of(value) if self.is_date else cell(value, self.decimals)
 
 
 @dataclass(frozen=True)
@@ -203,6 +207,11 @@ class ServedModel:
         }
 
 
+def _places(decimals: int | None) -> int:
+    """Decimals of a slider."""
+    return 15 if decimals is None else decimals
+
+
 def _field(position: int, name: str, cells: pd.Series, is_date: bool) -> Field:
     """A column as a field, by its training cells."""
     missing, observed = float(cells.isna().mean()), cells.dropna()
@@ -225,7 +234,7 @@ def _number(position: int, name: str, cells: np.ndarray, is_date: bool, missing:
     if low == high:
         low, high = float(cells.min()), float(cells.max())
     decimals = 0 if is_date else decimals_of(cells)
-    places = min(6, 2 if decimals is None else decimals)
+    places = _places(decimals)
     low, high = math.floor(low * 10**places) / 10**places, math.ceil(high * 10**places) / 10**places
     write = date_of if is_date else (lambda value: cell(value, decimals))
     counts, _ = np.histogram(cells, N_BARS, (low, high) if low < high else None)
@@ -238,7 +247,7 @@ def _number(position: int, name: str, cells: np.ndarray, is_date: bool, missing:
         levels=(),
         low=low,
         high=high,
-        decimals=places,
+        decimals=decimals,
         extent=f"{write(float(cells.min()))} to {write(float(cells.max()))}",
         bars=tuple((counts / max(counts.max(), 1)).tolist()),
     )
