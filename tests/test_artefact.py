@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bayesrbf.artefact.state_file import STRING, ArtefactError, _depth, load_state, save_state
+from bayesrbf.artefact.state_file import ArtefactError, load_state, save_state
+from bayesrbf.artefact.strict_json import STRING, depth
 from tests.forgeries import assemble, compact, forge, parts
 
 STATE = {"a": np.arange(6.0).reshape(2, 3).T, "b": (1, None, "x"), "c": np.array([True, False])}
@@ -126,11 +127,11 @@ def test_strings_are_found_in_one_pass(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "depth"),
+    ("text", "deepest"),
     [("", 0), ("{}", 1), ('["[[["]', 1), ('["\\"[[",[]]', 2), ("]]][", 0), ('{"é": [[]]}', 3)],
 )
-def test_depth_counts_brackets_outside_strings(text: str, depth: int) -> None:
-    assert _depth(text) == depth
+def test_depth_counts_brackets_outside_strings(text: str, deepest: int) -> None:
+    assert depth(text) == deepest
 
 
 def test_what_is_no_plain_file_is_refused_before_it_is_read(tmp_path: Path) -> None:

@@ -14,13 +14,14 @@ import os
 import re
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, BinaryIO, Final, NoReturn
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 import safetensors
 import safetensors.numpy
 
 from bayesrbf.artefact import StateError, pack, unpack
+from bayesrbf.artefact.strict_json import depth, strict_json
 from bayesrbf.files import check_regular, write_whole
 from bayesrbf.public import ESTIMATORS
 
@@ -145,10 +146,10 @@ def _read(file: BinaryIO, path: str) -> tuple[dict[str, Any], bytes]:
 def _read_header(content: bytes, size: int, path: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Entries of the arrays, and the manifest, both read strictly; the file has this size."""
     try:
-        header = _strict_json(content.decode("utf-8"))
+        header = strict_json(content.decode("utf-8"), MOST_DEPTH)
         text = header.pop("__metadata__")[MANIFEST]
         _check_limits(text, len(header), size, path)
-        manifest = _strict_json(text)
+        manifest = strict_json(text, MOST_DEPTH)
         protocol = manifest["protocol"]
     except (ArtefactError, StateError):
         raise
@@ -171,52 +172,11 @@ def _check_limits(text: str, n_arrays: int, size: int, path: str) -> None:
     for count, most, what in (
         (size, MOST_FILE, "bytes"),
         (len(text.encode()), MOST_BYTES, "bytes of manifest"),
-        (_depth(text), MOST_DEPTH, "levels of nesting"),
+        (depth(text), MOST_DEPTH, "levels of nesting"),
         (n_arrays + len(_NODE.findall(text)), MOST_ARRAYS, "arrays"),
     ):
         if count > most:
             raise ArtefactError(f"{path} may have at most {most} {what}; it has {count}.")
-
-
-STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
-"""A string, to the end where it is not closed: no character is looked at twice."""
-_STEPS: Final = np.zeros(256, np.int8)
-_STEPS[list(b"[{")], _STEPS[list(b"]}")] = 1, -1
-
-
-def _depth(text: str) -> int:
-    """Depth of brackets outside strings, without recursion."""
-    outside = STRING.sub("", text).encode("ascii", "replace")
-    steps = _STEPS[np.frombuffer(outside, np.uint8)]
-    return int(np.cumsum(steps, dtype=np.int32).max(initial=0))
-
-
-def _strict_json(text: str) -> Any:
-    """JSON of bounded depth without duplicate keys, NaN, Infinity or overflowing numbers."""
-    if _depth(text) > MOST_DEPTH:
-        raise StateError(f"its JSON is nested deeper than {MOST_DEPTH} levels")
-    return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite)
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object whose keys are distinct."""
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        raise StateError("an object of its JSON has duplicate keys")
-    return result
-
-
-def _refuse(constant: str) -> NoReturn:
-    """Refuse NaN and Infinity, which JSON does not have."""
-    raise StateError(f"its JSON holds {constant}")
-
-
-def _finite(text: str) -> float:
-    """A float that does not overflow."""
-    value = float(text)
-    if not math.isfinite(value):
-        raise StateError(f"its JSON holds the number {text}")
-    return value
 
 
 def _description(array: np.ndarray) -> list[Any]:

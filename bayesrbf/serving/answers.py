@@ -27,6 +27,9 @@ BLOCKS: Final = {"uncertainty": 500, "decide": 500, "explain": 10, "acquire": 10
 """Rows that are answered at once; between blocks the time is looked at. All rows of the others."""
 PREDICTED_ROWS: Final = 2_000
 NEEDS_DENSITY: Final = ("acquire", "surprise")
+WARNINGS: Final = "Bayesrbf-Warnings"
+"""Header of the warnings of an answer."""
+MOST_WARNINGS, MOST_LETTERS = 5, 300
 MEMORY: Final = 2**28
 """Bytes that arrays over draws take at once."""
 
@@ -224,6 +227,14 @@ def content_of(served: ServedModel, answered: Answered, media_type: str) -> byte
     stream = io.BytesIO()
     answered.frame.to_parquet(stream, index=False)
     return stream.getvalue()
+
+
+def warned(answered: Answered) -> dict[str, str]:
+    """The warnings as a header of plain letters: a table has no place for them."""
+    if not answered.warnings:
+        return {}
+    sentences = [sentence[:MOST_LETTERS] for sentence in answered.warnings[:MOST_WARNINGS]]
+    return {WARNINGS: json.dumps(sentences)}
 
 
 def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -102,9 +102,7 @@ def application(
 
 def _response(reply: Reply) -> Response:
     """A reply as a browser or a program gets it."""
-    headers = {}
-    if reply.file_name:
-        headers["Content-Disposition"] = f'attachment; filename="{reply.file_name}"'
+    headers = dict(reply.headers)
     if reply.status == 503:
         headers["Retry-After"] = "1"
     return Response(reply.content, reply.status, headers, reply.media_type)

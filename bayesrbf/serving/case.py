@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -38,6 +39,8 @@ CELL: Final = "cell-"
 PROB: Final = 0.9
 N_POINTS: Final = 25
 """Points of the curve along a column of numbers."""
+OPTIONS: Final = re.compile(r"(?:;|\. If it means missing,) say .*", re.DOTALL)
+"""What problems say of options of the command line, which a page has none of."""
 LONGEST_CELL: Final = 1000
 """Letters of a cell."""
 
@@ -108,11 +111,18 @@ def row_of(served: ServedModel, form: Mapping[str, str]) -> pd.DataFrame:
     """The row in the fields of a form; RequestError with every problem of its cells."""
     cells = {field.name: _cell(form, field) for field in served.fields}
     columns = tuple(RawColumn(name, [cell]) for name, cell in cells.items())
-    raw = RawTable(columns, [1], "the case, row", (), marked=True)
+    raw = RawTable(columns, [1], "the case, row", (), marked=served.has_marks)
     try:
         return complete_cells(served.estimator, raw, "the case", served.options.table)
     except TableError as error:
-        raise RequestError(422, *(error.problems or (str(error),))) from None
+        told = error.problems or (str(error),)
+        raise RequestError(422, *map(_without_options, told)) from None
+
+
+def _without_options(problem: str) -> str:
+    """A problem without what readers of files say of the command line."""
+    text = OPTIONS.sub(". Write numbers as 1234.5.", problem)
+    return text.removeprefix("the case, row 1, ")
 
 
 def _cell(form: Mapping[str, str], field: Field) -> str:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from bayesrbf.serving.served_model import ServedModel
 
 NO_PARTS: Final[Mapping[str, Any]] = MappingProxyType({})
+AS_FILE: Final = {"Content-Disposition": 'attachment; filename="case.json"'}
 MOST_FORM_BYTES: Final = 1_000_000
 
 
@@ -253,7 +254,7 @@ def _export(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
         "next": [vars(one) for one in case.measurements_of(served, row) or ()],
     }
     content = json.dumps(_plain(record), ensure_ascii=False, indent=1).encode()
-    return Reply(content, file_name="case.json", tally=_tally(answer))
+    return Reply(content, headers=AS_FILE, tally=_tally(answer))
 
 
 def _fields(record: object | None) -> dict[str, Any]:

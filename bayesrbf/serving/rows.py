@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import difflib
-import json
-import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final
 
+from bayesrbf.artefact.strict_json import strict_json
 from bayesrbf.new_rows.new_row_files import complete_cells
 from bayesrbf.reading import TableError
 from bayesrbf.reading.decoding import CONTROL
@@ -26,8 +24,6 @@ MOST_DEPTH: Final = 4
 MOST_PROBLEMS: Final = 100
 """Problems of a request that are told."""
 _NO_CELLS: Final = {bool: "true or false", list: "a list", dict: "an object"}
-_STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
-_BRACKET: Final = re.compile(rb"[\[{]|[\]}]")
 
 
 def rows_of(served: ServedModel, body: bytes, media_type: str, most_rows: int) -> pd.DataFrame:
@@ -63,12 +59,10 @@ def check_number(rows: int, most: int) -> None:
 
 def records_in(body: bytes) -> list[Mapping[str, Any]]:
     """The rows in a JSON body: one object, a list of them, or an object with a list as ``rows``."""
-    if _depth(body) > MOST_DEPTH:
-        raise RequestError(422, f"The JSON is nested deeper than {MOST_DEPTH} levels.")
     try:
-        content = json.loads(body.decode(), object_pairs_hook=_distinct, parse_constant=_refuse)
+        content = strict_json(body.decode(), MOST_DEPTH)
     except ValueError as error:  # also of a text that is no UTF-8
-        raise RequestError(422, f"The body is no JSON: {clipped(str(error), 200)}.") from None
+        raise RequestError(422, f"The body cannot be read: {clipped(error, 200)}.") from None
     if isinstance(content, dict):
         content = content["rows"] if isinstance(content.get("rows"), list) else [content]
     if not isinstance(content, list) or not all(isinstance(row, dict) for row in content):
@@ -78,30 +72,6 @@ def records_in(body: bytes) -> list[Mapping[str, Any]]:
     if not content:
         raise RequestError(422, "There is no row; give at least one.")
     return content
-
-
-def _depth(body: bytes) -> int:
-    """Depth of brackets outside strings, without recursion."""
-    depth = deepest = 0
-    for bracket in _BRACKET.finditer(_STRING.sub(b"", body)):
-        depth += 1 if bracket.group() in b"[{" else -1
-        deepest = max(deepest, depth)
-        if deepest > MOST_DEPTH:
-            break
-    return deepest
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose names are distinct."""
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        raise ValueError("an object has a name twice")
-    return content
-
-
-def _refuse(constant: str) -> NoReturn:
-    """Refuse NaN and Infinity, which JSON does not have."""
-    raise ValueError(f"{constant} is no number of JSON; write null where a cell is missing")
 
 
 def raw_records(
@@ -124,7 +94,7 @@ def raw_records(
         if name in served.estimator.columns_.names or any(name in record for record in records)
     ]
     lines = list(range(1, len(records) + 1))
-    return RawTable(tuple(cells), lines, "the request, row", (), marked=True)
+    return RawTable(tuple(cells), lines, "the request, row", (), marked=served.has_marks)
 
 
 def _problems(
@@ -143,8 +113,6 @@ def _problems(
             elif type(cell) in _NO_CELLS:
                 kind = _NO_CELLS[type(cell)]
                 yield f"{where}: a cell must be a number, text or null; received {kind}."
-            elif isinstance(cell, float) and not math.isfinite(cell):
-                yield f"{where}: the number is too large."
             elif isinstance(cell, str) and (CONTROL.search(cell) or not _spelled(cell)):
                 yield f"{where}: the text has characters that are no text."
 

@@ -17,6 +17,7 @@ from sklearn.base import is_classifier
 
 from bayesrbf.estimators.saving import load
 from bayesrbf.new_rows.training_cells import training_cells
+from bayesrbf.reading import MISSING_MARKERS
 from bayesrbf.reading.notation import date_of
 from bayesrbf.report.costs import costs_of, problems_of_costs
 from bayesrbf.report.options import ReportOptions, read_options
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 HELD_OUT: Final = "held_out_"
 """How the columns of predictions.csv begin that have probabilities of held-out rows."""
+FEW: Final = 10
+"""Held-out rows of a class below which they say little of it."""
 N_BARS: Final = 22
 TAILS: Final = 0.01
 """Share of the training cells below the field's slider, and above it."""
@@ -69,7 +72,7 @@ class HeldOut:
     log_loss: float  # In nats.
     frequencies_log_loss: float  # Of the class frequencies of these rows.
     accuracy: float
-    classes: tuple[str, ...]  # Classes that no held-out row has.
+    rare: tuple[str, ...]  # Classes of so few held-out rows that they say little of them.
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,12 @@ class ServedModel:
         return [str(label) for label in self.estimator.classes_]
 
     @property
+    def shares(self) -> dict[str, float]:
+        """Shares of the classes in training."""
+        shares = self.estimator.fitted_.class_shares.tolist()
+        return dict(zip(self.classes, shares, strict=True))
+
+    @property
     def has_density(self) -> bool:
         """Whether rows have a density: cells can then be judged, and what they would tell."""
         return self.estimator.model_.density is not None
@@ -130,9 +139,14 @@ class ServedModel:
     @property
     def of_interest(self) -> str:
         """The class that is explained at first: the dearest to mistake, else the rarest."""
-        shares = self.estimator.fitted_.class_shares
         costs = costs_of(self.classes, self.costs)
-        return self.classes[int(np.lexsort((shares, -costs))[0])]
+        return self.classes[int(np.lexsort((list(self.shares.values()), -costs))[0])]
+
+    @cached_property
+    def has_marks(self) -> bool:
+        """Whether words such as NA mean missing: not where one of them is a level."""
+        levels = {level for field in self.fields for level, _ in field.levels}
+        return levels.isdisjoint(MISSING_MARKERS)
 
     @cached_property
     def cells(self) -> pd.DataFrame:
@@ -174,7 +188,7 @@ class ServedModel:
             log_loss=float(-np.log(np.maximum(own, np.finfo(float).tiny)).mean()),
             frequencies_log_loss=float(-(shares * np.log(shares)).sum()),
             accuracy=float((p.argmax(axis=1) == codes).mean()),
-            classes=tuple(np.array(self.classes)[counts == 0]),
+            rare=tuple(np.array(self.classes)[counts < FEW].tolist()),
         )
 
     @cached_property

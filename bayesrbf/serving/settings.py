@@ -89,7 +89,7 @@ class Reply:
     content: bytes
     media_type: str = JSON
     status: int = 200
-    file_name: str = ""  # What a browser saves it as; empty where it is shown.
+    headers: Mapping[str, str] = field(default_factory=dict)  # Beside those of every reply.
     tally: Tally = NOTHING
 
 

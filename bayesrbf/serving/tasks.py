@@ -75,11 +75,12 @@ def perform(asked: Asked, limits: Limits) -> Reply:
 
 def _interface(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
     """An answer of the interface."""
-    from bayesrbf.serving.answers import Options, answer, content_of
+    from bayesrbf.serving.answers import Options, answer, content_of, warned
     from bayesrbf.serving.rows import rows_of
 
     media_type = asked.media_type or JSON
     options = Options.of(asked.query, served)
     rows = rows_of(served, asked.body, media_type, limits.rows)
     answered = answer(served, asked.task, rows, options, limits.seconds)
-    return Reply(content_of(served, answered, media_type), media_type, tally=answered.tally)
+    content, headers = content_of(served, answered, media_type), warned(answered)
+    return Reply(content, media_type, headers=headers, tally=answered.tally)

@@ -169,7 +169,7 @@ def test_no_text_of_the_table_becomes_markup() -> None:
 def test_an_exported_case_has_the_cells_and_the_answers(served: ServedModel) -> None:
     reply = ask("export", b"cell-0=61%2C5&label=well")
     content = json.loads(reply.content)
-    assert reply.file_name == "case.json"
+    assert "case.json" in reply.headers["Content-Disposition"]
     assert content["cells"] == {"age": 61.5, "dose": None, "seen": None, "ward": None}
     p = served.estimator.predict_proba(row(age=61.5))[0]
     assert {one["label"]: one["probability"] for one in content["classes"]} == pytest.approx(

@@ -162,16 +162,16 @@ def test_the_label_and_what_training_left_out_may_come_along() -> None:
 @pytest.mark.parametrize(
     ("body", "media_type", "status", "words"),
     [
-        (b"{", JSON, 422, "no JSON"),
+        (b"{", JSON, 422, "cannot be read"),
         (b"[]", JSON, 422, "no row"),
         (b"[1]", JSON, 422, "list of rows"),
         (b'"age"', JSON, 422, "list of rows"),
-        (b'{"age": NaN}', JSON, 422, "no number of JSON"),
-        (b'{"age": 1e999}', JSON, 422, "too large"),
+        (b'{"age": NaN}', JSON, 422, "NaN"),
+        (b'{"age": 1e999}', JSON, 422, "1e999"),
         (b'{"age": ' + b"9" * 400 + b"}", JSON, 422, "'age'"),
-        (b'{"age": 1, "age": 2}', JSON, 422, "twice"),
+        (b'{"age": 1, "age": 2}', JSON, 422, "duplicate"),
         (b'{"age": "\\ud800"}', JSON, 422, "no text"),
-        (b"\xff\xfe", JSON, 422, "no JSON"),
+        (b"\xff\xfe", JSON, 422, "cannot be read"),
         (b"[" * 100_000, JSON, 422, "nested"),
         (b'{"rows": [[[[[1]]]]]}', JSON, 422, "nested"),
         (json.dumps([{"age": 1}] * 51).encode(), JSON, 413, "at most 50 rows"),
@@ -206,10 +206,25 @@ def test_a_bad_option_is_refused_in_words(query: dict[str, str], words: str) -> 
     assert len(found) == len(query)
 
 
-def test_an_unknown_level_is_answered_with_a_warning_or_refused() -> None:
-    reply = ask("predict", {"ward": "z"})
-    words = json.loads(reply.content)
-    assert reply.status == 422 or "ward" in " ".join(words["warnings"])
+def test_what_the_estimator_warns_of_comes_along_in_every_form() -> None:
+    odd = NEW.assign(ward="z")
+    sentences = json.loads(ask("predict", rows_of(odd)).content)["warnings"]
+    assert "'ward': 'z'" in sentences[0]
+    reply = ask("predict", odd.to_csv(index=False).encode(), CSV)
+    assert json.loads(reply.headers["Bayesrbf-Warnings"])[0] == sentences[0][:300]
+    assert not ask("predict", rows_of(NEW)).headers
+
+
+def test_a_word_for_missing_is_a_level_where_training_had_it(tmp_path: Path) -> None:
+    table = TABLE.assign(ward=TABLE["ward"].replace({"b & c": "NA"}))
+    fitted = write_desk(tmp_path, table)
+    serve_here(ModelFolder("na", tmp_path))
+    line = answers(ask("predict", {"age": 61, "ward": "NA"}, model="na"))
+    cells = {"age": 61.0, "dose": np.nan, "seen": np.nan, "ward": "NA"}
+    np.testing.assert_allclose(p_of(line, fitted), fitted.predict_proba(pd.DataFrame([cells])))
+    assert answers(ask("predict", {"age": 61, "ward": "NA"})) == answers(
+        ask("predict", {"age": 61})
+    )
 
 
 def test_decide_needs_costs(tmp_path: Path) -> None:
