@@ -140,7 +140,7 @@ class ServedModel:
     def of_interest(self) -> str:
         """The class that is explained at first: the dearest to mistake, else the rarest."""
         costs = costs_of(self.classes, self.costs)
-        return self.classes[int(np.lexsort((list(self.shares.values()), -costs))[0])]
+        return self.classes[int(np.lexsort((np.array(list(self.shares.values())), -costs))[0])]
 
     @cached_property
     def has_marks(self) -> bool:
