@@ -115,8 +115,8 @@ def row_of(served: ServedModel, form: Mapping[str, str]) -> pd.DataFrame:
     try:
         return complete_cells(served.estimator, raw, "the case", served.options.table)
     except TableError as error:
-        told = error.problems or (str(error),)
-        raise RequestError(422, *map(_without_options, told)) from None
+        problems = error.problems or (str(error),)
+        raise RequestError(422, *map(_without_options, problems)) from None
 
 
 def _without_options(problem: str) -> str:

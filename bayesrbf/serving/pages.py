@@ -163,9 +163,9 @@ def _case(
     tally: Tally = NOTHING,
 ) -> Reply:
     """The page of a case."""
-    said = {"form": form, "sentences": sentences, "filled": training_row, "is_asked": bool(parts)}
+    slots = {"form": form, "sentences": sentences, "filled": training_row, "is_asked": bool(parts)}
     label = _label(served, form)
-    return _html("case.html", status, tally, served=served, label=label, **said, **parts)
+    return _html("case.html", status, tally, served=served, label=label, **slots, **parts)
 
 
 def _part(name: str) -> Page:
@@ -173,10 +173,10 @@ def _part(name: str) -> Page:
 
     def page(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
         form = _form(asked)
-        said = _PARTS[name](served, case.row_of(served, form), form)
-        tally = _tally(said) if name == "answer" else NOTHING
+        part = _PARTS[name](served, case.row_of(served, form), form)
+        tally = _tally(part) if name == "answer" else NOTHING
         label = _label(served, form)
-        return _html(f"part_{name}.html", 200, tally, served=served, label=label, **{name: said})
+        return _html(f"part_{name}.html", 200, tally, served=served, label=label, **{name: part})
 
     return page
 
