@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import is_dataclass, replace
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -76,21 +77,20 @@ def refusal(status: int, sentences: Iterable[str]) -> Reply:
     return _html("problems.html", status, sentences=list(sentences))
 
 
-def _model(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
-    return Reply(json.dumps(_plain(served.card), ensure_ascii=False).encode())
+def _json(record: object) -> Reply:
+    """A record as JSON."""
+    return Reply(json.dumps(_plain(record), ensure_ascii=False, indent=1).encode())
 
 
 def _plain(value: Any) -> Any:
     """A value as JSON has it."""
+    if is_dataclass(value):
+        return _plain(vars(value))
     if isinstance(value, Mapping):
         return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _card(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
-    return _html("card.html", served=served)
 
 
 def _api(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
@@ -101,11 +101,6 @@ def _api(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
 def _example(served: ServedModel) -> dict[str, object]:
     """The first training row as a row of JSON."""
     return records_of(served.cells.head(1))[0]
-
-
-def _openapi(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
-    content = description(served, limits, _example(served))
-    return Reply(json.dumps(_plain(content), ensure_ascii=False).encode())
 
 
 def _page(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
@@ -239,27 +234,20 @@ def _export(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
     """The case as JSON: its cells, and all that the model says of it."""
     form = _form(asked)
     row = case.row_of(served, form)
-    answer, label = case.answer_of(served, row, {}), _label(served, form)
-    why = case.why_of(served, row, label)
+    answer = case.answer_of(served, row, {})
     record = {
         "model": served.title,
         "digest": served.digest,
         "cells": records_of(row)[0],
-        "classes": [vars(moved.answer) for moved in answer.classes],
+        "classes": [moved.answer for moved in answer.classes],
         "prob": case.PROB,
         "novelty": answer.novelty,
-        "decision": _fields(case.decision_of(served, row)),
-        "why": _fields(why) | {"cells": [vars(cell) for cell in why.cells]},
-        "stands_out": [vars(cell) for cell in case.odd_of(served, row) or ()],
-        "next": [vars(one) for one in case.measurements_of(served, row) or ()],
+        "decision": case.decision_of(served, row),
+        "why": case.why_of(served, row, _label(served, form)),
+        "stands_out": case.odd_of(served, row),
+        "next": case.measurements_of(served, row),
     }
-    content = json.dumps(_plain(record), ensure_ascii=False, indent=1).encode()
-    return Reply(content, headers=AS_FILE, tally=_tally(answer))
-
-
-def _fields(record: object | None) -> dict[str, Any]:
-    """A record as an object; an empty one for None."""
-    return {} if record is None else dict(vars(record))
+    return replace(_json(record), headers=AS_FILE, tally=_tally(answer))
 
 
 Page = Callable[["ServedModel", Asked, Limits], Reply]
@@ -268,10 +256,10 @@ PAGES: Final[dict[str, Page]] = {
     "page": _page,
     "answered": _answered,
     "export": _export,
-    "card": _card,
+    "card": lambda served, asked, limits: _html("card.html", served=served),
     "api": _api,
-    "openapi": _openapi,
-    "model": _model,
+    "openapi": lambda served, asked, limits: _json(description(served, limits, _example(served))),
+    "model": lambda served, asked, limits: _json(served.card),
     **{f"part-{name}": _part(name) for name in PARTS},
 }
 """Pages by the names of their tasks."""

@@ -208,7 +208,7 @@ class ServedModel:
             "intervals_assume_the_model": bool(fit.assumes_model),
             "costs": dict(self.costs),
             "refer": self.refer,
-            "held_out": None if self.held_out is None else vars(self.held_out),
+            "held_out": self.held_out,
             "columns": [
                 {
                     "name": one.name,

@@ -84,13 +84,9 @@ function recall() {
   return shown.size > 0;
 }
 
-function number(text) {
-  return text.trim() === "" ? NaN : Number(text.trim().replace(",", "."));
-}
-
 function follow(slider, field) {
-  const value = number(field.value);
-  slider.value = Number.isNaN(value) ? (Number(slider.min) + Number(slider.max)) / 2 : value;
+  const text = field.value.trim().replace(",", ".");
+  slider.value = text && !isNaN(text) ? text : ""; // which puts it into the middle
 }
 
 function move(field, value) {
