@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import Final
 from urllib.parse import quote
@@ -48,10 +48,7 @@ def application(
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         pools.append(Pool(folders, workers, limits))
         try:
-            for folder in folders:  # who is let in finds models loaded and kernels compiled
-                await pools[0].ask(Asked(folder.name, "model"))
-                with suppress(RequestError):  # it may take longer than an answer may
-                    await pools[0].ask(Asked(folder.name, "page", query={"row": "1"}))
+            await pools[0].begin()
             yield
         finally:
             pools.pop().close()

@@ -36,6 +36,12 @@ class Pool:
             env=ONE_THREAD,
         )
 
+    async def begin(self) -> None:
+        """Answer once about each model, however long: models are loaded then, kernels compiled."""
+        for folder in self._folders:
+            asked = Asked(folder.name, "page", query={"row": "1"})
+            await asyncio.wrap_future(self._executor.submit(perform, asked, self.limits))
+
     async def ask(self, asked: Asked) -> Reply:
         """The answer; RequestError with 503 where too many wait, or it takes too long."""
         if self._under_way >= self._workers + self.limits.waiting:

@@ -178,6 +178,17 @@ def test_the_fragment_holds_the_case_and_is_sent_to_nobody(desk: str, opened: Br
         assert not any("47" in url.partition("#")[0] for url in visit.asked)
 
 
+def test_a_case_is_saved_as_it_stands(desk: str, opened: Browser) -> None:
+    with visiting(opened, desk) as visit:
+        visit.answered().fill("#cell-0", "61,5")
+        with visit.answered().expect_download() as saved:
+            visit.page.click("text=Save as JSON")
+        content = json.loads(saved.value.path().read_text("utf-8"))
+        assert content["cells"] == {"age": 61.5, "dose": None, "seen": None, "ward": None}
+        shares = [percent(one["probability"]) for one in content["classes"]]
+        assert shares == probabilities(desk, age=61.5)
+
+
 def test_a_printed_case_has_its_cells_and_answers_and_no_controls(
     desk: str, opened: Browser
 ) -> None:
