@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -239,5 +240,16 @@ def warned(answered: Answered) -> dict[str, str]:
 
 def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Lines as JSON has them: what is no number is null."""
-    plain = frame.astype(object).where(frame.notna() & (frame != np.inf) & (frame != -np.inf), None)
-    return plain.to_dict("records")
+    lines: list[dict[str, Any]] = plain(frame.to_dict("records"))
+    return lines
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it; a record is an object."""
+    if is_dataclass(value):
+        return plain(vars(value))
+    if isinstance(value, Mapping):
+        return {str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -48,7 +48,7 @@ def application(
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         pools.append(Pool(folders, workers, limits))
         try:
-            await pools[0].begin()
+            await pools[0].ready()  # who is let in finds the models loaded
             yield
         finally:
             pools.pop().close()

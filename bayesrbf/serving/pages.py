@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import is_dataclass, replace
+from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -16,7 +16,7 @@ import jinja2
 from bayesrbf.report import words
 from bayesrbf.report.render import environment
 from bayesrbf.serving import case, pictures
-from bayesrbf.serving.answers import records_of
+from bayesrbf.serving.answers import plain, records_of
 from bayesrbf.serving.openapi import WHAT, description
 from bayesrbf.serving.settings import (
     HTML,
@@ -79,18 +79,7 @@ def refusal(status: int, sentences: Iterable[str]) -> Reply:
 
 def _json(record: object) -> Reply:
     """A record as JSON."""
-    return Reply(json.dumps(_plain(record), ensure_ascii=False, indent=1).encode())
-
-
-def _plain(value: Any) -> Any:
-    """A value as JSON has it."""
-    if is_dataclass(value):
-        return _plain(vars(value))
-    if isinstance(value, Mapping):
-        return {str(name): _plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return Reply(json.dumps(plain(record), ensure_ascii=False, indent=1).encode())
 
 
 def _api(served: ServedModel, asked: Asked, limits: Limits) -> Reply:

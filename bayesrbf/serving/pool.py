@@ -36,8 +36,8 @@ class Pool:
             env=ONE_THREAD,
         )
 
-    async def begin(self) -> None:
-        """Answer once about each model, however long: models are loaded then, kernels compiled."""
+    async def ready(self) -> None:
+        """Wait until a process has the models and has answered once, however long that takes."""
         for folder in self._folders:
             asked = Asked(folder.name, "page", query={"row": "1"})
             await asyncio.wrap_future(self._executor.submit(perform, asked, self.limits))
