@@ -3,7 +3,8 @@ Do seven in ten really mean seven in ten?
 =========================================
 
 Of the rows that are given a probability of .7, seven in ten should be of the class. A density that
-takes related columns for independent counts the same news several times, and is far too sure.
+takes related columns for independent counts the same information several times. Its probabilities
+are far too extreme.
 ``calibrate=True`` fits one number, a temperature, to predictions of rows that were held out.
 """
 

@@ -2,8 +2,8 @@
 What is a pool of models made of?
 =================================
 
-No single model is the best one on every table. ``StackedClassifier`` fits kernel networks and
-mixtures, lets each predict rows that it has not seen, and pools them with the weights that predict
+No single model is the best one on every table. ``StackedClassifier`` fits kernel networks, mixtures
+and trees, lets each predict rows that it has not seen, and pools them with the weights that predict
 best. Here a table of wines has lost a third of its cells.
 """
 
@@ -40,6 +40,6 @@ right.legend()
 plt.show()
 
 # %%
-# New rows go through it with their holes.
+# New rows may have missing cells, too.
 p = model.predict_proba(X_new)
 print(f"log loss {-np.log(p[np.arange(len(p)), y_new]).mean():.3f} on rows that no member has seen")

@@ -20,7 +20,7 @@ X = X.mask(hidden)
 
 # %%
 # The fit takes the table as it is. ``refine`` draws from the posterior around the fitted point, and
-# ``uncertainty`` carries the draws through to every row.
+# ``uncertainty`` uses the draws for every row.
 model = HybridMixtureClassifier(random_state=0).fit(X, y)
 rows = model.refine("laplace").uncertainty(X)
 rows
