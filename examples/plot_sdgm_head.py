@@ -4,9 +4,9 @@ What does a mixture do as the last layer of a network?
 
 A softmax layer cuts the space of a network's features into wedges, one for each class. A sparse
 discriminative Gaussian mixture gives each class some normal components there instead, and drops the
-weights that it can do without. Here a small convolutional network squeezes handwritten digits into
-two numbers, once before each of these two layers; all else is the same (after Hayashi and Uchida,
-2021, section 4.2 and figure 5). It needs ``pip install "bayesrbf[torch]"``.
+weights that it can do without. Here a small convolutional network reduces handwritten digits to two
+numbers. It is trained once with each of these two last layers; all else is the same (after Hayashi
+and Uchida, 2021, section 4.2 and figure 5). It needs ``pip install "bayesrbf[torch]"``.
 """
 
 import os
