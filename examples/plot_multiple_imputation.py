@@ -60,7 +60,7 @@ print("share of the variance that is due to holes:", (between / pooled[1]).round
 
 # %%
 # Beside it: the table without holes, the rows that have none, and one table that is filled with
-# means. The means are surest, and wrong about it.
+# means. Its intervals leave out the doubt about the filled cells, so they are too narrow.
 found = {
     "complete table": regress(table),
     "multiple imputation": pooled,
