@@ -19,8 +19,8 @@ X = X.mask(np.random.default_rng(0).random(X.shape) < 1 / 3)
 X, X_new, y, y_new = train_test_split(X, y, test_size=0.5, random_state=0, stratify=y)
 
 # %%
-# The weights have a posterior of their own. On ninety rows it is wide, because several models predict
-# them about as well.
+# The weights have a posterior of their own. On ninety rows it is wide, because several models
+# predict them about as well.
 model = StackedClassifier(random_state=0).fit(X, y)
 members = model.member_table()
 members.round(3)
