@@ -67,7 +67,7 @@ axes[0].legend(title="rows without a label")
 plt.show()
 
 # %%
-# Left: a handful of labels is enough to name two groups that the other rows have shown already.
-# Right: with six labels any hold helps. From some twenty labels on, rows without a label pull the
-# classes towards groups that are not there, the more the more they weigh.
-# ``unlabelled_weight="cv"`` lets the labelled rows decide.
+# Left: a few labels are enough, because the other rows show the two groups. Right: with six and with
+# ten labels, rows without a label help. From some twenty labels on they pull the classes towards
+# groups that do not exist, and do more harm with a larger weight. With ``unlabelled_weight="cv"``
+# the labelled rows choose the weight.
