@@ -67,7 +67,7 @@ axes[0].legend(title="rows without a label")
 plt.show()
 
 # %%
-# Left: a few labels are enough, because the other rows show the two groups. Right: with six and with
-# ten labels, rows without a label help. From some twenty labels on they pull the classes towards
-# groups that do not exist, and do more harm with a larger weight. With ``unlabelled_weight="cv"``
-# the labelled rows choose the weight.
+# Left: a few labels are enough, because the other rows show the two groups. Right: with six and
+# with ten labels, rows without a label help. From some twenty labels on they pull the classes
+# towards groups that do not exist, and do more harm with a larger weight. With
+# ``unlabelled_weight="cv"`` the labelled rows choose the weight.
