@@ -66,6 +66,11 @@ def ahead(against: str, model: str = "mixture") -> tuple[Goal, ...]:
     )
 
 
+def serve(row: str, column: str, digits: int = 1) -> Figure:
+    """A figure of the server under load."""
+    return Figure("serve/speed", row, column, digits)
+
+
 def house(row: str, place: int) -> Figure:
     """A count of the house."""
     return Figure("house", row, "figure", 0, place)
@@ -89,7 +94,7 @@ def total(counts: list[float]) -> float:
 ATTACKS: Final = (
     "artefact", "fuzz", "command-line", "load", "large", "large-draws", "sbc", "defects",
     "probabilities", "families", "approximations", "digits", "invariance", "oracles", "degenerate",
-    "degenerate-draws", "bits",
+    "degenerate-draws", "bits", "serve",
 )  # fmt: skip
 """Sections of docs/trust.md."""
 
@@ -294,6 +299,22 @@ GOALS: Final[dict[str, dict[str, tuple[Goal, ...]]]] = {
             most(180, Figure("report", "mixed, 3,772", "CPU seconds", 0)),
         ),
     },
+    "{doc}`measured/serve`": {
+        "one row of a stack without draws, 20 a second, ms: p50; p99": (
+            most(15, serve("one row", "p50, ms")),
+            most(60, serve("one row", "p99, ms")),
+        ),
+        "1,000 rows in one request over `predict_proba`: JSON; CSV; Parquet": tuple(
+            most(1.3, serve(f"1,000 rows, {kind}", "of the bare call", 2))
+            for kind in ("application/json", "text/csv", "application/vnd")
+        ),
+        "answer of the page to a typed cell of 30, with draws, ms, p50": (
+            most(150, serve("answer of the page", "p50, ms")),
+        ),
+        "MiB by which memory grows over 10,000 requests": (
+            most(1, Figure("serve/memory", ".", "grown, MiB", 1)),
+        ),
+    },
     "Structure of the code, below": {
         "functions of `fit` of the default mixture; files: as first asked; as asked later": (
             most(100, house(FIT, 0)),
@@ -365,6 +386,7 @@ GOALS: Final[dict[str, dict[str, tuple[Goal, ...]]]] = {
             least(1_000_000, tried("large", r"rows through .*\.csv")),
             least(1_000_000, tried("large-draws", r"rows through .*\.csv")),
         ),
+        "wrong requests to a server": (least(10_000, tried("serve", "requests at random")),),
         "fits and draws in a loop": (least(1_000, tried("load", "fits and draws")),),
         "simulations, least of the mixtures; of the other families": (
             least(1_000, Of(tried("sbc", "."), min, 0)),

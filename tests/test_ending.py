@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from bayesrbf.cli import INTERRUPTED
@@ -19,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are of POSIX")
 
 DEAF = """
-import signal, sys, time
+import os, signal, sys, time
 from contextlib import suppress
 from bayesrbf.commands import ending
 from bayesrbf.files import writing_together
@@ -54,6 +55,22 @@ def test_a_process_that_hears_nothing_is_ended_and_leaves_nothing(tmp_path, act,
     assert done.returncode == code
     assert sentence in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+WORKER = """
+    from loky.process_executor import ProcessPoolExecutor
+    pool = ProcessPoolExecutor(1)
+    print(pool.submit(os.getpid).result(), flush=True)
+    pool.submit(time.sleep, 600)
+    with suppress(KeyboardInterrupt): signal.raise_signal(signal.SIGTERM)
+"""
+
+
+def test_the_processes_that_work_for_it_end_with_it(tmp_path):
+    done = deaf(tmp_path, WORKER.strip())
+    assert done.returncode == TERMINATED, done.stderr
+    left = [one for one in psutil.process_iter() if one.pid == int(done.stdout)]
+    assert [one for one in left if one.status() != psutil.STATUS_ZOMBIE] == []
 
 
 def test_a_command_ends_by_itself_at_the_limit(tmp_path):

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import active_children
 from os import _exit as exit_at_once  # public, for all its name
 from types import FrameType
@@ -22,6 +22,7 @@ GRACE: Final = 4.0
 """Seconds in which a command may stop by itself, so that it has ended within five."""
 
 _ALARM: Final = getattr(signal, "SIGALRM", None)  # Windows has none.
+_KILL: Final = getattr(signal, "SIGKILL", signal.SIGTERM)
 _CODES: Final = {signal.SIGTERM: TERMINATED} | ({} if _ALARM is None else {_ALARM: TIMED_OUT})
 SENTENCES: Final = {
     TERMINATED: "terminated; nothing was written.",
@@ -95,7 +96,8 @@ def _end_now(code: int) -> None:
     """Remove what was begun, end the processes that work for this one, and this one."""
     remove_scratch()
     for child in active_children():
-        child.kill()
+        with suppress(ProcessLookupError):
+            os.kill(child.pid or 0, _KILL)  # by number: processes of loky have no kill()
     sys.stderr.write(f"bayesrbf: {SENTENCES[code]}\n")
     sys.stderr.flush()
     exit_at_once(code)

@@ -61,7 +61,7 @@ class Options:
                 costs = json.loads(query["costs"])
                 costs = {str(name): float(cost) for name, cost in costs.items()}
                 problems += problems_of_costs(costs, served.classes, "the model")
-            except (ValueError, TypeError, AttributeError):
+            except (ValueError, TypeError, AttributeError, ArithmeticError, RecursionError):
                 problems.append('costs must be a JSON object such as {"sick": 10, "well": 1}.')
         if problems:
             raise RequestError(422, *problems)

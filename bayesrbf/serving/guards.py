@@ -61,6 +61,8 @@ def guarded(app: App, access: Access, limits: Limits) -> App:
         except TimeoutError:
             await _answer(send_safely, 408, f"The body took more than {limits.seconds:g} s.")
             return
+        except ConnectionError:  # who asked has gone
+            return
         if body is None:
             await _answer(send_safely, 413, f"A body may have at most {limits.bytes} bytes.")
             return
@@ -135,12 +137,12 @@ def is_token(given: str, token: str) -> bool:
 
 
 async def _body(receive: Receive, most: int) -> bytes | None:
-    """The body; None where it is too long."""
+    """The body; None where it is too long, ConnectionError where it has no end."""
     parts, size = [], 0
     while True:
         message = await receive()
-        if message["type"] != "http.request":  # who asked has gone
-            return b""
+        if message["type"] != "http.request":
+            raise ConnectionError
         part = message.get("body", b"")
         size += len(part)
         if size > most:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import sys
 import webbrowser
+from contextlib import suppress
 
 import uvicorn
 
@@ -44,8 +46,11 @@ def listen(
             server_header=False,
             limit_concurrency=connections,
             timeout_graceful_shutdown=grace,
+            ws="none",
         )
-        uvicorn.Server(config).run(sockets=[listening])
+        signal.set_wakeup_fd(-1)  # the command line would give what is under way four seconds
+        with suppress(KeyboardInterrupt):  # raised when all is answered
+            uvicorn.Server(config).run(sockets=[listening])
 
 
 def warning(access: Access) -> str:

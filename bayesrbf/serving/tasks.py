@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Sequence
+from traceback import extract_tb
 from typing import TYPE_CHECKING, Final
 
 from bayesrbf.serving.settings import (
@@ -33,6 +36,7 @@ def begin(folders: Sequence[ModelFolder], server: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     threading.Thread(target=_watch, args=(server,), daemon=True).start()
+    warnings.simplefilter("ignore")  # they have cells, and are told to who asked, not to a log
     load_models(folders)
 
 
@@ -71,6 +75,10 @@ def perform(asked: Asked, limits: Limits) -> Reply:
         )
     except ValueError as error:  # what the model refuses
         return refuse(422, [str(error)])
+    except Exception as error:  # a defect; what it says may have cells, so only its place is logged
+        place = extract_tb(error.__traceback__)[-1]
+        print(f"{type(error).__name__} at {place.filename}:{place.lineno}", file=sys.stderr)
+        return refuse(500, ["The server failed to answer this; its log says where."])
 
 
 def _interface(served: ServedModel, asked: Asked, limits: Limits) -> Reply:

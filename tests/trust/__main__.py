@@ -22,6 +22,7 @@ from tests.trust import (
     load,
     oracles,
     reproducibility,
+    serving,
 )
 from tests.trust.sections import Section
 
@@ -30,6 +31,7 @@ SECTIONS: Final[dict[str, Section]] = {
     for section in (
         *artefact.SECTIONS,
         command_line.SECTION,
+        serving.SECTION,
         *load.SECTIONS,
         *calibration.SECTIONS,
         *oracles.SECTIONS,
