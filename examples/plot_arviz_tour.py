@@ -2,10 +2,10 @@
 Can I trust these draws?
 ========================
 
-Every posterior here is an ArviZ ``DataTree``, whatever drew it. So all that ArviZ has for looking
-at draws works as it is. This page draws the posterior of a mixture by NUTS and asks ArviZ the
-usual questions: have the chains met, are the draws many, does the model look like the data, and
-what is one row worth?
+Every posterior here is an ArviZ ``DataTree``, for every method that draws. So the functions of
+ArviZ work on it. This page draws the posterior of a mixture by NUTS and asks ArviZ the usual
+questions. Do the chains agree? Are there enough draws? Does the model look like the data? How well
+is each row predicted without itself?
 """
 
 import arviz as az
@@ -33,7 +33,7 @@ model.posterior_
 az.summary(model.posterior_, var_names=["means", "class_probabilities"], round_to=2)
 
 # %%
-# Have the chains met? Their lines lie on each other, and none wanders.
+# Do the chains agree? Their lines coincide, and none drifts.
 az.plot_trace_dist(model.posterior_, var_names=["means"], compact=True)
 plt.show()
 
@@ -42,7 +42,7 @@ plt.show()
 model.diagnose()
 
 # %%
-# Does the model look like the data? Tables are drawn from the posterior and laid over the real
+# Does the model look like the data? The picture has tables drawn from the posterior and the real
 # one. The real widths have a spike that no drawn table has: they were rounded to a tenth, and one
 # value is frequent.
 print(X["width"].value_counts().head(3).to_dict())
@@ -51,6 +51,6 @@ az.plot_ppc_dist(checked, var_names=["length", "width"], num_samples=30)
 plt.show()
 
 # %%
-# What would have been said of each row without it? The Pareto k of a row tells whether the
+# How well would each row be predicted by a fit without it? The Pareto k of a row says whether the
 # estimate can be trusted.
 az.loo(model.posterior_)

@@ -3,8 +3,9 @@ Do seven in ten really mean seven in ten?
 =========================================
 
 Of the rows that are given a probability of .7, seven in ten should be of the class. A density that
-takes related columns for independent counts the same news several times, and is far too sure.
-``calibrate=True`` fits one number, a temperature, to predictions of rows that were held out.
+takes related columns for independent counts the same information several times. Its probabilities
+are far too extreme. ``calibrate=True`` fits a temperature, and a pull towards the class shares, to
+predictions of rows that were held out.
 """
 
 import matplotlib.pyplot as plt
@@ -23,7 +24,7 @@ y = bunch.target_names[bunch.target]
 
 # %%
 # The first model is a density with independent columns in each class, not calibrated. The second
-# is the same with a temperature. The third is the default, which is fitted to the classes as well.
+# is the same, calibrated. The third is the default, which is fitted to the classes as well.
 independent = {"objective": "likelihood", "covariance_type": "diag", "tied": False}
 models = {
     "before": HybridMixtureClassifier(**independent, calibrate=False, random_state=0),
@@ -36,8 +37,8 @@ held_out = {
 }
 
 # %%
-# A temperature changes no answer and no order, so the errors stay. The scores that judge
-# probabilities become better.
+# A temperature alone would change no answer. The pull changes a few, so the error moves a little.
+# The scores that judge probabilities become better.
 pd.DataFrame(
     {
         name: {

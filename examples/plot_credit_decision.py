@@ -73,8 +73,8 @@ model.fit(X, y)
 print(f"threshold from the costs {threshold:.2f}, tuned {tuned.best_threshold_:.2f}")
 
 # %%
-# ``decide`` needs no threshold, and knows a third way out: ``reject`` is what it costs to refer an
-# applicant to somebody. Here the colleague is taken to be right always.
+# ``decide`` needs no threshold, and has a third answer: ``reject`` is the cost of referring an
+# applicant to somebody. Here we assume that the colleague is always right.
 decided = model.decide(X_new, costs, reject=LOOK)
 refer = decided["refer"].to_numpy()
 declined = decided["best"].to_numpy() == "decline"
@@ -111,7 +111,7 @@ right.legend()
 plt.show()
 
 # %%
-# A fit is one answer. After ``refine``, ``probability_best`` says under which share of the draws a
-# decision stays the cheapest: near one half, a little more data could turn it round.
+# A fit gives one answer. After ``refine``, ``probability_best`` is the share of the draws under
+# which the decision costs least. Near one half, a little more data could change the decision.
 sure = model.refine("laplace", draws=100).decide(X_new, costs)["probability_best"].to_numpy()
 print(f"{(sure < 0.9).mean():.0%} of the decisions hold under fewer than nine draws in ten")

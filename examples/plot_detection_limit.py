@@ -2,9 +2,9 @@
 What becomes of values at the detection limit?
 ==============================================
 
-A laboratory reports what its instrument can see. Whatever lies below the detection limit comes back
-as the limit itself, and a column that is smooth in the patient has a spike in the table. A normal
-density takes the spike for a very narrow peak, or smears it over values that nobody measured.
+A laboratory reports a value below the detection limit as the limit itself. So a column that varies
+smoothly between patients has a spike in the table. A normal density takes the spike for a very
+narrow peak, or spreads it over values that nobody measured.
 ``atoms="auto"`` gives such a value a probability of its own in every component, and the density
 covers what is left.
 """

@@ -4,8 +4,8 @@ Which cells made the answer?
 
 A row of the wine table has lost some of its cells. ``explain`` says what each of the others adds to
 the log odds of a class. A cell's *Shapley value* is what it adds on average over all orders in
-which the cells may be told. What is *lost without it* is what it adds last, when all others are
-known already.
+which the cells can become known. *Lost without the cell* is what it adds when all others are known
+already.
 """
 
 import matplotlib.pyplot as plt
@@ -20,15 +20,15 @@ X = X.mask(np.random.default_rng(0).random(X.shape) < 1 / 3)
 model = HybridMixtureClassifier(random_state=0).fit(X, y)
 
 # %%
-# The values of a row sum to what its cells have done to the log odds. Cells that are missing have
-# none.
+# The values of a row sum to the change of the log odds from no cell to all its cells. Missing cells
+# have no value.
 told = model.explain(X.iloc[:1]).sel(label="class_0").isel(obs=0).dropna("column")
 print(f"log odds {float(told['base']):.2f} with no cell, {float(told['log_odds']):.2f} with all")
 told[["shapley", "left_out"]].to_dataframe()[["shapley", "left_out"]].round(2)
 
 # %%
-# Columns that tell the same share what they tell. Either could be left out at little cost, because
-# the other still has it; that is no sign that they do not matter.
+# Columns with the same information share it. Little is lost without one of them, because the other
+# still has the information. That does not mean that they do not matter.
 told = told.sortby("shapley")
 places = np.arange(told.sizes["column"])
 cells = [f"{name} = {X[name].iloc[0]:g}" for name in told["column"].to_numpy()]
@@ -41,8 +41,8 @@ axes.legend(loc="lower right")
 plt.show()
 
 # %%
-# The same probabilities decide. A wine that is taken for one of class_0 by mistake is dear here,
-# and an expert tastes it for 0.2.
+# Decisions use the same probabilities. Here it costs 5 to sell a wine as class_0 by mistake, and an
+# expert tastes a wine for 0.2.
 costs = {
     "class_0": {"sell as class_0": 0.0, "sell as another": 1.0},
     "class_1": {"sell as class_0": 5.0, "sell as another": 0.0},

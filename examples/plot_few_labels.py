@@ -2,9 +2,9 @@
 Twenty labels and two thousand rows: what are the others worth?
 ===============================================================
 
-Rows are cheap and labels are dear. A mixture learns the shape of the classes from rows without a
-label, too. That is worth a lot where classes are groups of rows. Where they are not, it helps as
-long as labels are very few, and is in the way afterwards. Both are shown here.
+Rows are cheap and labels are expensive. A mixture learns the shape of the classes from rows without
+a label, too. This helps much where classes are groups of rows. Where they are not, it helps only as
+long as there are very few labels, and does harm with more. This page shows both cases.
 """
 
 import matplotlib.pyplot as plt
@@ -28,9 +28,9 @@ tables = {"classes are groups": (groups, group), "classes cut one cloud": (cloud
 
 # %%
 # A hidden label is marked by -1. ``unlabelled_weight`` is what such a row counts: 0 leaves it out,
-# 1 counts it like a row with a label. Unless told otherwise, the classifier takes one over the
-# number of columns. The fit is to the likelihood, which leans on these rows the most. The log loss
-# is that of the rows whose label was hidden, the mean over five choices of labels.
+# 1 counts it like a row with a label. By default the classifier takes one over the number of
+# columns. The fit is to the likelihood, which depends on these rows the most. The log loss is that
+# of the rows whose label was hidden, in the mean over five choices of labels.
 def loss(X, y, n_labels, weight):
     losses = []
     for seed in range(5):
@@ -67,7 +67,7 @@ axes[0].legend(title="rows without a label")
 plt.show()
 
 # %%
-# Left: a handful of labels is enough to name two groups that the other rows have shown already.
-# Right: with six labels any hold helps. From some twenty labels on, rows without a label pull the
-# classes towards groups that are not there, the more the more they weigh.
-# ``unlabelled_weight="cv"`` lets the labelled rows decide.
+# Left: a few labels are enough, because the other rows show the two groups. Right: with six and
+# with ten labels, rows without a label help. From some twenty labels on they pull the classes
+# towards groups that do not exist, and do more harm with a larger weight. With
+# ``unlabelled_weight="cv"`` the labelled rows choose the weight.

@@ -3,11 +3,11 @@ Density or discrimination: what shall the fit be for?
 =====================================================
 
 A Gaussian with independent columns per class describes the measurements of tumours badly, and its
-class probabilities pay for that. A blend keeps some of the density and learns the classes.
+class probabilities are poor. A blend keeps some of the density and learns the classes.
 """
 
 # %%
-# The likelihood is one end of the dial. Every step starts at the fit of the one before.
+# The path begins at the likelihood. Every step starts at the fit of the step before.
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_breast_cancer
 
@@ -22,12 +22,12 @@ path = hybrid_path(X, y, estimator=blend)
 path.mean("fold").to_dataframe().round(3)
 
 # %%
-# Held-out log score and error improve while the held-out density is given up.
+# Held-out log score and error improve while the held-out density falls.
 plot_hybrid_path(path)
 plt.show()
 
 # %%
-# The step can be left to out-of-fold predictions, and the result calibrated by the same folds.
+# Out-of-fold predictions can choose the step. The same folds then calibrate the result.
 model = HybridMixtureClassifier(
     objective=Blend("cv"), calibrate=True, cv=3, random_state=0, **plain
 ).fit(X, y)

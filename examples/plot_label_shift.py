@@ -2,10 +2,9 @@
 The disease is rarer here: are the probabilities still right?
 =============================================================
 
-A classifier learns how frequent the classes are. Where it is used they may be more or less
-frequent, and then every probability is off, also of a classifier that was calibrated.
-``class_prior`` states new frequencies, and ``adapt_prior`` estimates them from new rows that have
-no label.
+A classifier learns how frequent the classes are. Where it is used, they may be more or less
+frequent. Then every probability is wrong, also that of a calibrated classifier. ``class_prior``
+gives the new frequencies, and ``adapt_prior`` estimates them from new rows without labels.
 """
 
 import matplotlib.pyplot as plt
@@ -41,7 +40,7 @@ print(f"gain {told.attrs['gain']:.1f} nats; malignant among the new patients: {t
 told[["trained", "probability", "standard_error"]].to_dataframe().round(2)
 
 # %%
-# Who knows the frequencies from elsewhere states them.
+# If you know the new frequencies, give them.
 shares = {"malignant": true_share, "benign": 1 - true_share}
 given = HybridMixtureClassifier(class_prior=shares, random_state=0).fit(X, y)
 models = {"as trained": model, "adapted": adapted, "true frequencies given": given}
@@ -57,8 +56,8 @@ print(f"malignant tumours: {(y_new == 'malignant').sum()} in {len(y_new)} patien
 pd.DataFrame(figures).T.round(3)
 
 # %%
-# As trained, the model expects far too many tumours, and its alarms are too many. What the shift
-# does to each patient: probabilities become smaller, and their order stays.
+# As trained, the model expects far too many malignant tumours, and gives too many alarms. The
+# picture shows the effect on each patient: probabilities become smaller, and their order stays.
 before, after = (
     one.predict_proba(X_new)[:, list(one.classes_).index("malignant")] for one in (model, adapted)
 )
@@ -72,5 +71,6 @@ ax.legend()
 plt.show()
 
 # %%
-# This is right where the classes look as they did, and only their frequencies differ. If the new
-# patients are of another kind, ``novelty`` tells, and the model needs rows from there.
+# This is right if the classes look as they did, and only their frequencies differ. If the new
+# patients are of another kind, ``novelty`` shows it. The model then needs training rows of that
+# kind.

@@ -2,8 +2,8 @@
 How unsure do holes make an analysis?
 =====================================
 
-A table with holes can be filled and then analysed as if it had never had any. What comes out is
-surer than it can be: a filled cell is a guess, and the analysis does not know that. *Multiple
+A table with missing cells can be filled and then analysed as if it were complete. The result is
+then too sure: a filled cell is a guess, and the analysis does not know that. *Multiple
 imputation* fills the table several times by draws, analyses each, and counts how much the answers
 differ. Here a linear regression of the progression of diabetes loses most of its measurements of
 body mass and blood pressure.
@@ -31,8 +31,8 @@ print(holes.isna().mean().round(2).to_dict())
 
 
 # %%
-# What is asked of every table: the slopes of a least-squares fit, and their squared standard
-# errors.
+# The analysis of a table is a least-squares fit. Its results are the slopes and their squared
+# standard errors.
 def regress(complete):
     X = np.column_stack([np.ones(len(complete)), complete[columns[:-1]]])
     y = complete["target"].to_numpy()
@@ -60,7 +60,7 @@ print("share of the variance that is due to holes:", (between / pooled[1]).round
 
 # %%
 # Beside it: the table without holes, the rows that have none, and one table that is filled with
-# means. The means are surest, and wrong about it.
+# means. Its intervals leave out the doubt about the filled cells, so they are too narrow.
 found = {
     "complete table": regress(table),
     "multiple imputation": pooled,
@@ -77,7 +77,7 @@ axes.legend(fontsize="small")
 plt.show()
 
 # %%
-# What is not known of a cell can also be asked directly: an interval for each.
+# You can also ask for an interval of each missing cell.
 one = holes[holes["bmi"].isna()].iloc[:3]
 asked = density.conditional(one, draws=30)
 for q in (0.05, 0.95):

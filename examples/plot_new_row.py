@@ -27,7 +27,7 @@ model = HybridMixtureClassifier(random_state=0).fit(X, y)
 # %%
 # Rows of the same growers, complete and with holes; rows of a third grower, whom the model does
 # not know; rows with one cell in another unit; and rows whose cells are exchanged between wines,
-# so that every cell is usual and their company is not.
+# so that every cell is usual and their combination is not.
 rng = np.random.default_rng(0)
 kinds = {
     "same growers": X_new,
@@ -41,7 +41,7 @@ kinds = {
 # The novelty of a row is the share of rows drawn from the model, with the same cells missing, that
 # are more typical. So rows of the same growers should be spread from 0 to 1, whatever is missing.
 # The class probabilities of the third grower are no warning: the model is sure of most of them.
-# A whole column in another unit is told by a warning, which is kept here to be read below.
+# Where a whole column has another unit, the model warns. The warning is printed below.
 rows, said = [], set()
 for kind, new in kinds.items():
     with warnings.catch_warnings(record=True) as caught:
@@ -77,8 +77,8 @@ ax.invert_yaxis()
 plt.show()
 
 # %%
-# A row that is new asks for an explanation. ``surprise`` says which cells stand out, and what the
-# rest of the row would have led one to expect. Here one wine has its alcohol in another unit.
+# ``surprise`` explains why a row is unusual. It says which cells stand out, and which values the
+# rest of the row makes probable. Here one wine has its alcohol in another unit.
 odd = X_new.iloc[[0]].assign(alcohol=X_new["alcohol"].iloc[0] / 100)
 told = model.surprise(odd).isel(obs=0)
 table = told[["expected", "lower", "upper", "stands_out"]].to_dataframe().drop(columns="obs")

@@ -81,7 +81,8 @@ seen.notna().mean().rename("share of patients measured").round(2)
 
 # %%
 # Left: how many measurements a patient got. Right: what was paid against what the decisions cost
-# these patients. Whoever measures only what pays decides nearly as well, for a part of the price.
+# these patients. If only what pays is measured, the decisions cost no more, and the measurements
+# cost a part of the price.
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
 counts = seen.notna().sum(axis=1).value_counts().reindex(range(len(columns) + 1), fill_value=0)
 left.bar(counts.index, counts, color="C0")

@@ -1,10 +1,9 @@
 """
-Shall a hidden layer know of its classes?
-=========================================
+Should a hidden layer know the classes?
+=======================================
 
 The hidden layer of an RBF network is a mixture. A link pulls the weights of its components towards
-the weights that the output layer gives them, so that what the classes need is what the mixture
-describes.
+the weights that the output layer gives them. So the mixture describes what the output layer needs.
 """
 
 # %%
@@ -33,8 +32,8 @@ X = np.concatenate([rng.multivariate_normal(*law, 100) for law in laws])
 y = np.repeat([0, 1, 1], 100)
 
 # %%
-# Without the link the components describe the rows and the classes go wrong; with it they move to
-# where the classes part. Circles are two standard deviations.
+# Without the link the components describe the rows, and the error is high. With it they move to
+# where the classes differ. Circles are two standard deviations.
 circle = 2 * np.array([np.cos(np.linspace(0, 2 * np.pi)), np.sin(np.linspace(0, 2 * np.pi))])
 figure, panels = plt.subplots(1, 3, figsize=(10, 3.5), sharex=True, sharey=True)
 for ax, link in zip(panels, (0.0, 1e2, 1e4), strict=True):

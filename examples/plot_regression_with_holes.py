@@ -3,9 +3,9 @@ How far can I trust a predicted number?
 =======================================
 
 A regressor should say less where it knows less. An RBF network is fitted to patients' complete
-records; then cells of new records are hidden, more and more of them. Missing cells are drawn from
-what the hidden layer, a density of the records, says about them given the others, and every
-interval is as wide as what is not known.
+records. Then more and more cells of new records are hidden. The hidden layer is a density of the
+records. Missing cells are drawn from it given the known cells, so intervals are wider where less is
+known.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 Do these intervals hold, on these rows?
 =======================================
 
-An interval of a class probability is right where the model is. ``rehearse`` asks what it is worth
-where the model is wrong: models of other families are fitted to the table, labels are drawn from
-what they say, the classifier is fitted to the drawn labels, and its intervals are compared with the
+An interval of a class probability is right if the model is right. ``rehearse`` tries the intervals
+where the model is wrong. It fits models of other families to the table and draws labels from their
+probabilities. Then it fits the classifier to these labels, and compares its intervals with the
 probabilities that the labels were drawn from.
 """
 

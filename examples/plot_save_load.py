@@ -2,9 +2,9 @@
 How does a model get from my notebook to where it is used?
 ==========================================================
 
-A fitted model is saved to one file and read back somewhere else. The file holds numbers and text
-and no code, so that reading it runs nothing. What was drawn from the posterior is in it, too:
-intervals need no training table at the other place.
+A fitted model is saved to one file and read back somewhere else. The file has numbers and text and
+no code, so reading it runs nothing. It also has the draws of the posterior and the training rows,
+so it is as confidential as the table.
 """
 
 import tempfile
@@ -24,8 +24,8 @@ X, X_new, y, y_new = train_test_split(X, y, test_size=40, random_state=0, strati
 model = HybridMixtureClassifier(random_state=0).fit(X, y).refine("laplace", draws=250)
 
 # %%
-# ``save`` returns a fingerprint of the file. Whoever is given it beside the file can be sure that
-# nothing was changed on the way: ``load`` refuses a file with another one.
+# ``save`` returns a fingerprint of the file. Give it to ``load``, which refuses a file with another
+# fingerprint. So nobody can change the file on the way without being noticed.
 folder = tempfile.TemporaryDirectory()
 path = Path(folder.name) / "wine.safetensors"
 digest = model.save(path)
@@ -33,7 +33,7 @@ print(f"{path.name}: {path.stat().st_size / 1024:.0f} KiB, fingerprint {digest[:
 loaded = bayesrbf.load(path, digest=digest)
 
 # %%
-# The loaded model says the same, to the last digit.
+# The loaded model gives the same probabilities, to the last digit.
 np.array_equal(model.predict_proba(X_new), loaded.predict_proba(X_new))
 
 # %%

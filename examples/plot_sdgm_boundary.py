@@ -40,8 +40,8 @@ for ax, (name, (X, y)) in zip(axes, tables.items(), strict=True):
 plt.show()
 
 # %%
-# The way of each fit. Weights leave while the evidence for the model rises, and the fit stops when
-# it rises no more.
+# The path of each fit. Weights are removed while the evidence for the model rises. The fit stops
+# when it rises no more.
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
 for name, model in models.items():
     left.step(range(len(model.path_.n_weights)), model.path_.n_weights, where="post", label=name)

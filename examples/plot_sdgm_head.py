@@ -4,9 +4,9 @@ What does a mixture do as the last layer of a network?
 
 A softmax layer cuts the space of a network's features into wedges, one for each class. A sparse
 discriminative Gaussian mixture gives each class some normal components there instead, and drops the
-weights that it can do without. Here a small convolutional network squeezes handwritten digits into
-two numbers, once before each of these two layers; all else is the same (after Hayashi and Uchida,
-2021, section 4.2 and figure 5). It needs ``pip install "bayesrbf[torch]"``.
+weights that it can do without. Here a small convolutional network reduces handwritten digits to two
+numbers. It is trained once with each of these two last layers; all else is the same (after Hayashi
+and Uchida, 2021, section 4.2 and figure 5). It needs ``pip install "bayesrbf[torch]"``.
 """
 
 import os
@@ -62,9 +62,9 @@ def make_network(head, side):
 
 
 # %%
-# The mixture's penalty sets in over the first half of the epochs. Near the end the weights that
-# drowned in their own noise are pruned, and the last epochs train what is left without penalty.
-# The last layer, which has its weights to lose, learns faster than the others.
+# The mixture's penalty grows over the first half of the epochs. After four fifths of them, weights
+# that are small beside their noise are pruned. The last epochs train the other weights without the
+# penalty. The last layer learns faster than the others.
 def train(network, images, labels, n_epochs, batch_size=64):
     head = network[-1]
     sparse = isinstance(head, SDGMHead)
@@ -141,8 +141,8 @@ def draw(name, networks, X, y):
 compare("digits", n_epochs=60)
 
 # %%
-# There are 540 test images: errors that differ by less than a percent or two differ by chance. A
-# mixture's weights are 114 before pruning, for 20 components of 6 monomials, one of them fixed.
+# There are 540 test images: errors that differ by less than a percent or two differ by chance. The
+# mixture has 114 weights before pruning: 6 for each of 20 components, one of which is fixed.
 
 # %%
 # The same with MNIST, where it is there.

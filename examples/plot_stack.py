@@ -2,8 +2,8 @@
 What is a pool of models made of?
 =================================
 
-No single model is the best one on every table. ``StackedClassifier`` fits kernel networks and
-mixtures, lets each predict rows that it has not seen, and pools them with the weights that predict
+No single model is the best one on every table. ``StackedClassifier`` fits kernel networks, mixtures
+and trees, lets each predict rows that it has not seen, and pools them with the weights that predict
 best. Here a table of wines has lost a third of its cells.
 """
 
@@ -19,8 +19,8 @@ X = X.mask(np.random.default_rng(0).random(X.shape) < 1 / 3)
 X, X_new, y, y_new = train_test_split(X, y, test_size=0.5, random_state=0, stratify=y)
 
 # %%
-# The weights have a posterior of their own. On ninety rows it is wide: several models predict them
-# about as well, and the mode has a far larger weight for one of them than most draws.
+# The weights have a posterior of their own. On ninety rows it is wide, because several models
+# predict them about as well.
 model = StackedClassifier(random_state=0).fit(X, y)
 members = model.member_table()
 members.round(3)
@@ -40,6 +40,6 @@ right.legend()
 plt.show()
 
 # %%
-# New rows go through it with their holes.
+# New rows may have missing cells, too.
 p = model.predict_proba(X_new)
 print(f"log loss {-np.log(p[np.arange(len(p)), y_new]).mean():.3f} on rows that no member has seen")

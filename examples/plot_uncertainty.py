@@ -3,9 +3,9 @@ Unsure for which reason?
 ========================
 
 A class probability near one half can mean two things: rows like this one really belong to either
-class (*aleatoric*), or the model has seen too little to tell (*epistemic*). More rows cure the
-second and not the first. Here the wine table loses a third of its cells, a classifier is fitted to
-what is left, and each row is placed by its two kinds of entropy.
+class (*aleatoric*), or the model has seen too little to tell (*epistemic*). More rows reduce the
+second kind of doubt and not the first. Here the wine table loses a third of its cells, and a
+classifier is fitted to the others. The picture shows both kinds of doubt for every row.
 """
 
 import matplotlib.pyplot as plt
@@ -20,14 +20,14 @@ X = X.mask(hidden)
 
 # %%
 # The fit takes the table as it is. ``refine`` draws from the posterior around the fitted point, and
-# ``uncertainty`` carries the draws through to every row.
+# ``uncertainty`` uses the draws for every row.
 model = HybridMixtureClassifier(random_state=0).fit(X, y)
 rows = model.refine("laplace").uncertainty(X)
 rows
 
 # %%
-# Rows with many holes are less sure for both reasons: a missing cell leaves several classes open,
-# and the model has to answer by fewer cells. More rows would cure the second only.
+# Rows with many missing cells are less sure for both reasons: a missing cell leaves several classes
+# open, and the model has to answer by fewer cells. More rows would reduce the second kind only.
 entropies = rows[["aleatoric_entropy", "epistemic_entropy"]].to_dataframe()
 groups = np.minimum(hidden.sum(axis=1) // 2 * 2, 6)
 entropies.groupby(groups).mean().rename_axis("missing cells, at least").round(3)

@@ -24,6 +24,7 @@ LONG = {
     "plot_save_load",
     "plot_sdgm_boundary",
     "plot_sdgm_head",
+    "plot_serve",
     "plot_stack",
     "plot_uncertainty",
 }

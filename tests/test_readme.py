@@ -35,9 +35,11 @@ def test_what_the_readme_points_to_is_there(name: str) -> None:
     assert (ROOT / name).is_file()
 
 
-def test_the_picture_is_small() -> None:
-    (picture,) = re.findall(r"\((docs/\S+\.png)\)", README)
-    assert (ROOT / picture).stat().st_size <= 300_000
+def test_the_pictures_are_small() -> None:
+    pictures = re.findall(r"\((docs/\S+\.png)\)", README)
+    assert len(pictures) == 2
+    for picture in pictures:
+        assert (ROOT / picture).stat().st_size <= 150_000
 
 
 def test_every_command_of_the_readme_exists_and_every_command_is_named() -> None:

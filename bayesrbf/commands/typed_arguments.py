@@ -164,6 +164,7 @@ def point_to(folder: Path, files: Iterable[str]) -> None:
 
     print(f"Open {folder / PAGE}")
     print(f"In {folder}: {', '.join(sorted(files))}")
+    print(f"Try a case: bayesrbf serve {shlex.quote(str(folder))}")
 
 
 @contextmanager

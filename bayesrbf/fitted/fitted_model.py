@@ -96,7 +96,6 @@ class Doubt(Protocol):
         self,
         posterior: ClassPosterior,
         point: Callable[[Observations], Float[np.ndarray, "obs label"]],
-        n_labelled: float,
         seed: int,
     ) -> ClassPosterior:
         """The posterior of class probabilities that counts it."""

@@ -268,9 +268,7 @@ class FittedTable[M: FittedModel, D]:
         """The posterior of class probabilities that intervals are of."""
         if self.doubt is None or self.draws is None:
             return self.class_posterior
-        n_labelled = self.rows.n_labelled
-        seed = self.table.seed
-        return self.doubt.around(self.class_posterior, self._calibrated, n_labelled, seed)
+        return self.doubt.around(self.class_posterior, self._calibrated, self.table.seed)
 
     @property
     def assumes_model(self) -> bool:

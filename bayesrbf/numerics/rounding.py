@@ -9,6 +9,8 @@ from jaxtyping import Float, Int
 
 LEAST_SINGLE, MOST_SINGLE = 1e-30, 1e30
 """Single precision has all its digits in this range."""
+LEAST_DISPUTED_PROBABILITY: Final = 1e-4
+"""Probabilities are held this far from 0 and 1: beyond, models disagree about nothing."""
 
 
 def single_digits(values: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:

@@ -20,11 +20,12 @@ from bayesrbf.numerics.log_sums import at_prevalence, log_sum_exp
 from bayesrbf.posterior.decisions import expected_costs, is_best
 from bayesrbf.posterior.recalibration import tempered
 from bayesrbf.posterior.shares_in_doubt import SharesInDoubt, share_draws
+from bayesrbf.posterior.stray_labels import StrayLabels
 from bayesrbf.posterior.uncertainty import (
     PredictiveSummary,
     centred_draws,
     label_information,
-    stray_rates,
+    outer_ends,
     summarised,
 )
 from bayesrbf.records.masked_rows import Recalibration
@@ -74,8 +75,8 @@ class ClassPosterior:
     log_ratio: Float[np.ndarray, " label"]  # Log r; 0 where the shares are those of training.
     temperature: float = 1.0
     memory: int = MEMORY  # Bytes that arrays over draws may take.
-    n_labelled: float | None = None
-    """Rows that say how many labels may be strays; None: centred draws know of none."""
+    strays: StrayLabels | None = None
+    """Stray labels that centred draws know of; None: of none."""
 
     @property
     def n_draws(self) -> int:
@@ -252,6 +253,8 @@ class ClassPosterior:
         if centred and delivered is not None:
             p = self._centred(predictor, p, weights, delivered)
         summary = summarised(p, weights, prob, delivered)
+        if self.strays is not None:
+            summary |= outer_ends(summary["lower"], summary["upper"])
         return {**summary, "log_density": logsumexp(log_density, axis=0) - np.log(self.n_draws)}
 
     def _in_use(self, log_p: Float[np.ndarray, "obs label"]) -> Float[np.ndarray, "obs label"]:
@@ -281,7 +284,7 @@ class ClassPosterior:
         delivered: Float[np.ndarray, "obs label"],
     ) -> Float[np.ndarray, "draw obs label"]:
         """Draws around what is given out."""
-        strays = None if self.n_labelled is None else stray_rates(self.n_labelled, len(p))
+        strays = None if self.strays is None else self.strays.rates(len(p))
         return centred_draws(p, weights, delivered, predictor.stretch, strays)
 
     def information(self, observations: Observations) -> Float[np.ndarray, " obs"]:

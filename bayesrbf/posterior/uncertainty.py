@@ -12,12 +12,12 @@ from jaxtyping import Float
 from scipy.special import expit, logit, xlogy
 
 from bayesrbf.numerics.log_sums import reduced
+from bayesrbf.numerics.rounding import LEAST_DISPUTED_PROBABILITY
 from bayesrbf.records import names
 
 if TYPE_CHECKING:
     import xarray as xr
 
-GOLDEN: Final = (np.sqrt(5) - 1) / 2
 ROUNDING_OF_ENTROPY: Final = 1e-13  # Entropy in nats below which nothing is told of its kinds.
 LEAST_DOUBT = 1e-15  # Probabilities are held this far from 0 and 1 before their log odds are taken.
 
@@ -146,23 +146,19 @@ def centred_draws(
     return p if strays is None else p + strays[:, None, None] * (1 / p.shape[-1] - p)
 
 
-def stray_rates(n_rows: float, n_draws: int) -> Float[np.ndarray, " draw"]:
-    r"""Probability, draw by draw, that a label is a stray: of any class, whatever its row.
+def outer_ends(
+    lower: Float[np.ndarray, "obs label"], upper: Float[np.ndarray, "obs label"]
+) -> dict[str, np.ndarray]:
+    """Ends of intervals: 0 and 1 where they are nearer to them than anybody may dispute.
 
-    The odds are even that there are none. Else, none is known to be one among n rows, which says
-    of the rate :math:`\epsilon \sim \mathrm{Beta}(1, n + 1)` after a uniform prior. So no
-    probability is known to be much less than 1 / n, nor known not to be. The draws
-    fill that distribution evenly, by multiples of the golden ratio.
-
-    Examples
-    --------
-    >>> np.quantile(stray_rates(200.0, 1000), [0.4, 0.95]).round(4)
-    array([0.    , 0.0114])
+    >>> outer_ends(np.array([[1e-7, 0.2]]), np.array([[2e-5, 0.99999]]))
+    {'lower': array([[0. , 0.2]]), 'upper': array([[2.e-05, 1.e+00]])}
     """
-    places = (0.5 + np.arange(n_draws) * GOLDEN) % 1
-    # Places below one half give a rate of 0: the even odds that there are no strays.
-    rates: np.ndarray = 1 - np.minimum(1, 2 - 2 * places) ** (1 / (n_rows + 1))
-    return rates
+    least = LEAST_DISPUTED_PROBABILITY
+    return {
+        "lower": np.where(lower < least, 0.0, lower),
+        "upper": np.where(upper > 1 - least, 1.0, upper),
+    }
 
 
 def log_odds(p: Float[np.ndarray, "*rows label"]) -> Float[np.ndarray, "*rows label"]:

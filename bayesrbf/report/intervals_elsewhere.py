@@ -33,9 +33,10 @@ class Elsewhere:
         """What was found, in words."""
         holes = " with 30 % of the cells hidden" if self.holes else ""
         return (
-            f"On {self.tables} tables of {self.rows} rows{holes}, for which the true probabilities "
-            f"are known, 90 % intervals made this way held them {100 * self.coverage:.0f} times in "
-            f"100, and {100 * self.lowest:.0f} times on the worst tenth of the tables."
+            f"On {self.tables} tables of at most {self.rows} rows{holes}, for which the true "
+            f"probabilities are known, 90 % intervals made this way held them "
+            f"{100 * self.coverage:.0f} times in 100, and {100 * self.lowest:.0f} times on the "
+            "worst tenth of the tables."
         )
 
 

@@ -59,7 +59,8 @@ def application(
         async def endpoint(request: Request) -> Response:
             began = time.perf_counter()
             media_type = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
-            asked = Asked(model, task, await request.body(), media_type, dict(request.query_params))
+            body, query = await request.body(), dict(request.query_params)
+            asked = Asked(model, task, body, media_type, query, str(request.base_url))
             try:
                 reply = await pools[0].ask(asked)
             except RequestError as error:

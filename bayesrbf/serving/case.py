@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from bayesrbf.reading.decoding import CONTROL
 from bayesrbf.reading.formats import RawColumn, RawTable
 from bayesrbf.reading.notation import date_of
 from bayesrbf.records import names
-from bayesrbf.report.words import cell_text, number, percent
+from bayesrbf.report.words import between, percent
 from bayesrbf.serving.answers import cost_matrix
 from bayesrbf.serving.settings import RequestError
 
@@ -38,6 +39,8 @@ CELL: Final = "cell-"
 PROB: Final = 0.9
 N_POINTS: Final = 25
 """Points of the curve along a column of numbers."""
+OPTIONS: Final = re.compile(r"(?:;|\. If it means missing,) say .*", re.DOTALL)
+"""What problems say of options of the command line, which a page has none of."""
 LONGEST_CELL: Final = 1000
 """Letters of a cell."""
 
@@ -112,7 +115,14 @@ def row_of(served: ServedModel, form: Mapping[str, str]) -> pd.DataFrame:
     try:
         return complete_cells(served.estimator, raw, "the case", served.options.table)
     except TableError as error:
-        raise RequestError(422, *(error.problems or (str(error),))) from None
+        problems = error.problems or (str(error),)
+        raise RequestError(422, *map(_without_options, problems)) from None
+
+
+def _without_options(problem: str) -> str:
+    """A problem without what readers of files say of the command line."""
+    text = OPTIONS.sub(". Write numbers as 1234.5.", problem)
+    return text.removeprefix("the case, row 1, ")
 
 
 def _cell(form: Mapping[str, str], field: Field) -> str:
@@ -203,22 +213,17 @@ def measurements_of(served: ServedModel, row: pd.DataFrame) -> list[Measurement]
     low, high = law.quantile((1 - PROB) / 2), law.quantile((1 + PROB) / 2)
     lines = []
     for field in worth:
-        if field.name in low:
-            ends = [_end(frame[field.name].iloc[0], field) for frame in (low, high)]
-            expected = f"{ends[0]} to {ends[1]}"
+        if field.is_number and field.name in low:
+            seen = served.cells[field.name]  # a normal law reaches beyond what a cell can be
+            ends = [frame[field.name].iloc[0] for frame in (low, high)]
+            clipped = (min(max(end, seen.min()), seen.max()) for end in ends)
+            expected = between(*(field.written(float(end)) for end in clipped))
         else:
             levels = law.probabilities(field.name).iloc[0].sort_values(ascending=False)[:2]
             expected = ", ".join(f"{level} ({percent(p)})" for level, p in levels.items())
         share = min(1.0, float(gains[field.position]) / doubt) if doubt > 0 else 0.0
         lines.append(Measurement(field.name, share, expected))
     return lines
-
-
-def _end(value: object, field: Field) -> str:
-    """An end of an interval."""
-    if field.is_date:
-        return date_of(float(str(value)))
-    return cell_text(value) if isinstance(value, str) else number(float(str(value)))
 
 
 def along(served: ServedModel, row: pd.DataFrame, field: Field, label: str) -> Along:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -35,8 +36,7 @@ if TYPE_CHECKING:
 
     from bayesrbf.serving.served_model import ServedModel
 
-Slots = dict[str, Any]
-NO_PARTS: Final[Mapping[str, Slots]] = MappingProxyType({})
+NO_PARTS: Final[Mapping[str, Any]] = MappingProxyType({})
 AS_FILE: Final = {"Content-Disposition": 'attachment; filename="case.json"'}
 MOST_FORM_BYTES: Final = 1_000_000
 
@@ -77,28 +77,19 @@ def refusal(status: int, sentences: Iterable[str]) -> Reply:
     return _html("problems.html", status, sentences=list(sentences))
 
 
-def _model(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
-    return Reply(json.dumps(plain(served.card), ensure_ascii=False).encode())
-
-
-def _card(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
-    return _html("card.html", served=served)
+def _json(record: object) -> Reply:
+    """A record as JSON."""
+    return Reply(json.dumps(plain(record), ensure_ascii=False, indent=1).encode())
 
 
 def _api(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
-    example = _example(served)
-    text = json.dumps(example, ensure_ascii=False)
-    return _html("api.html", served=served, example=text, questions=WHAT)
+    text, address = json.dumps(_example(served), ensure_ascii=False), asked.address.rstrip("/")
+    return _html("api.html", served=served, example=text, questions=WHAT, address=address)
 
 
 def _example(served: ServedModel) -> dict[str, object]:
     """The first training row as a row of JSON."""
     return records_of(served.cells.head(1))[0]
-
-
-def _openapi(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
-    content = description(served, limits, _example(served))
-    return Reply(json.dumps(plain(content), ensure_ascii=False).encode())
 
 
 def _page(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
@@ -108,7 +99,8 @@ def _page(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
         return _case(served, {})
     n_rows = len(served.cells)
     if not (given.isascii() and given.isdigit() and 1 <= int(given[:12]) <= n_rows):
-        return refusal(422, [f"A row is a number from 1 to {n_rows}; received {given[:20]!r}."])
+        sentence = f"A row is a number from 1 to {n_rows}; received {given[:20]!r}."
+        return _case(served, {}, sentences=[sentence], status=422)
     place = int(given) - 1
     form = case.form_of(served, place)
     return _filled(served, form, _training_row(served, place))
@@ -140,24 +132,24 @@ def _filled(served: ServedModel, form: Mapping[str, str], training_row: object) 
         row = case.row_of(served, form)
     except RequestError as error:
         return _case(served, form, sentences=error.problems, status=error.status)
-    parts = {part: _SLOTS[part](served, row, form) for part in PARTS}
-    tally = _tally(parts["answer"]["answer"])
+    parts = {part: _PARTS[part](served, row, form) for part in PARTS}
+    tally = _tally(parts["answer"])
     return _case(served, form, parts=parts, training_row=training_row, tally=tally)
 
 
 def _case(
     served: ServedModel,
     form: Mapping[str, str],
-    parts: Mapping[str, Slots] = NO_PARTS,
+    parts: Mapping[str, Any] = NO_PARTS,
     sentences: Sequence[str] = (),
     training_row: object = None,
     status: int = 200,
     tally: Tally = NOTHING,
 ) -> Reply:
     """The page of a case."""
-    slots: Slots = {"form": form, "parts": parts, "sentences": sentences, "filled": training_row}
+    slots = {"form": form, "sentences": sentences, "filled": training_row, "is_asked": bool(parts)}
     label = _label(served, form)
-    return _html("case.html", status, tally, served=served, label=label, **slots)
+    return _html("case.html", status, tally, served=served, label=label, **slots, **parts)
 
 
 def _part(name: str) -> Page:
@@ -165,9 +157,10 @@ def _part(name: str) -> Page:
 
     def page(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
         form = _form(asked)
-        slots = _SLOTS[name](served, case.row_of(served, form), form)
-        tally = _tally(slots["answer"]) if name == "answer" else NOTHING
-        return _html(f"part_{name}.html", 200, tally, served=served, **slots)
+        part = _PARTS[name](served, case.row_of(served, form), form)
+        tally = _tally(part) if name == "answer" else NOTHING
+        label = _label(served, form)
+        return _html(f"part_{name}.html", 200, tally, served=served, label=label, **{name: part})
 
     return page
 
@@ -207,70 +200,43 @@ def _before(form: Mapping[str, str], classes: Sequence[str]) -> dict[str, float]
     return dict(zip(classes, p, strict=True)) if usable else {}
 
 
-def _of_answer(served: ServedModel, row: pd.DataFrame, form: Mapping[str, str]) -> Slots:
-    return {"answer": case.answer_of(served, row, _before(form, served.classes))}
-
-
-def _of_decision(served: ServedModel, row: pd.DataFrame, form: Mapping[str, str]) -> Slots:
-    return {"decision": case.decision_of(served, row)}
-
-
-def _of_why(served: ServedModel, row: pd.DataFrame, form: Mapping[str, str]) -> Slots:
-    return {"why": case.why_of(served, row, _label(served, form))}
-
-
-def _of_next(served: ServedModel, row: pd.DataFrame, form: Mapping[str, str]) -> Slots:
-    return {"measurements": case.measurements_of(served, row)}
-
-
-def _of_odd(served: ServedModel, row: pd.DataFrame, form: Mapping[str, str]) -> Slots:
-    return {"odd": case.odd_of(served, row)}
-
-
-def _of_along(served: ServedModel, row: pd.DataFrame, form: Mapping[str, str]) -> Slots:
-    """The column that the reader is at; nothing before one was chosen."""
+def _along(served: ServedModel, row: pd.DataFrame, form: Mapping[str, str]) -> case.Along | None:
+    """The curve along the column that the reader is at; None before one was chosen."""
     chosen = form.get("column", "")
     if not (chosen.isascii() and chosen.isdigit() and int(chosen[:9]) < len(served.fields)):
-        return {"along": None}
-    field = served.fields[int(chosen)]
-    return {"along": case.along(served, row, field, _label(served, form))}
+        return None
+    return case.along(served, row, served.fields[int(chosen)], _label(served, form))
 
 
-_SLOTS: Final[dict[str, Callable[[ServedModel, pd.DataFrame, Mapping[str, str]], Slots]]] = {
-    "answer": _of_answer,
-    "decision": _of_decision,
-    "why": _of_why,
-    "next": _of_next,
-    "odd": _of_odd,
-    "along": _of_along,
+_PARTS: Final[dict[str, Callable[[ServedModel, pd.DataFrame, Mapping[str, str]], Any]]] = {
+    "answer": lambda served, row, form: case.answer_of(served, row, _before(form, served.classes)),
+    "decision": lambda served, row, form: case.decision_of(served, row),
+    "odd": lambda served, row, form: case.odd_of(served, row),
+    "along": _along,
+    "why": lambda served, row, form: case.why_of(served, row, _label(served, form)),
+    "next": lambda served, row, form: case.measurements_of(served, row),
 }
+"""What the parts of the page say of a row; a template has it by the name of its part."""
 
 
 def _export(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
     """The case as JSON: its cells, and all that the model says of it."""
     form = _form(asked)
     row = case.row_of(served, form)
-    answer, label = case.answer_of(served, row, {}), _label(served, form)
-    why = case.why_of(served, row, label)
+    answer = case.answer_of(served, row, {})
     record = {
         "model": served.title,
         "digest": served.digest,
         "cells": records_of(row)[0],
-        "classes": [vars(moved.answer) for moved in answer.classes],
+        "classes": [moved.answer for moved in answer.classes],
         "prob": case.PROB,
         "novelty": answer.novelty,
-        "decision": _fields(case.decision_of(served, row)),
-        "why": _fields(why) | {"cells": [vars(cell) for cell in why.cells]},
-        "stands_out": [vars(cell) for cell in case.odd_of(served, row) or ()],
-        "next": [vars(one) for one in case.measurements_of(served, row) or ()],
+        "decision": case.decision_of(served, row),
+        "why": case.why_of(served, row, _label(served, form)),
+        "stands_out": case.odd_of(served, row),
+        "next": case.measurements_of(served, row),
     }
-    content = json.dumps(plain(record), ensure_ascii=False, indent=1).encode()
-    return Reply(content, headers=AS_FILE, tally=_tally(answer))
-
-
-def _fields(record: object | None) -> dict[str, Any]:
-    """A record as an object; an empty one for None."""
-    return {} if record is None else dict(vars(record))
+    return replace(_json(record), headers=AS_FILE, tally=_tally(answer))
 
 
 Page = Callable[["ServedModel", Asked, Limits], Reply]
@@ -279,10 +245,10 @@ PAGES: Final[dict[str, Page]] = {
     "page": _page,
     "answered": _answered,
     "export": _export,
-    "card": _card,
+    "card": lambda served, asked, limits: _html("card.html", served=served),
     "api": _api,
-    "openapi": _openapi,
-    "model": _model,
+    "openapi": lambda served, asked, limits: _json(description(served, limits, _example(served))),
+    "model": lambda served, asked, limits: _json(served.card),
     **{f"part-{name}": _part(name) for name in PARTS},
 }
 """Pages by the names of their tasks."""

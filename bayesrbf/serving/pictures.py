@@ -46,13 +46,13 @@ def probability(moved: Moved, place: int) -> Markup:
     return picture(WIDE, 22.0, what, *marks)
 
 
-def effect(adds: float, most: float) -> Markup:
-    """What a cell adds, to the right where it makes the class more probable."""
+def effect(adds: float, most: float, place: int) -> Markup:
+    """What a cell adds: to the right, in the colour of the class, where it is for the class."""
     half = EFFECT / 2
     length = half * min(1.0, abs(adds) / most) if most > 0 else 0.0
     bar = element(
         "rect",
-        class_="fill c0" if adds > 0 else "fill c1",
+        class_=f"fill c{place % 8}" if adds > 0 else "fill muted",
         x=half if adds > 0 else half - length,
         y=2,
         width=length,

@@ -37,9 +37,9 @@ class Pool:
         )
 
     async def ready(self) -> None:
-        """Wait until a process has the models, however long that takes."""
+        """Wait until a process has the models and has answered once, however long that takes."""
         for folder in self._folders:
-            asked = Asked(folder.name, "model")
+            asked = Asked(folder.name, "page", query={"row": "1"})
             await asyncio.wrap_future(self._executor.submit(perform, asked, self.limits))
 
     async def ask(self, asked: Asked) -> Reply:

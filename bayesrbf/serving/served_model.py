@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 HELD_OUT: Final = "held_out_"
 """How the columns of predictions.csv begin that have probabilities of held-out rows."""
+FEW: Final = 10
+"""Held-out rows of a class below which they say little of it."""
 N_BARS: Final = 22
 TAILS: Final = 0.01
 """Share of the training cells below the field's slider, and above it."""
@@ -48,14 +50,18 @@ class Field:
     levels: tuple[tuple[str, float], ...]  # With their shares; empty of numbers.
     low: float  # Ends of the slider, NaN of levels.
     high: float
-    decimals: int  # Of the slider.
+    decimals: int | None  # Of its cells; None where powers of ten serve them better.
     extent: str  # The training cells in words.
     bars: tuple[float, ...]  # The distribution of the training cells, at most 1.
 
     @property
     def step(self) -> float:
         """Step of the slider."""
-        return float(10.0**-self.decimals)
+        return float(10.0 ** -_places(self.decimals))
+
+    def written(self, value: float) -> str:
+        """A cell in words."""
+        return date_of(value) if self.is_date else cell(value, self.decimals)
 
 
 @dataclass(frozen=True)
@@ -66,7 +72,7 @@ class HeldOut:
     log_loss: float  # In nats.
     frequencies_log_loss: float  # Of the class frequencies of these rows.
     accuracy: float
-    classes: tuple[str, ...]  # Classes that no held-out row has.
+    rare: tuple[str, ...]  # Classes of so few held-out rows that they say little of them.
 
 
 @dataclass(frozen=True)
@@ -120,6 +126,12 @@ class ServedModel:
         return [str(label) for label in self.estimator.classes_]
 
     @property
+    def shares(self) -> dict[str, float]:
+        """Shares of the classes in training."""
+        shares = self.estimator.fitted_.class_shares.tolist()
+        return dict(zip(self.classes, shares, strict=True))
+
+    @property
     def has_density(self) -> bool:
         """Whether rows have a density: cells can then be judged, and what they would tell."""
         return self.estimator.model_.density is not None
@@ -127,9 +139,8 @@ class ServedModel:
     @property
     def of_interest(self) -> str:
         """The class that is explained at first: the dearest to mistake, else the rarest."""
-        shares = self.estimator.fitted_.class_shares
         costs = costs_of(self.classes, self.costs)
-        return self.classes[int(np.lexsort((shares, -costs))[0])]
+        return self.classes[int(np.lexsort((np.array(list(self.shares.values())), -costs))[0])]
 
     @cached_property
     def has_marks(self) -> bool:
@@ -177,7 +188,7 @@ class ServedModel:
             log_loss=float(-np.log(np.maximum(own, np.finfo(float).tiny)).mean()),
             frequencies_log_loss=float(-(shares * np.log(shares)).sum()),
             accuracy=float((p.argmax(axis=1) == codes).mean()),
-            classes=tuple(np.array(self.classes)[counts == 0]),
+            rare=tuple(np.array(self.classes)[counts < FEW].tolist()),
         )
 
     @cached_property
@@ -197,7 +208,7 @@ class ServedModel:
             "intervals_assume_the_model": bool(fit.assumes_model),
             "costs": dict(self.costs),
             "refer": self.refer,
-            "held_out": None if self.held_out is None else vars(self.held_out),
+            "held_out": self.held_out,
             "columns": [
                 {
                     "name": one.name,
@@ -208,6 +219,11 @@ class ServedModel:
                 for one in self.fields
             ],
         }
+
+
+def _places(decimals: int | None) -> int:
+    """Decimals of a slider."""
+    return 15 if decimals is None else decimals
 
 
 def _field(position: int, name: str, cells: pd.Series, is_date: bool) -> Field:
@@ -232,7 +248,7 @@ def _number(position: int, name: str, cells: np.ndarray, is_date: bool, missing:
     if low == high:
         low, high = float(cells.min()), float(cells.max())
     decimals = 0 if is_date else decimals_of(cells)
-    places = min(6, 2 if decimals is None else decimals)
+    places = _places(decimals)
     low, high = math.floor(low * 10**places) / 10**places, math.ceil(high * 10**places) / 10**places
     write = date_of if is_date else (lambda value: cell(value, decimals))
     counts, _ = np.histogram(cells, N_BARS, (low, high) if low < high else None)
@@ -245,7 +261,7 @@ def _number(position: int, name: str, cells: np.ndarray, is_date: bool, missing:
         levels=(),
         low=low,
         high=high,
-        decimals=places,
+        decimals=decimals,
         extent=f"{write(float(cells.min()))} to {write(float(cells.max()))}",
         bars=tuple((counts / max(counts.max(), 1)).tolist()),
     )

@@ -9,7 +9,7 @@ from typing import Final
 
 QUESTIONS: Final = ("predict", "uncertainty", "explain", "acquire", "surprise", "decide")
 """What the interface answers about rows, by the names of the estimators' methods."""
-PARTS: Final = ("answer", "decision", "along", "why", "next", "odd")
+PARTS: Final = ("answer", "decision", "odd", "along", "why", "next")
 """Parts of the page that answer a case, in the order in which they are asked and shown."""
 JSON: Final = "application/json"
 CSV: Final = "text/csv"
@@ -65,6 +65,8 @@ class Asked:
     body: bytes = b""
     media_type: str = JSON
     query: Mapping[str, str] = field(default_factory=dict)
+    address: str = "http://127.0.0.1:8000/"
+    """Where the server was reached."""
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,7 @@ def test_others_who_contradict_make_it_less_sure(
     for others in (sure, 0.5, 1 - sure):
         members = np.log(np.tile([others, 1 - others], (3, doubt.others.size, 1)))
         monkeypatch.setattr(ModelDoubt, "_members", lambda *_, members=members: members)
-        posterior = doubt.around(fit.class_posterior, lambda _: point, 90.0, 0)
+        posterior = doubt.around(fit.class_posterior, lambda _: point, 0)
         ends.append(posterior.summary(rows, 0.9, np.exp(point)).lower[:, 0])
     assert (ends[0] > ends[1]).all()
     assert (ends[1] > ends[2]).all()

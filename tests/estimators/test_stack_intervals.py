@@ -32,8 +32,8 @@ def test_draws_have_about_the_delivered_probability_as_their_mean(bootstrapped) 
     assert (stretch[knows] > 1).all()
     assert (stretch[~knows] == 1).all()
     point, posterior = bootstrapped.predict_proba(X), bootstrapped.fitted_.class_posterior
-    assert posterior.n_labelled == 60
-    middle = replace(posterior, n_labelled=None).summary(rows, 1e-9, point)
+    assert posterior.strays is not None
+    middle = replace(posterior, strays=None).summary(rows, 1e-9, point)
     expected = stretch * np.log(point / (1 - point))
     ends = np.stack([middle.lower, middle.upper])
     found = np.where(point < 0.5, ends.min(axis=0), ends.max(axis=0))

@@ -10,7 +10,8 @@ from scipy.stats import beta, kstest
 
 from bayesrbf.numerics.log_posterior import OneByOne
 from bayesrbf.posterior.predictive import ClassPosterior
-from bayesrbf.posterior.uncertainty import entropy, stray_rates, to_dataset
+from bayesrbf.posterior.stray_labels import StrayLabels, stray_labels
+from bayesrbf.posterior.uncertainty import entropy, to_dataset
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.results import ClassPrediction
 
@@ -122,23 +123,66 @@ def test_the_median_of_draws_is_the_stretch_of_what_is_given_out():
 def test_few_rows_do_not_tell_that_a_class_is_next_to_impossible():
     """Stray labels are of any class: draws that all say 0 have an upper end of 2.3 / n / C."""
     given = np.tile([1 - 2e-9, 1e-9, 1e-9], (N_OBS, 1))
-    sure, p = posterior().summary(rows(), 0.9, given), replace(posterior(), n_labelled=100.0)
-    found = p.summary(rows(), 0.9, given)
+    sure, strays = posterior().summary(rows(), 0.9, given), no_surprise(100)
+    found = replace(posterior(), strays=strays).summary(rows(), 0.9, given)
     assert (sure.upper[:, 1] < 1e-6).all()
-    strays = beta(1, 101).ppf(0.9) / N_CLASSES
-    np.testing.assert_allclose(found.upper[:, 1:], strays, rtol=0.05)
-    np.testing.assert_allclose(1 - found.lower[:, 0], 2 * strays, rtol=0.05)
-    assert (found.lower[:, 1:] < 1e-8).all()
+    least = strays_at(0.9, 100) / N_CLASSES
+    np.testing.assert_allclose(found.upper[:, 1:], least, rtol=0.05)
+    np.testing.assert_allclose(1 - found.lower[:, 0], 2 * least, rtol=0.05)
     assert ((found.lower <= given) & (given <= found.upper)).all()
 
 
-def test_rates_of_strays_fill_their_distribution_in_any_number():
-    """Half of them are none, the others what a uniform prior and n rows without any leave open."""
+def no_surprise(n: int) -> StrayLabels:
+    """What n labels leave open that were all foreseen."""
+    return stray_labels(np.ones(n), np.ones(n), N_CLASSES)
+
+
+def strays_at(share: float, n: int) -> float:
+    """Rate below which a share of its posterior lies, by quadrature."""
+    rate = np.linspace(0, 1, 200_001)
+    density = (1 - rate) ** 19 * (1 - rate * (1 - 1 / N_CLASSES)) ** n
+    return float(np.interp(share, np.cumsum(density) / density.sum(), rate))
+
+
+def test_an_end_that_nobody_may_dispute_is_0_or_1():
+    """Of draws that know of strays; others keep what they say."""
+    given = np.tile([1 - 2e-9, 1e-9, 1e-9], (N_OBS, 1))
+    found = replace(posterior(), strays=no_surprise(100)).summary(rows(), 0.9, given)
+    np.testing.assert_array_equal(found.lower[:, 1:], 0)
+    np.testing.assert_array_equal(found.upper[:, 0], 1)
+    assert ((found.upper > 0) & (found.lower < 1)).all()
+    assert (posterior().summary(rows(), 0.9, given).lower > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("p", "weights", "n_classes", "law"),
+    [
+        (np.ones(80), np.ones(80), 10**7, beta(1, 100)),
+        (np.ones(1), np.full(1, 80.0), 10**7, beta(1, 100)),
+        (np.full(80, 1e-12), np.ones(80), 2, None),
+        (np.full(60, 0.25), np.ones(60), 4, beta(1, 20)),
+        (np.zeros(0), np.zeros(0), 2, beta(1, 20)),
+    ],
+    ids=["foreseen", "a weight is that many rows", "all stray", "tossed", "no row"],
+)
+def test_rates_of_strays_fill_their_distribution_in_any_number(p, weights, n_classes, law):
+    """Half of them are none, the others what labels held out leave open."""
+    strays = stray_labels(p, weights, n_classes)
     for number in (50, 200, 1000):
-        rates = stray_rates(80.0, number)
+        rates = strays.rates(number)
         some = rates[rates > 0]
         assert abs(some.size - number / 2) <= 2
-        assert kstest(some, beta(1, 81).cdf).statistic < 6 / number
+        if law is None:  # 80 surprises against 19 labels of the prior
+            assert abs(np.median(some) - 80 / 99) < 0.02
+        else:
+            assert kstest(some, law.cdf).statistic < 6 / number
+
+
+def test_a_label_that_surprises_raises_the_rate():
+    p = np.full(100, 0.97)
+    rates = [stray_labels(np.append(p, last), np.ones(101), 3).rates(200) for last in (0.97, 1e-3)]
+    some = rates[0] > 0
+    assert (rates[1][some] > rates[0][some]).all()
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.4])
@@ -217,7 +261,7 @@ def test_both_kinds_of_doubt_are_there_wherever_draws_are_not_certain(way, sprea
     p = replace(p, theta=spread * p.theta)
     given = np.random.default_rng(3).dirichlet(np.full(N_CLASSES, 0.3), size=N_OBS)
     if way == "stretched, with strays":
-        p = replace(p, predictor=stretched, n_labelled=99.0)
+        p = replace(p, predictor=stretched, strays=no_surprise(99))
     averaged, centred = way == "averaged", way not in ("averaged", "point")
     found = p.summary(rows(), 0.9, None if averaged else given, centred)
     expected = entropy(p.mean(rows()) if averaged else given)

@@ -139,4 +139,4 @@ def test_the_figure_of_a_stack_is_that_of_its_own_printed_table(holes: float) ->
     assert found is not None
     assert stack["model"] == "stack"
     assert f"held them {100 * stack['90%']:.0f} times in 100" in found.sentence
-    assert f"On {stack['tables']} tables of 200 rows" in found.sentence
+    assert f"On {stack['tables']} tables of at most 200 rows" in found.sentence

@@ -30,6 +30,7 @@ from bayesrbf.numerics.stack.disagreement import (
     stretch_of_median,
 )
 from bayesrbf.posterior.cell_laws import CellLaw
+from bayesrbf.posterior.stray_labels import StrayLabels, stray_labels
 from bayesrbf.posterior.uncertainty import log_odds
 from bayesrbf.posterior.usual_rows import UsualRows, root_share, typicality, usual_rows
 from bayesrbf.records.mixture import Observations
@@ -72,9 +73,9 @@ class StackRefits(MemberDraws):
         """None of the members stays at its fitted point."""
         return ()
 
-    def n_labelled(self, training: Observations) -> float:
-        """Weight of the labelled rows."""
-        return training.n_labelled
+    def strays(self, model: FittedStack) -> StrayLabels:
+        """What labels of rows held out leave open."""
+        return strays_of(model)
 
     def rows_under_draws(
         self, model: FittedStack, training: Observations
@@ -216,6 +217,14 @@ def rows_held_out(
 def cell_law_of(companion: FittedMixture) -> CellLaw:
     """The law of cells under a companion."""
     return CellLaw(companion.parameters, companion.specification, companion.in_users_units)
+
+
+def strays_of(model: FittedStack) -> StrayLabels:
+    """What the labels of rows held out say of stray ones, by what the pool gave them."""
+    rows = model.held
+    p = np.exp(model.pooled(rows.values, model.held_share))
+    of_labels = p[np.arange(rows.labels.size), rows.labels]
+    return stray_labels(of_labels, rows.weights, model.members.n_classes)
 
 
 def table_variance_of(model: FittedStack, rows: Observations) -> float:

@@ -44,7 +44,7 @@ class DrawnMembers(MemberDraws):
         drawn = {names[place] for place, one in enumerate(self.draws) if one is not None}
         return tuple(name for name in names if name not in drawn)
 
-    def n_labelled(self, training: Observations) -> float | None:
+    def strays(self, model: FittedStack) -> None:
         """None: draws of a posterior know of no strays."""
         return None
 

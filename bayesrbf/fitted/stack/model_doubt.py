@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float
 
-from bayesrbf.fitted.stack.bootstrap import cell_law_of
+from bayesrbf.fitted.stack.bootstrap import cell_law_of, strays_of
 from bayesrbf.fitted.stack.fitted_stack import FittedStack
 from bayesrbf.fitted.stack.recipes import recipe_of
 from bayesrbf.numerics.hidden_share import hats, hidden_share
@@ -75,9 +75,7 @@ class ModelDoubt:
         names = self.pool.members.names
         return np.array([recipe_of(name).kind != self.kind for name in names])
 
-    def around(
-        self, posterior: ClassPosterior, point: Point, n_labelled: float, seed: int
-    ) -> ClassPosterior:
+    def around(self, posterior: ClassPosterior, point: Point, seed: int) -> ClassPosterior:
         """The posterior whose draws are moved by how far other kinds differ from the classifier."""
         others = self.others
         own = others.sum()  # the classifier's place, behind the others
@@ -115,9 +113,8 @@ class ModelDoubt:
                 stretch,
             )
 
-        return replace(
-            posterior, predictor=prepare, theta=theta, temperature=1.0, n_labelled=n_labelled
-        )
+        strays = strays_of(self.pool)
+        return replace(posterior, predictor=prepare, theta=theta, temperature=1.0, strays=strays)
 
     def _members(
         self, rows: Observations, hidden: Float[np.ndarray, " obs"]

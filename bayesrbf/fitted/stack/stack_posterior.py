@@ -17,6 +17,7 @@ from bayesrbf.numerics.stack.pooling import tempered_members
 from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
 from bayesrbf.posterior.predictive import ClassPosterior
 from bayesrbf.posterior.shares_in_doubt import at_drawn_shares, share_draws
+from bayesrbf.posterior.stray_labels import StrayLabels
 from bayesrbf.records.mixture import Observations, in_blocks
 from bayesrbf.records.results import ClassPrediction
 
@@ -106,8 +107,8 @@ class MemberDraws(ABC):
         """Prepare for the training rows once what predicts new rows."""
 
     @abstractmethod
-    def n_labelled(self, training: Observations) -> float | None:
-        """Rows that say how many labels may be strays; None: the draws know of none."""
+    def strays(self, model: FittedStack) -> StrayLabels | None:
+        """Stray labels that the draws know of; None: of none."""
 
     def class_posterior(
         self,
@@ -148,4 +149,4 @@ class MemberDraws(ABC):
                 moves,
             )
 
-        return ClassPosterior(predictor, numbers, log_ratio, n_labelled=self.n_labelled(training))
+        return ClassPosterior(predictor, numbers, log_ratio, strays=self.strays(model))

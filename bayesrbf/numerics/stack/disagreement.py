@@ -56,9 +56,8 @@ from scipy.special import chdtri, logit, ndtri
 from scipy.stats.qmc import Halton
 
 from bayesrbf.numerics.log_sums import log_softmax
+from bayesrbf.numerics.rounding import LEAST_DISPUTED_PROBABILITY
 
-LEAST_DISPUTED_PROBABILITY: Final = 1e-4
-"""Probabilities are held this far from 0 and 1: beyond, members disagree about nothing."""
 LEAST_DISPUTED_LOG: Final = np.log(LEAST_DISPUTED_PROBABILITY)
 NOTHING_KNOWN: Final = np.pi
 """Standard deviation of the log odds of a probability under Jeffreys' prior."""

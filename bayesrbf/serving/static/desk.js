@@ -2,9 +2,9 @@
 "use strict";
 
 const form = document.getElementById("case");
-const parts = document.getElementById("parts");
-const first = "answer";
-let asking = null; // the round of questions under way
+const sections = [...document.querySelectorAll("#parts [data-part]")]; // in the order of asking
+const stale = new Set(); // sections whose answer is not that of the cells
+let asking = false;
 let waiting = 0;
 
 function cells() {
@@ -13,49 +13,62 @@ function cells() {
   return data;
 }
 
-async function ask() {
-  if (asking) asking.abort();
-  const round = (asking = new AbortController());
-  const sent = cells();
-  remember(sent);
-  parts.setAttribute("aria-busy", "true");
-  const sections = [...parts.querySelectorAll("[data-part]")];
-  sections.sort((a, b) => (b.dataset.part === first) - (a.dataset.part === first));
-  try {
-    for (const section of sections) {
-      const answer = await fetch("parts/" + section.dataset.part, { method: "POST", body: sent, signal: round.signal });
-      section.innerHTML = await problemsOrPart(answer);
-      if (!answer.ok) {
-        for (const other of sections) if (other !== section) other.replaceChildren();
-        break;
-      }
-    }
-  } catch (error) {
-    if (error.name === "AbortError") return;
-    sections[0].textContent = "The server does not answer. Is it still running?";
+function soon(which) {
+  for (const section of which) {
+    stale.add(section);
+    section.setAttribute("aria-busy", "true");
   }
-  if (asking === round) parts.removeAttribute("aria-busy");
-}
-
-async function problemsOrPart(answer) {
-  const text = await answer.text();
-  if (!(answer.headers.get("content-type") || "").startsWith("application/json")) return text;
-  const note = document.createElement("p");
-  note.className = "attention-note";
-  note.textContent = JSON.parse(text).problems.join(" ");
-  return note.outerHTML;
-}
-
-function soon() {
   clearTimeout(waiting);
   waiting = setTimeout(ask, 40);
 }
 
+// One question at a time: what is typed meanwhile is asked next, and the server has no queue.
+async function ask() {
+  if (asking) return;
+  asking = true;
+  for (let section; (section = sections.find((one) => stale.has(one))); ) {
+    stale.delete(section);
+    const [status, text] = await answerOf(section.dataset.part);
+    if (status === 422 && stale.size < sections.length) {
+      stale.clear(); // bad cells have no answer at all
+      for (const one of sections) show(one, "");
+      section = sections[0];
+    }
+    show(section, text);
+  }
+  asking = false;
+}
+
+function show(section, text) {
+  section.innerHTML = text;
+  if (!stale.has(section)) section.removeAttribute("aria-busy");
+}
+
+async function answerOf(part) {
+  try {
+    const answer = await fetch("parts/" + part, { method: "POST", body: cells() });
+    const text = await answer.text();
+    const isPage = (answer.headers.get("content-type") || "").startsWith("text/html");
+    return [answer.status, isPage ? text : note(JSON.parse(text).problems.join(" "))];
+  } catch {
+    return [0, note("The server does not answer. Is it still running?")];
+  }
+}
+
+function note(sentence) {
+  const paragraph = document.createElement("p");
+  paragraph.className = "attention-note";
+  paragraph.textContent = sentence;
+  return paragraph.outerHTML;
+}
+
 // The cells stand in the fragment of the address, which no browser sends to a server.
-function remember(sent) {
-  const shown = new URLSearchParams(sent);
+function changed() {
+  document.getElementById("filled")?.remove(); // they are no longer those of that row
+  const shown = cells();
   shown.delete("before");
-  history.replaceState(null, "", "#" + shown);
+  history.replaceState(null, "", location.pathname + "#" + shown);
+  soon(sections);
 }
 
 function recall() {
@@ -71,58 +84,58 @@ function recall() {
   return shown.size > 0;
 }
 
-function number(text) {
-  return text.trim() === "" ? NaN : Number(text.trim().replace(",", "."));
+function follow(slider, field) {
+  const text = field.value.trim().replace(",", ".");
+  slider.value = text && !isNaN(text) ? text : ""; // which puts it into the middle
+}
+
+function move(field, value) {
+  field.value = value;
+  document.getElementById("column").value = field.dataset.column;
+  changed();
 }
 
 for (const slider of form.querySelectorAll(".slider")) {
   const field = document.getElementById(slider.dataset.of);
-  const follow = () => {
-    const value = number(field.value);
-    slider.value = Number.isNaN(value) ? (Number(slider.min) + Number(slider.max)) / 2 : value;
-  };
   slider.hidden = false;
-  slider.addEventListener("input", () => {
-    field.value = slider.value;
-    choose(field);
-    soon();
-  });
-  field.addEventListener("input", follow);
+  slider.addEventListener("input", () => move(field, slider.value));
+  field.addEventListener("input", () => follow(slider, field));
   field.addEventListener("keydown", (event) => {
     const way = { ArrowUp: 1, ArrowDown: -1 }[event.key];
     if (!way) return;
     event.preventDefault();
-    follow();
+    follow(slider, field);
     const steps = Math.max(1, Math.round((slider.max - slider.min) / 50 / slider.step));
     slider.value = Number(slider.value) + way * steps * slider.step;
-    field.value = slider.value;
-    choose(field);
-    soon();
+    move(field, slider.value);
   });
 }
 
-function choose(field) {
-  document.getElementById("column").value = field.dataset.column;
-}
-
 form.addEventListener("focusin", (event) => {
-  if (event.target.dataset.column !== undefined) choose(event.target);
+  const column = event.target.dataset.column;
+  const chosen = document.getElementById("column");
+  if (column === undefined || column === chosen.value) return;
+  chosen.value = column;
+  soon(sections.filter((one) => one.dataset.part === "along"));
 });
 form.addEventListener("input", (event) => {
-  if (!event.target.classList.contains("slider")) soon();
+  if (!event.target.classList.contains("slider")) changed();
 });
 form.addEventListener("submit", (event) => {
   if (event.submitter && event.submitter.getAttribute("formaction")) return;
   event.preventDefault();
-  ask();
+  changed();
+});
+window.addEventListener("hashchange", () => location.reload());
+
+const [print, copy] = ["print", "copy"].map((id) => document.getElementById(id));
+print.hidden = false;
+print.addEventListener("click", () => window.print());
+copy.hidden = !navigator.clipboard; // which only a page over TLS or of this machine has
+copy.addEventListener("click", async () => {
+  await navigator.clipboard.writeText(location.href);
+  copy.textContent = "Link copied";
 });
 
-const button = document.getElementById("print");
-button.hidden = false;
-button.addEventListener("click", () => window.print());
-
-if (recall()) {
-  ask();
-} else {
-  for (const slider of form.querySelectorAll(".slider")) document.getElementById(slider.dataset.of).dispatchEvent(new Event("input"));
-}
+if (recall() || !sections[0].firstElementChild) soon(sections);
+for (const slider of form.querySelectorAll(".slider")) follow(slider, document.getElementById(slider.dataset.of));
