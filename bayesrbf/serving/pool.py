@@ -13,7 +13,9 @@ from loky.process_executor import ProcessPoolExecutor
 from bayesrbf.serving.settings import Asked, Limits, ModelFolder, Reply, RequestError
 from bayesrbf.serving.tasks import begin, perform
 
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+THREADS = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
+# Arrays over draws come and go; a process that grew by 300 MB would else be started again.
+ENVIRONMENT = dict.fromkeys(THREADS, "1") | {"LOKY_MAX_MEMORY_LEAK_SIZE": "2e9"}
 LATE = 5.0
 """Seconds beyond its time after which an answer is not waited for: blocks of rows end by then."""
 
@@ -33,7 +35,7 @@ class Pool:
             self._workers,
             initializer=begin,
             initargs=(self._folders, os.getpid()),
-            env=ONE_THREAD,
+            env=ENVIRONMENT,
         )
 
     async def ready(self) -> None:
