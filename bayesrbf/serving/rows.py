@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from bayesrbf.artefact.strict_json import strict_json
@@ -23,6 +25,10 @@ MOST_DEPTH: Final = 4
 """Levels of nesting in the JSON of rows: an object, its rows, a row."""
 MOST_PROBLEMS: Final = 100
 """Problems of a request that are told."""
+LONGEST_NAME: Final = 100
+"""Letters of a name that are compared with the columns."""
+_HALVES: Final = re.compile("[\ud800-\udfff]")
+"""Halves of a pair of code units, which JSON can write and no text has."""
 _NO_CELLS: Final = {bool: "true or false", list: "a list", dict: "an object"}
 
 
@@ -80,13 +86,12 @@ def raw_records(
     """Records as the cells of a file; a name that a record lacks is a missing cell."""
     check_number(len(records), most_rows)
     table = served.options.table
-    columns = [*served.estimator.columns_.names, *table.beside]
+    columns = dict.fromkeys((*served.estimator.columns_.names, *table.beside))
     extra = {served.options.target, *table.ignore}
-    problems = list(_problems(records, columns, extra))
+    problems = list(islice(_problems(records, columns, extra), MOST_PROBLEMS + 1))
     if problems:
-        more = len(problems) - MOST_PROBLEMS
-        first = problems[:MOST_PROBLEMS] + [f"and {more} more problems"] * (more > 0)
-        raise RequestError(422, *first)
+        more = ["There are more problems."] * (len(problems) > MOST_PROBLEMS)
+        raise RequestError(422, *problems[:MOST_PROBLEMS], *more)
     comma = table.thousands == "."
     cells = [
         RawColumn(name, [_text(record.get(name), comma) for record in records])
@@ -98,28 +103,29 @@ def raw_records(
 
 
 def _problems(
-    records: Sequence[Mapping[str, Any]], columns: Sequence[str], extra: set[str]
+    records: Sequence[Mapping[str, Any]], columns: Collection[str], extra: Collection[str]
 ) -> Iterator[str]:
     """Names that are no columns, and cells that are neither numbers nor text."""
     for place, record in enumerate(records, start=1):
         for name, cell in record.items():
-            where = f"row {place}, {clipped(name, 40)!r}"
+            problem = ""
             if name not in columns:
                 if name not in extra:
-                    near = difflib.get_close_matches(name, columns, n=1)
-                    some = listing(list(columns), 8)
-                    hint = f"did you mean {near[0]!r}?" if near else f"they are {some}."
-                    yield f"{where}: the model has no such column; {hint}"
+                    problem = f"the model has no such column; {_near(name, columns)}"
             elif type(cell) in _NO_CELLS:
-                kind = _NO_CELLS[type(cell)]
-                yield f"{where}: a cell must be a number, text or null; received {kind}."
-            elif isinstance(cell, str) and (CONTROL.search(cell) or not _spelled(cell)):
-                yield f"{where}: the text has characters that are no text."
+                problem = (
+                    f"a cell must be a number, text or null; received {_NO_CELLS[type(cell)]}."
+                )
+            elif isinstance(cell, str) and (CONTROL.search(cell) or _HALVES.search(cell)):
+                problem = "the text has characters that are no text."
+            if problem:
+                yield f"row {place}, {clipped(name, 40)!r}: {problem}"
 
 
-def _spelled(text: str) -> bool:
-    """Whether a text has no half of a pair of code units, which JSON can write."""
-    return not any("\ud800" <= letter <= "\udfff" for letter in text)
+def _near(name: str, columns: Collection[str]) -> str:
+    """What may have been meant by a name that is no column."""
+    near = difflib.get_close_matches(name[:LONGEST_NAME], columns, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"they are {listing(list(columns), 8)}."
 
 
 def _text(cell: Any, comma: bool) -> str:

@@ -246,3 +246,12 @@ def test_time_ends_an_answer_between_two_blocks() -> None:
 def test_levels_come_back_as_they_were() -> None:
     line = answers(ask("surprise", {"age": 61, "ward": HOSTILE}))[0]
     assert line["expected[ward]"] in (HOSTILE, "b & c")
+
+
+def test_very_many_problems_are_cut_short() -> None:
+    found = problems(ask("predict", [{f"{place}": 1} for place in range(45)]))
+    assert len(found) == 45
+    rows = [{f"odd{place}": 1, "age": []} for place in range(50)] + [{"x" * 50_000: 1}]
+    many = problems(ask("predict", rows, limits=Limits(rows=51)))
+    assert len(many) == 101
+    assert many[-1] == "There are more problems."
