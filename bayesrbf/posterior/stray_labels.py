@@ -7,8 +7,8 @@ Of n rows held out, the label of row i had the probability :math:`p_i`, among C 
     \Bigl((1 - \epsilon) \, p_i + \frac{\epsilon}{C}\Bigr)^{v_i}.
 
 So before the rows the rate is Beta(1, 20): one label in 21 is expected to be one. Labels of
-probability 1 leave about Beta(1, n + 20), and labels that surprise leave more. Whether there are
-any has even odds, before the rows and after, because few rows tell little of it.
+probability 1 leave about Beta(1, n (C - 1) / C + 20), and labels that surprise leave more. Whether
+there are any has even odds, before the rows and after: this is a choice, not a posterior.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ def stray_labels(
     """The posterior of the rate, from the probabilities of labels held out."""
     with np.errstate(divide="ignore"):  # the density is 0 at a rate of 1
         log_density = (LABELS_BEFORE - 1) * np.log1p(-RATES)
+        p, weights = p[weights > 0], weights[weights > 0]
         log_density += [weights @ np.log(p + rate * (1 / n_classes - p)) for rate in RATES]
     density = np.exp(log_density - log_density.max())
     between = np.diff(RATES) * (density[1:] + density[:-1])

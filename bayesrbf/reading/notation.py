@@ -195,6 +195,17 @@ def date_of(days: float) -> str:
         return "–"
 
 
+def date_and_time_of(days: float) -> str:
+    """The date of a number of days, with the time of day where it has one.
+
+    >>> date_and_time_of(1.0), date_and_time_of(0.75)
+    ('2000-01-02', '2000-01-01 18:00:00')
+    """
+    if days == round(days):
+        return date_of(days)
+    return (ORIGIN + timedelta(days=days)).isoformat(" ", "seconds")
+
+
 @dataclass(frozen=True)
 class Dates:
     """The dates of a column."""

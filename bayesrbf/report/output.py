@@ -97,6 +97,15 @@ def inert(cell: object) -> object:
     return "'" + cell if isinstance(cell, str) and cell.startswith(FORMULA) else cell
 
 
+def spelled(cell: str) -> str:
+    """A text of a file as it was before :func:`inert`.
+
+    >>> spelled(str(inert("-1"))), spelled("'tis")
+    ('-1', "'tis")
+    """
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA) else cell
+
+
 MOST_DRAW_BYTES: Final = 20_000_000
 """Of the draws on disk; of more, every so many-th is written."""
 

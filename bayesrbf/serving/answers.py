@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pandas as pd
 
+from bayesrbf.artefact.strict_json import strict_json
 from bayesrbf.new_rows.training_cells import NOVEL_ROW
 from bayesrbf.posterior.decisions import mistakes
 from bayesrbf.records import names
 from bayesrbf.report.costs import costs_of, decisions, problems_of_costs
 from bayesrbf.report.output import predictions_frame, to_csv
+from bayesrbf.report.words import listing
 from bayesrbf.serving.settings import CSV, JSON, PARQUET, QUESTIONS, RequestError, Tally
 
 if TYPE_CHECKING:
@@ -27,6 +29,15 @@ if TYPE_CHECKING:
 BLOCKS: Final = {"uncertainty": 500, "decide": 500, "explain": 10, "acquire": 10}
 """Rows that are answered at once; between blocks the time is looked at. All rows of the others."""
 PREDICTED_ROWS: Final = 2_000
+OPTIONS: Final = {
+    "predict": ("costs",),
+    "uncertainty": ("prob", "costs"),
+    "explain": (),
+    "acquire": (),
+    "surprise": ("prob",),
+    "decide": ("costs", "refer"),
+}
+"""Options of every question."""
 NEEDS_DENSITY: Final = ("acquire", "surprise")
 WARNINGS: Final = "Bayesrbf-Warnings"
 """Header of the warnings of an answer."""
@@ -44,21 +55,24 @@ class Options:
     refer: float | None = None
 
     @classmethod
-    def of(cls, query: Mapping[str, str], served: ServedModel) -> Options:
+    def of(cls, query: Mapping[str, str], served: ServedModel, question: str) -> Options:
         """From the query of an address; RequestError with every problem of it."""
-        problems: list[str] = []
-        unknown = [name for name in query if name not in ("prob", "costs", "refer")]
-        problems += [
-            f"{name[:40]!r} is no option; they are prob, costs and refer." for name in unknown
+        usable = OPTIONS[question]
+        problems = [
+            f"{name[:40]!r} is no option of {question}; it has {listing(usable) or 'none'}."
+            for name in query
+            if name not in usable
         ]
         prob = _number(query, "prob", 0.9, problems)
         if prob is not None and not 0 < prob < 1:
             problems.append(f"prob must be between 0 and 1; received {prob:g}.")
         refer = _number(query, "refer", served.refer, problems)
+        if refer is not None and refer < 0:
+            problems.append(f"refer must be a cost of at least 0; received {refer:g}.")
         costs = served.costs
         if "costs" in query:
             try:
-                costs = json.loads(query["costs"])
+                costs = strict_json(query["costs"], 1)
                 costs = {str(name): float(cost) for name, cost in costs.items()}
                 problems += problems_of_costs(costs, served.classes, "the model")
             except (ValueError, TypeError, AttributeError, ArithmeticError, RecursionError):
@@ -119,7 +133,8 @@ def answer(
             tallies.append(tally)
     spoken = dict.fromkeys(str(warning.message) for warning in caught)
     frame = pd.concat(frames, ignore_index=True)
-    frame["row"] = np.arange(1, len(frame) + 1)
+    if rows.index.name != "row":  # else it has the names
+        frame["row"] = np.arange(1, len(frame) + 1)
     return Answered(frame, tuple(spoken), _sum(tallies))
 
 

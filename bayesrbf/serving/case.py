@@ -25,7 +25,7 @@ from bayesrbf.posterior.uncertainty import entropy
 from bayesrbf.reading import TableError
 from bayesrbf.reading.decoding import CONTROL
 from bayesrbf.reading.formats import RawColumn, RawTable
-from bayesrbf.reading.notation import date_of
+from bayesrbf.reading.notation import date_and_time_of
 from bayesrbf.records import names
 from bayesrbf.report.words import between, percent
 from bayesrbf.serving.answers import cost_matrix
@@ -41,6 +41,8 @@ N_POINTS: Final = 25
 """Points of the curve along a column of numbers."""
 OPTIONS: Final = re.compile(r"(?:;|\. If it means missing,) say .*", re.DOTALL)
 """What problems say of options of the command line, which a page has none of."""
+LIKE_THOUSANDS: Final = re.compile(r"-?\d{1,3},\d{3}")
+"""A decimal comma that could as well stand between thousands: one more digit tells."""
 LONGEST_CELL: Final = 1000
 """Letters of a cell."""
 
@@ -129,7 +131,9 @@ def _cell(form: Mapping[str, str], field: Field) -> str:
     """The text of a field."""
     text = form.get(f"{CELL}{field.position}", "").strip()
     if len(text) > LONGEST_CELL or CONTROL.search(text):
-        raise RequestError(422, f"{field.name}: a cell has at most {LONGEST_CELL} plain letters.")
+        raise RequestError(
+            422, f"{field.name}: a cell has at most {LONGEST_CELL} characters of plain text."
+        )
     return text
 
 
@@ -137,18 +141,22 @@ def form_of(served: ServedModel, place: int) -> dict[str, str]:
     """The fields of a form filled with a training row, counted from 0."""
     row = served.cells.iloc[place]
     return {
-        f"{CELL}{field.position}": _written(row.iloc[field.position], field)
+        f"{CELL}{field.position}": _written(row.iloc[field.position], field, served.decimal)
         for field in served.fields
         if not pd.isna(row.iloc[field.position])
     }
 
 
-def _written(cell: object, field: Field) -> str:
-    """A cell as it is typed."""
+def _written(cell: object, field: Field, decimal: str) -> str:
+    """A cell as it is typed, so that it is read as the same cell."""
     if not field.is_number:
         return str(cell)
     value = float(str(cell))
-    return date_of(value) if field.is_date else f"{value:.12g}"
+    if field.is_date:
+        return date_and_time_of(value)
+    short = f"{value:.12g}"
+    text = (short if float(short) == value else repr(value)).replace(".", decimal)
+    return f"{text}0" if LIKE_THOUSANDS.fullmatch(text) else text
 
 
 def answer_of(served: ServedModel, row: pd.DataFrame, before: Mapping[str, float]) -> CaseAnswer:

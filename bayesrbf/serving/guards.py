@@ -8,6 +8,7 @@ import binascii
 import hmac
 import ipaddress
 import json
+import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
@@ -105,7 +106,9 @@ def is_own_name(host: str, names: tuple[str, ...]) -> bool:
     """
     name = host.lower()
     if name.startswith("["):
-        name = name[1:].partition("]")[0]
+        name, _, port = name[1:].partition("]")
+        if not re.fullmatch(r"(:\d*)?", port):
+            return False
     elif name.count(":") == 1:
         name = name.partition(":")[0]
     if name == "localhost" or name in {own.lower() for own in names}:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from bayesrbf.serving.answers import OPTIONS
 from bayesrbf.serving.settings import CSV, JSON, PARQUET, QUESTIONS, Limits
 from bayesrbf.version import __version__
 
@@ -20,6 +21,13 @@ WHAT: Final = {
     "decide": "The answer of least expected cost, and whether to refer the row.",
 }
 """What each question answers."""
+
+
+PARAMETERS: Final = {
+    "prob": ("Probability inside intervals.", "number"),
+    "costs": ('Costs of mistakes: {"sick": 10, "well": 1}.', "string"),
+    "refer": ("Cost of referring a row.", "number"),
+}
 
 
 def description(
@@ -87,9 +95,9 @@ def _question(question: str, limits: Limits) -> dict[str, Any]:
         "operationId": question,
         "summary": WHAT[question],
         "parameters": [
-            _parameter("prob", "Probability inside intervals.", {"type": "number"}),
-            _parameter("costs", 'Costs of mistakes: {"sick": 10, "well": 1}.', {"type": "string"}),
-            _parameter("refer", "Cost of referring a row.", {"type": "number"}),
+            {"name": name, "in": "query", "description": what, "schema": {"type": kind}}
+            for name, (what, kind) in PARAMETERS.items()
+            if name in OPTIONS[question]
         ],
         "requestBody": {
             "required": True,
@@ -116,7 +124,3 @@ def _question(question: str, limits: Limits) -> dict[str, Any]:
             "503": {"description": "Too many wait, or it takes too long.", **refused},
         },
     }
-
-
-def _parameter(name: str, what: str, schema: Mapping[str, str]) -> dict[str, Any]:
-    return {"name": name, "in": "query", "description": what, "schema": schema}

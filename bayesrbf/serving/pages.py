@@ -98,12 +98,17 @@ def _page(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
     if not given:
         return _case(served, {})
     n_rows = len(served.cells)
-    if not (given.isascii() and given.isdigit() and 1 <= int(given[:12]) <= n_rows):
+    if not (_is_short(given) and 1 <= int(given) <= n_rows):
         sentence = f"A row is a number from 1 to {n_rows}; received {given[:20]!r}."
         return _case(served, {}, sentences=[sentence], status=422)
     place = int(given) - 1
     form = case.form_of(served, place)
     return _filled(served, form, _training_row(served, place))
+
+
+def _is_short(text: str) -> bool:
+    """Whether a text is a number of few digits."""
+    return len(text) < 10 and text.isascii() and text.isdigit()
 
 
 def _training_row(served: ServedModel, place: int) -> dict[str, object]:
@@ -203,7 +208,7 @@ def _before(form: Mapping[str, str], classes: Sequence[str]) -> dict[str, float]
 def _along(served: ServedModel, row: pd.DataFrame, form: Mapping[str, str]) -> case.Along | None:
     """The curve along the column that the reader is at; None before one was chosen."""
     chosen = form.get("column", "")
-    if not (chosen.isascii() and chosen.isdigit() and int(chosen[:9]) < len(served.fields)):
+    if not (_is_short(chosen) and int(chosen) < len(served.fields)):
         return None
     return case.along(served, row, served.fields[int(chosen)], _label(served, form))
 

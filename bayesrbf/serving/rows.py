@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import difflib
+import io
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from bayesrbf.artefact.strict_json import strict_json
 from bayesrbf.new_rows.new_row_files import complete_cells
 from bayesrbf.reading import TableError
 from bayesrbf.reading.decoding import CONTROL
 from bayesrbf.reading.formats import RawColumn, RawTable, raw_content
+from bayesrbf.reading.parquet_rows import opened_parquet
 from bayesrbf.report.words import clipped, listing
 from bayesrbf.serving.settings import CSV, JSON, PARQUET, RequestError
 
@@ -29,24 +33,56 @@ LONGEST_NAME: Final = 100
 """Letters of a name that are compared with the columns."""
 _HALVES: Final = re.compile("[\ud800-\udfff]")
 """Halves of a pair of code units, which JSON can write and no text has."""
+_NUMBERS: Final = (int, float)
+MOST_NUMBER: Final = 10**300
+GZIP: Final = b"\x1f\x8b"
+"""How compressed bodies begin: unpacked they may be a thousand times as long."""
+TABLE: Final = "the table"
 _NO_CELLS: Final = {bool: "true or false", list: "a list", dict: "an object"}
 
 
 def rows_of(served: ServedModel, body: bytes, media_type: str, most_rows: int) -> pd.DataFrame:
     """The rows of a request; RequestError where they cannot be read, or are too many."""
     if media_type == JSON:
-        name, raw = "the request", raw_records(served, records_in(body), most_rows)
-    elif media_type in (CSV, PARQUET):
-        if (media_type == PARQUET) != body.startswith(b"PAR1"):
-            raise RequestError(422, f"The body is not what its content type {media_type} says.")
-        name = "the table"
-        raw = _read(lambda: next(raw_content(body, name)))
-    else:
+        records = records_in(body)
+        raw = raw_records(served, records, most_rows)
+        return with_numbers(served, completed(served, raw, "the request"), records)
+    if media_type not in (CSV, PARQUET):
         raise RequestError(
             415, f"Content-Type must be {JSON}, {CSV} or {PARQUET}; received {media_type!r}."
         )
+    if (media_type == PARQUET) != body.startswith(b"PAR1") or body.startswith(GZIP):
+        raise RequestError(422, f"The body is not what its content type {media_type} says.")
+    raw = _read(lambda: _table(body, media_type, most_rows))
     check_number(len(raw.lines), most_rows)
+    return completed(served, raw, TABLE)
+
+
+def _table(body: bytes, media_type: str, most_rows: int) -> RawTable:
+    """A table in a body; RequestError before more rows are made than one request may have."""
+    if media_type == PARQUET:
+        check_number(opened_parquet(io.BytesIO(body), TABLE).shape[0], most_rows)
+        return next(raw_content(body, TABLE))
+    blocks = raw_content(body, TABLE, most_rows + 2)  # a header, and one row too many
+    first, second = next(blocks), next(blocks, None)
+    check_number(len(first.lines) + (most_rows if second else 0), most_rows)
+    return first
+
+
+def completed(served: ServedModel, raw: RawTable, name: str) -> pd.DataFrame:
+    """Cells as the columns of the model."""
     return _read(lambda: complete_cells(served.estimator, raw, name, served.options.table))
+
+
+def with_numbers(
+    served: ServedModel, rows: pd.DataFrame, records: Sequence[Mapping[str, Any]]
+) -> pd.DataFrame:
+    """Rows with the numbers of JSON, which mean what they say, however other cells are written."""
+    for name in served.plain_reals:
+        cells: list[Any] = [record.get(name) for record in records]
+        numbers = [float(cell) if type(cell) in _NUMBERS else np.nan for cell in cells]
+        rows[name] = rows[name].where(np.isnan(numbers), numbers)
+    return rows
 
 
 def _read[T](read: Callable[[], T]) -> T:
@@ -60,7 +96,7 @@ def _read[T](read: Callable[[], T]) -> T:
 def check_number(rows: int, most: int) -> None:
     """RequestError for more rows than one request may have."""
     if rows > most:
-        raise RequestError(413, f"A request may have at most {most} rows; received {rows}.")
+        raise RequestError(413, f"A request may have at most {most} rows.")
 
 
 def records_in(body: bytes) -> list[Mapping[str, Any]]:
@@ -92,9 +128,8 @@ def raw_records(
     if problems:
         more = ["There are more problems."] * (len(problems) > MOST_PROBLEMS)
         raise RequestError(422, *problems[:MOST_PROBLEMS], *more)
-    comma = table.thousands == "."
     cells = [
-        RawColumn(name, [_text(record.get(name), comma) for record in records])
+        RawColumn(name, [_text(record.get(name), name in served.plain_reals) for record in records])
         for name in columns
         if name in served.estimator.columns_.names or any(name in record for record in records)
     ]
@@ -116,6 +151,8 @@ def _problems(
                 problem = (
                     f"a cell must be a number, text or null; received {_NO_CELLS[type(cell)]}."
                 )
+            elif type(cell) is int and abs(cell) > MOST_NUMBER:
+                problem = "the number is too large."
             elif isinstance(cell, str) and (CONTROL.search(cell) or _HALVES.search(cell)):
                 problem = "the text has characters that are no text."
             if problem:
@@ -128,10 +165,8 @@ def _near(name: str, columns: Collection[str]) -> str:
     return f"did you mean {near[0]!r}?" if near else f"they are {listing(list(columns), 8)}."
 
 
-def _text(cell: Any, comma: bool) -> str:
-    """A cell as a file has it; ``comma``: numbers of this table have points between thousands."""
-    if cell is None:
+def _text(cell: Any, is_number: bool) -> str:
+    """A cell as a file has it; numbers of a column of numbers come later."""
+    if cell is None or (is_number and type(cell) in _NUMBERS):
         return ""
-    if isinstance(cell, str):
-        return cell.strip()
-    return repr(cell).replace(".", ",") if comma else repr(cell)
+    return cell.strip() if isinstance(cell, str) else repr(cell)

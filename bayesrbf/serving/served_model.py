@@ -21,7 +21,7 @@ from bayesrbf.reading import MISSING_MARKERS
 from bayesrbf.reading.notation import date_of
 from bayesrbf.report.costs import costs_of, problems_of_costs
 from bayesrbf.report.options import ReportOptions, read_options
-from bayesrbf.report.output import MODEL, PREDICTIONS
+from bayesrbf.report.output import MODEL, PREDICTIONS, spelled
 from bayesrbf.report.words import cell, decimals_of
 from bayesrbf.serving.settings import ModelFolder
 from bayesrbf.version import __version__
@@ -33,6 +33,8 @@ HELD_OUT: Final = "held_out_"
 """How the columns of predictions.csv begin that have probabilities of held-out rows."""
 FEW: Final = 10
 """Held-out rows of a class below which they say little of it."""
+NUMBERS: Final = ("real", "count")
+"""Kinds of columns whose cells are numbers."""
 N_BARS: Final = 22
 TAILS: Final = 0.01
 """Share of the training cells below the field's slider, and above it."""
@@ -100,6 +102,10 @@ class ServedModel:
                 "about classes."
             )
         costs = dict(served.costs or options.costs)
+        if served.refer is not None and not costs:
+            raise ValueError(
+                "--refer needs the costs of mistaken rows beside it; name them by --cost."
+            )
         problems = list(problems_of_costs(costs, estimator.classes_, f"the model {file}"))
         if problems:
             raise ValueError(" ".join(problems))
@@ -143,6 +149,16 @@ class ServedModel:
         return self.classes[int(np.lexsort((np.array(list(self.shares.values())), -costs))[0])]
 
     @cached_property
+    def plain_reals(self) -> frozenset[str]:
+        """Columns of numbers that are no dates."""
+        return frozenset(self.estimator.columns_.real_names) - {*self.options.table.dates}
+
+    @property
+    def decimal(self) -> str:
+        """The decimal mark of the table: a comma where points stand between thousands."""
+        return "," if self.options.table.thousands == "." else "."
+
+    @cached_property
     def has_marks(self) -> bool:
         """Whether words such as NA mean missing: not where one of them is a level."""
         levels = {level for field in self.fields for level, _ in field.levels}
@@ -158,15 +174,24 @@ class ServedModel:
         """The fields of its form."""
         dates = self.options.table.dates
         return tuple(
-            _field(place, str(name), self.cells[name], str(name) in dates)
-            for place, name in enumerate(self.cells.columns)
+            _field(place, str(name), self.cells[name], str(name) in dates, kind in NUMBERS)
+            for (place, name), kind in zip(
+                enumerate(self.cells.columns), self.estimator.columns_.kinds, strict=True
+            )
         )
 
     @cached_property
     def predictions(self) -> pd.DataFrame:
         """The predictions of its training rows, where the folder has them; else an empty frame."""
-        file = self.folder / PREDICTIONS
-        return pd.read_csv(file, dtype={"label": str}) if file.exists() else pd.DataFrame()
+        file, names = self.folder / PREDICTIONS, ("label", self.options.table.id)
+        if not file.exists():
+            return pd.DataFrame()
+        texts = {name: str for name in names if name is not None}
+        frame = pd.read_csv(file, dtype=texts, keep_default_na=False, na_values=[""])
+        frame.columns = pd.Index(map(spelled, frame.columns))
+        return frame.assign(
+            **{name: frame[name].map(spelled, "ignore") for name in texts if name in frame}
+        )
 
     @cached_property
     def held_out(self) -> HeldOut | None:
@@ -226,10 +251,9 @@ def _places(decimals: int | None) -> int:
     return 15 if decimals is None else decimals
 
 
-def _field(position: int, name: str, cells: pd.Series, is_date: bool) -> Field:
+def _field(position: int, name: str, cells: pd.Series, is_date: bool, is_number: bool) -> Field:
     """A column as a field, by its training cells."""
     missing, observed = float(cells.isna().mean()), cells.dropna()
-    is_number = pd.api.types.is_numeric_dtype(cells) or not len(observed)
     if is_number:
         return _number(position, name, observed.to_numpy(dtype=float), is_date, missing)
     shares = observed.map(str).value_counts(normalize=True, sort=False).sort_index()
@@ -248,8 +272,9 @@ def _number(position: int, name: str, cells: np.ndarray, is_date: bool, missing:
     if low == high:
         low, high = float(cells.min()), float(cells.max())
     decimals = 0 if is_date else decimals_of(cells)
-    places = _places(decimals)
-    low, high = math.floor(low * 10**places) / 10**places, math.ceil(high * 10**places) / 10**places
+    if decimals is not None:
+        places = 10.0**decimals
+        low, high = math.floor(low * places) / places, math.ceil(high * places) / places
     write = date_of if is_date else (lambda value: cell(value, decimals))
     counts, _ = np.histogram(cells, N_BARS, (low, high) if low < high else None)
     return Field(

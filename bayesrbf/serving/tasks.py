@@ -87,7 +87,7 @@ def _interface(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
     from bayesrbf.serving.rows import rows_of
 
     media_type = asked.media_type or JSON
-    options = Options.of(asked.query, served)
+    options = Options.of(asked.query, served, asked.task)
     rows = rows_of(served, asked.body, media_type, limits.rows)
     answered = answer(served, asked.task, rows, options, limits.seconds)
     content, headers = content_of(served, answered, media_type), warned(answered)

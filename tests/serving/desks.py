@@ -15,7 +15,7 @@ from bayesrbf import HybridMixtureClassifier
 from bayesrbf.files import write_whole
 from bayesrbf.records.table_options import PLAIN, TableOptions
 from bayesrbf.report.options import OPTIONS, ReportOptions, options_content
-from bayesrbf.report.output import MODEL, PREDICTIONS
+from bayesrbf.report.output import MODEL, PREDICTIONS, to_csv
 from bayesrbf.serving.settings import JSON, Asked, Limits, ModelFolder, Reply
 from bayesrbf.serving.tasks import load_models, perform
 
@@ -47,6 +47,7 @@ def write_desk(
     model: Any = None,
     options: TableOptions = PLAIN,
     refine: Mapping[str, Any] | None = None,
+    costs: Mapping[str, float] = COSTS,
 ) -> Any:
     """Fit a model to a table with an outcome and write its folder; the model."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -56,12 +57,12 @@ def write_desk(
     if refine is not None:
         model.refine(**refine)
     model.save(folder / MODEL)
-    write_whole(folder / OPTIONS, options_content(ReportOptions("outcome", COSTS, options)))
+    write_whole(folder / OPTIONS, options_content(ReportOptions("outcome", costs, options)))
     p = model.predict_proba(X)
     held_out = {f"held_out_{label}": p[:, c] for c, label in enumerate(model.classes_)}
-    pd.DataFrame({"row": np.arange(1, len(X) + 1), "label": y, **held_out}).to_csv(
-        folder / PREDICTIONS, index=False
-    )
+    ids = {} if options.id is None else {options.id: [f"{place:03d}" for place in range(len(X))]}
+    frame = pd.DataFrame({"row": np.arange(1, len(X) + 1), **ids, "label": y, **held_out})
+    write_whole(folder / PREDICTIONS, to_csv(frame))
     return model
 
 

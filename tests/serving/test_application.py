@@ -193,6 +193,7 @@ def test_one_request_too_many_is_refused() -> None:
         (["DIR", "--port", "70000"], "--port"),
         (["DIR", "--cost", "odd=2"], "no class"),
         (["DIR", "--refer", "-1"], "--refer"),
+        (["FREE", "--refer", "1"], "--cost"),
         (["DIR", "--token-file", "SHORT"], "at least 16"),
     ],
 )
@@ -206,7 +207,10 @@ def test_what_cannot_be_served_is_said_before_anything_listens(
 ) -> None:
     short = tmp_path / "token"
     short.write_text("secret\n")
-    typed = [word.replace("DIR", str(folder)).replace("SHORT", str(short)) for word in words]
+    named = {"DIR": folder, "SHORT": short, "FREE": tmp_path / "free"}
+    if "FREE" in words:
+        write_desk(named["FREE"], patients(), costs={})
+    typed = [str(named.get(word, word)).replace("=DIR", f"={folder}") for word in words]
     monkeypatch.setattr(sys, "argv", ["bayesrbf", "serve", *typed])
     monkeypatch.setattr(command, "GRACE", None)
     with pytest.raises(SystemExit):

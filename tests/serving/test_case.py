@@ -61,6 +61,37 @@ def test_a_training_row_fills_the_form_that_is_read_as_that_row(served: ServedMo
         pd.testing.assert_frame_equal(read, expected, check_dtype=False)
 
 
+def test_a_training_row_is_filled_in_exactly_however_numbers_are_written(tmp_path: Path) -> None:
+    table = patients()
+    table["dose"] = np.nextafter(table["dose"], 0)  # as next to a limit
+    table["seen"] += 0.25
+    for thousands, decimal in ((".", ","), (".", None), (None, ","), (",", None)):
+        options = TableOptions(thousands=thousands, decimal=decimal, dates=("seen",), id="case")
+        write_desk(tmp_path, table, options=options)
+        here = ServedModel.of(ModelFolder("", tmp_path))
+        for place in range(20):
+            read = case.row_of(here, case.form_of(here, place))
+            expected = here.cells.iloc[[place]].reset_index(drop=True)
+            pd.testing.assert_frame_equal(read, expected, check_dtype=False, check_exact=True)
+
+
+@pytest.mark.parametrize("labels", [("-1", "1"), ("None", "Severe"), ("NA", "+"), ("=a", "'b")])
+def test_odd_names_of_classes_and_rows_are_those_of_the_folder(
+    labels: tuple[str, str], tmp_path: Path
+) -> None:
+    table = patients()
+    table["outcome"] = table["outcome"].map(dict(zip(("ill <b>", "well"), labels, strict=True)))
+    fitted = write_desk(tmp_path, table, options=TableOptions(id="case"), costs={})
+    here = ServedModel.of(ModelFolder("", tmp_path))
+    judged = here.held_out
+    assert judged is not None
+    assert judged.rows == len(table)
+    p = fitted.predict_proba(table.drop(columns="outcome"))
+    assert judged.log_loss == pytest.approx(log_loss(table["outcome"], p, labels=fitted.classes_))
+    assert here.predictions["label"].tolist() == table["outcome"].tolist()
+    assert here.predictions["case"].tolist()[:2] == ["000", "001"]
+
+
 def test_parts_have_the_figures_of_the_estimator(served: ServedModel) -> None:
     given, model = row(age=61.5, ward=HOSTILE), served.estimator
     p = model.predict_proba(given)[0]
@@ -131,7 +162,7 @@ def test_a_training_row_is_shown_with_what_was_held_out(served: ServedModel) -> 
     assert "a fit that had not seen it" in text
 
 
-@pytest.mark.parametrize("number", ["0", "81", "x", "-1", "1" * 400, "²"])
+@pytest.mark.parametrize("number", ["0", "81", "x", "-1", "1" * 400, "²", "0" * 12 + "99999"])
 def test_a_row_that_is_not_there_is_refused(number: str) -> None:
     reply = ask("page", row=number)
     assert reply.status == 422
@@ -143,7 +174,7 @@ def test_a_row_that_is_not_there_is_refused(number: str) -> None:
     [
         ({"cell-0": "old", "cell-1": "much"}, ("'age'", "'dose'")),
         ({"cell-0": "9" * 2000}, ("at most",)),
-        ({"cell-3": "\x00"}, ("plain letters",)),
+        ({"cell-3": "\x00"}, ("plain text",)),
     ],
 )
 def test_bad_cells_are_said_on_the_page_and_in_its_parts(

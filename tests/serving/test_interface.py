@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from bayesrbf import HybridMixtureClassifier
 from bayesrbf.records.table_options import TableOptions
+from bayesrbf.serving.answers import OPTIONS
 from bayesrbf.serving.settings import CSV, JSON, PARQUET, QUESTIONS, Limits, ModelFolder
 from tests.serving.desks import (
     COSTS,
@@ -101,11 +103,18 @@ def test_numbers_of_json_are_numbers_where_the_table_has_points_between_thousand
     assert number != answers(ask("predict", {"dose": 1234.0}, model="points"))
 
 
+def test_a_number_means_the_same_beside_whatever_text() -> None:
+    alone = answers(ask("predict", {"dose": 1.234}))[0]
+    beside = answers(ask("predict", [{"dose": 1.234}, {"dose": "1,5"}, {"dose": "1.234,5"}]))[0]
+    assert alone == beside
+
+
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_every_question_has_the_answer_of_its_method(question: str, model: Any) -> None:
     given = NEW.copy()
     given.loc[:2, "ward"] = None
-    lines = answers(ask(question, rows_of(given), costs=json.dumps(COSTS)))
+    query = {"costs": json.dumps(COSTS)} if "costs" in OPTIONS[question] else {}
+    lines = answers(ask(question, rows_of(given), **query))
     if question == "predict":
         return
     options = {"costs": [[0.0, 5.0], [1.0, 0.0]], "reject": 0.3} if question == "decide" else {}
@@ -181,6 +190,8 @@ def test_the_label_and_what_training_left_out_may_come_along() -> None:
         (b"age\n1\n", PARQUET, 422, "content type"),
         (b"PAR1", PARQUET, 422, "damaged"),
         (b"PAR1", CSV, 422, "content type"),
+        (gzip.compress(b"age,dose,seen,ward\n" + b"1,2,3,b\n" * 9), CSV, 422, "content type"),
+        (b"age,dose,seen,ward\n" + b"1,2,3,b\n" * 200, CSV, 413, "at most 50 rows"),
         (b"{}", "text/plain", 415, "Content-Type"),
     ],
 )
@@ -194,7 +205,8 @@ def test_a_bad_body_is_refused_in_words(
     ("query", "words"),
     [
         ({"prob": "2"}, "between 0 and 1"),
-        ({"prob": "x", "refer": "nan", "odd": "1"}, "no option"),
+        ({"prob": "x", "refer": "1", "odd": "1"}, "no option"),
+        ({"costs": '{"well": 5, "well": 1}'}, "JSON object"),
         ({"costs": "5"}, "JSON object"),
         ({"costs": '{"odd": 1}'}, "no class"),
         ({"costs": '{"well": -1}'}, "above 0"),

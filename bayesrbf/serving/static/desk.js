@@ -84,13 +84,22 @@ function recall() {
   return shown.size > 0;
 }
 
+// A number in a field; NaN where there is none. Points may stand between thousands.
+function number(field) {
+  let text = field.value.trim();
+  if (form.dataset.decimal === "," && text.includes(",")) text = text.replaceAll(".", "");
+  text = text.replace(",", ".");
+  return text === "" ? NaN : Number(text);
+}
+
 function follow(slider, field) {
-  const text = field.value.trim().replace(",", ".");
-  slider.value = text && !isNaN(text) ? text : ""; // which puts it into the middle
+  const value = number(field);
+  slider.value = isNaN(value) ? "" : value; // which puts it into the middle
 }
 
 function move(field, value) {
-  field.value = value;
+  const text = String(value).replace(".", form.dataset.decimal);
+  field.value = /^-?\d{1,3},\d{3}$/.test(text) ? text + "0" : text; // else it may be thousands
   document.getElementById("column").value = field.dataset.column;
   changed();
 }
@@ -106,8 +115,10 @@ for (const slider of form.querySelectorAll(".slider")) {
     event.preventDefault();
     follow(slider, field);
     const steps = Math.max(1, Math.round((slider.max - slider.min) / 50 / slider.step));
-    slider.value = Number(slider.value) + way * steps * slider.step;
-    move(field, slider.value);
+    const from = number(field);
+    const next = (isNaN(from) ? Number(slider.value) : from) + way * steps * slider.step;
+    move(field, Number(next.toPrecision(12)));
+    follow(slider, field);
   });
 }
 
