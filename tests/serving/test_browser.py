@@ -135,6 +135,19 @@ def test_dragging_and_arrow_keys_move_a_cell_along_its_curve(desk: str, opened: 
         assert "Along ward" in visit.answered().inner_text("#part-along")
 
 
+@pytest.mark.slow
+def test_moved_cells_are_numbers_as_the_table_writes_them(tmp_path: Path, opened: Browser) -> None:
+    options = TableOptions(thousands=".", decimal=",")
+    write_desk(tmp_path, patients(), options=options)
+    with served(tmp_path) as desk, visiting(opened, desk) as visit:
+        visit.page.locator("[data-of=cell-1]").fill("1.23")  # as the slider has it
+        assert visit.page.input_value("#cell-1") == "1,23"
+        assert all(share in answer(visit.answered()) for share in probabilities(desk, dose=1.23))
+        visit.page.fill("#cell-1", "1.200,5")
+        visit.page.press("#cell-1", "ArrowUp")
+        assert 1200.5 < float(visit.page.input_value("#cell-1").replace(",", ".")) < 1202
+
+
 def test_every_field_is_reached_by_the_keyboard_and_shows_that_it_has_it(
     desk: str, opened: Browser
 ) -> None:
