@@ -146,7 +146,7 @@ def why(
     """What every observed cell adds to the log odds of a class, the most probable by default."""
     explained = model.explain(row).isel(obs=0)
     labels = [str(of_class) for of_class in model.classes_]
-    best = labels.index(label) if label else int(explained["log_odds"].argmax("label"))
+    best = int(explained["log_odds"].argmax("label")) if label is None else labels.index(label)
     answer = explained.isel(label=best)
     shapley, left_out, error = (
         answer[name].to_numpy() for name in ("shapley", "left_out", "standard_error")

@@ -1,11 +1,12 @@
-"""Numbers and lists as text."""
+"""Numbers and lists as text, and values as JSON has them."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import is_dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from jaxtyping import Float
@@ -295,3 +296,22 @@ def signed(value: float) -> str:
     ('+0.50', '−1.23')
     """
     return f"{value:+.2f}".replace("-", "\u2212")
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: records as objects, arrays as lists, what is no number as null.
+
+    >>> plain({"p": (0.5, float("nan")), 1: None})
+    {'p': [0.5, None], '1': None}
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        return {name: plain(item) for name, item in vars(value).items()}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if type(value).__module__ == "numpy":  # an array, or a scalar
+        return plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, bool | int | str) else str(value)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -20,7 +19,7 @@ from bayesrbf.posterior.decisions import mistakes
 from bayesrbf.records import names
 from bayesrbf.report.costs import costs_of, decisions, problems_of_costs
 from bayesrbf.report.output import predictions_frame, to_csv
-from bayesrbf.report.words import listing
+from bayesrbf.report.words import listing, plain
 from bayesrbf.serving.settings import CSV, JSON, PARQUET, QUESTIONS, RequestError, Tally
 
 if TYPE_CHECKING:
@@ -257,14 +256,3 @@ def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Lines as JSON has them: what is no number is null."""
     lines: list[dict[str, Any]] = plain(frame.to_dict("records"))
     return lines
-
-
-def plain(value: Any) -> Any:
-    """A value as JSON has it; a record is an object."""
-    if is_dataclass(value):
-        return plain(vars(value))
-    if isinstance(value, Mapping):
-        return {str(name): plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

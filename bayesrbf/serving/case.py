@@ -19,16 +19,15 @@ from bayesrbf.new_rows.explained_row import (
     odd_cells,
     why,
 )
-from bayesrbf.new_rows.new_row_files import complete_cells
 from bayesrbf.new_rows.training_cells import NOVEL_ROW
 from bayesrbf.posterior.uncertainty import entropy
-from bayesrbf.reading import TableError
 from bayesrbf.reading.decoding import CONTROL
 from bayesrbf.reading.formats import RawColumn, RawTable
 from bayesrbf.reading.notation import date_and_time_of
 from bayesrbf.records import names
 from bayesrbf.report.words import between, percent
 from bayesrbf.serving.answers import cost_matrix
+from bayesrbf.serving.rows import completed
 from bayesrbf.serving.settings import RequestError
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ CELL: Final = "cell-"
 PROB: Final = 0.9
 N_POINTS: Final = 25
 """Points of the curve along a column of numbers."""
-OPTIONS: Final = re.compile(r"(?:;|\. If it means missing,) say .*", re.DOTALL)
+ADVICE: Final = re.compile(r"(?:;|\. If it means missing,) say .*", re.DOTALL)
 """What problems say of options of the command line, which a page has none of."""
 LIKE_THOUSANDS: Final = re.compile(r"-?\d{1,3},\d{3}")
 """A decimal comma that could as well stand between thousands: one more digit tells."""
@@ -115,15 +114,15 @@ def row_of(served: ServedModel, form: Mapping[str, str]) -> pd.DataFrame:
     columns = tuple(RawColumn(name, [cell]) for name, cell in cells.items())
     raw = RawTable(columns, [1], "the case, row", (), marked=served.has_marks)
     try:
-        return complete_cells(served.estimator, raw, "the case", served.options.table)
-    except TableError as error:
-        problems = error.problems or (str(error),)
-        raise RequestError(422, *map(_without_options, problems)) from None
+        return completed(served, raw, "the case")
+    except RequestError as error:
+        problems = (_without_options(problem, served.decimal) for problem in error.problems)
+        raise RequestError(error.status, *problems) from None
 
 
-def _without_options(problem: str) -> str:
-    """A problem without what readers of files say of the command line."""
-    text = OPTIONS.sub(". Write numbers as 1234.5.", problem)
+def _without_options(problem: str, decimal: str) -> str:
+    """A problem with advice for somebody who types, not for the command line."""
+    text = ADVICE.sub(f". Write numbers as 1234{decimal}5, dates as 2020-12-31.", problem)
     return text.removeprefix("the case, row 1, ")
 
 
@@ -164,7 +163,6 @@ def answer_of(served: ServedModel, row: pd.DataFrame, before: Mapping[str, float
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warnings.filterwarnings("ignore", "The model was fitted to a point")
-        warnings.filterwarnings("ignore", ".*missing in")  # a case is asked with few cells
         summary = served.estimator.uncertainty(row, PROB)
     by_label = {answer.label: answer for answer in class_answers(summary)}
     novelty = float(summary["novelty"][0]) if served.has_density else np.nan

@@ -7,13 +7,14 @@ import socket
 import sys
 import webbrowser
 from contextlib import suppress
+from typing import Final
 
 import uvicorn
 
 from bayesrbf.serving.guards import App
 from bayesrbf.serving.settings import Access
 
-LOOPBACK = ("127.", "::1", "localhost")
+LOOPBACK: Final = ("127.", "::1", "localhost")
 
 
 def listen(

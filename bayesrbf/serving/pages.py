@@ -16,7 +16,7 @@ import jinja2
 from bayesrbf.report import words
 from bayesrbf.report.render import environment
 from bayesrbf.serving import case, pictures
-from bayesrbf.serving.answers import plain, records_of
+from bayesrbf.serving.answers import records_of
 from bayesrbf.serving.openapi import WHAT, description
 from bayesrbf.serving.settings import (
     HTML,
@@ -79,7 +79,7 @@ def refusal(status: int, sentences: Iterable[str]) -> Reply:
 
 def _json(record: object) -> Reply:
     """A record as JSON."""
-    return Reply(json.dumps(plain(record), ensure_ascii=False, indent=1).encode())
+    return Reply(json.dumps(words.plain(record), ensure_ascii=False, indent=1).encode())
 
 
 def _api(served: ServedModel, asked: Asked, limits: Limits) -> Reply:

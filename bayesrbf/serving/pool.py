@@ -6,17 +6,17 @@ import asyncio
 import os
 from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor
-from typing import Any
+from typing import Any, Final
 
 from loky.process_executor import ProcessPoolExecutor
 
 from bayesrbf.serving.settings import Asked, Limits, ModelFolder, Reply, RequestError
 from bayesrbf.serving.tasks import begin, perform
 
-THREADS = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
+THREADS: Final = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 # Arrays over draws come and go; a process that grew by 300 MB would else be started again.
-ENVIRONMENT = dict.fromkeys(THREADS, "1") | {"LOKY_MAX_MEMORY_LEAK_SIZE": "2e9"}
-LATE = 5.0
+ENVIRONMENT: Final = dict.fromkeys(THREADS, "1") | {"LOKY_MAX_MEMORY_LEAK_SIZE": "2e9"}
+LATE: Final = 5.0
 """Seconds beyond its time after which an answer is not waited for: blocks of rows end by then."""
 
 

@@ -35,6 +35,8 @@ RATE: Final = 20
 """Requests a second."""
 LOAD, TURNS, MANY = 600, 15, 10_000
 """Requests under load, repetitions of others, and requests over which memory is watched."""
+FLAT: Final = 10.0
+"""MiB by which memory that is flat may grow."""
 COVERS: Final = (*MODELS, "bayesrbf/serving", "bayesrbf/commands/serving.py")
 
 MS: Final = ("p50, ms", "p99, ms", "bare call, ms")
@@ -178,3 +180,4 @@ def test_serve_memory(folders: dict[str, Path]) -> None:
         grown = max(0.0, 2 * min(middle - first, last - middle))
         found.append({"requests": MANY, **held, "grown, MiB": grown})
     show("serve/memory", found, digits=1, covers=COVERS)
+    assert grown < FLAT

@@ -18,7 +18,7 @@ from bayesrbf.records.table_options import TableOptions
 from bayesrbf.report.words import percent
 from bayesrbf.serving import case
 from bayesrbf.serving.served_model import ServedModel
-from bayesrbf.serving.settings import PARTS, ModelFolder
+from bayesrbf.serving.settings import PARTS, ModelFolder, RequestError
 from tests.serving.desks import COSTS, HOSTILE, ask, page, patients, serve_here, write_desk
 
 TABLE = patients()
@@ -188,6 +188,17 @@ def test_bad_cells_are_said_on_the_page_and_in_its_parts(
         assert reply.status == 422
         text = unescape(reply.content.decode())
         assert all(word in text for word in words), task
+
+
+@pytest.mark.parametrize(("thousands", "written"), [(".", "1234,5"), (None, "1234.5")])
+def test_advice_is_how_the_table_writes_numbers(
+    thousands: str | None, written: str, tmp_path: Path
+) -> None:
+    write_desk(tmp_path, TABLE, options=TableOptions(thousands=thousands))
+    here = ServedModel.of(ModelFolder("", tmp_path))
+    with pytest.raises(RequestError, match=re.escape(written)) as refused:
+        case.row_of(here, {"cell-0": "old"})
+    assert "--" not in str(refused.value)
 
 
 def test_no_text_of_the_table_becomes_markup() -> None:
