@@ -99,6 +99,21 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if benchmark and not config.getoption(BENCHMARK) else None
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """The name of an argument, numbered, for bytes and for texts that are long or no plain text.
+
+    Workers compare the names of their tests, so bytes that hold a clock stopped a run.
+    """
+    if isinstance(val, bytes) or (isinstance(val, str) and not plain(val)):
+        return argname
+    return None
+
+
+def plain(text: str) -> bool:
+    """Whether a text may stand in the name of a test: short, and the same where it is typed."""
+    return len(text) <= 80 and text.isascii() and text.isprintable() and "\\" not in text
+
+
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
     """The folder of benchmark tables that BAYESRBF_DATA names; the test is skipped without it.

@@ -12,6 +12,7 @@ import pytest
 from bayesrbf import MixtureDensity
 from bayesrbf.numerics.mixture.mixture_points import variables_of
 from tests.invariance import FAMILIES, LAWS, broken, table, units
+from tests.models.configurations import name_of
 from tests.oracle_grid import (
     POINTS,
     TOLERANCE,
@@ -31,7 +32,7 @@ DEPENDENT = "columns that depend on each other"
 
 
 @pytest.mark.parametrize("kind", POINTS)
-@pytest.mark.parametrize("case", [FACTORS, *some(11, seed=3)], ids=str)
+@pytest.mark.parametrize("case", [FACTORS, *some(11, seed=3)], ids=name_of)
 def test_densities_and_conditional_moments_are_those_of_fifty_digits(case: Case, kind: str) -> None:
     found = furthest(case, kind)
     assert found.log_density < TOLERANCE
@@ -48,7 +49,7 @@ def test_points_are_ill_conditioned(kind: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", [EVERY, *some(2, seed=5)], ids=str)
+@pytest.mark.parametrize("case", [EVERY, *some(2, seed=5)], ids=name_of)
 def test_the_graph_is_the_same_density(case: Case) -> None:
     graph_equals_numerics(case)
 

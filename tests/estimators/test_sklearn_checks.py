@@ -52,13 +52,19 @@ OTHERS = [
 ]
 
 
-@parametrize_with_checks(QUICK)
+def with_checks(estimators: list[BaseEstimator]) -> pytest.MarkDecorator:
+    """Run every check of scikit-learn; names of tests have the beginnings of its names."""
+    every = parametrize_with_checks(estimators)
+    return pytest.mark.parametrize(*every.args, ids=lambda one: every.kwargs["ids"](one)[:55])
+
+
+@with_checks(QUICK)
 def test_check(estimator: BaseEstimator, check: Callable[[BaseEstimator], None]) -> None:
     check(estimator)
 
 
 @pytest.mark.slow
-@parametrize_with_checks(OTHERS)
+@with_checks(OTHERS)
 @pytest.mark.filterwarnings("ignore:.*cv=3 holds out no labelled row:UserWarning")
 @pytest.mark.filterwarnings("ignore:.*no labelled row could be held out:UserWarning")
 def test_check_of_others(estimator: BaseEstimator, check: Callable[[BaseEstimator], None]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -42,7 +43,7 @@ def assert_gradient(target: HybridLogPosterior, seed: int, n_directions: int = 8
         np.testing.assert_allclose(2 * steps @ gradient, numeric, rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("objective", EVERY, ids=repr)
+@pytest.mark.parametrize("objective", EVERY, ids=attrgetter("name"))
 def test_gradient_equals_central_differences(objective):
     specification = structure(classes=(0, 0, 1, 2, 2, 2), levels=(2, 3))
     assert_gradient(target_of(specification, objective, location=2.0, scale=3.0), seed=1)
@@ -71,7 +72,7 @@ def test_the_likelihood_is_the_log_posterior():
         np.testing.assert_allclose(target.pointwise(theta), plain.pointwise(theta))
 
 
-@pytest.mark.parametrize("objective", EVERY, ids=repr)
+@pytest.mark.parametrize("objective", EVERY, ids=attrgetter("name"))
 def test_value_is_the_weighted_objective_of_the_rows_and_the_prior(objective):
     specification = structure(classes=(0, 0, 1), levels=(2,))
     rows, prior = table(specification), hyperparameters(specification, location=1.0, scale=2.0)
@@ -83,7 +84,7 @@ def test_value_is_the_weighted_objective_of_the_rows_and_the_prior(objective):
     assert gain == pytest.approx(float(rows.weights @ once.pointwise(theta)), rel=1e-10)
 
 
-@pytest.mark.parametrize("objective", EVERY, ids=repr)
+@pytest.mark.parametrize("objective", EVERY, ids=attrgetter("name"))
 def test_units_shift_the_value_by_what_has_units(objective):
     specification = structure(classes=(0, 0, 1), levels=(2,))
     rows = table(specification)

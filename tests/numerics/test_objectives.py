@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -32,7 +33,7 @@ def rows(n_classes: int = 3, spread: float = 6.0) -> tuple[np.ndarray, np.ndarra
     return rng.normal(scale=spread, size=(40, n_classes)) - 20.0, labels
 
 
-@pytest.mark.parametrize("objective", EVERY, ids=repr)
+@pytest.mark.parametrize("objective", EVERY, ids=attrgetter("name"))
 @pytest.mark.parametrize("n_classes", [1, 2, 4])
 def test_slopes_equal_central_differences(objective, n_classes):
     joint, labels = rows(n_classes)
@@ -45,7 +46,7 @@ def test_slopes_equal_central_differences(objective, n_classes):
         np.testing.assert_allclose(slopes[:, label], (above - below) / 2e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("objective", EVERY, ids=repr)
+@pytest.mark.parametrize("objective", EVERY, ids=attrgetter("name"))
 def test_a_factor_of_the_density_counts_as_often_as_the_density(objective):
     """b + t adds (alpha + beta) t: slopes sum to the weight of the density in every row."""
     joint, labels = rows()
@@ -64,7 +65,7 @@ def test_a_factor_of_the_density_counts_as_often_as_the_density(objective):
         (Objective("hinge", hinge_weight=0.0), Objective("likelihood")),
         (Objective("hinge", ramp_cap=1e6), Objective("hinge")),
     ],
-    ids=repr,
+    ids=attrgetter("name"),
 )
 def test_the_ends_of_a_dial_are_other_objectives(limit, of):
     joint, labels = rows()
