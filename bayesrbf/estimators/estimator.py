@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC
 from collections.abc import Callable
+from copy import copy
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
@@ -56,6 +57,7 @@ class Estimator(BaseEstimator, ABC):
     fitted_: AnyFit
 
     _rules: ClassVar[dict[str, Rule]] = SHARED
+    _is_shown = False
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -65,9 +67,18 @@ class Estimator(BaseEstimator, ABC):
         return tags
 
     def __dir__(self) -> list[str]:
-        # scikit-learn looks at the value of every name in here, and the tree is not made for that
-        names = [name for name in object.__dir__(self) if name != "posterior_"]
-        return [name for name in names if hasattr(self, name)]
+        # the tree is listed without its value, which takes long to make
+        others = [name for name in object.__dir__(self) if name != "posterior_"]
+        tree = ["posterior_"] if "fitted_" in vars(self) and not self._is_shown else []
+        return [name for name in others if hasattr(self, name)] + tree
+
+    def _get_fitted_attr_html(self, doc_link: str = "") -> object:
+        # scikit-learn shows the value of every name in dir(), so it is asked of a copy without it
+        if self._is_shown:
+            return super()._get_fitted_attr_html(doc_link)
+        shown = copy(self)
+        shown._is_shown = True
+        return shown._get_fitted_attr_html(doc_link)
 
     @with_moved_arguments
     def set_params(self, **params: object) -> Self:
