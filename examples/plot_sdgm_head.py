@@ -6,7 +6,7 @@ A softmax layer cuts the space of a network's features into wedges, one for each
 discriminative Gaussian mixture gives each class some normal components there instead, and drops the
 weights that it can do without. Here a small convolutional network reduces handwritten digits to two
 numbers. It is trained once with each of these two last layers; all else is the same (after Hayashi
-and Uchida, 2021, section 4.2 and figure 5). It needs ``pip install "bayesrbf[torch]"``.
+and Uchida, 2021, section 4.2 and figure 5). It needs ``pip install torch``.
 """
 
 import os

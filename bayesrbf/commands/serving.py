@@ -78,7 +78,7 @@ def serve(
     no_browser : bool
         Do not open the page where this is a terminal.
     """
-    need((*REPORT_PACKAGES, *PACKAGES), "serve")
+    need((*REPORT_PACKAGES, *PACKAGES), "server")
     from bayesrbf.report.output import MODEL
     from bayesrbf.serving.settings import Access, Limits, ModelFolder
 

@@ -39,7 +39,7 @@ Reading = Annotated[
 
 Quick = Annotated[bool, Parameter(negative="")]
 
-REPORT_PACKAGES = ("jinja2", "markupsafe", "h5netcdf", "pandas")
+REPORT_PACKAGES = ("jinja2", "markupsafe", "h5netcdf", "h5py", "pandas")
 
 
 def names_in(tokens: Iterable[str]) -> list[str]:
@@ -134,14 +134,14 @@ def command_line() -> str:
     return shlex.join(["bayesrbf", *sys.argv[1:]])
 
 
-def need(packages: Iterable[str] = REPORT_PACKAGES, extra: str = "report") -> None:
-    """Exit with the name of the extra to install where one of its packages is absent."""
+def need(packages: Iterable[str] = REPORT_PACKAGES, by: str = "report") -> None:
+    """Refuse with the line that installs them where packages are absent."""
     from importlib.util import find_spec
 
     absent = [name for name in packages if find_spec(name) is None]
     if absent:
         raise ImportError(
-            f"the {extra} needs {', '.join(absent)}; install it by: pip install 'bayesrbf[{extra}]'"
+            f"the {by} needs {', '.join(absent)}; install it by: pip install {' '.join(absent)}"
         )
 
 

@@ -194,7 +194,7 @@ def _import_nutpie() -> ModuleType:
     except ImportError as error:
         raise ImportError(
             "inference='nuts' needs nutpie, which is not installed: "
-            'run  pip install "bayesrbf[nuts]"  or use inference="laplace".'
+            'run  pip install nutpie  or use inference="laplace".'
         ) from error
     module: ModuleType = nutpie
     return module

@@ -109,7 +109,7 @@ def _workbook(content: bytes, name: str) -> Delimited:
         from openpyxl.utils.exceptions import InvalidFileException
     except ImportError as error:
         raise TableError(
-            f"{name} is an Excel workbook, which needs openpyxl: pip install 'bayesrbf[excel]'."
+            f"{name} is an Excel workbook, which needs openpyxl: pip install openpyxl."
         ) from error
     from zipfile import BadZipFile, ZipFile
 

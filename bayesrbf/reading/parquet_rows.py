@@ -39,7 +39,7 @@ def opened_parquet(source: Any, name: str) -> OpenedParquet:
         import pyarrow.types as t
     except ImportError as error:
         raise TableError(
-            f"{name} is a Parquet file, which needs pyarrow: pip install 'bayesrbf[report]'."
+            f"{name} is a Parquet file, which needs pyarrow: pip install pyarrow."
         ) from error
     try:
         schema = pq.ParquetFile(source).schema_arrow

@@ -19,8 +19,7 @@ def import_crepes() -> Any:
             import crepes
     except ImportError as error:
         raise ImportError(
-            "ConformalSets needs crepes, which is not installed: "
-            'run  pip install "bayesrbf[conformal]".'
+            "ConformalSets needs crepes, which is not installed: run  pip install crepes."
         ) from error
     return crepes
 

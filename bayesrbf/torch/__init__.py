@@ -1,4 +1,4 @@
-"""A sparse mixture as the last layer of a PyTorch network; needs ``bayesrbf[torch]``."""
+"""A sparse mixture as the last layer of a PyTorch network; needs PyTorch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ except ModuleNotFoundError as error:
         raise
     raise ModuleNotFoundError(
         "bayesrbf.torch needs PyTorch, which is not installed: "
-        'run  pip install "bayesrbf[torch]"  and import it again.',
+        "run  pip install torch  and import it again.",
         name="torch",
     ) from error
 

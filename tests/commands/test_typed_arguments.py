@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bayesrbf.commands.typed_arguments import costs_in, with_values_joined
+from bayesrbf.commands.typed_arguments import costs_in, need, with_values_joined
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,9 @@ def test_a_value_may_begin_with_a_minus() -> None:
     typed = ["look", "a.csv", "--na", "-999,0", "--na", "-.5", "--na", "--json"]
     expected = ["look", "a.csv", "--na=-999,0", "--na=-.5", "--na", "--json"]
     assert with_values_joined(typed) == expected
+
+
+def test_packages_that_are_absent_are_named_with_the_line_that_installs_them() -> None:
+    need(("json", "numpy"))
+    with pytest.raises(ImportError, match="the server needs absent, no_more; .* pip install absent"):
+        need(("json", "absent", "no_more"), "server")
