@@ -2,7 +2,7 @@
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: help demo check test test-all test-torch trust versions supply lint hooks docs bench env clean
+.PHONY: help demo check test test-all test-torch trust versions supply wheel lint hooks docs bench env clean
 
 ifneq ($(wildcard ../shared/data/.),)
 export BAYESRBF_DATA ?= $(abspath ../shared/data)
@@ -19,6 +19,7 @@ help:
 	@echo "make trust   what was tried to break it, how many, what held: docs/trust.md"
 	@echo "make versions  quick tests with the lowest and the newest versions of what is needed"
 	@echo "make supply  the wheel twice, a bill of materials, known weaknesses, the workflows"
+	@echo "make wheel   the package and what it needs as wheels, for machines without network: dist/"
 	@echo "make lint    style, types, import directions, docstrings"
 	@echo "make hooks   the checks of lint before every commit"
 	@echo "make docs    the documentation: docs/_build/html/index.html"
@@ -68,6 +69,12 @@ versions: .venv/bin/python
 supply: .venv/bin/python
 	PYTHON=$(bin)/python .ci/supply
 
+# What an earlier build left behind would be packed, too.
+wheel: .venv/bin/python
+	rm -rf build
+	@$(bin)/python -m pip --version >/dev/null 2>&1 || $(bin)/python -m ensurepip
+	$(bin)/python -m pip wheel --quiet --wheel-dir dist ".[$(or $(EXTRAS),report)]"
+
 lint: .venv/.with-test
 	$(bin)/ruff check
 	$(bin)/ruff format --check
@@ -90,7 +97,7 @@ bench: .venv/.with-bench
 env: .venv/.with-test
 
 clean:
-	rm -rf .venv .venv-torch .venv-density docs/_build docs/generated docs/gallery report
+	rm -rf .venv .venv-torch .venv-density build dist docs/_build docs/generated docs/gallery report
 
 # A new pyproject.toml brings the environment up to date.
 define install

@@ -88,7 +88,7 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.fixture(scope="module")
 def fresh(archives: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The commands of a new environment in which the wheel is installed as the README says."""
+    """The commands of a new environment in which the wheel is installed."""
     folder = tmp_path_factory.mktemp("fresh")
     shell(sys.executable, "-m", "venv", folder / "env", cwd=folder)
     commands = folder / "env" / ("Scripts" if os.name == "nt" else "bin")
