@@ -115,7 +115,7 @@ def declare_kernel_rates(
        \text{leave-one-out: } \sum_n v_n \log \mathrm{softmax}(t F_n + \log \pi)[y_n], \quad
        F_n = R_n - (G^{-1} R)_n / c_n, \quad G = K + \nu V^{-1}
 
-    with :math:`c_n = (G^{-1})_{nn}` for weights up to one; of larger ones a single copy is left
+    with :math:`c_n = (G^{-1})_{nn}`; of a row that stands for several units one alone is left
     out. R are the class indicators minus the shares :math:`\pi`; for the evidence their contrasts,
     in units of their root mean square. A row of weight two is the row twice. The evidence is a
     log density. The leave-one-out score is not: it is a potential, and the graph is a
@@ -141,7 +141,9 @@ def declare_kernel_rates(
     Examples
     --------
     >>> distances = np.array([[1.0, 3.0, 2.0]])
-    >>> rows = RateRows(distances, np.array([0, 0, 1]), np.ones(3), np.array([0.6, 0.4]))
+    >>> rows = RateRows(
+    ...     distances, np.array([0, 0, 1]), np.ones(3), np.ones(3), np.array([0.6, 0.4])
+    ... )
     >>> model = declare_kernel_rates(rows, np.ones(1), "evidence", column_names=["height"])
     >>> [variable.name for variable in model.free_RVs]
     ['log_rate_factors', 'log_common_factor', 'log_noise', 'log_signal']
@@ -195,8 +197,8 @@ def _observe(rows: RateRows, covariance: TensorVariable, noise: TensorVariable) 
 def _score(
     rows: RateRows, gram: TensorVariable, noise: TensorVariable, temperature: TensorVariable
 ) -> None:
-    """Log score of every label given the other rows and the other copies of its own."""
-    precision, left_out = pt.linalg.inv(gram), np.minimum(rows.weights, 1)
+    """Log score of every label given the other rows and the other units of its own."""
+    precision, left_out = pt.linalg.inv(gram), rows.left_out
     own = left_out / rows.weights * pt.diag(precision) + (rows.weights - left_out) / noise
     predicted = rows.residuals - (precision @ rows.residuals) / own[:, None]
     log_p = pm.math.log_softmax(temperature * predicted + np.log(rows.shares), axis=1)

@@ -9,8 +9,8 @@ from types import UnionType
 from typing import Any, Final, Literal
 
 import numpy as np
-from jaxtyping import Float
-from sklearn.utils.validation import _check_sample_weight
+from jaxtyping import Float, Shaped
+from sklearn.utils.validation import _check_sample_weight, _num_samples
 
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.stored import Stored as Stored
@@ -185,3 +185,21 @@ def row_weights(sample_weight: object, X: object) -> Float[np.ndarray, " obs"]:
     relative = weights / largest  # at most 1: nothing overflows
     mean = relative[relative > 0].mean()
     return weights if LEAST_WEIGHT <= mean * largest <= MOST_WEIGHT else relative / mean
+
+
+def row_groups(groups: object, X: object, owner: str) -> Shaped[np.ndarray, " obs"] | None:
+    """The group of every row, None where rows have none.
+
+    >>> row_groups(["a", "a"], [[0.0], [1.0], [2.0]], "SDGMClassifier.fit")
+    Traceback (most recent call last):
+    ValueError: SDGMClassifier.fit(groups=...) must name a group for each of the 3 rows; received 2.
+    """
+    if groups is None:
+        return None
+    given = np.asarray(groups, dtype=object)
+    if given.ndim != 1 or len(given) != _num_samples(X):
+        raise ValueError(
+            f"{owner}(groups=...) must name a group for each of the {_num_samples(X)} rows; "
+            f"received {len(given) if given.ndim == 1 else f'an array of shape {given.shape}'}."
+        )
+    return given

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Shaped
 
 from bayesrbf.estimators.warning import ColumnWarning, warn
+from bayesrbf.inference.judgements import copies_sentence
 from bayesrbf.table import Columns
 from bayesrbf.table.containers import read_cells
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 SHOWN: Final = 5
 """Columns that the sentence tells about."""
+MANY_COPIES: Final = 0.05
+"""Share of copies among the rows from which there is a warning: many tables have one or two."""
 MOST: Final = 500
 """Columns of a table beyond which none is looked at: a millisecond each, and ids matter less."""
 
@@ -42,6 +45,12 @@ def warn_of_blank_labels(classes: Shaped[np.ndarray, " label"], owner: str) -> N
                 f"label, give unlabelled={label!r}.",
                 ColumnWarning,
             )
+
+
+def warn_of_copies(repeated: int, n_rows: int, owner: str) -> None:
+    """Warn where many rows are copies of an earlier one; ``status_`` tells of any."""
+    if repeated > MANY_COPIES * n_rows:
+        warn(f"{owner}.fit: {copies_sentence(repeated)}", ColumnWarning)
 
 
 def _doubts(X: object, columns: Columns, named: bool) -> Iterator[str]:

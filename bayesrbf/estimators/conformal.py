@@ -11,11 +11,12 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from bayesrbf import table
 from bayesrbf.estimators.arguments import Rule, Stored, one_of
-from bayesrbf.fitted.folds import stratified_folds
+from bayesrbf.estimators.reading import LARGEST_SEED, units_in
+from bayesrbf.fitted.folds import folds_of, unit_folds
 from bayesrbf.posterior.conformal_groups import (
     counted,
     group_names,
@@ -24,6 +25,7 @@ from bayesrbf.posterior.conformal_groups import (
     rows_needed,
     scores_of,
 )
+from bayesrbf.records.units import Units
 from bayesrbf.solvers.conformal import import_crepes, p_values
 
 if TYPE_CHECKING:
@@ -34,7 +36,6 @@ _RULES: Final = {
     "level": Rule("a number between 0 and 1", kind=Real, low=0.0, high=1.0, closed="neither"),
 }
 _FOLDS: Final = Rule("at least 2 folds, or a splitter", kind=Integral, low=2.0)
-LARGEST_SEED: Final = 2**31 - 1
 ROUNDING_OF_LEVEL: Final = 1e-9
 """A p-value exceeds one less the level only by more than this."""
 Rows = Int[np.ndarray, " row"]
@@ -133,7 +134,7 @@ class ConformalSets(MetaEstimatorMixin, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: object, y: object) -> Self:
+    def fit(self, X: object, y: object, groups: object = None) -> Self:
         """Fit the classifier without each fold, and score the labelled rows that were held out.
 
         Parameters
@@ -142,6 +143,8 @@ class ConformalSets(MetaEstimatorMixin, BaseEstimator):
             Rows; cells may be missing.
         y : array-like of shape (n_obs,)
             Labels. Rows whose label is hidden are in every fit, and calibrate nothing.
+        groups : array-like of shape (n_obs,), optional
+            Group of each row: no split that is made here has rows of one on both sides.
 
         Returns
         -------
@@ -161,9 +164,10 @@ class ConformalSets(MetaEstimatorMixin, BaseEstimator):
         check_consistent_length(X, y)
         classes, labels = self._read_labels(y)
         missing = table.missing_per_row(X)
-        folds = self._folds(labels)
+        folds = self._folds(labels, units_in(X, groups, "ConformalSets.fit")[0])
+        of_rows = groups if has_fit_parameter(self.classifier, "groups") else None
         fits = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fitted)(self.classifier, X, y, fold, classes) for fold in folds
+            delayed(_fitted)(self.classifier, X, y, of_rows, fold, classes) for fold in folds
         )
         held_out = [rows for _, rows in folds]
         scores = [scores_of(p, labels[rows]) for (_, p), rows in zip(fits, held_out, strict=True)]
@@ -278,15 +282,13 @@ class ConformalSets(MetaEstimatorMixin, BaseEstimator):
             return np.zeros_like(missing)
         return group_of(missing, self._edges)
 
-    def _folds(self, labels: Rows) -> list[Fold]:
+    def _folds(self, labels: Rows, units: Units | None) -> list[Fold]:
         """Rows to fit and labelled rows to hold out, whose labels are hidden in neither case."""
-        everything, labelled = np.arange(labels.size), np.flatnonzero(labels >= 0)
+        labelled = np.flatnonzero(labels >= 0)
         if isinstance(self.cv, Integral):
             _FOLDS.check(self.cv, "ConformalSets(cv=...)")
             seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
-            dealt = stratified_folds(labels, int(self.cv), seed)
-            tests = [np.flatnonzero(dealt == fold) for fold in range(int(self.cv))]
-            folds = [(np.setdiff1d(everything, test), test) for test in tests if test.size]
+            folds = folds_of(unit_folds(labels, units, int(self.cv), seed), units)
         else:
             hidden = np.flatnonzero(labels < 0)
             splits = check_cv(self.cv, labels[labelled], classifier=True).split(
@@ -302,11 +304,17 @@ class ConformalSets(MetaEstimatorMixin, BaseEstimator):
 
 
 def _fitted(
-    classifier: Any, X: object, y: object, fold: Fold, classes: Shaped[np.ndarray, " label"]
+    classifier: Any,
+    X: object,
+    y: object,
+    groups: object,
+    fold: Fold,
+    classes: Shaped[np.ndarray, " label"],
 ) -> tuple[Any, Float[np.ndarray, "row label"]]:
     """A clone that has not seen the held-out rows, and what it says of them."""
     train, test = fold
-    model = clone(classifier).fit(_safe_indexing(X, train), _safe_indexing(y, train))
+    more = {} if groups is None else {"groups": _safe_indexing(groups, train)}
+    model = clone(classifier).fit(_safe_indexing(X, train), _safe_indexing(y, train), **more)
     return model, _aligned(model, _safe_indexing(X, test), classes)
 
 

@@ -33,6 +33,7 @@ from bayesrbf.fitted.fitted_model import FittedModel
 from bayesrbf.fitted.fitted_table import FittedTable
 from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.inference.draws import Draws
+from bayesrbf.inference.judgements import copies_sentence
 from bayesrbf.numerics.threads import one_blas_thread
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.results import Status, Trace
@@ -142,6 +143,8 @@ class Estimator(BaseEstimator, ABC):
         converged = status is Status.CONVERGED
         if status not in (Status.CONVERGED, Status.STOPPED):
             warn(f"{type(self).__name__}: {sentence}", ConvergenceWarning)
+        if training.repeated:
+            sentence = f"{sentence} {copies_sentence(training.repeated)}"
         fit: AnyFit = FittedTable(
             training, model, trace, converged, sentence, details, **probabilities
         )

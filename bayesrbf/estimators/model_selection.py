@@ -12,9 +12,10 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import _safe_indexing, check_random_state
 
-from bayesrbf.fitted.folds import stratified_folds
+from bayesrbf.estimators.arguments import row_groups
+from bayesrbf.fitted.folds import folds_of, unit_folds
 from bayesrbf.records.stored import Stored
-from bayesrbf.table import encode_labels, read_labels
+from bayesrbf.table import encode_labels, read_labels, units_of
 
 Scoring = str | Callable[..., float] | None
 """A name, a callable or None, as scikit-learn's ``scoring``."""
@@ -24,7 +25,8 @@ class LabelledKFold(BaseCrossValidator):
     """Folds of the labelled rows; rows without a label are in every training part.
 
     Rows of each class are dealt to the folds in turn, so that every fold has about the class
-    frequencies of the table. The only row of a class is never held out.
+    frequencies of the table. The only row of a class is never held out. With ``groups`` whole
+    groups are dealt, and no fold has rows of a group on both sides.
 
     Parameters
     ----------
@@ -98,13 +100,14 @@ class LabelledKFold(BaseCrossValidator):
             Ignored.
         y : array-like of shape (n_obs,)
             Labels, hidden where NaN, None, pandas' NA or ``unlabelled``.
-        groups : object
-            Ignored.
+        groups : array-like of shape (n_obs,), optional
+            Group of each row; None and NaN: a row that is in no group.
 
         Yields
         ------
         train, test : ndarray of int
-            Every row is in one of the two; only labelled rows are in ``test``.
+            Only labelled rows are in ``test``; all other rows are in ``train``, but for those
+            without a label whose group is held out.
 
         Raises
         ------
@@ -120,14 +123,16 @@ class LabelledKFold(BaseCrossValidator):
             raise ValueError("LabelledKFold.split needs y: it holds out rows that have a label.")
         labels = encode_labels(y, unlabelled=self.unlabelled)[1]
         seed = check_random_state(self.random_state).randint(2**31 - 1) if self.shuffle else None
-        folds = stratified_folds(labels, int(self.n_splits), seed)
+        of_rows = row_groups(groups, labels, "LabelledKFold.split")
+        units = None if of_rows is None else units_of(np.arange(labels.size), of_rows)
+        folds = unit_folds(labels, units, int(self.n_splits), seed)
         if np.unique(folds[folds >= 0]).size < self.n_splits:
             raise ValueError(
-                f"LabelledKFold(n_splits={self.n_splits}) needs as many labelled rows of classes "
-                f"with two rows and more; y has {int((folds >= 0).sum())}. Take fewer folds."
+                f"LabelledKFold(n_splits={self.n_splits}) needs as many labelled rows, or groups "
+                f"of them, of classes with two rows and more; y has rows for "
+                f"{np.unique(folds[folds >= 0]).size} folds. Take fewer folds."
             )
-        for fold in range(int(self.n_splits)):
-            yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        yield from folds_of(folds, units)
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,15 @@ from sklearn.utils.validation import _num_samples, validate_data
 
 from bayesrbf import table
 from bayesrbf.blocks import is_collection
-from bayesrbf.estimators.arguments import Arguments, prevalence, row_weights
-from bayesrbf.estimators.column_doubts import column_doubts, warn_of_blank_labels
+from bayesrbf.estimators.arguments import Arguments, prevalence, row_groups, row_weights
+from bayesrbf.estimators.column_doubts import (
+    column_doubts,
+    warn_of_blank_labels,
+    warn_of_copies,
+)
 from bayesrbf.estimators.warning import ColumnWarning, warn
 from bayesrbf.fitted.training_table import TrainingTable
+from bayesrbf.records.units import Units
 
 LARGEST_SEED: Final = 2**31 - 1
 BLOCK: Final = 20_000
@@ -112,9 +117,10 @@ def read_labels(reading: Reading, X: object, y: object, weights: Weights) -> Lab
     return Labels(codes, weights, classes, reading.prevalence(classes))
 
 
-def read_rows(reading: Reading, X: object, labels: Labels) -> TrainingTable:
+def read_rows(reading: Reading, X: object, labels: Labels, groups: object = None) -> TrainingTable:
     """Columns of a table in memory, and its rows of positive weight: no other row teaches."""
     n_columns, names = column_names(X)
+    of_rows = row_groups(groups, X, f"{reading.owner}.fit")
     codes, weights = labels.codes, labels.weights
     kept = np.flatnonzero(weights > 0)
     if kept.size < weights.size:
@@ -122,15 +128,22 @@ def read_rows(reading: Reading, X: object, labels: Labels) -> TrainingTable:
     columns = table.learn_columns(X, missingness=reading.missingness, **reading.features)
     cells = table.encode(X, columns)
     doubts = doubts_of(reading, X, columns)
-    table.check_spreads(cells.real, weights, columns.real_names)
+    # A density adds up blocks of rows, whose weights are on one scale.
+    rows, repeated = table.with_units(
+        replace(cells, labels=codes, weights=weights),
+        None if of_rows is None else of_rows[kept],
+        relative=reading.labelled,
+    )
+    warn_of_copies(repeated, kept.size, reading.owner)
+    table.check_spreads(cells.real, rows.weights, columns.real_names)
     if reading.finds_atoms:
-        atoms = tuple(table.find_atoms(column, weights) for column in cells.real.T)
+        atoms = tuple(table.find_atoms(column, rows.weights) for column in cells.real.T)
         columns = replace(columns, atoms=atoms)
         cells = table.encode(X, columns)
     training = TrainingTable(
         reading.owner,
         columns,
-        replace(cells, labels=codes, weights=weights),
+        replace(cells, labels=codes, weights=rows.weights, units=rows.units),
         kept,
         reading.seed,
         n_columns,
@@ -139,9 +152,17 @@ def read_rows(reading: Reading, X: object, labels: Labels) -> TrainingTable:
         prevalence=labels.prevalence,
         handle_unknown=reading.arguments["handle_unknown"],
         doubts=doubts,
+        repeated=repeated,
         unlabelled_weight=reading.unlabelled_weight,
     )
     return training.with_template(X)
+
+
+def units_in(X: object, groups: object, owner: str) -> tuple[Units | None, int]:
+    """Units of the rows of a table in memory, and how many are copies of an earlier one."""
+    cells = table.encode(X, table.learn_columns(X))
+    rows, repeated = table.with_units(cells, row_groups(groups, X, owner), relative=False)
+    return rows.units, repeated
 
 
 def doubts_of(reading: Reading, X: object, columns: table.Columns) -> str:

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.utils import check_consistent_length
 
 from bayesrbf import table
+from bayesrbf.estimators.arguments import row_groups
 from bayesrbf.estimators.reading import Reading
 from bayesrbf.estimators.warning import ColumnWarning
 from bayesrbf.fitted.drawing import METHODS
@@ -49,6 +50,7 @@ def rehearse(
     X: object,
     y: object,
     *,
+    groups: object = None,
     inference: str | None = None,
     teachers: Sequence[str] | None = None,
     n_repeats: int = 2,
@@ -72,6 +74,8 @@ def rehearse(
         Rows; cells may be missing.
     y : array-like of shape (n_obs,)
         Their labels. Rows whose label is hidden stay without one and are not counted.
+    groups : array-like of shape (n_obs,), optional
+        Group of each row, as ``fit`` takes it.
     inference : str, optional
         Method of ``refine``; None: that of the present draws, or of the constructor, or
         else ``"bootstrap"`` for a stack and ``"laplace"`` for all others.
@@ -127,12 +131,17 @@ def rehearse(
     rng = np.random.default_rng(random_state)
     seed = int(rng.integers(2**31))
     real = labels[labelled]
-    truths = [truth(TEACHERS[name](cells, categorical, real, seed), real) for name in chosen]
-    plays = [(p, drawn_labels(p, real, rng)) for p in truths for _ in range(n_repeats)]
+    of_rows, copies = row_groups(groups, X, "rehearse"), table.copies_of(rows)
+    units = table.units_of(copies, None if of_rows is None else of_rows[labelled])
+    numbered = None if units is None else units.numbers
+    truths = [
+        truth(TEACHERS[name](cells, categorical, real, seed, numbered), real) for name in chosen
+    ]
+    plays = [(p, drawn_labels(p, real, copies, rng)) for p in truths for _ in range(n_repeats)]
 
     def play(one: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         p, drawn = one
-        return _played(estimator, X, classes[drawn], labelled, p, method, options)
+        return _played(estimator, X, classes[drawn], labelled, of_rows, p, method, options)
 
     figures = run_tasks(play, plays, "Rehearsal", n_jobs, progress_bar)
     shape = (len(chosen), n_repeats, -1)
@@ -192,6 +201,7 @@ def _played(
     X: object,
     drawn: Shaped[np.ndarray, " labelled"],
     labelled: Bool[np.ndarray, " obs"],
+    groups: Shaped[np.ndarray, " obs"] | None,
     truth: Float[np.ndarray, "labelled label"],
     method: str,
     options: dict[str, object],
@@ -203,7 +213,8 @@ def _played(
     asked = clone(model).set_params(inference="map", class_prior=None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ColumnWarning)  # the fit of the true labels told of them
-        fitted = asked.fit(X, _hidden_beside(drawn, labelled)).refine(method, **options)
+        asked.fit(X, _hidden_beside(drawn, labelled), groups=groups)
+        fitted = asked.refine(method, **options)
     uncertainties = [fitted.uncertainty(X, prob=level).isel(obs=labelled) for level in LEVELS]
     lower, upper = (
         np.stack([one[end].to_numpy() for one in uncertainties]) for end in ("lower", "upper")

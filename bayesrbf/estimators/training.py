@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def read_training(
-    reading: Reading, X: object, y: object, sample_weight: object
+    reading: Reading, X: object, y: object, sample_weight: object, groups: object = None
 ) -> tuple[TrainingTable, OutOfCore | None]:
     """Columns, classes and rows of a training table; of one out of memory, its blocks, too.
 
@@ -33,8 +33,13 @@ def read_training(
     if collection is not None:
         from bayesrbf.estimators.out_of_core.training import read_collection
 
+        if groups is not None:
+            raise ValueError(
+                f"{reading.owner}.fit(groups=...) needs a table in memory, and X is out of memory: "
+                "leave groups out, or fit a random sample of the groups."
+            )
         return read_collection(reading, collection, y, sample_weight)
     weights = check_table(reading, X, y if reading.labelled else None, sample_weight)
     if not reading.labelled:
         return read_rows(reading, X, Labels(np.zeros(weights.size, dtype=int), weights)), None
-    return read_rows(reading, X, read_labels(reading, X, y, weights)), None
+    return read_rows(reading, X, read_labels(reading, X, y, weights), groups), None

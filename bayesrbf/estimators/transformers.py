@@ -63,7 +63,7 @@ class HalfRankTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         y : object
             Ignored.
         sample_weight : array-like of shape (n_obs,), optional
-            Row weights, at least 0: weight 2 is the row twice.
+            Row weights, at least 0: a row of weight 2 counts twice.
 
         Returns
         -------

@@ -8,7 +8,7 @@ from typing import Final
 
 
 class ColumnWarning(UserWarning):
-    """A column of a training table that is not what it seems."""
+    """Columns or rows of a training table that are not what they seem."""
 
 
 FOR_DEVELOPERS: Final = (

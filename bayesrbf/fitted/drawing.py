@@ -46,7 +46,7 @@ def drawn(fit: FittedTable[Any, Any], method: str, options: dict[str, Any]) -> D
     def reweighted(weights: np.ndarray) -> LogPosterior:
         return fit.model.log_posterior(replace(rows, weights=weights))
 
-    return bootstrap(reweighted, rows.weights, fit.point, **options)
+    return bootstrap(reweighted, rows.weights, fit.point, units=rows.units, **options)
 
 
 def draw_by(method: str) -> Callable[..., Draws]:

@@ -25,6 +25,7 @@ from bayesrbf.records.median_lvq import Dissimilarities, MedianLVQParameters, Pr
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.results import ClassPrediction
 from bayesrbf.records.stored import Requirements, ascending, scales, stored, within
+from bayesrbf.records.units import Units
 from bayesrbf.solvers.comparable_rows import check_values, comparable_rows
 from bayesrbf.table import Columns
 
@@ -40,10 +41,13 @@ class ComparedRows:
     values: Real[np.ndarray, "obs obs"]  # ``d(x_n, x_m)``.
     labels: Int[np.ndarray, " obs"]
     weights: Float[np.ndarray, " obs"]  # Row weights, copies of a row added up.
+    units: Units | None
     kept: Int[np.ndarray, " obs"]
     """Position of each row (of its first copy) among the rows given to ``fit``."""
     copies: Int[np.ndarray, "2 given"]
     """Position of each row given to ``fit`` that weighs something, and its place among these."""
+    repeated: int = 0
+    """Rows that are copies of an earlier one beyond chance."""
 
 
 @dataclass(frozen=True)

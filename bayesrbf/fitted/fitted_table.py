@@ -194,11 +194,12 @@ class FittedTable[M: FittedModel, D]:
 
     def findings(self) -> tuple[Finding, ...]:
         """Every figure about the fit and its draws, each with a sentence and a judgement."""
-        from bayesrbf.inference.judgements import judge_columns, judge_map
+        from bayesrbf.inference.judgements import judge_columns, judge_copies, judge_map
 
         return (
             judge_map(self.sentence, self.converged),
             *([judge_columns(self.table.doubts)] if self.table.doubts else []),
+            *([judge_copies(self.table.repeated)] if self.table.repeated else []),
             *self._findings_of_draws(),
         )
 
@@ -218,7 +219,8 @@ class FittedTable[M: FittedModel, D]:
         # bootstrap is none of the posterior, from which weights could take out a row.
         drawn_from_all = not self.table.sampled and log_posterior.dimension
         if drawn_from_all and draws.method != "bootstrap":
-            yield from judge_leave_one_out(leave_one_out(log_posterior, draws, self.table.copies))
+            places, units = self.table.scored
+            yield from judge_leave_one_out(leave_one_out(log_posterior, draws, places, units))
 
     def _probabilities_of_training(self) -> dict[str, np.ndarray]:
         """Class probabilities of some training rows, under the draws and at the fit."""

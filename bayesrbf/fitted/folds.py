@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf import table
-from bayesrbf.records.mixture import Observations, joined_rows
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.units import Units
 
 Fold = tuple[Observations, Observations]
 """Training and held-out rows, each distinct and weighted, in the user's units."""
@@ -46,9 +47,11 @@ def stratified_folds(
 
 
 def grouped_folds(
-    labels: Int[np.ndarray, " obs"], groups: Int[np.ndarray, " obs"], n_folds: int, seed: int
+    labels: Int[np.ndarray, " obs"], groups: Int[np.ndarray, " obs"], n_folds: int, seed: int | None
 ) -> Int[np.ndarray, " obs"]:
     """Deal whole groups to folds of similar size and class frequencies, the largest first.
+
+    Without a seed groups of one size are dealt in the order of their numbers.
 
     Rows without a label are in no fold (-1), nor are those of a group without which no other fold
     would have a class.
@@ -64,7 +67,8 @@ def grouped_folds(
     shares = counts / counts.sum(axis=0).clip(1)
     mass = np.zeros((n_folds, counts.shape[1]))
     place = np.full(names.size, -1)
-    order = rng.permutation(np.flatnonzero(counts.any(axis=1)))
+    order = np.flatnonzero(counts.any(axis=1))
+    order = order if seed is None else rng.permutation(order)
     for group in order[np.argsort(-counts[order].sum(axis=1), kind="stable")]:
         # The fold whose squared shares of the classes grow least: it has least of these classes.
         fold = int(((mass + shares[group]) ** 2 - mass**2).sum(axis=1).argmin())
@@ -107,23 +111,31 @@ def later_folds(
     return folds
 
 
-def copies_of(rows: Observations, most: int) -> Observations:
-    """Rows of whole weights as several rows, ``most`` at most, whose weights add up to them.
+def unit_folds(
+    labels: Int[np.ndarray, " obs"], units: Units | None, n_folds: int, seed: int | None
+) -> Int[np.ndarray, " obs"]:
+    """Deal units to folds: row by row where every row is alone, else all rows of a unit at once."""
+    if units is None or np.unique(units.numbers).size == labels.size:
+        return stratified_folds(labels, n_folds, seed)
+    return grouped_folds(labels, units.numbers, n_folds, seed)
 
-    They are dealt in whole numbers, like cards: a classifier that knows no weights can still be
-    given the rows of a fold so many times.
 
-    >>> cells, labels = np.zeros((2, 1)), np.arange(2)
-    >>> rows = Observations(cells, np.zeros((2, 0), int), labels, np.array([3.0, 2.0]))
-    >>> copies_of(rows, 2).weights
-    array([2., 1., 1., 1.])
+def folds_of(
+    folds: Int[np.ndarray, " obs"], units: Units | None
+) -> list[tuple[Int[np.ndarray, " train"], Int[np.ndarray, " test"]]]:
+    """Positions of training and held-out rows of every fold, by the number of each row's fold.
+
+    No row of a unit of which some is held out teaches.
+
+    >>> folds_of(np.array([0, 1, -1]), Units.of(np.array([0, 1, 1])))
+    [(array([1, 2]), array([0])), (array([0]), array([1]))]
     """
-    counts = np.clip(rows.weights, 1, most).astype(int)
-    origins = np.repeat(np.arange(rows.n_obs), counts)
-    ranks = np.arange(origins.size) - (np.cumsum(counts) - counts)[origins]
-    weights, counts = rows.weights[origins], counts[origins]
-    shares = weights // counts + (ranks < weights % counts)
-    return replace(rows.take(origins), weights=shares)
+    outs = [folds == fold for fold in np.unique(folds[folds >= 0])]
+    kept_out = outs if units is None else [units.together(out) for out in outs]
+    return [
+        (np.flatnonzero(~away), np.flatnonzero(out))
+        for away, out in zip(kept_out, outs, strict=True)
+    ]
 
 
 def split_rows(
@@ -136,12 +148,12 @@ def split_rows(
 ) -> Iterator[Fold]:
     """Training and held-out rows of every fold.
 
-    An integer deals the labelled rows of every class in turn, in an order of their own, so that a
-    weight of two is the row twice. The copies of a row are dealt, too: were they held out
-    together, a row that stands there with both labels would always be predicted from the other
-    label alone. A row of another weight is held out as a whole. The only row of a class is never
-    held out. Where labels stand for ``responses``, which are numbers, distinct rows are dealt and
-    no row teaches its own copy.
+    An integer deals the labelled units of every class in turn, in an order of their own. Equal rows
+    of one unit are held out as one row, whatever its weight, and no row of the unit teaches then.
+    Equal rows of different units, which are different people, are dealt one by one: were they held
+    out together, a row that stands there with both labels would always be predicted from the other
+    label alone. The only unit of a class is never held out. Labels that stand for ``responses``,
+    which are numbers, make no classes.
 
     Splits speak of the rows as they were given to ``fit``; ``kept`` has their positions there.
     """
@@ -150,26 +162,38 @@ def split_rows(
         return
     if cv < 2:
         raise ValueError(f"cv must be at least 2 folds; received cv={cv}.")
-    dealt = table.distinct(rows)[0] if responses else _dealt(rows, int(cv))
+    dealt = _dealt(rows)
     labels = np.minimum(dealt.labels, 0) if responses else dealt.labels
-    folds = stratified_folds(labels, int(cv), seed)
-    for fold in np.unique(folds[folds >= 0]):
-        train, test = dealt.take(folds != fold), dealt.take(folds == fold)
-        if not responses:  # copies of a row meet again
-            train, test = table.distinct(train)[0], table.distinct(test)[0]
-        yield train, test
+    folds = unit_folds(labels, dealt.units, int(cv), seed)
+    for train, test in folds_of(folds, dealt.units):
+        # Different people who are equal meet again.
+        yield table.distinct(dealt.take(train))[0], table.distinct(dealt.take(test))[0]
 
 
-def _dealt(rows: Observations, most: int) -> Observations:
+def _dealt(rows: Observations) -> Observations:
     """What is dealt to folds, in an order that does not depend on that of the rows.
 
-    A row whose weight is no whole number is one row: a part of it in training would know the rest.
+    Equal rows of one unit are one row, and a row that stands for several units is as many.
     """
-    whole = rows.weights == np.round(rows.weights)
-    # Distinct first, so that a weight of two is dealt as the row twice is.
-    counted, others = copies_of(table.distinct(rows.take(whole))[0], most), rows.take(~whole)
-    places = table.distinct(others)[1]
-    return joined_rows([counted, others.take(np.lexsort((others.weights, places)))])
+    place = table.distinct(rows)[1]
+    if rows.units is None:
+        return rows.take(np.lexsort((rows.weights, place)))
+    numbers = rows.units.numbers
+    pairs = place * (numbers.max() + 1) + numbers
+    _, first, merged = np.unique(pairs, return_index=True, return_inverse=True)
+    counts = np.bincount(merged, rows.units.counts)
+    shares = np.maximum(np.round(counts), 1).astype(np.intp)
+    several = np.repeat(shares > 1, shares)
+    chosen = np.repeat(first, shares)
+    numbers, place = numbers[chosen], place[chosen]
+    numbers[several] = numbers.max() + 1 + np.arange(several.sum())
+    # Of equal rows that of the unit whose rows come first.
+    mean_place = (np.bincount(numbers, place) / np.bincount(numbers).clip(1))[numbers]
+    weights = np.repeat(np.bincount(merged, rows.weights) / shares, shares)
+    order = np.lexsort((mean_place, weights, place))
+    _, starts, codes = np.unique(numbers[order], return_index=True, return_inverse=True)
+    units = Units(np.argsort(np.argsort(starts))[codes], np.repeat(counts / shares, shares)[order])
+    return replace(rows.take(chosen[order]), weights=weights[order], units=units)
 
 
 def _as_given(

@@ -19,6 +19,7 @@ from bayesrbf.posterior.selection import Selection
 from bayesrbf.records.masked_rows import MaskedRows, Recalibration
 from bayesrbf.records.mixture import Observations, joined_rows
 from bayesrbf.records.stored import LATER, MOST_LOG, Requirements, stored, within
+from bayesrbf.records.units import Units, joined_units
 
 Predict = Callable[[int, Observations, Observations], np.ndarray]
 """Maps the number of a fold, its training and its held-out rows to an entry a held-out row."""
@@ -35,6 +36,8 @@ class HeldOut:
     """What is said of the rows with more of their cells hidden."""
     folds: Int[np.ndarray, " obs"] | None = field(default=None, metadata=LATER)
     """Which fold held a row out."""
+    units: Units | None = field(default=None, metadata=LATER)
+    """Which rows are one unit; None: every row is alone."""
 
     def __laws__(self) -> Requirements:
         yield within(self.labels, 0) and within(self.weights, 0), "labels and weights"
@@ -50,7 +53,7 @@ class HeldOut:
 
     def take(self, rows: Bool[np.ndarray, " obs"]) -> HeldOut:
         """Some of the rows."""
-        masked, folds = self.masked, self.folds
+        masked, folds, units = self.masked, self.folds, self.units
         if masked is not None:
             masked = replace(masked, values=masked.values[rows], hidden=masked.hidden[rows])
         return HeldOut(
@@ -59,6 +62,7 @@ class HeldOut:
             self.weights[rows],
             masked,
             None if folds is None else folds[rows],
+            None if units is None else units.take(rows),
         )
 
     def of_candidate(self, place: int) -> HeldOut:
@@ -169,4 +173,5 @@ def joined(
         np.concatenate([test.weights for test, *_ in versions]),
         masked,
         np.repeat(np.arange(len(values)), [len(answers) for answers in values]),
+        joined_units([(test.units, test.n_obs) for test, *_ in versions]),
     )

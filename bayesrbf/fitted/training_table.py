@@ -50,6 +50,8 @@ class TrainingTable:
     """Passes over a table out of memory; 0 for one in memory."""
     sampled: bool = False
     """Whether the rows are a sample of a table out of memory, all of which was fitted to."""
+    repeated: int = 0
+    """Rows that are copies of an earlier one beyond chance."""
 
     @property
     def read_columns(self) -> Columns:
@@ -66,12 +68,31 @@ class TrainingTable:
         assert self.classes is not None  # what asks for classes is a classifier
         return self.classes
 
+    @property
+    def scored(
+        self,
+    ) -> tuple[Int[np.ndarray, " row"] | None, Int[np.ndarray, " row"] | None]:
+        """Place of every row in the log likelihood, and its unit; None: its own."""
+        units, places, of_rows = self.rows.units, None, np.arange(self.kept.size)
+        if self.copies is not None:
+            names, places = self.copies
+            sorter = np.argsort(self.kept)
+            at = sorter[np.searchsorted(self.kept, names, sorter=sorter).clip(max=sorter.size - 1)]
+            # Rows that were merged into distinct ones are not all kept.
+            of_rows = np.where(self.kept[at] == names, at, places)
+        if units is None:
+            return places, None
+        alone = units.counts[of_rows] > 1  # equal people, merged into one row
+        own = units.numbers.max() + 1 + np.arange(of_rows.size)
+        return places, np.where(alone, own, units.numbers[of_rows])
+
     def __laws__(self) -> Requirements:
         columns, rows = self.columns, self.rows
         yield 0 <= self.seed < 2**31, "a seed"
         yield within(self.kept, 0) and rows.n_obs > 0, "positions of its rows"
         yield rows.n_obs == self.kept.size, "a position of every row"
         yield self.n_columns > 0 and self.passes >= 0, "columns, and passes over them"
+        yield 0 <= self.repeated < max(rows.n_obs, 1) or columns is None, "fewer copies than rows"
         yield within(self.unlabelled_weight, 0), "a weight of rows without a label"
         yield columns is not None or self.template is None, "the columns of its frame"
         if columns is not None:

@@ -12,6 +12,7 @@ from scipy.optimize import minimize
 from bayesrbf.inference.draws import Draws, check_numbers, on_grid
 from bayesrbf.inference.progress import progress
 from bayesrbf.numerics.log_posterior import LogPosterior
+from bayesrbf.records.units import Units
 
 STEPS: Final = 200  # Iterations from the fitted mode to that of a draw.
 LEAST_WEIGHT: Final = 1e-9
@@ -19,16 +20,22 @@ LEAST_WEIGHT: Final = 1e-9
 
 
 def bootstrap_weights(
-    weights: Float[np.ndarray, " obs"], rng: np.random.Generator
+    weights: Float[np.ndarray, " obs"], rng: np.random.Generator, units: Units | None = None
 ) -> Float[np.ndarray, " obs"]:
-    """Row weights of one draw: Dirichlet shares of the whole weight.
+    """Row weights of one draw: every unit has a Dirichlet share, and its rows weigh by it.
 
-    ``w ~ Dirichlet(v) sum(v)`` with v the given weights: a row of weight 2 is the row twice.
+    ``w_n proportional to v_n g_n / m_n`` with ``g_n ~ Gamma(m_n)``, where v are the given weights
+    and m numbers of units. Rows that are parts of one unit share their draw.
     """
     if not weights.size:  # No fold of a stack could hold a row out.
         return weights
+    counts = np.ones(weights.size) if units is None else np.maximum(units.counts, 1.0)
     # Gamma variables divided by their sum are Dirichlet.
-    drawn = rng.gamma(weights) + LEAST_WEIGHT * weights
+    drawn = rng.gamma(counts) / counts
+    if units is not None and units.split.any():
+        _, first, code = np.unique(units.numbers, return_index=True, return_inverse=True)
+        drawn = np.where(units.split, drawn[first[code]], drawn)
+    drawn = weights * (drawn + LEAST_WEIGHT)
     return drawn * (weights.sum() / drawn.sum())
 
 
@@ -37,6 +44,7 @@ def bootstrap(
     weights: Float[np.ndarray, " obs"],
     start: Float[np.ndarray, " coordinate"],
     *,
+    units: Units | None = None,
     draws: int = 200,
     random_state: int | np.random.Generator | None = None,
     progress_bar: bool = False,
@@ -44,12 +52,12 @@ def bootstrap(
     r"""Draw modes of the log posterior under random weights of the rows.
 
     .. math:: \theta_s = \arg\max_\theta \sum_n w_{sn} \log p(y_n | \theta) + \log p(\theta),
-        \quad w_s \sim \mathrm{Dirichlet}(v) \sum_n v_n
+        \quad w_s \propto v g_s, \; g_{sn} \sim \mathrm{Exp}(1)
 
     Every search begins at ``start``, the fitted mode; v are the weights of the fit, and ``lp`` is
-    the log density under them. Draws are independent, one chain of them. They spread as the fit
-    would over other tables, whether or not the model is true. An interrupt (Ctrl-C) returns what
-    was drawn, or is raised before the first draw.
+    the log density under them. Rows of one unit share their factor g. Draws are independent, one
+    chain of them. They spread as the fit would over other tables, whether or not the model is
+    true. An interrupt (Ctrl-C) returns what was drawn, or is raised before the first draw.
 
     See Newton, Raftery (1994), Approximate Bayesian inference with the weighted likelihood
     bootstrap, JRSS B 56. Lyddon, Holmes, Walker (2019), General Bayesian updating and the
@@ -61,7 +69,7 @@ def bootstrap(
     try:
         with progress(progress_bar) as track:
             for _ in track(range(draws), "Bootstrap"):
-                found.append(mode_of(reweighted(bootstrap_weights(weights, rng)), start))
+                found.append(mode_of(reweighted(bootstrap_weights(weights, rng, units)), start))
     except KeyboardInterrupt:
         if not found:
             raise

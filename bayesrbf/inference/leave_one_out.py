@@ -84,7 +84,10 @@ class LeaveOneOut:
 
 
 def leave_one_out(
-    log_posterior: LogPosterior, draws: Draws, copies: Int[np.ndarray, "two given"] | None = None
+    log_posterior: LogPosterior,
+    draws: Draws,
+    places: Int[np.ndarray, " row"] | None = None,
+    units: Int[np.ndarray, " row"] | None = None,
 ) -> LeaveOneOut:
     r"""Leave rows out in turn, by Pareto-smoothed importance sampling.
 
@@ -93,8 +96,8 @@ def leave_one_out(
 
     It is what ``az.loo`` gives for the tree of these draws. Of long tables 2,000 rows are left out
     and the sum is scaled up; of many draws some are taken, evenly spaced. ValueError if there is
-    one draw only. Where the log posterior is of distinct rows, ``copies`` say which of them every
-    row is: each copy is left out for itself.
+    one draw only. Where the log posterior is of distinct rows, ``places`` say which of them every
+    row is. Rows of one of the ``units`` are left out together; without units each is by itself.
 
     An approximation :math:`q` has to reach the posterior without the row, so its verdict asks for
     the tail of :math:`p(\theta | x_{-n}) / q(\theta)`: the heavier the tail of p / q, the worse. A
@@ -111,7 +114,7 @@ def leave_one_out(
             "leave_one_out needs draws of a posterior; received a point estimate: "
             "refine('laplace') gives them."
         )
-    log_likelihood, n_obs, thinning = _log_likelihood(log_posterior, draws, copies)
+    log_likelihood, n_obs, thinning = _log_likelihood(log_posterior, draws, places, units)
     n_draws = log_likelihood.shape[0] * log_likelihood.shape[1]
     approximate = "log_q" in draws.stats and not draws.attributes.get("resampled")
     covered = covers(draws.attributes)
@@ -195,20 +198,30 @@ def _unsmoothed(
 
 
 def _log_likelihood(
-    log_posterior: LogPosterior, draws: Draws, copies: Int[np.ndarray, "two given"] | None
+    log_posterior: LogPosterior,
+    draws: Draws,
+    places: Int[np.ndarray, " row"] | None,
+    units: Int[np.ndarray, " row"] | None,
 ) -> tuple[Float[np.ndarray, "chain kept used"], int, int]:
-    """Log likelihood of some rows under some draws, the number of rows, and the thinning."""
+    """Log likelihood of some units under some draws, the number of units, and the thinning."""
     n_scored = log_posterior.pointwise(draws.theta[0, 0]).size
-    rows = np.arange(n_scored) if copies is None else copies[1]
-    n_obs = rows.size
+    rows = np.arange(n_scored) if places is None else places
+    unit = np.arange(rows.size) if units is None else np.unique(units, return_inverse=True)[1]
+    n_obs = int(unit.max()) + 1
     if n_obs > _ROWS:  # a table may be sorted, so that every k-th row would not do
-        rows = rows[np.sort(np.random.default_rng(0).choice(n_obs, _ROWS, replace=False))]
+        chosen = np.sort(np.random.default_rng(0).choice(n_obs, _ROWS, replace=False))
+        used = np.isin(unit, chosen)
+        rows, unit = rows[used], np.searchsorted(chosen, unit[used])
+    order = np.argsort(unit, kind="stable")
+    starts = np.flatnonzero(np.diff(unit[order], prepend=-1))
+    rows = rows[order]
     thinning = -(-draws.n_draws * rows.size // _ENTRIES)
     thetas = draws.theta[:, :: max(thinning, 1)]
     flat = one_after_another(thetas)
     values = np.empty((len(flat), rows.size))
     for some in in_blocks(len(flat), n_scored):  # each draw has the log likelihoods of all rows
         values[some] = log_posterior.log_likelihoods(flat[some])[:, rows]
+    values = np.add.reduceat(values, starts, axis=1)
     told = tells(values)
     shape = (*thetas.shape[:2], int(told.sum()))
     return values[:, told].reshape(shape), round(n_obs * told.mean()), max(thinning, 1)

@@ -42,9 +42,12 @@ def truth(
 def drawn_labels(
     truth: Float[np.ndarray, "obs label"],
     labels: Int[np.ndarray, " obs"],
+    copies: Int[np.ndarray, " obs"],
     rng: np.random.Generator,
 ) -> Int[np.ndarray, " obs"]:
     """Labels drawn from their probabilities; none of the classes is lost.
+
+    Every row has the label of the first of its ``copies``.
 
     They are drawn again until each class has two rows, or one if it has no more in ``labels``.
     ValueError if a thousand attempts do not bring that.
@@ -52,7 +55,7 @@ def drawn_labels(
     n_classes = truth.shape[1]
     least = np.minimum(np.bincount(labels, minlength=n_classes), FEWEST)
     for _ in range(ATTEMPTS):
-        drawn = draw_categories(truth, rng)
+        drawn = draw_categories(truth, rng)[copies]
         if (np.bincount(drawn, minlength=n_classes) >= least).all():
             return drawn
     raise ValueError(

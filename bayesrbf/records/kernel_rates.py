@@ -24,6 +24,8 @@ class RateRows:
     """Distances D of every pair of rows n < m in each column, in the order of SciPy's pdist."""
     labels: Int[np.ndarray, " obs"]
     weights: Float[np.ndarray, " obs"]
+    left_out: Float[np.ndarray, " obs"]
+    """Weight of one of the units that a row stands for, which is left out at a time."""
     shares: Float[np.ndarray, " label"]
     """Shares of the classes in the whole table, each positive."""
 

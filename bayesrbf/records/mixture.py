@@ -12,6 +12,7 @@ from bayesrbf.records.specification import Order
 from bayesrbf.records.stored import (
     ANY_NUMBER,
     LARGEST_SCALE,
+    LATER,
     TOLERANCE,
     Requirements,
     scales,
@@ -19,6 +20,7 @@ from bayesrbf.records.stored import (
     stored,
     within,
 )
+from bayesrbf.records.units import Units, joined_units
 
 AT_ONCE = 2**19
 """Numbers that an array over a block of rows may take: 4 MiB."""
@@ -52,6 +54,8 @@ class Observations:
     """Cells of the columns under laws of their own, one array a law; NaN where missing."""
     log_jacobian: Float[np.ndarray, "*obs"] = field(default_factory=lambda: np.zeros(()))
     """Log derivatives of the maps that the observed real cells came through, summed."""
+    units: Units | None = field(default=None, metadata=LATER)
+    """Rows that stay on one side of every split; None: every row is alone."""
 
     @property
     def n_obs(self) -> int:
@@ -60,8 +64,13 @@ class Observations:
 
     @property
     def n_labelled(self) -> float:
-        """Weight of the labelled rows."""
-        return float(self.weights[self.labels >= 0].sum())
+        """Number of units with a label, whatever they weigh."""
+        return float(self.unit_counts[self.labels >= 0].sum())
+
+    @property
+    def unit_counts(self) -> Float[np.ndarray, " obs"]:
+        """How many units every row stands for."""
+        return np.ones(self.n_obs) if self.units is None else self.units.counts
 
     def take(self, rows: np.ndarray | slice) -> Observations:
         """Select rows, by index or boolean mask, in the given order; a slice copies nothing."""
@@ -72,6 +81,7 @@ class Observations:
             self.weights[rows],
             tuple(cells[rows] for cells in self.further),
             self.log_jacobian[rows] if self.log_jacobian.ndim else self.log_jacobian,
+            None if self.units is None else self.units.take(rows),
         )
 
     def in_blocks(self) -> Iterator[tuple[slice, Observations]]:
@@ -96,6 +106,8 @@ class Observations:
         yield within(self.codes, -1) and within(self.labels, -1), "codes of -1 and above"
         yield within(self.weights, 0), "weights of 0 and above"
         yield self.log_jacobian.shape in ((), self.labels.shape), "a log Jacobian for every row"
+        units = self.units
+        yield units is None or units.numbers.shape == self.labels.shape, "a unit of every row"
 
 
 def joined_rows(parts: Sequence[Observations]) -> Observations:
@@ -109,6 +121,7 @@ def joined_rows(parts: Sequence[Observations]) -> Observations:
         np.concatenate([part.weights for part in parts]),
         tuple(np.concatenate(cells) for cells in zip(*(p.further for p in parts), strict=True)),
         np.concatenate(jacobians) if first.log_jacobian.ndim else first.log_jacobian,
+        joined_units([(part.units, part.n_obs) for part in parts]),
     )
 
 

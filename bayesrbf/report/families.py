@@ -69,16 +69,16 @@ def _fixed(
 ) -> Procedure:
     """The procedure of a family whose settings do not depend on labels.
 
-    Where rows belong together, the estimator is given its folds. So is one that pools members,
-    whose rows held out judge it, too, by weights that the other folds chose. By time it is judged
-    on later rows alone, which are not those that it holds out.
+    An estimator that pools members is given its folds: its rows held out judge it, too, by weights
+    that the other folds chose. By time it is judged on later rows alone, which are not those that
+    it holds out.
     """
     build = getattr(import_module("bayesrbf"), estimator)
 
     def fit(X: pd.DataFrame, y: pd.Series) -> Fitted:
-        own_folds = pools or job.groups is not None
-        cv = {"cv": job.splits_within(y).pairs()} if own_folds else {}
-        model = build(**{**common_settings(job), **settings, **cv}).fit(X, y)
+        cv = {"cv": job.splits_within(y).pairs()} if pools else {}
+        groups = job.groups_of(y)
+        model = build(**{**common_settings(job), **settings, **cv}).fit(X, y, groups=groups)
         out_of_fold = model.out_of_fold_ if pools and job.times is None else None
         return Fitted(model, _call(estimator, settings), sentence, out_of_fold=out_of_fold)
 

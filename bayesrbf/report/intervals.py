@@ -56,6 +56,7 @@ def rehearse(job: Job, drawn: Drawn, n_repeats: int = 2) -> xr.Dataset:
         drawn.refined,
         job.X,
         job.y,
+        groups=job.groups,
         inference=drawn.refined.draws_.method,
         n_repeats=n_repeats,
         random_state=job.seed,

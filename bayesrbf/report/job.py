@@ -49,7 +49,8 @@ class Job:
     quick: bool = False  # Whether time counts more than the last of the log loss.
     rehearse: bool = False  # Whether the intervals are tried, at the cost of more fits.
     reading: TableOptions = PLAIN  # By which new rows are read, too.
-    groups: Int[np.ndarray, " obs"] | None = None  # Rows of one number belong together.
+    groups: Int[np.ndarray, " obs"] | None = None
+    """Rows of one number belong together: copies of a row, and rows of one group."""
     times: Float[np.ndarray, " obs"] | None = None  # By which rows are ordered.
 
     @property
@@ -74,8 +75,11 @@ class Job:
 
     def splits_within(self, y: pd.Series) -> Splits:
         """How an estimator holds out some of the rows, whose labels are ``y``; never by time."""
-        groups = None if self.groups is None else self.groups[y.index.to_numpy()]
-        return splits_of(encode_labels(y)[1], self.folds, self.seed, groups)
+        return splits_of(encode_labels(y)[1], self.folds, self.seed, self.groups_of(y))
+
+    def groups_of(self, y: pd.Series) -> Int[np.ndarray, " some"] | None:
+        """The groups of some of the rows, whose labels are ``y``."""
+        return None if self.groups is None else self.groups[y.index.to_numpy()]
 
     @cached_property
     def decimals(self) -> Mapping[str, int | None]:

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Int
 
+from bayesrbf.estimators.reading import units_in
 from bayesrbf.estimators.stack.stack_folds import usual_folds
+from bayesrbf.inference.judgements import copies_sentence
 from bayesrbf.reading import ReadTable, TableError
 from bayesrbf.report.families import FAMILIES, check_method
 from bayesrbf.report.job import Job, Truth
@@ -55,6 +56,9 @@ def prepare(
     if table.target is None:
         raise ValueError("a report needs a target: name the column of labels.")
     target = str(table.target.name)
+    units, repeated = units_in(
+        table.frame, None if table.groups is None else table.groups.to_numpy(), "prepare"
+    )
     complete = None if truth is None else Truth(truth[table.frame.columns], truth[target])
     job = Job(
         title=title,
@@ -74,11 +78,15 @@ def prepare(
         jobs=jobs,
         folds=_folds(table, family),
         reading=table.options,
-        groups=_group_codes(table),
+        groups=None if units is None else units.numbers,
         times=table.times.to_numpy() if judged and table.times is not None else None,
     )
     _check_splits(job)
-    sentences = [job.splits.sentence, "" if judged else _unjudged(table)]
+    sentences = [
+        job.splits.sentence if table.groups is not None or job.times is not None else "",
+        copies_sentence(repeated) if repeated else "",
+        "" if judged else _unjudged(table),
+    ]
     return replace(job, notes=(*filter(None, sentences), *job.notes))
 
 
@@ -97,16 +105,6 @@ def _unjudged(table: ReadTable) -> str:
         f"Column {str(table.times.name)!r} orders the rows and is no part of the model. No row is "
         "held out here; report judges the model on the latest rows."
     )
-
-
-def _group_codes(table: ReadTable) -> Int[np.ndarray, " obs"] | None:
-    """A number for every group; a row without one is a group of its own."""
-    if table.groups is None:
-        return None
-    codes = pd.factorize(table.groups.to_numpy(dtype=object))[0]
-    alone = codes < 0
-    codes[alone] = codes.max(initial=-1) + 1 + np.arange(alone.sum())
-    return np.asarray(codes)
 
 
 def _check_splits(job: Job) -> None:

@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.impute import SimpleImputer
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
@@ -34,34 +34,49 @@ Cells = Float[np.ndarray, "obs column"]
 Labels = Int[np.ndarray, " obs"]
 Probabilities = Float[np.ndarray, "obs label"]
 Mask = Bool[np.ndarray, " column"]
-Teacher = Callable[[Cells, Mask, Labels, int], np.ndarray]
-"""Maps cells (NaN where missing, codes of levels in the columns of the mask), labels and a seed to
-class probabilities of the same rows, each by models that have not seen its label."""
+UnitNumbers = Int[np.ndarray, " obs"] | None
+Teacher = Callable[[Cells, Mask, Labels, int, UnitNumbers], np.ndarray]
+"""Maps cells (NaN where missing, codes of levels in the columns of the mask), labels, a seed and
+numbers of units to class probabilities of the same rows, each by models that have seen neither its
+label nor those of its unit."""
 
 
-def trees(cells: Cells, categorical: Mask, labels: Labels, seed: int) -> Probabilities:
-    """Bagged trees, out of bag; even probabilities for a row that is in every bag."""
+def trees(
+    cells: Cells, categorical: Mask, labels: Labels, seed: int, units: UnitNumbers
+) -> Probabilities:
+    """Bagged trees, out of bag; even probabilities for a row that is in every bag.
+
+    Where rows are of one unit they are out of fold: a bag leaves no unit out.
+    """
     forest = ExtraTreesClassifier(
         400, min_samples_leaf=5, bootstrap=True, oob_score=True, random_state=seed
     )
+    if units is not None:
+        forest.set_params(oob_score=False)
+        return out_of_fold(numbers_for(forest, categorical), cells, labels, seed, units)
     fitted = numbers_for(forest, categorical).fit(cells, labels)
     votes: Probabilities = np.nan_to_num(fitted[-1].oob_decision_function_, nan=1.0)
     return votes
 
 
-def boosting(cells: Cells, categorical: Mask, labels: Labels, seed: int) -> Probabilities:
+def boosting(
+    cells: Cells, categorical: Mask, labels: Labels, seed: int, units: UnitNumbers
+) -> Probabilities:
     """Boosted trees, out of fold; they take holes and levels themselves."""
     model = HistGradientBoostingClassifier(
         max_iter=60, learning_rate=0.08, categorical_features=categorical, random_state=seed
     )
-    return out_of_fold(model, cells, labels, seed)
+    return out_of_fold(model, cells, labels, seed, units)
 
 
-def process(cells: Cells, categorical: Mask, labels: Labels, seed: int) -> Probabilities:
+def process(
+    cells: Cells, categorical: Mask, labels: Labels, seed: int, units: UnitNumbers
+) -> Probabilities:
     """A Gaussian process, out of fold, its width and scale by evidence."""
     kernel = ConstantKernel(4.0) * RBF(np.sqrt(cells.shape[1]))
     model = GaussianProcessClassifier(kernel, random_state=seed)
-    return out_of_fold(numbers_for(model, categorical), cells, labels, seed, MOST_PROCESS_ROWS)
+    of_numbers = numbers_for(model, categorical)
+    return out_of_fold(of_numbers, cells, labels, seed, units, MOST_PROCESS_ROWS)
 
 
 TEACHERS: Final[dict[str, Teacher]] = {"trees": trees, "boosting": boosting, "process": process}
@@ -93,20 +108,26 @@ def numbers_for(classifier: Any, categorical: Mask) -> Pipeline:
 
 
 def out_of_fold(
-    model: Any, cells: Cells, labels: Labels, seed: int, most: int | None = None
+    model: Any,
+    cells: Cells,
+    labels: Labels,
+    seed: int,
+    units: UnitNumbers,
+    most: int | None = None,
 ) -> Probabilities:
     """Class probabilities by models fitted to other folds, each to at most so many rows.
 
     A class without a row in the other folds has probability zero.
     """
     p = np.zeros((labels.size, labels.max() + 1))
-    folds = StratifiedKFold(min(FOLDS, np.bincount(labels).max()), shuffle=True, random_state=seed)
+    kind = StratifiedKFold if units is None else StratifiedGroupKFold
+    folds = kind(min(FOLDS, np.bincount(labels).max()), shuffle=True, random_state=seed)
     rng = np.random.default_rng(seed)
     with warnings.catch_warnings():
         # A class of fewer rows than folds is expected; a truth need not have the best of kernels.
         warnings.filterwarnings("ignore", "The least populated class")
         warnings.simplefilter("ignore", ConvergenceWarning)
-        for training, test in folds.split(cells, labels):
+        for training, test in folds.split(cells, labels, units):
             rows = (
                 training
                 if most is None or training.size <= most

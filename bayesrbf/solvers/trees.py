@@ -20,6 +20,8 @@ FEWEST_LEAVES, MOST_LEAVES, ROOT_OF_A_LEAF = 8, 32, 8.0
 16,000 rows on and 31 from 40,000; on 4,000 rows 8 are."""
 MOST_COPIES: Final = 100_000
 """Copies of all rows together, where fewer rows differ."""
+DIGITS: Final = 64
+"""Parts of a power of two to which weights are rounded."""
 ROWS_OF_A_TREE: Final = 20_000
 """Rows that are drawn anew for a tree of a forest, at most: its nodes are as many."""
 ABSENT: Final = -60.0
@@ -36,33 +38,28 @@ class TreeRows:
     n_classes: int
 
     @cached_property
-    def copies(self) -> Int[np.ndarray, " obs"]:
-        """How often a row is there: as often as it weighs, rounded so that sums are kept.
+    def used(self) -> Float[np.ndarray, " obs"]:
+        """Weights to two digits, so that the same trees grow where one is moved slightly.
 
-        Weights below one are scaled up to as many copies as there are rows, and large ones down to
-        ``MOST_COPIES`` in all. Every class keeps a row.
+        Small ones are scaled up to a sum of as many as there are rows, and large ones down to
+        ``MOST_COPIES`` in all.
         """
         n, total = self.labels.size, self.weights.sum()
-        most = max(n, MOST_COPIES)
-        scale = min(max(1.0, n / total), most / total)
-        ends = np.floor(scale * np.cumsum(self.weights) + 0.5).astype(np.intp)
-        copies = np.diff(ends, prepend=0)
-        for label in np.unique(self.labels):
-            own = np.flatnonzero(self.labels == label)
-            heaviest = own[self.weights[own].argmax()]
-            copies[heaviest] = max(1, copies[heaviest])
-        return copies
+        scale = min(max(1.0, n / total), max(n, MOST_COPIES) / total)
+        mantissas, exponents = np.frexp(self.weights * scale)
+        return np.ldexp(np.round(mantissas * DIGITS) / DIGITS, exponents)
 
-    def fit(self, model: Any) -> list[Float[np.ndarray, " _"]]:
-        """Fit a model to the ranks of the cells; the different cells of every column.
-
-        scikit-learn counts rows, not their weights, where it bounds leaves and draws rows.
-        """
+    def fit(
+        self,
+        model: Any,
+        places: Int[np.ndarray, " copy"],
+        weights: Float[np.ndarray, " copy"] | None,
+    ) -> list[Float[np.ndarray, " _"]]:
+        """Fit a model to the ranks of the cells of some rows; different cells of each column."""
         ranks, values = ranked(self.cells)
-        places = np.repeat(np.arange(self.labels.size), self.copies)
         ranks = ranks[places]
         ranks[:, np.isnan(ranks).all(axis=0)] = 0.0  # no split uses such a column
-        model.fit(ranks, self.labels[places])
+        model.fit(ranks, self.labels[places], sample_weight=weights)
         return values
 
 
@@ -70,9 +67,11 @@ def grow_forest(rows: TreeRows, *, n_trees: int, seed: int) -> Forest:
     """Grow trees, each on rows drawn anew, some where they are many."""
     from sklearn.ensemble import RandomForestClassifier  # takes a second: predictions need it not
 
-    drawn = min(int(rows.copies.sum()), ROWS_OF_A_TREE)
+    drawn = min(round(rows.used.sum()), ROWS_OF_A_TREE)
     model = RandomForestClassifier(n_trees, max_samples=drawn, random_state=seed)
-    values = rows.fit(model)
+    # Rows are drawn as often as they weigh.
+    weights = None if (rows.used == 1).all() else rows.used
+    values = rows.fit(model, np.arange(rows.labels.size), weights)
     nodes = [
         _Nodes(
             tree.feature.astype(np.intp),
@@ -93,12 +92,15 @@ def grow_boosting(rows: TreeRows, *, n_steps: int, seed: int) -> Boosting:
     """Grow trees, each on what those before it leave."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    leaves = np.clip(np.sqrt(rows.copies.sum()) / ROOT_OF_A_LEAF, FEWEST_LEAVES, MOST_LEAVES)
+    # Boosting counts rows, not their weights, where it bounds leaves.
+    copies = np.maximum(np.round(rows.used), 1).astype(np.intp)
+    places = np.repeat(np.arange(copies.size), copies)
+    leaves = np.clip(np.sqrt(copies.sum()) / ROOT_OF_A_LEAF, FEWEST_LEAVES, MOST_LEAVES)
     model = HistGradientBoostingClassifier(
         max_iter=n_steps, max_leaf_nodes=int(leaves), random_state=seed, **BOOSTING
     )
     with threadpool_limits(1, user_api="openmp"):  # threads that wait spin beside other work
-        values = rows.fit(model)
+        values = rows.fit(model, places, (rows.used / copies)[places])
     # Of two classes the second alone has trees.
     classes = model.classes_ if model.classes_.size > 2 else model.classes_[1:]
     nodes = [

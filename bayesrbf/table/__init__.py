@@ -33,6 +33,7 @@ from bayesrbf.table.row_statistics import (
     standardisation,
     weigh_unlabelled,
 )
+from bayesrbf.table.units import copies_of, units_of, usual_weight, with_units
 
 __all__ = [
     "Columns",
@@ -43,6 +44,7 @@ __all__ = [
     "canonical_positions",
     "check_spreads",
     "column_position",
+    "copies_of",
     "decode",
     "distinct",
     "distinct_rows",
@@ -64,7 +66,10 @@ __all__ = [
     "replaced",
     "row_names",
     "standardisation",
+    "units_of",
+    "usual_weight",
     "weigh_unlabelled",
     "with_column",
     "with_masks",
+    "with_units",
 ]

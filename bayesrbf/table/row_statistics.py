@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesrbf.records.mixture import Observations, Standardisation
+from bayesrbf.records.units import Units
 from bayesrbf.table.order import canonical_sort, differ, sort_keys, sorted_by
 
 _ROUNDING_OF_SPREAD = 8 * np.finfo(np.float64).eps
@@ -144,8 +145,8 @@ def marginals(
 def distinct(observations: Observations) -> tuple[Observations, Int[np.ndarray, " obs"]]:
     """Distinct rows in a canonical order, and the place of each given row among them.
 
-    The weights of copies are added up. The result depends on the multiset of rows alone: not on
-    their order, and not on whether a row is there twice or has weight 2. -0.0 is 0.0, NaN is NaN.
+    The weights of copies are added up, and so are the units that they stand for. The result depends
+    on the multiset of rows alone, and not on their order. -0.0 is 0.0, NaN is NaN.
     Rows are sorted by label, codes, real and further cells, classes and columns taken in their own
     canonical order (:func:`bayesrbf.table.canonical_order`). Rows of weight zero are dropped, and
     their place is -1.
@@ -194,10 +195,16 @@ def _merged(
     used: Observations, order: Int[np.ndarray, " obs"], first: Bool[np.ndarray, " obs"]
 ) -> Observations:
     """A copy of sorted rows, the copies of a row merged into one."""
-    totals = used.weights[order]
-    if first.any():
-        totals = np.add.reduceat(totals, np.flatnonzero(first))
-    rows = replace(used.take(order[first]), weights=totals)
+    totals, units = used.weights[order], used.units
+    if not first.all():
+        starts = np.flatnonzero(first)
+        totals = np.add.reduceat(totals, starts)
+        counts = np.add.reduceat(used.unit_counts[order], starts)
+        numbers = order if units is None else units.numbers[order]
+        units = Units(np.minimum.reduceat(numbers, starts), counts)
+    elif units is not None:
+        units = units.take(order)
+    rows = replace(used.take(order[first]), weights=totals, units=units)
     for column in rows.real.T:
         column += 0.0
         column[np.isnan(column)] = np.nan
@@ -207,6 +214,7 @@ def _merged(
 def _reorder(rows: Observations, order: Int[np.ndarray, " obs"]) -> None:
     """Put rows, which nobody else holds, in another order: in place, column by column."""
     jacobian = [rows.log_jacobian] if rows.log_jacobian.ndim else []
+    units = [] if rows.units is None else [rows.units.numbers, rows.units.counts]
     tables = (column for cells in (rows.real, rows.codes, *rows.further) for column in cells.T)
-    for column in (*tables, rows.labels, rows.weights, *jacobian):
+    for column in (*tables, rows.labels, rows.weights, *units, *jacobian):
         column[:] = column[order]

@@ -50,7 +50,7 @@ def probabilities(teacher: str, X: pd.DataFrame, y: np.ndarray) -> np.ndarray:
     rows = table.encode(X, table.learn_columns(X))
     cells = np.column_stack([rows.real, np.where(rows.codes < 0, np.nan, rows.codes)])
     categorical = np.arange(cells.shape[1]) >= rows.real.shape[1]
-    return truth(TEACHERS[teacher](cells, categorical, labels, 0), labels)
+    return truth(TEACHERS[teacher](cells, categorical, labels, 0, None), labels)
 
 
 def taught(

@@ -152,3 +152,20 @@ def test_an_empty_text_is_a_class_with_a_warning_unless_it_hides_the_label() -> 
     assert model.set_params(unlabelled="").fit(X, y).classes_.tolist() == ["0", "1", "2"]
     folds, scorer = LabelledKFold(3, unlabelled=""), labelled_scorer("accuracy", unlabelled="")
     assert cross_val_score(model, X, y, cv=folds, scoring=scorer).min() > 0.8
+
+
+def test_groups_are_held_out_whole() -> None:
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(20), 5)
+    y = np.where(rng.random(100) < 0.3, np.nan, rng.integers(0, 2, 100))
+    for shuffle in (False, True):
+        folds = LabelledKFold(5, shuffle=shuffle, random_state=0 if shuffle else None)
+        parts = list(folds.split(np.zeros((100, 1)), y, groups))
+        assert len(parts) == 5
+        for train, test in parts:
+            assert not {*groups[train]} & {*groups[test]}
+            assert not np.isnan(y[test]).any()
+        held = np.concatenate([test for _, test in parts])
+        assert {*held} == {*np.flatnonzero(~np.isnan(y))}
+    with pytest.raises(ValueError, match=r"LabelledKFold\.split\(groups=\.\.\.\) must name"):
+        next(LabelledKFold(5).split(np.zeros((100, 1)), y, groups[1:]))

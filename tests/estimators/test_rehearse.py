@@ -37,8 +37,8 @@ def test_coverage_is_what_counting_gives(monkeypatch: pytest.MonkeyPatch) -> Non
     plays = []
     draw = stage.drawn_labels
 
-    def noted(truth: np.ndarray, labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        plays.append((truth, draw(truth, labels, rng)))
+    def noted(truth: np.ndarray, *given: Any) -> np.ndarray:
+        plays.append((truth, draw(truth, *given)))
         return plays[-1][1]
 
     monkeypatch.setattr(stage, "drawn_labels", noted)

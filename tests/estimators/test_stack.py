@@ -225,7 +225,7 @@ def test_an_extra_member_sees_the_table_as_it_was_given_and_every_row_of_it() ->
     assert whole.dtypes.equals(X.dtypes)
     assert len(whole) == labels.size == 28
     with pytest.raises(ValueError, match="takes no sample_weight"):
-        StackedClassifier(["normal"], extra=[Watcher()], cv=3).fit(X, y, 0.5 * weights)
+        StackedClassifier(["normal"], extra=[Watcher()], cv=3).fit(X, y, weights + 0.5)
 
 
 def test_the_table_of_members_has_their_weights_and_how_far_they_are_known(fitted) -> None:
@@ -367,18 +367,15 @@ def test_folds_are_five_and_hold_every_row_out_once() -> None:
             assert not set(train.real[:, 0]) & set(test.real[:, 0])
 
 
-def test_copies_of_a_row_are_dealt_to_several_folds() -> None:
+def test_people_who_are_alike_are_dealt_to_several_folds() -> None:
     """Two patterns with both labels: held out together, each would be taken for its opposite."""
     X = np.repeat([[0.0], [0.0], [1.0], [1.0]], [30, 10, 10, 30], axis=0)
     y = np.repeat([0, 1, 0, 1], [30, 10, 10, 30])
     model = StackedClassifier(SMALL, cv=10, random_state=0).fit(X, y)
     np.testing.assert_allclose(model.predict_proba([[0.0], [1.0]])[:, 1], [0.25, 0.75], atol=0.03)
-    weighted = clone(model).fit(X[[0, 30, 40, 50]], y[[0, 30, 40, 50]], [30, 10, 10, 30])
-    np.testing.assert_allclose(weighted.predict_proba(X), model.predict_proba(X), atol=1e-10)
 
 
-def test_a_row_of_an_odd_weight_is_held_out_as_a_whole() -> None:
-    """Its copies are dealt where the weight counts them, and nowhere else."""
+def test_a_row_of_any_weight_is_held_out_as_a_whole() -> None:
     rng = np.random.default_rng(0)
     real, labels = rng.integers(0, 9, (80, 1)).astype(float), rng.integers(0, 2, 80)
     weights = rng.choice([1.0, 2.0, 1.6, 3.7], 80)
@@ -392,8 +389,7 @@ def test_a_row_of_an_odd_weight_is_held_out_as_a_whole() -> None:
     assert total == pytest.approx(weights.sum())
     alone = Observations(np.arange(80.0)[:, None], rows.codes, labels, weights)
     for train, test in split_rows(4, alone, np.arange(80), 0):
-        both = np.intersect1d(train.real, test.real).astype(int)
-        assert (weights[both] == 2.0).all()
+        assert not np.intersect1d(train.real, test.real).size
 
 
 def test_no_fold_takes_the_last_row_of_a_class() -> None:

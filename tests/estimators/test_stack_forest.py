@@ -54,7 +54,9 @@ def test_boosting_joins_where_rows_are_many() -> None:
     assert own_members("smooth", none, ROWS_FOR_BOOSTING) == SMOOTH
     X, y = table(60)
     heavy = np.full(60, ROWS_FOR_BOOSTING / 60)
-    model = StackedClassifier("lite", cv=2, random_state=0).fit(X, y, heavy)
+    settings = {"cv": 2, "random_state": 0}
+    assert "boosting" not in StackedClassifier("lite", **settings).fit(X, y, heavy).members_
+    model = StackedClassifier([*MEMBERS, "boosting"], **settings).fit(X, y)
     assert model.members_[-2:] == ("forest", "boosting")
     assert np.isfinite(model.predict_proba(X)).all()
 

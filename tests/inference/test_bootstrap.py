@@ -12,17 +12,23 @@ from bayesrbf.inference.bootstrap import bootstrap, bootstrap_weights, mode_of
 from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import (
     KernelNetworkLogPosterior,
 )
+from bayesrbf.records.units import Units
 
 
-def test_weights_are_shares_of_the_whole_and_a_row_of_weight_two_is_the_row_twice() -> None:
+def test_weights_are_shares_of_the_whole_and_rows_of_a_unit_share_theirs() -> None:
+    """Two equal people, one row, a row of weight six, and two rows of one unit."""
     rng = np.random.default_rng(0)
-    given = np.array([2.0, 1.0, 1.0, 6.0])
-    drawn = np.array([bootstrap_weights(given, rng) for _ in range(20_000)])
-    np.testing.assert_allclose(drawn.sum(axis=1), 10.0)
+    given = np.array([2.0, 1.0, 6.0, 1.0, 2.0])
+    units = Units(np.array([0, 1, 2, 3, 3]), np.array([2.0, 1.0, 1.0, 0.5, 0.5]))
+    drawn = np.array([bootstrap_weights(given, rng, units) for _ in range(20_000)])
+    np.testing.assert_allclose(drawn.sum(axis=1), 12.0)
     assert (drawn > 0).all()
-    np.testing.assert_allclose(drawn.mean(axis=0), given, rtol=0.03)
-    shares = given / 10
-    np.testing.assert_allclose(drawn.var(axis=0), 100 * shares * (1 - shares) / 11, rtol=0.05)
+    np.testing.assert_allclose(drawn[:, 4], 2 * drawn[:, 3])
+    gamma = np.column_stack([rng.gamma(2.0, size=20_000), rng.exponential(size=(20_000, 3))])
+    raw = gamma[:, [0, 1, 2, 3, 3]] * [1.0, 1.0, 6.0, 1.0, 2.0]
+    expected = 12 * raw / raw.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(drawn.mean(axis=0), expected.mean(axis=0), rtol=0.03)
+    np.testing.assert_allclose(drawn.var(axis=0), expected.var(axis=0), rtol=0.06)
 
 
 def test_no_rows_have_no_weights() -> None:
@@ -48,7 +54,10 @@ def test_the_weights_of_the_fit_give_the_fit() -> None:
     _, _, reweighted = logistic(80, 0)
     fit = mode_of(reweighted(np.ones(80)), np.zeros(2))
     np.testing.assert_allclose(mode_of(reweighted(np.ones(80)), fit), fit, atol=1e-4)
-    sure = bootstrap(lambda w: reweighted(w / 1e8), np.full(80, 1e8), fit, draws=5, random_state=0)
+    many = Units(np.arange(80), np.full(80, 1e8))
+    sure = bootstrap(
+        lambda w: reweighted(w / 1e8), np.full(80, 1e8), fit, units=many, draws=5, random_state=0
+    )
     np.testing.assert_allclose(sure.theta[0], np.tile(fit, (5, 1)), atol=2e-3)
 
 

@@ -56,7 +56,8 @@ def rows(n_classes: int, weighted: bool = True) -> RateRows:
     weights = rng.uniform(0.5, 3.0, N) if weighted else np.ones(N)
     shares = np.bincount(labels, minlength=n_classes) + 0.5
     distances = expected_distances(cells(), LEVELS, "laplace")
-    return RateRows(distances, labels, weights, shares / shares.sum())
+    left_out = weights / rng.integers(1, 4, N)
+    return RateRows(distances, labels, weights, left_out, shares / shares.sum())
 
 
 def covariance(of: RateRows) -> np.ndarray:
@@ -108,7 +109,7 @@ def test_expected_distances_make_a_kernel_at_any_rates(name: str) -> None:
 @every_number_of_classes
 def test_the_evidence_is_the_log_density_of_the_table_with_its_copies(n_classes: int) -> None:
     of, noise, signal = rows(n_classes), 0.4, 1.7
-    of = RateRows(of.distances, of.labels, np.r_[3.0, 2.0, np.ones(N - 2)], of.shares)
+    of = replace(of, weights=np.r_[3.0, 2.0, np.ones(N - 2)])
     each = np.repeat(np.arange(N), of.weights.astype(int))
     of_copies = signal * covariance(of)[np.ix_(each, each)] + noise * np.eye(each.size)
     expected = multivariate_normal(np.zeros(each.size), of_copies).logpdf(responses(of)[each].T)
@@ -118,11 +119,11 @@ def test_the_evidence_is_the_log_density_of_the_table_with_its_copies(n_classes:
 
 @every_number_of_classes
 def test_leave_one_out_is_what_refits_without_each_row_say(n_classes: int) -> None:
-    """A weight below one is left out whole, one copy of a row of weight three."""
+    """One of three equal people, one of two who weigh a half each, and any other row as a whole."""
     of, noise, temperature = rows(n_classes), 0.4, 1.7
-    weights = np.r_[3.0, 2.0, 0.5, 0.7, np.ones(N - 4)]
-    of = RateRows(of.distances, of.labels, weights, of.shares)
-    copies = np.ceil(weights).astype(int)
+    weights = np.r_[3.0, 1.0, 0.5, 2.7, np.ones(N - 4)]
+    copies = np.r_[3, 2, np.ones(N - 2, int)]
+    of = replace(of, weights=weights, left_out=weights / copies)
     each, parts = np.repeat(np.arange(N), copies), np.repeat(weights / copies, copies)
     gram, total = covariance(of), 0.0
     residuals = np.eye(n_classes)[of.labels] - of.shares

@@ -142,22 +142,36 @@ def test_whole_weights_are_copies_and_others_weigh(kind: str) -> None:
     assert heavy.log_probabilities(nothing)[0, 0] > one.log_probabilities(nothing)[0, 0] + 0.3
 
 
-def copies(weights: np.ndarray, labels: np.ndarray | None = None) -> np.ndarray:
-    labels = np.zeros(weights.size, int) if labels is None else labels
-    return TreeRows(np.zeros((weights.size, 1)), labels, weights, LABELS).copies
+def used(weights: np.ndarray) -> np.ndarray:
+    n = weights.size
+    return TreeRows(np.zeros((n, 1)), np.zeros(n, int), weights, LABELS).used
 
 
-def test_copies_are_the_weights_and_their_sums() -> None:
+def test_weights_are_used_to_two_digits_and_keep_their_sum() -> None:
     rng = np.random.default_rng(0)
-    whole = rng.integers(1, 5, 50).astype(float)
-    np.testing.assert_array_equal(copies(whole), whole)
-    fractional = whole * rng.exponential(size=50) * 2
-    found = copies(fractional)
-    assert abs(found - fractional).max() <= 1
-    assert abs(found.sum() - fractional.sum()) <= 1
-    np.testing.assert_array_equal(copies(np.full(50, 1e-12)), 1)
-    assert copies(np.full(50, 1e19)).sum() == MOST_COPIES
-    assert copies(np.r_[1e-9, np.ones(9)], np.r_[1, np.zeros(9, int)])[0] == 1
+    whole = rng.integers(1, 65, 50).astype(float)
+    np.testing.assert_array_equal(used(whole), whole)
+    np.testing.assert_array_equal(used(whole + 1e-3), whole)
+    uneven = whole * rng.exponential(size=50) * 2
+    np.testing.assert_allclose(used(uneven), uneven, rtol=1 / 64)
+    np.testing.assert_array_equal(used(np.full(50, 1e-12)), 1)
+    assert used(np.full(50, 1e19)).sum() == pytest.approx(MOST_COPIES, rel=1 / 64)
+    assert 0 < used(np.r_[1e-9, np.ones(9)])[0] < 1e-8
+
+
+@pytest.mark.parametrize("kind", GROWING)
+def test_a_row_of_a_small_weight_is_learned_as_much(kind: str) -> None:
+    """Rows beyond a gap, which alone have their class, at a tenth of the weight of the others."""
+    cells = np.r_[np.linspace(0, 1, 300), np.linspace(5, 6, 200)][:, None]
+    labels = np.r_[np.arange(300) % 2, np.tile([0, 1], 100)]
+    weights = np.r_[np.ones(300), np.tile([1.0, 0.1], 100)]
+    grow: Callable[..., Forest | Boosting] = {
+        "forest": partial(grow_forest, n_trees=200),
+        "boosting": partial(grow_boosting, n_steps=200),
+    }[kind]
+    model = grow(TreeRows(cells, labels, weights, 2), seed=0)
+    p = np.exp(model.log_probabilities(np.linspace(5, 6, 50)[:, None]))[:, 1]
+    assert p.mean() == pytest.approx(1 / 11, abs=0.03)
 
 
 @pytest.mark.parametrize("kind", GROWING)

@@ -24,19 +24,26 @@ def test_the_truth_is_tempered_to_the_labels() -> None:
 
 def test_labels_come_as_often_as_their_probabilities_say() -> None:
     p, labels = simulated(300)
-    rng = np.random.default_rng(1)
-    shares = np.mean([np.eye(3)[drawn_labels(p, labels, rng)] for _ in range(800)], axis=0)
+    rng, alone = np.random.default_rng(1), np.arange(300)
+    shares = np.mean([np.eye(3)[drawn_labels(p, labels, alone, rng)] for _ in range(800)], axis=0)
     assert np.abs(shares - p).max() < 5 * np.sqrt(0.25 / 800)
 
 
 def test_no_class_is_lost() -> None:
     labels = np.repeat([0, 1], [38, 2])
     p = np.tile([0.98, 0.02], (40, 1))
-    rng = np.random.default_rng(0)
+    rng, alone = np.random.default_rng(0), np.arange(40)
     for _ in range(50):
-        assert np.bincount(drawn_labels(p, labels, rng), minlength=2).min() >= 2
+        assert np.bincount(drawn_labels(p, labels, alone, rng), minlength=2).min() >= 2
     with pytest.raises(ValueError, match="too few rows of some class"):
-        drawn_labels(np.tile([1.0, 0.0], (40, 1)), labels, rng)
+        drawn_labels(np.tile([1.0, 0.0], (40, 1)), labels, alone, rng)
+
+
+def test_copies_of_a_row_have_one_label() -> None:
+    p, labels = simulated(30)
+    copies = np.r_[np.arange(20), np.arange(10)]
+    drawn = drawn_labels(p, labels, copies, np.random.default_rng(0))
+    np.testing.assert_array_equal(drawn[20:], drawn[:10])
 
 
 def test_intervals_of_known_coverage_are_counted_so_and_shrunken_ones_are_seen() -> None:

@@ -217,7 +217,9 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
     # ---- fitting
 
-    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
+    def fit(
+        self, X: object, y: object, sample_weight: object = None, groups: object = None
+    ) -> Self:
         """Fit the companion, place the exemplars and find the output weights.
 
         Parameters
@@ -227,7 +229,10 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         y : array-like of shape (n_obs,)
             Class labels; NaN and None are hidden. Out of memory also the name of their column.
         sample_weight : array-like of shape (n_obs,), optional
-            Row weights, at least 0: weight 2 is the row twice.
+            Row weights, at least 0: a row of weight 2 counts twice, and no split parts it.
+        groups : array-like of shape (n_obs,), optional
+            Group of each row, such as its patient: no split that the fit makes has rows of one
+            group on both sides, and the bootstrap weighs them together.
 
         Returns
         -------
@@ -239,13 +244,13 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         ValueError
             If an argument, the table, the labels or the weights cannot be used.
         """
-        return self._take(lambda: self._fitted_to(X, y, sample_weight))
+        return self._take(lambda: self._fitted_to(X, y, sample_weight, groups))
 
     def _fitted_to(
-        self, X: object, y: object, sample_weight: object
+        self, X: object, y: object, sample_weight: object, groups: object
     ) -> FittedTable[FittedKernelNetwork, None]:
         """Read the table, and fit companion, kernel and output weights."""
-        training, of_blocks = read_training(self._reading(), X, y, sample_weight)
+        training, of_blocks = read_training(self._reading(), X, y, sample_weight, groups)
         levels, n_classes = training.read_columns.n_levels, training.class_labels.size
         seed = training.seed
         prior = MixturePrior() if self.prior is None else self.prior

@@ -24,11 +24,18 @@ from bayesrbf.estimators.arguments import (
     components_per_class,
     instance,
     one_of,
+    row_groups,
     row_weights,
 )
 from bayesrbf.estimators.classifier import Classifier, Labels
+from bayesrbf.estimators.column_doubts import warn_of_copies
 from bayesrbf.estimators.estimator import AnyFit
-from bayesrbf.estimators.median_lvq.dissimilarities import from_matrix, from_table, from_vectors
+from bayesrbf.estimators.median_lvq.dissimilarities import (
+    Groups,
+    from_matrix,
+    from_table,
+    from_vectors,
+)
 from bayesrbf.estimators.median_lvq.widths import choose_width, wider_ones, widths_to_try
 from bayesrbf.estimators.reading import doubts_of, read_labels, refuse_collection
 from bayesrbf.estimators.rehearsing import Rehearsal, rehearsal_of
@@ -263,7 +270,9 @@ class MedianLVQClassifier(Classifier):
 
     # ---- fitting
 
-    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
+    def fit(
+        self, X: object, y: object, sample_weight: object = None, groups: object = None
+    ) -> Self:
         """Find the exemplars, choose sigma, calibrate, and draw if ``inference`` asks.
 
         Parameters
@@ -274,7 +283,10 @@ class MedianLVQClassifier(Classifier):
         y : array-like of shape (n_obs,)
             Class labels; NaN and None are hidden.
         sample_weight : array-like of shape (n_obs,), optional
-            Row weights, at least 0: weight 2 is the row twice.
+            Row weights, at least 0: a row of weight 2 counts twice, and no split parts it.
+        groups : array-like of shape (n_obs,), optional
+            Group of each row, such as its patient: no split that the fit makes has rows of one
+            group on both sides, and the bootstrap weighs them together.
 
         Returns
         -------
@@ -286,10 +298,10 @@ class MedianLVQClassifier(Classifier):
         ValueError
             If an argument, the rows, the labels or the weights cannot be used.
         """
-        return self._take(lambda: self._fitted_to(X, y, sample_weight))
+        return self._take(lambda: self._fitted_to(X, y, sample_weight, groups))
 
     def _fitted_to(
-        self, X: object, y: object, sample_weight: object
+        self, X: object, y: object, sample_weight: object, groups: object
     ) -> FittedTable[FittedExemplars, None]:
         """Compare the training rows, choose the width, find the exemplars and calibrate."""
         reading = self._reading()
@@ -302,7 +314,8 @@ class MedianLVQClassifier(Classifier):
         labels = read_labels(reading, given, y, row_weights(sample_weight, given))
         classes: Any = labels.classes
         seed = reading.seed
-        compared = self._compare(given, labels.codes, labels.weights)
+        of_rows = row_groups(groups, given, f"{owner}.fit")
+        compared = self._compare(given, labels.codes, labels.weights, of_rows)
         rows = Dissimilarities(
             compared.values,
             compared.labels,
@@ -324,6 +337,7 @@ class MedianLVQClassifier(Classifier):
             settings,
             cv=self.cv,
             kept=compared.kept,
+            units=compared.units,
             classes=classes,
             calibrate=self.calibrate,
             masked=source if masks else None,
@@ -337,7 +351,7 @@ class MedianLVQClassifier(Classifier):
         training = TrainingTable(
             owner,
             None,
-            Observations(*no_cells, compared.labels, compared.weights),
+            Observations(*no_cells, compared.labels, compared.weights, units=compared.units),
             compared.kept,
             seed,
             shell.n_features_in_,
@@ -345,6 +359,7 @@ class MedianLVQClassifier(Classifier):
             classes=classes,
             prevalence=labels.prevalence,
             copies=compared.copies,
+            repeated=compared.repeated,
         )
         if self.metric == GOWER:
             columns = source.columns
@@ -382,22 +397,28 @@ class MedianLVQClassifier(Classifier):
             )
 
     def _compare(
-        self, X: Any, labels: Int[np.ndarray, " obs"], weights: Float[np.ndarray, " obs"]
+        self,
+        X: Any,
+        labels: Int[np.ndarray, " obs"],
+        weights: Float[np.ndarray, " obs"],
+        groups: Groups,
     ) -> ComparedRows:
         """Dissimilarities of the training rows that weigh something."""
         if self.metric == PRECOMPUTED:
-            compared = from_matrix(X, labels, weights)
+            compared = from_matrix(X, labels, weights, groups)
         elif self.metric == GOWER:
             compared = from_table(
                 X,
                 labels,
                 weights,
+                groups,
                 categorical_features=self.categorical_features,
                 handle_unknown=self.handle_unknown,
             )
         else:
-            compared = from_vectors(X, labels, weights, self.metric)
+            compared = from_vectors(X, labels, weights, groups, self.metric)
         check_values(compared.values, type(self).__name__)
+        warn_of_copies(compared.repeated, len(compared.copies[0]), type(self).__name__)
         return compared
 
     def refine(self, method: str = "gibbs", **options: object) -> Self:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -15,6 +16,8 @@ from bayesrbf.numerics.median_lvq.gower import learn_gower
 from bayesrbf.records.mixture import Observations
 from bayesrbf.solvers.pairwise import Metric, pairwise
 
+Groups = Shaped[np.ndarray, " obs"] | None
+
 LARGEST_DOUBLE: Final = 2**27
 """Entries (1 GiB) beyond which a matrix computed here is held in float32."""
 
@@ -23,18 +26,25 @@ def from_matrix(
     X: Real[np.ndarray, "obs obs"],
     labels: Int[np.ndarray, " obs"],
     weights: Float[np.ndarray, " obs"],
+    groups: Groups,
 ) -> ComparedRows:
     """Take the dissimilarities as they were given, without the rows that weigh nothing."""
     kept = np.flatnonzero(weights > 0)
     values = X if kept.size == weights.size else X[np.ix_(kept, kept)]
     copies = np.stack([kept, np.arange(kept.size)])
-    return ComparedRows(MatrixSource(kept), values, labels[kept], weights[kept], kept, copies)
+    rows, _ = _weighed(
+        np.arange(kept.size, dtype=np.float64)[:, None], labels, weights, kept, groups
+    )
+    return ComparedRows(
+        MatrixSource(kept), values, rows.labels, rows.weights, rows.units, kept, copies
+    )
 
 
 def from_table(
     X: object,
     labels: Int[np.ndarray, " obs"],
     weights: Float[np.ndarray, " obs"],
+    groups: Groups,
     *,
     categorical_features: object,
     handle_unknown: str,
@@ -44,7 +54,8 @@ def from_table(
     X = X if positive.size == weights.size else _safe_indexing(X, positive)
     columns = table.learn_columns(X, categorical_features=categorical_features)
     encoded = table.encode(X, columns)
-    given = Observations(encoded.real, encoded.codes, labels[positive], weights[positive])
+    given = replace(encoded, labels=labels[positive], weights=weights[positive])
+    given, repeated = table.with_units(given, None if groups is None else groups[positive])
     rows, first, place = _distinct(given)
     # Sums over columns in one order, whatever the table's: ties must stay ties.
     order = table.canonical_order(rows)
@@ -53,26 +64,58 @@ def from_table(
     values = gower.between(canonical, canonical, _dtype(rows.n_obs))
     source = TableSource(columns, gower, canonical, handle_unknown, order)
     copies = np.stack([positive, place])
-    return ComparedRows(source, values, rows.labels, rows.weights, positive[first], copies)
+    return ComparedRows(
+        source,
+        values,
+        rows.labels,
+        rows.weights,
+        rows.units,
+        positive[first],
+        copies,
+        repeated,
+    )
 
 
 def from_vectors(
     X: Shaped[np.ndarray, "obs column"],
     labels: Int[np.ndarray, " obs"],
     weights: Float[np.ndarray, " obs"],
+    groups: Groups,
     metric: Metric,
 ) -> ComparedRows:
     """Compare the distinct rows of an array by a metric."""
     first = np.flatnonzero(weights > 0)
-    labels, weights = labels[first], weights[first]
+    floats = X.dtype.kind == "f"
+    cells = X[first].astype(np.float64) if floats else np.arange(first.size, dtype=np.float64)
+    rows, repeated = _weighed(cells.reshape(first.size, -1), labels, weights, first, groups)
     copies = np.stack([first, np.arange(first.size)])
-    if X.dtype.kind == "f":
-        cells = X[first].astype(np.float64)
-        nothing = np.empty((first.size, 0), dtype=np.intp)
-        rows, places, copies[1] = _distinct(Observations(cells, nothing, labels, weights))
-        first, labels, weights = first[places], rows.labels, rows.weights
+    if floats:
+        rows, places, copies[1] = _distinct(rows)
+        first = first[places]
     values = pairwise(X[first], X[first], metric, _dtype(first.size))
-    return ComparedRows(VectorSource(X[first], metric), values, labels, weights, first, copies)
+    return ComparedRows(
+        VectorSource(X[first], metric),
+        values,
+        rows.labels,
+        rows.weights,
+        rows.units,
+        first,
+        copies,
+        repeated,
+    )
+
+
+def _weighed(
+    cells: Float[np.ndarray, "kept column"],
+    labels: Int[np.ndarray, " obs"],
+    weights: Float[np.ndarray, " obs"],
+    kept: Int[np.ndarray, " kept"],
+    groups: Groups,
+) -> tuple[Observations, int]:
+    """The kept rows with their units, and how many are copies."""
+    nothing = np.empty((kept.size, 0), dtype=np.intp)
+    rows = Observations(cells, nothing, labels[kept], weights[kept])
+    return table.with_units(rows, None if groups is None else groups[kept])
 
 
 def _distinct(

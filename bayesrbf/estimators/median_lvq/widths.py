@@ -29,6 +29,7 @@ from bayesrbf.records.median_lvq import (
     Sigma,
 )
 from bayesrbf.records.mixture import Observations, joined_rows
+from bayesrbf.records.units import Units
 
 SIGMA_GRID: Final = (0.02, 0.05, 0.1, 0.2, 0.3, 0.45, 0.8)
 """Values of sigma squared that cross-validation tries, in median dissimilarities, ascending."""
@@ -69,6 +70,7 @@ def choose_width(
     *,
     cv: object,
     kept: Int[np.ndarray, " obs"],
+    units: Units | None,
     classes: np.ndarray,
     calibrate: bool,
     masked: TableSource | None,
@@ -78,7 +80,15 @@ def choose_width(
     if len(widths) == 1 and not calibrate:
         return widths[0], 1.0, None
     predictions = held_out(
-        rows, prototypes, widths, settings, cv=cv, kept=kept, classes=classes, masked=masked
+        rows,
+        prototypes,
+        widths,
+        settings,
+        cv=cv,
+        kept=kept,
+        units=units,
+        classes=classes,
+        masked=masked,
     )
     if predictions is None:
         middle = "sigma is the middle of its grid and " if len(widths) > 1 else ""
@@ -104,6 +114,7 @@ def held_out(
     *,
     cv: object,
     kept: Int[np.ndarray, " obs"],
+    units: Units | None,
     classes: np.ndarray,
     masked: TableSource | None,
 ) -> HeldOut | None:
@@ -140,7 +151,7 @@ def held_out(
             axis=1,
         )
 
-    splits = split_rows(cv, given, kept, settings.seed)
+    splits = split_rows(cv, replace(given, units=units), kept, settings.seed)
     return hold_out(splits, predict, classes, masking=masking)
 
 

@@ -198,7 +198,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         y : object
             Ignored.
         sample_weight : array-like of shape (n_obs,), optional
-            Row weights, at least 0: weight 2 is the row twice.
+            Row weights, at least 0: a row of weight 2 counts twice, and no split parts it.
 
         Returns
         -------
@@ -264,7 +264,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         y : object
             Ignored.
         sample_weight : array-like of shape (n_obs,), optional
-            Row weights, at least 0: weight 2 is the row twice.
+            Row weights, at least 0: a row of weight 2 counts twice, and no split parts it.
 
         Returns
         -------

@@ -260,7 +260,9 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
 
     # ---- fitting
 
-    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
+    def fit(
+        self, X: object, y: object, sample_weight: object = None, groups: object = None
+    ) -> Self:
         """Find the mode of the posterior, calibrate, and draw if ``inference`` asks.
 
         Parameters
@@ -272,7 +274,10 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
             Class labels; NaN and None are hidden. Of a table out of memory, also the name of
             their column.
         sample_weight : array-like of shape (n_obs,), optional
-            Row weights, at least 0: weight 2 is the row twice.
+            Row weights, at least 0: a row of weight 2 counts twice, and no split parts it.
+        groups : array-like of shape (n_obs,), optional
+            Group of each row, such as its patient: no split that the fit makes has rows of one
+            group on both sides, and the bootstrap weighs them together.
 
         Returns
         -------
@@ -284,15 +289,15 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         ValueError
             If an argument, the table, the labels or the weights cannot be used.
         """
-        return self._take(lambda: self._fitted_to(X, y, sample_weight))
+        return self._take(lambda: self._fitted_to(X, y, sample_weight, groups))
 
-    def _fitted_to(self, X: object, y: object, sample_weight: object) -> HybridFit:
+    def _fitted_to(self, X: object, y: object, sample_weight: object, groups: object) -> HybridFit:
         """Read the table, choose what is open, and fit."""
         arguments = HybridArguments.of(self.get_params(deep=False))
         reading = self._reading()
         search = objective_of(self.objective).search
         reading = replace(reading, parts=asdict(search))
-        training, of_blocks = read_training(reading, X, y, sample_weight)
+        training, of_blocks = read_training(reading, X, y, sample_weight, groups)
         owner, rows, columns = training.owner, training.rows, training.read_columns
         few = 1 if self.n_components == OPEN else self.n_components
         specification = MixtureSpecification(

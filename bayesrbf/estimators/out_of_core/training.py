@@ -15,6 +15,7 @@ from sklearn.utils.validation import _num_samples
 from bayesrbf import table
 from bayesrbf.blocks import Blocks, Collection
 from bayesrbf.estimators.arguments import LEAST_WEIGHT, MOST_WEIGHT
+from bayesrbf.estimators.column_doubts import warn_of_copies
 from bayesrbf.estimators.out_of_core.parts import LabelsInBlocks, Part, parts_of
 from bayesrbf.estimators.reading import BLOCK, Reading, column_names
 from bayesrbf.fitted.drawing import draw_by
@@ -148,11 +149,18 @@ def read_collection(
     draw = partial(Sample.of, n_classes=n_classes, most=of_class, seed=seed)
     sample = rows.map(draw, list(accumulate(survey.lengths, initial=0))[:-1]).reduce(Sample.joined)
     weighed = sample.weighed()
+    weighed, repeated = table.with_units(weighed, relative=False)
+    mass = float(sample.by_label.sum())
+    if reading.labelled and weighed.n_obs == n_rows:  # rows that are drawn weigh for others
+        usual = table.usual_weight(table.copies_of(weighed), weighed)
+        weighed, mass = _scaled(weighed, usual), mass / usual
+        rows = rows.map(partial(_scaled, usual=usual))
     if reading.finds_atoms:
         atoms = tuple(table.find_atoms(column, weighed.weights) for column in weighed.real.T)
         columns = replace(columns, atoms=atoms)
         weighed = table.at_their_atoms(weighed, columns)
         rows = rows.map(partial(table.at_their_atoms, columns=columns))
+    warn_of_copies(repeated, weighed.n_obs, reading.owner)
     training = TrainingTable(
         reading.owner,
         columns,
@@ -165,11 +173,17 @@ def read_collection(
         prevalence=of_use,
         handle_unknown=reading.arguments["handle_unknown"],
         unlabelled_weight=reading.unlabelled_weight,
+        repeated=repeated,
         passes=passes + 3,
         sampled=sampled,
     )
-    of_blocks = OutOfCore(rows, survey.lengths, weighed, float(sample.by_label.sum()))
+    of_blocks = OutOfCore(rows, survey.lengths, weighed, mass)
     return training.with_template(survey.like), of_blocks
+
+
+def _scaled(rows: Observations, usual: float) -> Observations:
+    """Rows whose weights are relative to the usual one."""
+    return rows if usual == 1 else replace(rows, weights=rows.weights / usual)
 
 
 IN_MEMORY: Final = {

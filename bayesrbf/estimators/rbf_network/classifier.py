@@ -178,7 +178,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         prior: Stored[MixturePrior | None] = None,
         n_init: Stored[int] = 4,
         max_iter: Stored[int] = 1000,
-        tol: Stored[float] = 1e-6,
+        tol: Stored[float] = 1e-8,
         warm_start: Stored[bool] = False,
         random_state: Stored[int | np.random.RandomState | None] = None,
         missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
@@ -211,7 +211,9 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
 
     # ---- fitting
 
-    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
+    def fit(
+        self, X: object, y: object, sample_weight: object = None, groups: object = None
+    ) -> Self:
         """Fit hidden and output layer, calibrate, and draw if ``inference`` asks.
 
         Parameters
@@ -223,7 +225,10 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
             Class labels; NaN and None are hidden. Of a table out of memory, also the name of
             their column.
         sample_weight : array-like of shape (n_obs,), optional
-            Row weights, at least 0: weight 2 is the row twice.
+            Row weights, at least 0: a row of weight 2 counts twice, and no split parts it.
+        groups : array-like of shape (n_obs,), optional
+            Group of each row, such as its patient: no split that the fit makes has rows of one
+            group on both sides, and the bootstrap weighs them together.
 
         Returns
         -------
@@ -235,15 +240,15 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         ValueError
             If an argument, the table, the labels or the weights cannot be used.
         """
-        return self._take(lambda: self._fitted_to(X, y, sample_weight))
+        return self._take(lambda: self._fitted_to(X, y, sample_weight, groups))
 
     def _fitted_to(
-        self, X: object, y: object, sample_weight: object
+        self, X: object, y: object, sample_weight: object, groups: object
     ) -> FittedTable[FittedNetwork, NetworkPath]:
         """Read the table, and fit hidden and output layer."""
         reading = self._reading()
         reading = replace(reading, parts={"scheme": scheme_of(self.scheme).name})
-        training, of_blocks = read_training(reading, X, y, sample_weight)
+        training, of_blocks = read_training(reading, X, y, sample_weight, groups)
         seed = training.seed
         model, fit = self._fit_rows(table.distinct(training.rows)[0], training, seed, self._start)
         begin = partial(start_of, model if self.warm_start else None)

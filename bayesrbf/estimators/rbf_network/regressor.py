@@ -212,7 +212,9 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
 
     # ---- fitting
 
-    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
+    def fit(
+        self, X: object, y: object, sample_weight: object = None, groups: object = None
+    ) -> Self:
         """Fit hidden and output layer, calibrate, and draw if ``inference`` asks.
 
         Parameters
@@ -222,7 +224,10 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         y : array-like of shape (n_obs,)
             Responses; NaN is hidden.
         sample_weight : array-like of shape (n_obs,), optional
-            Row weights, at least 0: weight 2 is the row twice.
+            Row weights, at least 0: a row of weight 2 counts twice, and no split parts it.
+        groups : array-like of shape (n_obs,), optional
+            Group of each row, such as its patient: no split that the fit makes has rows of one
+            group on both sides, and the bootstrap weighs them together.
 
         Returns
         -------
@@ -234,17 +239,17 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         ValueError
             If an argument, the table, the responses or the weights cannot be used.
         """
-        return self._take(lambda: self._fitted_to(X, y, sample_weight))
+        return self._take(lambda: self._fitted_to(X, y, sample_weight, groups))
 
     def _fitted_to(
-        self, X: object, y: object, sample_weight: object
+        self, X: object, y: object, sample_weight: object, groups: object
     ) -> FittedTable[FittedNetwork, NetworkPath]:
         """Read the table, fit hidden and output layer, and judge the noise on rows held out."""
         reading = self._reading()
         refuse_collection(reading.owner, X, ROWS_IN_8_GIB)
         weights = check_table(reading, X, y, sample_weight)
         responses, codes = read_responses(X, y, weights)
-        training = read_rows(reading, X, Labels(codes, weights))
+        training = read_rows(reading, X, Labels(codes, weights), groups)
         distinct, _ = table.distinct(training.rows)
         model, fit = self._fit_rows(distinct, training, responses, training.seed, self._start)
         if self.calibrate:

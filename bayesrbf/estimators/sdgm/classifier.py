@@ -213,7 +213,9 @@ class SDGMClassifier(Classifier):
 
     # ---- fitting
 
-    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
+    def fit(
+        self, X: object, y: object, sample_weight: object = None, groups: object = None
+    ) -> Self:
         """Maximise the evidence, calibrate, and draw if ``inference`` asks.
 
         Parameters
@@ -224,7 +226,10 @@ class SDGMClassifier(Classifier):
             Class labels; NaN and None are hidden. Or the classes that each row may have, one
             column a class (named by the columns of a frame, else 0, 1, ...).
         sample_weight : array-like of shape (n_obs,), optional
-            Row weights, at least 0: weight 2 is the row twice.
+            Row weights, at least 0: a row of weight 2 counts twice, and no split parts it.
+        groups : array-like of shape (n_obs,), optional
+            Group of each row, such as its patient: no split that the fit makes has rows of one
+            group on both sides, and the bootstrap weighs them together.
 
         Returns
         -------
@@ -236,17 +241,17 @@ class SDGMClassifier(Classifier):
         ValueError
             If an argument, the table, the labels or the weights cannot be used.
         """
-        return self._take(lambda: self._fitted_to(X, y, sample_weight))
+        return self._take(lambda: self._fitted_to(X, y, sample_weight, groups))
 
     def _fitted_to(
-        self, X: object, y: object, sample_weight: object
+        self, X: object, y: object, sample_weight: object, groups: object
     ) -> FittedTable[FittedSDGM, EvidencePath]:
         """Read the table, and fit companion and sparse mixture."""
         reading = self._reading()
         refuse_collection(reading.owner, X, ROWS_IN_8_GIB)
         weights = check_table(reading, X, y, sample_weight)
         sets, labels = _read_sets(reading, X, y, weights)
-        training = read_rows(reading, X, labels)
+        training = read_rows(reading, X, labels, groups)
         rows, _ = table.distinct(training.rows)
         levels, seed = training.read_columns.n_levels, training.seed
         if self.form == "primal" and not has_all_products(rows.real.shape[1], levels):

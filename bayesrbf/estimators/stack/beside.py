@@ -8,7 +8,7 @@ from typing import Final
 from bayesrbf import table
 from bayesrbf.estimators.estimator import AnyFit
 from bayesrbf.estimators.stack.stack_folds import FOLDS, fit_stack
-from bayesrbf.fitted.folds import stratified_folds
+from bayesrbf.fitted.folds import unit_folds
 from bayesrbf.fitted.masking import masking_of
 from bayesrbf.fitted.stack.bootstrap import rows_held_out, table_variance_of
 from bayesrbf.fitted.stack.model_doubt import ModelDoubt
@@ -42,7 +42,7 @@ def doubt_of(fit: AnyFit, cv: object, n_jobs: int | None) -> ModelDoubt:
     splits = None if isinstance(cv, Integral) else cv  # a number of folds is the classifier's own
     pool = fit_stack(training, settings, splits, n_jobs)[0]
     distinct = table.distinct(rows)[0]
-    folds = stratified_folds(distinct.labels, FOLDS, seed)
+    folds = unit_folds(distinct.labels, distinct.units, FOLDS, seed)
     usual, variance = rows_held_out(settings, distinct, folds), table_variance_of(pool, distinct)
     return ModelDoubt(pool, fit.model.kind, variance, usual)
 

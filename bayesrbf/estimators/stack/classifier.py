@@ -18,7 +18,7 @@ from bayesrbf.estimators.training import read_training
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.drawing import drawn
 from bayesrbf.fitted.fitted_table import FittedTable
-from bayesrbf.fitted.folds import stratified_folds
+from bayesrbf.fitted.folds import unit_folds
 from bayesrbf.fitted.masking import masking_of
 from bayesrbf.fitted.stack.bootstrap import bootstrap_stack
 from bayesrbf.fitted.stack.drawing import DrawnMembers, draw_members
@@ -175,7 +175,9 @@ class StackedClassifier(Classifier):
         self.handle_unknown = handle_unknown
         self.inference = inference
 
-    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
+    def fit(
+        self, X: object, y: object, sample_weight: object = None, groups: object = None
+    ) -> Self:
         """Hold out, temper, pool, and fit all members to all rows.
 
         Parameters
@@ -186,19 +188,22 @@ class StackedClassifier(Classifier):
         y : array-like of shape (n_obs,), or the name of a column out of memory
             Class labels; NaN and None are hidden.
         sample_weight : array-like of shape (n_obs,), optional
-            Row weights, at least 0: 2 is the row twice, held out one by one; 1.5 is one row.
+            Row weights, at least 0: a row of weight 2 counts twice, and no split parts it.
+        groups : array-like of shape (n_obs,), optional
+            Group of each row, such as its patient: no split that the fit makes has rows of one
+            group on both sides, and the bootstrap weighs them together.
 
         Returns
         -------
         self
             The fitted estimator.
         """
-        return self._take(lambda: self._fitted_to(X, y, sample_weight))
+        return self._take(lambda: self._fitted_to(X, y, sample_weight, groups))
 
-    def _fitted_to(self, X: object, y: object, sample_weight: object) -> StackFit:
+    def _fitted_to(self, X: object, y: object, sample_weight: object, groups: object) -> StackFit:
         """Read the table, hold out, temper, pool, and fit all members to all rows."""
         reading = replace(self._reading(), of_sample=True)
-        training, of_blocks = read_training(reading, X, y, sample_weight)
+        training, of_blocks = read_training(reading, X, y, sample_weight, groups)
         model, copies, sentence = fit_stack(
             training, self._settings(training), self.cv, self.n_jobs
         )
@@ -295,7 +300,7 @@ class StackedClassifier(Classifier):
         if method != "bootstrap":
             return self._with_draws(fit, drawn(fit, method, {"draws": 250, **options}))
         rows, _ = table.distinct(fit.rows)
-        folds = stratified_folds(rows.labels, FOLDS, fit.table.seed)
+        folds = unit_folds(rows.labels, rows.units, FOLDS, fit.table.seed)
         settings = self._settings(fit.table, fit.model)
         options = {"random_state": fit.table.seed, **options}
         draws, refits = bootstrap_stack(

@@ -32,11 +32,11 @@ class ExtraMember:
         """Fit a clone to the labelled rows."""
         labelled = rows.take(np.flatnonzero(rows.labels >= 0))
         estimator, weighted = clone(self.estimator), {}
-        if np.all(labelled.weights == np.round(labelled.weights)):
-            copies = np.repeat(np.arange(labelled.n_obs), labelled.weights.astype(int))
-            labelled = labelled.take(copies)
-        elif has_fit_parameter(estimator, "sample_weight"):
+        if has_fit_parameter(estimator, "sample_weight"):
             weighted = {"sample_weight": labelled.weights}
+        elif np.allclose(whole := np.round(labelled.weights), labelled.weights):
+            copies = np.repeat(np.arange(labelled.n_obs), whole.astype(int))
+            labelled = labelled.take(copies)
         else:
             raise ValueError(
                 f"StackedClassifier(extra=...): {self.name} takes no sample_weight, but the rows "

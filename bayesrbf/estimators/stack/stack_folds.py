@@ -54,7 +54,7 @@ def fit_stack(
 
 
 def usual_folds(n_labelled: float) -> int:
-    """Number of folds where the user gave none, by the weight of the labelled rows."""
+    """Number of folds where the user gave none, by the number of labelled units."""
     return FEWER if n_labelled > MANY_ROWS else FOLDS
 
 

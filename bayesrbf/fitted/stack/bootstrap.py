@@ -169,7 +169,7 @@ def bootstrap_stack(
         raise ValueError(f"bootstrap(refits=...) must be at least 1; received {refits!r}.")
     rng = np.random.default_rng(random_state)
     # All weights are drawn before any fit: draws do not depend on the number of processes.
-    weights = [bootstrap_weights(rows.weights, rng) for _ in range(min(refits, draws))]
+    weights = [bootstrap_weights(rows.weights, rng, rows.units) for _ in range(min(refits, draws))]
     whole = settings.training(rows, 0)
     fit_members(whole, settings.smooth)
     # Maps are monotone: the weights play no part in the exemplars.
@@ -246,7 +246,7 @@ def _pools(
     """
 
     def fitted(knots: slice) -> tuple[Pool, ...]:
-        weights = bootstrap_weights(model.held.weights, rng)
+        weights = bootstrap_weights(model.held.weights, rng, model.held.units)
         return fit_pools(replace(model.held, weights=weights), knots)
 
     emptier = [fitted(slice(1, None)) if model.emptier else () for _ in range(shared)]

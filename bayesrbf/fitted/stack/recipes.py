@@ -196,7 +196,7 @@ def recipe_of(name: str) -> Member | TreeMember:
 def own_members(members: object, few: FewValues, n_labelled: float) -> tuple[str, ...]:
     """Names of the members that ``StackedClassifier(members=...)`` asks for, trees last.
 
-    ``n_labelled`` is the weight of the labelled rows.
+    ``n_labelled`` is the number of labelled units.
     """
     chosen: tuple[Any, ...]
     if isinstance(members, str) and members in SETS:

@@ -114,7 +114,7 @@ def _repeated(observations: Observations) -> Observations:
     """Every row as often as its weight says; ValueError if that is no whole number."""
     weights = observations.weights
     whole = np.round(weights)
-    if np.any(weights != whole):
+    if not np.allclose(weights, whole):  # parts that were added up are whole but for rounding
         worst = float(weights[np.argmax(np.abs(weights - whole))])
         raise ValueError(
             "Gibbs sampling needs row weights that are whole numbers, because it draws a "

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.optimize import minimize
 from scipy.special import erf
 
@@ -91,16 +91,27 @@ def rate_log_posteriors(
 
     ``cells`` are the rows as the kernel sees them, of two or more classes.
     """
-    labelled = np.flatnonzero(rows.labels >= 0)
-    size = _sample_size(labelled.size, kernel.rates.size)
     shares = class_shares(rows.labels, rows.weights, n_classes)
+    left_out = rows.weights / np.maximum(rows.unit_counts, 1.0)
     for draw in range(search.subsamples):
         # Seeded by its number, a sub-sample is the same however many there are.
         rng = np.random.default_rng([seed, draw])
+        labelled = _one_of_each_unit(rows, rng)
+        size = _sample_size(labelled.size, kernel.rates.size)
         chosen = np.sort(rng.choice(labelled, size, replace=False))
         distances = expected_distances(cells.take(chosen), kernel.levels, kernel.name)
-        sample = RateRows(distances, rows.labels[chosen], rows.weights[chosen], shares)
+        labels, weights = rows.labels[chosen], rows.weights[chosen]
+        sample = RateRows(distances, labels, weights, left_out[chosen], shares)
         yield RateLogPosterior(sample, kernel.rates, criterion)
+
+
+def _one_of_each_unit(rows: Observations, rng: np.random.Generator) -> Int[np.ndarray, " row"]:
+    """Labelled rows, one at random of a unit that has several: none is predicted by its own."""
+    labelled = np.flatnonzero(rows.labels >= 0)
+    if rows.units is None or not rows.units.split.any():
+        return labelled
+    shuffled = rng.permutation(labelled)
+    return shuffled[np.unique(rows.units.numbers[shuffled], return_index=True)[1]]
 
 
 def expected_distances(

@@ -17,11 +17,12 @@ The second sum makes a row of weight two the row twice.
 row's indicators from all other rows is in closed form, and so is its log score:
 
 .. math:: F_n = R_n - A_n / c_n, \quad
-   c_n = \tfrac{u_n}{v_n} (G^{-1})_{nn} + \tfrac{v_n - u_n}{\nu}, \quad u_n = \min(v_n, 1), \quad
+   c_n = \tfrac{u_n}{v_n} (G^{-1})_{nn} + \tfrac{v_n - u_n}{\nu}, \quad
    \sum_n v_n \log \mathrm{softmax}(t F_n + \log \pi)[y_n].
 
-Of a row of weight two one copy is left out, and the other stays: were both left out, a row that
-stands in the table with two labels would be predicted from the other label alone.
+Of a row of weight v the weight u of one unit is left out: all of it, or that of one of several
+equal people. Were all of these left out, a row that stands in the table with two labels would be
+predicted from the other label alone.
 It is not the log density of anything: with the prior it is the log of a pseudo-posterior.
 
 All gradients come from one inverse. With the gradient g of the score in A and h in the diagonal of
@@ -136,9 +137,8 @@ def log_evidence(
 def leave_one_out(
     kernel: Float[np.ndarray, "obs obs"], noise: float, temperature: float, rows: RateRows
 ) -> Judged:
-    """Log score of every label given all other rows and the other copies of its own."""
-    weights, residuals = rows.weights, rows.residuals
-    left_out = np.minimum(weights, 1.0)
+    """Log score of every label given all other rows and the other units of its own."""
+    weights, residuals, left_out = rows.weights, rows.residuals, rows.left_out
     precision, _ = inverse(kernel + np.diag(noise / weights))
     smoothed, staying = precision @ residuals, (weights - left_out) / noise
     own = left_out / weights * np.diag(precision) + staying
