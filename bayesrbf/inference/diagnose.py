@@ -23,6 +23,7 @@ from bayesrbf.inference.judgements import (
     judge_divergences,
     judge_search,
     judge_size,
+    shown,
 )
 
 RHAT_DENSITY: Final = 1.01
@@ -80,7 +81,7 @@ def warn(found: tuple[Finding, ...], stacklevel: int = 2) -> None:
 
     >>> warn((Finding("divergences", 0, "No trajectory diverged.", True),))
     """
-    bad = [f"{one.row} = {one.value:.4g}: {one.sentence}" for one in found if not one.good]
+    bad = [f"{one.row} = {one.figure}: {one.sentence}" for one in found if not one.good]
     if bad:
         text = "\n".join(["The posterior needs attention.", *bad])
         warnings.warn(text, PosteriorWarning, stacklevel=stacklevel + 1)
@@ -180,7 +181,7 @@ class FindingsTable(pd.DataFrame):
     def __repr__(self) -> str:
         if list(self.columns) != COLUMNS:
             return str(super().__repr__())
-        values = [f"{value:.4g}" for value in self["value"]]
+        values = [shown(*figure) for figure in zip(self["row"], self["value"], strict=True)]
         good = ["yes" if one else "no" for one in self["good"]]
         cells = zip(self["row"], values, good, self["sentence"], strict=True)
         rows = [COLUMNS, *map(list, cells)]

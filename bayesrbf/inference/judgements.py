@@ -24,6 +24,20 @@ class Finding:
     sentence: str  # What it means and, where it is bad, what to do next.
     good: bool  # Whether it is on the right side of its bound.
 
+    @property
+    def figure(self) -> str:
+        """The value as it is shown."""
+        return shown(self.row, self.value)
+
+
+def shown(row: str, value: float | int) -> str:
+    """A figure about draws as text; what is judged by a bound is judged as it is shown.
+
+    >>> shown("rhat_parameters", 1.02004), shown("ess_parameters", 399.98)
+    ('1.0200', '400')
+    """
+    return f"{value:.4f}" if row.startswith("rhat") else f"{value:.4g}"
+
 
 def judge_map(status: str, converged: bool) -> Finding:
     """Whether the search for the most probable point ended well."""
@@ -129,7 +143,7 @@ def judge_depth(count: int, total: int) -> Finding:
 
 def judge_agreement(row: str, what: str, value: float, bound: float) -> Finding:
     """R-hat against its bound; NaN means that nothing moved."""
-    good = not value > bound
+    good = not float(shown(row, value)) > bound
     sentence = (
         f"The chains agree on {what}: at most {bound} is asked for."
         if good
@@ -149,7 +163,7 @@ def judge_size(row: str, value: float, asked: int, copied: float | None = None) 
         value = float(np.minimum(value, copied))
         limit = f" Copies are one draw: by importance weights the resample is worth {copied:.0f}."
         advice = "do without resample=True, or use refine('nuts')."
-    good = not value < asked
+    good = not float(shown(row, value)) < asked
     sentence = (
         f"Effective draws, bulk and tail, of the worst quantity; {asked} are enough."
         if good
