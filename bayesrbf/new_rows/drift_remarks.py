@@ -29,6 +29,7 @@ from bayesrbf.report.words import (
     cell_text,
     clipped,
     count,
+    ends,
     listing,
     number,
     percent,
@@ -294,21 +295,25 @@ def _class_frequencies(
         now, before = estimate["probability"].to_numpy(), estimate["trained"].to_numpy()
         over_draws = _over_draws(classifier, rows, before)
     labelled = int((classifier.rows_.labels >= 0).sum())
-    of_new = np.sqrt(estimate["standard_error"].to_numpy() ** 2 + over_draws)
-    error = np.sqrt(of_new**2 + before * (1 - before) / labelled)
-    away = np.abs(now - before) / np.maximum(error, LEAST_FREQUENCY)
+    of_new = estimate["standard_error"].to_numpy() ** 2 + over_draws
+    error = np.sqrt(of_new + before * (1 - before) / labelled)
     tests = 1 if len(now) == 2 else len(now)
-    is_finding = tests * 2 * float(norm.sf(away.max())) < SHIFT_BY_CHANCE
+    half = float(norm.isf(SHIFT_BY_CHANCE / (2 * tests))) * np.maximum(error, LEAST_FREQUENCY)
+    lower, upper = np.maximum(now - half, 0.0), np.minimum(now + half, 1.0)
+    is_finding = bool(((before < lower) | (upper < before)).any())
     figures = [
-        f"{clipped(label, 24)} {percent(q)} ± {percent(e)} (training {percent(p)})"
-        for label, q, e, p in zip(classifier.classes_, now, of_new, before, strict=True)
+        f"{clipped(label, 24)} {percent(q)} ({ends(low, high, percent)}; training {percent(p)})"
+        for label, q, low, high, p in zip(
+            classifier.classes_, now, lower, upper, before, strict=True
+        )
     ]
     sentence = "No change of the class frequencies is seen beyond chance"
     if is_finding:
         sentence = "The estimated class frequencies differ from training"
     yield Remark(
         "classes",
-        f"{sentence}{without}; estimates with standard errors: {listing(figures, LISTED_REMARKS)}.",
+        f"{sentence}{without}; estimates with intervals of {percent(1 - SHIFT_BY_CHANCE)}, which "
+        f"count the chance in training: {listing(figures, LISTED_REMARKS)}.",
         is_finding,
     )
 

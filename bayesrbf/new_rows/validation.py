@@ -23,7 +23,7 @@ from bayesrbf.new_rows.remarks import Remark, lines_of_remarks
 from bayesrbf.new_rows.training_cells import loaded, named_cells, training_cells
 from bayesrbf.new_rows.validation_scores import ClassFrequency, Shares, ValidationScore
 from bayesrbf.posterior.decisions import mistakes
-from bayesrbf.posterior.held_out import LEVEL, Interval, OneAgainstRest, one_against_rest
+from bayesrbf.posterior.held_out import Interval, OneAgainstRest, one_against_rest
 from bayesrbf.posterior.scores import Labels, Probabilities
 from bayesrbf.report.costs import costs_of, decisions, problems_of_costs
 from bayesrbf.report.words import aligned, clipped, listing, number, percent, plural
@@ -51,7 +51,7 @@ class Validation:
     unlabelled : int
         Number of rows without a label.
     prob : float
-        Probability inside the intervals.
+        Probability inside the intervals, by which findings are told from chance.
     costs : dict of str to float
         Cost of a mistaken row by class; empty where none was given.
     scores : tuple of records
@@ -59,11 +59,12 @@ class Validation:
         probabilities are right; ``frequencies``: of the class frequencies of training.
     classes : tuple of records
         ``label`` with its ``rows``, ``share``, ``lower`` and ``upper``; the share that the model
-        ``expected``, and the one in training (``trained``).
+        ``expected``, and the one in training (``trained``). The intervals are for all classes at
+        once and count the chance in training, too.
     against_rest : dict of str to records
         Every class against all others: ``auroc``, ``average_precision``, ``sensitivity``,
         ``specificity``, ``ppv`` and ``npv``, each with an interval. A row counts as of the class
-        that is decided.
+        that is decided: at ``costs``, or the most probable one.
     remarks : tuple of Remark
         What was noticed, as records with ``topic``, ``sentence`` and ``is_finding``: whether
         chance does not explain it.
@@ -95,9 +96,14 @@ class Validation:
             f"{plural(self.rows, 'row')}{target}{rest}",
             *aligned(_table_of_scores(self)),
             "  expected: by the model, if its probabilities are right; frequencies: of the class "
-            "frequencies of training.",
+            "frequencies of training; right: the most probable class.",
             *aligned(_table_of_classes(self)),
+            "  Intervals of these shares are for all classes at once, and count the chance in "
+            "training, too.",
             *aligned(_table_against_rest(self)),
+            "  Sensitivity and specificity: of "
+            f"{'the decision of least expected cost' if self.costs else 'the most probable class'}."
+            f" Intervals are of {percent(self.prob)}, and findings are read off them.",
             *lines_of_remarks(self.remarks),
         ]
         return "\n".join(lines)
@@ -231,27 +237,22 @@ def validation_of(
 ) -> Validation:
     """Judge probabilities by the labels of their rows and by the class frequencies of training."""
     costs = costs or {}
-    counts = np.bincount(labels, minlength=len(classes))
+    frequencies = scoring.class_frequencies(p, labels, trained, trained_rows, classes)
     decided = decisions(p, classes, costs)
     matrix = mistakes(costs_of(classes, costs))
     return Validation(
         target=target,
         rows=labels.size,
         unlabelled=unlabelled,
-        prob=LEVEL,
+        prob=scoring.SURE,
         costs=dict(costs),
         scores=(
             *scoring.scores_of(p, labels, trained),
             *([scoring.cost_score(p, labels, trained, matrix)] if costs else []),
         ),
-        classes=tuple(
-            scoring.class_frequency(label, n, labels.size, expected, before)
-            for label, n, expected, before in zip(
-                classes, counts.tolist(), p.mean(0).tolist(), trained.tolist(), strict=True
-            )
-        ),
+        classes=frequencies,
         against_rest={
-            label: one_against_rest(p[:, c], decided == c, labels == c)
+            label: one_against_rest(p[:, c], decided == c, labels == c, scoring.SURE)
             for c, label in enumerate(classes)
         },
         remarks=(
@@ -259,7 +260,7 @@ def validation_of(
             scoring.of_worth(p, labels, trained, classes),
             *([scoring.of_cost(p, labels, matrix)] if costs else []),
             scoring.of_calibration(p, labels),
-            scoring.of_class_frequencies(p, labels, trained, trained_rows),
+            scoring.of_class_frequencies(p, labels, frequencies),
         ),
     )
 

@@ -8,20 +8,19 @@ from typing import Final
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int
-from scipy.stats import norm
+from jaxtyping import Float
 
 from bayesrbf.new_rows.remarks import Remark
 from bayesrbf.posterior.calibration import calibration
-from bayesrbf.posterior.decisions import constant, expected_costs, paid
-from bayesrbf.posterior.held_out import LEVEL, mean, proportion
-from bayesrbf.posterior.recalibration import calibration_slope
+from bayesrbf.posterior.decisions import expected_costs, paid
+from bayesrbf.posterior.held_out import Interval, change, mean, proportion, slope
 from bayesrbf.posterior.scores import LEAST_SCORED, Labels, Probabilities, brier, correct, log_loss
-from bayesrbf.posterior.two_tables import tail_of_count
-from bayesrbf.report.words import clipped, listing, number, percent, plural
+from bayesrbf.report.words import clipped, ends, listing, number, percent, plural
 
 VALIDATION_BY_CHANCE: Final = 0.01
 """Probability with which chance alone is a finding."""
+SURE: Final = 1 - VALIDATION_BY_CHANCE
+"""Probability inside all intervals: what one of them leaves out is a finding."""
 LISTED_CLASSES: Final = 6
 MOSTLY_TRAINED: Final = 0.5
 """Share of rows of training beyond which they are no new rows; some equal others by chance."""
@@ -44,7 +43,11 @@ class ValidationScore:
 
 @dataclass(frozen=True)
 class ClassFrequency:
-    """The share of a class among the labelled new rows, with its interval."""
+    """The share of a class among the labelled new rows, with its interval.
+
+    The interval counts the chance in the share of training, too, and is one for all classes at
+    once: a class has another frequency than in training where it leaves ``trained`` out.
+    """
 
     label: str
     rows: int
@@ -54,13 +57,26 @@ class ClassFrequency:
     expected: float  # Mean probability of the class by the model.
     trained: float
 
+    @property
+    def changed(self) -> bool:
+        """Whether the frequency is surely another than in training."""
+        return not self.lower <= self.trained <= self.upper
 
-def class_frequency(
-    label: str, rows: int, of: int, expected: float, trained: float
-) -> ClassFrequency:
-    """The share of a class, with its interval."""
-    share = proportion(rows / of, of, LEVEL)
-    return ClassFrequency(label, rows, share.value, share.lower, share.upper, expected, trained)
+
+def class_frequencies(
+    p: Probabilities, labels: Labels, trained: Shares, trained_rows: int, classes: Sequence[str]
+) -> tuple[ClassFrequency, ...]:
+    """The share of every class, with its interval."""
+    n, counts = labels.size, np.bincount(labels, minlength=trained.size)
+    level = 1 - VALIDATION_BY_CHANCE / (1 if trained.size == 2 else trained.size)
+    frequencies = []
+    for label, rows, before, expected in zip(
+        classes, counts.tolist(), trained.tolist(), p.mean(0).tolist(), strict=True
+    ):
+        away = change(before, trained_rows, rows / n, n, level)
+        lower, upper = max(0.0, before + away.lower), min(1.0, before + away.upper)
+        frequencies.append(ClassFrequency(label, rows, rows / n, lower, upper, expected, before))
+    return tuple(frequencies)
 
 
 def scores_of(p: Probabilities, labels: Labels, trained: Shares) -> Iterator[ValidationScore]:
@@ -71,24 +87,24 @@ def scores_of(p: Probabilities, labels: Labels, trained: Shares) -> Iterator[Val
         ("log loss", log_loss, entropy),
         ("Brier score", brier, 1 - (p**2).sum(1)),
     ):
-        here, base = mean(score(p, labels), LEVEL), float(score(same, labels).mean())
+        here, base = mean(score(p, labels), SURE), float(score(same, labels).mean())
         low = max(0.0, here.lower)
         yield ValidationScore(name, here.value, low, here.upper, float(expected.mean()), base)
-    right = proportion(float(correct(p, labels).mean()), labels.size, LEVEL)
+    right = proportion(float(correct(p, labels).mean()), labels.size, SURE)
     base = float(correct(same, labels).mean())
     expected_right = float(p.max(1).mean())
     yield ValidationScore(
         "share right", right.value, right.lower, right.upper, expected_right, base
     )
-    slope, half = slope_interval(p, labels)
-    yield ValidationScore("calibration slope", slope, slope - half, slope + half, 1.0, np.nan)
+    tilt = slope(p, labels, SURE)
+    yield ValidationScore("calibration slope", tilt.value, tilt.lower, tilt.upper, 1.0, np.nan)
 
 
 def cost_score(
     p: Probabilities, labels: Labels, trained: Shares, costs: CostMatrix
 ) -> ValidationScore:
     """Mean cost of a row when every decision has the least expected cost."""
-    own = mean(paid(p, labels, costs), LEVEL)
+    own = mean(paid(p, labels, costs), SURE)
     same = paid(np.tile(trained, (labels.size, 1)), labels, costs)
     expected = float(expected_costs(p, costs).min(axis=1).mean())
     low = max(0.0, own.lower)
@@ -129,74 +145,72 @@ def of_other_classes(labels: pd.Series) -> Iterator[Remark]:
 def of_worth(p: Probabilities, labels: Labels, trained: Shares, classes: Sequence[str]) -> Remark:
     """Whether the probabilities say more than the class frequencies of training."""
     each = log_loss(np.tile(trained, (labels.size, 1)), labels) - log_loss(p, labels)
-    gain = mean(each, LEVEL)
+    gain = mean(each, SURE)
     counts = np.bincount(labels, minlength=trained.size)
     most = int(counts.argmax())
     always = f"always answering {clipped(classes[most], 24)}"
-    chance = ", which may be chance" if gain.lower <= 0 < gain.value else ""
     return Remark(
         "worth",
         f"The probabilities say {'more' if gain.value > 0 else 'no more'} than the class "
-        f"frequencies of training do{chance}: {number(gain.value)} nats a row, "
-        f"{number(gain.lower)} to {number(gain.upper)}. They are right in "
+        f"frequencies of training do{_by_chance(gain)}: {number(gain.value)} nats a row, "
+        f"{ends(gain.lower, gain.upper)}. The most probable class is right in "
         f"{percent(float(correct(p, labels).mean()))} of the rows, {always} in "
         f"{percent(counts[most] / labels.size)}.",
         is_finding=gain.value <= 0,
     )
 
 
+def _by_chance(gain: Interval) -> str:
+    """That a gain may be chance, where its interval holds 0."""
+    return ", which may be chance" if gain.lower <= 0 < gain.value else ""
+
+
 def of_cost(p: Probabilities, labels: Labels, costs: CostMatrix) -> Remark:
     """Whether deciding row by row costs less than the best answer that is the same for all."""
-    own, same = float(paid(p, labels, costs).mean()), constant(labels, costs)
+    own, same = paid(p, labels, costs), costs[labels, costs[labels].mean(axis=0).argmin()]
+    gain = mean(same - own, SURE)
     return Remark(
         "cost",
-        f"By the decision of least expected cost a row costs {number(own)}, by the best answer "
-        f"that is the same for all rows {number(same)}.",
-        is_finding=own >= same,
+        f"By the decision of least expected cost a row costs {number(float(own.mean()))}, by the "
+        f"best answer that is the same for all rows {number(float(same.mean()))}: "
+        f"{'less' if gain.value > 0 else 'no less'} by {number(gain.value)}, "
+        f"{ends(gain.lower, gain.upper)}{_by_chance(gain)}.",
+        is_finding=gain.value <= 0,
     )
-
-
-def slope_interval(p: Probabilities, labels: Labels) -> tuple[float, float]:
-    """The slope of recalibration and half of its interval."""
-    slope, error = calibration_slope(p, labels)
-    return slope, float(norm.ppf(0.5 + LEVEL / 2)) * error
 
 
 def of_calibration(p: Probabilities, labels: Labels) -> Remark:
     """Whether probabilities come true as often as they say, and in which way they do not."""
     errors = calibration(p, labels, prob=1 - 2 * VALIDATION_BY_CHANCE)
-    slope, half = slope_interval(p, labels)
+    tilt = slope(p, labels, SURE)
     way = "neither all too extreme nor all too timid"
-    if slope + half < 1:
+    if tilt.upper < 1:
         way = "too extreme"
-    elif slope - half > 1:
+    elif tilt.lower > 1:
         way = "too timid"
-    figures = f"{number(slope)}, {number(slope - half)} to {number(slope + half)}"
-    verdict = "do not come true as often as they say"
-    ending = f"They are {way} (slope {figures}; 1 is right)."
-    if errors.within_noise:
-        verdict = "come true as often as they say, as far as these rows can tell"
-        ending = f"The slope is {figures} (1 is right)."
+    right = errors.within_noise and tilt.lower <= 1 <= tilt.upper
+    verdict = "come true as often as they say, as far as these rows can tell"
+    if not right:
+        verdict = f"do not come true as often as they say, they are {way}"
     return Remark(
         "calibration",
         f"The probabilities {verdict}: their error is {number(errors.error)}, and chance alone "
         f"brings more than {number(errors.noise[1])} in {percent(VALIDATION_BY_CHANCE)} of such "
-        f"tables. {ending}",
-        is_finding=not errors.within_noise,
+        f"tables; the slope is {number(tilt.value)}, {ends(tilt.lower, tilt.upper)}, and 1 is "
+        "right.",
+        is_finding=not right,
     )
 
 
 def of_class_frequencies(
-    p: Probabilities, labels: Labels, trained: Shares, trained_rows: int
+    p: Probabilities, labels: Labels, frequencies: Sequence[ClassFrequency]
 ) -> Remark:
     """Whether the class frequencies differ from training, and what the new ones would bring."""
-    counts = np.bincount(labels, minlength=trained.size)
-    tests = 1 if trained.size == 2 else trained.size
-    tail = min(_two_sided(counts, trained, trained_rows)) * tests
-    if tail >= VALIDATION_BY_CHANCE:
+    if not any(of_class.changed for of_class in frequencies):
         unseen = "No change of the class frequencies is seen beyond chance."
         return Remark("classes", unseen, is_finding=False)
-    now = (counts + trained) / (labels.size + 1)
+    trained = np.array([of_class.trained for of_class in frequencies])
+    now = (np.bincount(labels, minlength=trained.size) + trained) / (labels.size + 1)
     adapted = p * now / trained
     loss = float(log_loss(adapted / adapted.sum(1, keepdims=True), labels).mean())
     return Remark(
@@ -206,15 +220,3 @@ def of_class_frequencies(
         f"(class_prior), its log loss would be {number(loss)} in place of "
         f"{number(float(log_loss(p, labels).mean()))}.",
     )
-
-
-def _two_sided(
-    counts: Int[np.ndarray, " label"], trained: Shares, trained_rows: int
-) -> Iterator[float]:
-    """Probability of every class that chance moves its frequency so far, either way."""
-    n = int(counts.sum())
-    for now, share in zip(counts.tolist(), trained.tolist(), strict=True):
-        then = round(share * trained_rows)
-        more = tail_of_count(now, n, then, trained_rows)
-        fewer = tail_of_count(n - now, n, trained_rows - then, trained_rows)
-        yield 2 * min(more, fewer)

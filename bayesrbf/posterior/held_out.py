@@ -16,8 +16,11 @@ from scipy.optimize import brentq
 from scipy.stats import norm, rankdata
 from scipy.stats import t as student
 
+from bayesrbf.posterior.recalibration import calibration_slope
+from bayesrbf.posterior.scores import Labels, Probabilities
+
 LEVEL: Final = 0.9
-"""Probability inside the intervals."""
+"""Probability inside the intervals, and inside those that verdicts are read off."""
 
 TINY: Final = 1e-12
 
@@ -85,6 +88,26 @@ def proportion(share: float, n: int, level: float = LEVEL) -> Interval:
         0.0 if share == 0 else float(min(centre - half, share)),
         1.0 if share == 1 else float(max(centre + half, share)),
     )
+
+
+def change(before: float, n_before: int, now: float, n_now: int, level: float = LEVEL) -> Interval:
+    r"""Difference of two shares of rows, the later one less the earlier one.
+
+    With l and u the ends of the score interval of each, the interval is from
+    :math:`d - \sqrt{(p_2 - l_2)^2 + (u_1 - p_1)^2}` to
+    :math:`d + \sqrt{(u_2 - p_2)^2 + (p_1 - l_1)^2}`.
+
+    See Newcombe (1998), Interval estimation for the difference between independent proportions,
+    Statistics in Medicine 17, 873-890, method 10.
+
+    >>> interval = change(0.5, 100, 0.5, 100)
+    >>> interval.value, round(interval.lower, 3), round(interval.upper, 3)
+    (0.0, -0.115, 0.115)
+    """
+    old, new = proportion(before, n_before, level), proportion(now, n_now, level)
+    fall = np.hypot(now - new.lower, old.upper - before)
+    rise = np.hypot(new.upper - now, before - old.lower)
+    return Interval(now - before, float(now - before - fall), float(now - before + rise))
 
 
 def mean(values: Float[np.ndarray, " obs"], level: float = LEVEL) -> Interval:
@@ -159,22 +182,30 @@ def average_precision(score: Score, positive: Positive, level: float = LEVEL) ->
     return proportion(float((own / as_high[positive]).mean()), m, level)
 
 
-def one_against_rest(score: Score, decided: Positive, positive: Positive) -> OneAgainstRest:
+def one_against_rest(
+    score: Score, decided: Positive, positive: Positive, level: float = LEVEL
+) -> OneAgainstRest:
     """Every figure of a class whose decisions are known."""
+
+    def share(holds: Positive) -> Interval:
+        return proportion(float(holds.mean()), holds.size, level) if holds.size else NONE
+
     return OneAgainstRest(
         rows=int(positive.sum()),
-        auroc=auroc(score, positive),
-        average_precision=average_precision(score, positive),
-        sensitivity=_share(decided[positive]),
-        specificity=_share(~decided[~positive]),
-        ppv=_share(positive[decided]),
-        npv=_share(~positive[~decided]),
+        auroc=auroc(score, positive, level),
+        average_precision=average_precision(score, positive, level),
+        sensitivity=share(decided[positive]),
+        specificity=share(~decided[~positive]),
+        ppv=share(positive[decided]),
+        npv=share(~positive[~decided]),
     )
 
 
-def _share(holds: Positive) -> Interval:
-    """Share of the rows of which something holds."""
-    return proportion(float(holds.mean()), holds.size) if holds.size else NONE
+def slope(probabilities: Probabilities, labels: Labels, level: float = LEVEL) -> Interval:
+    """Calibration slope (:func:`calibration_slope`) with its interval; 1 is right."""
+    value, error = calibration_slope(probabilities, labels)
+    half = float(norm.ppf(0.5 + level / 2)) * error
+    return Interval(value, value - half, value + half)
 
 
 def decision_curve(

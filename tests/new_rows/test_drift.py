@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -123,6 +124,25 @@ def test_other_class_frequencies_are_found_and_are_no_change_of_unit(
     found = checked(model, patients(200, 1, share=0.15)[0])
     assert set(found) == {"classes"}
     assert "sick 1" in found["classes"].sentence
+    assert_verdict_agrees(found["classes"])
+
+
+def assert_verdict_agrees(remark: Remark) -> None:
+    """A finding where the interval of a class leaves its share in training out, and only there."""
+    assert "intervals of 99.7\xa0%" in remark.sentence
+    shares = re.findall(r"\(([0-9.]+)\xa0% to ([0-9.]+)\xa0%; training ([0-9.]+)", remark.sentence)
+    outside = [not float(a) <= float(p) <= float(b) for a, b, p in shares]
+    assert len(outside) == 2
+    assert remark.is_finding == any(outside)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.35, 0.5, 0.65])
+def test_what_is_said_of_class_frequencies_agrees_with_their_intervals(
+    share: float, model: HybridMixtureClassifier
+) -> None:
+    told = bayesrbf.check(model, patients(200, 5, share)[0]).remarks
+    (remark,) = (one for one in told if one.topic == "classes")
+    assert_verdict_agrees(remark)
 
 
 def test_columns_that_lack_and_columns_that_are_new(

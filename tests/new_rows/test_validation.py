@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -42,9 +43,9 @@ def findings(result: Validation) -> set[str]:
 
 @pytest.mark.slow
 def test_a_model_that_is_right_is_rarely_found_wrong() -> None:
-    """Calibration and frequencies are each found by chance once in a hundred tables."""
+    """Error, slope and frequencies are each found by chance once in a hundred tables."""
     found = [topic for seed in range(150) for topic in findings(judged(*drawn(120, seed)))]
-    assert len(found) <= 9  # of two tests at 1 % in 150 tables: 3 expected, 9 once in 500
+    assert len(found) <= 9  # of three tests at 1 % in 150 tables: at most 4.5 are expected
 
 
 def test_scores_are_what_brute_force_gives_and_what_is_expected_of_them() -> None:
@@ -92,6 +93,45 @@ def test_other_class_frequencies_are_found_and_telling_them_helps() -> None:
     assert "class_prior" in sentence
     after, before = (float(word) for word in sentence.rstrip(".").split() if word[:2] == "0.")
     assert after < before
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_sentence_says_what_the_intervals_beside_it_say(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    trained, p, labels = drawn(int(rng.integers(10, 400)), seed)
+    bent = p ** rng.uniform(0.4, 2.5)
+    costs = {"a": 5.0} if seed % 2 else {}
+    told = validation_of(
+        bent / bent.sum(1, keepdims=True),
+        labels,
+        rng.permutation(trained),
+        TRAINED_ROWS,
+        CLASSES.tolist(),
+        costs=costs,
+    )
+    assert told.prob == 0.99
+    assert f"{round(100 * told.prob)}\xa0% interval" in str(told)
+    by_topic = {remark.topic: remark for remark in told.remarks}
+    slope = next(one for one in told.scores if one.name == "calibration slope")
+    remark = by_topic["calibration"]
+    error, by_chance = map(float, re.findall(r"(?:error is|more than) ([0-9.]+)", remark.sentence))
+    right = slope.lower <= 1 <= slope.upper and error <= by_chance
+    assert remark.is_finding == (not right)
+    assert ("do not come true" in remark.sentence) == remark.is_finding
+    assert ("too timid" in remark.sentence) == (slope.lower > 1)
+    assert ("too extreme" in remark.sentence) == (slope.upper < 1)
+    changed = [not one.lower <= one.trained <= one.upper for one in told.classes]
+    assert by_topic["classes"].is_finding == any(changed)
+    assert ("No change" in by_topic["classes"].sentence) == (not any(changed))
+    assert all(one.lower <= one.share <= one.upper for one in told.classes)
+
+
+def test_decisions_say_by_which_rule_they_are() -> None:
+    trained, p, labels = drawn(100, 0)
+    dear = validation_of(p, labels, trained, 400, CLASSES.tolist(), costs={"a": 5.0})
+    assert "Sensitivity and specificity: of the decision of least expected cost." in str(dear)
+    plain = str(judged(trained, p, labels))
+    assert "Sensitivity and specificity: of the most probable class." in plain
 
 
 def test_probabilities_of_no_worth_are_found() -> None:
