@@ -14,7 +14,7 @@ from bayesrbf.estimators.warning import FOR_DEVELOPERS, ColumnWarning
 from bayesrbf.fitted.tasks import run_tasks
 from bayesrbf.inference.progress import progress
 from bayesrbf.posterior.calibration import calibration
-from bayesrbf.posterior.recalibration import calibration_slope
+from bayesrbf.posterior.held_out import LEVEL, slope
 from bayesrbf.posterior.scores import brier, correct, log_loss, mean_over_folds
 from bayesrbf.records import names
 from bayesrbf.report.columns import read_columns
@@ -34,23 +34,24 @@ from bayesrbf.report.records import Check, Report, Score
 from bayesrbf.report.subgroups import read_subgroups
 from bayesrbf.report.validate import (
     CROSS_VALIDATION,
+    FOREST,
+    LOGISTIC,
     Fitter,
     HeldOutRows,
     Phase,
     class_frequencies,
     hold_out,
-    logistic_regression,
+    rivals,
     silently,
 )
-from bayesrbf.report.verdict import judge
+from bayesrbf.report.verdict import best_of, judge
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from bayesrbf.inference.judgements import Finding
 
-MODEL, FREQUENCIES, LOGISTIC = "this model", "class frequencies", "logistic regression"
-ALL = MODEL, FREQUENCIES, LOGISTIC
+MODEL, FREQUENCIES = "this model", "class frequencies"
 
 FIT, DRAWS, ROWS = "Fitting the whole table", "Drawing the posterior", "Looking at all rows"
 CELLS, REHEARSAL = "Filling in cells of rows held out", "Rehearsing the intervals"
@@ -140,14 +141,11 @@ def _heard() -> Iterator[list[str]]:
 
 
 def _validated(job: Job, procedure: Procedure, fitted: Fitted, phase: Phase) -> HeldOutRows:
-    """Held-out probabilities of the model and of both baselines.
+    """Held-out probabilities of the model, of the class frequencies and of the rivals.
 
     The model is fitted again fold by fold, unless its own fit has held the same rows out.
     """
-    fitters: dict[str, Fitter] = {
-        FREQUENCIES: class_frequencies,
-        LOGISTIC: logistic_regression(job.categorical),
-    }
+    fitters: dict[str, Fitter] = {FREQUENCIES: class_frequencies, **rivals(job)}
     own = fitted.out_of_fold
     if own is None:
         fitters = {MODEL: lambda X, y: procedure(X, y).model, **fitters}
@@ -177,10 +175,11 @@ def _report(job: Job, fits: _Fits) -> Report:
     model, refined, looks = fits.drawn.model, fits.drawn.refined, fits.looks
     held_out, judged, uncertainty = fits.held_out, looks.judged, looks.uncertainty
     densities = densities_of(job, fits.drawn)
+    rival = best_of(held_out, (LOGISTIC, FOREST))
     sections: dict[str, Callable[[], Any]] = {
         "scores": lambda: tuple(score(held_out, name) for name in held_out.probabilities),
-        "judged": lambda: judge(held_out, job.costs, *ALL, job.groups),
-        "performance": lambda: read_performance(held_out, job.costs, MODEL, LOGISTIC),
+        "judged": lambda: judge(held_out, job.costs, MODEL, FREQUENCIES, rival, job.groups),
+        "performance": lambda: read_performance(held_out, job.costs, MODEL, rival),
         "subgroups": lambda: read_subgroups(job, held_out, MODEL),
         "reading": lambda: read_columns(job),
         "doubt": lambda: read_doubt(job, model, densities.point, judged, held_out, uncertainty),
@@ -203,7 +202,7 @@ def _report(job: Job, fits: _Fits) -> Report:
         folds=int(held_out.folds.max()) + 1,
         confusion=_confusion(held_out, job.costs),
         check=_check(job, uncertainty),
-        costs=read_costs(held_out, job.costs, (MODEL, LOGISTIC)),
+        costs=read_costs(held_out, job.costs, (MODEL, rival)),
         row_title=job.row_title,
         **figures,
     )
@@ -222,8 +221,8 @@ def score(held_out: HeldOutRows, name: str) -> Score:
         log_loss=mean_over_folds(log_loss(p, labels), folds),
         brier=mean_over_folds(brier(p, labels), folds),
         accuracy=mean_over_folds(correct(p, labels), folds),
-        slope=calibration_slope(p, labels),
-        calibration=calibration(p, labels),
+        slope=slope(p, labels),
+        calibration=calibration(p, labels, prob=LEVEL),
     )
 
 

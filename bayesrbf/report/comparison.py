@@ -9,10 +9,11 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
+from bayesrbf.posterior.held_out import LEVEL, mean, standard_error
 from bayesrbf.posterior.scores import correct, log_loss
 from bayesrbf.report.families import FAMILIES
 from bayesrbf.report.job import Job
@@ -21,17 +22,14 @@ from bayesrbf.report.validate import (
     Fitter,
     HeldOutRows,
     Phase,
-    behind_filled_columns,
     class_frequencies,
     hold_out,
-    logistic_regression,
+    rivals,
     silently,
 )
-from bayesrbf.report.words import aligned, listing, number, percent, plural, spread
+from bayesrbf.report.words import aligned, ends, listing, number, percent, plural, spread
 
 FREQUENCIES: Final = "class frequencies"
-SURELY_BEHIND: Final = 2.0
-"""Standard errors from which a difference is told as one."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +41,8 @@ class Contestant:
     standard_error: float
     behind: float  # Log loss above that of the best one, on the same rows.
     behind_error: float  # Its standard error, from the differences row by row.
+    behind_lower: float  # Ends of its interval.
+    behind_upper: float
     share_right: float
     seconds: float  # Of all its fits and predictions.
 
@@ -54,32 +54,24 @@ class Comparison:
     rows: int  # Held out, each once.
     folds: int
     contestants: Sequence[Contestant]
+    prob: float = LEVEL  # Inside the intervals.
 
     @property
     def sentence(self) -> str:
         """The best one, and who is not surely behind it."""
         best, *others = self.contestants
-        near = [
-            contestant.name
-            for contestant in others
-            if contestant.behind <= SURELY_BEHIND * contestant.behind_error
-        ]
+        near = [contestant.name for contestant in others if not contestant.behind_lower > 0]
         head = f"{best.name} has the lowest log loss"
         if not near:
-            return f"{head}, by more than {number(SURELY_BEHIND)} standard errors."
+            return f"{head}; the {percent(self.prob)} intervals of all differences are above 0."
         others_near = listing(near, len(near))
-        return f"{head}; within {number(SURELY_BEHIND)} standard errors: {others_near}."
+        interval = f"{percent(self.prob)} interval"
+        return f"{head}; the {interval} of the difference holds 0 for {others_near}."
 
 
 def peers(job: Job) -> dict[str, Fitter]:
-    """Classifiers of scikit-learn as they are commonly taken, and the class frequencies."""
-    forest = RandomForestClassifier(500, min_samples_leaf=2, random_state=job.seed)
-    return {
-        "logistic regression": logistic_regression(job.categorical),
-        "random forest": behind_filled_columns(forest, job.categorical),
-        "histogram boosting": _boosting(job),
-        FREQUENCIES: class_frequencies,
-    }
+    """Classifiers of scikit-learn, the rivals of the report among them, and the frequencies."""
+    return {**rivals(job), "histogram boosting": _boosting(job), FREQUENCIES: class_frequencies}
 
 
 def _boosting(job: Job) -> Fitter:
@@ -128,7 +120,7 @@ def judged(held_out: HeldOutRows) -> Comparison:
     p = {name: every[rows] for name, every in held_out.probabilities.items()}
     losses = {name: log_loss(own, labels) for name, own in p.items()}
     order = sorted(losses, key=lambda name: float(losses[name].mean()))
-    best = losses[order[0]]
+    behind = {name: mean(own - losses[order[0]]) for name, own in losses.items()}
     return Comparison(
         rows=rows.size,
         folds=int(held_out.folds.max()) + 1,
@@ -136,9 +128,11 @@ def judged(held_out: HeldOutRows) -> Comparison:
             Contestant(
                 name=name,
                 log_loss=float(losses[name].mean()),
-                standard_error=_error(losses[name]),
-                behind=float((losses[name] - best).mean()),
-                behind_error=_error(losses[name] - best),
+                standard_error=standard_error(losses[name]),
+                behind=behind[name].value,
+                behind_error=standard_error(losses[name] - losses[order[0]]),
+                behind_lower=behind[name].lower,
+                behind_upper=behind[name].upper,
                 share_right=float(correct(p[name], labels).mean()),
                 seconds=held_out.seconds[name],
             )
@@ -147,18 +141,15 @@ def judged(held_out: HeldOutRows) -> Comparison:
     )
 
 
-def _error(values: np.ndarray) -> float:
-    """Standard error of a mean over rows."""
-    return float(values.std(ddof=1) / np.sqrt(values.size))
-
-
 def lines_of(comparison: Comparison) -> list[str]:
     """The comparison as text for a terminal."""
-    table = [["model", "", "log loss", "± s.e.", "behind", "± s.e.", "right", "seconds"]]
+    interval = f"{percent(comparison.prob)} interval"
+    table = [["model", "", "log loss", "± s.e.", "behind", interval, "right", "seconds"]]
     for contestant in comparison.contestants:
         behind = ["–", "–"]
         if contestant.behind:
-            behind = [number(contestant.behind), spread(contestant.behind_error)]
+            between = ends(contestant.behind_lower, contestant.behind_upper)
+            behind = [number(contestant.behind), between]
         own = [number(contestant.log_loss), spread(contestant.standard_error)]
         took = f"{contestant.seconds:.1f}"
         table.append([contestant.name, "", *own, *behind, percent(contestant.share_right), took])

@@ -42,7 +42,7 @@ def line_styles(judged: Costs) -> list[str]:
 
 
 def net_benefit(curves: Curves) -> Markup:
-    """Net benefit of the model with its interval, of logistic regression, and of acting on all."""
+    """Net benefit of the model with its interval, of the best rival, and of acting on all."""
     t, own = curves.own.thresholds, curves.own
     high = max(float(own.model.max()), float(own.everybody.max()), 1e-3) * 1.15
     low = -0.25 * high
@@ -59,7 +59,7 @@ def net_benefit(curves: Curves) -> Markup:
         element("polygon", class_="band", points=band),
         element("line", class_="axis", x1=axes.box[0], x2=axes.box[2], y1=zero, y2=zero),
         _line(axes, t, inside(own.everybody), "line muted"),
-        _line(axes, t, inside(curves.logistic.model), "line c1 dash1"),
+        _line(axes, t, inside(curves.rival.model), "line c1 dash1"),
         _line(axes, t, inside(own.model), "line c0"),
     ]
     if curves.threshold is not None:

@@ -12,7 +12,6 @@ from jaxtyping import Bool, Float
 from scipy.special import rel_entr
 
 from bayesrbf import table
-from bayesrbf.posterior.recalibration import tempered
 from bayesrbf.report.job import Job
 
 MOST_EFFECT_ROWS: Final = 2_000
@@ -159,5 +158,4 @@ def _predicted(
         return probabilities
     # Hidden after the masks are made: these cells must not count as informatively missing.
     rows = table.hide(table.encode(X, columns), hidden, columns)
-    joint = model.model_.class_log_joint(rows, model.temperature_)
-    return np.exp(tempered(joint, model.temperature_))
+    return np.exp(model.fitted_.class_log_probabilities(rows))

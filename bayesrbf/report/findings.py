@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bayesrbf.inference.diagnose import RHAT_PARAMETERS
+from bayesrbf.posterior.held_out import LEVEL
 from bayesrbf.report import verdict as judgement
 from bayesrbf.report.doubts import OPEN_WIDTH
 from bayesrbf.report.effects import Contribution
@@ -117,14 +119,18 @@ def filled(report: Report) -> str:
 
 
 def members(report: Report) -> str:
-    """The member of a stack with the largest weight."""
+    """The member of a stack with the largest weight in the probabilities that are given out."""
     every = report.learned.members
     first = every[0]
-    text = f"Of {plural(len(every), 'member')} the largest weight has “{first.name}”"
+    text = (
+        f"Of {plural(len(every), 'member')} the largest weight has “{first.name}”: "
+        f"{percent(first.fitted)}"
+    )
     if first.mean != first.mean:
-        return f"{text}: {percent(first.fitted)}."
+        return f"{text}."
     return (
-        f"{text}: {percent(first.mean)}, with {percent(0.9)} probability between "
+        f"{text}. Under the posterior, by which intervals are made, its weight is "
+        f"{percent(first.mean)} in the mean, with {percent(0.9)} probability between "
         f"{percent(first.lower)} and {percent(first.upper)}."
     )
 
@@ -153,10 +159,10 @@ def healthy(report: Report) -> str:
         text = "Every draw was made by itself: there are no chains to compare"
     elif not rhats:
         text = "The fit is a point estimate: there are no chains to compare"
-    elif bad:
-        text = f"The worst R-hat of all parameters is {max(rhats):.3f}"
     else:
-        text = f"The chains agree: the worst R-hat of all parameters is {max(rhats):.3f}"
+        agree = "" if bad or round(max(rhats), 4) > RHAT_PARAMETERS else "The chains agree: "
+        text = f"{agree}the worst R-hat of all parameters is {max(rhats):.4f}"
+        text = f"{text[0].upper()}{text[1:]} (up to {RHAT_PARAMETERS} chains agree)"
     if not bad:
         return f"{text}."
     figures = listing([finding.row.replace("_", " ") for finding in bad])
@@ -168,10 +174,6 @@ def model(report: Report) -> str:
     return report.described.sentence
 
 
-SURELY_TILTED = 2.0
-"""Standard errors from which a calibration slope is reported as another than 1."""
-
-
 FAR_SLOPE = 2.0
 """Calibration slope from which, or its inverse, probabilities are far too timid or extreme."""
 
@@ -179,8 +181,7 @@ FAR_SLOPE = 2.0
 def verdict(report: Report) -> str:
     """Whether the probabilities can be trusted, beside answers that need no model."""
     own = report.scores[0]
-    calibrated = own.calibration.within_noise and not _tilted(own)
-    return judgement.verdict(report.judged, calibrated, calibration_words(own))
+    return judgement.verdict(report.judged, calibrated(own), calibration_words(own))
 
 
 def evidence(report: Report) -> str:
@@ -212,7 +213,7 @@ def surprise(report: Report) -> str:
     return (
         f"The average surprise (log loss) is {number(own.value)} nats ({ends(own.lower, own.upper)}"
         f"), that of the class frequencies {number(judged.base.log_loss)}, that of "
-        f"{judged.logistic.name} {number(judged.logistic.log_loss)}: a row counts 0 where its true "
+        f"{judged.rival.name} {number(judged.rival.log_loss)}: a row counts 0 where its true "
         "class was given all probability, 0.69 at one half, 4.6 at one in 100."
     )
 
@@ -239,42 +240,46 @@ def computation(report: Report) -> str:
 
 
 def _tilted(score: Score) -> bool:
-    """Whether the calibration slope surely differs from one."""
-    slope, error = score.slope
-    return abs(slope - 1) > SURELY_TILTED * error
+    """Whether the interval of the calibration slope leaves 1 out."""
+    return not score.slope.lower <= 1 <= score.slope.upper
+
+
+def calibrated(score: Score) -> bool:
+    """Whether probabilities come true as often as they say: slope and error are as by chance."""
+    return score.calibration.within_noise and not _tilted(score)
 
 
 def calibration_words(score: Score) -> str:
     """The end of a sentence that says whether the probabilities are calibrated."""
-    if not _tilted(score) and score.calibration.within_noise:
+    if calibrated(score):
         return "its probabilities come true as often as they say, as far as these rows can tell"
     if _tilted(score):
-        slope = score.slope[0]
-        kind = "too extreme" if slope < 1 else "too timid"
-        much = "somewhat" if 1 / FAR_SLOPE < slope < FAR_SLOPE else "far"
+        slope = score.slope
+        kind = "too extreme" if slope.value < 1 else "too timid"
+        much = "somewhat" if 1 / FAR_SLOPE < slope.value < FAR_SLOPE else "far"
         return (
-            f"its probabilities are {much} {kind} (calibration slope {number(slope)}, 1 is right)"
+            f"its probabilities are {much} {kind} (slope {number(slope.value)}, "
+            f"{ends(slope.lower, slope.upper)}; 1 is right)"
         )
+    chance = score.calibration.noise
     return (
-        f"its probabilities miss by {number(score.calibration.error)} on average, more than "
-        "chance explains"
+        f"its probabilities miss by {number(score.calibration.error)} on average, where chance "
+        f"makes {ends(*chance)}"
     )
 
 
-def against_logistic(report: Report) -> str:
-    """The model's log loss beside that of logistic regression, row by row of the same rows."""
-    gain, own, other = (
-        report.judged.logistic.gain,
-        report.judged.log_loss,
-        report.judged.logistic.log_loss,
-    )
+def against_rival(report: Report) -> str:
+    """The model's log loss beside that of the best rival, row by row of the same rows."""
+    rival, own = report.judged.rival, report.judged.log_loss
+    lead = rival.gain.interval
     kind = "no better, so far as these rows tell, than"
-    if gain.better or gain.worse:
-        kind = f"clearly {'better' if gain.better else 'worse'} than"
+    if rival.gain.better or rival.gain.worse:
+        kind = f"{'better' if rival.gain.better else 'worse'} than"
     return (
         f"The average surprise at the true class (log loss) is {number(own)} nats on rows held "
-        f"out, {kind} logistic regression's {number(other)}; the most probable class is right in "
-        f"{percent(report.performance.accuracy.value)} of the rows."
+        f"out, {kind} the {number(rival.log_loss)} of {rival.name}, the best rival (a lead of "
+        f"{number(lead.value)}, {percent(LEVEL)} interval {ends(lead.lower, lead.upper)}); the "
+        f"most probable class is right in {percent(report.performance.accuracy.value)} of the rows."
     )
 
 
@@ -306,7 +311,10 @@ def odd_labels(report: Report) -> str:
         f"{number(improbable.expected)} ({usual}, 9 times in 10)"
     )
     if not listed:
-        return f"{text}. None of them is beyond what chance explains, and none is listed."
+        return (
+            f"{text}. Of no single one can it be told that chance does not explain it, and none is "
+            "listed."
+        )
     return f"{text}. Listed are those beyond chance, of which it explains at most one in ten."
 
 

@@ -9,6 +9,7 @@ from bayesrbf.report.drawing_method import Drawn
 from bayesrbf.report.families import FAMILIES
 from bayesrbf.report.intervals_elsewhere import Elsewhere, elsewhere
 from bayesrbf.report.job import Job
+from bayesrbf.report.words import number, percent
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -73,6 +74,10 @@ def _rehearsed(job: Job, drawn: Drawn) -> str:
         return f"How often these intervals hold the truth could not be tried: {error}"
     sentence = str(rehearsal.attrs["sentence"])
     at = rehearsal.sel(level=REHEARSED_LEVEL)
-    if at["overall_coverage"] + SURELY_NARROW * at["overall_error"] >= REHEARSED_LEVEL:
+    most = float(at["overall_coverage"] + SURELY_NARROW * at["overall_error"])
+    if most >= REHEARSED_LEVEL:
         return sentence
-    return f"{sentence} They are too narrow: less is known than they show."
+    return (
+        f"{sentence} They are too narrow: {number(SURELY_NARROW)} standard errors more would be "
+        f"{percent(most)}. Less is known than they show."
+    )

@@ -82,10 +82,15 @@ def read_learned(job: Job, model: Any, refined: Any, densities: Densities, moves
 
 
 def read_relevances(model: Any) -> tuple[tuple[str, float], ...]:
-    """Mean relevance of columns over the members of a stack that learned it; empty without any."""
-    if not model.relevance_.size:
+    """Mean relevance of columns over the members of a stack that learned it; empty without any.
+
+    Members count by their weights, as in the probabilities that are given out.
+    """
+    relevance, weights = model.relevance_, dict(zip(model.members_, model.weights_, strict=True))
+    if not relevance.size:
         return ()
-    means = model.relevance_.mean(axis=1).sort_values(ascending=False, kind="stable")
+    counts = np.array([weights[name] for name in relevance.columns])
+    means = (relevance @ (counts / counts.sum())).sort_values(ascending=False, kind="stable")
     return tuple((str(name), float(mean)) for name, mean in means.items())
 
 
@@ -145,7 +150,7 @@ MEMBER_WORDS: Final = {
 
 
 def read_members(refined: Any) -> tuple[Member, ...]:
-    """Members of a stack with their weights, largest first."""
+    """Members of a stack, the largest weight in the probabilities that are given out first."""
     table = refined.member_table().drop(index="stack")
     drawn = np.full((3, len(table)), np.nan)
     if refined.draws_ is not None:
@@ -165,9 +170,4 @@ def read_members(refined: Any) -> tuple[Member, ...]:
         )
         for (name, line), mean, lower, upper in zip(table.iterrows(), *drawn, strict=True)
     ]
-    return tuple(sorted(members, key=lambda member: -_weight(member)))
-
-
-def _weight(member: Member) -> float:
-    """The weight in predictions: the posterior mean, or the fitted one without draws."""
-    return member.fitted if np.isnan(member.mean) else member.mean
+    return tuple(sorted(members, key=lambda member: -member.fitted))

@@ -39,7 +39,7 @@ class Curves:
 
     name: str
     own: DecisionCurve
-    logistic: DecisionCurve
+    rival: DecisionCurve
     threshold: float | None  # At the costs that were given.
 
 
@@ -60,7 +60,7 @@ class Performance:
     log_loss: Interval  # In nats.
     brier: Interval
     classes: tuple[tuple[str, OneAgainstRest, Interval], ...]
-    """Name, the model's figures, AUROC of logistic regression; of two classes only the one of
+    """Name, the model's figures, AUROC of the best rival; of two classes only the one of
     interest."""
     curves: tuple[Curves, ...]
     event: Event | None  # None for more than two classes.
@@ -93,12 +93,12 @@ def unvalidated(counts: Mapping[str, int]) -> dict[str, int]:
 
 
 def read_performance(
-    held_out: HeldOutRows, costs: Mapping[str, float], model: str, logistic: str
+    held_out: HeldOutRows, costs: Mapping[str, float], model: str, rival: str
 ) -> Performance:
     """Judge every class against the rest on the held-out rows."""
     rows = held_out.scored
     labels = held_out.labels[rows]
-    p, other = held_out.probabilities[model][rows], held_out.probabilities[logistic][rows]
+    p, other = held_out.probabilities[model][rows], held_out.probabilities[rival][rows]
     decided = decisions(p, held_out.classes, costs)
     focus = class_of_interest(held_out, costs)
     counts = np.bincount(labels, minlength=len(held_out.classes))

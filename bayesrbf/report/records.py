@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from bayesrbf.inference.judgements import Finding
 from bayesrbf.posterior.calibration import Calibration
 from bayesrbf.posterior.chance import Counted
+from bayesrbf.posterior.held_out import Interval
 from bayesrbf.report.costs import Costs
 from bayesrbf.report.learned_records import Kind, Learned
 from bayesrbf.report.performance import Performance, unvalidated
@@ -197,7 +198,7 @@ class Score:
     log_loss: Estimate  # In nats.
     brier: Estimate
     accuracy: Estimate
-    slope: Estimate
+    slope: Interval
     calibration: Calibration
 
 
@@ -243,7 +244,7 @@ class Report:
     estimator: str  # Name of the classifier's class.
     inference: str  # How the posterior was made, and why.
     intervals: str  # How often its intervals hold the truth, or that this was not tried.
-    scores: tuple[Score, ...]  # The model first, then the baselines.
+    scores: tuple[Score, ...]  # The model first, then the class frequencies and the rivals.
     folds: int
     confusion: Int[np.ndarray, "label label"]
     """Held-out rows by true (row) and decided (column) class."""

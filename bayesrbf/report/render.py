@@ -8,6 +8,7 @@ from typing import Any, Final
 import jinja2
 from markupsafe import Markup, escape
 
+from bayesrbf.posterior.held_out import LEVEL
 from bayesrbf.report import (
     column_figures,
     decision_figures,
@@ -17,6 +18,8 @@ from bayesrbf.report import (
     words,
 )
 from bayesrbf.report.records import Report
+from bayesrbf.report.validate import RIVALS_IN_WORDS
+from bayesrbf.report.verdict import leads
 from bayesrbf.version import __version__
 
 OPTION: Final = re.compile(r"(--[a-z][a-z-]*(?:=[^\s;,]*[^\s;,.])?)")
@@ -63,7 +66,8 @@ def environment(package: str = "bayesrbf.report") -> jinja2.Environment:
         "listing": words.listing,
         "options_whole": options_whole,
     }
-    environment.globals |= {"ends": words.ends, "words": words}
+    environment.globals |= {"ends": words.ends, "words": words, "level": LEVEL}
+    environment.globals |= {"rivals_in_words": RIVALS_IN_WORDS}
     return environment
 
 
@@ -81,16 +85,17 @@ def options_whole(sentence: str) -> Markup:
     return Markup("").join(whole)
 
 
-def _sentences(report: Report) -> dict[str, str]:
+def _sentences(report: Report) -> dict[str, Any]:
     """The finding of each section."""
     return {
         "verdict": findings.verdict(report),
         "evidence": findings.evidence(report),
+        "leads": leads(report.judged),
         "events": findings.events(report),
         "surprise": findings.surprise(report),
         "unvalidated": findings.unvalidated(report),
         "computation": findings.computation(report),
-        "scores": findings.against_logistic(report),
+        "scores": findings.against_rival(report),
         "subgroups": findings.subgroups(report),
         "costs": findings.costs(report) if report.costs else "",
         "read": findings.read(report),
@@ -167,8 +172,8 @@ def _figures(report: Report) -> dict[str, Any]:
         "net_benefit": [decision_figures.net_benefit(curve) for curve in report.performance.curves],
         "benefit_lines": figures.legend(
             {
-                f"this model, with its {words.percent(0.9)} interval": "line c0",
-                "logistic regression": "line c1 dash1",
+                f"this model, with its {words.percent(LEVEL)} interval": "line c0",
+                report.judged.rival.name: "line c1 dash1",
                 "acting on every row": "line muted",
             }
         ),

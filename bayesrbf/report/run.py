@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 
 from bayesrbf.files import write_whole
 from bayesrbf.inference.progress import Track, showing
-from bayesrbf.posterior.held_out import Interval
+from bayesrbf.posterior.held_out import LEVEL, Interval
 from bayesrbf.report.collect import collect, phases
 from bayesrbf.report.findings import events, evidence, unvalidated, verdict
 from bayesrbf.report.job import Job
@@ -43,6 +43,7 @@ from bayesrbf.report.output import (
 from bayesrbf.report.records import Report
 from bayesrbf.report.render import render
 from bayesrbf.report.validate import Phase
+from bayesrbf.report.verdict import leads
 from bayesrbf.report.words import (
     clipped,
     ends,
@@ -257,30 +258,41 @@ def tell(report: Report) -> None:
 
 def _main_figures(report: Report) -> Iterator[tuple[str, str]]:
     """Names and figures of the table that a terminal shows."""
-    own, frequencies, logistic = report.scores
+    own, *others = report.scores
     low, high = own.calibration.noise
-    name, hardest, _ = report.performance.hardest
+    of_class, hardest, _ = report.performance.hardest
     yield (
         "held-out log loss",
-        f"{number(own.log_loss[0])} nats of surprise (logistic regression "
-        f"{number(logistic.log_loss[0])}, class frequencies {number(frequencies.log_loss[0])})",
+        f"{number(own.log_loss[0])} nats of surprise "
+        f"({listing([f'{one.name} {number(one.log_loss[0])}' for one in others])})",
     )
-    yield "classified right", _share(report.performance.accuracy)
-    if report.performance.event is not None:
-        yield "sensitivity", _share(hardest.sensitivity)
-        yield "specificity", _share(hardest.specificity)
-        yield "PPV", _share(hardest.ppv)
-        yield "NPV", _share(hardest.npv)
+    answers = "lead in the cost of a row" if report.judged.in_costs else "lead in right answers"
+    for column, name in ((1, "lead in log loss"), (2, answers)):
+        every = [f"{one[column]} over {one[0]}" for one in leads(report.judged) if one[column]]
+        yield name, listing(every)
+    yield "classified right", f"{_share(report.performance.accuracy)}, by the most probable class"
+    if (event := report.performance.event) is not None:
+        at = f", threshold {percent(event.threshold)}"
+        yield "sensitivity", f"{_share(hardest.sensitivity)}{at}"
+        yield "specificity", f"{_share(hardest.specificity)}{at}"
+        yield "PPV", f"{_share(hardest.ppv)}{at}"
+        yield "NPV", f"{_share(hardest.npv)}{at}"
     area = hardest.auroc
     if area.value == area.value:
         figure = f"{number(area.value)} ({ends(area.lower, area.upper)})"
-        yield "AUROC", f"{figure}, {clipped(name, 24)} against the rest"
+        yield "AUROC", f"{figure}, {clipped(of_class, 24)} against the rest"
     noise = f"chance alone {number(low)} to {number(high)}"
     yield "calibration error", f"{number(own.calibration.error)} ({noise})"
+    slope = own.slope
+    slopes = f"{number(slope.value)} ({ends(slope.lower, slope.upper)})"
+    yield "calibration slope", f"{slopes}, 1 is right"
     yield "unsure of", f"{report.doubt.below} of {plural(report.doubt.judged, 'row')} held out"
-    yield "look wrong", f"{plural(report.oddities.n_cells, 'cell')}, by the fit to all rows"
+    yield "look wrong", f"{plural(report.oddities.n_cells, 'cell')}, by a density of all rows"
     if report.check is not None:
-        yield "hidden labels", f"{percent(report.check.accuracy)} of {report.check.rows} right"
+        rows = f"{plural(report.check.rows, 'row')} that the fit had without their labels"
+        yield "hidden labels", f"{percent(report.check.accuracy)} right, of {rows}"
+    units = "rows" if report.judged.groups is None else "groups"
+    yield "in brackets", f"intervals of {percent(LEVEL)}; those of leads count {units}"
 
 
 def _share(interval: Interval) -> str:
@@ -290,11 +302,16 @@ def _share(interval: Interval) -> str:
 
 def figures(report: Report) -> dict[str, object]:
     """The verdict and the main figures, by name."""
-    held_out, rivals = report.performance, report.scores[1:]
+    held_out, judged, (own, *others) = report.performance, report.judged, report.scores
+    base, rival = judged.base, judged.rival
+    by_costs = "the decision of least expected cost"
+    most_probable = "the most probable class"
+    answers = "cost of a row" if judged.in_costs else "share right"
     return {
         "target": report.target,
         "classes": report.classes,
-        "rows": report.judged.rows,
+        "rows": judged.rows,
+        "prob": LEVEL,
         "verdict": verdict(report),
         "evidence": evidence(report),
         "event": report.performance.event,
@@ -304,9 +321,24 @@ def figures(report: Report) -> dict[str, object]:
             "Brier score": held_out.brier,
             "share right": held_out.accuracy,
         },
-        "rivals": {one.name: {"log loss": one.log_loss[0]} for one in rivals},
-        "cost_of_a_row": report.judged.answers if report.judged.in_costs else None,
-        "calibration_error": report.scores[0].calibration.error,
+        "decided_by": {
+            "share right": most_probable,
+            "against_rest": by_costs if judged.in_costs else most_probable,
+        },
+        "rivals": {one.name: {"log loss": one.log_loss[0]} for one in others},
+        "leads": (
+            {"over": "class frequencies", "log loss": base.gain.interval},
+            {"over": base.name, answers: base.gain_of_answers.interval},
+            {
+                "over": rival.name,
+                "log loss": rival.gain.interval,
+                answers: rival.gain_of_answers.interval,
+            },
+        ),
+        "cost_of_a_row": judged.answers if judged.in_costs else None,
+        "calibration_error": own.calibration.error,
+        "calibration_error_by_chance": own.calibration.noise,
+        "calibration_slope": own.slope,
         "against_rest": {name: one for name, one, _ in held_out.classes},
         "unsure": report.doubt.below,
         "cells_that_look_wrong": report.oddities.n_cells,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -12,17 +12,40 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import ClassifierMixin
 from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from bayesrbf.estimators.transformers import HalfRankTransformer
 from bayesrbf.fitted.tasks import run_tasks
+from bayesrbf.posterior.scores import log_loss
+from bayesrbf.report.job import Job
 from bayesrbf.report.splits import Splits, splits_of
+from bayesrbf.report.words import exact
 from bayesrbf.table import encode_labels
+
+LOGISTIC: Final = "logistic regression"
+FOREST: Final = "random forest"
+
+PENALTIES: Final = 10.0 ** np.arange(-4, 2.1, 0.5)
+"""Values of scikit-learn's C, the strongest penalty first."""
+WORSE_IN_A_ROW: Final = 2
+"""Penalties that are worse than the best one before them, after which weaker ones are not tried."""
+TREES: Final = 300
+RIVALS_IN_WORDS: Final = (
+    "Logistic regression has a ridge penalty, of "
+    f"{PENALTIES.size} from C = {exact(PENALTIES[0])} to {exact(PENALTIES[-1])} the one of least "
+    "log loss on rows held out within the training part; the random forest has "
+    f"{TREES} trees with two rows to a leaf or more. Both have medians with missing indicators, "
+    "real columns by half ranks (the mean of the standardised cell and its normal score, as kernel "
+    "members of a stack have them), and one-hot levels."
+)
+"""The rivals of :func:`rivals` with their settings."""
 
 CROSS_VALIDATION: Final = "Cross-validating"
 """The phase of a run in which rows are held out."""
@@ -115,16 +138,75 @@ class Frequencies:
         return np.tile(self.shares, (len(X), 1))
 
 
-def logistic_regression(categorical: Iterable[str]) -> Fitter:
-    """Logistic regression on filled columns, the usual baseline."""
-    return behind_filled_columns(LogisticRegression(max_iter=2000), categorical)
+def rivals(job: Job) -> dict[str, Fitter]:
+    """What a reader could take instead, as ``RIVALS_IN_WORDS`` says."""
+    return {
+        LOGISTIC: logistic_regression(job.categorical, job.splits_within),
+        FOREST: random_forest(job.categorical, job.seed),
+    }
 
 
-def behind_filled_columns(classifier: ClassifierMixin, categorical: Iterable[str]) -> Fitter:
+def _by_chance(y: pd.Series) -> Splits:
+    """Five folds of labels, or as many as a class has rows."""
+    return splits_of(encode_labels(y)[1], 5, 0)
+
+
+def logistic_regression(
+    categorical: Iterable[str], within: Callable[[pd.Series], Splits] = _by_chance
+) -> Fitter:
+    """Logistic regression on filled columns with the penalty of least held-out log loss.
+
+    ``within`` deals the labels of a training part: rows that belong together stay together.
+    """
+
+    def fit(Z: Any, y: pd.Series) -> ClassifierMixin:
+        with warnings.catch_warnings():
+            # The baseline may stop early; its score says how good it was.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return _ridge(_penalty(Z, encode_labels(y)[1], within(y).pairs())).fit(Z, y)
+
+    return behind_filled_columns(fit, categorical)
+
+
+def _ridge(penalty: float) -> LogisticRegression:
+    """Logistic regression at one penalty."""
+    return LogisticRegression(C=penalty, max_iter=2000)
+
+
+def _penalty(Z: Any, labels: Int[np.ndarray, " obs"], pairs: Sequence[tuple[Any, Any]]) -> float:
+    """The penalty of least log loss on rows held out; 1 where none can be held out."""
+    classes = np.unique(labels)
+    parts = [(train, test) for train, test in pairs if np.isin(classes, labels[train]).all()]
+    if not parts:
+        return 1.0
+    losses: list[float] = []
+    for penalty in PENALTIES:
+        rows = [
+            log_loss(_ridge(penalty).fit(Z[a], labels[a]).predict_proba(Z[b]), labels[b])
+            for a, b in parts
+        ]
+        losses.append(float(np.concatenate(rows).mean()))
+        if len(losses) - 1 - int(np.argmin(losses)) >= WORSE_IN_A_ROW:
+            break
+    return float(PENALTIES[np.argmin(losses)])
+
+
+def random_forest(categorical: Iterable[str], seed: int) -> Fitter:
+    """A forest on filled columns."""
+
+    def fit(Z: Any, y: pd.Series) -> ClassifierMixin:
+        return RandomForestClassifier(TREES, min_samples_leaf=2, random_state=seed).fit(Z, y)
+
+    return behind_filled_columns(fit, categorical)
+
+
+def behind_filled_columns(
+    fit_classifier: Callable[[Any, pd.Series], ClassifierMixin], categorical: Iterable[str]
+) -> Fitter:
     """A classifier of scikit-learn on filled columns.
 
-    It takes medians and a missing indicator for real columns, and one-hot codes for categorical
-    ones, where missing is a level. It sees labelled rows only.
+    It takes half ranks, medians and a missing indicator for real columns, and one-hot codes for
+    categorical ones, where missing is a level. It sees labelled rows only.
     """
     names = set(categorical)
 
@@ -132,17 +214,17 @@ def behind_filled_columns(classifier: ClassifierMixin, categorical: Iterable[str
         labelled = y.notna().to_numpy()
         reals = [name for name in X.columns if name not in names]
         filled = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
-        encoder = OneHotEncoder(handle_unknown="ignore")
         columns = ColumnTransformer(
             [
-                ("real", make_pipeline(filled, StandardScaler()), reals),
-                ("categorical", encoder, [name for name in X.columns if name in names]),
+                ("real", make_pipeline(HalfRankTransformer(), filled, StandardScaler()), reals),
+                (
+                    "categorical",
+                    OneHotEncoder(handle_unknown="ignore"),
+                    [name for name in X.columns if name in names],
+                ),
             ]
         )
-        model = make_pipeline(columns, clone(classifier))
-        with warnings.catch_warnings():
-            # The baseline may stop early; its score says how good it was.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            return model.fit(X[labelled], y[labelled])
+        Z = columns.fit_transform(X[labelled])
+        return make_pipeline(columns, fit_classifier(Z, y[labelled]))
 
     return fit

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,12 +11,11 @@ from jaxtyping import Float, Int
 from scipy.stats import t as student
 
 from bayesrbf.posterior.decisions import mistakes, paid
+from bayesrbf.posterior.held_out import LEVEL, Interval
 from bayesrbf.posterior.scores import correct, log_loss, mean_over_folds
-from bayesrbf.report.validate import HeldOutRows
-from bayesrbf.report.words import clipped, listing, number, percent, plural
+from bayesrbf.report.validate import LOGISTIC, HeldOutRows
+from bayesrbf.report.words import clipped, ends, listing, number, percent, plural
 
-SURELY: Final = 0.975
-"""Quantile of Student's t from which a difference is told as one."""
 SO_FAR_AS_SEEN: Final = "so far as these rows tell"
 FEWEST_JUDGED_ROWS: Final = 20
 FEWEST_OF_CLASS: Final = 5
@@ -29,17 +28,24 @@ class Gain:
 
     mean: float
     error: float  # Standard error.
-    sure: float  # Standard errors from which it is more than chance.
+    sure: float  # Standard errors from the mean to the ends of its interval.
+
+    @property
+    def interval(self) -> Interval:
+        """The mean with its interval."""
+        return Interval(
+            self.mean, self.mean - self.sure * self.error, self.mean + self.sure * self.error
+        )
 
     @property
     def better(self) -> bool:
-        """Whether the model is surely better."""
-        return self.mean > self.sure * self.error
+        """Whether the model is surely better: the interval is above 0."""
+        return self.interval.lower > 0
 
     @property
     def worse(self) -> bool:
-        """Whether it is surely worse."""
-        return -self.mean > self.sure * self.error
+        """Whether it is surely worse: the interval is below 0."""
+        return self.interval.upper < 0
 
 
 @dataclass(frozen=True)
@@ -55,14 +61,14 @@ class Rival:
 
 @dataclass(frozen=True)
 class JudgedByRivals:
-    """The model beside the class frequencies and logistic regression on the same held-out rows."""
+    """The model beside the class frequencies and the best rival on the same held-out rows."""
 
     rows: int
     smallest: int  # Rows of the second most frequent class among them.
     log_loss: float
     answers: float
     base: Rival  # Log loss of the class frequencies, answers always the same.
-    logistic: Rival
+    rival: Rival
     in_costs: bool  # Whether answers are judged by the costs that were given.
     groups: int | None = None  # Number of groups of rows that belong together.
 
@@ -84,7 +90,17 @@ def gain(
     mean, error = mean_over_folds(other - own, each)
     if number_of == 1:
         return Gain(mean, np.inf, np.inf)
-    return Gain(mean, error, float(student.ppf(SURELY, number_of - 1)))
+    return Gain(mean, error, float(student.ppf(0.5 + LEVEL / 2, number_of - 1)))
+
+
+def best_of(held_out: HeldOutRows, names: Sequence[str]) -> str:
+    """The classifier of least log loss on the held-out rows."""
+    rows = held_out.scored
+    losses = {
+        name: log_loss(held_out.probabilities[name][rows], held_out.labels[rows]).mean()
+        for name in names
+    }
+    return min(losses, key=losses.__getitem__)
 
 
 def judge(
@@ -92,7 +108,7 @@ def judge(
     costs: Mapping[str, float],
     model: str,
     frequencies: str,
-    logistic: str,
+    other: str,
     groups: Int[np.ndarray, " obs"] | None = None,
 ) -> JudgedByRivals:
     """Compare three classifiers by their names; answers by costs where any is given.
@@ -105,7 +121,7 @@ def judge(
     n_classes = len(held_out.classes)
     each = np.array([costs.get(str(label), 1.0) for label in held_out.classes])
     matrix = mistakes(each if costs else np.ones(n_classes))
-    p = {name: held_out.probabilities[name][rows] for name in (model, frequencies, logistic)}
+    p = {name: held_out.probabilities[name][rows] for name in (model, frequencies, other)}
     losses = {name: log_loss(probabilities, labels) for name, probabilities in p.items()}
     answers = {
         name: paid(probabilities, labels, matrix) if costs else 1 - correct(probabilities, labels)
@@ -129,7 +145,7 @@ def judge(
         log_loss=float(losses[model].mean()),
         answers=float(answers[model].mean()),
         base=rival(always, frequencies, matrix[labels, same]),
-        logistic=rival(logistic, logistic, answers[logistic]),
+        rival=rival(other if other == LOGISTIC else f"the {other}", other, answers[other]),
         in_costs=bool(costs),
         groups=None if units is None else int(np.unique(units).size),
     )
@@ -153,42 +169,62 @@ def verdict(judged: JudgedByRivals, calibrated: bool, calibration: str) -> str:
 
 def evidence(judged: JudgedByRivals) -> str:
     """A sentence: right answers, or the cost of a row, of the model and of both rivals."""
-    base, logistic = judged.base, judged.logistic
+    base, rival = judged.base, judged.rival
     if judged.in_costs:
         figures = (
             f"a row costs {number(judged.answers)} by its decisions, {number(base.answers)} by "
-            f"{base.name}, {number(logistic.answers)} by {logistic.name}"
+            f"{base.name}, {number(rival.answers)} by {rival.name}"
         )
     else:
         figures = (
             f"{percent(1 - judged.answers)} of its answers are right, "
             f"{percent(1 - base.answers)} by {base.name}, "
-            f"{percent(1 - logistic.answers)} by {logistic.name}"
+            f"{percent(1 - rival.answers)} by {rival.name}"
         )
     return f"On {plural(judged.rows, 'row')} that it had not seen{_of_groups(judged)} {figures}."
 
 
+def leads(judged: JudgedByRivals) -> list[tuple[str, str, str]]:
+    """What the headline rests on: a rival, and the leads over it in log loss and in answers."""
+
+    def in_answers(gain: Gain) -> str:
+        return _lead(gain, number if judged.in_costs else percent)
+
+    base, rival = judged.base, judged.rival
+    return [
+        ("class frequencies", _lead(base.gain, number), ""),
+        (base.name, "", in_answers(base.gain_of_answers)),
+        (rival.name, _lead(rival.gain, number), in_answers(rival.gain_of_answers)),
+    ]
+
+
+def _lead(gain: Gain, form: Callable[[float], str]) -> str:
+    """A lead with its interval."""
+    one = gain.interval
+    return f"{form(one.value)} ({ends(one.lower, one.upper, form)})"
+
+
 def _answer(judged: JudgedByRivals, calibrated: bool) -> str:
     """The first words: whether to trust the probabilities."""
-    base, logistic = judged.base, judged.logistic
+    base, rival = judged.base, judged.rival
     if not base.gain.better:
         return "No"
-    worse = logistic.gain.worse or logistic.gain_of_answers.worse
+    worse = rival.gain.worse or rival.gain_of_answers.worse
     if worse or not base.gain_of_answers.better or not calibrated:
         return "With care"
-    if not logistic.gain.better:
-        return f"As much as {logistic.name}'s, and no more {SO_FAR_AS_SEEN}"
+    if not rival.gain.better:
+        return f"As much as {rival.name}'s, and no more {SO_FAR_AS_SEEN}"
     return "Yes"
 
 
 def _beside_rivals(judged: JudgedByRivals, answer: str) -> str:
     """The comparison in words: better than, no better than, worse than which rivals."""
-    base, logistic = judged.base, judged.logistic
-    worse = logistic.gain.worse or logistic.gain_of_answers.worse
+    base, rival = judged.base, judged.rival
+    worse = rival.gain.worse or rival.gain_of_answers.worse
     compared = (
         ("the class frequencies", base.gain.better, base.gain.worse),
         (base.name, base.gain_of_answers.better, base.gain_of_answers.worse),
-        (logistic.name, logistic.gain.better and not worse, worse),
+        (rival.name, rival.gain.better and not worse, worse),
     )
     better = [name for name, is_better, _ in compared if is_better]
     worse_than = [name for name, _, is_worse in compared if is_worse]

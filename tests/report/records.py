@@ -7,7 +7,7 @@ import numpy as np
 from bayesrbf.inference.judgements import Finding
 from bayesrbf.posterior.calibration import calibration
 from bayesrbf.posterior.chance import Counted
-from bayesrbf.posterior.held_out import proportion
+from bayesrbf.posterior.held_out import Interval, proportion
 from bayesrbf.report.costs import Costs
 from bayesrbf.report.effects import Contribution, Effect
 from bayesrbf.report.learned_records import ClassCells, ClassColumn, Learned, Member
@@ -60,7 +60,7 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
     classes = tuple(f"{text}{c}" for c in range(n_classes))
     found = calibration(p, labels, n_resamples=20)
     scores = tuple(
-        Score(name, (0.4 + i, 0.02), (0.2, 0.01), (0.9, 0.01), (0.9, 0.2), found)
+        Score(name, (0.4 + i, 0.02), (0.2, 0.01), (0.9, 0.01), Interval(0.9, 0.7, 1.1), found)
         for i, name in enumerate(("this model", "class frequencies", "logistic regression"))
     )
     flat = np.full(p.shape, 1 / n_classes)

@@ -53,7 +53,7 @@ def test_scores_are_of_all_labelled_rows(outcome: Outcome) -> None:
     labelled = int(job().y.notna().sum())
     assert outcome.report.confusion.sum() == labelled
     assert [score.name for score in outcome.report.scores] == [
-        "this model", "class frequencies", "logistic regression",
+        "this model", "class frequencies", "logistic regression", "random forest",
     ]  # fmt: skip
     own, frequencies = outcome.report.scores[:2]
     assert own.log_loss[0] < frequencies.log_loss[0]
@@ -178,8 +178,8 @@ def test_members_are_those_of_the_stack(of_family: tuple[FamilyName, Outcome]) -
     assert len({member.name for member in members}) == len(found.model.members_)
     assert sum(member.fitted for member in members) == pytest.approx(1)
     assert sum(member.mean for member in members) == pytest.approx(1)
-    means = [member.mean for member in members]
-    assert means == sorted(means, reverse=True)
+    fitted = [member.fitted for member in members]  # the weights of what is given out
+    assert fitted == sorted(fitted, reverse=True) == sorted(found.model.weights_, reverse=True)
     for member in members:
         assert 0 <= member.lower <= member.mean <= member.upper <= 1
         assert member.drawn == (member.name not in found.model.pointwise_)

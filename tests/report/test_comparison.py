@@ -40,7 +40,24 @@ def test_the_truth_comes_first_and_differences_are_paired() -> None:
         gap = losses[one.name] - losses["truth"]
         assert one.behind == pytest.approx(gap.mean())
         assert one.behind_error == pytest.approx(gap.std(ddof=1) / np.sqrt(gap.size))
-    assert "truth has the lowest log loss, by more than 2" in lines_of(told)[-1]
+        assert one.behind_lower <= one.behind <= one.behind_upper
+    assert lines_of(told)[-1] == (
+        "truth has the lowest log loss; the 90\xa0% intervals of all differences are above 0."
+    )
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_sentence_names_those_whose_interval_holds_0(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet([1.0, 1.0], size=100)
+    labels = (p[:, 0] < rng.random(100)).astype(int)
+    bent = {f"model {t:.2f}": p**t for t in rng.uniform(0.5, 3.0, 6)}
+    every = {name: one / one.sum(1, keepdims=True) for name, one in bent.items()}
+    seconds = dict.fromkeys(every, 1.0)
+    told = judged(HeldOutRows(("a", "b"), labels, np.arange(100) % 5, every, seconds))
+    for one in told.contestants[1:]:
+        assert (one.name in told.sentence) == (one.behind_lower <= 0)
+    assert "90\xa0% interval" in told.sentence
 
 
 def test_contestants_do_not_depend_on_who_else_takes_part() -> None:

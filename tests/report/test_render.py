@@ -236,8 +236,9 @@ def test_judgement_is_that_of_the_findings() -> None:
 def test_members_of_a_point_have_no_intervals() -> None:
     full = synthetic()
     assert (
-        "Of 2 members the largest weight has “a network”: 50\xa0%, with 90\xa0% probability "
-        "between 20\xa0% and 80\xa0%"
+        "Of 2 members the largest weight has “a network”: 60\xa0%. Under the posterior, by which "
+        "intervals are made, its weight is 50\xa0% in the mean, with 90\xa0% probability between "
+        "20\xa0% and 80\xa0%"
     ) in render(full)
     nan = float("nan")
     points = tuple(replace(one, mean=nan, lower=nan, upper=nan) for one in full.learned.members)

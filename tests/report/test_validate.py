@@ -7,14 +7,18 @@ import pandas as pd
 import pytest
 
 from bayesrbf import HybridMixtureClassifier
+from bayesrbf.posterior.scores import log_loss
 from bayesrbf.report.families import FAMILIES
 from bayesrbf.report.job import Job
 from bayesrbf.report.validate import (
+    LOGISTIC,
+    Fitter,
     Frequencies,
     HeldOutRows,
     class_frequencies,
     hold_out,
     logistic_regression,
+    rivals,
 )
 from tests.report.tables import mixed_table
 
@@ -85,6 +89,47 @@ def test_the_mixture_of_the_report_says_what_it_chose_among() -> None:
     again = eval(fitted.call, {"HybridMixtureClassifier": HybridMixtureClassifier})
     again.set_params(categorical_features=["colour"], random_state=0).fit(X[:60], y[:60])
     np.testing.assert_array_equal(again.predict_proba(X[60:]), fitted.model.predict_proba(X[60:]))
+
+
+def held_out_loss(fit: Fitter, X: pd.DataFrame, y: pd.Series) -> float:
+    """Log loss of rows held out."""
+    found = hold_out(X, y, {"one": fit})
+    return float(log_loss(found.probabilities["one"], found.labels).mean())
+
+
+def test_the_penalty_of_logistic_regression_is_that_of_rows_held_out() -> None:
+    """Thirty columns of noise cost next to nothing; two that tell all are hardly held back."""
+    rng = np.random.default_rng(0)
+    X, y = pd.DataFrame(rng.normal(size=(80, 30))), np.arange(80) % 2
+    noise = pd.Series(np.where(y, "a", "b"), dtype=object)
+    assert held_out_loss(logistic_regression([]), X, noise) < np.log(2) + 0.03
+    told = X.iloc[:, :2] + 4.0 * y[:, None]
+    assert held_out_loss(logistic_regression([]), told, noise) < 0.02
+
+
+def test_skewed_columns_do_not_weaken_logistic_regression() -> None:
+    rng = np.random.default_rng(1)
+    sick = rng.random(400) < 0.5
+    z = pd.DataFrame({"a": rng.normal(sick, 1.0), "b": rng.normal(sick, 1.0)})
+    y = pd.Series(np.where(sick, "sick", "well"), dtype=object)
+    plain, skewed = (held_out_loss(logistic_regression([]), X, y) for X in (z, np.exp(2 * z)))
+    assert skewed < plain + 0.02
+
+
+def test_rows_that_belong_together_do_not_choose_the_penalty_of_logistic_regression() -> None:
+    """Rows of noise, each four times: a penalty by rows would be none, one by groups is strong."""
+    rng = np.random.default_rng(2)
+    X = pd.DataFrame(np.repeat(rng.normal(size=(40, 20)), 4, axis=0)).add_prefix("x")
+    y = pd.Series(np.repeat(np.where(rng.random(40) < 0.5, "a", "b"), 4), dtype=object)
+    kinds = dict.fromkeys(X, "real")
+    job = Job("t", "y", X, y, kinds, "map", 0, groups=np.repeat(np.arange(40), 4))
+    model = rivals(job)[LOGISTIC](X, y)
+    assert np.abs(model.predict_proba(X)[:, 0] - (y == "a").mean()).max() < 0.1
+
+
+def test_logistic_regression_takes_a_class_that_cannot_be_held_out() -> None:
+    X, y = pd.DataFrame({"a": np.arange(6.0)}), pd.Series(list("aaaaab"), dtype=object)
+    assert logistic_regression([])(X, y).predict_proba(X).shape == (6, 2)
 
 
 def test_logistic_regression_takes_holes_hidden_labels_and_new_levels() -> None:

@@ -9,9 +9,20 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from bayesrbf.report.collect import FREQUENCIES, LOGISTIC, MODEL
-from bayesrbf.report.validate import HeldOutRows
-from bayesrbf.report.verdict import Gain, JudgedByRivals, Rival, evidence, gain, judge, verdict
+from bayesrbf.posterior.held_out import LEVEL, mean
+from bayesrbf.report.collect import FREQUENCIES, MODEL
+from bayesrbf.report.validate import FOREST, LOGISTIC, HeldOutRows
+from bayesrbf.report.verdict import (
+    Gain,
+    JudgedByRivals,
+    Rival,
+    best_of,
+    evidence,
+    gain,
+    judge,
+    leads,
+    verdict,
+)
 
 GOOD = "its probabilities come true"
 
@@ -123,6 +134,54 @@ def test_probabilities_that_do_not_come_true_ask_for_care() -> None:
     assert verdict(judged(labels, p, np.full(400, 0.5)), False, GOOD).startswith("With care:")
 
 
+def test_the_rival_is_the_one_of_least_log_loss() -> None:
+    """Whatever it is called, its figures are those that the headline compares with."""
+    labels, p = drawn(300, 3.0, 6)
+    timid = expit(0.3 * np.log(p / (1 - p)))
+    for logistic, forest, best, name in (
+        (p, timid, LOGISTIC, "logistic regression"),
+        (timid, p, FOREST, "the random forest"),
+    ):
+        tables = {MODEL: p, FREQUENCIES: np.full(300, 0.5), LOGISTIC: logistic, FOREST: forest}
+        both = {key: np.column_stack([1 - one, one]) for key, one in tables.items()}
+        held_out = HeldOutRows(("no", "yes"), labels, np.arange(300) % 5, both)
+        assert best_of(held_out, (LOGISTIC, FOREST)) == best
+        found = judge(held_out, {}, MODEL, FREQUENCIES, best)
+        assert found.rival.name == name
+        assert verdict(found, True, GOOD).startswith(f"As much as {name}'s, and no more")
+        assert found.rival.log_loss == pytest.approx(-np.log(np.where(labels, p, 1 - p)).mean())
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_headline_says_what_the_intervals_beside_it_say(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(20, 300))
+    labels, p = drawn(n, rng.uniform(0, 3), seed)
+    own, other = (expit(rng.uniform(0.3, 2) * np.log(p / (1 - p))) for _ in range(2))
+    found = judged(labels, own, other)
+    if not found.enough:
+        return
+    text = verdict(found, True, GOOD)
+    losses = [-np.log(np.where(labels, one, 1 - one)) for one in (own, other)]
+    lead = mean(losses[1] - losses[0], LEVEL)
+    told = found.rival.gain.interval
+    assert (told.value, told.lower, told.upper) == pytest.approx(
+        (lead.value, lead.lower, lead.upper)
+    )
+    answers = found.rival.gain_of_answers.interval
+    worse_than = text.partition("worse than")[2].partition(", though")[0]
+    assert ("logistic regression" in worse_than) == (told.upper < 0 or answers.upper < 0)
+    if text.startswith("Yes"):
+        assert told.lower > 0
+        assert not answers.upper < 0
+        assert found.base.gain.interval.lower > 0
+        assert found.base.gain_of_answers.interval.lower > 0
+    if text.startswith("As much"):
+        assert told.lower <= 0 <= told.upper
+    assert text.startswith("No:") == (found.base.gain.interval.lower <= 0)
+    assert [len(line) for line in leads(found)] == [3, 3, 3]
+
+
 def test_copies_of_rows_make_nothing_surer() -> None:
     """Ten copies of a row are one group: figures, errors and the headline stay."""
     rng = np.random.default_rng(7)
@@ -155,7 +214,7 @@ def test_a_headline_has_at_most_three_lines_of_the_page() -> None:
     """About 91 letters stand in a line of the page; names of classes are clipped."""
     best, worst = Gain(1.0, 0.1, 2.0), Gain(0.0, 0.1, 2.0)
     name = f"always answering “{'m' * 24}”"
-    half = "its probabilities are somewhat too extreme (calibration slope 0.451, 1 is right)"
+    half = "its probabilities are somewhat too extreme (slope 0.451, 0.212 to 0.690; 1 is right)"
     for gains in product((best, worst, replace(worst, mean=-1.0)), repeat=4):
         base = Rival(name, 0.7, 0.4, *gains[:2])
         rival = Rival("logistic regression", 0.5, 0.2, *gains[2:])

@@ -1,0 +1,110 @@
+"""Sentences of the page and of the terminal agree with the figures beside them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+from bayesrbf.inference.judgements import judge_agreement, judge_size
+from bayesrbf.posterior.held_out import Interval
+from bayesrbf.report import findings, run
+from bayesrbf.report.learned import read_members, read_relevances
+from bayesrbf.report.words import number, percent
+from tests.report.records import synthetic
+
+
+def test_the_member_that_is_named_has_the_largest_weight_of_the_delivered_fit() -> None:
+    """Draws may prefer another one; the probabilities are those of the fitted weights."""
+    stack = Stack(["forest", "normal", "mixture"], [0.5, 0.3, 0.2], [[0.1, 0.7, 0.2]] * 50)
+    members = read_members(stack)
+    assert [member.fitted for member in members] == [0.5, 0.3, 0.2]
+    full = synthetic()
+    told = findings.members(replace(full, learned=replace(full.learned, members=members)))
+    assert told.startswith("Of 3 members the largest weight has “forest of 60 trees”: 50\xa0%.")
+    assert "its weight is 10\xa0% in the mean" in told
+
+
+def test_relevances_count_by_the_delivered_weights() -> None:
+    relevance = pd.DataFrame({"one": [1.0, 0.0], "other": [0.0, 1.0]}, index=["a", "b"])
+    stack = Stack(["one", "other", "forest"], [0.1, 0.3, 0.6], [], relevance)
+    assert read_relevances(stack) == (("b", pytest.approx(0.75)), ("a", pytest.approx(0.25)))
+
+
+class Stack:
+    """What the report asks a stack for."""
+
+    def __init__(
+        self,
+        members: list[str],
+        weights: list[float],
+        drawn: list[list[float]],
+        relevance: pd.DataFrame | None = None,
+    ) -> None:
+        self.members_, self.weights_, self.relevance_ = members, np.array(weights), relevance
+        self.draws_, self.pointwise_ = drawn, ()
+        posterior = xr.Dataset({"weights": (("chain", "draw", "member"), [drawn])} if drawn else {})
+        self.posterior_ = {"posterior": posterior}
+
+    def member_table(self) -> pd.DataFrame:
+        """Members and the stack."""
+        table = pd.DataFrame({"weight": self.weights_}, index=self.members_)
+        table = table.assign(temperature=1.0, log_loss=0.5)
+        return pd.concat([table, table.iloc[:1].rename({self.members_[0]: "stack"})])
+
+
+def test_a_verdict_on_draws_is_that_of_the_figure_as_it_is_shown() -> None:
+    for value in np.r_[1.0, 1.00994, 1.00996, 1.01004, 1.01006, 1.02, np.nan]:
+        found = judge_agreement("rhat_log_posterior", "the log posterior", float(value), 1.01)
+        assert found.good == (not float(found.figure) > 1.01)
+    for size in (399.9, 399.97, 400.0, np.nan):
+        enough = judge_size("ess_parameters", size, 400)
+        assert enough.good == (not float(enough.figure) < 400)
+
+
+def test_chains_that_disagree_in_a_variable_are_not_said_to_agree() -> None:
+    full = synthetic()
+    good = tuple(replace(one, good=True) for one in full.diagnostics.findings)
+    odd = (("weights", 3, 1.0312, 900.0),)
+    told = findings.healthy(
+        replace(full, diagnostics=replace(full.diagnostics, findings=good, variables=odd))
+    )
+    assert told == "The worst R-hat of all parameters is 1.0312 (up to 1.02 chains agree)."
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_what_is_said_of_calibration_agrees_with_the_figures(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    low, half, value = rng.uniform(0, 0.05), rng.uniform(0, 0.6), rng.uniform(0.3, 2.5)
+    own = replace(
+        synthetic().scores[0],
+        slope=Interval(value, value - half, value + half),
+        calibration=replace(
+            synthetic().scores[0].calibration, error=rng.uniform(0, 0.1), noise=(low, low + 0.02)
+        ),
+    )
+    told = findings.calibration_words(own)
+    tilted = not own.slope.lower <= 1 <= own.slope.upper
+    right = not tilted and own.calibration.error <= own.calibration.noise[1]
+    assert told.startswith("its probabilities come true") == right == findings.calibrated(own)
+    assert ("too extreme" in told) == (tilted and value < 1)
+    assert ("too timid" in told) == (tilted and value > 1)
+    assert (number(own.slope.lower) in told) == tilted
+
+
+def test_figures_at_two_thresholds_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    """The most probable class and decisions of least cost stand in one list."""
+    full = synthetic(n_classes=2)
+    run.tell(full)
+    said = capsys.readouterr().out
+    assert re.search(r"classified right .*by the most probable class", said)
+    threshold = percent(full.performance.event.threshold)
+    for name in ("sensitivity", "specificity", "PPV", "NPV"):
+        assert re.search(rf"{name} .*, threshold {threshold}", said)
+    assert run.figures(full)["decided_by"] == dict.fromkeys(
+        ("share right", "against_rest"), "the most probable class"
+    )
