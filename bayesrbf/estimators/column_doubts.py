@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Shaped
 
 from bayesrbf.estimators.warning import ColumnWarning, warn
-from bayesrbf.inference.judgements import copies_sentence
+from bayesrbf.records.units import copies_sentence
 from bayesrbf.table import Columns
 from bayesrbf.table.containers import read_cells
 

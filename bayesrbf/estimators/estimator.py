@@ -33,10 +33,10 @@ from bayesrbf.fitted.fitted_model import FittedModel
 from bayesrbf.fitted.fitted_table import FittedTable
 from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.inference.draws import Draws
-from bayesrbf.inference.judgements import copies_sentence
 from bayesrbf.numerics.threads import one_blas_thread
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.results import Status, Trace
+from bayesrbf.records.units import copies_sentence
 from bayesrbf.table import Columns
 
 if TYPE_CHECKING:

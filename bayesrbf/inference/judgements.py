@@ -54,16 +54,6 @@ def judge_copies(repeated: int) -> Finding:
     return Finding("copies", repeated, copies_sentence(repeated), True)
 
 
-def copies_sentence(repeated: int) -> str:
-    """How many rows are copies of an earlier one, and how they are held out.
-
-    >>> copies_sentence(1)
-    '1 row equals an earlier one in every cell, which is no chance; no split parts them.'
-    """
-    who = "1 row equals" if repeated == 1 else f"{repeated} rows equal"
-    return f"{who} an earlier one in every cell, which is no chance; no split parts them."
-
-
 def judge_count(count: int, method: str, complete: bool) -> Finding:
     """Whether the run came to its end."""
     sentence = (

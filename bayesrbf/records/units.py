@@ -65,3 +65,13 @@ def joined_units(parts: Sequence[tuple[Units | None, int]]) -> Units | None:
         np.concatenate([units.numbers for units in every]),
         np.concatenate([units.counts for units in every]),
     )
+
+
+def copies_sentence(repeated: int) -> str:
+    """How many rows are copies of an earlier one, and how they are held out.
+
+    >>> copies_sentence(1)
+    '1 row equals an earlier one in every cell, which is no chance; no split parts them.'
+    """
+    who = "1 row equals" if repeated == 1 else f"{repeated} rows equal"
+    return f"{who} an earlier one in every cell, which is no chance; no split parts them."

@@ -14,8 +14,8 @@ import pandas as pd
 
 from bayesrbf.estimators.reading import units_in
 from bayesrbf.estimators.stack.stack_folds import usual_folds
-from bayesrbf.inference.judgements import copies_sentence
 from bayesrbf.reading import ReadTable, TableError
+from bayesrbf.records.units import copies_sentence
 from bayesrbf.report.families import FAMILIES, check_method
 from bayesrbf.report.job import Job, Truth
 from bayesrbf.report.options import FamilyName, Inference

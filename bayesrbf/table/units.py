@@ -10,8 +10,8 @@ with n the number of different rows that differ from x in column j alone, c the 
 its cell there, and t the share of rows whose cell there some other row has. Equal rows are copies
 beyond chance where the largest of these is below ``CHANCE``. No column is taken to be independent
 of another: rows that agree in all columns but one show how often rows come so close. Of a single
-column t is the share of a grid that its values take up: the smallest gap of a real column is the
-step of the grid.
+column t is the share of a grid that its values take up, whose step is the last decimal of a real
+column. A column that is a function of another, and that one of it, counts once.
 
 See Good (1953), The population frequencies of species and the estimation of population parameters,
 Biometrika 40, for t.
@@ -19,6 +19,7 @@ Biometrika 40, for t.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -132,15 +133,15 @@ def _expected(rows: Observations) -> Float[np.ndarray, " obs"]:
     That of a row without a cell has no bound: nothing is known of it.
     """
     columns = [*rows.codes.T, *rows.real.T, *(one for cells in rows.further for one in cells.T)]
-    codes = [np.unique(column, return_inverse=True)[1] for column in columns]
+    codes, grids = _different(columns)
     # Sums of random words, one a cell, tell rows apart; without a column they differ by its word.
     words = np.random.default_rng(0)
     of_cells = [words.integers(2**63, size=code.max() + 1, dtype=np.uint64)[code] for code in codes]
     of_rows = np.sum(of_cells, axis=0, dtype=np.uint64)
     expected = np.zeros(rows.n_obs)
-    for column, code, of_column in zip(columns, codes, of_cells, strict=True):
+    for code, grid, of_column in zip(codes, grids, of_cells, strict=True):
         alike = np.bincount(code)[code]
-        repeats = np.mean(alike > 1) if len(columns) > 1 else _share_of_grid(column)
+        repeats = np.mean(alike > 1) if len(codes) > 1 else grid
         _, rest, sizes = np.unique(of_rows - of_column, return_inverse=True, return_counts=True)
         one = (sizes[rest] - 1) * (alike - 1 + repeats) / rows.n_obs
         np.maximum(expected, one, out=expected)
@@ -148,12 +149,35 @@ def _expected(rows: Observations) -> Float[np.ndarray, " obs"]:
     return expected
 
 
+def _different(
+    columns: Sequence[Shaped[np.ndarray, " obs"]],
+) -> tuple[list[Int[np.ndarray, " obs"]], list[float]]:
+    """Codes of the columns that part the rows differently, and the least share of their grids.
+
+    A column that is another one in other words tells nothing more.
+    """
+    found: dict[bytes, tuple[Int[np.ndarray, " obs"], float]] = {}
+    for column in columns:
+        _, first, code = np.unique(column, return_index=True, return_inverse=True)
+        code = np.argsort(np.argsort(first))[code]  # numbered as they come
+        key, grid = code.tobytes(), _share_of_grid(column)
+        found[key] = code, min(grid, found[key][1] if key in found else 1.0)
+    codes, grids = zip(*found.values(), strict=True)
+    return list(codes), list(grids)
+
+
 def _share_of_grid(column: np.ndarray) -> float:
-    """Share of its grid that the different values of a column take up; 1 for levels."""
+    """Share of its grid that the different values of a column take up; 1 for levels.
+
+    The step of the grid is the last decimal that a value has.
+    """
     values = np.unique(column[~np.isnan(column)])
     if column.dtype.kind != "f" or values.size < 2:
         return 1.0
-    return float(values.size / ((values[-1] - values[0]) / np.diff(values).min() + 1))
+    for step in 10.0 ** np.arange(3, -12, -1):
+        if np.allclose(values / step, np.round(values / step), rtol=0, atol=1e-6):
+            return float(values.size / ((values[-1] - values[0]) / step + 1))
+    return 0.0
 
 
 def _has_cells(rows: Observations) -> Bool[np.ndarray, " obs"]:

@@ -63,6 +63,13 @@ PEOPLE: dict[str, Callable[[np.random.Generator, int], Observations]] = {
     "age and sex": lambda rng, n: rows(
         rng.integers(20, 60, (n, 1)).astype(float), rng.integers(0, 2, (n, 1))
     ),
+    "sex, once more in other words": lambda rng, n: rows(
+        np.zeros((n, 0)), rng.integers(0, 2, (n, 1)) * [[1, 3, 1]]
+    ),
+    "few levels beside their names": lambda rng, n: rows(
+        np.zeros((n, 0)),
+        np.c_[rng.integers(0, 4, n), rng.integers(0, 2, (n, 1)) * [[1, 2]]],
+    ),
     "one column of levels": lambda rng, n: rows(np.zeros((n, 0)), rng.integers(0, n, (n, 1))),
     "whole numbers": lambda rng, n: rows(rng.integers(0, 30, (n, 1)).astype(float)),
     "sixteen questions that two parties answer": lambda rng, n: rows(
