@@ -10,6 +10,7 @@ import numpy as np
 
 from bayesrbf.inference.approximation import PARETO_K, covers
 from bayesrbf.inference.leave_one_out import LeaveOneOut
+from bayesrbf.records.units import copies_sentence
 
 MEAN_ERROR: Final = 0.3
 """Error of a variational mean, in posterior standard deviations, that more draws would mend."""
