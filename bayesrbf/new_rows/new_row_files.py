@@ -33,7 +33,7 @@ def read_rows(model: Classifier, path: Path, options: TableOptions = PLAIN) -> p
     Columns that neither the model nor its options know are there, too, without their cells.
     """
     plan = _ReadingPlan.of(model, names_in_file(path), path.name, options)
-    frame = read_file(path, None, plan.options, check_na=False).frame
+    frame = read_file(path, None, plan.options, new_rows=True).frame
     return frame.reindex(columns=[*plan.present, *plan.extra])
 
 
@@ -41,7 +41,7 @@ def read_complete(model: Classifier, path: Path, options: TableOptions = PLAIN) 
     """The columns of the model in their order; an error where one of them is absent."""
     plan = _ReadingPlan.of(model, names_in_file(path), path.name, options)
     plan.refuse_absent()
-    return read_file(path, None, plan.options, check_na=False).frame[list(plan.present)]
+    return read_file(path, None, plan.options, new_rows=True).frame[list(plan.present)]
 
 
 def complete_cells(
@@ -153,7 +153,7 @@ def read_labelled(
     reading = TableOptions(na=options.table.na, categorical=tuple(candidates), ignore=left)
     if not candidates:
         raise _no_target(path, [], classes)
-    labels = read_file(path, None, reading, check_na=False).frame[candidates]
+    labels = read_file(path, None, reading, new_rows=True).frame[candidates]
     labels = labels.apply(lambda column: as_classes(column, classes))
     if target is not None:
         return rows, labels[target]

@@ -175,7 +175,7 @@ def _arrow_column(table: Any, title: str, name: str, start: int, is_text: bool) 
     if not (is_text or levels or is_number or t.is_boolean(dtype)):
         problem = (
             f"{name}, column {title!r}: cells of type {dtype} are neither numbers nor categories; "
-            "convert the column, or ignore it."
+            "convert the column"
         )
         return RawColumn(title, [""] * table.num_rows, problem=problem)
     cells = _cells(table[title], title, name, start)

@@ -80,18 +80,18 @@ def read_file(
     options: TableOptions,
     judge: Judge = lambda target: (),
     sampled: bool = False,
-    check_na: bool = True,
     lenient: bool = False,
+    new_rows: bool = False,
 ) -> ReadTable:
     """Read a file, or random rows of a long one, by a record of options.
 
-    What ``judge`` says of the target is a problem like any other; all are told at once. Without
-    ``check_na`` rows need not have the values of ``na``, which another table had. A ``lenient``
-    reader leaves columns out that it cannot read, and reads dates that were not named; notes say
-    so.
+    What ``judge`` says of the target is a problem like any other; all are told at once. A
+    ``lenient`` reader leaves columns out that it cannot read, and reads dates that were not named;
+    notes say so. The options of ``new_rows`` are those of another table: they need not have its values of
+    ``na``, and no problem of theirs is mended by an option.
     """
     raw = read_raw(path, sampled)
-    return _read(raw, path.name, target, options, judge, check_na=check_na, lenient=lenient)
+    return _read(raw, path.name, target, options, judge, lenient=lenient, new_rows=new_rows)
 
 
 def read_frame(frame: Any, target: str | None, options: TableOptions) -> ReadTable:
@@ -101,7 +101,7 @@ def read_frame(frame: Any, target: str | None, options: TableOptions) -> ReadTab
 
 def read_cells(raw: RawTable, name: str, options: TableOptions) -> ReadTable:
     """Read new rows without a target from columns of cells, as from a file of this name."""
-    return _read(raw, name, None, options, check_na=False)
+    return _read(raw, name, None, options, new_rows=True)
 
 
 def read_blocks(path: Path, options: TableOptions, size: int) -> Iterator[ReadTable]:
@@ -113,13 +113,13 @@ def read_blocks(path: Path, options: TableOptions, size: int) -> Iterator[ReadTa
     blocks = raw_blocks(path, size)
     first, second = next(blocks), next(blocks, None)
     if second is None:
-        yield _read(first, path.name, None, options, check_na=False)
+        yield _read(first, path.name, None, options, new_rows=True)
         return
     examples = Written((*options.real, *options.dates))
     for block in chain((first, second), blocks):
         examples.look(block)
     for block in raw_blocks(path, size):
-        yield _read(block, path.name, None, options, written=examples, check_na=False)
+        yield _read(block, path.name, None, options, written=examples, new_rows=True)
 
 
 def _read(
@@ -129,8 +129,8 @@ def _read(
     options: TableOptions,
     judge: Judge = lambda target: (),
     written: Written | None = None,
-    check_na: bool = True,
     lenient: bool = False,
+    new_rows: bool = False,
 ) -> ReadTable:
     """Rows of a file as a table; ``written`` has cells of its other rows."""
     import pandas as pd
@@ -143,7 +143,7 @@ def _read(
     )
     left_out: list[Note] = []
     if lenient:
-        left_out = [Note("unread", n, read.problem) for n, read in columns.items() if read.problem]
+        left_out = [Note("unread", n, read.told()) for n, read in columns.items() if read.problem]
         columns = {name: read for name, read in columns.items() if not read.problem}
         ignored = tuple(note.column for note in left_out)
         every = [note for read in columns.values() for note in read.notes]
@@ -151,10 +151,14 @@ def _read(
         options = replace(
             options, ignore=(*options.ignore, *ignored), dates=(*options.dates, *dates)
         )
-    problems += [column.problem for column in columns.values() if column.problem]
+    mark = "," if options.decimal == "," or options.thousands == "." else "."
+    for column, read in columns.items():
+        form = "dates as 2020-12-31" if column in options.dates else f"numbers as 1234{mark}5"
+        if read.problem:
+            problems.append(read.told(f"Write {form}, or leave it empty." if new_rows else ""))
     if target in columns and not columns[target].problem:
         problems += judge(pd.Series(columns[target].values, dtype=object))
-    if raw.whole and check_na:
+    if raw.whole and not new_rows:
         problems += _unmatched(columns, raw, marks, name)
     model = {name: read for name, read in columns.items() if name not in (target, *options.beside)}
     doubts = [] if problems else _doubts(columns, model, options)

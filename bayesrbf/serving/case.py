@@ -38,8 +38,6 @@ CELL: Final = "cell-"
 PROB: Final = 0.9
 N_POINTS: Final = 25
 """Points of the curve along a column of numbers."""
-ADVICE: Final = re.compile(r"(?:;|\. If it means missing,) say .*", re.DOTALL)
-"""What problems say of options of the command line, which a page has none of."""
 LIKE_THOUSANDS: Final = re.compile(r"-?\d{1,3},\d{3}")
 """A decimal comma that could as well stand between thousands: one more digit tells."""
 LONGEST_CELL: Final = 1000
@@ -116,14 +114,8 @@ def row_of(served: ServedModel, form: Mapping[str, str]) -> pd.DataFrame:
     try:
         return completed(served, raw, "the case")
     except RequestError as error:
-        problems = (_without_options(problem, served.decimal) for problem in error.problems)
+        problems = (problem.removeprefix("the case, row 1, ") for problem in error.problems)
         raise RequestError(error.status, *problems) from None
-
-
-def _without_options(problem: str, decimal: str) -> str:
-    """A problem with advice for somebody who types, not for the command line."""
-    text = ADVICE.sub(f". Write numbers as 1234{decimal}5, dates as 2020-12-31.", problem)
-    return text.removeprefix("the case, row 1, ")
 
 
 def _cell(form: Mapping[str, str], field: Field) -> str:
