@@ -14,6 +14,7 @@ from jaxtyping import Float
 from bayesrbf.reading.delimited import is_number
 from bayesrbf.reading.inferring import AMOUNT, Values
 from bayesrbf.reading.notes import Note
+from bayesrbf.reading.words import doubtful_labels, spelled_alike, words_for_missing
 
 MISSING_CODE: Final = re.compile(r"-?(9+|[78]{2,})|-[78]|-1|-?9+\.9+|32767|-32768|65535|2147483647")
 """Numbers that people write where nothing was measured."""
@@ -23,15 +24,6 @@ FAR_GAP: Final = 10.0
 """Gap, as a multiple of that range, from which any other number is far away."""
 SEVERAL_OTHERS: Final = 5
 """Other values, at least, beside a number that nobody writes for missing: fewer are a scale."""
-MISSING_WORDS: Final = re.compile(
-    r"unk(nown)?|not (known|available|applicable|recorded|measured|done)|missing|n\.[ak]\.|n/k"
-    r"|no (data|answer|value)|un(defined|specified)|tbd|-+|\.+|\*+|#|\?+|#(value|ref|div/0)!"
-    r"|k\.a\.|keine angabe|unbekannt|inconnu|desconocido",
-    re.IGNORECASE,
-)
-"""Words that people write where nothing is known."""
-MOST_OF_COLUMN: Final = 0.3
-"""Share of a column beyond which a word of one sign is taken for a category."""
 ENOUGH_ROWS: Final = 20
 """Rows from which columns can be told to name rows, or to be prose."""
 LONG_DIGITS: Final = 5
@@ -85,17 +77,21 @@ def _is_code(value: float) -> bool:
     return MISSING_CODE.fullmatch(_written(value)) is not None
 
 
-def notice(columns: Mapping[str, Values], model: Iterable[str] | None = None) -> Iterator[Note]:
+def notice(
+    columns: Mapping[str, Values], model: Iterable[str] | None = None, target: str | None = None
+) -> Iterator[Note]:
     """Whatever is doubtful about columns of numbers (arrays) and of text (lists).
 
-    It is told of the columns of the ``model``, of all by default.
+    It is told of the columns of the ``model``, of all by default, and of the labels in ``target``.
 
     >>> ages = np.array([30.0, 41, 52, -999, 63, -999])
     >>> next(notice({"age": ages}))
     Note(topic='stand-in', column='age', value='-999', count=2, ...)
     """
     of_model = columns if model is None else {name: columns[name] for name in model}
-    notes = list(_noticed(of_model))
+    labels = [] if target is None else columns[target]
+    counts = Counter(label for label in labels if isinstance(label, str))
+    notes = [*doubtful_labels(str(target), counts), *_noticed(of_model)]
     like: dict[tuple[str, str], set[str]] = {}
     for note in notes:
         like.setdefault((note.topic, note.value), set()).add(note.column)
@@ -221,10 +217,10 @@ def _of_text(name: str, present: Sequence[str]) -> Iterator[Note]:
     counts = Counter(present)
     if not counts:
         return
-    for text, count in counts.items():
-        sign = len(text) < 4 and count > MOST_OF_COLUMN * len(present)
-        if MISSING_WORDS.fullmatch(text) and len(counts) > 1 and not sign:
-            yield Note("word for missing", name, text, count)
+    for word in words_for_missing(counts):
+        yield Note("word for missing", name, word, counts[word])
+    if not hardly_repeats(counts):
+        yield from spelled_alike(name, counts)
     example = max(counts, key=len)
     shown = example if len(example) <= 40 else f"{example[:39].rstrip()}…"
     repeats = len(counts) < len(present)

@@ -87,8 +87,8 @@ def read_file(
 
     What ``judge`` says of the target is a problem like any other; all are told at once. A
     ``lenient`` reader leaves columns out that it cannot read, and reads dates that were not named;
-    notes say so. The options of ``new_rows`` are those of another table: they need not have its values of
-    ``na``, and no problem of theirs is mended by an option.
+    notes say so. The options of ``new_rows`` are those of another table: they need not have its
+    values of ``na``, and no problem of theirs is mended by an option.
     """
     raw = read_raw(path, sampled)
     return _read(raw, path.name, target, options, judge, lenient=lenient, new_rows=new_rows)
@@ -161,7 +161,7 @@ def _read(
     if raw.whole and not new_rows:
         problems += _unmatched(columns, raw, marks, name)
     model = {name: read for name, read in columns.items() if name not in (target, *options.beside)}
-    doubts = [] if problems else _doubts(columns, model, options)
+    doubts = [] if problems else _doubts(columns, model, target, options)
     left = [note.column for note in doubts if note.topic in LEFT_OUT]
     model = {name: read for name, read in model.items() if name not in left}
     if not model and not problems:
@@ -307,11 +307,14 @@ def _notes(
 
 
 def _doubts(
-    columns: Mapping[str, ReadColumn], model: Iterable[str], options: TableOptions
+    columns: Mapping[str, ReadColumn],
+    model: Iterable[str],
+    target: str | None,
+    options: TableOptions,
 ) -> list[Note]:
-    """Notes on doubtful columns of the model, without those that the user has decided."""
+    """Notes on doubtful columns of the model and on its labels, but what the user has decided."""
     decided = {*options.categorical, *options.real, *options.dates}
-    notes = notice({name: read.measured for name, read in columns.items()}, model)
+    notes = notice({name: read.measured for name, read in columns.items()}, model, target)
     return [note for note in notes if note.topic not in NAMING or note.column not in decided]
 
 

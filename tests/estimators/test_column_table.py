@@ -64,9 +64,10 @@ def test_exemplars_describe_compared_tables() -> None:
 
 
 def test_numbers_but_for_a_few_cells_are_told() -> None:
-    ages = TABLE["age"].round().astype(object).where(TABLE["age"].notna(), "?").map(str)
+    # No word for missing: these are told of categories that were named, too.
+    ages = TABLE["age"].round().astype(object).where(TABLE["age"].notna(), "old").map(str)
     table = TABLE.assign(age=ages)
-    said = r"Column 'age' is text for 5 cells \('\?' 5 times\): its other 55 cells are numbers"
+    said = r"Column 'age' is text for 5 cells \('old' 5 times\): its other 55 cells are numbers"
     with pytest.warns(UserWarning, match=said):
         MixtureDensity(random_state=0).fit(table)
     with warnings.catch_warnings():
@@ -97,7 +98,7 @@ def test_a_doubtful_table_is_told_once_and_found_again(tmp_path: Path) -> None:
     sentence = str(told[0].message)
     assert "Column 'ages' is text for 5 cells ('?' 5 times): its other 55 cells" in sentence
     assert "column 'dose' holds -999 in 10 cells, far from all other values (if" in sentence
-    assert "column 'city' holds n/k in 7 cells, read as a category (if" in sentence
+    assert "column 'city' holds 'n/k' in 7 cells, read as a category (if" in sentence
     assert sentence.count(".") == 1
     density.save(tmp_path / "m.safetensors")
     for one in (density, load(tmp_path / "m.safetensors")):

@@ -53,12 +53,14 @@ OTHERS = [
 
 
 @parametrize_with_checks(QUICK)
+@pytest.mark.filterwarnings("ignore:.*received one class alone:UserWarning")
 def test_check(estimator: BaseEstimator, check: Callable[[BaseEstimator], None]) -> None:
     check(estimator)
 
 
 @pytest.mark.slow
 @parametrize_with_checks(OTHERS)
+@pytest.mark.filterwarnings("ignore:.*received one class alone:UserWarning")
 @pytest.mark.filterwarnings("ignore:.*cv=3 holds out no labelled row:UserWarning")
 @pytest.mark.filterwarnings("ignore:.*no labelled row could be held out:UserWarning")
 def test_check_of_others(estimator: BaseEstimator, check: Callable[[BaseEstimator], None]) -> None:

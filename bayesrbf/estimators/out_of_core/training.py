@@ -15,6 +15,7 @@ from sklearn.utils.validation import _num_samples
 from bayesrbf import table
 from bayesrbf.blocks import Blocks, Collection
 from bayesrbf.estimators.arguments import LEAST_WEIGHT, MOST_WEIGHT
+from bayesrbf.estimators.column_doubts import warn_of_labels
 from bayesrbf.estimators.out_of_core.parts import LabelsInBlocks, Part, parts_of
 from bayesrbf.estimators.reading import BLOCK, Reading, column_names
 from bayesrbf.fitted.drawing import draw_by
@@ -153,6 +154,8 @@ def read_collection(
         columns = replace(columns, atoms=atoms)
         weighed = table.at_their_atoms(weighed, columns)
         rows = rows.map(partial(table.at_their_atoms, columns=columns))
+    if reading.labelled:
+        warn_of_labels(survey.classes, weighed.labels, reading.owner)
     training = TrainingTable(
         reading.owner,
         columns,
