@@ -26,7 +26,7 @@ def column_doubts(X: object, columns: Columns, *, named: bool, grouped: bool = T
     """Stand-ins for missing cells, names of rows and text that is numbers; empty for a clean table.
 
     Where the categorical columns are ``named``, and of columns whose type is a category, text is
-    what it should be, and only its words are looked at. Fits that are ``grouped`` take groups.
+    what it should be, and only its levels are looked at. Fits that are ``grouped`` take groups.
     """
     clauses = list(_doubts(X, columns, named, grouped)) if len(columns.names) <= MOST else []
     more = f"; {len(clauses) - SHOWN} more columns are doubtful" if len(clauses) > SHOWN else ""
@@ -91,7 +91,7 @@ def _doubts(X: object, columns: Columns, named: bool, grouped: bool) -> Iterator
         # What is far from all others and no usual code, such as a row of zeros that were centred,
         # is told of files only.
         usual = note.topic != "stand-in" or MISSING_CODE.fullmatch(note.value)
-        if usual and note.topic in (CLAUSES if note.column not in decided else OF_WORDS):
+        if usual and note.topic in (OF_LEVELS if note.column in decided else CLAUSES):
             yield f"column {note.column!r} {CLAUSES[note.topic](note)}{_groups(note, grouped)}"
 
 
@@ -108,13 +108,13 @@ def _groups(note: Note, grouped: bool) -> str:
     if not grouped:
         return " (if it names patients or the like, leave it out)"
     return (
-        " (if it says which rows belong together, leave it out and give it to fit as groups, so "
+        " (if it says which rows belong together, leave it out and give it as groups= to fit, so "
         "that they are never both fitted and held out)"
     )
 
 
-OF_WORDS: Final = frozenset({"word for missing", "spelled alike"})
-"""Topics of what cells say, whatever the kind of their column."""
+OF_LEVELS: Final = frozenset({"word for missing", "spelled alike", "names of rows"})
+"""Topics that are told of categories that were named or declared, too."""
 REPEATED: Final = ("repeated names", "repeated numbers", "repeated texts")
 CLAUSES: Final[dict[str, Callable[[Note], str]]] = {
     "stand-in": lambda note: _holds(note, "far from all other values"),

@@ -28,6 +28,8 @@ ENOUGH_ROWS: Final = 20
 """Rows from which columns can be told to name rows, or to be prose."""
 LONG_DIGITS: Final = 5
 """Digits of whole numbers, all different and equally long, that look like names of rows."""
+LONG_CODE: Final = 6
+"""Letters and digits of codes, all equally long, that look like names of patients."""
 ROWS_TO_NAME: Final = 100
 """Rows from which they do: among few, measurements differ, too."""
 ROW_NAMES: Final = re.compile(
@@ -44,6 +46,13 @@ PERSON_NAMES: Final = re.compile(
 """Names of columns that name patients and the like, each of whom may have several rows."""
 MOSTLY_DIFFERENT: Final = 0.5
 """Share of rows with different numbers or texts from which they nearly never repeat."""
+ALL_DIFFERENT: Final = "whole numbers that are all different"
+FAR_APART: Final = 100
+"""Times the rows that such numbers range over where they are dealt out: measurements are denser."""
+SURELY: Final = 3.0
+"""Standard deviations of chance from which one column is related to another."""
+ADDRESS: Final = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+|(?=.*\d)[0-9a-fA-F-]{12,}")
+"""E-mails, and codes such as UUIDs, which name somebody wherever they stand."""
 NEARLY_ALL: Final = 0.9
 """Share of rows with different numbers from which a column named like ids has nearly no repeats."""
 REPEATED_IDS: Final = 5
@@ -112,13 +121,17 @@ def _noticed(columns: Mapping[str, Values]) -> Iterator[Note]:
     reals = {name: values for name, values in columns.items() if isinstance(values, np.ndarray)}
     yield from _stand_ins(reals)
     for name, values in reals.items():
-        if values.size < ENOUGH_ROWS or not _are_whole(values):
+        present = values[~np.isnan(values)]
+        if present.size < ENOUGH_ROWS or not _are_whole(present):
             continue
-        if sentence := _names_rows(name, values):
-            yield Note("identifier", name, sentence, values.size, f"{values[0]:.0f}")
-        elif count := _repeated_names(name, values):
-            sentence = f"{count} different numbers in {values.size} rows"
-            yield Note("repeated numbers", name, sentence, count, f"{values[0]:.0f}")
+        sentence = _names_rows(name, present)
+        if not sentence and _ranges_far(present) and not _is_related(name, columns):
+            sentence = ALL_DIFFERENT
+        if sentence:
+            yield Note("identifier", name, sentence, present.size, f"{present[0]:.0f}")
+        elif count := _repeated_names(name, present):
+            sentence = f"{count} different numbers in {present.size} rows"
+            yield Note("repeated numbers", name, sentence, count, f"{present[0]:.0f}")
     for name, cells in columns.items():
         if not isinstance(cells, np.ndarray):
             yield from _of_text(name, [cell for cell in cells if cell is not None])
@@ -185,8 +198,53 @@ def _names_rows(name: str, values: Float[np.ndarray, " obs"]) -> str:
     if ROW_NAMES.search(name) or (
         values.size >= ROWS_TO_NAME and len(digits) == 1 and digits.pop() >= LONG_DIGITS
     ):
-        return "whole numbers that are all different"
+        return ALL_DIFFERENT
     return ""
+
+
+def _ranges_far(values: Float[np.ndarray, " obs"]) -> bool:
+    """Whether whole numbers are all different, far apart, and not rounded, as codes dealt out."""
+    return (
+        np.unique(values).size == values.size
+        and bool(np.ptp(values) > FAR_APART * values.size)
+        and bool(np.mean(values % 10 == 0) < MOSTLY_DIFFERENT)
+    )
+
+
+def _is_related(name: str, columns: Mapping[str, Values]) -> bool:
+    """Whether a column of numbers goes with any other, beyond chance: by ranks."""
+    values = np.asarray(columns[name], dtype=np.float64)
+    bound = np.sqrt(SURELY**2 + 2 * np.log(len(columns)))  # the more columns, the more chance
+    others = (cells for other, cells in columns.items() if other != name)
+    return any(_deviation(values, cells) > bound for cells in others)
+
+
+def _deviation(values: Float[np.ndarray, " obs"], cells: Values) -> float:
+    """How far two columns are from unrelated, in standard deviations of chance."""
+    if isinstance(cells, np.ndarray):
+        seen = ~(np.isnan(values) | np.isnan(cells))
+        pair = [_ranks(some[seen]) for some in (values, cells)]
+        if seen.sum() < ENOUGH_ROWS or any(np.ptp(ranks) == 0 for ranks in pair):
+            return 0.0
+        return float(abs(np.corrcoef(*pair)[0, 1]) * np.sqrt(seen.sum() - 1))
+    texts = np.array(["" if cell is None else cell for cell in cells])
+    seen = ~np.isnan(values) & (texts != "")
+    _, codes, sizes = np.unique(texts[seen], return_inverse=True, return_counts=True)
+    n, degrees = int(seen.sum()), sizes.size - 1
+    if degrees < 1 or 2 * sizes.size > n:
+        return 0.0
+    # Kruskal and Wallis; the cube root of a chi-square is nearly normal (Wilson, Hilferty).
+    means = np.bincount(codes, _ranks(values[seen])) / sizes
+    statistic = 12 / (n * (n + 1)) * float(sizes @ (means - (n + 1) / 2) ** 2) / degrees
+    spread = 2 / (9 * degrees)
+    return float((np.cbrt(statistic) - (1 - spread)) / np.sqrt(spread))
+
+
+def _ranks(cells: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    """Ranks from 1, the mean of those of equal cells."""
+    _, places, sizes = np.unique(cells, return_inverse=True, return_counts=True)
+    ranks: Float[np.ndarray, " n"] = (np.cumsum(sizes) - (sizes - 1) / 2)[places]
+    return ranks
 
 
 def _repeated_names(name: str, values: Float[np.ndarray, " obs"]) -> int:
@@ -224,7 +282,8 @@ def _of_text(name: str, present: Sequence[str]) -> Iterator[Note]:
     example = max(counts, key=len)
     shown = example if len(example) <= 40 else f"{example[:39].rstrip()}…"
     repeats = len(counts) < len(present)
-    code = all(re.search(r"\d", text) and not re.search(r"\s", text) for text in counts)
+    address = all(map(ADDRESS.fullmatch, counts))
+    code = address or all(re.search(r"\d", text) and not re.search(r"\s", text) for text in counts)
     sentence = f"{len(counts)} different texts in {len(present)} rows"
     if hardly_repeats(counts):
         if not repeats and " " not in example:
@@ -238,7 +297,7 @@ def _of_text(name: str, present: Sequence[str]) -> Iterator[Note]:
     elif (
         repeats
         and len(counts) > ENOUGH_ROWS
-        and (PERSON_NAMES.search(name) or (code and _alike(counts)))
+        and (PERSON_NAMES.search(name) or address or _alike(counts))
     ):
         yield Note("repeated texts", name, sentence, len(counts), repr(example))
 
@@ -254,7 +313,12 @@ def hardly_repeats(counts: Counter[str]) -> bool:
 
 
 def _alike(texts: Collection[str]) -> bool:
-    """Whether codes are one of letters and three digits or more, such as P0001."""
+    """Whether texts are codes of letters and three digits or more, such as P0001, or long codes."""
     shapes = {re.sub(r"\d", "9", text) for text in texts}
-    shape = shapes.pop()
-    return not shapes and shape.count("9") > 2 and re.search(r"[^\W\d]", shape) is not None
+    if any(re.search(r"\s", shape) or not re.search(r"[^\W\d]", shape) for shape in shapes):
+        return False
+    if len(shapes) == 1:
+        return next(iter(shapes)).count("9") > 2
+    numbered = sum(bool(re.search(r"\d", text)) for text in texts) / len(texts)
+    lengths = {len(text) for text in texts}
+    return numbered > MOSTLY_DIFFERENT and len(lengths) == 1 and min(lengths) >= LONG_CODE
