@@ -112,7 +112,7 @@ def compare(
 
     if folds < 2:
         raise ValueError(f"--folds must be at least 2, so that rows are held out; got {folds}.")
-    read = read_file(table, target, typed(reading), problems_of_target(target, {}))
+    read = read_file(table, target, typed(reading, table), problems_of_target(target, {}))
     # What fits takes seconds to import: a bad table is refused before.
     from bayesrbf.report import comparison
     from bayesrbf.report.prepare import prepare

@@ -223,10 +223,10 @@ def _deviation(values: Float[np.ndarray, " obs"], cells: Values) -> float:
     """How far two columns are from unrelated, in standard deviations of chance."""
     if isinstance(cells, np.ndarray):
         seen = ~(np.isnan(values) | np.isnan(cells))
-        pair = [_ranks(some[seen]) for some in (values, cells)]
-        if seen.sum() < ENOUGH_ROWS or any(np.ptp(ranks) == 0 for ranks in pair):
+        if seen.sum() < ENOUGH_ROWS or np.ptp(cells[seen]) == 0:
             return 0.0
-        return float(abs(np.corrcoef(*pair)[0, 1]) * np.sqrt(seen.sum() - 1))
+        correlation = np.corrcoef(_ranks(values[seen]), _ranks(cells[seen]))[0, 1]
+        return float(abs(correlation) * np.sqrt(seen.sum() - 1))
     texts = np.array(["" if cell is None else cell for cell in cells])
     seen = ~np.isnan(values) & (texts != "")
     _, codes, sizes = np.unique(texts[seen], return_inverse=True, return_counts=True)

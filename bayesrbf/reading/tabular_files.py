@@ -16,6 +16,7 @@ from bayesrbf.reading.formats import RawTable, raw_blocks, read_raw
 from bayesrbf.reading.frames import raw_frame
 from bayesrbf.reading.inferring import Kind, ReadColumn, Values
 from bayesrbf.reading.missing import StandIn, stand_ins, unmatched
+from bayesrbf.reading.notation import possible_numbers
 from bayesrbf.reading.notes import Note, TableError, listed
 from bayesrbf.reading.noticing import notice
 from bayesrbf.reading.sentences import LEFT_OUT, NAMING, sentences
@@ -25,7 +26,7 @@ from bayesrbf.records.table_options import BELOW, TableOptions
 if TYPE_CHECKING:
     import pandas as pd
 
-_SEEN: Final = 1000  # Rows that are read for the names of columns.
+_SEEN: Final = 1000  # Rows that are read for the names of columns, and for commas.
 
 Judge = Callable[["pd.Series"], Iterable[str]]
 """Maps a target to the problems that it has."""
@@ -72,6 +73,12 @@ class ReadTable:
 def names_in_file(path: Path) -> list[str]:
     """Names of the columns of a file, whatever they hold."""
     return [column.name for column in next(raw_blocks(path, _SEEN)).columns]
+
+
+def numbers_have_commas(path: Path) -> bool:
+    """Whether commas stand in numbers of a file, among its first rows."""
+    cells = {cell for column in next(raw_blocks(path, _SEEN)).columns for cell in column.cells}
+    return any("," in cell and possible_numbers(cell) for cell in cells)
 
 
 def read_file(
@@ -178,21 +185,18 @@ def _read(
 def _unmatched(
     columns: Mapping[str, ReadColumn], raw: RawTable, stand_ins: Sequence[StandIn], name: str
 ) -> Iterable[str]:
-    """Stand-ins that no cell is."""
+    """Stand-ins that no cell is; of columns that are not read, cells are as they are written."""
     if not stand_ins:
         return ()
+    cells = {raw_column.name: set(raw_column.cells) for raw_column in raw.columns}
     marks = [
         (column, note.value)
         for column, read in columns.items()
         for note in read.notes
         if note.topic == "missing"
     ]
-    return unmatched(
-        stand_ins,
-        marks,
-        {raw_column.name: set(raw_column.cells) for raw_column in raw.columns},
-        name,
-    )
+    marks += [(column, cell) for column in cells.keys() - columns.keys() for cell in cells[column]]
+    return unmatched(stand_ins, marks, cells, name)
 
 
 def _misnamed(

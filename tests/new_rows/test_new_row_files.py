@@ -146,7 +146,8 @@ def test_what_a_file_of_options_may_not_hold(tmp_path: Path) -> None:
 
 
 def test_names_are_typed_together_or_one_by_one() -> None:
-    options = typed(TableOptions(na=("-999,n/k", "?"), ignore=('a,"b,c"',), id="x,y"))
+    asked = TableOptions(na=("-999,n/k", "?"), ignore=('a,"b,c"',), id="x,y")
+    options = typed(asked, Path("t.csv"))
     assert options == TableOptions(na=("-999", "n/k", "?"), ignore=("a", "b,c"), id="x,y")
 
 

@@ -70,6 +70,7 @@ def test_a_column_has_stand_ins_of_its_own() -> None:
         (-998, "--na=-998: the frame has no cell '-998'; correct the value"),
         ("word=unknwon", "column 'word' has no cell 'unknwon'; did you mean 'unknown'?"),
         ("wrod=unknown", "no column 'wrod'; did you mean 'word'?"),
+        ("dose=-9", "no cell 'dose=-9', and no column 'dose'; it has a, word and b."),
         ({"a": 9}, "--na a=9: the frame, column 'a' has no cell '9'"),
     ],
 )
