@@ -160,6 +160,7 @@ TOPICS: Final[Mapping[str, str]] = {
     "missing": "{value!r} was read as missing: {in_columns}.",
     "constant": "{holds} one value only{each}.",
     "empty": "{has} no value.",
+    "sheets": "{value}",
     "file": "{value}",
 }
 """What is said of each topic, the most harmful one first."""

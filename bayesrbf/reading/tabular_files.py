@@ -144,6 +144,7 @@ def _read(
 
     header = [column.name for column in raw.columns]
     problems = [*_misnamed(header, target, options, name)]
+    problems += [note.value for note in raw.notes if problems and note.topic == "sheets"]
     marks = stand_ins(options.na, header)
     columns = read_columns(
         raw, target, options.among(header), marks, written or Written(()), find_dates=lenient
