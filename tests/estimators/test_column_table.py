@@ -164,6 +164,22 @@ def test_exchanged_columns_are_told_as_check_tells_them() -> None:
     assert [one.topic for one in remarks if one.topic in ("unit", "exchanged")] == ["exchanged"]
 
 
+@pytest.mark.parametrize("rows", [6, 15, 200])
+@pytest.mark.parametrize("apart", [1.6, 4.0, 8.0])
+def test_predict_and_check_have_one_diagnosis_of_exchanged_columns(rows: int, apart: float) -> None:
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame({"a": rng.normal(10, 2, 60), "b": rng.normal(10 + apart, 2, 60)})
+    model = HybridMixtureClassifier(1, calibrate=False, random_state=0).fit(X, X["a"] > 10)
+    new = pd.DataFrame({"a": rng.normal(10 + apart, 2, rows), "b": rng.normal(10, 2, rows)})
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model.predict_proba(new)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = any(one.topic == "exchanged" for one in check(model, new).findings)
+    assert any("look exchanged" in str(one.message) for one in told) == found
+
+
 def test_many_more_holes_than_in_training_are_told_once() -> None:
     X = TABLE[["age", "city"]]
     model = HybridMixtureClassifier(objective="likelihood", random_state=0).fit(X, Y)
