@@ -52,8 +52,8 @@ def warn_of_columns(columns: Columns, old: Observations, new: Observations, X: o
     changed = list(_changed(columns.real_names, *reals))
     if changed:
         changed.append("Give every column as it was in training.")
-    told = X is not None and new.n_obs >= ENOUGH
-    if sentences := changed + list(_missing(columns, old, new, X) if told else ()):
+    enough = X is not None and new.n_obs >= ENOUGH
+    if sentences := changed + list(_missing(columns, old, new, X) if enough else ()):
         warn(" ".join(sentences))
 
 

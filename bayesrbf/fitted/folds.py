@@ -197,9 +197,10 @@ def _places(part: object, n_given: int) -> Int[np.ndarray, " part"]:
     Rows without weight at the end of the table are not among the ``n_given``.
     """
     given = np.asarray(part)
-    if given.dtype == bool and given.ndim == 1 and given.size >= n_given:
+    flat = given.shape == (given.size,)
+    if given.dtype == bool and flat and given.size >= n_given:
         return np.flatnonzero(given)
-    whole = given.ndim == 1 and (given.dtype.kind in "iu" or not given.size)
+    whole = flat and (given.dtype.kind in "iu" or not given.size)
     if not whole or (given.size and (given.min() < 0 or given.min() >= n_given)):
         ends = f", from {given.min()} to {given.max()}" if whole else ""
         raise ValueError(

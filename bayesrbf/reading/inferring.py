@@ -102,7 +102,7 @@ class ReadColumn:
             return self.values
         return np.where(np.isin(self.values, self.limits), np.nan, self.values)
 
-    def told(self, remedy: str = "") -> str:
+    def sentence(self, remedy: str = "") -> str:
         """The problem with its advice, or with a remedy where no option can be given."""
         advice = f". {remedy}" if remedy and self.advice != "." else self.advice
         return f"{self.problem}{advice}"

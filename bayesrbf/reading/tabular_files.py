@@ -151,7 +151,9 @@ def _read(
     )
     left_out: list[Note] = []
     if lenient:
-        left_out = [Note("unread", n, read.told()) for n, read in columns.items() if read.problem]
+        left_out = [
+            Note("unread", n, read.sentence()) for n, read in columns.items() if read.problem
+        ]
         columns = {name: read for name, read in columns.items() if not read.problem}
         ignored = tuple(note.column for note in left_out)
         every = [note for read in columns.values() for note in read.notes]
@@ -163,7 +165,7 @@ def _read(
     for column, read in columns.items():
         form = "dates as 2020-12-31" if column in options.dates else f"numbers as 1234{mark}5"
         if read.problem:
-            problems.append(read.told(f"Write {form}, or leave it empty." if new_rows else ""))
+            problems.append(read.sentence(f"Write {form}, or leave it empty." if new_rows else ""))
     if target in columns and not columns[target].problem:
         problems += judge(pd.Series(columns[target].values, dtype=object))
     if raw.whole and not new_rows:

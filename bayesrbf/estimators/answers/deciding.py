@@ -189,7 +189,7 @@ def cost_curves(
 
 
 def _costs_of_classes(
-    costs: PerClass[Any], classes: Shaped[np.ndarray, " label"], argument: str, *named: object
+    costs: PerClass[object], classes: Shaped[np.ndarray, " label"], argument: str, *named: object
 ) -> Float[np.ndarray, " label"]:
     """Costs of the classes, 1 where none is given; others that are ``named`` are classes, too."""
     labels = classes.tolist()
@@ -204,7 +204,7 @@ def _costs_of_classes(
             raise ValueError(
                 f"{argument} of {one!r} must be a finite number above 0; received {cost!r}."
             )
-    return np.array([float(costs.get(one, 1.0)) for one in labels])
+    return np.array([costs.get(one, 1.0) for one in labels], dtype=np.float64)
 
 
 def read_costs(
