@@ -75,7 +75,7 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     """
     if isinstance(X, np.ndarray):
         return None
-    if isinstance(X, Mapping):
+    if isinstance(X, Mapping) and not hasattr(X, "nnz"):  # one kind of sparse matrix is a dict
         raise TypeError(
             f"X must be a table, such as an array or a frame; received a {type(X).__name__}. Make "
             "a frame of its columns first, as by pandas.DataFrame(X)."
