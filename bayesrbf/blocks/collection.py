@@ -167,6 +167,7 @@ def _of_files(path: Path, names: tuple[str, ...] | None) -> Collection:
     """Row groups of a Parquet file, or of all files of a folder in the order of their names."""
     try:
         import pyarrow.parquet as parquet
+        from pyarrow.lib import ArrowInvalid
     except ImportError as error:
         raise ImportError(
             "Reading Parquet by path needs pyarrow and pandas: pip install pyarrow pandas."
@@ -178,7 +179,15 @@ def _of_files(path: Path, names: tuple[str, ...] | None) -> Collection:
         )
     makers, lengths = [], []
     for file in files:
-        with parquet.ParquetFile(file) as opened:
+        try:
+            opened = parquet.ParquetFile(file)
+        except ArrowInvalid as error:
+            raise ValueError(
+                f"X={str(path)!r} must be Parquet, which {file.name} is not ({error}). A CSV or "
+                "Excel file is read into memory by read_table(path, target) of this package: fit "
+                "its frame and target."
+            ) from error
+        with opened:
             wanted = names is not None and set(names) <= set(opened.schema_arrow.names)
             columns = list(names) if names is not None and wanted else None
             for group, length in _groups(opened.metadata):

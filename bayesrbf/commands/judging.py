@@ -112,11 +112,11 @@ def compare(
 
     if folds < 2:
         raise ValueError(f"--folds must be at least 2, so that rows are held out; got {folds}.")
-    read = read_file(table, target, typed(reading), problems_of_target(target, {}))
+    read = read_file(table, target, typed(reading, table), problems_of_target(target, {}))
     # What fits takes seconds to import: a bad table is refused before.
     from bayesrbf.report import comparison
     from bayesrbf.report.prepare import prepare
-    from bayesrbf.report.run import progress, sharing
+    from bayesrbf.report.run import introduce, progress, sharing
     from bayesrbf.report.validate import CROSS_VALIDATION
 
     job = prepare(
@@ -127,8 +127,11 @@ def compare(
         seed=seed,
         facts=(),
     )
+    if not json:
+        introduce(job, page=False)
     with spoken(), sharing(checked_jobs(jobs)), progress((CROSS_VALIDATION,)) as phase:
         result = comparison.compare(
             replace(job, folds=folds), tuple(dict.fromkeys(model)), phase=phase
         )
-    answer({"table": table.name, **vars(result)}, comparison.lines_of(result), as_json=json)
+    record = {"table": table.name, "notes": job.notes, **vars(result)}
+    answer(record, comparison.lines_of(result), as_json=json)

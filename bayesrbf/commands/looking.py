@@ -44,7 +44,7 @@ def look(
     file = Path(f"{table.stem}-look.html") if out is None and not json else out
     if file is not None and file.exists() and file.samefile(table):
         raise ValueError(f"--out {file} is the table itself; name another file for the page.")
-    read = read_file(table, None, typed(reading), sampled=True, lenient=True)
+    read = read_file(table, None, typed(reading, table), sampled=True, lenient=True)
     from bayesrbf.report.look import look as seen
     from bayesrbf.report.look_page import lines_of_look, render_look
 

@@ -103,7 +103,7 @@ def report(
     costs = costs_in(cost)
     with writing_together(out, FILES) as scratch:
         judge = problems_of_target(target, costs)
-        read = read_file(table, target, typed(reading), judge, sampled=True)
+        read = read_file(table, target, typed(reading, table), judge, sampled=True)
         # What fits takes seconds to import: a bad table is refused before.
         from bayesrbf.report.effort import quicker, within
         from bayesrbf.report.prepare import facts_of, prepare
@@ -207,7 +207,7 @@ def fit(
         )
     costs = costs_in(cost)
     with writing_together(out, (MODEL, OPTIONS)) as scratch:
-        read = read_file(table, target, typed(reading), problems_of_target(target, costs))
+        read = read_file(table, target, typed(reading, table), problems_of_target(target, costs))
         # What fits takes seconds to import: a bad table is refused before.
         from bayesrbf.report.collect import DRAWS, FIT
         from bayesrbf.report.drawing_method import draw_posterior

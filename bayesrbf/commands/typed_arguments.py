@@ -39,6 +39,8 @@ Reading = Annotated[
 
 Quick = Annotated[bool, Parameter(negative="")]
 
+_COMMA = re.compile(r'[^"]*\d,\d[^"]*')
+
 REPORT_PACKAGES = ("jinja2", "markupsafe", "h5netcdf", "h5py", "pandas")
 
 
@@ -47,13 +49,22 @@ def names_in(tokens: Iterable[str]) -> list[str]:
     return [name for token in tokens for name in next(csv.reader([token]), [])]
 
 
-def typed(options: TableOptions) -> TableOptions:
-    """Options as they were meant: each of several names may have been typed as ``a,b``."""
+def typed(options: TableOptions, table: Path) -> TableOptions:
+    """Options as they were meant: each of several names may have been typed as ``a,b``.
+
+    Where numbers of the table have commas, so has a value of ``na``: ``-999,0`` is one.
+    """
     several: dict[str, Any] = {
         name: tuple(names_in(value))
         for name, value in vars(options).items()
         if isinstance(value, tuple)
     }
+    if any(map(_COMMA.fullmatch, options.na)):
+        from bayesrbf.reading import numbers_have_commas
+
+        if numbers_have_commas(table):
+            values = ([na] if _COMMA.fullmatch(na) else names_in([na]) for na in options.na)
+            several["na"] = tuple(value for some in values for value in some)
     return replace(options, **several)
 
 

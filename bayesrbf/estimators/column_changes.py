@@ -11,8 +11,11 @@ from jaxtyping import Float
 from bayesrbf import table
 from bayesrbf.estimators.warning import warn
 from bayesrbf.posterior.two_tables import (
+    APART,
+    FAR,
     FEWEST,
     Change,
+    by_chance,
     changed_columns,
     differ,
     distance,
@@ -23,15 +26,15 @@ from bayesrbf.table import Columns
 from bayesrbf.table.containers import missing_cells, read_cells
 
 ENOUGH: Final = 10
-"""Number of new cells from which a column is compared with its training cells."""
+"""Number of new cells from which a change of unit, and missing cells, are told."""
 CHANCE: Final = 1e-6
 """Probability that a change of unit is reported by chance alone."""
 MORE: Final = 0.1
 """Share of the rows, beyond that in training, from which missing cells are told."""
 GLANCED: Final = 1000
 """Training rows, about, that a column is first compared with."""
-GLANCE: Final = 0.4
-"""Distance from those beyond which it is compared with all."""
+GLANCE: Final = 0.8
+"""Part of the distance of a change, to those, from which it is compared with all."""
 
 Pair = tuple[np.ndarray, np.ndarray]
 """Cells of a column in training, and now."""
@@ -43,13 +46,14 @@ def warn_of_columns(columns: Columns, old: Observations, new: Observations, X: o
     Who asks about missing cells has more of them, so that these are told of a table X to be
     predicted only, and X is None else.
     """
-    if new.n_obs < ENOUGH:
+    if new.n_obs < FEWEST:
         return
     reals = [table.real_cells(rows.real, rows.codes, columns) for rows in (old, new)]
     changed = list(_changed(columns.real_names, *reals))
     if changed:
         changed.append("Give every column as it was in training.")
-    if sentences := changed + list(() if X is None else _missing(columns, old, new, X)):
+    enough = X is not None and new.n_obs >= ENOUGH
+    if sentences := changed + list(_missing(columns, old, new, X) if enough else ()):
         warn(" ".join(sentences))
 
 
@@ -58,15 +62,15 @@ def _changed(
     old: Float[np.ndarray, "row feature"],
     new: Float[np.ndarray, "obs feature"],
 ) -> Iterator[str]:
-    """Real columns that are in another unit, or exchanged."""
+    """Real columns that are exchanged, as ``check`` finds them, or surely in another unit."""
     if not _far_off(old, new):
         return
     pairs = zip(map(_observed, old.T), map(_observed, new.T), strict=True)
     cells = dict(zip(names, pairs, strict=True))
     for one in changed_columns(cells):
-        if one.change is None and any(differ(*cells[name], CHANCE) for name in one.columns):
+        if one.change is None:
             yield _of_exchange(one.columns, [cells[name] for name in one.columns])
-        elif one.change is not None:
+        else:
             (name,) = one.columns
             if _is_apart(*cells[name]) and differ(*cells[name], CHANCE):
                 yield _of_change(name, one.change, *cells[name])
@@ -96,10 +100,14 @@ def _far_off(old: Float[np.ndarray, "row feature"], new: Float[np.ndarray, "obs 
     """Whether some column may have changed: a glance at some old rows, before all are compared."""
     some = old[:: max(1, len(old) // GLANCED)]
     pairs = ((_observed(before), _observed(now)) for before, now in zip(some.T, new.T, strict=True))
-    return any(
-        min(before.size, now.size) >= FEWEST and distance(before, now) >= GLANCE
+    apart = [
+        (distance(before, now), by_chance(before, now))
         for before, now in pairs
-    )
+        if min(before.size, now.size) >= FEWEST
+    ]
+    # An exchange moves two columns, less far than a change of unit moves one.
+    moved = sum(far >= max(GLANCE * APART, chance) for far, chance in apart)
+    return moved > 1 or any(far >= GLANCE * FAR for far, _ in apart)
 
 
 def _is_apart(before: Float[np.ndarray, " n"], now: Float[np.ndarray, " m"]) -> bool:

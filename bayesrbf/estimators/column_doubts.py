@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from jaxtyping import Shaped
+from jaxtyping import Int, Shaped
 
 from bayesrbf.estimators.warning import ColumnWarning, warn
 from bayesrbf.records.units import copies_sentence
@@ -24,25 +25,43 @@ MOST: Final = 500
 """Columns of a table beyond which none is looked at: a millisecond each, and ids matter less."""
 
 
-def column_doubts(X: object, columns: Columns, *, named: bool) -> str:
+def column_doubts(X: object, columns: Columns, *, named: bool, grouped: bool = True) -> str:
     """Stand-ins for missing cells, names of rows and text that is numbers; empty for a clean table.
 
     Where the categorical columns are ``named``, and of columns whose type is a category, text is
-    what it should be.
+    what it should be, and only its levels are looked at. Fits that are ``grouped`` take groups.
     """
-    clauses = list(_doubts(X, columns, named)) if len(columns.names) <= MOST else []
+    clauses = list(_doubts(X, columns, named, grouped)) if len(columns.names) <= MOST else []
     more = f"; {len(clauses) - SHOWN} more columns are doubtful" if len(clauses) > SHOWN else ""
     sentence = "; ".join(clauses[:SHOWN]) + more
     return f"{sentence[0].upper()}{sentence[1:]}." if clauses else ""
 
 
-def warn_of_blank_labels(classes: Shaped[np.ndarray, " label"], owner: str) -> None:
-    """Warn where a class is a text without a letter: NaN and None hide a label, and it does not."""
-    for label in classes.tolist():
-        if isinstance(label, str) and not label.strip():
+def warn_of_labels(
+    classes: Shaped[np.ndarray, " label"], codes: Int[np.ndarray, " obs"], owner: str
+) -> None:
+    """Warn of one class alone, labels that may mean none, and labels that are written alike."""
+    from bayesrbf.reading.words import doubtful_labels
+
+    frequencies = np.bincount(codes[codes >= 0], minlength=classes.size).tolist()
+    labels = {str(label): label for label in classes.tolist()}
+    if len(labels) == 1:
+        warn(
+            f"{owner}.fit received one class alone, {classes.tolist()[0]!r}: its probability is 1 "
+            "everywhere, and nothing can be told apart. Give labelled rows of another class."
+        )
+    for note in doubtful_labels("y", dict(zip(labels, frequencies, strict=True))):
+        if note.topic == "label for missing":
+            label = labels[note.value]
             warn(
-                f"{owner}.fit takes the label {label!r} for a class. If it means that a row has no "
-                f"label, give unlabelled={label!r}.",
+                f"{owner}.fit takes the label {label!r} for a class ({note.count} rows). If it "
+                f"means that a row has no label, give unlabelled={label!r}.",
+                ColumnWarning,
+            )
+        else:
+            warn(
+                f"{owner}.fit takes the labels {note.value} for different classes; they differ by "
+                f"{note.example}. If they mean the same, write them alike.",
                 ColumnWarning,
             )
 
@@ -53,33 +72,36 @@ def warn_of_copies(repeated: int, n_rows: int, owner: str) -> None:
         warn(f"{owner}.fit: {copies_sentence(repeated)}", ColumnWarning)
 
 
-def _doubts(X: object, columns: Columns, named: bool) -> Iterator[str]:
+def _doubts(X: object, columns: Columns, named: bool, grouped: bool) -> Iterator[str]:
     """A clause on each doubtful column."""
     from bayesrbf.reading.doubtful import REMEDY, numbers_as_text
     from bayesrbf.reading.noticing import MISSING_CODE, notice
 
     cells = read_cells(X)
     looked: dict[str, Any] = {}
+    decided = set[str]()
     remedy = f" ({REMEDY})"  # Said once.
     for name, column, declared, kind in zip(
         cells.names, cells.columns, cells.declared, columns.kinds, strict=True
     ):
         if column.dtype.kind == "f" and kind == "real":
             looked[name] = column
-        elif kind == "categorical" and not named and not declared:
+        elif kind == "categorical":
             texts = column.tolist()
-            clause = numbers_as_text(cell for cell in texts if isinstance(cell, str))
-            if clause:
+            if named or declared:
+                decided.add(name)
+            elif clause := numbers_as_text(cell for cell in texts if isinstance(cell, str)):
                 yield f"column {name!r} {clause}{remedy}"
                 remedy = ""
-            elif all(cell is None or isinstance(cell, str) for cell in texts):
+                continue
+            if all(cell is None or isinstance(cell, str) for cell in texts):
                 looked[name] = texts
     for note in notice(looked):
         # What is far from all others and no usual code, such as a row of zeros that were centred,
         # is told of files only.
         usual = note.topic != "stand-in" or MISSING_CODE.fullmatch(note.value)
-        if usual and note.topic in CLAUSES:
-            yield f"column {note.column!r} {CLAUSES[note.topic](note)}"
+        if usual and note.topic in (OF_LEVELS if note.column in decided else CLAUSES):
+            yield f"column {note.column!r} {CLAUSES[note.topic](note)}{_groups(note, grouped)}"
 
 
 def _holds(note: Note, why: str) -> str:
@@ -88,13 +110,39 @@ def _holds(note: Note, why: str) -> str:
     return f"holds {note.value} in {often}, {why} (if it means missing, make it NaN)"
 
 
+def _groups(note: Note, grouped: bool) -> str:
+    """What to do about names of patients and the like; empty for all else."""
+    if note.topic not in REPEATED:
+        return ""
+    if not grouped:
+        return " (if it names patients or the like, leave it out)"
+    return (
+        " (if it says which rows belong together, leave it out and give it as groups= to fit, so "
+        "that they are never both fitted and held out)"
+    )
+
+
+OF_LEVELS: Final = frozenset({"word for missing", "spelled alike", "names of rows"})
+"""Topics that are told of categories that were named or declared, too."""
+REPEATED: Final = ("repeated names", "repeated numbers", "repeated texts")
 CLAUSES: Final[dict[str, Callable[[Note], str]]] = {
     "stand-in": lambda note: _holds(note, "far from all other values"),
     "only negative": lambda note: _holds(note, "and no other negative value"),
-    "word for missing": lambda note: _holds(note, "read as a category"),
+    "word for missing": lambda note: _holds(
+        replace(note, value=repr(note.value)), "read as a category"
+    ),
+    "spelled alike": lambda note: (
+        f"holds {note.value}, which differ by {note.example} (if they mean the same, write them "
+        "alike)"
+    ),
     "identifier": lambda note: (
         f"has {note.value}, such as {note.example} (if it names the rows, leave it out)"
     ),
+    "names of rows": lambda note: (
+        f"has {note.count} texts that are all different, such as {note.example!r} (leave it out: "
+        "it names the rows)"
+    ),
+    **dict.fromkeys(REPEATED, lambda note: f"has {note.value}, such as {note.example}"),
     "free text": lambda note: (
         f"holds text that hardly repeats, {note.count} distinct values (leave it out, or make "
         "categories of it)"

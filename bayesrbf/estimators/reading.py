@@ -15,11 +15,7 @@ from sklearn.utils.validation import _num_samples, validate_data
 from bayesrbf import table
 from bayesrbf.blocks import is_collection
 from bayesrbf.estimators.arguments import Arguments, prevalence, row_groups, row_weights
-from bayesrbf.estimators.column_doubts import (
-    column_doubts,
-    warn_of_blank_labels,
-    warn_of_copies,
-)
+from bayesrbf.estimators.column_doubts import column_doubts, warn_of_copies, warn_of_labels
 from bayesrbf.estimators.warning import ColumnWarning, warn
 from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.records.units import Units
@@ -113,7 +109,7 @@ def read_labels(reading: Reading, X: object, y: object, weights: Weights) -> Lab
     unlabelled = reading.arguments["unlabelled"]
     factor = reading.unlabelled_weight
     classes, codes, weights = table.present_classes(y, weights, unlabelled, factor)
-    warn_of_blank_labels(classes, reading.owner)
+    warn_of_labels(classes, codes, reading.owner)
     return Labels(codes, weights, classes, reading.prevalence(classes))
 
 
@@ -169,7 +165,7 @@ def doubts_of(reading: Reading, X: object, columns: table.Columns) -> str:
     """What is doubtful about the columns of the training table; a warning where something is."""
     named = reading.arguments["categorical_features"]
     inferred = named is None or (isinstance(named, str) and named == "from_dtype")
-    doubts = column_doubts(X, columns, named=not inferred)
+    doubts = column_doubts(X, columns, named=not inferred, grouped=reading.labelled)
     if doubts:
         warn(doubts, ColumnWarning)
     return doubts

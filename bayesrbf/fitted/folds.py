@@ -206,12 +206,32 @@ def _as_given(
     from sklearn.model_selection import check_cv  # a tenth of a second, and for a fit alone
 
     splitter = check_cv(cv, labels, classifier=classifier)
-    for train, test in splitter.split(np.zeros((n_given, 1)), labels):
+    for split in splitter.split(np.zeros((n_given, 1)), labels):
+        train, test = (_places(part, n_given) for part in split)
         held_out = np.isin(kept, test) & (rows.labels >= 0)
         yield (
             table.distinct(rows.take(np.isin(kept, train)))[0],
             table.distinct(rows.take(held_out))[0],
         )
+
+
+def _places(part: object, n_given: int) -> Int[np.ndarray, " part"]:
+    """Positions of the rows of one side of a split, which may be a mask of all rows.
+
+    Rows without weight at the end of the table are not among the ``n_given``.
+    """
+    given = np.asarray(part)
+    flat = given.shape == (given.size,)
+    if given.dtype == bool and flat and given.size >= n_given:
+        return np.flatnonzero(given)
+    whole = flat and (given.dtype.kind in "iu" or not given.size)
+    if not whole or (given.size and (given.min() < 0 or given.min() >= n_given)):
+        ends = f", from {given.min()} to {given.max()}" if whole else ""
+        raise ValueError(
+            "cv must give positions of rows, counted from 0, or masks of one boolean for each row; "
+            f"of {n_given} rows received {given.size} values of {given.dtype}{ends}."
+        )
+    return given.astype(np.intp)
 
 
 def numbered_folds(

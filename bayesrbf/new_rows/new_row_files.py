@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -33,15 +35,16 @@ def read_rows(model: Classifier, path: Path, options: TableOptions = PLAIN) -> p
     Columns that neither the model nor its options know are there, too, without their cells.
     """
     plan = _ReadingPlan.of(model, names_in_file(path), path.name, options)
-    frame = read_file(path, None, plan.options, check_na=False).frame
+    frame = read_file(path, None, plan.options, new_rows=True).frame
     return frame.reindex(columns=[*plan.present, *plan.extra])
 
 
 def read_complete(model: Classifier, path: Path, options: TableOptions = PLAIN) -> pd.DataFrame:
     """The columns of the model in their order; an error where one of them is absent."""
     plan = _ReadingPlan.of(model, names_in_file(path), path.name, options)
-    plan.refuse_absent()
-    return read_file(path, None, plan.options, check_na=False).frame[list(plan.present)]
+    with plan.complete():
+        read = read_file(path, None, plan.options, new_rows=True)
+    return read.frame[list(plan.present)]
 
 
 def complete_cells(
@@ -49,8 +52,9 @@ def complete_cells(
 ) -> pd.DataFrame:
     """Read like :func:`read_complete`, from cells in memory that errors call by this name."""
     plan = _ReadingPlan.of(model, [column.name for column in raw.columns], name, options)
-    plan.refuse_absent()
-    return read_cells(raw, name, plan.options).frame[list(plan.present)]
+    with plan.complete():
+        read = read_cells(raw, name, plan.options)
+    return read.frame[list(plan.present)]
 
 
 def complete_blocks(
@@ -58,8 +62,10 @@ def complete_blocks(
 ) -> Iterator[pd.DataFrame]:
     """Read like :func:`read_complete`, but in blocks of ``size`` rows, for tables beyond memory."""
     plan = _ReadingPlan.of(model, names_in_file(path), path.name, options)
-    plan.refuse_absent()
-    for read in read_blocks(path, plan.options, size):
+    blocks = read_blocks(path, plan.options, size)
+    with plan.complete():
+        first = next(blocks)
+    for read in chain([first], blocks):
         yield read.frame[list(plan.present)]
 
 
@@ -96,14 +102,21 @@ class _ReadingPlan:
         unnamed = tuple(name for name in extra if name not in left_out)
         return cls(name, columns, tuple(present), unnamed, reading)
 
-    def refuse_absent(self) -> None:
-        """TableError where a column of the model is absent."""
+    @contextmanager
+    def complete(self) -> Iterator[None]:
+        """TableError where a column of the model is absent, with all other problems of reading."""
         absent = [repr(name) for name in self.columns.names if name not in self.present]
-        if absent:
-            raise TableError(
-                f"{self.name} lacks {listing(absent)}, which the model was fitted to; add the "
-                "column, empty where unknown."
-            )
+        problems = [
+            f"{self.name} lacks {listing(absent)}, which the model was fitted to; add the column, "
+            "empty where unknown."
+        ]
+        problems = problems if absent else []
+        try:
+            yield
+        except TableError as error:
+            problems += error.problems
+        if problems:
+            raise TableError(*problems)
 
 
 def row_number(rows: pd.DataFrame, row: str) -> int:
@@ -153,7 +166,7 @@ def read_labelled(
     reading = TableOptions(na=options.table.na, categorical=tuple(candidates), ignore=left)
     if not candidates:
         raise _no_target(path, [], classes)
-    labels = read_file(path, None, reading, check_na=False).frame[candidates]
+    labels = read_file(path, None, reading, new_rows=True).frame[candidates]
     labels = labels.apply(lambda column: as_classes(column, classes))
     if target is not None:
         return rows, labels[target]

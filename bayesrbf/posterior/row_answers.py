@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import xarray as xr
 
 from bayesrbf.records import names
@@ -25,6 +26,15 @@ class RowAnswers(xr.Dataset):  # type: ignore[no-untyped-call]
     """
 
     __slots__ = ()
+
+    def to_netcdf(self, *args: Any, **options: Any) -> Any:
+        """Write a file, as xarray does; names of rows that are tuples, periods or such are text."""
+        rows = self.coords.get(names.OBS)
+        if rows is not None and rows.dtype == object:
+            rows = np.array([str(row) for row in rows.to_numpy().tolist()])
+            named = self.drop_vars(names.OBS).assign_coords({names.OBS: rows})
+            return super(RowAnswers, named).to_netcdf(*args, **options)
+        return super().to_netcdf(*args, **options)
 
     def to_dataframe(self, dim_order: Sequence[Any] | None = None) -> pd.DataFrame:
         """One line for every row of the table; with ``dim_order``, xarray's long frame instead.

@@ -8,6 +8,7 @@ from bayesrbf.reading.read import read_table
 from bayesrbf.reading.tabular_files import (
     ReadTable,
     names_in_file,
+    numbers_have_commas,
     read_blocks,
     read_file,
     text_dtype,
@@ -18,6 +19,7 @@ __all__ = [
     "ReadTable",
     "TableError",
     "names_in_file",
+    "numbers_have_commas",
     "read_blocks",
     "read_file",
     "read_table",

@@ -21,6 +21,7 @@ SEPARATORS: Final = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"
 _SAMPLE: Final = 1000  # Rows that the separators are tried on.
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
+_QUOTED: Final = re.compile(r"'.*'", re.DOTALL)
 _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _DECLARED: Final = re.compile(r'"?sep=([;\t|,])"?(?:\r\n|\r|\n)')  # For Excel, above the header.
 
@@ -107,6 +108,7 @@ def tabulated(records: Records, place: str, how: str, apart: str, notes: list[st
     header, rows, lines = _structure(records, place, apart)
     header, rows = _without_unnamed(header, rows, f"{place} {records[0][0]}", notes)
     _check_names(header, f"{place} {records[0][0]}")
+    _check_quotes(header, rows, f"{place} {records[0][0]}")
     _check_header_does_not_return(header, rows, lines, place)
     _check_header_is_none_of_the_rows(header, rows, f"{place} {records[0][0]}")
     notes.insert(0, f"{len(rows)} rows and {len(header)} columns, {how}.")
@@ -210,13 +212,29 @@ def _check_names(header: tuple[str, ...], place: str) -> None:
         )
 
 
+def _check_quotes(header: tuple[str, ...], rows: list[list[str]], place: str) -> None:
+    """Refuse names in single quotes, and columns of which every cell stands in them."""
+    for position, title in enumerate(header):
+        cells = {row[position] for row in rows} - {""}
+        quoted = len(cells) > 1 and all(map(_QUOTED.fullmatch, cells))
+        if quoted or _QUOTED.fullmatch(title):
+            shown = max(cells) if quoted else title
+            raise TableError(
+                f"{place}: cells of column {position + 1} stand in single quotes, such as {shown}; "
+                "write double quotes, or none."
+            )
+
+
 def _check_header_does_not_return(
     header: tuple[str, ...], rows: list[list[str]], lines: list[int], place: str
 ) -> None:
     """Refuse a header among the rows, as where files were put one below the other."""
     if len(header) > 1 and list(header) in rows:
         line = lines[rows.index(list(header))]
-        raise TableError(f"{place} {line} is the header again; delete it.")
+        raise TableError(
+            f"{place} {line} is the header again; delete it, or put the column names above the "
+            "rows if the file has no header."
+        )
 
 
 def _check_header_is_none_of_the_rows(

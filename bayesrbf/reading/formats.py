@@ -13,7 +13,7 @@ from bayesrbf.files import check_regular
 from bayesrbf.reading.decoding import check_size, check_text, limited
 from bayesrbf.reading.delimited import Delimited, delimited_blocks, tabulated
 from bayesrbf.reading.inferring import Kind
-from bayesrbf.reading.notes import Note, TableError
+from bayesrbf.reading.notes import Note, TableError, listed
 from bayesrbf.reading.parquet_rows import (
     long_parquet,
     opened_parquet,
@@ -87,7 +87,7 @@ def raw_content(content: bytes, name: str, size: int | None = None) -> Iterator[
         for start in range(0, table.num_rows, size or table.num_rows):
             yield _of_arrow(table.slice(start, size), start, name, opened.texts)
     elif content.startswith(b"PK\x03\x04") and name.lower().endswith((".xlsx", ".xlsm")):
-        yield _of_cells(_workbook(content, name), f"{name}, row")
+        yield _workbook(content, name)
     else:
         blocks = delimited_blocks(content, name, size)
         del content  # the text is enough
@@ -102,7 +102,7 @@ def _of_cells(table: Delimited, place: str) -> RawTable:
     return RawTable(tuple(columns), table.lines, place, notes, marked=True)
 
 
-def _workbook(content: bytes, name: str) -> Delimited:
+def _workbook(content: bytes, name: str) -> RawTable:
     """The first sheet of an Excel workbook; formulas are read as their last value."""
     try:
         from openpyxl import load_workbook
@@ -116,22 +116,56 @@ def _workbook(content: bytes, name: str) -> Delimited:
     try:
         with ZipFile(io.BytesIO(content)) as parts:
             check_size(sum(part.file_size for part in parts.infolist()), name)
-        book = load_workbook(io.BytesIO(content), read_only=True, data_only=True)
+            sheets = [part for part in parts.namelist() if part.startswith("xl/worksheets/")]
+            merged = any(b"<mergeCell " in parts.read(sheet) for sheet in sheets)
+        # What is read row by row, in less memory, does not say which cells are merged.
+        book = load_workbook(io.BytesIO(content), read_only=not merged, data_only=True)
     except TableError:
         raise
     except (BadZipFile, InvalidFileException, KeyError, ValueError) as error:
         raise TableError(f"{name} is a damaged Excel workbook ({error}).") from error
     title, *others = book.sheetnames
-    notes = [f"Sheet {title!r} was read; {', '.join(map(repr, others))} not."] if others else []
+    of_sheets = f"Sheet {title!r} was read; {', '.join(map(repr, others))} not."
     rows = [[cell_text(value).strip() for value in row] for row in book[title].values]
+    notes = (
+        _fill(rows, book[title].merged_cells.ranges, f"{name}, sheet {title!r}") if merged else []
+    )
     width = max((1 + i for row in rows for i, cell in enumerate(row) if cell), default=0)
     records = [
         (line, [*row[:width], *[""] * (width - len(row))] if any(row) else [])
         for line, row in enumerate(rows, start=1)
     ]
-    if not width:
-        raise TableError(f"{name}: the sheet {title!r} is empty: a header and rows are needed.")
-    return tabulated(records, f"{name}, row", f"of the sheet {title!r}", "mend the row", notes)
+    try:
+        if not width:
+            raise TableError(f"{name}: the sheet {title!r} is empty: a header and rows are needed.")
+        how = f"of the sheet {title!r}"
+        table = tabulated(records, f"{name}, row", how, "mend the row", notes)
+    except TableError as error:
+        hint = f"{of_sheets} To read another, put it first, or save it as a file of its own."
+        raise TableError(*error.problems, *[hint] * bool(others)) from None
+    raw = _of_cells(table, f"{name}, row")
+    return replace(raw, notes=(*raw.notes, *[Note("sheets", "", of_sheets)] * bool(others)))
+
+
+def _fill(rows: list[list[str]], ranges: Any, place: str) -> list[str]:
+    """Give cells that are merged downwards the value of the first, and tell of them.
+
+    TableError where a value is merged over columns: it may belong to any of them.
+    """
+    filled = []
+    for block in ranges:
+        first, last, column = block.min_row - 1, block.max_row, block.min_col - 1
+        value = rows[first][column] if first < len(rows) else ""
+        if value and block.max_col > block.min_col:
+            raise TableError(
+                f"{place}: the cells {block.coord} are merged over columns; unmerge them, and give "
+                "each column its own name and cells."
+            )
+        if value:
+            filled.append(block.coord)
+            for row in rows[first:last]:
+                row[column] = value
+    return [f"Merged cells hold their value in each row: {listed(filled)}."] if filled else []
 
 
 def _of_arrow(table: Any, start: int, name: str, texts: Collection[str]) -> RawTable:
@@ -175,7 +209,7 @@ def _arrow_column(table: Any, title: str, name: str, start: int, is_text: bool) 
     if not (is_text or levels or is_number or t.is_boolean(dtype)):
         problem = (
             f"{name}, column {title!r}: cells of type {dtype} are neither numbers nor categories; "
-            "convert the column, or ignore it."
+            "convert the column"
         )
         return RawColumn(title, [""] * table.num_rows, problem=problem)
     cells = _cells(table[title], title, name, start)

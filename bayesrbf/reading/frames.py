@@ -54,7 +54,7 @@ def _column(series: nw.Series[Any], title: str) -> RawColumn:
         kind = dtype if odd is None else type(odd).__name__
         problem = (
             f"{_NAME}, column {title!r}: cells of type {kind} are neither numbers nor categories; "
-            "convert the column, or ignore it."
+            "convert the column"
         )
         return RawColumn(title, [""] * len(cells), problem=problem)
     texts = [cell_text(cell) for cell in cells]

@@ -91,7 +91,8 @@ class ReadColumn:
 
     values: Values  # float64 with NaN, or text with None, where missing.
     notes: tuple[Note, ...] = ()
-    problem: str = ""  # A sentence; empty where there is none.
+    problem: str = ""  # What is wrong, without a full stop; empty where nothing is.
+    advice: str = "."  # How the sentence goes on: with options that mend it, where there are any.
     limits: tuple[float, ...] = ()  # Numbers that stand for cells beyond a limit.
 
     @property
@@ -100,6 +101,11 @@ class ReadColumn:
         if not self.limits or not isinstance(self.values, np.ndarray):
             return self.values
         return np.where(np.isin(self.values, self.limits), np.nan, self.values)
+
+    def sentence(self, remedy: str = "") -> str:
+        """The problem with its advice, or with a remedy where no option can be given."""
+        advice = f". {remedy}" if remedy and self.advice != "." else self.advice
+        return f"{self.problem}{advice}"
 
 
 def _limit(text: str) -> str | None:
@@ -137,7 +143,8 @@ def _dates(column: TextColumn) -> ReadColumn:
     dates = read_dates(column.present, column.day_first)
     if dates.problem:
         text = dates.culprit
-        return ReadColumn([], problem=f"{column.at(text)}: {text!r} {dates.problem}.")
+        problem = f"{column.at(text)}: {text!r} {dates.problem}"
+        return ReadColumn([], problem=problem, advice=dates.advice)
     order = "day first" if dates.day_first else ""
     note = Note("dates", column.name, order, column.counts.total())
     return ReadColumn(column.reals(dates.days), (note,))
@@ -149,19 +156,22 @@ def _inferred(column: TextColumn) -> ReadColumn:
     numeric = [text for text in column.present if limits.get(text, text) in notation.numbers]
     infinite = [text for text in column.present if _INFINITY.fullmatch(text)]
     if infinite and notation.numbers:
-        return ReadColumn([], problem=_infinite(column, infinite[0]))
+        return _infinite(column, infinite[0])
     if len(numeric) == len(column.present):
         return _numbers(column, notation, limits)
     if notation.numbers or column.kind == "real":
-        return ReadColumn([], problem=_mixture(column, numeric))
+        return _mixture(column, numeric)
     if all(map(DATE.fullmatch, column.present)):
         text = column.present[0]
         options = [option(part, column.name) for part in ("dates", "time", "ignore")]
-        problem = (
-            f"{column.at(text)}: {text!r} is a date: say {options[0]} to read days since "
-            f"2000-01-01, {options[1]} to hold the latest rows out, or {options[2]}."
+        return ReadColumn(
+            [],
+            problem=f"{column.at(text)}: {text!r} is a date",
+            advice=(
+                f": say {options[0]} to read days since 2000-01-01, {options[1]} to hold the "
+                f"latest rows out, or {options[2]}."
+            ),
         )
-        return ReadColumn([], problem=problem)
     units = all(map(AMOUNT.fullmatch, column.present))
     example = column.present[0]
     notes = (Note("units", column.name, count=column.counts.total(), example=example),)
@@ -185,7 +195,7 @@ def _numbers_and_limits(column: TextColumn) -> tuple[Notation, dict[str, str]]:
 def _numbers(column: TextColumn, notation: Notation, limits: Mapping[str, str]) -> ReadColumn:
     """Numbers of one notation, all finite; text where they are codes."""
     if notation.problem:
-        return ReadColumn([], problem=_open(column, notation))
+        return _open(column, notation)
     plain = not notation.symbol and not notation.thousands
     codes = _reason_for_codes(column) if plain and column.kind is None else None
     if codes is not None:
@@ -193,7 +203,7 @@ def _numbers(column: TextColumn, notation: Notation, limits: Mapping[str, str]) 
     numbers = {text: float(number) for text, number in notation.numbers.items()}
     infinite = [text for text, number in numbers.items() if math.isinf(number)]
     if infinite:
-        return ReadColumn([], problem=_infinite(column, infinite[0]))
+        return _infinite(column, infinite[0])
     few = _few(column, sorted(set(numbers.values()))) if plain and not limits else []
     beside = {text: beside_limit(text, numbers[bare]) for text, bare in limits.items()}
     if limits:
@@ -256,24 +266,23 @@ def _few(column: TextColumn, distinct: Sequence[float]) -> list[Note]:
     return [Note("few whole numbers", column.name, shown, column.counts.total())]
 
 
-def _infinite(column: TextColumn, text: str) -> str:
+def _infinite(column: TextColumn, text: str) -> ReadColumn:
     """A cell that is infinite, as a problem."""
-    return (
-        f"{column.at(text)}: {text!r} is infinite; leave the cell empty if it is missing, or say "
-        f"{option('na', text)}."
-    )
+    advice = f"; leave the cell empty if it is missing, or say {option('na', text)}."
+    return ReadColumn([], problem=f"{column.at(text)}: {text!r} is infinite", advice=advice)
 
 
-def _open(column: TextColumn, notation: Notation) -> str:
+def _open(column: TextColumn, notation: Notation) -> ReadColumn:
     """A notation that is open, as a problem."""
     text = notation.culprit
+    advice = "."
+    if "thousands" in notation.problem:
+        advice = f"; say which by {option('decimal', ',')} or {option('thousands', ',')}."
     problem = f"{column.at(text)}: {text!r} {notation.problem}"
-    if "thousands" not in notation.problem:
-        return f"{problem}."
-    return f"{problem}; say which by {option('decimal', ',')} or {option('thousands', ',')}."
+    return ReadColumn([], problem=problem, advice=advice)
 
 
-def _mixture(column: TextColumn, numeric: list[str]) -> str:
+def _mixture(column: TextColumn, numeric: list[str]) -> ReadColumn:
     """Text among numbers, as a problem: which, and how often."""
     texts = [text for text in column.present if text not in set(numeric)]
     among = f" among numbers such as {numeric[0]!r}" if numeric else ", but the column is real"
@@ -282,8 +291,11 @@ def _mixture(column: TextColumn, numeric: list[str]) -> str:
     if len(texts) > 1:
         others += f": {listed([f'{text!r} ({column.counts[text]})' for text in texts], 5)}"
     few = texts if len(texts) <= 5 else texts[:1]
-    return (
-        f"{column.at(texts[0])}: {texts[0]!r} is text{among}{others}. If it means missing, say "
-        f"{option('na', *few)}; if the column holds categories, "
-        f"{option('categorical', column.name)}."
+    return ReadColumn(
+        [],
+        problem=f"{column.at(texts[0])}: {texts[0]!r} is text{among}{others}",
+        advice=(
+            f". If it means missing, say {option('na', *few)}; if the column holds categories, "
+            f"{option('categorical', column.name)}."
+        ),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +11,7 @@ from typing import Final
 
 from bayesrbf.reading.delimited import is_number
 from bayesrbf.reading.notation import possible_numbers, read_numbers
-from bayesrbf.reading.notes import option
+from bayesrbf.reading.notes import listed, option
 
 MISSING_MARKERS: Final = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null")
 """Cells that are read as missing where a file has no nulls of its own."""
@@ -133,8 +134,11 @@ def _hint(mark: StandIn, texts: Mapping[str, Collection[str]]) -> str:
     column, equals, _ = mark.given.partition("=")
     if mark.column is None and equals:
         near = difflib.get_close_matches(column, texts, n=1)
-        if near:
-            return f", and no column {column!r}; did you mean {near[0]!r}?"
+        hint = f"did you mean {near[0]!r}?" if near else f"it has {listed(list(texts), 20)}."
+        return f", and no column {column!r}; {hint}"
+    if re.search(r"\d,\d", mark.text):
+        several = " ".join(option("na", value) for value in mark.text.split(","))
+        return f"; as numbers here have commas, name several values by {several}."
     words = texts.values() if mark.column is None else [texts[mark.column]]
     cells = {cell for some in words for cell in some if not is_number(cell)}
     near = difflib.get_close_matches(mark.text, cells, n=1, cutoff=0.8)

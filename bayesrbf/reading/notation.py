@@ -213,6 +213,7 @@ class Dates:
     days: dict[str, float]  # Since :data:`ORIGIN`, of each text.
     day_first: bool = False  # Whether the day was found to stand before the month.
     problem: str = ""  # Why they cannot be told, said of ``culprit``.
+    advice: str = f"; {_ISO_ASKED}."
     culprit: str = ""
 
 
@@ -225,25 +226,25 @@ def read_dates(present: Sequence[str], day_first: bool = False) -> Dates:
     >>> read_dates(["2000-01-02", "2000-02-01 12:00"]).days
     {'2000-01-02': 1.0, '2000-02-01 12:00': 31.5}
     >>> read_dates(["3/4/2020"]).problem
-    'has day and month in an order that the column leaves open; write it as 2020-12-31, or say
-    --day-first'
+    'has day and month in an order that the column leaves open'
     """
     matched = {text: _DAYS.fullmatch(text) for text in present}
     stroked = [match for match in matched.values() if match and match[2] != "."]
     firsts, seconds = ({int(match[place]) for match in stroked} for place in (1, 3))
     month_told, day_told = (max(numbers, default=0) > 12 for numbers in (seconds, firsts))
     if stroked and month_told and day_told:
-        problem = f"has day and month in an order that the column mixes; {_ISO_ASKED}"
+        problem = "has day and month in an order that the column mixes"
         return Dates({}, problem=problem, culprit=stroked[0].string)
     if stroked and not (month_told or day_told or day_first):
-        problem = f"has day and month in an order that the column leaves open; {_ISO_ASKED}"
-        return Dates({}, problem=f"{problem}, or say --day-first", culprit=stroked[0].string)
+        problem = "has day and month in an order that the column leaves open"
+        advice = f"; {_ISO_ASKED}, or say --day-first."
+        return Dates({}, problem=problem, advice=advice, culprit=stroked[0].string)
     days = {}
     for text, match in matched.items():
         try:
             days[text] = _days(text, match, bool(match and match[2] == ".") or not month_told)
         except ValueError:
-            return Dates({}, problem=f"is no date that can be read; {_ISO_ASKED}", culprit=text)
+            return Dates({}, problem="is no date that can be read", culprit=text)
     return Dates(days, day_told)
 
 

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from bayesrbf.reading.delimited import is_number
 from bayesrbf.reading.inferring import AMOUNT, Values
 from bayesrbf.reading.notes import Note
+from bayesrbf.reading.words import doubtful_labels, spelled_alike, words_for_missing
 
 MISSING_CODE: Final = re.compile(r"-?(9+|[78]{2,})|-[78]|-1|-?9+\.9+|32767|-32768|65535|2147483647")
 """Numbers that people write where nothing was measured."""
@@ -23,19 +24,12 @@ FAR_GAP: Final = 10.0
 """Gap, as a multiple of that range, from which any other number is far away."""
 SEVERAL_OTHERS: Final = 5
 """Other values, at least, beside a number that nobody writes for missing: fewer are a scale."""
-MISSING_WORDS: Final = re.compile(
-    r"unk(nown)?|not (known|available|applicable|recorded|measured|done)|missing|n\.[ak]\.|n/k"
-    r"|no (data|answer|value)|un(defined|specified)|tbd|-+|\.+|\*+|#|\?+|#(value|ref|div/0)!"
-    r"|k\.a\.|keine angabe|unbekannt|inconnu|desconocido",
-    re.IGNORECASE,
-)
-"""Words that people write where nothing is known."""
-MOST_OF_COLUMN: Final = 0.3
-"""Share of a column beyond which a word of one sign is taken for a category."""
 ENOUGH_ROWS: Final = 20
 """Rows from which columns can be told to name rows, or to be prose."""
 LONG_DIGITS: Final = 5
 """Digits of whole numbers, all different and equally long, that look like names of rows."""
+LONG_CODE: Final = 6
+"""Letters and digits of codes, all equally long, that look like names of patients."""
 ROWS_TO_NAME: Final = 100
 """Rows from which they do: among few, measurements differ, too."""
 ROW_NAMES: Final = re.compile(
@@ -52,6 +46,13 @@ PERSON_NAMES: Final = re.compile(
 """Names of columns that name patients and the like, each of whom may have several rows."""
 MOSTLY_DIFFERENT: Final = 0.5
 """Share of rows with different numbers or texts from which they nearly never repeat."""
+ALL_DIFFERENT: Final = "whole numbers that are all different"
+FAR_APART: Final = 100
+"""Times the rows that such numbers range over where they are dealt out: measurements are denser."""
+SURELY: Final = 3.0
+"""Standard deviations of chance from which one column is related to another."""
+ADDRESS: Final = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+|(?=.*\d)[0-9a-fA-F-]{12,}")
+"""E-mails, and codes such as UUIDs, which name somebody wherever they stand."""
 NEARLY_ALL: Final = 0.9
 """Share of rows with different numbers from which a column named like ids has nearly no repeats."""
 REPEATED_IDS: Final = 5
@@ -85,17 +86,21 @@ def _is_code(value: float) -> bool:
     return MISSING_CODE.fullmatch(_written(value)) is not None
 
 
-def notice(columns: Mapping[str, Values], model: Iterable[str] | None = None) -> Iterator[Note]:
+def notice(
+    columns: Mapping[str, Values], model: Iterable[str] | None = None, target: str | None = None
+) -> Iterator[Note]:
     """Whatever is doubtful about columns of numbers (arrays) and of text (lists).
 
-    It is told of the columns of the ``model``, of all by default.
+    It is told of the columns of the ``model``, of all by default, and of the labels in ``target``.
 
     >>> ages = np.array([30.0, 41, 52, -999, 63, -999])
     >>> next(notice({"age": ages}))
     Note(topic='stand-in', column='age', value='-999', count=2, ...)
     """
     of_model = columns if model is None else {name: columns[name] for name in model}
-    notes = list(_noticed(of_model))
+    labels = [] if target is None else columns[target]
+    counts = Counter(label for label in labels if isinstance(label, str))
+    notes = [*doubtful_labels(str(target), counts), *_noticed(of_model)]
     like: dict[tuple[str, str], set[str]] = {}
     for note in notes:
         like.setdefault((note.topic, note.value), set()).add(note.column)
@@ -116,13 +121,17 @@ def _noticed(columns: Mapping[str, Values]) -> Iterator[Note]:
     reals = {name: values for name, values in columns.items() if isinstance(values, np.ndarray)}
     yield from _stand_ins(reals)
     for name, values in reals.items():
-        if values.size < ENOUGH_ROWS or not _are_whole(values):
+        present = values[~np.isnan(values)]
+        if present.size < ENOUGH_ROWS or not _are_whole(present):
             continue
-        if sentence := _names_rows(name, values):
-            yield Note("identifier", name, sentence, values.size, f"{values[0]:.0f}")
-        elif count := _repeated_names(name, values):
-            sentence = f"{count} different numbers in {values.size} rows"
-            yield Note("repeated numbers", name, sentence, count, f"{values[0]:.0f}")
+        sentence = _names_rows(name, present)
+        if not sentence and _ranges_far(present) and not _is_related(name, columns):
+            sentence = ALL_DIFFERENT
+        if sentence:
+            yield Note("identifier", name, sentence, present.size, f"{present[0]:.0f}")
+        elif count := _repeated_names(name, present):
+            sentence = f"{count} different numbers in {present.size} rows"
+            yield Note("repeated numbers", name, sentence, count, f"{present[0]:.0f}")
     for name, cells in columns.items():
         if not isinstance(cells, np.ndarray):
             yield from _of_text(name, [cell for cell in cells if cell is not None])
@@ -189,8 +198,53 @@ def _names_rows(name: str, values: Float[np.ndarray, " obs"]) -> str:
     if ROW_NAMES.search(name) or (
         values.size >= ROWS_TO_NAME and len(digits) == 1 and digits.pop() >= LONG_DIGITS
     ):
-        return "whole numbers that are all different"
+        return ALL_DIFFERENT
     return ""
+
+
+def _ranges_far(values: Float[np.ndarray, " obs"]) -> bool:
+    """Whether whole numbers are all different, far apart, and not rounded, as codes dealt out."""
+    return (
+        np.unique(values).size == values.size
+        and bool(np.ptp(values) > FAR_APART * values.size)
+        and bool(np.mean(values % 10 == 0) < MOSTLY_DIFFERENT)
+    )
+
+
+def _is_related(name: str, columns: Mapping[str, Values]) -> bool:
+    """Whether a column of numbers goes with any other, beyond chance: by ranks."""
+    values = np.asarray(columns[name], dtype=np.float64)
+    bound = np.sqrt(SURELY**2 + 2 * np.log(len(columns)))  # the more columns, the more chance
+    others = (cells for other, cells in columns.items() if other != name)
+    return any(_deviation(values, cells) > bound for cells in others)
+
+
+def _deviation(values: Float[np.ndarray, " obs"], cells: Values) -> float:
+    """How far two columns are from unrelated, in standard deviations of chance."""
+    if isinstance(cells, np.ndarray):
+        seen = ~(np.isnan(values) | np.isnan(cells))
+        if seen.sum() < ENOUGH_ROWS or np.ptp(cells[seen]) == 0:
+            return 0.0
+        correlation = np.corrcoef(_ranks(values[seen]), _ranks(cells[seen]))[0, 1]
+        return float(abs(correlation) * np.sqrt(seen.sum() - 1))
+    texts = np.array(["" if cell is None else cell for cell in cells])
+    seen = ~np.isnan(values) & (texts != "")
+    _, codes, sizes = np.unique(texts[seen], return_inverse=True, return_counts=True)
+    n, degrees = int(seen.sum()), sizes.size - 1
+    if degrees < 1 or 2 * sizes.size > n:
+        return 0.0
+    # Kruskal and Wallis; the cube root of a chi-square is nearly normal (Wilson, Hilferty).
+    means = np.bincount(codes, _ranks(values[seen])) / sizes
+    statistic = 12 / (n * (n + 1)) * float(sizes @ (means - (n + 1) / 2) ** 2) / degrees
+    spread = 2 / (9 * degrees)
+    return float((np.cbrt(statistic) - (1 - spread)) / np.sqrt(spread))
+
+
+def _ranks(cells: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    """Ranks from 1, the mean of those of equal cells."""
+    _, places, sizes = np.unique(cells, return_inverse=True, return_counts=True)
+    ranks: Float[np.ndarray, " n"] = (np.cumsum(sizes) - (sizes - 1) / 2)[places]
+    return ranks
 
 
 def _repeated_names(name: str, values: Float[np.ndarray, " obs"]) -> int:
@@ -221,14 +275,15 @@ def _of_text(name: str, present: Sequence[str]) -> Iterator[Note]:
     counts = Counter(present)
     if not counts:
         return
-    for text, count in counts.items():
-        sign = len(text) < 4 and count > MOST_OF_COLUMN * len(present)
-        if MISSING_WORDS.fullmatch(text) and len(counts) > 1 and not sign:
-            yield Note("word for missing", name, text, count)
+    for word in words_for_missing(counts):
+        yield Note("word for missing", name, word, counts[word])
+    if not hardly_repeats(counts):
+        yield from spelled_alike(name, counts)
     example = max(counts, key=len)
     shown = example if len(example) <= 40 else f"{example[:39].rstrip()}…"
     repeats = len(counts) < len(present)
-    code = all(re.search(r"\d", text) and not re.search(r"\s", text) for text in counts)
+    address = all(map(ADDRESS.fullmatch, counts))
+    code = address or all(re.search(r"\d", text) and not re.search(r"\s", text) for text in counts)
     sentence = f"{len(counts)} different texts in {len(present)} rows"
     if hardly_repeats(counts):
         if not repeats and " " not in example:
@@ -242,7 +297,7 @@ def _of_text(name: str, present: Sequence[str]) -> Iterator[Note]:
     elif (
         repeats
         and len(counts) > ENOUGH_ROWS
-        and (PERSON_NAMES.search(name) or (code and _alike(counts)))
+        and (PERSON_NAMES.search(name) or address or _alike(counts))
     ):
         yield Note("repeated texts", name, sentence, len(counts), repr(example))
 
@@ -258,7 +313,12 @@ def hardly_repeats(counts: Counter[str]) -> bool:
 
 
 def _alike(texts: Collection[str]) -> bool:
-    """Whether codes are one of letters and three digits or more, such as P0001."""
+    """Whether texts are codes of letters and three digits or more, such as P0001, or long codes."""
     shapes = {re.sub(r"\d", "9", text) for text in texts}
-    shape = shapes.pop()
-    return not shapes and shape.count("9") > 2 and re.search(r"[^\W\d]", shape) is not None
+    if any(re.search(r"\s", shape) or not re.search(r"[^\W\d]", shape) for shape in shapes):
+        return False
+    if len(shapes) == 1:
+        return next(iter(shapes)).count("9") > 2
+    numbered = sum(bool(re.search(r"\d", text)) for text in texts) / len(texts)
+    lengths = {len(text) for text in texts}
+    return numbered > MOSTLY_DIFFERENT and len(lengths) == 1 and min(lengths) >= LONG_CODE

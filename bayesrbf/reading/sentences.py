@@ -82,6 +82,13 @@ REPEATED: Final = (
 
 TOPICS: Final[Mapping[str, str]] = {
     "unread": "Left out: {value}",
+    "spelled alike": (
+        "{holds} {value}, which differ by {example}: if they mean the same, write them alike."
+    ),
+    "label for missing": (
+        "{holds} {value!r} {often}, read as a class: if it means that the label is missing, say "
+        "{missing}."
+    ),
     "stand-in": (
         "{holds} {value} {often}, far from all other values: if it means missing, say {missing}."
     ),
@@ -153,6 +160,7 @@ TOPICS: Final[Mapping[str, str]] = {
     "missing": "{value!r} was read as missing: {in_columns}.",
     "constant": "{holds} one value only{each}.",
     "empty": "{has} no value.",
+    "sheets": "{value}",
     "file": "{value}",
 }
 """What is said of each topic, the most harmful one first."""

@@ -85,7 +85,8 @@ def read_columns(
         if raw_column.name in options.ignore:
             continue
         if raw_column.problem:
-            read[raw_column.name] = ReadColumn([], problem=raw_column.problem)
+            problem, advice = raw_column.problem, ", or ignore it."
+            read[raw_column.name] = ReadColumn([], problem=problem, advice=advice)
             continue
         kind = named.get(raw_column.name, raw_column.kind)
         words = raw.marked or (

@@ -16,6 +16,7 @@ from bayesrbf.reading.formats import RawTable, raw_blocks, read_raw
 from bayesrbf.reading.frames import raw_frame
 from bayesrbf.reading.inferring import Kind, ReadColumn, Values
 from bayesrbf.reading.missing import StandIn, stand_ins, unmatched
+from bayesrbf.reading.notation import possible_numbers
 from bayesrbf.reading.notes import Note, TableError, listed
 from bayesrbf.reading.noticing import notice
 from bayesrbf.reading.sentences import LEFT_OUT, NAMING, sentences
@@ -25,7 +26,7 @@ from bayesrbf.records.table_options import BELOW, TableOptions
 if TYPE_CHECKING:
     import pandas as pd
 
-_SEEN: Final = 1000  # Rows that are read for the names of columns.
+_SEEN: Final = 1000  # Rows that are read for the names of columns, and for commas.
 
 Judge = Callable[["pd.Series"], Iterable[str]]
 """Maps a target to the problems that it has."""
@@ -74,24 +75,30 @@ def names_in_file(path: Path) -> list[str]:
     return [column.name for column in next(raw_blocks(path, _SEEN)).columns]
 
 
+def numbers_have_commas(path: Path) -> bool:
+    """Whether commas stand in numbers of a file, among its first rows."""
+    cells = {cell for column in next(raw_blocks(path, _SEEN)).columns for cell in column.cells}
+    return any("," in cell and possible_numbers(cell) for cell in cells)
+
+
 def read_file(
     path: Path,
     target: str | None,
     options: TableOptions,
     judge: Judge = lambda target: (),
     sampled: bool = False,
-    check_na: bool = True,
     lenient: bool = False,
+    new_rows: bool = False,
 ) -> ReadTable:
     """Read a file, or random rows of a long one, by a record of options.
 
-    What ``judge`` says of the target is a problem like any other; all are told at once. Without
-    ``check_na`` rows need not have the values of ``na``, which another table had. A ``lenient``
-    reader leaves columns out that it cannot read, and reads dates that were not named; notes say
-    so.
+    What ``judge`` says of the target is a problem like any other; all are told at once. A
+    ``lenient`` reader leaves columns out that it cannot read, and reads dates that were not named;
+    notes say so. The options of ``new_rows`` are those of another table: they need not have its
+    values of ``na``, and no problem of theirs is mended by an option.
     """
     raw = read_raw(path, sampled)
-    return _read(raw, path.name, target, options, judge, check_na=check_na, lenient=lenient)
+    return _read(raw, path.name, target, options, judge, lenient=lenient, new_rows=new_rows)
 
 
 def read_frame(frame: Any, target: str | None, options: TableOptions) -> ReadTable:
@@ -101,7 +108,7 @@ def read_frame(frame: Any, target: str | None, options: TableOptions) -> ReadTab
 
 def read_cells(raw: RawTable, name: str, options: TableOptions) -> ReadTable:
     """Read new rows without a target from columns of cells, as from a file of this name."""
-    return _read(raw, name, None, options, check_na=False)
+    return _read(raw, name, None, options, new_rows=True)
 
 
 def read_blocks(path: Path, options: TableOptions, size: int) -> Iterator[ReadTable]:
@@ -113,13 +120,13 @@ def read_blocks(path: Path, options: TableOptions, size: int) -> Iterator[ReadTa
     blocks = raw_blocks(path, size)
     first, second = next(blocks), next(blocks, None)
     if second is None:
-        yield _read(first, path.name, None, options, check_na=False)
+        yield _read(first, path.name, None, options, new_rows=True)
         return
     examples = Written((*options.real, *options.dates))
     for block in chain((first, second), blocks):
         examples.look(block)
     for block in raw_blocks(path, size):
-        yield _read(block, path.name, None, options, written=examples, check_na=False)
+        yield _read(block, path.name, None, options, written=examples, new_rows=True)
 
 
 def _read(
@@ -129,21 +136,24 @@ def _read(
     options: TableOptions,
     judge: Judge = lambda target: (),
     written: Written | None = None,
-    check_na: bool = True,
     lenient: bool = False,
+    new_rows: bool = False,
 ) -> ReadTable:
     """Rows of a file as a table; ``written`` has cells of its other rows."""
     import pandas as pd
 
     header = [column.name for column in raw.columns]
     problems = [*_misnamed(header, target, options, name)]
+    problems += [note.value for note in raw.notes if problems and note.topic == "sheets"]
     marks = stand_ins(options.na, header)
     columns = read_columns(
         raw, target, options.among(header), marks, written or Written(()), find_dates=lenient
     )
     left_out: list[Note] = []
     if lenient:
-        left_out = [Note("unread", n, read.problem) for n, read in columns.items() if read.problem]
+        left_out = [
+            Note("unread", n, read.sentence()) for n, read in columns.items() if read.problem
+        ]
         columns = {name: read for name, read in columns.items() if not read.problem}
         ignored = tuple(note.column for note in left_out)
         every = [note for read in columns.values() for note in read.notes]
@@ -151,13 +161,17 @@ def _read(
         options = replace(
             options, ignore=(*options.ignore, *ignored), dates=(*options.dates, *dates)
         )
-    problems += [column.problem for column in columns.values() if column.problem]
+    mark = "," if options.decimal == "," or options.thousands == "." else "."
+    for column, read in columns.items():
+        form = "dates as 2020-12-31" if column in options.dates else f"numbers as 1234{mark}5"
+        if read.problem:
+            problems.append(read.sentence(f"Write {form}, or leave it empty." if new_rows else ""))
     if target in columns and not columns[target].problem:
         problems += judge(pd.Series(columns[target].values, dtype=object))
-    if raw.whole and check_na:
+    if raw.whole and not new_rows:
         problems += _unmatched(columns, raw, marks, name)
     model = {name: read for name, read in columns.items() if name not in (target, *options.beside)}
-    doubts = [] if problems else _doubts(columns, model, options)
+    doubts = [] if problems else _doubts(columns, model, target, options)
     left = [note.column for note in doubts if note.topic in LEFT_OUT]
     model = {name: read for name, read in model.items() if name not in left}
     if not model and not problems:
@@ -174,21 +188,18 @@ def _read(
 def _unmatched(
     columns: Mapping[str, ReadColumn], raw: RawTable, stand_ins: Sequence[StandIn], name: str
 ) -> Iterable[str]:
-    """Stand-ins that no cell is."""
+    """Stand-ins that no cell is; of columns that are not read, cells are as they are written."""
     if not stand_ins:
         return ()
+    cells = {raw_column.name: set(raw_column.cells) for raw_column in raw.columns}
     marks = [
         (column, note.value)
         for column, read in columns.items()
         for note in read.notes
         if note.topic == "missing"
     ]
-    return unmatched(
-        stand_ins,
-        marks,
-        {raw_column.name: set(raw_column.cells) for raw_column in raw.columns},
-        name,
-    )
+    marks += [(column, cell) for column in cells.keys() - columns.keys() for cell in cells[column]]
+    return unmatched(stand_ins, marks, cells, name)
 
 
 def _misnamed(
@@ -303,11 +314,14 @@ def _notes(
 
 
 def _doubts(
-    columns: Mapping[str, ReadColumn], model: Iterable[str], options: TableOptions
+    columns: Mapping[str, ReadColumn],
+    model: Iterable[str],
+    target: str | None,
+    options: TableOptions,
 ) -> list[Note]:
-    """Notes on doubtful columns of the model, without those that the user has decided."""
+    """Notes on doubtful columns of the model and on its labels, but what the user has decided."""
     decided = {*options.categorical, *options.real, *options.dates}
-    notes = notice({name: read.measured for name, read in columns.items()}, model)
+    notes = notice({name: read.measured for name, read in columns.items()}, model, target)
     return [note for note in notes if note.topic not in NAMING or note.column not in decided]
 
 

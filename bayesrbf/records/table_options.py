@@ -19,7 +19,8 @@ class TableOptions:
     ----------
     na : tuple of str
         Cells that mean missing, beside empty ones, NA and the like: -999,unknown or repeated;
-        age=-999 in one column only. A number is found however it is written.
+        age=-999 in one column only. A number is found however it is written. Where numbers of
+        the table have commas, -999,0 is one value.
     id : str, optional
         Column that names the rows; it is no part of the model.
     ignore : tuple of str

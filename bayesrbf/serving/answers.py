@@ -76,6 +76,13 @@ class Options:
                 problems += problems_of_costs(costs, served.classes, "the model")
             except (ValueError, TypeError, AttributeError, ArithmeticError, RecursionError):
                 problems.append('costs must be a JSON object such as {"sick": 10, "well": 1}.')
+        if question in NEEDS_DENSITY and not served.has_density:
+            kind = type(served.estimator).__name__
+            problems.append(f"{kind} has no density of rows, which {question} needs.")
+        if question == "decide" and not costs:
+            problems.append(
+                'decide needs costs of mistaken rows, such as ?costs={"sick": 10, "well": 1}.'
+            )
         if problems:
             raise RequestError(422, *problems)
         return cls(prob or 0.9, costs, refer)
@@ -109,13 +116,6 @@ def answer(
 ) -> Answered:
     """Answer a question about rows, one line for each; TimeoutError between two blocks of them."""
     assert question in QUESTIONS
-    if question in NEEDS_DENSITY and not served.has_density:
-        kind = type(served.estimator).__name__
-        raise RequestError(422, f"{kind} has no density of rows, which {question} needs.")
-    if question == "decide" and not options.costs:
-        raise RequestError(
-            422, 'decide needs costs of mistaken rows, such as ?costs={"sick": 10, "well": 1}.'
-        )
     end = time.monotonic() + seconds
     size = BLOCKS.get(question, PREDICTED_ROWS if question == "predict" else len(rows))
     frames, tallies = [], []

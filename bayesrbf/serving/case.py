@@ -38,8 +38,6 @@ CELL: Final = "cell-"
 PROB: Final = 0.9
 N_POINTS: Final = 25
 """Points of the curve along a column of numbers."""
-ADVICE: Final = re.compile(r"(?:;|\. If it means missing,) say .*", re.DOTALL)
-"""What problems say of options of the command line, which a page has none of."""
 LIKE_THOUSANDS: Final = re.compile(r"-?\d{1,3},\d{3}")
 """A decimal comma that could as well stand between thousands: one more digit tells."""
 LONGEST_CELL: Final = 1000
@@ -110,30 +108,22 @@ class Along:
 
 def row_of(served: ServedModel, form: Mapping[str, str]) -> pd.DataFrame:
     """The row in the fields of a form; RequestError with every problem of its cells."""
-    cells = {field.name: _cell(form, field) for field in served.fields}
-    columns = tuple(RawColumn(name, [cell]) for name, cell in cells.items())
+    cells = {field.name: form.get(f"{CELL}{field.position}", "").strip() for field in served.fields}
+    odd = {n for n, text in cells.items() if len(text) > LONGEST_CELL or CONTROL.search(text)}
+    problems = [
+        f"{name}: a cell has at most {LONGEST_CELL} characters of plain text."
+        for name in cells
+        if name in odd
+    ]
+    columns = tuple(RawColumn(n, ["" if n in odd else text]) for n, text in cells.items())
     raw = RawTable(columns, [1], "the case, row", (), marked=served.has_marks)
     try:
-        return completed(served, raw, "the case")
+        row = completed(served, raw, "the case")
     except RequestError as error:
-        problems = (_without_options(problem, served.decimal) for problem in error.problems)
-        raise RequestError(error.status, *problems) from None
-
-
-def _without_options(problem: str, decimal: str) -> str:
-    """A problem with advice for somebody who types, not for the command line."""
-    text = ADVICE.sub(f". Write numbers as 1234{decimal}5, dates as 2020-12-31.", problem)
-    return text.removeprefix("the case, row 1, ")
-
-
-def _cell(form: Mapping[str, str], field: Field) -> str:
-    """The text of a field."""
-    text = form.get(f"{CELL}{field.position}", "").strip()
-    if len(text) > LONGEST_CELL or CONTROL.search(text):
-        raise RequestError(
-            422, f"{field.name}: a cell has at most {LONGEST_CELL} characters of plain text."
-        )
-    return text
+        problems += [problem.removeprefix("the case, row 1, ") for problem in error.problems]
+    if problems:
+        raise RequestError(422, *problems)
+    return row
 
 
 def form_of(served: ServedModel, place: int) -> dict[str, str]:

@@ -84,7 +84,10 @@ def _refused(
     """Status and sentence of a request that is not let in."""
     host = headers.get(b"host", b"").decode("latin-1")
     if not is_own_name(host, access.names):
-        return 421, "The Host of the request is no address of this server; name it by --allow-host."
+        return 421, (
+            "The Host of the request is no address of this server; who runs it can allow the name: "
+            "bayesrbf serve --allow-host NAME."
+        )
     if len(scope["query_string"]) > MOST_QUERY:
         return 414, f"A query may have at most {MOST_QUERY} bytes."
     given = headers.get(b"authorization", b"").decode("latin-1")

@@ -6,7 +6,7 @@ import difflib
 import io
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -44,9 +44,17 @@ _NO_CELLS: Final = {bool: "true or false", list: "a list", dict: "an object"}
 def rows_of(served: ServedModel, body: bytes, media_type: str, most_rows: int) -> pd.DataFrame:
     """The rows of a request; RequestError where they cannot be read, or are too many."""
     if media_type == JSON:
-        records = records_in(body)
-        raw = raw_records(served, records, most_rows)
-        return with_numbers(served, completed(served, raw, "the request"), records)
+        records, beside = records_in(body)
+        check_number(len(records), most_rows)
+        problems = list(islice(chain(beside, _problems(served, records)), MOST_PROBLEMS + 1))
+        try:
+            rows = completed(served, raw_records(served, records), "the request")
+        except RequestError as error:
+            problems += error.problems
+        if problems:
+            more = ["There are more problems."] * (len(problems) > MOST_PROBLEMS)
+            raise RequestError(422, *problems[:MOST_PROBLEMS], *more)
+        return with_numbers(served, rows, records)
     if media_type not in (CSV, PARQUET):
         raise RequestError(
             415, f"Content-Type must be {JSON}, {CSV} or {PARQUET}; received {media_type!r}."
@@ -99,64 +107,76 @@ def check_number(rows: int, most: int) -> None:
         raise RequestError(413, f"A request may have at most {most} rows.")
 
 
-def records_in(body: bytes) -> list[Mapping[str, Any]]:
-    """The rows in a JSON body: one object, a list of them, or an object with a list as ``rows``."""
+def records_in(body: bytes) -> tuple[list[Mapping[str, Any]], list[str]]:
+    """The rows in a JSON body, and a sentence on everything else in it.
+
+    It is one object, a list of them, or an object with a list as ``rows``.
+    """
     try:
         content = strict_json(body.decode(), MOST_DEPTH)
     except ValueError as error:  # also of a text that is no UTF-8
         raise RequestError(422, f"The body cannot be read: {clipped(error, 200)}.") from None
-    if isinstance(content, dict):
-        content = content["rows"] if isinstance(content.get("rows"), list) else [content]
+    beside: list[str] = []
+    if isinstance(content, dict) and isinstance(content.get("rows"), list):
+        beside = [
+            f"{clipped(name, 40)!r}: nothing stands beside 'rows'; options such as costs are "
+            "fields of the query of the address."
+            for name in content
+            if name != "rows"
+        ]
+        content = content["rows"]
+    elif isinstance(content, dict):
+        content = [content]
     if not isinstance(content, list) or not all(isinstance(row, dict) for row in content):
         raise RequestError(
-            422, 'The JSON must be a row {"column": cell, ...}, a list of rows, or {"rows": [...]}.'
+            422,
+            'The JSON must be a row {"column": cell, ...}, a list of rows, or {"rows": [...]}.',
+            *beside,
         )
     if not content:
-        raise RequestError(422, "There is no row; give at least one.")
-    return content
+        raise RequestError(422, "There is no row; give at least one.", *beside)
+    return content, beside
 
 
-def raw_records(
-    served: ServedModel, records: Sequence[Mapping[str, Any]], most_rows: int
-) -> RawTable:
+def columns_of(served: ServedModel) -> list[str]:
+    """Columns that rows may have: those of the model, and what its table had beside them."""
+    return list(dict.fromkeys((*served.estimator.columns_.names, *served.options.table.beside)))
+
+
+def raw_records(served: ServedModel, records: Sequence[Mapping[str, Any]]) -> RawTable:
     """Records as the cells of a file; a name that a record lacks is a missing cell."""
-    check_number(len(records), most_rows)
-    table = served.options.table
-    columns = dict.fromkeys((*served.estimator.columns_.names, *table.beside))
-    extra = {served.options.target, *table.ignore}
-    problems = list(islice(_problems(records, columns, extra), MOST_PROBLEMS + 1))
-    if problems:
-        more = ["There are more problems."] * (len(problems) > MOST_PROBLEMS)
-        raise RequestError(422, *problems[:MOST_PROBLEMS], *more)
     cells = [
         RawColumn(name, [_text(record.get(name), name in served.plain_reals) for record in records])
-        for name in columns
+        for name in columns_of(served)
         if name in served.estimator.columns_.names or any(name in record for record in records)
     ]
     lines = list(range(1, len(records) + 1))
     return RawTable(tuple(cells), lines, "the request, row", (), marked=served.has_marks)
 
 
-def _problems(
-    records: Sequence[Mapping[str, Any]], columns: Collection[str], extra: Collection[str]
-) -> Iterator[str]:
+def _problems(served: ServedModel, records: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Names that are no columns, and cells that are neither numbers nor text."""
+    columns, extra = columns_of(served), {served.options.target, *served.options.table.ignore}
     for place, record in enumerate(records, start=1):
         for name, cell in record.items():
             problem = ""
-            if name not in columns:
-                if name not in extra:
-                    problem = f"the model has no such column; {_near(name, columns)}"
-            elif type(cell) in _NO_CELLS:
-                problem = (
-                    f"a cell must be a number, text or null; received {_NO_CELLS[type(cell)]}."
-                )
-            elif type(cell) is int and abs(cell) > MOST_NUMBER:
-                problem = "the number is too large."
-            elif isinstance(cell, str) and (CONTROL.search(cell) or _HALVES.search(cell)):
-                problem = "the text has characters that are no text."
+            if name in columns:
+                problem = _problem(cell)
+            elif name not in extra:
+                problem = f"the model has no such column; {_near(name, columns)}"
             if problem:
                 yield f"row {place}, {clipped(name, 40)!r}: {problem}"
+
+
+def _problem(cell: Any) -> str:
+    """Why a cell of JSON is neither number nor text; empty where it is."""
+    if type(cell) in _NO_CELLS:
+        return f"a cell must be a number, text or null; received {_NO_CELLS[type(cell)]}."
+    if type(cell) is int and abs(cell) > MOST_NUMBER:
+        return "the number is too large."
+    if isinstance(cell, str) and (CONTROL.search(cell) or _HALVES.search(cell)):
+        return "the text has characters that are no text."
+    return ""
 
 
 def _near(name: str, columns: Collection[str]) -> str:
@@ -166,7 +186,7 @@ def _near(name: str, columns: Collection[str]) -> str:
 
 
 def _text(cell: Any, is_number: bool) -> str:
-    """A cell as a file has it; numbers of a column of numbers come later."""
-    if cell is None or (is_number and type(cell) in _NUMBERS):
+    """A cell as a file has it; numbers of a column of numbers come later, what is none is told."""
+    if cell is None or (is_number and type(cell) in _NUMBERS) or _problem(cell):
         return ""
     return cell.strip() if isinstance(cell, str) else repr(cell)

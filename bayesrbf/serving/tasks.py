@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from traceback import extract_tb
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from bayesrbf.serving.settings import (
     JSON,
@@ -81,13 +81,25 @@ def perform(asked: Asked, limits: Limits) -> Reply:
         return refuse(500, ["The server failed to answer this; its log says where."])
 
 
+def _refuse_with(error: RequestError, read: Callable[[], object]) -> NoReturn:
+    """Refuse a request for one error, and for what else is found in it."""
+    try:
+        read()
+    except RequestError as other:
+        raise RequestError(other.status, *error.problems, *other.problems) from None
+    raise error
+
+
 def _interface(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
     """An answer of the interface."""
     from bayesrbf.serving.answers import Options, answer, content_of, warned
     from bayesrbf.serving.rows import rows_of
 
     media_type = asked.media_type or JSON
-    options = Options.of(asked.query, served, asked.task)
+    try:
+        options = Options.of(asked.query, served, asked.task)
+    except RequestError as error:
+        _refuse_with(error, lambda: rows_of(served, asked.body, media_type, limits.rows))
     rows = rows_of(served, asked.body, media_type, limits.rows)
     answered = answer(served, asked.task, rows, options, limits.seconds)
     content, headers = content_of(served, answered, media_type), warned(answered)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from os import PathLike
@@ -75,6 +75,11 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     """
     if isinstance(X, np.ndarray):
         return None
+    if isinstance(X, Mapping) and not hasattr(X, "nnz"):  # one kind of sparse matrix is a dict
+        raise TypeError(
+            f"X must be a table, such as an array or a frame; received a {type(X).__name__}. Make "
+            "a frame of its columns first, as by pandas.DataFrame(X)."
+        )
     if is_collection(X):
         raise TypeError(
             f"X must be a table in memory here; received {_description(X)}, which is out of "
@@ -218,6 +223,8 @@ def _read_series(series: nw.Series[Any], name: str) -> np.ndarray:
 
 def _read_numbers(series: nw.Series[Any]) -> np.ndarray:
     """A numeric series as float64, nulls as NaN."""
+    if isinstance(series.dtype, nw.Int128 | nw.UInt128):  # NumPy has no such numbers
+        series = series.cast(nw.Float64)
     values = series.to_numpy()
     if values.dtype.kind in "biuf":
         return values.astype(np.float64)

@@ -88,6 +88,7 @@ SHAPES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*received one class alone:UserWarning")
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.filterwarnings("ignore:Column .* holds text that hardly repeats")

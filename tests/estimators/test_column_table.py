@@ -64,9 +64,10 @@ def test_exemplars_describe_compared_tables() -> None:
 
 
 def test_numbers_but_for_a_few_cells_are_told() -> None:
-    ages = TABLE["age"].round().astype(object).where(TABLE["age"].notna(), "?").map(str)
+    # No word for missing: these are told of categories that were named, too.
+    ages = TABLE["age"].round().astype(object).where(TABLE["age"].notna(), "old").map(str)
     table = TABLE.assign(age=ages)
-    said = r"Column 'age' is text for 5 cells \('\?' 5 times\): its other 55 cells are numbers"
+    said = r"Column 'age' is text for 5 cells \('old' 5 times\): its other 55 cells are numbers"
     with pytest.warns(UserWarning, match=said):
         MixtureDensity(random_state=0).fit(table)
     with warnings.catch_warnings():
@@ -97,7 +98,7 @@ def test_a_doubtful_table_is_told_once_and_found_again(tmp_path: Path) -> None:
     sentence = str(told[0].message)
     assert "Column 'ages' is text for 5 cells ('?' 5 times): its other 55 cells" in sentence
     assert "column 'dose' holds -999 in 10 cells, far from all other values (if" in sentence
-    assert "column 'city' holds n/k in 7 cells, read as a category (if" in sentence
+    assert "column 'city' holds 'n/k' in 7 cells, read as a category (if" in sentence
     assert sentence.count(".") == 1
     density.save(tmp_path / "m.safetensors")
     for one in (density, load(tmp_path / "m.safetensors")):
@@ -161,6 +162,22 @@ def test_exchanged_columns_are_told_as_check_tells_them() -> None:
     assert "times too" not in said
     remarks = check(model, turned).remarks
     assert [one.topic for one in remarks if one.topic in ("unit", "exchanged")] == ["exchanged"]
+
+
+@pytest.mark.parametrize("rows", [6, 15, 200])
+@pytest.mark.parametrize("apart", [1.6, 4.0, 8.0])
+def test_predict_and_check_have_one_diagnosis_of_exchanged_columns(rows: int, apart: float) -> None:
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame({"a": rng.normal(10, 2, 60), "b": rng.normal(10 + apart, 2, 60)})
+    model = HybridMixtureClassifier(1, calibrate=False, random_state=0).fit(X, X["a"] > 10)
+    new = pd.DataFrame({"a": rng.normal(10 + apart, 2, rows), "b": rng.normal(10, 2, rows)})
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model.predict_proba(new)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = any(one.topic == "exchanged" for one in check(model, new).findings)
+    assert any("look exchanged" in str(one.message) for one in told) == found
 
 
 def test_many_more_holes_than_in_training_are_told_once() -> None:

@@ -57,6 +57,25 @@ def test_no_decision_is_expected_to_cost_less() -> None:
     assert "refer" not in told
 
 
+def test_a_cost_for_each_class_is_what_a_mistake_costs() -> None:
+    frame, (one, *others) = table(n=25, seed=1)[0], CLASSES
+    matrix = pd.DataFrame(1.0 - np.eye(3), CLASSES, CLASSES)
+    matrix.loc[one] *= 20.0
+    told, whole = (mixture().decide(frame, costs) for costs in ({one: 20}, matrix))
+    for name in ("best", "cost", "expected_cost"):
+        np.testing.assert_array_equal(told[name], whole[name])
+    assert told["best"].isin(CLASSES).all()
+    worth = [mixture().acquire(frame, loss=loss)["gain"] for loss in ({one: 20}, matrix)]
+    np.testing.assert_array_equal(*worth)
+    for costs, said in (
+        ({"no class": 2.0}, "look at 'no class'"),
+        ({one: 0.0}, "above 0; received 0.0"),
+        ({one: 2.0, others[0]: {one: 1.0}}, "throughout|for every class"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            mixture().decide(frame, costs)
+
+
 def test_frames_mappings_and_arrays_say_the_same() -> None:
     frame = table(n=10, seed=1)[0].set_index(pd.Index(range(5, 15)))
     told = mixture().decide(frame, COSTS)
@@ -161,7 +180,11 @@ def test_margins_decide_once_they_are_calibrated() -> None:
         (COSTS.iloc[:2], r"every class of .* look at 'storm'"),
         (COSTS.iloc[[0, 0, 1, 2]], "the class 'calm' twice"),
         (COSTS.iloc[:, [0, 0]], "the decision 'sail' twice"),
-        ({"calm": 1.0, "gale": 2.0, "storm": 3.0}, "received 1.0 for the class 'calm'"),
+        # Costs of classes alone are taken since they are what --cost takes: not some of both kinds.
+        (
+            {"calm": 1.0, "gale": {"go": 2.0}, "storm": {"go": 3.0}},
+            "received 1.0 for the class 'calm'",
+        ),
         (
             {"calm": {"go": 1}, "gale": {"go": 1, "stay": 2}, "storm": {"go": 2}},
             r"same decisions.*\['stay'\] for the class 'gale'",

@@ -172,6 +172,7 @@ def test_exemplars_compared_whole_say_why_they_explain_no_cell() -> None:
     assert not hasattr(MedianLVQClassifier(objective="glvq", calibrate=False), "explain")
 
 
+@pytest.mark.filterwarnings("ignore:.*received one class alone:UserWarning")
 def test_a_class_that_is_impossible_has_finite_values() -> None:
     """One class alone has no odds; the bound stands in their place and no cell moves it."""
     X = np.random.default_rng(0).normal(size=(10, 2))

@@ -255,6 +255,7 @@ def test_the_joint_takes_the_constants_of_its_scheme(flowers, tmp_path):
         assert (hyperparameters.link, hyperparameters.kappa) == (5.0, 0.7)
 
 
+@pytest.mark.filterwarnings("ignore:.*received one class alone:UserWarning")
 def test_degenerate_tables_give_probabilities():
     rng = np.random.default_rng(0)
     tables = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +14,15 @@ import pytest
 from bayesrbf import HybridMixtureClassifier
 from bayesrbf.commands.typed_arguments import typed
 from bayesrbf.new_rows.block_predictions import BlockPredictions
-from bayesrbf.new_rows.new_row_files import read_complete, read_rows, row_number
-from bayesrbf.reading import read_file
+from bayesrbf.new_rows.new_row_files import (
+    complete_blocks,
+    complete_cells,
+    read_complete,
+    read_rows,
+    row_number,
+)
+from bayesrbf.reading import TableError, read_file
+from bayesrbf.reading.formats import raw_blocks
 from bayesrbf.records.table_options import TableOptions
 from bayesrbf.report.options import OPTIONS, ReportOptions, options_content, read_options
 
@@ -72,6 +79,51 @@ def test_the_rows_of_training_are_read_again_as_they_were(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
+    ("column", "cells", "advice"),
+    [
+        ("age", ["haemolytic", "12"], "Write numbers as 1234.5, or leave it empty."),
+        ("age", ["2020-01-01"], "Write numbers as 1234.5, or leave it empty."),
+        ("age", ["inf"], "Write numbers as 1234.5, or leave it empty."),
+        ("age", ["1,234"], "Write numbers as 1234.5, or leave it empty."),
+        ("seen", ["3/4/2020"], "Write dates as 2020-12-31, or leave it empty."),
+        ("seen", ["soon"], "Write dates as 2020-12-31, or leave it empty."),
+    ],
+)
+def test_advice_on_new_rows_names_no_option(
+    column: str, cells: list[str], advice: str, tmp_path: Path
+) -> None:
+    # predict, check, explain, validate and the server read by the options of training alone.
+    options = TableOptions(dates=("seen",))
+    training = pd.DataFrame({"age": np.arange(40.0) % 9, "seen": np.arange(40.0) % 7})
+    model = HybridMixtureClassifier(1, random_state=0).fit(training, np.arange(40) % 2)
+    new = pd.DataFrame({"age": "1", "seen": "2020-01-13"}, index=range(30)).astype(object)
+    new.loc[: len(cells) - 1, column] = cells
+    if cells[0] in ("1,234", "3/4/2020"):  # open only where all cells leave it so
+        new[column] = cells[0]
+    path = tmp_path / "new.csv"
+    new.to_csv(path, index=False)
+    raw = next(raw_blocks(path))
+    for read in (
+        lambda: read_rows(model, path, options),
+        lambda: read_complete(model, path, options),
+        lambda: list(complete_blocks(model, path, options)),
+        lambda: list(complete_blocks(model, path, options, 7)),
+        lambda: complete_cells(model, raw, "the request", options),
+    ):
+        with pytest.raises(TableError) as caught:
+            read()
+        assert str(caught.value).endswith(advice)
+        assert "--" not in str(caught.value)
+    with pytest.raises(TableError, match="1234,5"):
+        read_complete(model, _with_text(tmp_path), replace(options, decimal=","))
+
+
+def _with_text(folder: Path) -> Path:
+    (folder / "text.csv").write_text("age,seen\nodd,2020-01-13\n")
+    return folder / "text.csv"
+
+
+@pytest.mark.parametrize(
     ("index", "asked", "message"),
     [
         (pd.Index(["a", "b", "b"], name="id"), "b", "names 2 rows: 2 and 3"),
@@ -94,7 +146,8 @@ def test_what_a_file_of_options_may_not_hold(tmp_path: Path) -> None:
 
 
 def test_names_are_typed_together_or_one_by_one() -> None:
-    options = typed(TableOptions(na=("-999,n/k", "?"), ignore=('a,"b,c"',), id="x,y"))
+    asked = TableOptions(na=("-999,n/k", "?"), ignore=('a,"b,c"',), id="x,y")
+    options = typed(asked, Path("t.csv"))
     assert options == TableOptions(na=("-999", "n/k", "?"), ignore=("a", "b,c"), id="x,y")
 
 

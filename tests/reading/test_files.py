@@ -276,6 +276,44 @@ def test_the_first_sheet_of_a_workbook_is_a_table(tmp_path: Path) -> None:
         read_table(tmp_path / "b.xlsx")
 
 
+def test_merged_cells_of_a_workbook_are_filled_or_refused(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (["site", "size", "y"], ["north", 1, "a"], [None, 2, "b"], [None, 3, "a"]):
+        book.active.append(row)
+    book.active.append(["south", 4, None])
+    book.active.merge_cells("A2:A4")
+    book.active.merge_cells("C5:D5")  # no value
+    book.save(tmp_path / "t.xlsx")
+    read = read_table(tmp_path / "t.xlsx", "y")
+    assert read.frame["site"].tolist() == ["north"] * 3 + ["south"]
+    assert any("Merged cells hold their value in each row: A2:A4." in note for note in read.notes)
+    book.active.unmerge_cells("A2:A4")
+    book.active.merge_cells("A1:B1")
+    book.save(tmp_path / "t.xlsx")
+    with pytest.raises(TableError, match="cells A1:B1 are merged over columns; unmerge them"):
+        read_table(tmp_path / "t.xlsx", "y")
+
+
+def test_other_sheets_are_named_where_the_first_is_not_what_was_asked_for(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    data = book.create_sheet("data")
+    for row in (["a", "y"], [1, "no"], [2, "yes"]):
+        data.append(row)
+    said = "'data' not. To read another, put it first, or save it as a file of its own"
+    for cover in ([], ["Study of 2020"], ["read", "me"]):
+        if cover:
+            book.active.append(cover)
+        book.save(tmp_path / "t.xlsx")
+        with pytest.raises(TableError, match=said):
+            read_table(tmp_path / "t.xlsx", "y")
+    book.active.append(["some", "text"])
+    book.save(tmp_path / "t.xlsx")
+    with pytest.raises(TableError, match="'data' not"):
+        read_table(tmp_path / "t.xlsx", "y")
+
+
 def test_a_workbook_without_its_reader_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,6 +70,7 @@ def test_a_column_has_stand_ins_of_its_own() -> None:
         (-998, "--na=-998: the frame has no cell '-998'; correct the value"),
         ("word=unknwon", "column 'word' has no cell 'unknwon'; did you mean 'unknown'?"),
         ("wrod=unknown", "no column 'wrod'; did you mean 'word'?"),
+        ("dose=-9", "no cell 'dose=-9', and no column 'dose'; it has a, word and b."),
         ({"a": 9}, "--na a=9: the frame, column 'a' has no cell '9'"),
     ],
 )
@@ -83,7 +84,7 @@ def test_a_value_that_no_cell_is_is_refused(na: Any, said: str) -> None:
 def test_markers_that_are_known_anyway_and_new_rows_need_no_such_cell(tmp_path: Path) -> None:
     read_table(table("1", "2"), na=["NA", ""])
     (tmp_path / "t.csv").write_text("a\n1\n2\n")
-    read = read_file(tmp_path / "t.csv", None, TableOptions(na=("-999", "a=7")), check_na=False)
+    read = read_file(tmp_path / "t.csv", None, TableOptions(na=("-999", "a=7")), new_rows=True)
     assert read.frame["a"].tolist() == [1.0, 2.0]
 
 

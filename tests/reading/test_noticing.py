@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pandas as pd
@@ -12,9 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 
+from bayesrbf import MixtureDensity
+from bayesrbf.estimators.warning import ColumnWarning
 from bayesrbf.reading import TableError, read_table
 from bayesrbf.reading.notation import read_dates, read_numbers
 from bayesrbf.reading.noticing import notice
+from tests.cases import generative
 from tests.reading.planting import TROUBLES, heard
 
 LOADERS = {
@@ -195,3 +200,57 @@ def test_what_a_table_told_is_kept_for_shorter_ones(tmp_path: Path) -> None:
         path, dates="b", decimal=options.decimal, day_first=True, thousands=options.thousands
     )
     assert again.frame.iloc[0].tolist() == [1.5, 7336.0, 1234.0]
+
+
+NUMBERS = np.random.default_rng(6).permutation(10**6)[:240]
+CODES = [f"P{i:04d}" for i in range(240)]
+UUIDS = [str(UUID(int=(i + 1) * 7919**9)) for i in range(240)]
+MAILS = [f"n{'abcdefghijklmnop'[i // 16]}{'abcdefghijklmnop'[i % 16]}@x.org" for i in range(240)]
+LETTERS = ["".join("ABCDEFGHKM"[int(d)] for d in f"{n:06d}"[:3]) + f"{n:06d}"[3:] for n in NUMBERS]
+ALL, GROUPS = "texts that are all different", "different texts in 240 rows, such as"
+NAMES: dict[str, tuple[Any, str]] = {
+    "patient codes": (CODES, ALL),
+    "UUIDs": (UUIDS, ALL),
+    "e-mails": (MAILS, ALL),
+    "declared": (pd.Categorical(CODES), ALL),
+    "repeated codes": (CODES[:80] * 3, GROUPS),
+    "repeated UUIDs": (UUIDS[:80] * 3, GROUPS),
+    "repeated e-mails": (MAILS[:80] * 3, GROUPS),
+    "repeated codes of letters": (LETTERS[:80] * 3, GROUPS),
+    "numbers": (NUMBERS, "whole numbers that are all different"),
+    "with a hole": (np.where(NUMBERS[4] == NUMBERS, np.nan, NUMBERS), "that are all different"),
+}
+
+
+def with_column(cells: Any) -> tuple[pd.DataFrame, np.ndarray]:
+    rng = np.random.default_rng(5)
+    a = rng.normal(size=240)
+    X = pd.DataFrame({"a": a, "b": a + rng.normal(size=240), "z": cells})
+    return X, np.where(a + rng.normal(size=240) > 0, "yes", "no")
+
+
+@pytest.mark.parametrize("what", NAMES)
+def test_names_of_rows_are_told_of_files_and_by_fit(what: str, tmp_path: Path) -> None:
+    cells, said = NAMES[what]
+    X, y = with_column(cells)
+    with pytest.warns(ColumnWarning, match=f"Column 'z' has .*{said}") as told:
+        generative().fit(X, y)
+    assert len(told) == 1
+    assert ("as groups= to fit" in str(told[0].message)) == (said == GROUPS)
+    X.assign(y=y).to_csv(tmp_path / "t.csv", index=False)
+    assert any(said in note for note in read_table(tmp_path / "t.csv", "y").notes)
+    if said == GROUPS:
+        with pytest.warns(ColumnWarning, match="if it names patients or the like, leave it out"):
+            MixtureDensity(1, random_state=0).fit(X)
+
+
+@pytest.mark.parametrize("decimals", [1, 0])
+def test_measurements_are_no_names(decimals: int) -> None:
+    """Whole numbers all different that go with another column, or that have decimals."""
+    X, y = with_column(np.zeros(240))
+    own = NUMBERS if decimals else 50_000 + 9_000 * X["b"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ColumnWarning)
+        generative().fit(X.assign(z=(own + decimals / 2).round(decimals)), y)
+        of_sites = np.where(np.arange(240) % 3 == 0, 500_000, 0) + NUMBERS
+        generative().fit(X.assign(z=of_sites, site=list("kmn") * 80), y)

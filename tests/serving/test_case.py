@@ -75,6 +75,7 @@ def test_a_training_row_is_filled_in_exactly_however_numbers_are_written(tmp_pat
             pd.testing.assert_frame_equal(read, expected, check_dtype=False, check_exact=True)
 
 
+@pytest.mark.filterwarnings("ignore:.*takes the label .* for a class")
 @pytest.mark.parametrize("labels", [("-1", "1"), ("None", "Severe"), ("NA", "+"), ("=a", "'b")])
 def test_odd_names_of_classes_and_rows_are_those_of_the_folder(
     labels: tuple[str, str], tmp_path: Path

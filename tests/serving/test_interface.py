@@ -218,6 +218,21 @@ def test_a_bad_option_is_refused_in_words(query: dict[str, str], words: str) -> 
     assert len(found) == len(query)
 
 
+def test_every_problem_of_a_request_is_told_at_once() -> None:
+    rows = [{"agee": 1, "dose": [1]}, {"age": "old", "seen": "\u0007"}]
+    body = json.dumps({"rows": rows, "costs": {"well": 2}, "refer": 1}).encode()
+    found = problems(ask("uncertainty", body, JSON, prob="2", odd="1"))
+    words = ["no option", "between 0 and 1", "'costs': nothing stands beside", "'refer': nothing"]
+    words += ["did you mean 'age'?", "received a list", "no text", "'old' is text"]
+    assert len(found) == len(words)
+    assert all(word in problem for word, problem in zip(words, found, strict=True))
+    assert "--" not in "".join(found)
+    table = b"age,dose,seen\nold,1,2\n3,,x\n"
+    found = problems(ask("decide", table, CSV, odd="1"))
+    words = ["no option", "lacks 'ward'", "'old' is text", "'x' is text"]
+    assert all(word in problem for word, problem in zip(words, found, strict=True))
+
+
 def test_what_the_estimator_warns_of_comes_along_in_every_form() -> None:
     odd = NEW.assign(ward="z")
     sentences = json.loads(ask("predict", rows_of(odd)).content)["warnings"]

@@ -50,7 +50,7 @@ def acquire(
     costs : float, mapping of column to float, or array-like of shape (n_columns,), optional
         Prices of the cells, at least 0. Columns that a mapping does not name cannot be measured.
         None: all prices are 0.
-    loss : frame, nested mapping or array of shape (n_classes, n_decisions), optional
+    loss : mapping, frame, nested mapping or array of shape (n_classes, n_decisions), optional
         Cost of every decision in a row of every class, as :meth:`decide` takes it, in the units of
         the prices. None: the gain is one of entropy, in nats.
     draws : int

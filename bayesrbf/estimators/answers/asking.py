@@ -42,6 +42,7 @@ def new_cells(fit: Fit, X: object, *, holes: bool = False) -> NewRows:
 
     It is for predictions: who asks about missing cells knows of them.
     """
+    table.as_frame(X)  # our own error for what is no table
     if len(getattr(X, "shape", (0, 0))) == 2:  # encode has the words for other shapes
         validate_data(column_shell(fit.table), X, reset=False, skip_check_array=True)
     cells = table.encode(X, fit.columns, handle_unknown=fit.table.handle_unknown)

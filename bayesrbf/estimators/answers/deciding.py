@@ -43,11 +43,12 @@ def decide(fit: Fit, X: object, costs: object, reject: float | None = None) -> x
     ----------
     X : array-like or frame of shape (n_obs, n_columns)
         Rows; missing cells are summed out.
-    costs : frame, nested mapping or array of shape (n_classes, n_decisions)
-        Cost of every decision (column) in a row of every class: a pandas frame with the classes as
-        index, ``{class: {decision: cost}}``, or an array in the order of ``classes_``, whose
-        decisions are answers with a class where there are as many, else numbers. Gains are
-        negative costs.
+    costs : mapping, frame, nested mapping or array of shape (n_classes, n_decisions)
+        ``{class: cost}`` says what it costs to mistake a row of a class, 1 where none is given, and
+        the decisions are answers with a class. Else the cost of every decision (column) in a row of
+        every class: a pandas frame with the classes as index, ``{class: {decision: cost}}``, or an
+        array in the order of ``classes_``, whose decisions are answers with a class where there
+        are as many, else numbers. Gains are negative costs.
     reject : float, optional
         Cost of referring a row to somebody else instead.
 
@@ -62,7 +63,8 @@ def decide(fit: Fit, X: object, costs: object, reject: float | None = None) -> x
     Raises
     ------
     ValueError
-        If the costs do not name every class and no other, or one is missing or not finite.
+        If costs name what is no class, tables of them do not name every class, or one is missing
+        or not finite.
     """
     from bayesrbf.posterior.row_answers import RowAnswers
 
@@ -148,7 +150,9 @@ def cost_curves(
     import xarray as xr
 
     names_of = np.asarray(classes)
-    each = _costs_of_others({} if costs is None else costs, names_of, label)
+    each = _costs_of_classes(
+        {} if costs is None else costs, names_of, "cost_curves(label=..., costs=...)", label
+    )
     if not isinstance(steps, Integral) or steps < 2:
         raise ValueError(
             f"cost_curves(steps=...) must be an integer of at least 2; received {steps!r}."
@@ -184,24 +188,23 @@ def cost_curves(
     )
 
 
-def _costs_of_others(
-    costs: PerClass[float], classes: Shaped[np.ndarray, " label"], label: object
+def _costs_of_classes(
+    costs: PerClass[object], classes: Shaped[np.ndarray, " label"], argument: str, *named: object
 ) -> Float[np.ndarray, " label"]:
-    """Costs of the classes, 1 where none is given; that of one of them will vary."""
+    """Costs of the classes, 1 where none is given; others that are ``named`` are classes, too."""
     labels = classes.tolist()
-    odd = [one for one in (label, *costs) if one not in labels]
+    odd = [one for one in (*named, *costs) if one not in labels]
     if odd or len(labels) < 2:
         raise ValueError(
-            f"cost_curves(label=..., costs=...) must name classes of {labels}, of which there are "
-            f"two at least; look at {[*odd, label][0]!r}."
+            f"{argument} must name classes of {labels}, of which there are two at least; look at "
+            f"{[*odd, *named, *labels][0]!r}."
         )
     for one, cost in costs.items():
         if not isinstance(cost, Real) or not 0 < float(cost) < np.inf:
             raise ValueError(
-                f"cost_curves(costs=...) of {one!r} must be a finite number above 0; "
-                f"received {cost!r}."
+                f"{argument} of {one!r} must be a finite number above 0; received {cost!r}."
             )
-    return np.array([float(costs.get(one, 1.0)) for one in labels])
+    return np.array([costs.get(one, 1.0) for one in labels], dtype=np.float64)
 
 
 def read_costs(
@@ -213,6 +216,9 @@ def read_costs(
     >>> read_costs(costs, np.array(["sick", "well"]))
     (array([[ 1., 20.],
            [ 2.,  0.]]), array(['treat', 'wait'], dtype=object))
+    >>> read_costs({"sick": 10}, np.array(["sick", "well"]))[0]
+    array([[ 0., 10.],
+           [ 1.,  0.]])
     """
     import pandas as pd
 
@@ -225,6 +231,8 @@ def read_costs(
                 twice = axis[axis.duplicated()][0]
                 raise ValueError(f"{argument} has the {name} {twice!r} twice; keep one.")
         costs = costs.to_dict(orient="index")
+    if costs and not any(isinstance(row, Mapping) for row in costs.values()):
+        return mistakes(_costs_of_classes(costs, classes, argument)), classes
     odd = [key for key in costs if key not in labels]
     if odd or len(costs) < len(labels):
         absent = [label for label in labels if label not in costs]
@@ -235,8 +243,8 @@ def read_costs(
     for label, row in costs.items():
         if not isinstance(row, Mapping):
             raise ValueError(
-                f"{argument} as a mapping must be {{class: {{decision: cost}}}}; received "
-                f"{row!r} for the class {label!r}."
+                f"{argument} as a mapping must be {{class: cost}} or {{class: {{decision: cost}}}} "
+                f"throughout; received {row!r} for the class {label!r}."
             )
     decisions = list(costs[labels[0]])
     for label in labels:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -92,6 +93,10 @@ def _part(block: Any, labels: object, weights: object, asked: LabelsInBlocks) ->
     labels, weights = (v.compute() if hasattr(v, "compute") else v for v in (labels, weights))
     if asked.target:
         frame = nw.from_native(block, eager_only=True)
+        if asked.target not in frame.columns:
+            near = difflib.get_close_matches(asked.target, frame.columns, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(frame.columns)}."
+            raise ValueError(f"y={asked.target!r} names no column of X; {hint}")
         labels, block = frame[asked.target].to_native(), frame.drop(asked.target).to_native()
     n_rows = _num_samples(block)
     for name, values in (("y", labels), ("sample_weight", weights)):

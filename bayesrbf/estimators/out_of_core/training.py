@@ -15,7 +15,7 @@ from sklearn.utils.validation import _num_samples
 from bayesrbf import table
 from bayesrbf.blocks import Blocks, Collection
 from bayesrbf.estimators.arguments import LEAST_WEIGHT, MOST_WEIGHT
-from bayesrbf.estimators.column_doubts import warn_of_copies
+from bayesrbf.estimators.column_doubts import warn_of_copies, warn_of_labels
 from bayesrbf.estimators.out_of_core.parts import LabelsInBlocks, Part, parts_of
 from bayesrbf.estimators.reading import BLOCK, Reading, column_names
 from bayesrbf.fitted.drawing import draw_by
@@ -161,6 +161,8 @@ def read_collection(
         weighed = table.at_their_atoms(weighed, columns)
         rows = rows.map(partial(table.at_their_atoms, columns=columns))
     warn_of_copies(repeated, weighed.n_obs, reading.owner)
+    if reading.labelled:
+        warn_of_labels(survey.classes, weighed.labels, reading.owner)
     training = TrainingTable(
         reading.owner,
         columns,
