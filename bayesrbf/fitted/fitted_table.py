@@ -18,6 +18,7 @@ from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.log_posterior import LogPosterior
 from bayesrbf.numerics.log_sums import at_prevalence
+from bayesrbf.posterior.far_rows import FarRows, far_rows
 from bayesrbf.posterior.novelty import novelty
 from bayesrbf.posterior.predictive import ClassPosterior
 from bayesrbf.posterior.replicates import Replicates, drawn_labels, evenly
@@ -290,25 +291,26 @@ class FittedTable[M: FittedModel, D]:
 
     def _calibrated(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities at the fitted point and the shares of training."""
-        return self.model.calibrated_log_probabilities(rows, self._delivery)
+        log_p = self.model.calibrated_log_probabilities(rows, self._delivery)
+        return self._far.mixed(log_p, rows)
+
+    @cached_property
+    def _far(self) -> FarRows:
+        """What is given out at rows far outside of the training table."""
+        return far_rows(self.table.rows, np.log(self.class_shares))
 
     @cached_property
     def class_posterior(self) -> ClassPosterior:
         """The posterior of class probabilities if the model is right; one draw for a point."""
-        return self.model.class_posterior(self.log_posterior, self.rows, self.draws, self._delivery)
+        rows, draws = self.rows, self.draws
+        posterior = self.model.class_posterior(self.log_posterior, rows, draws, self._delivery)
+        return self._far.around(posterior)
 
     @property
     def _delivery(self) -> Delivery:
         """How class probabilities are given out."""
-        return Delivery(
-            self.temperature,
-            self.log_ratio,
-            self.calibration,
-            self.uncalibrated,
-            self.hidden_share,
-            self.table.seed,
-            self.details,
-        )
+        how = self.temperature, self.log_ratio, self.calibration, self.uncalibrated
+        return Delivery(*how, self.hidden_share, self.table.seed, self.details)
 
     # ---- what the density says
 
