@@ -74,7 +74,8 @@ class HeldOut:
         if not absent.size or self.log_shares is None:
             return None
         p = softmax(self.values, axis=-1)
-        log_p = np.log(np.maximum(p.mean(axis=tuple(range(1, p.ndim - 1))), SMALLEST))
+        p = p.reshape(len(p), -1, p.shape[-1]).mean(axis=1)  # over draws, or members
+        log_p = np.log(np.maximum(p, SMALLEST))
         moves = np.zeros(log_p.shape[1])
         for _ in range(STEPS):
             mean = np.average(softmax(log_p + moves, axis=1), axis=0, weights=self.weights)

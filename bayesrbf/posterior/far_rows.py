@@ -133,7 +133,7 @@ def _mixed(
     if not far.any():
         return log_p
     with np.errstate(divide="ignore"):
-        known, w = np.log1p(-unknown[far, None]), np.log(unknown[far, None])
+        rest, w = np.log1p(-unknown[far, None]), np.log(unknown[far, None])
     result = log_p.copy()
-    result[..., far, :] = np.logaddexp(known + log_p[..., far, :], w + log_shares)
+    result[..., far, :] = np.logaddexp(rest + log_p[..., far, :], w + log_shares)
     return result

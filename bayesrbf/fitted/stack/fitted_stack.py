@@ -289,17 +289,17 @@ class FittedStack(FittedModel):
         from bayesrbf.models import declare_stack
 
         assert axes.classes is not None
-        held = self.held.among_judged()
+        judged_rows = self.held.among_judged()
         return declare_stack(
-            held.values,
-            held.labels,
-            held.weights,
+            judged_rows.values,
+            judged_rows.labels,
+            judged_rows.weights,
             member_names=self.names,
             class_names=axes.classes.tolist(),
             concentration=1 + PSEUDO_ROWS,
             log_temperature_sd=LOG_TEMPERATURE_SD,
             least=LEAST_MEMBER_PROBABILITY,
-            masked=held.masked,
+            masked=judged_rows.masked,
             knots=KNOTS,
             pull_sd=PULL_SD,
         )

@@ -57,11 +57,11 @@ def equal_pool(n_members: int) -> Pool:
     return Pool(np.full(n_members, 1 / n_members), np.ones(n_members), 1.0)
 
 
-def log_posterior_of(held: HeldOut) -> StackLogPosterior:
+def log_posterior_of(held_out: HeldOut) -> StackLogPosterior:
     """The log posterior of weights and temperatures, given rows held out."""
-    judged = held.among_judged()
+    rows = held_out.among_judged()
     return StackLogPosterior(
-        judged.values, judged.labels, judged.weights, judged.masked, held.uncalibrated
+        rows.values, rows.labels, rows.weights, rows.masked, held_out.uncalibrated
     )
 
 
