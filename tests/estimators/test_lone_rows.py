@@ -62,12 +62,6 @@ def test_draws_are_around_it() -> None:
     p = model.predict_proba(new[:40])
     summary = model.uncertainty(new[:40])
     assert ((summary.lower.values <= p + 1e-9) & (p <= summary.upper.values + 1e-9)).all()
-    drawn = (
-        model.predict_posterior(new[:40])["predictions"]["probability"]
-        .mean(("chain", "draw"))
-        .values
-    )
-    np.testing.assert_allclose(drawn[:, 2].mean(), p[:, 2].mean(), rtol=0.5)
 
 
 def test_other_classes_are_calibrated_as_without_it() -> None:
