@@ -59,8 +59,9 @@ class HeldOut:
 
     @property
     def unjudged(self) -> Int[np.ndarray, " class"]:
-        """Classes that none of the rows has; none where there is no row."""
-        classes = np.arange(self.values.shape[-1] if self.labels.size else 0)
+        """Classes that none of the rows has, of a table whose shares are known."""
+        comparable = self.log_shares is not None and self.labels.size
+        classes = np.arange(self.values.shape[-1] if comparable else 0)
         return np.setdiff1d(classes, self.labels)
 
     @property

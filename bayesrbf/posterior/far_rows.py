@@ -29,6 +29,7 @@ from bayesrbf.table import standardisation
 
 NEAR: Final = 10.0
 """Standard deviations outside of the range up to which a row is not far."""
+FURTHEST: Final = 1e100
 HALF: Final = 100.0
 """Further ones at which half of the probability is that of the class shares."""
 
@@ -50,10 +51,12 @@ class FarRows:
         if not self.scale.size:
             return np.zeros(rows.n_obs)
         cells = numbers(rows)
-        outside = np.maximum(self.low - cells, cells - self.high) / self.scale - NEAR
+        with np.errstate(over="ignore"):  # infinitely far is far
+            outside = np.maximum(self.low - cells, cells - self.high) / self.scale - NEAR
         # A missing cell, as NaN, is not outside.
-        odds = (np.fmax(outside, 0.0).max(axis=1) / HALF) ** 2
-        return np.where(np.isfinite(odds), odds / (1 + np.minimum(odds, 1e300)), 1.0)
+        furthest = np.fmin(np.fmax(outside, 0.0).max(axis=1), FURTHEST)
+        odds = (furthest / HALF) ** 2
+        return odds / (1 + odds)
 
     def mixed(
         self, log_p: Float[np.ndarray, "*draws obs label"], rows: Observations
