@@ -18,6 +18,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 BLAS = "OPENBLAS_NUM_THREADS"
 NUMBA = "NUMBA_NUM_THREADS"
+KERNELS = "NUMBA_CACHE_DIR"
 
 THREADS: dict[str, dict[str, str]] = {
     "1 thread": {NUMBA: "1", BLAS: "1", "LOKY_MAX_CPU_COUNT": "1"},
@@ -72,6 +73,8 @@ def answers(chosen: tuple[str, ...]) -> dict[str, np.ndarray]:
             found |= {f"{name}: {what}": v for what, v in said.items() if v.dtype.kind == "f"}
             if getattr(model, "draws_", None) is not None:
                 found[f"{name}: draws"] = model.draws_.theta
+                if hasattr(model, "uncertainty"):
+                    found[f"{name}: intervals"] = model.uncertainty(X).to_array().values
         print(name, flush=True)
     return found
 

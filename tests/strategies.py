@@ -25,10 +25,13 @@ class Sheet:
 
     def kinds(self) -> tuple[str, ...]:
         """What each column must be taken for."""
-        return tuple(
-            "categorical" if any(isinstance(v, str | bool) for v in column) else "real"
-            for column in self.columns.values()
-        )
+
+        def kind(column: list[Any]) -> str:
+            if all(cell is None for cell in column):
+                return "empty"
+            return "categorical" if any(isinstance(v, str | bool) for v in column) else "real"
+
+        return tuple(map(kind, self.columns.values()))
 
     def numpy(self) -> np.ndarray:
         """The table as an array of objects."""

@@ -52,7 +52,7 @@ class Classifier(ClassifierMixin, Estimator):
         arguments = self.get_params(deep=False)
         if not arguments["calibrate"]:
             return {"averages": self._mean_is_better}
-        temperature, calibration = out_of_fold_calibration(
+        return out_of_fold_calibration(
             predict,
             arguments["cv"],
             training.rows,
@@ -62,7 +62,6 @@ class Classifier(ClassifierMixin, Estimator):
             training.seed,
             training.owner,
         )
-        return {"temperature": temperature, "calibration": calibration}
 
     # ---- a posterior
 

@@ -72,11 +72,28 @@ def warn_of_copies(repeated: int, n_rows: int, owner: str) -> None:
         warn(f"{owner}.fit: {copies_sentence(repeated)}", ColumnWarning)
 
 
+def warn_of_lone_rows(
+    classes: Shaped[np.ndarray, " label"], codes: Int[np.ndarray, " obs"], owner: str
+) -> None:
+    """Warn where a class has one labelled row, which no fit can be judged by."""
+    counts = np.bincount(codes[codes >= 0], minlength=classes.size)[: classes.size]
+    lone = [repr(label) for label in classes[counts == 1].tolist()]
+    if lone and counts.max() > 1:  # where no class has more, nothing is held out, and fit says so
+        named = ", ".join(lone[:SHOWN]) + (", ..." if len(lone) > SHOWN else "")
+        warn(
+            f"{owner}.fit: one labelled row alone is of class {named}. It is never held out, so "
+            "the probability of such a class cannot be validated, nor calibrated; label more of "
+            "its rows, or leave it out."
+        )
+
+
 def _doubts(X: object, columns: Columns, named: bool, grouped: bool) -> Iterator[str]:
     """A clause on each doubtful column."""
     from bayesrbf.reading.doubtful import REMEDY, numbers_as_text
     from bayesrbf.reading.noticing import MISSING_CODE, notice
 
+    for name in (columns.names[position] for position in columns.empty):
+        yield f"column {name!r} has no cell (it is left out, and stays missing)"
     cells = read_cells(X)
     looked: dict[str, Any] = {}
     decided = set[str]()

@@ -15,7 +15,12 @@ from sklearn.utils.validation import _num_samples, validate_data
 from bayesrbf import table
 from bayesrbf.blocks import is_collection
 from bayesrbf.estimators.arguments import Arguments, prevalence, row_groups, row_weights
-from bayesrbf.estimators.column_doubts import column_doubts, warn_of_copies, warn_of_labels
+from bayesrbf.estimators.column_doubts import (
+    column_doubts,
+    warn_of_copies,
+    warn_of_labels,
+    warn_of_lone_rows,
+)
 from bayesrbf.estimators.warning import ColumnWarning, warn
 from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.records.units import Units
@@ -110,6 +115,7 @@ def read_labels(reading: Reading, X: object, y: object, weights: Weights) -> Lab
     factor = reading.unlabelled_weight
     classes, codes, weights = table.present_classes(y, weights, unlabelled, factor)
     warn_of_labels(classes, codes, reading.owner)
+    warn_of_lone_rows(classes, codes[weights > 0], reading.owner)
     return Labels(codes, weights, classes, reading.prevalence(classes))
 
 

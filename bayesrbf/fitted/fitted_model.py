@@ -13,11 +13,9 @@ from sklearn.base import BaseEstimator
 
 from bayesrbf import table
 from bayesrbf.inference.draws import Draws
-from bayesrbf.numerics.hidden_share import calibrated
 from bayesrbf.numerics.log_posterior import LogPosterior, Predictor
 from bayesrbf.numerics.log_sums import class_shares
-from bayesrbf.posterior.predictive import ClassPosterior
-from bayesrbf.posterior.recalibration import tempered
+from bayesrbf.posterior.predictive import ClassPosterior, given_out
 from bayesrbf.posterior.replicates import Replicates
 from bayesrbf.records import names
 from bayesrbf.records.column_maps import PowerMaps
@@ -76,6 +74,9 @@ class Delivery:
     """Log ratio of the prevalences of use to those of training."""
     calibration: Recalibration | None
     """What calibrates tempered probabilities where cells are hidden."""
+    uncalibrated: Float[np.ndarray, " label"] | None
+    """What is added to the log joints of classes that no row held out has, which are not
+    calibrated; NaN for the others."""
     hidden: Callable[[Observations], np.ndarray]
     """Gives the share of the cells of every row that are missing."""
     seed: int
@@ -168,18 +169,16 @@ class FittedModel(ABC):
         return class_shares(rows.labels, rows.weights, n_classes)
 
     def calibrated_log_probabilities(
-        self,
-        rows: Observations,
-        temperature: float,
-        calibration: Recalibration | None,
-        hidden: Callable[[Observations], np.ndarray],
+        self, rows: Observations, delivery: Delivery
     ) -> Float[np.ndarray, "obs label"]:
-        """Class log probabilities at the fitted point and the class shares of training.
-
-        ``hidden`` gives the share of the cells of every row that are missing.
-        """
-        log_p = tempered(self.class_log_joint(rows, temperature), temperature)
-        return log_p if calibration is None else calibrated(log_p, hidden(rows), calibration)
+        """Class log probabilities at the fitted point and the class shares of training."""
+        return given_out(
+            self.class_log_joint(rows, delivery.temperature),
+            delivery.temperature,
+            delivery.calibration,
+            delivery.hidden(rows),
+            delivery.uncalibrated,
+        )
 
     def class_posterior(
         self,
@@ -195,7 +194,9 @@ class FittedModel(ABC):
             theta=fitted if draws is None else draws.theta,
             log_ratio=delivery.log_ratio,
             temperature=delivery.temperature,
-        ).calibrated(delivery.calibration, delivery.hidden, rows, delivery.seed)
+        ).calibrated(
+            delivery.calibration, delivery.uncalibrated, delivery.hidden, rows, delivery.seed
+        )
 
     def with_draws(self, draws: Draws) -> Self:
         """The model that can predict under draws; most need nothing for it."""

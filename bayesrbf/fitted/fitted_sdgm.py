@@ -204,7 +204,9 @@ class FittedSDGM(FittedModel):
             theta=self.replicated_draws(),
             temperature=delivery.temperature,
         )
-        return averaged.calibrated(delivery.calibration, delivery.hidden, rows, delivery.seed)
+        return averaged.calibrated(
+            delivery.calibration, delivery.uncalibrated, delivery.hidden, rows, delivery.seed
+        )
 
     def replicated_draws(self) -> Float[np.ndarray, "chain draw coordinate"]:
         """Draws of the Laplace posterior that the fit itself makes: a mode's number, weights."""

@@ -18,6 +18,7 @@ from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.log_posterior import LogPosterior
 from bayesrbf.numerics.log_sums import at_prevalence
+from bayesrbf.posterior.far_rows import FarRows, far_rows
 from bayesrbf.posterior.novelty import novelty
 from bayesrbf.posterior.predictive import ClassPosterior
 from bayesrbf.posterior.replicates import Replicates, drawn_labels, evenly
@@ -61,6 +62,8 @@ class FittedTable[M: FittedModel, D]:
     """Factor of the class log probabilities."""
     calibration: Recalibration | None = None
     """What calibrates tempered probabilities where cells are hidden."""
+    uncalibrated: Float[np.ndarray, " label"] | None = field(default=None, metadata=LATER)
+    """What is added to the log joints of classes that no row held out has; NaN for the others."""
     averages: bool = False
     """Whether probabilities are means over draws, where there are draws."""
     draws: Draws | None = None
@@ -93,6 +96,10 @@ class FittedTable[M: FittedModel, D]:
                 shape = len(columns.real_names), levels, self.classes.size
                 yield self.doubt.table_shape == shape, "a pool of its columns"
         yield scales(self.temperature) and self.temperature < MOST_LOG, "a temperature"
+        if (moves := self.uncalibrated) is not None:
+            judged = np.isnan(moves)
+            yield moves.shape == self.classes.shape and bool(judged.any()), "classes held out"
+            yield within(moves[~judged], -MOST_LOG, 1e-9), "moves of classes"
         yield (draws is None) == (self.raw is None), "the draws as they came"
         if draws is not None and self.raw is not None:
             yield self.raw.theta.shape == draws.theta.shape, "the same draws as they came"
@@ -286,22 +293,26 @@ class FittedTable[M: FittedModel, D]:
 
     def _calibrated(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities at the fitted point and the shares of training."""
-        return self.model.calibrated_log_probabilities(
-            rows, self.temperature, self.calibration, self.hidden_share
-        )
+        log_p = self.model.calibrated_log_probabilities(rows, self._delivery)
+        return self._far.mixed(log_p, rows)
+
+    @cached_property
+    def _far(self) -> FarRows:
+        """What is given out at rows far outside of the training table."""
+        return far_rows(self.table.rows, np.log(self.class_shares))
 
     @cached_property
     def class_posterior(self) -> ClassPosterior:
         """The posterior of class probabilities if the model is right; one draw for a point."""
-        delivery = Delivery(
-            self.temperature,
-            self.log_ratio,
-            self.calibration,
-            self.hidden_share,
-            self.table.seed,
-            self.details,
-        )
-        return self.model.class_posterior(self.log_posterior, self.rows, self.draws, delivery)
+        rows, draws = self.rows, self.draws
+        posterior = self.model.class_posterior(self.log_posterior, rows, draws, self._delivery)
+        return self._far.around(posterior)
+
+    @property
+    def _delivery(self) -> Delivery:
+        """How class probabilities are given out."""
+        how = self.temperature, self.log_ratio, self.calibration, self.uncalibrated
+        return Delivery(*how, self.hidden_share, self.table.seed, self.details)
 
     # ---- what the density says
 

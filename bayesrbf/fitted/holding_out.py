@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field, replace
+from typing import Final
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 
 from bayesrbf.fitted.folds import Fold, NumberedFold, numbered_folds
 from bayesrbf.fitted.masking import Masking
 from bayesrbf.fitted.tasks import run_tasks
 from bayesrbf.numerics.hidden_share import knot_weights
+from bayesrbf.numerics.log_sums import class_shares
 from bayesrbf.posterior.recalibration import fit_powers, fit_temperature, tempered
 from bayesrbf.posterior.scores import log_scores
 from bayesrbf.posterior.selection import Selection
@@ -20,6 +22,11 @@ from bayesrbf.records.masked_rows import MaskedRows, Recalibration
 from bayesrbf.records.mixture import Observations, joined_rows
 from bayesrbf.records.stored import LATER, MOST_LOG, Requirements, stored, within
 from bayesrbf.records.units import Units, joined_units
+
+SMALLEST: Final = 1e-300
+STEPS: Final = 200
+EXCLUDED: Final = 1000.0
+"""Nats that a class without a row held out is below the others: at no temperature it counts."""
 
 Predict = Callable[[int, Observations, Observations], np.ndarray]
 """Maps the number of a fold, its training and its held-out rows to an entry a held-out row."""
@@ -36,6 +43,8 @@ class HeldOut:
     """What is said of the rows with more of their cells hidden."""
     folds: Int[np.ndarray, " obs"] | None = field(default=None, metadata=LATER)
     """Which fold held a row out."""
+    log_shares: Float[np.ndarray, " label"] | None = field(default=None, metadata=LATER)
+    """Log shares of the classes among the labelled training rows of a fold."""
     units: Units | None = field(default=None, metadata=LATER)
     """Which rows are one unit; None: every row is alone."""
 
@@ -51,6 +60,53 @@ class HeldOut:
         alone = self.folds is None or np.unique(self.folds).size < 2
         return np.arange(self.labels.size) % 2 if alone else np.asarray(self.folds)
 
+    @property
+    def unjudged(self) -> Int[np.ndarray, " class"]:
+        """Classes that none of the rows has, of a table whose shares are known."""
+        comparable = self.log_shares is not None and self.labels.size
+        classes = np.arange(self.values.shape[-1] if comparable else 0)
+        return np.setdiff1d(classes, self.labels)
+
+    @property
+    def uncalibrated(self) -> Float[np.ndarray, " label"] | None:
+        """What is added to the log joints of classes that no row has, in nats; NaN for the others.
+
+        Over rows of other classes the probability of a class is on average at most its share: where
+        it is more, it is made that share. Nothing else is known of it. None if all are judged.
+        """
+        absent = self.unjudged
+        if not absent.size or self.log_shares is None:
+            return None
+        p = softmax(self.values, axis=-1)
+        p = p.reshape(len(p), -1, p.shape[-1]).mean(axis=1)  # over draws, or members
+        log_p = np.log(np.maximum(p, SMALLEST))
+        moves = np.zeros(log_p.shape[1])
+        for _ in range(STEPS):
+            mean = np.average(softmax(log_p + moves, axis=1), axis=0, weights=self.weights)
+            excess = np.log(np.maximum(mean, SMALLEST)) - self.log_shares
+            moves[absent] = np.minimum(moves - excess, 0.0)[absent]
+        moves[np.setdiff1d(np.arange(moves.size), absent)] = np.nan
+        return moves
+
+    def among_judged(self) -> HeldOut:
+        """Predictions given that the class is one of those that are held out.
+
+        Of another nothing can be learnt here: every probability that it has would look like a
+        mistake.
+        """
+        absent, masked = self.unjudged, self.masked
+        if not absent.size:
+            return self
+
+        def without(values: np.ndarray) -> np.ndarray:
+            values = values.copy()
+            values[..., absent] = values.max(axis=-1, keepdims=True) - EXCLUDED
+            return values
+
+        if masked is not None:
+            masked = replace(masked, values=without(masked.values))
+        return replace(self, values=without(self.values), masked=masked)
+
     def take(self, rows: Bool[np.ndarray, " obs"]) -> HeldOut:
         """Some of the rows."""
         masked, folds, units = self.masked, self.folds, self.units
@@ -62,6 +118,7 @@ class HeldOut:
             self.weights[rows],
             masked,
             None if folds is None else folds[rows],
+            self.log_shares,
             None if units is None else units.take(rows),
         )
 
@@ -85,33 +142,34 @@ class HeldOut:
 
     def log_scores(self, temperature: float = 1.0) -> Float[np.ndarray, " obs"]:
         """Log scores of class log joints at a temperature, in nats."""
-        return log_scores(tempered(self.values, temperature), self.labels)
+        return log_scores(tempered(self.among_judged().values, temperature), self.labels)
 
     @property
     def temperature(self) -> float:
         """Temperature of class log joints, of one draw or of several."""
-        return fit_temperature(self.values, self.labels, self.weights)
+        return fit_temperature(self.among_judged().values, self.labels, self.weights)
 
     def calibration(self, temperature: float) -> Recalibration | None:
         """Calibration of tempered log probabilities at every knot of the share of hidden cells.
 
         None where no cells were hidden. Predictions of several draws are averaged.
         """
-        if self.masked is None:
+        judged = self.among_judged()
+        if judged.masked is None:
             return None
-        every = np.concatenate([self.values[:, None], self.masked.values], axis=1)
+        every = np.concatenate([judged.values[:, None], judged.masked.values], axis=1)
         n_versions = every.shape[1]
         labels, weights = (np.repeat(one, n_versions) for one in (self.labels, self.weights))
         log_p = tempered(every.reshape(labels.size, *every.shape[2:]), temperature)
         if log_p.ndim > 2:
             log_p = logsumexp(log_p, axis=1) - np.log(log_p.shape[1])
-        by_knot = knot_weights(self.masked.hidden.reshape(-1)) * weights[:, None]
+        by_knot = knot_weights(judged.masked.hidden.reshape(-1)) * weights[:, None]
         powers = [
-            fit_powers(log_p[some], labels[some], at_knot[some], self.masked.log_shares)
+            fit_powers(log_p[some], labels[some], at_knot[some], judged.masked.log_shares)
             for at_knot, some in zip(by_knot.T, by_knot.T > 0, strict=True)
         ]
         temperatures, pulls = np.array(powers).T.copy()
-        return Recalibration(temperatures, pulls, self.masked.log_shares)
+        return Recalibration(temperatures, pulls, judged.masked.log_shares)
 
 
 def hold_out(
@@ -140,7 +198,16 @@ def hold_out(
         return np.moveaxis(by_version, 0, 1), versions
 
     values, versions = zip(*over_folds(folds, answer, n_jobs), strict=True)
-    return joined(values, versions, masking)
+    shares = None if classes is None else log_shares(folds[0], classes.size)
+    return replace(joined(values, versions, masking), log_shares=shares)
+
+
+def log_shares(fold: NumberedFold, n_classes: int) -> Float[np.ndarray, " label"]:
+    """Log shares of the classes among the labelled training rows of a fold."""
+    _, rows, _ = fold
+    rows = rows.take(rows.labels < n_classes)  # a code beyond is a set of classes
+    with np.errstate(divide="ignore"):
+        return np.log(class_shares(rows.labels, rows.weights, n_classes))
 
 
 def over_folds[A](
@@ -173,5 +240,5 @@ def joined(
         np.concatenate([test.weights for test, *_ in versions]),
         masked,
         np.repeat(np.arange(len(values)), [len(answers) for answers in values]),
-        joined_units([(test.units, test.n_obs) for test, *_ in versions]),
+        units=joined_units([(test.units, test.n_obs) for test, *_ in versions]),
     )

@@ -44,7 +44,7 @@ class Masking:
         order = table.canonical_positions(train, self.columns)
         rng = np.random.default_rng([self.seed, fold])
         observed = table.observed_cells(test, self.columns)
-        hidden = np.empty((STRATA + 1, *observed.shape), bool)
+        hidden = np.zeros((STRATA + 1, *observed.shape), bool)
         hidden[..., order] = hiding_masks(observed[:, order], rng)
         if self.of_many:
             kinds = rng.permutation(np.arange(test.n_obs) % len(hidden))

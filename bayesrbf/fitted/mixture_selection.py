@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from jaxtyping import Float
 
 from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture
 from bayesrbf.fitted.folds import Fold
@@ -96,6 +97,8 @@ class Choice:
     setting: Setting
     temperature: float | None = None
     """Out-of-fold temperature of the chosen setting; None where it was not held out."""
+    uncalibrated: Float[np.ndarray, " label"] | None = None
+    """What is added to the log joints of classes that no row held out has; NaN for the others."""
     judged: tuple[tuple[Setting, float], ...] = ()
     """Settings in the order of trial, and their scores."""
     unlabelled: str = ""
@@ -148,6 +151,7 @@ def choose(
     return Choice(
         selection.chosen,
         held_out.of_candidate(selection.best).temperature,
+        held_out.of_candidate(selection.best).uncalibrated,
         tuple(zip(settings, selection.scores.tolist(), strict=True)),
         _of_unlabelled(selection),
         {fold: mixtures[selection.best] for fold, mixtures in of_folds.items()},

@@ -55,6 +55,29 @@ def log_softmax(log_values: Float[np.ndarray, "*shape"], axis: int) -> Float[np.
     return shifted
 
 
+def keeping(
+    log_p: Float[np.ndarray, "*rows label"],
+    before: Float[np.ndarray, "*rows label"],
+    kept: Float[np.ndarray, " label"] | None,
+) -> Float[np.ndarray, "*rows label"]:
+    """Log probabilities, of which those of some classes are what they were ``before``.
+
+    The others, whose entry in ``kept`` is NaN, share what these leave, as they do in ``log_p``.
+    What was before is known up to a constant a row, and the entries are added to it.
+
+    >>> kept = np.array([np.nan, np.nan, 0.0])
+    >>> np.exp(keeping(np.log([0.9, 0.05, 0.05]), np.log([0.2, 0.3, 0.5]), kept)).round(3)
+    array([0.474, 0.026, 0.5  ])
+    """
+    if kept is None:
+        return log_p
+    others = np.isnan(kept)
+    result = log_softmax(before + np.where(others, 0.0, kept), axis=-1)
+    rest, _ = log_sum_exp(result[..., others], axis=-1)
+    result[..., others] = log_softmax(log_p[..., others], axis=-1) + rest[..., None]
+    return result
+
+
 def to_log_odds(
     log_probabilities: Float[np.ndarray, "*rows label"],
 ) -> Float[np.ndarray, "*rows label"]:

@@ -16,7 +16,7 @@ from bayesrbf.files import writing_whole
 from bayesrbf.inference.draws import MEMORY
 from bayesrbf.numerics.hidden_share import calibrated, powers
 from bayesrbf.numerics.log_posterior import Predictor
-from bayesrbf.numerics.log_sums import at_prevalence, log_sum_exp
+from bayesrbf.numerics.log_sums import at_prevalence, keeping, log_sum_exp
 from bayesrbf.posterior.decisions import expected_costs, is_best
 from bayesrbf.posterior.recalibration import tempered
 from bayesrbf.posterior.shares_in_doubt import SharesInDoubt, share_draws
@@ -36,21 +36,40 @@ _COPIES: Final = 5
 """Arrays over draws that a summary holds at once: logarithms, probabilities, workspace."""
 
 
+def given_out(
+    log_joint: Float[np.ndarray, "*draws obs label"],
+    temperature: float,
+    calibration: Recalibration | None,
+    hidden: Float[np.ndarray, " obs"],
+    uncalibrated: Float[np.ndarray, " label"] | None,
+) -> Float[np.ndarray, "*draws obs label"]:
+    """Class log probabilities, tempered, and calibrated for rows with ``hidden`` cells.
+
+    Classes that are ``uncalibrated`` stay as the model has them, but for a move in log odds; the
+    others have NaN there.
+    """
+    log_p = tempered(log_joint, temperature)
+    if calibration is not None:
+        log_p = calibrated(log_p, hidden, calibration)
+    return keeping(log_p, log_joint, uncalibrated)
+
+
 @dataclass(frozen=True)
 class Calibrated(Predictor):
-    """A predictor whose probabilities are tempered, and calibrated for rows with hidden cells."""
+    """A predictor whose probabilities are calibrated, as :func:`given_out` has it."""
 
     predictor: Predictor
     temperature: float
+    calibration: Recalibration | None
     hidden: Float[np.ndarray, " obs"]
-    calibration: Recalibration
+    uncalibrated: Float[np.ndarray, " label"] | None
 
     def at_all(self, thetas: Float[np.ndarray, "draw coordinate"]) -> ClassPrediction:
         """Predict under every draw; draws are the first axis of the result."""
         prediction = self.predictor.at_all(thetas)
-        log_p = tempered(prediction.log_probabilities, self.temperature)
+        how = (self.temperature, self.calibration, self.hidden, self.uncalibrated)
         return ClassPrediction(
-            calibrated(log_p, self.hidden, self.calibration), prediction.log_density
+            given_out(prediction.log_probabilities, *how), prediction.log_density
         )
 
 
@@ -91,20 +110,23 @@ class ClassPosterior:
     def calibrated(
         self,
         calibration: Recalibration | None,
+        uncalibrated: Float[np.ndarray, " label"] | None,
         hidden: Callable[[Observations], np.ndarray],
         training: Observations,
         seed: int,
     ) -> ClassPosterior:
         """The posterior of what is calibrated for the ``hidden`` share of the cells of a row.
 
+        Classes may be ``uncalibrated``, as :func:`given_out` has them.
+
         Draws, unless there is one alone, have class shares of their own (:mod:`.shares_in_doubt`).
         """
-        if calibration is None:
+        if calibration is None and uncalibrated is None:
             return self
 
         *shape, dimension = self.theta.shape
         theta = self.theta
-        if self.n_draws > 1:
+        if calibration is not None and self.n_draws > 1:
             counts = training.n_labelled * np.exp(calibration.log_shares)
             moves = share_draws(counts, self.n_draws, np.random.default_rng(seed))
             # Shares ride along as further coordinates, so that thinning and blocks keep them with
@@ -113,7 +135,10 @@ class ClassPosterior:
 
         def prepare(rows: Observations) -> Predictor:
             share = hidden(rows)
-            predictor = Calibrated(self.predictor(rows), self.temperature, share, calibration)
+            how = (self.temperature, calibration, share, uncalibrated)
+            predictor = Calibrated(self.predictor(rows), *how)
+            if calibration is None:
+                return predictor
             _, pull = powers(share, np.log(calibration.temperatures), calibration.pulls)
             return SharesInDoubt(predictor, pull, dimension)
 

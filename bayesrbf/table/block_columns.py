@@ -35,7 +35,7 @@ def joined_columns(one: Columns, other: Columns) -> Columns:
     contents = list(map(_joined, one.names, _contents(one), _contents(other)))
     return replace(
         one,
-        kinds=tuple(kind or "real" for kind, _ in contents),
+        kinds=tuple(kind or "empty" for kind, _ in contents),
         levels=tuple(levels for kind, levels in contents if kind == "categorical"),
         ordinal_levels=tuple(levels for kind, levels in contents if kind == "ordinal"),
         empty=tuple(place for place, (kind, _) in enumerate(contents) if kind is None),

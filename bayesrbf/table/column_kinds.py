@@ -14,7 +14,7 @@ from bayesrbf.table.containers import Cells, missing_cells, read_cells
 if TYPE_CHECKING:
     import pandas as pd
 
-Kind = Literal["real", "categorical", "count", "ordinal"]
+Kind = Literal["real", "categorical", "count", "ordinal", "empty"]
 Missingness = Literal["ignorable", "informative"]
 MASK_LEVELS: tuple[object, ...] = (False, True)
 ELSEWHERE: Final = "another value"
@@ -33,8 +33,8 @@ class Columns:
     # column, after the categorical ones.
     masked: tuple[int, ...] = ()
     has_names: bool = False  # Whether the table itself named its columns.
-    # Positions of the columns without a single observed cell; they are real, and whatever they hold
-    # later is treated as missing.
+    # Positions of the columns without a single observed cell, of which no model knows; whatever
+    # they hold later is treated as missing. In files of earlier versions their kind is real.
     empty: tuple[int, ...] = ()
     # Atoms of every real column, in the order of the columns; empty if none were looked for. At
     # which of them a cell is joins the model as a categorical column, after the masks; the real
@@ -51,8 +51,10 @@ class Columns:
 
     @property
     def with_masks(self) -> Columns:
-        """The columns, of which those with missing cells have a mask."""
-        return replace(self, masked=tuple(i for i, number in enumerate(self.missing) if number))
+        """The columns, of which those with missing cells have a mask; empty ones tell nothing."""
+        with_holes = (i for i, number in enumerate(self.missing) if number)
+        masked = tuple(i for i in with_holes if self.kinds[i] != "empty")
+        return replace(self, masked=masked)
 
     @cached_property
     def real_positions(self) -> tuple[int, ...]:
@@ -110,9 +112,9 @@ class Columns:
         Returns
         -------
         DataFrame
-            One row for each column, whose name is the index: ``kind`` (real, categorical, count or
-            ordinal), ``levels`` (a list; None for numbers) and ``missing``, the number of missing
-            cells in the rows of the fit.
+            One row for each column, whose name is the index: ``kind`` (real, categorical, count,
+            ordinal, or empty: without a cell), ``levels`` (a list; None for numbers) and
+            ``missing``, the number of missing cells in the rows of the fit.
         """
         import pandas as pd
 
@@ -190,7 +192,7 @@ def learn_columns(
             for kind, mask_of_kind in further.items()
             if mask_of_kind is not None and mask_of_kind[position]
         )
-        kind = "real" if mask.all() else next(named, None)
+        kind = "empty" if mask.all() else next(named, None)
         if kind is None:
             kind = "categorical" if _is_categorical(cells, position, chosen) else "real"
         kinds.append(kind)

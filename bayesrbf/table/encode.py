@@ -40,6 +40,8 @@ def encode(X: Any, columns: Columns, *, handle_unknown: str = "missing") -> Obse
     cells = read_cells(X)
     _check_columns(cells, columns)
     n_rows = len(cells.columns[0])
+    for position in columns.empty:
+        _note_cells(cells, columns.names[position], position)
     reals = [_real_column(cells, columns, position) for position in columns.real_positions]
     counts = [
         read_counts(cells.columns[position], columns.names[position])
@@ -96,18 +98,23 @@ def _check_columns(cells: Cells, columns: Columns) -> None:
     )
 
 
+def _note_cells(cells: Cells, name: str, position: int) -> None:
+    """Warn where a column that had no cell at fit has some."""
+    observed = ~missing_cells(cells.columns[position])
+    if observed.any():
+        warnings.warn(
+            f"Column {name!r} had no observed cell at fit; its {int(observed.sum())} "
+            "observed cells are treated as missing.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
 def _real_column(cells: Cells, columns: Columns, position: int) -> np.ndarray:
     """Cells of a column that was real at fit."""
     column, name = cells.columns[position], columns.names[position]
     missing = missing_cells(column)
     if position in columns.empty:
-        if not missing.all():
-            warnings.warn(
-                f"Column {name!r} had no observed cell at fit; its {int((~missing).sum())} "
-                "observed cells are treated as missing.",
-                UserWarning,
-                stacklevel=4,
-            )
         return np.full(len(column), np.nan)
     present = column[~missing]
     if column.dtype == object and isinstance(present[0], str):
@@ -149,9 +156,12 @@ def decode(
     )
     for position, levels, column in ordinal:
         cells[position] = level_values(np.nan_to_num(column, nan=-1).astype(np.intp), levels)
-    ordered = [cells[position] for position in range(len(columns.names))]
+    unknown = np.full(len(real), np.nan)  # of a column without a cell at fit
+    ordered = [cells.get(position, unknown) for position in range(len(columns.names))]
     frame = as_frame(like)
-    return _to_array(ordered) if frame is None else _to_frame(ordered, frame)
+    if frame is None:
+        return _to_array(ordered)
+    return _to_frame(ordered, frame, columns.positions("empty"))
 
 
 def _to_array(cells: list[np.ndarray]) -> np.ndarray:
@@ -163,13 +173,16 @@ def _to_array(cells: list[np.ndarray]) -> np.ndarray:
     return table
 
 
-def _to_frame(cells: list[np.ndarray], like: nw.DataFrame[Any]) -> Any:
+def _to_frame(cells: list[np.ndarray], like: nw.DataFrame[Any], empty: tuple[int, ...]) -> Any:
     """Columns as a frame of the type of ``like``, with its index where the rows are the same."""
     backend = like.implementation
     names = [str(name) for name in like.columns]
     series = {}
     for position, (name, column) in enumerate(zip(names, cells, strict=True)):
         dtype = like[:, position].dtype
+        if position in empty and len(column) == len(like):
+            series[name] = like[:, position]  # as it came: levels that are declared are kept
+            continue
         number_type = nw.Float64() if column.dtype == np.float64 else None
         values = nw.new_series(name, column.tolist(), number_type, backend=backend)
         text = isinstance(dtype, nw.String) and not len(column)

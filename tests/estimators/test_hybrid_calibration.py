@@ -124,7 +124,8 @@ def test_a_class_with_one_row_does_not_stop_calibration() -> None:
     y[0] = "unique"
     y[1:] = [str(label) for label in y[1:]]
     y[60:80] = None
-    model = generative(calibrate=True, random_state=0).fit(X, y)
+    with pytest.warns(UserWarning, match="one labelled row alone is of class 'unique'"):
+        model = generative(calibrate=True, random_state=0).fit(X, y)
     assert model.classes_.tolist() == ["0", "1", "2", "unique"]
     assert np.isfinite(model.predict_log_proba(X)).all()
     assert 0.05 < model.temperature_ < 20

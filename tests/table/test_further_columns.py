@@ -93,10 +93,10 @@ def test_records_are_centred_on_the_columns():
     assert further_laws(learn_columns(frame()), encode(frame(), learn_columns(frame()))) == ()
 
 
-def test_a_column_without_a_cell_stays_real():
+def test_a_column_without_a_cell_is_no_count():
     X = frame().assign(visits=np.nan)
     columns = learnt(X)
-    assert columns.kinds[1] == "real"
+    assert columns.kinds[1] == "empty"
     assert columns.empty == (1,)
     assert len(encode(X, columns).further) == 1
 

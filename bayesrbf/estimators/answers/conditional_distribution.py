@@ -149,7 +149,9 @@ class ConditionalDistribution:
         """
         RULES["q"].check(q, "quantile(q)")
         columns, law = self.columns, self._law
-        quantiles = dict(zip(columns.real_positions, law.quantile(q).T, strict=True))
+        quantiles = self._unknown | dict(
+            zip(columns.real_positions, law.quantile(q).T, strict=True)
+        )
         for j, position in enumerate(columns.positions("count")):
             quantiles[position] = law.count_quantile(0, j, q)
         for position in columns.positions("ordinal"):
@@ -263,9 +265,15 @@ class ConditionalDistribution:
         """The rows with the cells that are asked for from others."""
         return table.replaced(self.given, cells, self.asked, self.columns)
 
+    @property
+    def _unknown(self) -> Figures:
+        """Figures of columns that had no cell at fit: none."""
+        nothing = np.full(self.given.n_obs, np.nan)
+        return dict.fromkeys(self.columns.positions("empty"), nothing)
+
     def _numbers(self, reals: Float[np.ndarray, "obs feature"], moment: int) -> Figures:
         """A moment of the reals and that of the counts."""
-        moments = dict(zip(self.columns.real_positions, reals.T, strict=True))
+        moments = self._unknown | dict(zip(self.columns.real_positions, reals.T, strict=True))
         counts = self.columns.positions("count")
         if counts:
             moments |= dict(zip(counts, self._law.further_moments(0)[moment].T, strict=True))

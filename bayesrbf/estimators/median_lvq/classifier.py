@@ -330,7 +330,7 @@ class MedianLVQClassifier(Classifier):
         settings = SearchSettings(self.optimizer, self.n_init, self.max_iter, seed)
         source: Any = compared.source  # margins are pulled nowhere: the nearest exemplar decides
         masks = self.calibrate and self.metric == GOWER and self.objective == "rslvq"
-        width, temperature, calibration = choose_width(
+        width, probabilities = choose_width(
             rows,
             prototypes,
             widths,
@@ -343,6 +343,7 @@ class MedianLVQClassifier(Classifier):
             masked=source if masks else None,
             owner=owner,
         )
+        probabilities["averages"] = not self.calibrate
         wider = wider_ones(widths, width) if settings.narrowing else ()
         fit = search(rows, prototypes, width, settings, wider=wider)
         needed = np.unique(fit.parameters.exemplars)
@@ -372,9 +373,7 @@ class MedianLVQClassifier(Classifier):
             model,
             None,
             (fit.status, fit.trace),
-            temperature=temperature,
-            calibration=calibration,
-            averages=not self.calibrate,
+            **probabilities,
         )
 
     def _check_arguments(self) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int, Real
 
 from bayesrbf import table
+from bayesrbf.estimators.out_of_fold import Calibrated, calibrated
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.exemplar_sources import TableSource
 from bayesrbf.fitted.fitted_exemplars import (
@@ -20,7 +21,6 @@ from bayesrbf.fitted.fitted_exemplars import (
 from bayesrbf.fitted.folds import split_rows
 from bayesrbf.fitted.holding_out import HeldOut, hold_out
 from bayesrbf.fitted.masking import masking_of
-from bayesrbf.records.masked_rows import Recalibration
 from bayesrbf.records.median_lvq import (
     Dissimilarities,
     MedianLVQParameters,
@@ -75,10 +75,10 @@ def choose_width(
     calibrate: bool,
     masked: TableSource | None,
     owner: str,
-) -> tuple[Sigma | None, float, Recalibration | None]:
+) -> tuple[Sigma | None, Calibrated]:
     """Width of least held-out log loss, and what calibrates it: for all rows, for hidden cells."""
     if len(widths) == 1 and not calibrate:
-        return widths[0], 1.0, None
+        return widths[0], {}
     predictions = held_out(
         rows,
         prototypes,
@@ -97,13 +97,11 @@ def choose_width(
             f"never is), so {middle}the temperature is 1; label more rows, or give sigma and "
             "calibrate=False."
         )
-        return widths[len(widths) // 2], 1.0, None
+        return widths[len(widths) // 2], {}
     selection = predictions.selection(widths, calibrate=False)
     if not calibrate:
-        return selection.chosen, 1.0, None
-    one = predictions.of_candidate(selection.best)
-    temperature = one.temperature
-    return selection.chosen, temperature, one.calibration(temperature)
+        return selection.chosen, {}
+    return selection.chosen, calibrated(predictions.of_candidate(selection.best))
 
 
 def held_out(

@@ -365,7 +365,11 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         columns = choice.setting.masked or training.read_columns
         masking = masking_of(rows, columns, classes.size, training.seed)
         calibration = None if masking is None else choice.calibration(splits, classes, masking)
-        return choice, {"temperature": choice.temperature, "calibration": calibration}
+        return choice, {
+            "temperature": choice.temperature,
+            "calibration": calibration,
+            "uncalibrated": choice.uncalibrated,
+        }
 
     def _check_method(self, method: str) -> None:
         """Refuse methods that draw labels and cells, unless the objective is the likelihood."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -15,7 +15,7 @@ from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, Delivery, Description, FittedModel
 from bayesrbf.fitted.holding_out import HeldOut
 from bayesrbf.fitted.stack.members import FittedMembers
-from bayesrbf.fitted.stack.pool import Pool, fit_pools
+from bayesrbf.fitted.stack.pool import Pool, fit_pools, log_posterior_of
 from bayesrbf.fitted.stack.recipes import MEMBERS, recipe_of
 from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.inference.draws import Draws
@@ -26,7 +26,6 @@ from bayesrbf.numerics.stack.pooling import (
     LEAST_MEMBER_PROBABILITY,
     LOG_TEMPERATURE_SD,
     PSEUDO_ROWS,
-    tempered_members,
 )
 from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
 from bayesrbf.posterior.predictive import ClassPosterior
@@ -110,11 +109,7 @@ class FittedStack(FittedModel):
         return self.pool_posterior.pooled(values, hidden, self.fitted_point)
 
     def calibrated_log_probabilities(
-        self,
-        rows: Observations,
-        temperature: float,
-        calibration: Recalibration | None,
-        hidden: Callable[[Observations], np.ndarray],
+        self, rows: Observations, delivery: Delivery
     ) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities of the pool, whose temperatures are part of it."""
         return self.class_log_joint(rows)
@@ -137,8 +132,7 @@ class FittedStack(FittedModel):
     @cached_property
     def pool_posterior(self) -> StackLogPosterior:
         """The log posterior: of all rows of a table, only those held out speak of the pool."""
-        rows = self.held
-        return StackLogPosterior(rows.values, rows.labels, rows.weights, rows.masked)
+        return log_posterior_of(self.held)
 
     def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
         """The fitted weights and temperatures."""
@@ -163,7 +157,7 @@ class FittedStack(FittedModel):
             raise AttributeError("out_of_fold_ is not in files of earlier versions; fit again.")
         for part in np.unique(rows.parts):
             others, own = rows.take(rows.parts != part), rows.parts == part
-            pool = StackLogPosterior(others.values, others.labels, others.weights, others.masked)
+            pool = log_posterior_of(others)
             point = packed(pool, fit_pools(others))
             result[own] = pool.pooled(rows.values[own], hidden[own], point)
         return result
@@ -184,7 +178,7 @@ class FittedStack(FittedModel):
         said is the class shares, about which kinds do not disagree.
         """
         at_point = self.pool_posterior.of_rows(hidden, self.fitted_point)
-        members = np.log(tempered_members(values, at_point.member_temperatures))
+        members = np.log(at_point.members(values))
         pool = self.pooled(values, hidden)
         variance = variance_of_kinds(members, pool, self.kinds)
         if self.held.masked is not None:
@@ -283,7 +277,7 @@ class FittedStack(FittedModel):
         if held_out.labels.size == 0:
             return [np.nan] * (len(self.names) + 1)
         at_point = self.pool_posterior.of_rows(self.held_share, self.fitted_point)
-        members = tempered_members(held_out.values, at_point.member_temperatures)
+        members = at_point.members(held_out.values)
         whole = np.exp(self.pooled(held_out.values, self.held_share))
         every = [*np.moveaxis(members, 1, 0), whole]
         return [
@@ -295,16 +289,17 @@ class FittedStack(FittedModel):
         from bayesrbf.models import declare_stack
 
         assert axes.classes is not None
+        judged_rows = self.held.among_judged()
         return declare_stack(
-            self.held.values,
-            self.held.labels,
-            self.held.weights,
+            judged_rows.values,
+            judged_rows.labels,
+            judged_rows.weights,
             member_names=self.names,
             class_names=axes.classes.tolist(),
             concentration=1 + PSEUDO_ROWS,
             log_temperature_sd=LOG_TEMPERATURE_SD,
             least=LEAST_MEMBER_PROBABILITY,
-            masked=self.held.masked,
+            masked=judged_rows.masked,
             knots=KNOTS,
             pull_sd=PULL_SD,
         )

@@ -36,7 +36,6 @@ from bayesrbf.numerics.stack.disagreement import (
     stretch_of_median,
     variance_of_kinds,
 )
-from bayesrbf.numerics.stack.pooling import tempered_members
 from bayesrbf.posterior import uncertainty
 from bayesrbf.posterior.predictive import ClassPosterior
 from bayesrbf.posterior.usual_rows import UsualRows
@@ -122,7 +121,7 @@ class ModelDoubt:
         """Class log probabilities of the members, tempered."""
         values = self.pool.members.log_probabilities(rows)
         at_point = self.pool.pool_posterior.of_rows(hidden, self.pool.fitted_point)
-        logs: np.ndarray = np.log(tempered_members(values, at_point.member_temperatures))
+        logs: np.ndarray = np.log(at_point.members(values))
         return logs
 
     def _spread(

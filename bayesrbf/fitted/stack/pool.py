@@ -10,6 +10,7 @@ from jaxtyping import Float
 from bayesrbf.fitted.holding_out import HeldOut
 from bayesrbf.numerics.hidden_share import knot_weights
 from bayesrbf.numerics.stack.pooling import member_probabilities, pool_weights, pooled
+from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
 from bayesrbf.posterior.recalibration import (
     fit_powers,
     fit_temperature,
@@ -56,6 +57,14 @@ def equal_pool(n_members: int) -> Pool:
     return Pool(np.full(n_members, 1 / n_members), np.ones(n_members), 1.0)
 
 
+def log_posterior_of(held_out: HeldOut) -> StackLogPosterior:
+    """The log posterior of weights and temperatures, given rows held out."""
+    rows = held_out.among_judged()
+    return StackLogPosterior(
+        rows.values, rows.labels, rows.weights, rows.masked, held_out.uncalibrated
+    )
+
+
 def fit_pool(held_out: HeldOut, log_shares: Float[np.ndarray, " label"] | None = None) -> Pool:
     """Temperature of every member, then the weights, then temperature and pull of the pool.
 
@@ -63,7 +72,7 @@ def fit_pool(held_out: HeldOut, log_shares: Float[np.ndarray, " label"] | None =
     would be fitted once more by every member's temperature: on small tables the pool
     is then too sure of itself. Without class shares there is no pull.
     """
-    values, labels, weights = held_out.values, held_out.labels, held_out.weights
+    values, labels, weights = held_out.among_judged().values, held_out.labels, held_out.weights
     members = range(values.shape[1])
     temperatures = fit_temperatures(values, labels, weights)
     rows = np.arange(labels.size)
@@ -83,6 +92,7 @@ def fit_pools(held_out: HeldOut, knots: slice = slice(None)) -> tuple[Pool, ...]
 
     A row counts at the two knots beside its share, the more the nearer.
     """
+    held_out = held_out.among_judged()
     masked = held_out.masked
     if masked is None:
         return (fit_pool(held_out),)

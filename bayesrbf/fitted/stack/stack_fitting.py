@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from bayesrbf.fitted.fitted_kernel_network import Exemplars
 from bayesrbf.fitted.fitted_mixture import FittedMixture
-from bayesrbf.fitted.holding_out import HeldOut, joined
+from bayesrbf.fitted.holding_out import HeldOut, joined, log_shares
 from bayesrbf.fitted.masking import Masking
 from bayesrbf.fitted.mixture_fitting import Solver, component_class, fit_mixture_rows
 from bayesrbf.fitted.stack.fitted_stack import FittedStack
@@ -138,7 +138,8 @@ class StackSettings:
             return None
         answers = run_tasks(self.hold_out, folds, "Holding rows out", n_jobs)
         values, versions = [one.values for one in answers], [one.versions for one in answers]
-        return joined(values, versions, self.masking)
+        held_out = joined(values, versions, self.masking)
+        return replace(held_out, log_shares=log_shares(folds[0], self.n_classes))
 
 
 def stack_of(

@@ -13,7 +13,6 @@ from bayesrbf.fitted.stack.fitted_stack import FittedStack
 from bayesrbf.inference.draws import Draws, one_after_another
 from bayesrbf.numerics.hidden_share import hidden_share, powers
 from bayesrbf.numerics.log_posterior import Predictor
-from bayesrbf.numerics.stack.pooling import tempered_members
 from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
 from bayesrbf.posterior.predictive import ClassPosterior
 from bayesrbf.posterior.shares_in_doubt import at_drawn_shares, share_draws
@@ -85,7 +84,7 @@ class StackPredictor(Predictor):
         for part in in_blocks(numbers.size, numbers_a_draw):
             some = numbers[part]
             pool = self.log_posterior.of_rows(self.hidden, self.thetas[some])
-            members = tempered_members(self.members.values(some), pool.member_temperatures)
+            members = pool.members(self.members.values(some))
             log_pool = pool.pooled(members)
             log_p[part] = self.members.moved(np.log(members), log_pool, some)
         if self.moves is not None:

@@ -3,6 +3,11 @@
 Only the entry points are cached on disk. Numba compares a cached function with its own source file
 and ignores the files it calls into, so each entry point closes over :data:`SOURCES`, which Numba
 counts into its key: an edit of any kernel file compiles anew.
+
+An entry point contains all that it calls. Called functions would stand beside it under names that
+other entry points have, too, each optimised anew, and which of them is run would depend on what was
+compiled or loaded before: a first process would have other last bits than later ones. Hence
+building blocks are inlined into their callers, and no entry point calls another.
 """
 
 from __future__ import annotations
@@ -51,7 +56,7 @@ class Announcement(event.Listener):
         if not self.said and _is_ours(event):
             self.said = True
             logging.getLogger("bayesrbf").warning(
-                "bayesrbf compiles its kernels, which takes some 20 seconds; later processes load "
+                "bayesrbf compiles its kernels, which takes some 40 seconds; later processes load "
                 "them from the disk."
             )
 
@@ -116,6 +121,7 @@ def kernel[F: Callable[..., object]](function: F) -> F:
         nogil=True,
         error_model="numpy",
         fastmath=set(FAST),
+        forceinline=True,
         no_cpython_wrapper=True,
         no_cfunc_wrapper=True,
     )(function)
@@ -133,7 +139,9 @@ def inlined[F: Callable[..., object]](function: F) -> F:
 
 def exact_kernel[F: Callable[..., object]](function: F) -> F:
     """Compile a function of numbers whose additions keep their order; Python may call it, too."""
-    return cast(F, njit(nogil=True, error_model="numpy", fastmath=set(EXACT))(function))
+    return cast(
+        F, njit(nogil=True, error_model="numpy", fastmath=set(EXACT), forceinline=True)(function)
+    )
 
 
 def entry_point[F: Callable[..., object]](function: F) -> F:

@@ -30,7 +30,7 @@ from bayesrbf.numerics.kernels import (
     gaussian_missing,
     gaussian_pattern,
 )
-from bayesrbf.numerics.kernels.compilation import SOURCES, entry_point, kernel
+from bayesrbf.numerics.kernels.compilation import SOURCES, entry_point, inlined, kernel
 from bayesrbf.numerics.kernels.elementary import exponential, logarithm
 from bayesrbf.numerics.kernels.gaussian_complete import FullGaussians
 from bayesrbf.numerics.kernels.gaussian_diagonal import DiagonalGaussians
@@ -196,6 +196,53 @@ def _add_statistics(
         )
 
 
+@kernel
+def _finish(full: FullGaussians | None, space: Space, results: Results) -> None:
+    """Add what complete tiles have kept waiting, and the lower triangles."""
+    if full is not None:
+        gaussian_complete.add_all_waiting(results.first, results.second, space.complete)
+        _mirror(results.second)
+
+
+@inlined
+def go_through(
+    tiles: Tiles,
+    ranges: np.ndarray,
+    start: int,
+    stop: int,
+    results: Results,
+    gradients: np.ndarray,
+    constants: np.ndarray,
+    full: FullGaussians | None,
+    gaps: GaussiansWithHoles | None,
+    diagonal: DiagonalGaussians | None,
+    categories: np.ndarray,
+) -> None:
+    """Go through tiles ``start`` to ``stop`` of a table, as the module says."""
+    k, (_, d, width) = len(constants), tiles.cells.shape
+    complete = room_for_complete(k, d, width)
+    space = Space(np.empty((k, width)), np.empty((width, k)), complete)
+    holes = room_for_holes(tiles, gaps, k)
+    for tile in range(start, stop):
+        part = (ranges[tile, 0], ranges[tile, 1])
+        given = len(gradients) > 0
+        if not given or tiles.n_missing[tile] > 0:  # completes the cells, as moments want them
+            for j in range(part[0], part[1]):
+                for r in range(width):
+                    space.log_joint[j, r] = constants[j]
+            _evaluate(tiles, tile, part, full, holes, diagonal, categories, space)
+        if given:
+            _take(tiles, tile, gradients, space.log_joint, results.counts)
+        elif len(results.log_joint):
+            _hand_out(tiles, tile, space.log_joint, results.log_joint)
+            continue
+        else:
+            _normalise(tiles, tile, part, space, results)
+        if len(results.first):
+            _add_statistics(tiles, tile, part, full, holes, diagonal, space, results)
+    _finish(full, space, results)
+
+
 def _compiled(sources: str) -> Callable[..., None]:
     """Compile :data:`expect` under a key that covers all kernel files."""
 
@@ -214,33 +261,22 @@ def _compiled(sources: str) -> Callable[..., None]:
         categories: np.ndarray,
     ) -> None:
         _ = sources
-        k, (_, d, width) = len(constants), tiles.cells.shape
-        complete = room_for_complete(k, d, width)
-        space = Space(np.empty((k, width)), np.empty((width, k)), complete)
-        holes = room_for_holes(tiles, gaps, k)
-        for tile in range(start, stop):
-            part = (ranges[tile, 0], ranges[tile, 1])
-            given = len(gradients) > 0
-            if not given or tiles.n_missing[tile] > 0:  # completes the cells, as moments want them
-                for j in range(part[0], part[1]):
-                    for r in range(width):
-                        space.log_joint[j, r] = constants[j]
-                _evaluate(tiles, tile, part, full, holes, diagonal, categories, space)
-            if given:
-                _take(tiles, tile, gradients, space.log_joint, results.counts)
-            elif len(results.log_joint):
-                _hand_out(tiles, tile, space.log_joint, results.log_joint)
-                continue
-            else:
-                _normalise(tiles, tile, part, space, results)
-            if len(results.first):
-                _add_statistics(tiles, tile, part, full, holes, diagonal, space, results)
-        if full is not None:
-            gaussian_complete.add_all_waiting(results.first, results.second, complete)
-            _mirror(results.second)
+        go_through(
+            tiles,
+            ranges,
+            start,
+            stop,
+            results,
+            gradients,
+            constants,
+            full,
+            gaps,
+            diagonal,
+            categories,
+        )
 
     return expect
 
 
 expect = _compiled(SOURCES)
-"""Go through tiles ``start`` to ``stop`` of a table, as the module says."""
+""":func:`go_through`, for calls from Python."""

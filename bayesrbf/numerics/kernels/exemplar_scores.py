@@ -22,10 +22,57 @@ from typing import Final
 
 import numpy as np
 
-from bayesrbf.numerics.kernels.compilation import SOURCES, entry_point, kernel
+from bayesrbf.numerics.kernels.compilation import SOURCES, entry_point, inlined, kernel
 from bayesrbf.numerics.kernels.elementary import exponential, logarithm
 
 ROOM: Final = 690.0  # Largest log of a product: exp(690) is a double, and so is exp(-690).
+
+
+@inlined
+def _add_terms(
+    kernels: np.ndarray,
+    joins: np.ndarray,
+    own: np.ndarray,
+    whole: np.ndarray,
+    weights: np.ndarray,
+    totals: np.ndarray,
+) -> None:
+    """Add the terms that depend on the candidate.
+
+    Kernels are (row, candidate). Each row has whether the candidate is of its class, the sums over
+    the other prototypes of its class and of all, and a weight.
+    """
+    n_rows, n_candidates = kernels.shape
+    up, down = np.ones(n_candidates), np.ones(n_candidates)
+    room, weight = ROOM, 0.0
+    for n in range(n_rows):
+        alone = joins[n] and own[n] == 0.0
+        smallest = own[n] if joins[n] else whole[n]
+        # A kernel is at most 1, so no factor exceeds 1 + 1 / smallest. A kernel that is itself
+        # a factor may be as small as a product, and has one to itself.
+        reach = ROOM if alone else math.log1p(1.0 / smallest)
+        if reach > room or weights[n] != weight:
+            for c in range(n_candidates):
+                totals[c] += weight * (logarithm(up[c]) - logarithm(down[c]))
+                up[c] = down[c] = 1.0
+            room, weight = ROOM, weights[n]
+        room -= reach
+        if alone:
+            for c in range(n_candidates):
+                up[c] *= kernels[n, c]
+        elif joins[n]:
+            inverse = 1.0 / own[n]
+            for c in range(n_candidates):
+                up[c] *= 1.0 + kernels[n, c] * inverse
+        if whole[n] == 0.0:
+            for c in range(n_candidates):
+                down[c] *= kernels[n, c]
+        else:
+            inverse = 1.0 / whole[n]
+            for c in range(n_candidates):
+                down[c] *= 1.0 + kernels[n, c] * inverse
+    for c in range(n_candidates):
+        totals[c] += weight * (logarithm(up[c]) - logarithm(down[c]))
 
 
 def _swap_scores(sources: str) -> Callable[..., None]:
@@ -41,47 +88,13 @@ def _swap_scores(sources: str) -> Callable[..., None]:
         totals: np.ndarray,
     ) -> None:
         _ = sources
-        n_rows, n_candidates = kernels.shape
-        up, down = np.ones(n_candidates), np.ones(n_candidates)
-        room, weight = ROOM, 0.0
-        for n in range(n_rows):
-            alone = joins[n] and own[n] == 0.0
-            smallest = own[n] if joins[n] else whole[n]
-            # A kernel is at most 1, so no factor exceeds 1 + 1 / smallest. A kernel that is itself
-            # a factor may be as small as a product, and has one to itself.
-            reach = ROOM if alone else math.log1p(1.0 / smallest)
-            if reach > room or weights[n] != weight:
-                for c in range(n_candidates):
-                    totals[c] += weight * (logarithm(up[c]) - logarithm(down[c]))
-                    up[c] = down[c] = 1.0
-                room, weight = ROOM, weights[n]
-            room -= reach
-            if alone:
-                for c in range(n_candidates):
-                    up[c] *= kernels[n, c]
-            elif joins[n]:
-                inverse = 1.0 / own[n]
-                for c in range(n_candidates):
-                    up[c] *= 1.0 + kernels[n, c] * inverse
-            if whole[n] == 0.0:
-                for c in range(n_candidates):
-                    down[c] *= kernels[n, c]
-            else:
-                inverse = 1.0 / whole[n]
-                for c in range(n_candidates):
-                    down[c] *= 1.0 + kernels[n, c] * inverse
-        for c in range(n_candidates):
-            totals[c] += weight * (logarithm(up[c]) - logarithm(down[c]))
+        _add_terms(kernels, joins, own, whole, weights, totals)
 
     return add_swap_scores
 
 
 add_swap_scores = _swap_scores(SOURCES)
-"""Add the terms that depend on the candidate.
-
-Kernels are (row, candidate). Each row has whether the candidate is of its class, the sums over the
-other prototypes of its class and of all, and a weight.
-"""
+""":func:`_add_terms`, for calls from Python."""
 
 
 def _sweep(sources: str) -> Callable[..., None]:
@@ -118,7 +131,7 @@ def _sweep(sources: str) -> Callable[..., None]:
                 joins = labels == classes[j]
             else:
                 totals += bound[j, : last - first]
-            add_swap_scores(block, joins, own, whole, weights, totals)
+            _add_terms(block, joins, own, whole, weights, totals)
             if uniforms.size == 0:
                 chosen = best_place(totals, positions[j], tolerance)
             else:

@@ -38,7 +38,7 @@ from bayesrbf.numerics.kernels.declared_reals import (
     full_point,
     write_precisions,
 )
-from bayesrbf.numerics.kernels.driver import Results, expect
+from bayesrbf.numerics.kernels.driver import Results, go_through
 from bayesrbf.numerics.kernels.gaussian_complete import FullGaussians
 from bayesrbf.numerics.kernels.gaussian_diagonal import DiagonalGaussians
 from bayesrbf.numerics.kernels.gaussian_pattern import GaussiansWithHoles
@@ -189,8 +189,19 @@ def _compiled(sources: str) -> Callable[..., None]:
             write_levels(levels, logs, categories)
             sums.counts[:] = sums.log_likelihood[:] = entries[:] = 0.0
             sums.first[:], sums.second[:], sums.categories[:] = 0.0, 0.0, 0.0
-            model = (constants, full, holes, diagonal, categories)
-            expect(tiles, tiles.components, 0, n_tiles, sums, np.empty((0, 0)), *model)
+            go_through(
+                tiles,
+                tiles.components,
+                0,
+                n_tiles,
+                sums,
+                np.empty((0, 0)),
+                constants,
+                full,
+                holes,
+                diagonal,
+                categories,
+            )
             values[i] = value + sums.log_likelihood[0]
             if i < len(gradients):
                 if full is not None:

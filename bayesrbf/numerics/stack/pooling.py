@@ -21,6 +21,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import log_softmax, softmax
 
+from bayesrbf.numerics.log_sums import keeping
 from bayesrbf.numerics.threads import on_one_blas_thread
 
 PSEUDO_ROWS = 0.2
@@ -106,10 +107,16 @@ def stacking_shares(
 def tempered_members(
     log_probabilities: Float[np.ndarray, "*rows member label"],
     temperatures: Float[np.ndarray, "*all_rows member"],
+    uncalibrated: Float[np.ndarray, " label"] | None = None,
 ) -> Float[np.ndarray, "*all_rows member label"]:
-    """:func:`member_probabilities` of all members, each row under temperatures of its own."""
+    """:func:`member_probabilities` of all members, each row under temperatures of its own.
+
+    Classes that are ``uncalibrated``, where there is a number for them, are not tempered.
+    """
     n_classes = log_probabilities.shape[-1]
-    tempered = softmax(temperatures[..., None] * log_probabilities, axis=-1)
+    powers = temperatures[..., None] * log_probabilities
+    kept = None if uncalibrated is None else 0.0 * uncalibrated
+    tempered = softmax(keeping(powers, log_probabilities, kept), axis=-1)
     return (1 - n_classes * LEAST_MEMBER_PROBABILITY) * tempered + LEAST_MEMBER_PROBABILITY
 
 
@@ -117,11 +124,12 @@ def pooled(
     log_probabilities: Float[np.ndarray, "row member label"],
     weights: Float[np.ndarray, "*row member"],
     temperatures: Float[np.ndarray, "*row member"],
+    uncalibrated: Float[np.ndarray, " label"] | None = None,
 ) -> Float[np.ndarray, "row label"]:
     """Log of the linear pool of tempered members in nats; weights of all rows, or of each."""
     total = np.zeros((log_probabilities.shape[0], log_probabilities.shape[2]))
     for j in range(log_probabilities.shape[1]):  # by members: many rows take little memory
         of_rows = np.broadcast_to(temperatures[..., [j]], (len(total), 1))
-        members = tempered_members(log_probabilities[:, [j]], of_rows)[:, 0]
+        members = tempered_members(log_probabilities[:, [j]], of_rows, uncalibrated)[:, 0]
         total += np.reshape(weights[..., j], (-1, 1)) * members
     return np.log(total)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +12,7 @@ from scipy.special import gammaln
 from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.hidden_share import KNOTS, PULL_SD, hats, powers, recalibrated
 from bayesrbf.numerics.log_posterior import LogPosterior
+from bayesrbf.numerics.log_sums import keeping
 from bayesrbf.numerics.stack.pooling import (
     LEAST_MEMBER_PROBABILITY,
     LOG_TEMPERATURE_SD,
@@ -35,18 +36,33 @@ class PoolOfRows:
     temperature: Float[np.ndarray, "*rows"]
     pull: Float[np.ndarray, "*rows"]
     log_shares: Float[np.ndarray, " label"]
+    uncalibrated: Float[np.ndarray, " label"] | None = None
+    """What is added to the log of the even pool of classes that are neither tempered nor pulled;
+    NaN for the others."""
+
+    def members(
+        self, log_probabilities: Float[np.ndarray, "*rows member label"]
+    ) -> Float[np.ndarray, "*rows member label"]:
+        """Tempered probabilities of the members."""
+        return tempered_members(log_probabilities, self.member_temperatures, self.uncalibrated)
 
     def of_pool(
-        self, log_pool: Float[np.ndarray, "*rows label"]
+        self,
+        log_pool: Float[np.ndarray, "*rows label"],
+        log_even: Float[np.ndarray, "*rows label"],
     ) -> Float[np.ndarray, "*rows label"]:
-        """Class log probabilities of the stack from the log of its pool."""
-        return recalibrated(log_pool, self.temperature, self.pull, self.log_shares)
+        """Class log probabilities of the stack from the log of its pool, and of an even one."""
+        log_p = recalibrated(log_pool, self.temperature, self.pull, self.log_shares)
+        return keeping(log_p, log_even, self.uncalibrated)
 
     def pooled(
         self, members: Float[np.ndarray, "*rows member label"]
     ) -> Float[np.ndarray, "*rows label"]:
         """Class log probabilities of the stack from the tempered probabilities of its members."""
-        return self.of_pool(np.log(np.einsum("...j,...jc->...c", self.weights, members)))
+        log_pool = np.log(np.einsum("...j,...jc->...c", self.weights, members))
+        plain = self.uncalibrated is None
+        even = log_pool if plain else np.log(members.mean(axis=-2))
+        return self.of_pool(log_pool, even)
 
 
 class StackLogPosterior(LogPosterior):
@@ -55,7 +71,8 @@ class StackLogPosterior(LogPosterior):
     ``log_probabilities`` are the held-out class log probabilities of every member in nats,
     ``labels`` the true class codes. With ``masked`` copies of the rows, weights, temperatures and a
     pull to the class shares are known at every knot of the share of hidden cells; without, they are
-    the same for all rows.
+    the same for all rows. Classes that no row has are ``uncalibrated``: the rows are predicted
+    given that they have none of them.
     """
 
     def __init__(
@@ -64,10 +81,12 @@ class StackLogPosterior(LogPosterior):
         labels: Int[np.ndarray, " obs"],
         weights: Float[np.ndarray, " obs"],
         masked: MaskedRows | None = None,
+        uncalibrated: Float[np.ndarray, " label"] | None = None,
     ) -> None:
         n_obs, n_members, n_classes = log_probabilities.shape
         self._log_probabilities, self._labels = log_probabilities, labels
         self.n_members, self._masked = n_members, masked
+        self._uncalibrated = uncalibrated
         self._log_shares = np.zeros(n_classes) if masked is None else masked.log_shares
         versions = log_probabilities[:, None]
         self._hidden = np.zeros((n_obs, 1)) if masked is None else masked.hidden
@@ -117,6 +136,12 @@ class StackLogPosterior(LogPosterior):
         self, hidden: Float[np.ndarray, " row"], theta: Float[np.ndarray, "*draws coordinate"]
     ) -> PoolOfRows:
         """Weights and temperatures of rows of which a share of the cells is hidden."""
+        return replace(self._of_rows(hidden, theta), uncalibrated=self._uncalibrated)
+
+    def _of_rows(
+        self, hidden: Float[np.ndarray, " row"], theta: Float[np.ndarray, "*draws coordinate"]
+    ) -> PoolOfRows:
+        """What the rows held out are judged by: none of them may have another class."""
         values = self.constrained(theta)
         weights, logs = values[names.WEIGHTS], values[names.MEMBER_LOG_TEMPERATURES]
         log_t = values[names.LOG_TEMPERATURE]
@@ -137,13 +162,13 @@ class StackLogPosterior(LogPosterior):
         """Log posterior density in nats and its gradient, equal to the declared graph's."""
         values = self.constrained(theta)
         hidden = self._hidden.reshape(-1)
-        of_rows = self.of_rows(hidden, theta)
+        of_rows = self._of_rows(hidden, theta)
         basis = np.ones((hidden.size, 1)) if self._masked is None else hats(hidden)
         weights = of_rows.weights
         inner = of_rows.member_temperatures[..., None] * self._values
-        members = tempered_members(self._values, of_rows.member_temperatures)
+        members = of_rows.members(self._values)
         log_pool = np.log(np.einsum("nj,njc->nc", weights, members))
-        log_q = of_rows.of_pool(log_pool)
+        log_q = of_rows.of_pool(log_pool, log_pool)
         outer = self._target - self._weights[:, None] * np.exp(log_q)
         by_pool = of_rows.temperature[:, None] * outer / np.exp(log_pool)
         by_weight = basis.T @ np.einsum("nc,njc->nj", by_pool, members)
@@ -188,8 +213,9 @@ class StackLogPosterior(LogPosterior):
         densities = np.empty(len(thetas))
         with np.errstate(all="ignore"):
             for i, theta in enumerate(thetas):
-                values, of_rows = self.constrained(theta), self.of_rows(self._hidden.ravel(), theta)
-                members = tempered_members(self._values, of_rows.member_temperatures)
+                values = self.constrained(theta)
+                of_rows = self._of_rows(self._hidden.ravel(), theta)
+                members = of_rows.members(self._values)
                 jacobian, _ = coordinates.log_jacobian(self.variables, values)
                 densities[i] = self._value(values, of_rows.pooled(members)) + jacobian
         return densities
@@ -210,9 +236,12 @@ class StackLogPosterior(LogPosterior):
     ) -> Float[np.ndarray, "row label"]:
         """Class log probabilities of the whole stack in nats, from those of the members."""
         of_rows = self.of_rows(hidden, theta)
-        return of_rows.of_pool(
-            pooled(log_probabilities, of_rows.weights, of_rows.member_temperatures)
-        )
+        how = of_rows.member_temperatures, of_rows.uncalibrated
+        log_pool = log_even = pooled(log_probabilities, of_rows.weights, *how)
+        if of_rows.uncalibrated is not None:
+            even = np.full(self.n_members, 1 / self.n_members)
+            log_even = pooled(log_probabilities, even, *how)
+        return of_rows.of_pool(log_pool, log_even)
 
 
 def _log_prior(pool: np.ndarray, logs: np.ndarray, log_t: np.ndarray) -> float:
