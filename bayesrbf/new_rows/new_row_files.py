@@ -11,8 +11,16 @@ import numpy as np
 import pandas as pd
 
 from bayesrbf.new_rows.validation import as_classes
-from bayesrbf.reading import TableError, names_in_file, read_blocks, read_file
+from bayesrbf.reading import (
+    ReadTable,
+    TableError,
+    names_in_file,
+    read_blocks,
+    read_file,
+    text_dtype,
+)
 from bayesrbf.reading.formats import RawTable
+from bayesrbf.reading.same_levels import KnownLevels
 from bayesrbf.reading.tabular_files import read_cells
 from bayesrbf.records.table_options import PLAIN, TableOptions
 from bayesrbf.report.options import ReportOptions
@@ -21,6 +29,7 @@ from bayesrbf.table import Columns
 
 if TYPE_CHECKING:
     from bayesrbf.estimators.classifier import Classifier
+    from bayesrbf.estimators.estimator import Estimator
 
 BLOCK_OF_ROWS: Final = 20_000
 """Rows of a new table that are read and answered at once."""
@@ -33,15 +42,15 @@ def read_rows(model: Classifier, path: Path, options: TableOptions = PLAIN) -> p
     Columns that neither the model nor its options know are there, too, without their cells.
     """
     plan = _ReadingPlan.of(model, names_in_file(path), path.name, options)
-    frame = read_file(path, None, plan.options, new_rows=True).frame
-    return frame.reindex(columns=[*plan.present, *plan.extra])
+    read = read_file(path, None, plan.options, levels=plan.levels)
+    return plan.cells(read).reindex(columns=[*plan.present, *plan.extra])
 
 
 def read_complete(model: Classifier, path: Path, options: TableOptions = PLAIN) -> pd.DataFrame:
     """The columns of the model in their order; an error where one of them is absent."""
     plan = _ReadingPlan.of(model, names_in_file(path), path.name, options)
     plan.refuse_absent()
-    return read_file(path, None, plan.options, new_rows=True).frame[list(plan.present)]
+    return plan.cells(read_file(path, None, plan.options, levels=plan.levels))
 
 
 def complete_cells(
@@ -50,7 +59,7 @@ def complete_cells(
     """Read like :func:`read_complete`, from cells in memory that errors call by this name."""
     plan = _ReadingPlan.of(model, [column.name for column in raw.columns], name, options)
     plan.refuse_absent()
-    return read_cells(raw, name, plan.options).frame[list(plan.present)]
+    return plan.cells(read_cells(raw, name, plan.options, plan.levels))
 
 
 def complete_blocks(
@@ -59,8 +68,8 @@ def complete_blocks(
     """Read like :func:`read_complete`, but in blocks of ``size`` rows, for tables beyond memory."""
     plan = _ReadingPlan.of(model, names_in_file(path), path.name, options)
     plan.refuse_absent()
-    for read in read_blocks(path, plan.options, size):
-        yield read.frame[list(plan.present)]
+    for read in read_blocks(path, plan.options, size, plan.levels):
+        yield plan.cells(read)
 
 
 @dataclass(frozen=True)
@@ -72,6 +81,11 @@ class _ReadingPlan:
     present: tuple[str, ...]  # Columns of the model that the file has.
     extra: tuple[str, ...]  # Not of the model, and not left out by its options.
     options: TableOptions
+
+    @property
+    def levels(self) -> dict[str, tuple[object, ...]]:
+        """Levels of the columns of the model."""
+        return self.columns.levels_of
 
     @classmethod
     def of(
@@ -96,6 +110,15 @@ class _ReadingPlan:
         unnamed = tuple(name for name in extra if name not in left_out)
         return cls(name, columns, tuple(present), unnamed, reading)
 
+    def cells(self, read: ReadTable) -> pd.DataFrame:
+        """The columns of the model that were read, levels by their names in the model."""
+        frame = read.frame[list(self.present)].copy()
+        for name in frame.columns.intersection(list(self.levels)):
+            column, own = frame[name], KnownLevels(self.levels[name])
+            names = {text: own.name(text) for text in column.dropna().unique()}
+            frame[name] = column.map(names).astype(text_dtype())
+        return frame
+
     def refuse_absent(self) -> None:
         """TableError where a column of the model is absent."""
         absent = [repr(name) for name in self.columns.names if name not in self.present]
@@ -104,6 +127,20 @@ class _ReadingPlan:
                 f"{self.name} lacks {listing(absent)}, which the model was fitted to; add the "
                 "column, empty where unknown."
             )
+
+
+def refuse_kinds(model: Estimator, file: Path) -> None:
+    """ValueError where the cells of a file cannot be those of a model that was fitted in Python."""
+    columns = model.fitted_.table.columns
+    if columns is None:
+        what = "compares rows by a metric that knows no columns"
+    elif names := (*columns.count_names, *columns.ordinal_names):
+        what = f"has counts or ordered levels ({listing(list(map(repr, names)), LISTED_NAMES)})"
+    else:
+        return
+    raise ValueError(
+        f"{file} {what}, which only Python reads so far: ask it by bayesrbf.load and its methods."
+    )
 
 
 def row_number(rows: pd.DataFrame, row: str) -> int:
@@ -153,8 +190,10 @@ def read_labelled(
     reading = TableOptions(na=options.table.na, categorical=tuple(candidates), ignore=left)
     if not candidates:
         raise _no_target(path, [], classes)
-    labels = read_file(path, None, reading, new_rows=True).frame[candidates]
-    labels = labels.apply(lambda column: as_classes(column, classes))
+    of_classes: list[object] = model.classes_.tolist()
+    levels = dict.fromkeys(candidates, of_classes)
+    labels = read_file(path, None, reading, levels=levels).frame[candidates]
+    labels = labels.apply(lambda column: as_classes(column, of_classes))
     if target is not None:
         return rows, labels[target]
     fits = [name for name in candidates if classes & set(labels[name].dropna())]

@@ -110,7 +110,7 @@ def row_of(served: ServedModel, form: Mapping[str, str]) -> pd.DataFrame:
     """The row in the fields of a form; RequestError with every problem of its cells."""
     cells = {field.name: _cell(form, field) for field in served.fields}
     columns = tuple(RawColumn(name, [cell]) for name, cell in cells.items())
-    raw = RawTable(columns, [1], "the case, row", (), marked=served.has_marks)
+    raw = RawTable(columns, [1], "the case, row", (), marked=True)
     try:
         return completed(served, raw, "the case")
     except RequestError as error:

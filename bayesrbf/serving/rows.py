@@ -17,6 +17,7 @@ from bayesrbf.reading import TableError
 from bayesrbf.reading.decoding import CONTROL
 from bayesrbf.reading.formats import RawColumn, RawTable, raw_content
 from bayesrbf.reading.parquet_rows import opened_parquet
+from bayesrbf.reading.same_levels import KnownLevels
 from bayesrbf.report.words import clipped, listing
 from bayesrbf.serving.settings import CSV, JSON, PARQUET, RequestError
 
@@ -124,7 +125,8 @@ def raw_records(
     table = served.options.table
     columns = dict.fromkeys((*served.estimator.columns_.names, *table.beside))
     extra = {served.options.target, *table.ignore}
-    problems = list(islice(_problems(records, columns, extra), MOST_PROBLEMS + 1))
+    levels = {n: KnownLevels(of) for n, of in served.estimator.columns_.levels_of.items()}
+    problems = list(islice(_problems(records, columns, extra, levels), MOST_PROBLEMS + 1))
     if problems:
         more = ["There are more problems."] * (len(problems) > MOST_PROBLEMS)
         raise RequestError(422, *problems[:MOST_PROBLEMS], *more)
@@ -134,20 +136,23 @@ def raw_records(
         if name in served.estimator.columns_.names or any(name in record for record in records)
     ]
     lines = list(range(1, len(records) + 1))
-    return RawTable(tuple(cells), lines, "the request, row", (), marked=served.has_marks)
+    return RawTable(tuple(cells), lines, "the request, row", (), marked=True)
 
 
 def _problems(
-    records: Sequence[Mapping[str, Any]], columns: Collection[str], extra: Collection[str]
+    records: Sequence[Mapping[str, Any]],
+    columns: Collection[str],
+    extra: Collection[str],
+    levels: Mapping[str, KnownLevels],
 ) -> Iterator[str]:
-    """Names that are no columns, and cells that are neither numbers nor text."""
+    """Names that are no columns, and cells that are neither numbers nor text nor levels."""
     for place, record in enumerate(records, start=1):
         for name, cell in record.items():
             problem = ""
             if name not in columns:
                 if name not in extra:
                     problem = f"the model has no such column; {_near(name, columns)}"
-            elif type(cell) in _NO_CELLS:
+            elif type(cell) in _NO_CELLS and not _is_level(cell, levels.get(name)):
                 problem = (
                     f"a cell must be a number, text or null; received {_NO_CELLS[type(cell)]}."
                 )
@@ -157,6 +162,11 @@ def _problems(
                 problem = "the text has characters that are no text."
             if problem:
                 yield f"row {place}, {clipped(name, 40)!r}: {problem}"
+
+
+def _is_level(cell: object, levels: KnownLevels | None) -> bool:
+    """Whether true or false is a level of its column."""
+    return type(cell) is bool and levels is not None and levels.place(cell) is not None
 
 
 def _near(name: str, columns: Collection[str]) -> str:
