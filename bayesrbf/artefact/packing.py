@@ -147,4 +147,11 @@ def _pack_frame(value: Any, where: str) -> list[Any]:
     dtypes = [type(dtype).__name__ for dtype in frame.schema.values()]
     dtypes = ["Categorical" if dtype == "Enum" else dtype for dtype in dtypes]
     stored = [dtype if dtype in FRAME_DTYPES else "String" for dtype in dtypes]
-    return [library, [list(pair) for pair in zip(frame.columns, stored, strict=True)]]
+    return [library, [list(pair) for pair in zip(map(_title, frame.columns), stored, strict=True)]]
+
+
+def _title(name: object) -> object:
+    """The name of a column as JSON has it: a list for a tuple, text for what is no plain value."""
+    if isinstance(name, tuple):
+        return list(map(_title, name))
+    return name if isinstance(name, str | int | float) else str(name)

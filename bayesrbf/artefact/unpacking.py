@@ -136,13 +136,19 @@ def _read_frame(content: Any, read: _Read) -> Any:
     library, columns = _list(content)
     if library not in FRAMES or any(dtype not in FRAME_DTYPES for _, dtype in columns):
         raise StateError(f"unknown frame {content!r} in the state")
+    names = [tuple(name) if isinstance(name, list) else name for name, _ in columns]
+    keys = (
+        [str(place) for place in range(len(names))]
+        if library == "pandas"
+        else list(map(str, names))
+    )
     series = {
-        str(name): nw.new_series(str(name), [], getattr(nw, dtype)(), backend=library)
-        for name, dtype in columns
+        key: nw.new_series(key, [], getattr(nw, dtype)(), backend=library)
+        for key, (_, dtype) in zip(keys, columns, strict=True)
     }
     frame = nw.from_dict(series).to_native()
     if library == "pandas":
-        frame.columns = [name for name, _ in columns]
+        frame.columns = names
     return frame
 
 

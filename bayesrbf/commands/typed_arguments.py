@@ -165,8 +165,11 @@ def model_for(folder: Path, table: Path) -> tuple[ReportOptions, Any]:
     (folder / MODEL).stat()
     names_in_file(table)
     from bayesrbf import load  # takes seconds
+    from bayesrbf.new_rows.new_row_files import refuse_kinds
 
-    return read_options(folder), load(folder / MODEL)
+    model = load(folder / MODEL)
+    refuse_kinds(model, folder / MODEL)
+    return read_options(folder), model
 
 
 def point_to(folder: Path, files: Iterable[str]) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Int, Shaped
 
 from bayesrbf.estimators.warning import ColumnWarning, warn
+from bayesrbf.reading.same_levels import written_apart
 from bayesrbf.records.units import copies_sentence
 from bayesrbf.table import Columns
 from bayesrbf.table.containers import read_cells
@@ -32,6 +33,7 @@ def column_doubts(X: object, columns: Columns, *, named: bool, grouped: bool = T
     what it should be, and only its levels are looked at. Fits that are ``grouped`` take groups.
     """
     clauses = list(_doubts(X, columns, named, grouped)) if len(columns.names) <= MOST else []
+    clauses += _codes_apart(columns)
     more = f"; {len(clauses) - SHOWN} more columns are doubtful" if len(clauses) > SHOWN else ""
     sentence = "; ".join(clauses[:SHOWN]) + more
     return f"{sentence[0].upper()}{sentence[1:]}." if clauses else ""
@@ -119,6 +121,19 @@ def _doubts(X: object, columns: Columns, named: bool, grouped: bool) -> Iterator
         usual = note.topic != "stand-in" or MISSING_CODE.fullmatch(note.value)
         if usual and note.topic in (OF_LEVELS if note.column in decided else CLAUSES):
             yield f"column {note.column!r} {CLAUSES[note.topic](note)}{_groups(note, grouped)}"
+
+
+def _codes_apart(columns: Columns) -> Iterator[str]:
+    """A clause on each column of codes such as 7 and 007, which may be one number or two codes."""
+    from bayesrbf.reading.notes import listed
+
+    for name, levels in columns.levels_of.items():
+        texts = [level for level in levels if isinstance(level, str)]
+        if apart := written_apart(texts):
+            yield (
+                f"column {name!r} holds {listed(list(map(repr, apart)))}, which are one number and "
+                "count as levels apart (if they are one, write them in one way)"
+            )
 
 
 def _holds(note: Note, why: str) -> str:

@@ -87,8 +87,8 @@ def drift_remarks(
     broken = sorted({name for names, _ in changes for name in names})
     # A broken column would spoil the verdict on everything else: its cells are left out.
     rest = new.assign(**{name: _absent(name, columns, len(new)) for name in broken})
-    levels = _levels_of_training(columns)
-    usual = rest.assign(**{n: rest[n].where(rest[n].isin(ls), None) for n, ls in levels.items()})
+    levels = columns.levels_of.items()
+    usual = rest.assign(**{n: rest[n].where(rest[n].isin(ls), None) for n, ls in levels})
     without = f" (without {listing([clipped(name, 24) for name in broken])})" if broken else ""
     if usual.notna().to_numpy().any():
         held_out, judged = judge_both(old, usual, columns)
@@ -103,12 +103,6 @@ def _absent(name: str, columns: Columns, n_rows: int) -> np.ndarray:
     """A column without a cell."""
     numbers = columns.kinds[columns.names.index(name)] in ("real", "count")
     return np.full(n_rows, np.nan) if numbers else np.full(n_rows, None, dtype=object)
-
-
-def _levels_of_training(columns: Columns) -> dict[str, tuple[object, ...]]:
-    """Levels of every categorical column by its name."""
-    names = [columns.names[place] for place in columns.categorical_positions]
-    return dict(zip(names, columns.levels, strict=True))
 
 
 def _columns(absent: Sequence[str], extra: Sequence[str]) -> Iterator[Remark]:
@@ -126,7 +120,7 @@ def _levels(
     old: pd.DataFrame, new: pd.DataFrame, columns: Columns, here: Sequence[str]
 ) -> Iterator[Remark]:
     """Levels that training did not have."""
-    for name, levels in _levels_of_training(columns).items():
+    for name, levels in columns.levels_of.items():
         if name not in here:
             continue
         cells, before = new[name].dropna(), old[name].dropna()

@@ -172,17 +172,20 @@ def odd_cells(
     if model.model_.density is None:
         return None, np.nan
     cells = model.surprise(rows).isel(obs=place)
-    odd = [
-        UnexpectedCell(
-            str(rows.columns[j]),
-            _cell(rows.iat[place, j], rows.columns[j] in dates),
-            _cell(cells["expected"].to_numpy()[j], rows.columns[j] in dates),
-            float(cells["lower"][j]),
-            float(cells["upper"][j]),
-            float(np.exp(cells["log_tail"][j])),
+    odd = []
+    for j in np.flatnonzero(cells["stands_out"].to_numpy()):
+        name, expected = rows.columns[j], cells["expected"].to_numpy()[j]
+        expected = str(expected) if name in model.columns_.levels_of else expected
+        odd.append(
+            UnexpectedCell(
+                str(name),
+                _cell(rows.iat[place, j], name in dates),
+                _cell(expected, name in dates),
+                float(cells["lower"][j]),
+                float(cells["upper"][j]),
+                float(np.exp(cells["log_tail"][j])),
+            )
         )
-        for j in np.flatnonzero(cells["stands_out"].to_numpy())
-    ]
     return odd, float(cells.attrs["false_discoveries"])
 
 

@@ -13,8 +13,16 @@ import numpy as np
 import pandas as pd
 
 from bayesrbf.new_rows.validation import as_classes
-from bayesrbf.reading import TableError, names_in_file, read_blocks, read_file
+from bayesrbf.reading import (
+    ReadTable,
+    TableError,
+    names_in_file,
+    read_blocks,
+    read_file,
+    text_dtype,
+)
 from bayesrbf.reading.formats import RawTable
+from bayesrbf.reading.same_levels import KnownLevels
 from bayesrbf.reading.tabular_files import read_cells
 from bayesrbf.records.table_options import PLAIN, TableOptions
 from bayesrbf.report.options import ReportOptions
@@ -23,6 +31,7 @@ from bayesrbf.table import Columns
 
 if TYPE_CHECKING:
     from bayesrbf.estimators.classifier import Classifier
+    from bayesrbf.estimators.estimator import Estimator
 
 BLOCK_OF_ROWS: Final = 20_000
 """Rows of a new table that are read and answered at once."""
@@ -35,16 +44,16 @@ def read_rows(model: Classifier, path: Path, options: TableOptions = PLAIN) -> p
     Columns that neither the model nor its options know are there, too, without their cells.
     """
     plan = _ReadingPlan.of(model, names_in_file(path), path.name, options)
-    frame = read_file(path, None, plan.options, new_rows=True).frame
-    return frame.reindex(columns=[*plan.present, *plan.extra])
+    read = read_file(path, None, plan.options, levels=plan.levels)
+    return plan.cells(read).reindex(columns=[*plan.present, *plan.extra])
 
 
 def read_complete(model: Classifier, path: Path, options: TableOptions = PLAIN) -> pd.DataFrame:
     """The columns of the model in their order; an error where one of them is absent."""
     plan = _ReadingPlan.of(model, names_in_file(path), path.name, options)
     with plan.complete():
-        read = read_file(path, None, plan.options, new_rows=True)
-    return read.frame[list(plan.present)]
+        read = read_file(path, None, plan.options, levels=plan.levels)
+    return plan.cells(read)
 
 
 def complete_cells(
@@ -53,8 +62,8 @@ def complete_cells(
     """Read like :func:`read_complete`, from cells in memory that errors call by this name."""
     plan = _ReadingPlan.of(model, [column.name for column in raw.columns], name, options)
     with plan.complete():
-        read = read_cells(raw, name, plan.options)
-    return read.frame[list(plan.present)]
+        read = read_cells(raw, name, plan.options, plan.levels)
+    return plan.cells(read)
 
 
 def complete_blocks(
@@ -62,11 +71,11 @@ def complete_blocks(
 ) -> Iterator[pd.DataFrame]:
     """Read like :func:`read_complete`, but in blocks of ``size`` rows, for tables beyond memory."""
     plan = _ReadingPlan.of(model, names_in_file(path), path.name, options)
-    blocks = read_blocks(path, plan.options, size)
+    blocks = read_blocks(path, plan.options, size, plan.levels)
     with plan.complete():
         first = next(blocks)
     for read in chain([first], blocks):
-        yield read.frame[list(plan.present)]
+        yield plan.cells(read)
 
 
 @dataclass(frozen=True)
@@ -78,6 +87,11 @@ class _ReadingPlan:
     present: tuple[str, ...]  # Columns of the model that the file has.
     extra: tuple[str, ...]  # Not of the model, and not left out by its options.
     options: TableOptions
+
+    @property
+    def levels(self) -> dict[str, tuple[object, ...]]:
+        """Levels of the columns of the model."""
+        return self.columns.levels_of
 
     @classmethod
     def of(
@@ -102,6 +116,15 @@ class _ReadingPlan:
         unnamed = tuple(name for name in extra if name not in left_out)
         return cls(name, columns, tuple(present), unnamed, reading)
 
+    def cells(self, read: ReadTable) -> pd.DataFrame:
+        """The columns of the model that were read, levels by their names in the model."""
+        frame = read.frame[list(self.present)].copy()
+        for name in frame.columns.intersection(list(self.levels)):
+            column, own = frame[name], KnownLevels(self.levels[name])
+            names = {text: own.name(text) for text in column.dropna().unique()}
+            frame[name] = column.map(names).astype(text_dtype())
+        return frame
+
     @contextmanager
     def complete(self) -> Iterator[None]:
         """TableError where a column of the model is absent, with all other problems of reading."""
@@ -117,6 +140,20 @@ class _ReadingPlan:
             problems += error.problems
         if problems:
             raise TableError(*problems)
+
+
+def refuse_kinds(model: Estimator, file: Path) -> None:
+    """ValueError where the cells of a file cannot be those of a model that was fitted in Python."""
+    columns = model.fitted_.table.columns
+    if columns is None:
+        what = "compares rows by a metric that knows no columns"
+    elif names := (*columns.count_names, *columns.ordinal_names):
+        what = f"has counts or ordered levels ({listing(list(map(repr, names)), LISTED_NAMES)})"
+    else:
+        return
+    raise ValueError(
+        f"{file} {what}, which only Python reads so far: ask it by bayesrbf.load and its methods."
+    )
 
 
 def row_number(rows: pd.DataFrame, row: str) -> int:
@@ -166,8 +203,10 @@ def read_labelled(
     reading = TableOptions(na=options.table.na, categorical=tuple(candidates), ignore=left)
     if not candidates:
         raise _no_target(path, [], classes)
-    labels = read_file(path, None, reading, new_rows=True).frame[candidates]
-    labels = labels.apply(lambda column: as_classes(column, classes))
+    of_classes: list[object] = model.classes_.tolist()
+    levels = dict.fromkeys(candidates, of_classes)
+    labels = read_file(path, None, reading, levels=levels).frame[candidates]
+    labels = labels.apply(lambda column: as_classes(column, of_classes))
     if target is not None:
         return rows, labels[target]
     fits = [name for name in candidates if classes & set(labels[name].dropna())]

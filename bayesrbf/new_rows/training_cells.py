@@ -12,8 +12,10 @@ import pandas as pd
 from jaxtyping import Float
 
 from bayesrbf.estimators.mixture.density import MixtureDensity
+from bayesrbf.estimators.warning import ColumnWarning
 from bayesrbf.table import Columns, as_frame, decode
 from bayesrbf.table.containers import read_cells
+from bayesrbf.table.levels import as_levels
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -41,11 +43,17 @@ def training_cells(estimator: Estimator) -> pd.DataFrame:
     columns, rows = estimator.columns_, estimator.model_.training_cells(estimator.rows_)
     like = pd.DataFrame(columns=list(columns.names))
     cells: pd.DataFrame = decode(rows.real, rows.codes, columns, like, rows.further)
+    levels = zip(columns.categorical_positions, columns.levels, rows.codes.T, strict=False)
+    for position, of_column, codes in levels:
+        cells[columns.names[position]] = np.array([*of_column, None], dtype=object)[codes]
     return cells
 
 
 def named_cells(X: Any, columns: Columns) -> pd.DataFrame:
-    """The cells of any table as floats, or texts with None; without names, those of training."""
+    """The cells of any table as floats or levels, None where missing; with names of training.
+
+    Levels are called as in training, however the table writes them.
+    """
     cells, frame = read_cells(X), as_frame(X)
     if not cells.has_names and len(cells.columns) != len(columns.names):
         raise ValueError(
@@ -55,7 +63,11 @@ def named_cells(X: Any, columns: Columns) -> pd.DataFrame:
     pandas = frame is not None and frame.implementation.is_pandas()
     index = frame.to_native().index if frame is not None and pandas else None
     names = cells.names if cells.has_names else columns.names
-    return pd.DataFrame(dict(zip(names, cells.columns, strict=True)), index)
+    named = dict(zip(names, cells.columns, strict=True))
+    for position, name in enumerate(names):
+        if name in columns.levels_of:
+            named[name] = as_levels(cells.of_levels(position), columns.levels_of[name])
+    return pd.DataFrame(named, index)
 
 
 def as_trained(cells: pd.DataFrame, columns: Columns) -> object:
@@ -94,6 +106,7 @@ def judge_both(
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X has categories")  # that a fold alone has
+        warnings.simplefilter("ignore", ColumnWarning)  # the fit of the estimator said so
         fold = np.random.default_rng(0).permutation(len(old)) % min(DRIFT_FOLDS, len(old))
         parts = [
             _judged(_density(old[fold != number], columns), old[fold == number])

@@ -7,7 +7,7 @@ what chance brings.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass
 from os import PathLike
@@ -25,6 +25,7 @@ from bayesrbf.new_rows.validation_scores import ClassFrequency, Shares, Validati
 from bayesrbf.posterior.decisions import mistakes
 from bayesrbf.posterior.held_out import Interval, OneAgainstRest, one_against_rest
 from bayesrbf.posterior.scores import Labels, Probabilities
+from bayesrbf.reading.same_levels import KnownLevels
 from bayesrbf.report.costs import costs_of, decisions, problems_of_costs
 from bayesrbf.report.words import aligned, clipped, listing, number, percent, plural
 from bayesrbf.table import read_labels
@@ -168,7 +169,7 @@ def validate(
     present, hidden = read_labels(y, fitted.unlabelled)
     texts = np.full(hidden.size, None, dtype=object)
     texts[~hidden] = [str(label) for label in present.tolist()]
-    spelled = as_classes(pd.Series(texts, dtype=object), classes)
+    spelled = as_classes(pd.Series(texts, dtype=object), fitted.classes_.tolist())
     scored = spelled.isin(classes).to_numpy()
     target = _name_of(y)
     if scored.sum() < LEAST_LABELLED:
@@ -202,25 +203,17 @@ def _name_of(y: object) -> str:
     return str(y.name) if isinstance(y, pd.Series) and y.name is not None else ""
 
 
-def as_classes(labels: pd.Series, classes: Collection[str]) -> pd.Series:
-    """Labels as the classes are spelled: a number is the class of the same value.
+def as_classes(labels: pd.Series, classes: Sequence[object]) -> pd.Series:
+    """Labels as the names of the classes that they are; others stay as they are.
 
     A file in which labels are missing often has 1.0 for 1.
 
-    >>> as_classes(pd.Series(["1.0", "0", None, "x"]), ["0", "1"]).tolist()
+    >>> as_classes(pd.Series(["1.0", "0", None, "x"]), [0, 1]).tolist()
     ['1', '0', None, 'x']
     """
-    spelled = {_value(name): name for name in classes}
-    texts = [None if pd.isna(label) else spelled.get(_value(label), label) for label in labels]
+    own = KnownLevels(tuple(classes))
+    texts = [None if pd.isna(label) else own.name(label) for label in labels]
     return pd.Series(texts, labels.index, dtype=object, name=labels.name)
-
-
-def _value(text: str) -> float | str:
-    """A number, or else the text."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 def validation_of(

@@ -149,6 +149,11 @@ TOPICS: Final[Mapping[str, str]] = {
         "{holds} {value}, such as {example!r}: read as categories; if they are quantities, say "
         "{real}."
     ),
+    "apart": (
+        "{holds} {value}, which are one number: read as levels apart, as codes are; if they are "
+        "one, write them in one way."
+    ),
+    "one level": "{holds} {value}, read as one level: {example!r}.",
     "numbers as text": (
         "{holds} whole numbers written as text, such as {example!r}, read as numbers; if they are "
         "codes, say {categorical}."

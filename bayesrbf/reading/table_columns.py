@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -13,9 +15,13 @@ from bayesrbf.reading.formats import RawColumn, RawTable
 from bayesrbf.reading.inferring import Kind, ReadColumn, TextColumn, read_column
 from bayesrbf.reading.missing import MISSING_MARKERS, Missing, StandIn
 from bayesrbf.reading.notation import DATE, possible_numbers
-from bayesrbf.reading.notes import Note
+from bayesrbf.reading.notes import Note, listed
+from bayesrbf.reading.same_levels import in_one_spelling, written_apart
 from bayesrbf.records.table_options import TableOptions
 
+LevelsOf = Mapping[str, Collection[object]]
+"""Levels of the columns of a model, by name."""
+NO_LEVELS: Final[LevelsOf] = MappingProxyType({})
 MOST_SHAPES: Final = 10_000
 """Shapes of a column that are kept: so many are words, of which one is enough for a message."""
 _DIGITS: Final = re.compile(r"[0-9]+")
@@ -70,7 +76,8 @@ def read_columns(
     options: TableOptions,
     marks: Sequence[StandIn],
     written: Written,
-    find_dates: bool = False,
+    levels: LevelsOf,
+    find_dates: bool,
 ) -> dict[str, ReadColumn]:
     """Every column that is not ignored, read as what it was named or seems to be.
 
@@ -92,8 +99,9 @@ def read_columns(
         words = raw.marked or (
             raw_column.is_text and kind != "categorical" and _marked(raw_column, kind)
         )
+        own = map(str, levels.get(raw_column.name, ()))
         missing = Missing(
-            frozenset(MISSING_MARKERS if words else ("",)),
+            frozenset(MISSING_MARKERS if words else ()).difference(own) | {""},
             tuple(mark for mark in marks if mark.column in (None, raw_column.name)),
         )
         plain = TextColumn(raw_column.name, raw_column.cells, raw.lines, missing, raw.place)
@@ -121,6 +129,27 @@ def read_columns(
         if raw_column.is_text and raw_column.name not in named:
             read[raw_column.name] = _numbers_as_text(column, read[raw_column.name])
     return read
+
+
+def in_one_name(read: ReadColumn, name: str) -> ReadColumn:
+    """A column of a training table, each of its levels under one name, however it is written."""
+    if isinstance(read.values, np.ndarray):
+        return read
+    counts = Counter(cell for cell in read.values if cell is not None)
+    spelled, notes = in_one_spelling(counts), list(read.notes)
+    ways: dict[str, list[str]] = {}
+    for text in sorted(counts):
+        ways.setdefault(spelled[text], []).append(text)
+    several = {level: texts for level, texts in ways.items() if len(texts) > 1}
+    if several:
+        level, texts = next(iter(several.items()))
+        count = sum(counts[text] for texts in several.values() for text in texts)
+        notes.append(Note("one level", name, listed(list(map(repr, texts))), count, level))
+    if apart := written_apart(counts):
+        count = sum(counts[text] for text in apart if text in counts)
+        notes.append(Note("apart", name, listed(list(map(repr, apart))), count))
+    values = [None if cell is None else spelled[cell] for cell in read.values]
+    return replace(read, values=values, notes=tuple(notes))
 
 
 def _marked(column: RawColumn, kind: Kind | None) -> bool:

@@ -20,7 +20,7 @@ from bayesrbf.reading.notation import possible_numbers
 from bayesrbf.reading.notes import Note, TableError, listed
 from bayesrbf.reading.noticing import notice
 from bayesrbf.reading.sentences import LEFT_OUT, NAMING, sentences
-from bayesrbf.reading.table_columns import Written, read_columns
+from bayesrbf.reading.table_columns import NO_LEVELS, LevelsOf, Written, in_one_name, read_columns
 from bayesrbf.records.table_options import BELOW, TableOptions
 
 if TYPE_CHECKING:
@@ -88,17 +88,18 @@ def read_file(
     judge: Judge = lambda target: (),
     sampled: bool = False,
     lenient: bool = False,
-    new_rows: bool = False,
+    levels: LevelsOf | None = None,
 ) -> ReadTable:
     """Read a file, or random rows of a long one, by a record of options.
 
     What ``judge`` says of the target is a problem like any other; all are told at once. A
     ``lenient`` reader leaves columns out that it cannot read, and reads dates that were not named;
-    notes say so. The options of ``new_rows`` are those of another table: they need not have its
-    values of ``na``, and no problem of theirs is mended by an option.
+    notes say so. New rows have ``levels`` of a model, which mean nothing else, and the options of
+    its table: they need not have its values of ``na``, and no problem of theirs is mended by an
+    option.
     """
     raw = read_raw(path, sampled)
-    return _read(raw, path.name, target, options, judge, lenient=lenient, new_rows=new_rows)
+    return _read(raw, path.name, target, options, judge, lenient=lenient, levels=levels)
 
 
 def read_frame(frame: Any, target: str | None, options: TableOptions) -> ReadTable:
@@ -106,12 +107,14 @@ def read_frame(frame: Any, target: str | None, options: TableOptions) -> ReadTab
     return _read(raw_frame(frame), "the frame", target, options)
 
 
-def read_cells(raw: RawTable, name: str, options: TableOptions) -> ReadTable:
+def read_cells(raw: RawTable, name: str, options: TableOptions, levels: LevelsOf) -> ReadTable:
     """Read new rows without a target from columns of cells, as from a file of this name."""
-    return _read(raw, name, None, options, new_rows=True)
+    return _read(raw, name, None, options, levels=levels)
 
 
-def read_blocks(path: Path, options: TableOptions, size: int) -> Iterator[ReadTable]:
+def read_blocks(
+    path: Path, options: TableOptions, size: int, levels: LevelsOf = NO_LEVELS
+) -> Iterator[ReadTable]:
     """A file without a target, so many rows at a time, as :func:`read_file` reads it at once.
 
     How the numbers and dates of a column are written is a matter of all its cells, so the columns
@@ -120,13 +123,13 @@ def read_blocks(path: Path, options: TableOptions, size: int) -> Iterator[ReadTa
     blocks = raw_blocks(path, size)
     first, second = next(blocks), next(blocks, None)
     if second is None:
-        yield _read(first, path.name, None, options, new_rows=True)
+        yield _read(first, path.name, None, options, levels=levels)
         return
     examples = Written((*options.real, *options.dates))
     for block in chain((first, second), blocks):
         examples.look(block)
     for block in raw_blocks(path, size):
-        yield _read(block, path.name, None, options, written=examples, new_rows=True)
+        yield _read(block, path.name, None, options, written=examples, levels=levels)
 
 
 def _read(
@@ -137,7 +140,7 @@ def _read(
     judge: Judge = lambda target: (),
     written: Written | None = None,
     lenient: bool = False,
-    new_rows: bool = False,
+    levels: LevelsOf | None = None,
 ) -> ReadTable:
     """Rows of a file as a table; ``written`` has cells of its other rows."""
     import pandas as pd
@@ -147,8 +150,18 @@ def _read(
     problems += [note.value for note in raw.notes if problems and note.topic == "sheets"]
     marks = stand_ins(options.na, header)
     columns = read_columns(
-        raw, target, options.among(header), marks, written or Written(()), find_dates=lenient
+        raw,
+        target,
+        options.among(header),
+        marks,
+        written or Written(()),
+        levels or NO_LEVELS,
+        lenient,
     )
+    new_rows = levels is not None
+    if not new_rows:  # a model has the names of theirs
+        names = {name: read for name, read in columns.items() if name == options.id}
+        columns = {name: in_one_name(read, name) for name, read in columns.items()} | names
     left_out: list[Note] = []
     if lenient:
         left_out = [
@@ -298,8 +311,8 @@ def _notes(
 ) -> Iterable[Note]:
     """Notes on the columns."""
     for name, read in columns.items():
-        shown = read.notes if name in model else [n for n in read.notes if n.topic == "missing"]
-        yield from shown
+        beside = (note for note in read.notes if note.topic in ("missing", "one level", "apart"))
+        yield from read.notes if name in model else beside
     if options.id is not None:
         names = columns[options.id].values
         counts = Counter(names)

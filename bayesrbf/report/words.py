@@ -286,7 +286,7 @@ def row_name(index: pd.Index, place: int) -> str:
 
 def cell_text(value: object) -> str:
     """A cell in a table of text."""
-    return exact(float(value)) if isinstance(value, float | int) else clipped(value, 24)
+    return exact(value) if isinstance(value, float) else clipped(value, 24)
 
 
 def signed(value: float) -> str:

@@ -116,7 +116,7 @@ def row_of(served: ServedModel, form: Mapping[str, str]) -> pd.DataFrame:
         if name in odd
     ]
     columns = tuple(RawColumn(n, ["" if n in odd else text]) for n, text in cells.items())
-    raw = RawTable(columns, [1], "the case, row", (), marked=served.has_marks)
+    raw = RawTable(columns, [1], "the case, row", (), marked=True)
     try:
         row = completed(served, raw, "the case")
     except RequestError as error:

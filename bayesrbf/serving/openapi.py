@@ -76,10 +76,12 @@ _ANSWERS: Final = {
 def _row(served: ServedModel, example: Mapping[str, object]) -> dict[str, Any]:
     """A row as a schema."""
     columns: dict[str, Any] = {}
+    levels = served.estimator.columns_.levels_of
     for field in served.fields:
         cell: dict[str, Any] = {"type": ["number", "string", "null"], "description": field.extent}
-        if field.levels:
-            cell = {"enum": [*(level for level, _ in field.levels), None]}
+        if field.name in levels:
+            names = [name for name, _ in field.levels]
+            cell = {"enum": [*dict.fromkeys([*levels[field.name], *names]), None]}
         columns[field.name] = cell
     return {"type": "object", "properties": columns, "example": dict(example)}
 

@@ -17,6 +17,7 @@ from bayesrbf.reading import TableError
 from bayesrbf.reading.decoding import CONTROL
 from bayesrbf.reading.formats import RawColumn, RawTable, raw_content
 from bayesrbf.reading.parquet_rows import opened_parquet
+from bayesrbf.reading.same_levels import KnownLevels
 from bayesrbf.report.words import clipped, listing
 from bayesrbf.serving.settings import CSV, JSON, PARQUET, RequestError
 
@@ -145,32 +146,45 @@ def columns_of(served: ServedModel) -> list[str]:
 
 def raw_records(served: ServedModel, records: Sequence[Mapping[str, Any]]) -> RawTable:
     """Records as the cells of a file; a name that a record lacks is a missing cell."""
+    of = _levels(served)
     cells = [
-        RawColumn(name, [_text(record.get(name), name in served.plain_reals) for record in records])
+        RawColumn(
+            name,
+            [
+                _text(record.get(name), name in served.plain_reals, of.get(name))
+                for record in records
+            ],
+        )
         for name in columns_of(served)
         if name in served.estimator.columns_.names or any(name in record for record in records)
     ]
     lines = list(range(1, len(records) + 1))
-    return RawTable(tuple(cells), lines, "the request, row", (), marked=served.has_marks)
+    return RawTable(tuple(cells), lines, "the request, row", (), marked=True)
 
 
 def _problems(served: ServedModel, records: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Names that are no columns, and cells that are neither numbers nor text."""
     columns, extra = columns_of(served), {served.options.target, *served.options.table.ignore}
+    levels = _levels(served)
     for place, record in enumerate(records, start=1):
         for name, cell in record.items():
             problem = ""
             if name in columns:
-                problem = _problem(cell)
+                problem = _problem(cell, levels.get(name))
             elif name not in extra:
                 problem = f"the model has no such column; {_near(name, columns)}"
             if problem:
                 yield f"row {place}, {clipped(name, 40)!r}: {problem}"
 
 
-def _problem(cell: Any) -> str:
-    """Why a cell of JSON is neither number nor text; empty where it is."""
-    if type(cell) in _NO_CELLS:
+def _levels(served: ServedModel) -> dict[str, KnownLevels]:
+    """The levels of every column that has some."""
+    return {n: KnownLevels(of) for n, of in served.estimator.columns_.levels_of.items()}
+
+
+def _problem(cell: Any, levels: KnownLevels | None) -> str:
+    """Why a cell of JSON is neither number nor text nor a level; empty where it is."""
+    if type(cell) in _NO_CELLS and not _is_level(cell, levels):
         return f"a cell must be a number, text or null; received {_NO_CELLS[type(cell)]}."
     if type(cell) is int and abs(cell) > MOST_NUMBER:
         return "the number is too large."
@@ -179,14 +193,19 @@ def _problem(cell: Any) -> str:
     return ""
 
 
+def _is_level(cell: object, levels: KnownLevels | None) -> bool:
+    """Whether true or false is a level of its column."""
+    return type(cell) is bool and levels is not None and levels.place(cell) is not None
+
+
 def _near(name: str, columns: Collection[str]) -> str:
     """What may have been meant by a name that is no column."""
     near = difflib.get_close_matches(name[:LONGEST_NAME], columns, n=1)
     return f"did you mean {near[0]!r}?" if near else f"they are {listing(list(columns), 8)}."
 
 
-def _text(cell: Any, is_number: bool) -> str:
+def _text(cell: Any, is_number: bool, levels: KnownLevels | None) -> str:
     """A cell as a file has it; numbers of a column of numbers come later, what is none is told."""
-    if cell is None or (is_number and type(cell) in _NUMBERS) or _problem(cell):
+    if cell is None or (is_number and type(cell) in _NUMBERS) or _problem(cell, levels):
         return ""
     return cell.strip() if isinstance(cell, str) else repr(cell)

@@ -16,8 +16,8 @@ import pandas as pd
 from sklearn.base import is_classifier
 
 from bayesrbf.estimators.saving import load
+from bayesrbf.new_rows.new_row_files import refuse_kinds
 from bayesrbf.new_rows.training_cells import training_cells
-from bayesrbf.reading import MISSING_MARKERS
 from bayesrbf.reading.notation import date_of
 from bayesrbf.report.costs import costs_of, problems_of_costs
 from bayesrbf.report.options import ReportOptions, read_options
@@ -33,8 +33,6 @@ HELD_OUT: Final = "held_out_"
 """How the columns of predictions.csv begin that have probabilities of held-out rows."""
 FEW: Final = 10
 """Held-out rows of a class below which they say little of it."""
-NUMBERS: Final = ("real", "count")
-"""Kinds of columns whose cells are numbers."""
 N_BARS: Final = 22
 TAILS: Final = 0.01
 """Share of the training cells below the field's slider, and above it."""
@@ -101,6 +99,7 @@ class ServedModel:
                 f"{file} holds a {type(estimator).__name__}, which has no classes; serve answers "
                 "about classes."
             )
+        refuse_kinds(estimator, file)
         costs = dict(served.costs or options.costs)
         if served.refer is not None and not costs:
             raise ValueError(
@@ -159,12 +158,6 @@ class ServedModel:
         return "," if self.options.table.thousands == "." else "."
 
     @cached_property
-    def has_marks(self) -> bool:
-        """Whether words such as NA mean missing: not where one of them is a level."""
-        levels = {level for field in self.fields for level, _ in field.levels}
-        return levels.isdisjoint(MISSING_MARKERS)
-
-    @cached_property
     def cells(self) -> pd.DataFrame:
         """The cells that it was fitted to."""
         return training_cells(self.estimator)
@@ -172,12 +165,10 @@ class ServedModel:
     @cached_property
     def fields(self) -> tuple[Field, ...]:
         """The fields of its form."""
-        dates = self.options.table.dates
+        dates, levels = self.options.table.dates, self.estimator.columns_.levels_of
         return tuple(
-            _field(place, str(name), self.cells[name], str(name) in dates, kind in NUMBERS)
-            for (place, name), kind in zip(
-                enumerate(self.cells.columns), self.estimator.columns_.kinds, strict=True
-            )
+            _field(place, name, self.cells[name], name in dates, levels.get(name))
+            for place, name in enumerate(self.estimator.columns_.names)
         )
 
     @cached_property
@@ -251,13 +242,19 @@ def _places(decimals: int | None) -> int:
     return 15 if decimals is None else decimals
 
 
-def _field(position: int, name: str, cells: pd.Series, is_date: bool, is_number: bool) -> Field:
-    """A column as a field, by its training cells."""
+def _field(
+    position: int,
+    name: str,
+    cells: pd.Series,
+    is_date: bool,
+    of_column: tuple[object, ...] | None,
+) -> Field:
+    """A column as a field, by its training cells, and its levels where it has any."""
     missing, observed = float(cells.isna().mean()), cells.dropna()
-    if is_number:
+    if of_column is None:
         return _number(position, name, observed.to_numpy(dtype=float), is_date, missing)
-    shares = observed.map(str).value_counts(normalize=True, sort=False).sort_index()
-    levels = tuple((str(level), float(share)) for level, share in shares.items())
+    shares = observed.map(str).value_counts(normalize=True)
+    levels = tuple((name, float(shares.get(name, 0.0))) for name in map(str, of_column))
     most = max(share for _, share in levels)
     bars = tuple(share / most for _, share in levels)
     extent = f"{len(levels)} levels"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bayesrbf.table.atoms import at_their_atoms, find_atoms, real_cells
 from bayesrbf.table.block_columns import RowSums, joined_columns
-from bayesrbf.table.column_kinds import Columns, column_position, learn_columns
+from bayesrbf.table.column_kinds import Columns, column_position, in_one_name, learn_columns
 from bayesrbf.table.containers import as_frame, missing_per_row, row_names
 from bayesrbf.table.encode import decode, encode
 from bayesrbf.table.few_values import few_values
@@ -55,6 +55,7 @@ __all__ = [
     "further_laws",
     "hidden_share",
     "hide",
+    "in_one_name",
     "joined_columns",
     "learn_columns",
     "marginals",

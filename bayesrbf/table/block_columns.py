@@ -68,8 +68,7 @@ def _joined(name: str, one: Content, other: Content) -> Content:
             f"Column {name!r} is ordered in one way in some blocks of X and in another way in "
             "others; give all of them the same ordered Categorical."
         )
-    numeric = float in types
-    return one[0], sorted_levels(np.array(together, dtype=float if numeric else object))
+    return one[0], sorted_levels(together)
 
 
 @dataclass(frozen=True)

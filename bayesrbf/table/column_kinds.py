@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 import numpy as np
 
-from bayesrbf.records.stored import MOST_PARTS, Requirements, ascending, stored, within
+from bayesrbf.reading.same_levels import in_one_spelling
+from bayesrbf.records.stored import LATER, MOST_PARTS, Requirements, ascending, stored, within
 from bayesrbf.table.containers import Cells, missing_cells, read_cells
 
 if TYPE_CHECKING:
@@ -44,6 +46,8 @@ class Columns:
     ordinal_levels: tuple[tuple[object, ...], ...] = ()
     # Missing cells of each column in the rows of the fit.
     missing: tuple[int, ...] = ()
+    # Whether the table numbered its columns 0, 1, 2, ... as frames do where they have no names.
+    numbered: bool = field(default=False, metadata=LATER)
 
     def positions(self, kind: Kind) -> tuple[int, ...]:
         """Positions of the columns of a kind (without masks)."""
@@ -87,6 +91,12 @@ class Columns:
         masks = tuple(f"{self.names[i]} is missing" for i in self.masked)
         atoms = tuple(f"{self.real_names[i]} is" for i in self.atomic)
         return tuple(self.names[i] for i in self.categorical_positions) + masks + atoms
+
+    @cached_property
+    def levels_of(self) -> dict[str, tuple[object, ...]]:
+        """Levels of the categorical columns by name, without masks and atoms."""
+        names = (self.names[i] for i in self.categorical_positions)
+        return dict(zip(names, self.levels, strict=True))
 
     @cached_property
     def all_levels(self) -> tuple[tuple[object, ...], ...]:
@@ -153,6 +163,7 @@ def learn_columns(
     missingness: str = "ignorable",
     count_features: Any = None,
     ordinal_features: Any = None,
+    whole: bool = True,
 ) -> Columns:
     """Learn what each column of a table is; NaN, None and pandas' NA are missing cells.
 
@@ -162,7 +173,8 @@ def learn_columns(
     Columns are counts or ordered levels where ``count_features`` and ``ordinal_features`` name
     them. Under ``missingness="informative"`` the mask of every column with missing cells becomes a
     binary categorical column. Levels are sorted, whatever the order of the rows; those of a
-    Categorical that is ordered stay in its order where they are ordered levels.
+    Categorical that is ordered stay in its order where they are ordered levels. A level that is
+    written in several ways has one name, unless the table is a block and not ``whole``.
 
     ValueError if X is empty or holds infinity or dates, or an argument is not valid; TypeError if a
     column mixes types.
@@ -186,7 +198,7 @@ def learn_columns(
     kinds: list[Kind] = []
     levels: list[tuple[object, ...]] = []
     ordinal_levels: list[tuple[object, ...]] = []
-    for position, (column, mask) in enumerate(zip(cells.columns, missing, strict=True)):
+    for position, mask in enumerate(missing):
         named = (
             kind
             for kind, mask_of_kind in further.items()
@@ -197,9 +209,9 @@ def learn_columns(
             kind = "categorical" if _is_categorical(cells, position, chosen) else "real"
         kinds.append(kind)
         if kind == "categorical":
-            levels.append(sorted_levels(column[~mask]))
+            levels.append(sorted_levels(cells.of_levels(position)[~mask].tolist()))
         elif kind == "ordinal":
-            ordinal_levels.append(_ordered_levels(cells, position, column[~mask]))
+            ordinal_levels.append(_ordered_levels(cells, position, mask))
     columns = Columns(
         names=cells.names,
         kinds=tuple(kinds),
@@ -208,7 +220,9 @@ def learn_columns(
         empty=tuple(i for i, mask in enumerate(missing) if mask.all()),
         ordinal_levels=tuple(ordinal_levels),
         missing=tuple(int(mask.sum()) for mask in missing),
+        numbered=cells.numbered,
     )
+    columns = in_one_name(columns) if whole else columns
     return columns.with_masks if missingness == "informative" else columns
 
 
@@ -274,11 +288,12 @@ def column_position(argument: str, item: object, names: tuple[str, ...]) -> int:
     )
 
 
-def _ordered_levels(cells: Cells, position: int, present: np.ndarray) -> tuple[object, ...]:
+def _ordered_levels(cells: Cells, position: int, missing: np.ndarray) -> tuple[object, ...]:
     """Levels from the lowest on: those of an ordered Categorical, else numbers or booleans."""
     declared = cells.orders[position]
     if declared is not None:
         return declared
+    present = cells.of_levels(position)[~missing].tolist()
     if isinstance(present[0], str):
         raise ValueError(
             f"Column {cells.names[position]!r} is among ordinal_features and holds text, such as "
@@ -289,10 +304,20 @@ def _ordered_levels(cells: Cells, position: int, present: np.ndarray) -> tuple[o
     return sorted_levels(present)
 
 
-def sorted_levels(present: np.ndarray) -> tuple[object, ...]:
-    """Distinct values in the order of their type; whole numbers as int."""
-    if present.dtype == object:
-        return tuple(sorted(set(present.tolist())))
-    values = np.unique(present + 0.0)
-    whole = bool(np.all(values == np.round(values)))
-    return tuple(int(v) if whole else v for v in values.tolist())
+def in_one_name(columns: Columns) -> Columns:
+    """The columns of a whole table, each level under one name, however its cells are written."""
+    return replace(columns, levels=tuple(map(_in_one_name, columns.levels)))
+
+
+def _in_one_name(levels: tuple[object, ...]) -> tuple[object, ...]:
+    texts = [level for level in levels if isinstance(level, str)]
+    return sorted_levels(in_one_spelling(texts).values()) if texts else levels
+
+
+def sorted_levels(present: Iterable[Any]) -> tuple[object, ...]:
+    """Distinct cells in the order of their type; numbers as int where all are whole."""
+    distinct = sorted(set(present))
+    if isinstance(distinct[0], str | bool):
+        return tuple(distinct)
+    whole = all(value == int(value) for value in distinct)
+    return tuple(int(value) if whole else value + 0.0 for value in distinct)

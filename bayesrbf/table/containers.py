@@ -5,17 +5,21 @@ from __future__ import annotations
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 from os import PathLike
-from typing import Any
+from typing import Any, Final
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from jaxtyping import Int
 
 from bayesrbf.blocks import is_collection
+from bayesrbf.reading.formats import cell_text
 
-_PANDAS_MISSING = {"NAType", "NaTType"}
+LONG: Final = 2.0**53
+"""Beyond it floats do not tell whole numbers apart."""
+_PANDAS_MISSING: Final = {"NAType", "NaTType"}
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,15 @@ class Cells:
     declared: tuple[bool, ...]
     # Categories of each column whose dtype orders them, the lowest first; else None.
     orders: tuple[tuple[object, ...] | None, ...]
+    # Numbers of a column some of which float64 does not tell apart, as object with None for
+    # missing cells; else None.
+    long: tuple[np.ndarray | None, ...]
+    numbered: bool = False  # Whether they are numbered, as frames do that have no names.
+
+    def of_levels(self, position: int) -> np.ndarray:
+        """The cells of a column as levels, which have to be told apart."""
+        long = self.long[position]
+        return self.columns[position] if long is None else long
 
 
 def read_cells(X: Any) -> Cells:
@@ -138,7 +151,9 @@ def _read_array(X: Any) -> Cells:
         columns = tuple(
             clean(column.tolist(), name) for column, name in zip(array.T, names, strict=True)
         )
-    return Cells(names, False, columns, (False,) * len(names), (None,) * len(names))
+    nothing = (None,) * len(names)
+    long = nothing if array.dtype.kind in "bf" else tuple(map(_long, array.T, columns))
+    return Cells(names, False, columns, (False,) * len(names), nothing, long)
 
 
 def _as_array(X: Any) -> np.ndarray:
@@ -190,35 +205,70 @@ def _reads_as_number(text: str) -> bool:
 def _read_frame(frame: nw.DataFrame[Any]) -> Cells:
     """Columns of a pandas or polars frame; the dtype declares what is categorical."""
     unnamed = _names_of(frame.shape)
-    has_names = all(isinstance(name, str) for name in frame.columns)
-    names = tuple(frame.columns) if has_names else unnamed
+    titles: list[object] = list(frame.columns)
+    numbered = titles == list(range(len(titles)))
+    names = unnamed if numbered else tuple(map(str, titles))
     series = [frame[:, position] for position in range(frame.shape[1])]
-    columns = tuple(_read_series(s, name) for s, name in zip(series, names, strict=True))
+    read = [_read_series(s, name) for s, name in zip(series, names, strict=True)]
     declared = tuple(isinstance(s.dtype, nw.Categorical | nw.Enum) for s in series)
     orders = tuple(
-        tuple(clean(s.cat.get_categories().to_list(), name).tolist())
-        if isinstance(s.dtype, nw.Enum)
-        else None
-        for s, name in zip(series, names, strict=True)
+        tuple(categories_of(s)) if isinstance(s.dtype, nw.Enum) else None for s in series
     )
-    return Cells(names, has_names, columns, declared, orders)
+    columns, long = zip(*read, strict=True)
+    return Cells(names, not numbered, columns, declared, orders, long, numbered)
 
 
-def _read_series(series: nw.Series[Any], name: str) -> np.ndarray:
-    """One clean column of a frame."""
+def categories_of(series: nw.Series[Any]) -> list[object]:
+    """The categories of a Categorical, as cells have them."""
+    values = _without_dates(series.cat.get_categories().to_list())
+    column = clean(values, series.name)
+    long = _long(values, column)
+    levels: list[object] = (column if long is None else long).tolist()
+    return levels
+
+
+def _without_dates(values: Sequence[object]) -> list[object]:
+    """Cells of a Categorical, whose dates are levels like texts."""
+    return [
+        cell_text(value) if isinstance(value, date) and not _is_missing(value) else value
+        for value in values
+    ]
+
+
+def _long(values: Iterable[Any], column: np.ndarray) -> np.ndarray | None:
+    """The numbers of a column of floats where they were longer than floats are; else None."""
+    if column.dtype == object or not (np.abs(column) >= LONG).any():
+        return None
+    exact = np.empty(len(column), dtype=object)
+    exact[:] = [
+        None if np.isnan(number) else int(value) if number.is_integer() else number
+        for value, number in zip(values, column.tolist(), strict=True)
+    ]
+    return exact
+
+
+def _read_series(series: nw.Series[Any], name: str) -> tuple[np.ndarray, np.ndarray | None]:
+    """One clean column of a frame, and its numbers where they are too long for floats."""
     dtype = series.dtype
+    if isinstance(dtype, nw.Categorical | nw.Enum):
+        values = _without_dates(series.to_list())
+        column = clean(values, name)
+        return column, _long(values, column)
     if dtype.is_temporal():
         raise ValueError(
-            f"Column {name!r} holds dates or times ({dtype}); convert it to a number, "
-            "such as days since a fixed date."
+            f"Column {name!r} holds dates or times ({dtype}); convert it to a number, such as days "
+            'since a fixed date, or, if a few dates are categories, by astype("category").'
         )
     if dtype.is_nested() or isinstance(dtype, nw.Binary):
         raise TypeError(f"Column {name!r} must hold numbers or strings; received {dtype}.")
     if dtype.is_numeric():
-        return _read_numbers(series)
+        column = _read_numbers(series)
+        return column, None if dtype.is_float() else _long(series.to_list(), column)
     if series.to_numpy().dtype.kind == "c":
         raise ValueError(f"Complex data not supported: column {name!r} is complex.")
-    return clean(series.to_list(), name)
+    values = series.to_list()
+    column = clean(values, name)
+    return column, _long(values, column)
 
 
 def _read_numbers(series: nw.Series[Any]) -> np.ndarray:

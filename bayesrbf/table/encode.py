@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from bayesrbf.records.mixture import Observations
 from bayesrbf.table.atoms import at_their_atoms, real_cells
 from bayesrbf.table.column_kinds import Columns
-from bayesrbf.table.containers import Cells, as_frame, missing_cells, read_cells
+from bayesrbf.table.containers import Cells, as_frame, categories_of, missing_cells, read_cells
 from bayesrbf.table.further_columns import Further, read_counts, split_further
 from bayesrbf.table.levels import MISSING, UNKNOWN, level_codes, level_values, report_unknown
 
@@ -49,7 +49,7 @@ def encode(X: Any, columns: Columns, *, handle_unknown: str = "missing") -> Obse
     ]
     with_levels = [*columns.categorical_positions, *columns.positions("ordinal")]
     codes = [
-        level_codes(cells.columns[position], levels)
+        level_codes(cells.of_levels(position), levels)
         for position, levels in zip(
             with_levels, columns.levels + columns.ordinal_levels, strict=True
         )
@@ -81,10 +81,14 @@ def _check_columns(cells: Cells, columns: Columns) -> None:
             f"X has {len(cells.columns)} features, but Columns is expecting "
             f"{len(columns.names)} features as input."
         )
-    if not (cells.has_names and columns.has_names) or cells.names == columns.names:
+    given, expected = _titles(cells), _titles(columns)
+    if not given or not expected or given == expected:
         return
-    unseen = sorted(set(cells.names) - set(columns.names))
-    absent = sorted(set(columns.names) - set(cells.names))
+    numbers = all(map(str.isdigit, given + expected))
+    if (cells.numbered or columns.numbered) and not numbers:
+        return  # one of them has no names
+    unseen = sorted(set(given) - set(expected))
+    absent = sorted(set(expected) - set(given))
     detail = (
         "" if not unseen else f"Feature names unseen at fit time: {', '.join(unseen[:5])}.\n"
     ) + (
@@ -108,6 +112,12 @@ def _note_cells(cells: Cells, name: str, position: int) -> None:
             UserWarning,
             stacklevel=4,
         )
+
+
+def _titles(table: Cells | Columns) -> tuple[str, ...]:
+    """What a table calls its columns; nothing where it is an array."""
+    numbers = tuple(map(str, range(len(table.names)))) if table.numbered else ()
+    return table.names if table.has_names else numbers
 
 
 def _real_column(cells: Cells, columns: Columns, position: int) -> np.ndarray:
@@ -176,19 +186,12 @@ def _to_array(cells: list[np.ndarray]) -> np.ndarray:
 def _to_frame(cells: list[np.ndarray], like: nw.DataFrame[Any], empty: tuple[int, ...]) -> Any:
     """Columns as a frame of the type of ``like``, with its index where the rows are the same."""
     backend = like.implementation
-    names = [str(name) for name in like.columns]
     series = {}
-    for position, (name, column) in enumerate(zip(names, cells, strict=True)):
-        dtype = like[:, position].dtype
-        if position in empty and len(column) == len(like):
-            series[name] = like[:, position]  # as it came: levels that are declared are kept
-            continue
-        number_type = nw.Float64() if column.dtype == np.float64 else None
-        values = nw.new_series(name, column.tolist(), number_type, backend=backend)
-        text = isinstance(dtype, nw.String) and not len(column)
-        if text or isinstance(dtype, nw.Categorical | nw.Enum):
-            values = values.cast(dtype)
-        series[name] = values
+    for position, (name, column) in enumerate(zip(like.columns, cells, strict=True)):
+        own = like[:, position]
+        # A column without a cell stays as it came: levels that are declared are kept.
+        kept = position in empty and len(column) == len(like)
+        series[str(name)] = own if kept else _in_dtype(column, own)
     # No backend=: with one, from_dict drops the dtypes of the series.
     native = nw.from_dict(series).to_native()
     if backend.is_pandas():
@@ -196,3 +199,27 @@ def _to_frame(cells: list[np.ndarray], like: nw.DataFrame[Any], empty: tuple[int
         if len(native) == len(like):
             native.index = like.to_native().index
     return native
+
+
+def _in_dtype(column: np.ndarray, like: nw.Series[Any]) -> nw.Series[Any]:
+    """Cells as a column in the dtype of another, where they fit: text, booleans, categories."""
+    name, dtype, backend, cells = str(like.name), like.dtype, like.implementation, column.tolist()
+    native: Any = like.to_native()
+    pandas, holes = backend.is_pandas(), bool(missing_cells(column).any())
+    if pandas and native.dtype.name == "category":
+        codes = level_codes(column, tuple(categories_of(like)))
+        if UNKNOWN not in codes:
+            same = type(native.array).from_codes(codes, dtype=native.dtype)
+            return nw.new_series(name, same, backend=backend)
+    kind: Any = nw.Float64() if column.dtype == np.float64 else None
+    if pandas and holes and any(type(cell) is int for cell in cells):
+        kind = nw.Object()  # pandas would make floats of them
+    values = nw.new_series(name, cells, kind, backend=backend)
+    text = isinstance(dtype, nw.String) and not cells
+    if text or isinstance(dtype, nw.Categorical | nw.Enum):
+        return values.cast(dtype)
+    if pandas and isinstance(dtype, nw.Boolean) and kind is None:
+        fits = native.dtype != bool or not holes
+        same = values.to_native().astype(native.dtype if fits else object)
+        return nw.from_native(same, series_only=True)
+    return values

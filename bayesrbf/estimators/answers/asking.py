@@ -44,7 +44,7 @@ def new_cells(fit: Fit, X: object, *, holes: bool = False) -> NewRows:
     """
     table.as_frame(X)  # our own error for what is no table
     if len(getattr(X, "shape", (0, 0))) == 2:  # encode has the words for other shapes
-        validate_data(column_shell(fit.table), X, reset=False, skip_check_array=True)
+        validate_data(column_shell(fit.table, X), X, reset=False, skip_check_array=True)
     cells = table.encode(X, fit.columns, handle_unknown=fit.table.handle_unknown)
     if fit.model.density is not None:  # exemplars keep no cells
         warn_of_columns(fit.columns, fit.table.rows, cells, X if holes else None)
@@ -53,18 +53,24 @@ def new_cells(fit: Fit, X: object, *, holes: bool = False) -> NewRows:
 
 def new_rows(fit: Fit, X: object, *, holes: bool = False) -> NewRows:
     """Rows as the model takes them."""
-    compared = fit.model.compared(X, column_shell(fit.table))
+    compared = fit.model.compared(X, column_shell(fit.table, X))
     if compared is not None:
         return NewRows(compared, X)
     return new_cells(fit, X, holes=holes)
 
 
-def column_shell(training: TrainingTable) -> BaseEstimator:
-    """An estimator of the same name that knows the columns: scikit-learn compares new ones."""
+def column_shell(training: TrainingTable, X: object = None) -> BaseEstimator:
+    """An estimator of the same name that knows the columns: scikit-learn compares those of X.
+
+    Names that were numbers at fit are text in a file.
+    """
     shell = _shells(training.owner)()
     shell.n_features_in_ = training.n_columns
+    columns = training.columns
     if training.names is not None:
         shell.feature_names_in_ = training.names
+    elif columns and list(getattr(X, "columns", ())) == list(columns.names):
+        shell.feature_names_in_ = np.array(columns.names, dtype=object)
     return shell
 
 

@@ -231,7 +231,7 @@ def _surveyed(part: Part, options: dict[str, Any]) -> Survey:
         return Survey(None, part.present, (0,), 0.0, None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # figures of a block are not those of the table
-        columns = table.learn_columns(part.table, **options)
+        columns = table.learn_columns(part.table, whole=False, **options)
     mass, like = float(part.weights.sum()), part.table[:1]
     return Survey(columns, np.unique(part.present), (n_rows,), mass, like)
 
@@ -247,6 +247,7 @@ def _columns(survey: Survey, missingness: str) -> table.Columns:
             f"sample_weight must have a mean between {LEAST_WEIGHT:g} and {MOST_WEIGHT:g}; "
             f"received {mean:g}. Divide it by its mean."
         )
+    columns = table.in_one_name(columns)
     return columns.with_masks if missingness == "informative" else columns
 
 
