@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Int, Shaped
 
 from bayesrbf.estimators.warning import ColumnWarning, warn
-from bayesrbf.reading.same_levels import written_apart
+from bayesrbf.reading.same_levels import in_one_spelling, written_apart
 from bayesrbf.records.units import copies_sentence
 from bayesrbf.table import Columns
 from bayesrbf.table.containers import read_cells
@@ -114,7 +114,8 @@ def _doubts(X: object, columns: Columns, named: bool, grouped: bool) -> Iterator
                 remedy = ""
                 continue
             if all(cell is None or isinstance(cell, str) for cell in texts):
-                looked[name] = texts
+                level = in_one_spelling({cell for cell in texts if cell is not None})
+                looked[name] = [None if cell is None else level[cell] for cell in texts]
     for note in notice(looked):
         # What is far from all others and no usual code, such as a row of zeros that were centred,
         # is told of files only.

@@ -226,8 +226,7 @@ class FittedTable[M: FittedModel, D]:
         # bootstrap is none of the posterior, from which weights could take out a row.
         drawn_from_all = not self.table.sampled and log_posterior.dimension
         if drawn_from_all and draws.method != "bootstrap":
-            places, units = self.table.scored
-            yield from judge_leave_one_out(leave_one_out(log_posterior, draws, places, units))
+            yield from judge_leave_one_out(leave_one_out(log_posterior, draws, *self.table.scored))
 
     def _probabilities_of_training(self) -> dict[str, np.ndarray]:
         """Class probabilities of some training rows, under the draws and at the fit."""

@@ -149,24 +149,15 @@ def _read(
     problems = [*_misnamed(header, target, options, name)]
     problems += [note.value for note in raw.notes if problems and note.topic == "sheets"]
     marks = stand_ins(options.na, header)
-    columns = read_columns(
-        raw,
-        target,
-        options.among(header),
-        marks,
-        written or Written(()),
-        levels or NO_LEVELS,
-        lenient,
-    )
+    among, written = options.among(header), written or Written(())
+    columns = read_columns(raw, target, among, marks, written, levels or NO_LEVELS, lenient)
     new_rows = levels is not None
     if not new_rows:  # a model has the names of theirs
         names = {name: read for name, read in columns.items() if name == options.id}
         columns = {name: in_one_name(read, name) for name, read in columns.items()} | names
     left_out: list[Note] = []
     if lenient:
-        left_out = [
-            Note("unread", n, read.sentence()) for n, read in columns.items() if read.problem
-        ]
+        left_out = [Note("unread", n, r.sentence()) for n, r in columns.items() if r.problem]
         columns = {name: read for name, read in columns.items() if not read.problem}
         ignored = tuple(note.column for note in left_out)
         every = [note for read in columns.values() for note in read.notes]

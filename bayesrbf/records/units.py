@@ -71,7 +71,8 @@ def copies_sentence(repeated: int) -> str:
     """How many rows are copies of an earlier one, and how they are held out.
 
     >>> copies_sentence(1)
-    '1 row equals an earlier one in every cell, which is no chance; no split parts them.'
+    '1 row equals an earlier row in every cell, beyond chance: no split has copies on both sides.'
     """
     who = "1 row equals" if repeated == 1 else f"{repeated} rows equal"
-    return f"{who} an earlier one in every cell, which is no chance; no split parts them."
+    beyond = "beyond chance: no split has copies on both sides"
+    return f"{who} an earlier row in every cell, {beyond}."

@@ -13,6 +13,7 @@ from typing import Any, Final
 import narwhals.stable.v2 as nw
 import numpy as np
 from jaxtyping import Int
+from scipy.sparse import issparse
 
 from bayesrbf.blocks import is_collection
 from bayesrbf.reading.formats import cell_text
@@ -88,7 +89,7 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     """
     if isinstance(X, np.ndarray):
         return None
-    if isinstance(X, Mapping) and not hasattr(X, "nnz"):  # one kind of sparse matrix is a dict
+    if isinstance(X, Mapping) and not issparse(X):  # one kind of sparse matrix is a dict
         raise TypeError(
             f"X must be a table, such as an array or a frame; received a {type(X).__name__}. Make "
             "a frame of its columns first, as by pandas.DataFrame(X)."
@@ -158,7 +159,7 @@ def _read_array(X: Any) -> Cells:
 
 def _as_array(X: Any) -> np.ndarray:
     """X as an array whose dtype still separates numbers from strings."""
-    if hasattr(X, "nnz"):
+    if issparse(X):
         raise TypeError(
             "Sparse data was passed, but a table with missing cells must be dense; "
             "use X.toarray() to convert it."

@@ -6,12 +6,13 @@ column j in turn, over the R different rows:
 
 .. math:: \lambda_j(x) = n_j(x) \, \frac{c_j(x) - 1 + t_j}{R},
 
-with n the number of different rows that differ from x in column j alone, c the number that have
-its cell there, and t the share of rows whose cell there some other row has. Equal rows are copies
-beyond chance where the largest of these is below ``CHANCE``. No column is taken to be independent
-of another: rows that agree in all columns but one show how often rows come so close. Of a single
-column t is the share of a grid that its values take up, whose step is the last decimal of a real
-column. A column that is a function of another, and that one of it, counts once.
+with n the number of different rows that differ from x in column j alone, c the number that have its
+cell there, and t the share of rows whose cell there some other row has, or the share of the grid of
+a real column that its values take up, if that is larger. The step of a grid is the last decimal.
+Equal rows are copies beyond chance where the largest of these is below ``CHANCE``. No column is
+taken to be independent of another: rows that agree in all columns but one show how often rows come
+so close. Of a single column t is the share of its grid; levels take up all of theirs. A column that
+is a function of another, and that one of it, counts once.
 
 See Good (1953), The population frequencies of species and the estimation of population parameters,
 Biometrika 40, for t.
@@ -30,9 +31,9 @@ from bayesrbf.records.mixture import Observations
 from bayesrbf.records.units import Units
 from bayesrbf.table.order import differ, sort_keys, sorted_by
 
-CHANCE: Final = 0.1
+CHANCE: Final = 0.05
 """Expected number of other people with the cells of a row, below which equal rows are copies. On 30
-real tables, copies of rows of many values have below .001 and people alike above .3."""
+real tables, copies of rows of many values have below .001 and people who are alike above .3."""
 
 
 def with_units(
@@ -77,14 +78,15 @@ def copies_of(rows: Observations) -> Int[np.ndarray, " obs"]:
     >>> copies_of(Observations(cells, np.zeros((4, 0), int), np.array([0, 1, 1, -1]), np.ones(4)))
     array([0, 1, 0, 3])
     """
-    cells = replace(rows, labels=np.zeros_like(rows.labels))
+    cells, numbers = replace(rows, labels=np.zeros_like(rows.labels)), np.arange(rows.n_obs)
     keys = sort_keys(cells)
+    if len(keys) == 1:  # a table of empty columns
+        return numbers
     order = sorted_by(keys)
     first = differ(keys, order)
     place = np.empty(rows.n_obs, dtype=np.intp)
     place[order] = np.cumsum(first) - 1
     several = np.bincount(place) > 1
-    numbers = np.arange(rows.n_obs)
     if not several.any():
         return numbers
     copies = several & (_expected(cells.take(order[first])) < CHANCE)
@@ -141,7 +143,8 @@ def _expected(rows: Observations) -> Float[np.ndarray, " obs"]:
     expected = np.zeros(rows.n_obs)
     for code, grid, of_column in zip(codes, grids, of_cells, strict=True):
         alike = np.bincount(code)[code]
-        repeats = np.mean(alike > 1) if len(codes) > 1 else grid
+        # Of several columns ids of levels take up their grid, too, and so it says nothing.
+        repeats = max(np.mean(alike > 1), grid % 1) if len(codes) > 1 else grid
         _, rest, sizes = np.unique(of_rows - of_column, return_inverse=True, return_counts=True)
         one = (sizes[rest] - 1) * (alike - 1 + repeats) / rows.n_obs
         np.maximum(expected, one, out=expected)
@@ -156,13 +159,13 @@ def _different(
 
     A column that is another one in other words tells nothing more.
     """
-    found: dict[bytes, tuple[Int[np.ndarray, " obs"], float]] = {}
+    by_codes: dict[bytes, tuple[Int[np.ndarray, " obs"], float]] = {}
     for column in columns:
         _, first, code = np.unique(column, return_index=True, return_inverse=True)
         code = np.argsort(np.argsort(first))[code]  # numbered as they come
         key, grid = code.tobytes(), _share_of_grid(column)
-        found[key] = code, min(grid, found[key][1] if key in found else 1.0)
-    codes, grids = zip(*found.values(), strict=True)
+        by_codes[key] = code, min(grid, by_codes[key][1] if key in by_codes else 1.0)
+    codes, grids = zip(*by_codes.values(), strict=True)
     return list(codes), list(grids)
 
 

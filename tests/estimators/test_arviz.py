@@ -26,6 +26,7 @@ from bayesrbf import (
     load,
 )
 from bayesrbf.posterior import replicates
+from bayesrbf.table import copies_of, encode, learn_columns
 from tests.cases import generative
 
 N = 40
@@ -282,7 +283,7 @@ def test_rows_with_copies_have_a_likelihood_each_and_are_left_out_together(tmp_p
         assert scored["obs"].to_numpy().tolist() == list(range(labels.size))
         found = {one.row: one.value for one in model.fitted_.findings()}
         once = trees[name].copy()
-        copies = xr.DataArray(np.unique(cells, axis=0, return_inverse=True)[1], dims="obs")
+        copies = xr.DataArray(copies_of(encode(cells, learn_columns(cells))), dims="obs")
         once["log_likelihood"] = xr.DataTree(
             xr.Dataset({"y": scored.groupby(copies.rename("copy")).sum().rename(copy="obs")})
         )

@@ -49,6 +49,7 @@ def test_class_log_probabilities_are_those_of_one_density_a_class() -> None:
     assert agree.mean() > 0.97
 
 
+@pytest.mark.filterwarnings("ignore:.*received one class alone:UserWarning")
 def test_one_class_is_a_density() -> None:
     X, _ = iris(0.2)
     with_classes = generative(2, random_state=0).fit(X, np.ones(len(X)))
@@ -186,6 +187,7 @@ def test_whatever_hides_a_label_hides_it(hidden: object) -> None:
     np.testing.assert_array_equal(model.predict_proba(X), expected)
 
 
+@pytest.mark.filterwarnings("ignore:.*takes the label -1 for a class")
 def test_minus_one_is_a_class_unless_it_is_said_to_hide() -> None:
     X, y = iris()
     y = np.where(y == 0, -1, y)

@@ -125,7 +125,7 @@ def test_refit_keeps_what_is_not_of_a_fit() -> None:
     B, b = later("mixture")
     model.fit(A, a).fit(B, b)
     assert model.note == "mine"
-    assert model.get_metadata_routing().fit.requests == {"sample_weight": True}
+    assert model.get_metadata_routing().fit.requests == {"sample_weight": True, "groups": None}
     assert list(model.transform(B)) == ["hybridmixtureclassifier0", "hybridmixtureclassifier1"]
 
 

@@ -131,6 +131,7 @@ def test_what_is_saved_has_the_same_rates(rates: str, tmp_path: Path) -> None:
 
 
 @every_learned
+@pytest.mark.filterwarnings("ignore:.*received one class alone:UserWarning")
 def test_one_class_has_the_fixed_rates(rates: str) -> None:
     X, _ = table(40)
     alone = np.full(40, "calm")

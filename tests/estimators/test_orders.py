@@ -104,6 +104,7 @@ def test_order_and_names_change_no_probability(name: str) -> None:
     np.testing.assert_allclose(other.predict_proba(other_X)[:, back], expected[rows], **ROUNDING)
 
 
+@pytest.mark.filterwarnings("ignore:.*one labelled row alone is of class:UserWarning")
 def test_completions_do_not_depend_on_the_order_of_columns() -> None:
     X, y = holes()
     whole = X.notna().all(axis=1).to_numpy()

@@ -179,6 +179,7 @@ def test_an_rbf_network_has_the_parameters_of_a_table_in_memory(
         network.hyperparameters.standardised(),
         rng=np.random.default_rng(0),
         start=start,
+        tol=1e-8,
     )
     mine, theirs = points.pack(network.parameters), points.pack(inside.parameters)
     np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-8)

@@ -76,7 +76,7 @@ def test_weights_are_relative(name: str) -> None:
 def test_rows_that_stand_there_three_times_teach_as_often_as_once(name: str) -> None:
     X, y = noise()
     new, _ = noise(500, seed=1)
-    with pytest.warns(ColumnWarning, match="120 rows equal an earlier one in every cell"):
+    with pytest.warns(ColumnWarning, match="120 rows equal an earlier row in every cell"):
         thrice = CLASSIFIERS[name]().fit(np.tile(X, (3, 1)), np.tile(y, 3))
     once = CLASSIFIERS[name]().fit(X, y)
     np.testing.assert_allclose(thrice.predict_proba(new), once.predict_proba(new), atol=1e-6)

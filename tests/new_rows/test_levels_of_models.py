@@ -138,6 +138,7 @@ def test_true_is_refused_where_it_is_no_level(tmp_path: Path) -> None:
     assert "a cell must be a number, text or null; received true or false" in problem
 
 
+@pytest.mark.filterwarnings("ignore:.*takes the label 'NA' for a class")
 def test_labels_are_read_as_the_classes(tmp_path: Path) -> None:
     _, X, y = trained("numbers")
     X.assign(outcome=np.where(y == "yes", "TRUE", "false")).to_csv(tmp_path / "t.csv", index=False)

@@ -134,8 +134,10 @@ def test_whole_weights_are_copies_and_others_weigh(kind: str) -> None:
     grow: Callable[..., Forest | Boosting] = GROWING[kind]
     cells, labels = table()
     twice = np.r_[0, np.arange(150)]
-    one = grow(rows_of(cells, labels, np.r_[2.0, np.ones(149)]), seed=0)
-    two = grow(rows_of(cells[twice], labels[twice]), seed=0)
+    weights = np.r_[2.0, np.full(148, 1.0), 0.5]
+    one = grow(rows_of(cells, labels, weights), seed=0)
+    halves = np.r_[1.0, 1.0, weights[1:]]
+    two = grow(rows_of(cells[twice], labels[twice], halves), seed=0)
     np.testing.assert_array_equal(one.log_probabilities(cells), two.log_probabilities(cells))
     heavy = grow(rows_of(cells, labels, np.where(labels == 0, 30.5, 0.5)), seed=0)
     nothing = np.full((1, 4), np.nan)

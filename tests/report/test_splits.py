@@ -163,7 +163,7 @@ def test_copies_of_rows_are_on_one_side_of_every_split(tmp_path: Path) -> None:
     rows["y"] = np.array(["no", "yes"])[rng.integers(0, 2, 60)]
     pd.concat([rows] * 3).to_csv(tmp_path / "joined.csv", index=False)
     asked = job(read_table(tmp_path / "joined.csv", "y"), "mixture")
-    assert asked.notes[0].startswith("120 rows equal an earlier one in every cell")
+    assert asked.notes[0].startswith("120 rows equal an earlier row in every cell")
     cells = asked.X.apply(tuple, axis=1).to_numpy()
     for train, test in asked.splits.pairs():
         assert not set(cells[train]) & set(cells[test])

@@ -147,7 +147,7 @@ def test_other_dates_are_refused_with_both_remedies() -> None:
         pd.Series(pd.Categorical([3, 1, None], categories=[3, 1, 2])),
         pd.Series(pd.Categorical(["b", "a", None], categories=["b", "a"])),
     ],
-    ids=str,
+    ids=["bool", "nullable", "pyarrow", "object", "of booleans", "of numbers", "of texts"],
 )
 def test_levels_come_back_in_their_dtype(column: pd.Series) -> None:
     X = pd.DataFrame({"x": column})
