@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 
 from bayesrbf.numerics.log_posterior import Predictor
 from bayesrbf.posterior.predictive import ClassPosterior
@@ -94,7 +94,7 @@ class FarPredictor(Predictor):
     delivered: Float[np.ndarray, "obs label"] | None = None
     stretch: Float[np.ndarray, "obs label"] | None = None
 
-    def at_all(self, thetas: Float[np.ndarray, "draw coordinate"]) -> ClassPrediction:
+    def at_all(self, thetas: Shaped[np.ndarray, "draw coordinate"]) -> ClassPrediction:
         """Predict under every draw; draws are the first axis of the result."""
         prediction = self.predictor.at_all(thetas)
         log_p = tempered(prediction.log_probabilities, self.temperature)

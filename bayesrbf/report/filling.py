@@ -64,8 +64,11 @@ def fill_held_out(job: Job, judged: JudgedTable) -> HeldOutCells:
     def filled_in(fold: int) -> tuple[np.ndarray, np.ndarray]:
         fitted = clone(fresh).fit(table[folds != fold])
         fills = left_out(fitted, table[folds == fold])
-        places = [fitted.columns_.real_names.index(name) for name in reals]
-        return fills.tail[:, places], fills.expected[:, places]
+        tail, expected = np.full((2, len(fills.tail), len(reals)), np.nan)
+        there = [place for place, name in enumerate(reals) if name in fitted.columns_.real_names]
+        places = [fitted.columns_.real_names.index(reals[place]) for place in there]
+        tail[:, there], expected[:, there] = fills.tail[:, places], fills.expected[:, places]
+        return tail, expected
 
     numbers = np.unique(folds[folds >= 0]).tolist()
     for fold, fills in zip(numbers, run_tasks(filled_in, numbers, "Filling in"), strict=True):

@@ -89,6 +89,8 @@ def copies_of(rows: Observations) -> Int[np.ndarray, " obs"]:
     several = np.bincount(place) > 1
     if not several.any():
         return numbers
+    if several.size == 1:  # columns without a second value tell nobody apart
+        return numbers
     copies = several & (_expected(cells.take(order[first])) < CHANCE)
     leader = np.full(several.size, rows.n_obs)
     np.minimum.at(leader, place, numbers)

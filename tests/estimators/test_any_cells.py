@@ -187,7 +187,7 @@ def test_masks_hide_every_share_and_one_copy_keeps_a_cell() -> None:
 def test_a_row_of_many_has_one_copy_and_there_are_as_many_of_every_kind() -> None:
     few, many = (
         StackedClassifier(["normal"], random_state=0).fit(*made(n, seed=0)).model_.held
-        for n in (200, MANY_ROWS + 1)
+        for n in (200, int(MANY_ROWS) + 1)
     )
     assert few.masked.values.shape[1] == STRATA + 1
     assert many.masked.values.shape[1] == 1

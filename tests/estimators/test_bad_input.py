@@ -89,6 +89,8 @@ SHAPES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.filterwarnings("ignore:.*received one class alone:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*one labelled row alone is of class:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*received one class alone:UserWarning")
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.filterwarnings("ignore:Column .* holds text that hardly repeats")

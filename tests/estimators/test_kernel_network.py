@@ -170,6 +170,8 @@ def test_arguments_out_of_range_are_refused(arguments: dict[str, object], messag
         KernelNetworkClassifier(**arguments).fit(X, y)
 
 
+@pytest.mark.filterwarnings("ignore:.*received one class alone:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*one labelled row alone is of class:UserWarning")
 @pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["laplace", "gaussian"])
 @pytest.mark.filterwarnings("ignore:Column .* holds text that hardly repeats")

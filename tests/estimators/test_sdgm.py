@@ -403,6 +403,7 @@ def test_precisions_can_be_learned() -> None:
     assert set(model.posterior_["posterior"]) == {"coefficient_precisions", "coefficients"}
 
 
+@pytest.mark.filterwarnings("ignore:.*received one class alone:UserWarning")
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::bayesrbf.inference.diagnose.PosteriorWarning")
 @pytest.mark.parametrize("method", ["laplace", "advi", "nuts"])

@@ -463,6 +463,8 @@ def test_nothing_to_hold_out_is_told() -> None:
     assert model.predict([[0.0, 1.0]])[0] == "a"
 
 
+@pytest.mark.filterwarnings("ignore:.*received one class alone:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*one labelled row alone is of class:UserWarning")
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Column .* holds text that hardly repeats")
 @pytest.mark.parametrize("name", DEGENERATE)

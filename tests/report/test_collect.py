@@ -198,7 +198,7 @@ def test_size_alone_decides_on_members(
         def __init__(self, **settings: object) -> None:
             self.settings = settings
 
-        def fit(self, X: object, y: object) -> Recorder:
+        def fit(self, X: object, y: object, groups: object = None) -> Recorder:
             self.members_, self.out_of_fold_ = ("laplace",) * members, pd.DataFrame()
             return self
 

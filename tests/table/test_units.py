@@ -70,6 +70,7 @@ PEOPLE: dict[str, Callable[[np.random.Generator, int], Observations]] = {
         np.zeros((n, 0)),
         np.c_[rng.integers(0, 4, n), rng.integers(0, 2, (n, 1)) * [[1, 2]]],
     ),
+    "nothing that differs": lambda rng, n: rows(np.ones((n, 2)), np.zeros((n, 1), int)),
     "one column of levels": lambda rng, n: rows(np.zeros((n, 0)), rng.integers(0, n, (n, 1))),
     "whole numbers": lambda rng, n: rows(rng.integers(0, 30, (n, 1)).astype(float)),
     "sixteen questions that two parties answer": lambda rng, n: rows(
