@@ -5,7 +5,7 @@ class at any distance. With :math:`e(x)` the largest distance of a cell from the
 column in training, in standard deviations and less those that are near, what is given out is
 
 .. math:: (1 - w) \, p(c | x) + w \, \pi_c, \quad
-    \frac{w}{1 - w} = \Bigl(\frac{e(x)}{100}\Bigr)^2,
+    \frac{w}{1 - w} = \Bigl(\frac{e(x)}{1000}\Bigr)^2,
 
 the class shares of training the more the further the row: the odds that it is of no class as the
 training table has them rise as those of a distribution with a heavy tail. Where e is 0, nothing is
@@ -30,7 +30,7 @@ from bayesrbf.table import standardisation
 NEAR: Final = 10.0
 """Standard deviations outside of the range up to which a row is not far."""
 FURTHEST: Final = 1e100
-HALF: Final = 100.0
+HALF: Final = 1000.0
 """Further ones at which half of the probability is that of the class shares."""
 
 

@@ -113,7 +113,7 @@ def test_others_who_contradict_make_it_less_sure(
 
 
 def test_a_row_unlike_the_table_is_doubted_more(mixture: HybridMixtureClassifier) -> None:
-    X = table(2)[0].assign(a=[0.2, 9.0], b=[0.3, -9.0], c=0.1)
+    X = table(2)[0].assign(a=[0.2, 40.0], b=[0.3, -30.0], c=0.1)
     predictor = mixture.fitted_.doubted_posterior.predictor(new_rows(mixture.fitted_, X).cells)
     assert predictor.spread[0] == 1
     assert predictor.spread[1] > 1.5
