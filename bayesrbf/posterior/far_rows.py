@@ -108,7 +108,7 @@ def far_rows(training: Observations, log_shares: Float[np.ndarray, " label"]) ->
     >>> training = Observations(
     ...     np.array([[0.0], [2.0]]), np.zeros((2, 0), int), np.array([0, 1]), np.ones(2))
     >>> far = far_rows(training, np.log([0.5, 0.5]))
-    >>> new = np.array([[2.0], [12.0], [112.0], [np.nan]])
+    >>> new = np.array([[2.0], [12.0], [1012.0], [np.nan]])
     >>> rows = Observations(new, np.zeros((4, 0), int), np.full(4, -1), np.ones(4))
     >>> far.unknown(rows)
     array([0. , 0. , 0.5, 0. ])
