@@ -206,8 +206,15 @@ def _as_given(
     from sklearn.model_selection import check_cv  # a tenth of a second, and for a fit alone
 
     splitter = check_cv(cv, labels, classifier=classifier)
-    for split in splitter.split(np.zeros((n_given, 1)), labels):
-        train, test = (_places(part, n_given) for part in split)
+    splits = [
+        tuple(_places(part, n_given) for part in split)
+        for split in splitter.split(np.zeros((n_given, 1)), labels)
+    ]
+    # A fold may be of rows without weight at the end of the table, all folds may not.
+    tests = np.concatenate([test for _, test in splits]) if splits else np.zeros(0, np.intp)
+    if tests.size and tests.min() >= n_given:
+        raise _no_places(tests, n_given)
+    for train, test in splits:
         held_out = np.isin(kept, test) & (rows.labels >= 0)
         yield (
             table.distinct(rows.take(np.isin(kept, train)))[0],
@@ -225,13 +232,18 @@ def _places(part: object, n_given: int) -> Int[np.ndarray, " part"]:
     if given.dtype == bool and flat and given.size >= n_given:
         return np.flatnonzero(given)
     whole = flat and (given.dtype.kind in "iu" or not given.size)
-    if not whole or (given.size and (given.min() < 0 or given.min() >= n_given)):
-        ends = f", from {given.min()} to {given.max()}" if whole else ""
-        raise ValueError(
-            "cv must give positions of rows, counted from 0, or masks of one boolean for each row; "
-            f"of {n_given} rows received {given.size} values of {given.dtype}{ends}."
-        )
+    if not whole or (given.size and given.min() < 0):
+        raise _no_places(given, n_given)
     return given.astype(np.intp)
+
+
+def _no_places(given: np.ndarray, n_given: int) -> ValueError:
+    """The error about one side of a split that has no positions of rows."""
+    ends = f", from {given.min()} to {given.max()}" if given.dtype.kind in "iu" else ""
+    return ValueError(
+        "cv must give positions of rows, counted from 0, or masks of one boolean for each row; "
+        f"of {n_given} rows received {given.size} values of {given.dtype}{ends}."
+    )
 
 
 def numbered_folds(
