@@ -145,8 +145,9 @@ def _expected(rows: Observations) -> Float[np.ndarray, " obs"]:
     expected = np.zeros(rows.n_obs)
     for code, grid, of_column in zip(codes, grids, of_cells, strict=True):
         alike = np.bincount(code)[code]
-        # Of several columns ids of levels take up their grid, too, and so it says nothing.
-        repeats = max(np.mean(alike > 1), grid % 1) if len(codes) > 1 else grid
+        # A full grid says nothing beside other columns: ids that are levels fill theirs, too.
+        of_grid = grid if grid < 1 or len(codes) == 1 else 0.0
+        repeats = max(np.mean(alike > 1), of_grid)
         _, rest, sizes = np.unique(of_rows - of_column, return_inverse=True, return_counts=True)
         one = (sizes[rest] - 1) * (alike - 1 + repeats) / rows.n_obs
         np.maximum(expected, one, out=expected)
