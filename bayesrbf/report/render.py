@@ -14,7 +14,6 @@ from bayesrbf.report import (
     decision_figures,
     figures,
     findings,
-    plate,
     words,
 )
 from bayesrbf.report.records import Report
@@ -197,7 +196,6 @@ def _figures(report: Report) -> dict[str, Any]:
         "filled": figures.filled_against_truth(imputations.truth, imputations.filled)
         if imputations.hidden_truth
         else None,
-        "plate": plate.plate(report.described.nodes, report.described.sizes),
     }
 
 

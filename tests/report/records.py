@@ -20,7 +20,6 @@ from bayesrbf.report.records import (
     Doubt,
     Filled,
     Imputations,
-    Node,
     NovelRow,
     OddCell,
     Oddities,
@@ -70,15 +69,6 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
     columns = (
         Column(f"{text} real", "real", 0.25, "0 to 1", rng.random(20)),
         Column(f"{text} cat", "categorical", 0.0, f"2 levels: {text}, b", np.array([3.0, 2.0])),
-    )
-    nodes = (
-        Node("precision_diagonal", "free", "Gamma", ("feature",), ()),
-        Node(
-            "covariances", "deterministic", "deterministic", ("feature",), ("precision_diagonal",)
-        ),
-        Node("means", "free", "MultivariateNormal", ("component", "feature"), ("covariances",)),
-        Node("row_weight", "data", "data", ("obs",), ()),
-        Node(text, "observed", "CustomDist", ("obs",), ("means", "covariances", "row_weight")),
     )
     return Report(
         title=text,
@@ -171,8 +161,6 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
         described=Described(
             sentence=f"Among 2 candidates the rule chose: {text}.",
             given="Labels are summed out.",
-            nodes=nodes,
-            sizes={"obs": 90, "feature": 2},
             priors=(("means", "Normal"),),
             trials=((text, 0.4, True), ("other", 0.5, False)),
             facts=(("command", f"bayesrbf report {text}"),),
