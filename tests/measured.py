@@ -309,10 +309,7 @@ def told(name: str) -> str:
 
 
 def main() -> None:
-    """Bring pages and the report's file up to date; name tables older than the code they cover."""
-    from tests import intervals_elsewhere
-
-    intervals_elsewhere.PATH.write_text(intervals_elsewhere.text())
+    """Bring pages up to date; name tables older than the code they cover."""
     for page in pages():
         before = page.read_text()
         if (after := rendered(before)) != before:
