@@ -300,11 +300,11 @@ def rendered(page: str) -> str:
 
 
 def told(name: str) -> str:
-    """The table of a file; *asked* is that of all goals, which has its figures from the files."""
-    if name == "asked":
-        from tests.asked import table as asked
+    """The table of a file; *summary* has a figure a question, from all files."""
+    if name == "summary":
+        from tests.summary import table as summary
 
-        return asked()
+        return summary()
     return markdown(read(name)) if (FIGURES / f"{name}.json").exists() else f"{NOT_RUN}\n"
 
 
