@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any, Final
 
 import jinja2
@@ -38,12 +39,13 @@ def render(report: Report) -> str:
         environment()
         .get_template("report.html")
         .render(
-            report=report, finding=_sentences(report), figure=_figures(report), version=__version__
+            report=report, finding=sentences(report), figure=_figures(report), version=__version__
         )
     )
     return words.harmless(page)
 
 
+@cache
 def environment(package: str = "bayesrbf.report") -> jinja2.Environment:
     """How templates become pages: every slot is escaped, and an unknown name is an error."""
     environment = jinja2.Environment(
@@ -84,7 +86,7 @@ def options_whole(sentence: str) -> Markup:
     return Markup("").join(whole)
 
 
-def _sentences(report: Report) -> dict[str, Any]:
+def sentences(report: Report) -> dict[str, Any]:
     """The finding of each section."""
     return {
         "verdict": findings.verdict(report),
