@@ -22,7 +22,7 @@ FAMILIES: dict[str, Callable[[], Any]] = {
     "mixture": lambda: HybridMixtureClassifier(random_state=0),
     "kernel network": lambda: KernelNetworkClassifier(random_state=0),
     "RBF network": lambda: RBFNetworkClassifier(2, random_state=0),
-    "sparse mixture": lambda: SDGMClassifier(random_state=0),
+    "sparse mixture": lambda: SDGMClassifier(1, n_init=1, random_state=0),
     "exemplars": lambda: MedianLVQClassifier(random_state=0),
     "stack": lambda: StackedClassifier("lite", random_state=0),
 }
@@ -40,7 +40,7 @@ def table(classes: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return drawn(y), y, drawn(np.repeat(y, 5))
 
 
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("classes", [2, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_class_of_one_row_keeps_its_share(family: str, classes: int) -> None:
     ratios = []
