@@ -36,7 +36,6 @@ number may grow."""
 READS_INPUT = {
     "bayesrbf/artefact/unpacking.py",
     "bayesrbf/cli.py",
-    "bayesrbf/estimators/older_files.py",
     "bayesrbf/estimators/saving.py",
     "bayesrbf/files.py",
 }

@@ -19,7 +19,7 @@ COVERS = (
     "tests/mutations.py",
     "tests/hostile",
 )
-SUITES = ("killing_saves", "test_artefact", "test_golden", "test_loading")
+SUITES = ("killing_saves", "test_artefact", "test_loading")
 
 
 def files(long: bool) -> list[Line]:
@@ -37,7 +37,6 @@ def files(long: bool) -> list[Line]:
         ),
         suite("cut and flipped model files", "tests/test_artefact.py", long=long),
         Line("`save` killed after a random time", killed, 200 if long else 20, "kills", 50),
-        suite("files of released versions, read again", "tests/test_golden.py", long=long),
         suite("what reading opens and imports", "tests/test_loading.py", long=long),
     ]
 
