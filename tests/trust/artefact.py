@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.mutations import FAMILIES, try_all
 from tests.trust.sections import Line, Row, Section, program, suite
 
-SUITES = ("killing_saves", "test_artefact", "test_golden", "test_loading")
+SUITES = ("killing_saves", "test_artefact", "test_loading")
 
 
 def files(long: bool) -> list[Line]:

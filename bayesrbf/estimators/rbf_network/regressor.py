@@ -16,7 +16,6 @@ from bayesrbf.estimators.answers.asking import ask, new_rows
 from bayesrbf.estimators.arguments import Rule, Stored
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
-from bayesrbf.estimators.moved import with_moved_arguments
 from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.rbf_network.network_training import (
     RULES,
@@ -166,7 +165,6 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
 
     _rules = RULES
 
-    @with_moved_arguments
     def __init__(
         self,
         n_components: Stored[int] = 6,
