@@ -11,7 +11,6 @@ import numpy as np
 
 from bayesrbf.artefact.unpacking import check_record
 from bayesrbf.estimators import moved
-from bayesrbf.fitted.density_stream import DensityDetails
 from bayesrbf.fitted.exemplar_sources import TableSource
 from bayesrbf.fitted.fitted_model import FittedModel
 from bayesrbf.fitted.fitted_network import Noise
@@ -176,7 +175,7 @@ def _details(state: Flat) -> object:
     if "kappa_" in state:
         return ()
     if "candidates_" in state:
-        return DensityDetails(state["candidates_"])
+        return state["candidates_"]
     if "conditional_path_" in state:
         return NetworkPath(state["conditional_path_"], state["n_falls_"])
     if "path_" in state:

@@ -130,7 +130,7 @@ def read_rows(reading: Reading, X: object, labels: Labels, groups: object = None
     columns = table.learn_columns(X, missingness=reading.missingness, **reading.features)
     cells = table.encode(X, columns)
     doubts = doubts_of(reading, X, columns)
-    # A density adds up blocks of rows, whose weights are on one scale.
+    # Weights of a density say how many rows stand against its prior.
     rows, repeated = table.with_units(
         replace(cells, labels=codes, weights=weights),
         None if of_rows is None else of_rows[kept],

@@ -1,4 +1,4 @@
-"""From weighted rows to a fitted mixture: in memory, over blocks of rows, and from a stream."""
+"""From weighted rows to a fitted mixture: in memory, and over blocks of rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from bayesrbf.numerics.discriminative.objective_ascent import (
 from bayesrbf.numerics.mixture.block_expectation import BlockExpectation
 from bayesrbf.numerics.mixture.mixture_fit import BegunFit, begin_fit, fit_from
 from bayesrbf.numerics.mixture.mixture_points import MixturePoints, reordered
-from bayesrbf.numerics.mixture.stepwise import Stream, begun, stepped
 from bayesrbf.records.mixture import MixtureParameters, Observations, Standardisation
 from bayesrbf.records.objective import Objective
 from bayesrbf.records.priors import MixtureHyperparameters, MixturePrior
@@ -243,17 +242,3 @@ def _by_gradients(
 def _standardised(rows: Observations, units: Standardisation) -> Observations:
     """Rows in standard units."""
     return replace(rows, real=units.forward(rows.real))
-
-
-def begin_stream(mixture: FittedMixture, rows: Observations) -> Stream:
-    """A stream whose first rows, in the user's units, are those that the mixture was fitted to."""
-    return begun(mixture.standardise(rows), mixture.parameters, mixture.specification)
-
-
-def step(
-    mixture: FittedMixture, stream: Stream, rows: Observations
-) -> tuple[FittedMixture, Stream]:
-    """The mixture after one more block of a stream, in the user's units; its prior stays."""
-    model = mixture.parameters, mixture.specification, mixture.hyperparameters.standardised()
-    stream, parameters = stepped(stream, mixture.standardise(rows), *model)
-    return replace(mixture, parameters=parameters), stream

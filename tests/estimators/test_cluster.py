@@ -16,7 +16,7 @@ from distributed import Client, LocalCluster
 from bayesrbf import HybridMixtureClassifier
 from bayesrbf.blocks import ClusterError, DaskBlocks, as_collection, collection, dask_blocks
 from bayesrbf.estimators.out_of_core import training
-from bayesrbf.numerics.mixture import block_expectation
+from bayesrbf.numerics.mixture.statistics import Statistics
 from tests.estimators.registries import KINDS, ROWS, chunkings, in_partitions, registry
 from tests.estimators.test_out_of_core import SETTINGS, assert_same
 from tests.estimators.test_out_of_core_families import fitted as of_family
@@ -84,7 +84,7 @@ def bytes_of_steps(rows: int) -> list[int]:
 
     def counted(self: Any, combine: Any) -> Any:
         total = reduce(self, combine)
-        if combine is block_expectation.added:
+        if combine is Statistics.joined:
             seen.append(len(pickle.dumps(total)))
         return total
 
