@@ -301,15 +301,6 @@ def test_a_gibbs_posterior_is_drawn_and_has_intervals():
         classifier.refine("gibbs")
 
 
-def test_a_warm_start_goes_on_where_the_last_fit_ended():
-    X, y = table()
-    classifier = model(ConditionalLikelihood(max_iter=10), warm_start=True).fit(X, y)
-    first = classifier.lower_bound_
-    classifier.fit(X, y)
-    assert classifier.lower_bound_ > first
-    assert classifier.fitted_.trace.log_posterior[0] == pytest.approx(first)
-
-
 @pytest.mark.parametrize(
     "arguments", [{"objective": "mcl"}, {"unlabelled_weight": "auto"}], ids=repr
 )

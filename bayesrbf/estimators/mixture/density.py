@@ -70,8 +70,6 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         Most iterations of a restart.
     tol : float
         EM stops when a step gains at most ``tol`` nats of log posterior per unit of row weight.
-    warm_start : bool
-        Start at the previous fit in place of restarts.
     random_state : int, RandomState or None
         Source of restarts and draws; an int makes results repeatable.
     missingness : {"ignorable", "informative"}
@@ -152,7 +150,6 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         n_init: Stored[int] = 4,
         max_iter: Stored[int] = 1000,
         tol: Stored[float] = 1e-6,
-        warm_start: Stored[bool] = False,
         random_state: Stored[int | np.random.RandomState | None] = None,
         missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
         categorical_features: object = None,
@@ -172,7 +169,6 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
-        self.warm_start = warm_start
         self.random_state = random_state
         self.missingness = missingness
         self.categorical_features = categorical_features
@@ -212,7 +208,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
 
     def _fitted_to(self, X: object, sample_weight: object) -> DensityFit:
         """Read the table, choose what is open, and fit."""
-        if self.inference != "map" or self.warm_start:
+        if self.inference != "map":
             self._check_method(self.inference)
         reading = self._reading(labelled=False)
         training, of_blocks = read_training(reading, X, None, sample_weight)
@@ -225,7 +221,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         options = DensityOptions.of(self.n_components, shape, any_strength, n_factors)
         solver = Solver(self.n_init, self.max_iter, float(self.tol), training.seed)
         settings = Settings(declared, options, solver, self.column_maps, self.trim, self.pool)
-        chosen = find_density(training.rows, training.read_columns, settings, self._start)
+        chosen = find_density(training.rows, training.read_columns, settings)
         training, model, fit, way = (
             replace(training, rows=chosen.rows),
             chosen.model,
@@ -281,11 +277,11 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         return float(self.score_samples(X).mean())
 
     def _check_method(self, method: str) -> None:
-        """Refuse draws and starts around a pool, which is no mode of its posterior."""
+        """Refuse draws around a pool, which is no mode of its posterior."""
         if self.pool is not None:
             raise ValueError(
                 f"MixtureDensity(pool={self.pool}) is an average of fits and no mode of a "
-                "posterior: it needs inference='map' and warm_start=False, and has no refine(). "
+                "posterior: it needs inference='map', and has no refine(). "
                 "Use pool=None."
             )
 

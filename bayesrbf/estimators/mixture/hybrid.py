@@ -116,8 +116,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         Most iterations of a restart.
     tol : float
         EM stops when a step gains at most ``tol`` nats of log posterior per unit of row weight.
-    warm_start : bool
-        Start at the previous fit in place of restarts.
     random_state : int, RandomState or None
         Source of restarts, folds and draws; an int makes results repeatable.
     missingness : {"ignorable", "informative", "cv"}
@@ -224,7 +222,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         n_init: Stored[int] = 4,
         max_iter: Stored[int] = 1000,
         tol: Stored[float] = 1e-6,
-        warm_start: Stored[bool] = False,
         random_state: Stored[int | np.random.RandomState | None] = None,
         missingness: Stored[Literal["ignorable", "informative", "cv"]] = "ignorable",
         categorical_features: object = None,
@@ -249,7 +246,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
-        self.warm_start = warm_start
         self.random_state = random_state
         self.missingness = missingness
         self.categorical_features = categorical_features
@@ -317,8 +313,8 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         rounds = arguments.rounds(specification, columns)
         choice, probabilities = self._choose(task, *rounds, training)
         setting = choice.setting
-        specification, start = setting.specification, self._start(setting.specification)
-        if start is None and task.begins_with(rows):
+        specification, start = setting.specification, None
+        if task.begins_with(rows):
             distinct = table.distinct_rows(setting.cells(rows))
             start = task.begin(distinct, specification, training.seed)
         kept = training.kept

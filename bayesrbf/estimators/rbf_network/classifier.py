@@ -17,13 +17,11 @@ from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.moved import with_moved_arguments
 from bayesrbf.estimators.rbf_network.network_training import (
     RULES,
-    Begin,
     check_scheme,
     fit_sentence,
     fit_to_rows,
     network_settings,
     refuse_without_joint,
-    start_of,
     transform,
 )
 from bayesrbf.estimators.training import read_training
@@ -95,8 +93,6 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         Most iterations.
     tol : float
         The fit stops when an iteration gains at most ``tol`` nats per unit of row weight.
-    warm_start : bool
-        Start at the previous fit.
     random_state : int, RandomState or None
         Source of starts, folds and draws; an int makes results repeatable.
     missingness : {"ignorable", "informative"}
@@ -179,7 +175,6 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         n_init: Stored[int] = 4,
         max_iter: Stored[int] = 1000,
         tol: Stored[float] = 1e-8,
-        warm_start: Stored[bool] = False,
         random_state: Stored[int | np.random.RandomState | None] = None,
         missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
         categorical_features: object = None,
@@ -202,7 +197,6 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
-        self.warm_start = warm_start
         self.random_state = random_state
         self.missingness = missingness
         self.categorical_features = categorical_features
@@ -250,11 +244,10 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         reading = replace(reading, parts={"scheme": scheme_of(self.scheme).name})
         training, of_blocks = read_training(reading, X, y, sample_weight, groups)
         seed = training.seed
-        model, fit = self._fit_rows(table.distinct(training.rows)[0], training, seed, self._start)
-        begin = partial(start_of, model if self.warm_start else None)
+        model, fit = self._fit_rows(table.distinct(training.rows)[0], training, seed)
 
         def held_out(fold: int, train: Observations, test: Observations) -> LogProbabilities:
-            of_fold, _ = self._fit_rows(train, training, seed + 1 + fold, begin)
+            of_fold, _ = self._fit_rows(train, training, seed + 1 + fold)
             return of_fold.class_log_joint(test)
 
         probabilities, way = self._calibration(training, held_out), ""
@@ -277,13 +270,13 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         refuse_without_joint(self.scheme)
 
     def _fit_rows(
-        self, rows: Observations, training: TrainingTable, seed: int, begin: Begin
+        self, rows: Observations, training: TrainingTable, seed: int
     ) -> tuple[FittedNetwork, NetworkFit]:
         """Fit hidden and output layer to distinct rows."""
         responses = ClassResponses(training.class_labels.size)
         settings = network_settings(self.get_params(deep=False), seed)
         levels = training.read_columns.n_levels
-        return fit_to_rows(rows, levels, responses, self.prior, settings, begin)
+        return fit_to_rows(rows, levels, responses, self.prior, settings)
 
     @property
     def conditional_path_(self) -> Float[np.ndarray, " iteration"]:
