@@ -97,13 +97,8 @@ def _arguments(kind: str, arguments: Flat) -> dict[str, object]:
 
 def _objective(arguments: Flat) -> MixtureObjective:
     """The objective that the arguments of a classifier of mixtures asked for."""
-    stops_early, share = arguments["early_stopping"], arguments["validation_fraction"]
-    search = {
-        "max_iter": arguments["objective_iter"],
-        "batch_size": arguments["batch_size"],
-        "validation_fraction": share if stops_early else None,
-    }
-    margin = {name: arguments[name] for name in ("margin", "smoothing", "sharpness", "ramp_cap")}
+    search = {"max_iter": arguments["objective_iter"]}
+    margin = {"margin": arguments["margin"]}
     kinds: dict[str, Callable[[], MixtureObjective]] = {
         "likelihood": Likelihood,
         "conditional": partial(ConditionalLikelihood, **search),

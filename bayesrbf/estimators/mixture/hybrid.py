@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -291,8 +291,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         """Read the table, choose what is open, and fit."""
         arguments = HybridArguments.of(self.get_params(deep=False))
         reading = self._reading()
-        search = objective_of(self.objective).search
-        reading = replace(reading, parts=asdict(search))
         training, of_blocks = read_training(reading, X, y, sample_weight, groups)
         owner, rows, columns = training.owner, training.rows, training.read_columns
         few = 1 if self.n_components == OPEN else self.n_components

@@ -191,8 +191,6 @@ def _scaled(rows: Observations, usual: float) -> Observations:
 IN_MEMORY: Final = {
     "trim": False,
     "pool": None,
-    "batch_size": None,
-    "validation_fraction": None,
     "scheme": "joint",
     "hidden_cells": "marginalise",
 }
