@@ -64,15 +64,14 @@ def test_a_cluster_gives_the_numbers_of_one_process(
     np.testing.assert_allclose(probabilities.compute(), alone.predict_proba(X), rtol=1e-8)
 
 
-@pytest.mark.parametrize("family", ["conditional", "RBF network", "kernel network"])
 def test_gradients_on_a_cluster_are_those_of_one_process(
-    family: str, threads: Client, monkeypatch: pytest.MonkeyPatch
+    threads: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(training, "SAMPLE_ROWS", 120)
-    model = of_family(family, [0, 90, 90, 200])
+    model = of_family("conditional", [0, 90, 90, 200])
     with monkeypatch.context() as patched:
         patched.setattr(collection, "has_cluster", lambda: False)
-        alone = of_family(family, [])
+        alone = of_family("conditional", [])
     np.testing.assert_allclose(model.predict_proba(X), alone.predict_proba(X), atol=1e-8)
     assert model.passes_ == alone.passes_
 

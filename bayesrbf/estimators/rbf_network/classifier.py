@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -24,10 +22,10 @@ from bayesrbf.estimators.rbf_network.network_training import (
     refuse_without_joint,
     transform,
 )
-from bayesrbf.estimators.training import read_training
+from bayesrbf.estimators.reading import read_table, refuse_collection
 from bayesrbf.fitted.fitted_network import ClassResponses, FittedNetwork
 from bayesrbf.fitted.fitted_table import FittedTable
-from bayesrbf.fitted.network_fitting import NetworkPath, fit_network_blocks
+from bayesrbf.fitted.network_fitting import NetworkPath
 from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.numerics.categories import draw_categories
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
@@ -123,8 +121,6 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         How the fit ended, in a sentence. It does not say what rows without a label did.
     converged_ : bool
         Whether it converged.
-    passes_ : int
-        Passes over a training table out of memory; 0 for one in memory.
     n_iter_ : int
         Iterations of the best start.
     lower_bound_ : float
@@ -213,11 +209,9 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         Parameters
         ----------
         X : array-like or frame of shape (n_obs, n_columns)
-            Rows; NaN, None and NA are missing cells. Or a table out of memory, such as the path of
-            a Parquet file or a Dask collection (:doc:`/scale`), for ``scheme="joint"``.
+            Rows; NaN, None and NA are missing cells.
         y : array-like of shape (n_obs,)
-            Class labels; NaN and None are hidden. Of a table out of memory, also the name of
-            their column.
+            Class labels; NaN and None are hidden.
         sample_weight : array-like of shape (n_obs,), optional
             Row weights, at least 0: a row of weight 2 counts twice, and no split parts it.
         groups : array-like of shape (n_obs,), optional
@@ -241,8 +235,8 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
     ) -> FittedTable[FittedNetwork, NetworkPath]:
         """Read the table, and fit hidden and output layer."""
         reading = self._reading()
-        reading = replace(reading, parts={"scheme": scheme_of(self.scheme).name})
-        training, of_blocks = read_training(reading, X, y, sample_weight, groups)
+        refuse_collection(reading.owner, X)
+        training = read_table(reading, X, y, sample_weight, groups)
         seed = training.seed
         model, fit = self._fit_rows(table.distinct(training.rows)[0], training, seed)
 
@@ -250,15 +244,10 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
             of_fold, _ = self._fit_rows(train, training, seed + 1 + fold)
             return of_fold.class_log_joint(test)
 
-        probabilities, way = self._calibration(training, held_out), ""
-        read = training
-        if of_blocks is not None:
-            settings = network_settings(self.get_params(deep=False), seed)
-            refit = partial(fit_network_blocks, settings=settings)
-            read, model, fit, way = of_blocks.fit_all(training, model, refit)
-        sentence = f"{fit_sentence(self.scheme, fit)} {way}".rstrip()
+        probabilities = self._calibration(training, held_out)
         path, outcome = NetworkPath(fit.conditional, fit.falls), (fit.status, Trace(fit.joint))
-        return self._ended(read, model, path, outcome, sentence, of_blocks, **probabilities)
+        sentence = fit_sentence(self.scheme, fit)
+        return self._ended(training, model, path, outcome, sentence, **probabilities)
 
     def _check_arguments(self) -> None:
         """Check every argument, and what goes together with the scheme."""

@@ -53,7 +53,6 @@ if TYPE_CHECKING:
 PROBABILITY: Final = Rule(
     "a probability within (0, 1)", kind=Real, low=0.0, high=1.0, closed="neither"
 )
-ROWS_IN_8_GIB: Final = 6_000_000
 
 
 class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
@@ -239,7 +238,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
     ) -> FittedTable[FittedNetwork, NetworkPath]:
         """Read the table, fit hidden and output layer, and judge the noise on rows held out."""
         reading = self._reading()
-        refuse_collection(reading.owner, X, ROWS_IN_8_GIB)
+        refuse_collection(reading.owner, X)
         weights = check_table(reading, X, y, sample_weight)
         responses, codes = read_responses(X, y, weights)
         training = read_rows(reading, X, Labels(codes, weights), groups)
