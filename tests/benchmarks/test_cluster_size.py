@@ -19,7 +19,8 @@ from dask import delayed
 from distributed import Client, LocalCluster
 
 from bayesrbf.blocks import BLOCK_ROWS, DaskBlocks, LocalBlocks
-from bayesrbf.numerics.mixture.block_expectation import BlockExpectation, added
+from bayesrbf.numerics.mixture.block_expectation import BlockExpectation
+from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
 from tests.benchmarks.cluster_tree import FAN_IN, Costs, pass_seconds
@@ -84,7 +85,7 @@ def test_cluster_size() -> None:
     seconds = [quickest(partial(one.statistics, at)) for one in (few, many)]
     alone = (seconds[1] - seconds[0]) / (ROWS - ROWS // 4)
     sums = many.statistics(at)
-    fold, size = quickest(partial(added, sums, sums), 100), len(pickle.dumps(sums))
+    fold, size = quickest(partial(Statistics.joined, sums, sums), 100), len(pickle.dumps(sums))
 
     options = {"threads_per_worker": 1, "dashboard_address": None, "n_workers": 2}
     with LocalCluster(processes=True, **options) as two, Client(two):

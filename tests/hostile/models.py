@@ -166,7 +166,7 @@ PLACES: Final = {
     "rows_": "fitted.table.rows",
     "_template": "fitted.table.template",
     "model_": "fitted.model",
-    "candidates_": "fitted.details.candidates",
+    "candidates_": "fitted.details",
     "draws_": "fitted.draws",
     "status_": "fitted.sentence",
     "converged_": "fitted.converged",
