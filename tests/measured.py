@@ -283,19 +283,16 @@ def rendered(page: str) -> str:
 
 
 def told(name: str) -> str:
-    """The table of a file; *asked* is that of all goals, which has its figures from the files."""
-    if name == "asked":
-        from tests.asked import table as asked
+    """The table of a file; *summary* has a figure a question, from all files."""
+    if name == "summary":
+        from tests.summary import table as summary
 
-        return asked()
+        return summary()
     return markdown(read(name)) if (FIGURES / f"{name}.json").exists() else f"{NOT_RUN}\n"
 
 
 def main() -> None:
-    """Bring pages and the report's file up to date; name tables older than the answers."""
-    from tests import intervals_elsewhere
-
-    intervals_elsewhere.PATH.write_text(intervals_elsewhere.text())
+    """Bring pages up to date; name tables older than the answers."""
     for page in pages():
         before = page.read_text()
         if (after := rendered(before)) != before:
