@@ -42,8 +42,6 @@ from bayesrbf.table import Columns
 if TYPE_CHECKING:
     import xarray as xr
 
-    from bayesrbf.estimators.out_of_core.training import OutOfCore
-
 
 AnyFit = FittedTable[Any, Any]
 """A fit of any family."""
@@ -134,7 +132,6 @@ class Estimator(BaseEstimator, ABC):
         details: object,
         outcome: tuple[Status, Trace],
         sentence: str = "",
-        of_blocks: OutOfCore | None = None,
         **probabilities: Unpack[Calibrated],
     ) -> AnyFit:
         """A fit that ended, with draws if ``inference`` asks; a warning if it did not end well."""
@@ -149,12 +146,7 @@ class Estimator(BaseEstimator, ABC):
             training, model, trace, converged, sentence, details, **probabilities
         )
         inference = vars(self)["inference"]
-        if inference == "map":
-            return fit
-        if of_blocks is None or not training.sampled:
-            return self._drawn(fit, inference, {})
-        self._check_method(inference)
-        return of_blocks.with_draws(fit, inference)
+        return fit if inference == "map" else self._drawn(fit, inference, {})
 
     def _check_method(self, method: str) -> None:
         """Refuse a method that cannot draw from this posterior, or a posterior that is none."""

@@ -18,20 +18,19 @@ from bayesrbf.estimators.arguments import LEAST_WEIGHT, MOST_WEIGHT
 from bayesrbf.estimators.column_doubts import warn_of_copies, warn_of_labels
 from bayesrbf.estimators.out_of_core.parts import LabelsInBlocks, Part, parts_of
 from bayesrbf.estimators.reading import BLOCK, Reading, column_names
-from bayesrbf.fitted.drawing import draw_by
-from bayesrbf.fitted.fitted_model import FittedModel
-from bayesrbf.fitted.fitted_table import FittedTable
+from bayesrbf.fitted.fitted_mixture import FittedMixture
+from bayesrbf.fitted.mixture_fitting import Solver, fit_mixture_blocks
 from bayesrbf.fitted.sampling import Sample
 from bayesrbf.fitted.training_table import TrainingTable
-from bayesrbf.numerics.block_log_posterior import BlockLogPosterior, BlockSums
 from bayesrbf.records.mixture import Observations
+from bayesrbf.records.mixture_objectives import Likelihood
+from bayesrbf.records.priors import MixturePrior
+from bayesrbf.records.results import Fit
 
 SAMPLE_ROWS: Final = BLOCK
 """Rows of the sample, on which everything but the parameters is decided."""
 SAMPLE_CELLS: Final = 2**24
 """Cells of the sample where it is all that is fitted to: 128 MiB of reals."""
-DRAWS_BY_SUMS: Final = 250
-"""Draws of a chain where the density of each is a sum over rows out of memory."""
 
 
 @dataclass(frozen=True)
@@ -78,20 +77,19 @@ class OutOfCore:
         """The table with other weights of its rows."""
         return replace(self, blocks=self.blocks.map(weigh))
 
-    def as_all(self, rows: Observations) -> Observations:
+    def _as_all(self, rows: Observations) -> Observations:
         """Rows of the sample, together as heavy as the whole table."""
         factor = self.mass / float(self.sample.weights.sum())
         return replace(rows, weights=factor * rows.weights)
 
-    def fit_all[M: FittedModel, F](
-        self,
-        training: TrainingTable,
-        model: M,
-        refit: Callable[[Blocks[Observations], M, Observations], tuple[M, F, int]],
-    ) -> tuple[TrainingTable, M, F, str]:
-        """The model and its fit to all rows from that to the sample, and a sentence on the way."""
-        rows = self.as_all(training.rows)
-        model, fit, passes = refit(self.blocks, model, rows)
+    def fit_all(
+        self, training: TrainingTable, model: FittedMixture, prior: MixturePrior, solver: Solver
+    ) -> tuple[TrainingTable, FittedMixture, Fit, str]:
+        """The mixture and its fit to all rows from that to the sample; a sentence on the way."""
+        rows = self._as_all(training.rows)
+        model, fit, passes = fit_mixture_blocks(
+            self.blocks, model, rows, prior=prior, solver=solver
+        )
         training = replace(training, rows=rows, passes=training.passes + passes)
         way = (
             f"{training.passes} passes over {sum(self.lengths)} rows in {len(self.lengths)} "
@@ -106,19 +104,6 @@ class OutOfCore:
         chance = "" if drawn == n_rows else " drawn at random,"
         blocks = f"{len(self.lengths)} blocks in {training.passes} passes"
         return f" Fitted to {whose} rows,{chance} read from {blocks}."
-
-    def with_draws[M: FittedModel, D](
-        self, fit: FittedTable[M, D], method: str
-    ) -> FittedTable[M, D]:
-        """A fit with draws from sums over all rows."""
-        sums = BlockSums(self.blocks, fit.model.log_posterior)
-        log_posterior = BlockLogPosterior(sums, fit.log_posterior)
-        point = fit.model.point(log_posterior)
-        options = {"random_state": fit.table.seed, "draws": DRAWS_BY_SUMS}
-        fit = fit.with_draws(draw_by(method)(log_posterior, point, **options))
-        training = replace(fit.table, passes=fit.table.passes + sums.passes)
-        sentence = f"{fit.sentence} {sums.passes} more passes for {method}."
-        return fit.replaced(table=training, sentence=sentence)
 
 
 def read_collection(
@@ -188,35 +173,34 @@ def _scaled(rows: Observations, usual: float) -> Observations:
     return rows if usual == 1 else replace(rows, weights=rows.weights / usual)
 
 
-IN_MEMORY: Final = {
-    "trim": False,
-    "pool": None,
+BY_BLOCKS: Final[dict[str, tuple[object, ...]]] = {
+    "trim": (False,),
+    "pool": (None,),
+    "objective": ("likelihood", Likelihood()),
 }
-"""Arguments that need all rows at once unless they have these values."""
-BY_SUMS: Final = ("map", "laplace", "advi")
-"""What ``inference`` may ask for where rows are only summed over."""
+"""Arguments that need all rows at once unless they have one of these values."""
 
 
 def _refuse_arguments(reading: Reading) -> None:
     """ValueError that names an argument which needs all rows at once."""
-    for name, possible in IN_MEMORY.items():
-        given = reading.arguments.get(name, possible)
-        if given != possible:
+    for name, possible in BY_BLOCKS.items():
+        given = reading.arguments.get(name, possible[0])
+        if given not in possible:
             raise ValueError(
                 f"{reading.owner}({name}={given!r}) needs all rows in memory, and X is out "
-                f"of memory: pass {name}={possible!r}, or fit a random sample of the rows."
+                f"of memory: pass {name}={possible[0]!r}, or fit a random sample of the rows."
             )
 
 
 def _refuse_inference(reading: Reading, n_rows: int) -> None:
     """ValueError where draws need rows in memory, and these are too many."""
     inference = reading.arguments["inference"]
-    if inference not in BY_SUMS:
+    if inference != "map":
         raise ValueError(
             f"{reading.owner}(inference={inference!r}) takes at most {SAMPLE_ROWS:,} "
             f"rows of a table out of memory, which are then read into it; received {n_rows:,}. It "
-            "needs every row thousands of times. Pass inference='laplace' or 'advi', which need "
-            "sums over blocks, or fit a random sample of the rows."
+            "needs every row again and again: pass inference='map', or fit a random sample of the "
+            "rows."
         )
 
 
