@@ -23,8 +23,8 @@ from bayesrbf.estimators.answers.depending import dependence
 from bayesrbf.estimators.answers.posterior import declare, diagnose
 from bayesrbf.estimators.answers.surprise import surprise
 from bayesrbf.estimators.arguments import SHARED, Rule
+from bayesrbf.estimators.by_blocks import by_blocks
 from bayesrbf.estimators.moved import NAMES, MovedName, with_moved_arguments
-from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.out_of_fold import Calibrated
 from bayesrbf.estimators.reading import Reading
 from bayesrbf.estimators.warning import warn

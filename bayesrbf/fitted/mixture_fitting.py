@@ -14,7 +14,7 @@ from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture
 from bayesrbf.numerics.column_maps import fit_power
 from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
 from bayesrbf.numerics.discriminative.objective_ascent import climb_objective
-from bayesrbf.numerics.mixture.block_expectation import BlockExpectation
+from bayesrbf.numerics.mixture.expectation import BlockExpectation
 from bayesrbf.numerics.mixture.mixture_fit import BegunFit, begin_fit, fit_from
 from bayesrbf.numerics.mixture.mixture_points import MixturePoints, reordered
 from bayesrbf.records.mixture import MixtureParameters, Observations, Standardisation

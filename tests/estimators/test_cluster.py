@@ -15,7 +15,7 @@ from distributed import Client, LocalCluster
 
 from bayesrbf import HybridMixtureClassifier
 from bayesrbf.blocks import ClusterError, DaskBlocks, as_collection, dask_blocks
-from bayesrbf.estimators.out_of_core import training
+from bayesrbf.estimators import training
 from bayesrbf.numerics.mixture.statistics import Statistics
 from tests.estimators.registries import KINDS, ROWS, chunkings, in_partitions, registry
 from tests.estimators.test_out_of_core import SETTINGS, assert_same

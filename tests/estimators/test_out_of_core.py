@@ -27,8 +27,7 @@ from bayesrbf import (
     StackedClassifier,
     load,
 )
-from bayesrbf.estimators import training as reading
-from bayesrbf.estimators.out_of_core import training
+from bayesrbf.estimators import training
 from bayesrbf.fitted import drawing
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.mixture_fitting import Solver, fit_mixture_rows
@@ -60,7 +59,7 @@ SETTINGS: dict[str, Any] = {
 def small_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sample is a part of the registry."""
     monkeypatch.setattr(training, "SAMPLE_ROWS", 120)
-    monkeypatch.setattr(reading, "BLOCK", 120)  # beyond it a memory map is read in parts
+    monkeypatch.setattr(training, "BLOCK", 120)  # beyond it a memory map is read in parts
 
 
 def classifier(**settings: Any) -> HybridMixtureClassifier:

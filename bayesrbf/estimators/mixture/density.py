@@ -11,11 +11,11 @@ from sklearn.base import DensityMixin
 from sklearn.utils import Tags
 
 from bayesrbf.estimators.arguments import SHARED, Rule, Stored, integer, one_of
+from bayesrbf.estimators.by_blocks import by_blocks
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.mixture.wide_tables import factors_asked, warn_where_slow
 from bayesrbf.estimators.moved import with_moved_arguments
-from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.training import read_training
 from bayesrbf.fitted.density_selection import (
     DensityCandidate,
