@@ -24,7 +24,6 @@ from bayesrbf.estimators.answers.posterior import declare, diagnose
 from bayesrbf.estimators.answers.surprise import surprise
 from bayesrbf.estimators.arguments import SHARED, Rule
 from bayesrbf.estimators.by_blocks import by_blocks
-from bayesrbf.estimators.moved import NAMES, MovedName, with_moved_arguments
 from bayesrbf.estimators.out_of_fold import Calibrated
 from bayesrbf.estimators.reading import Reading
 from bayesrbf.estimators.warning import warn
@@ -78,22 +77,6 @@ class Estimator(BaseEstimator, ABC):
         shown = copy(self)
         shown._is_shown = True
         return shown._get_fitted_attr_html(doc_link)
-
-    @with_moved_arguments
-    def set_params(self, **params: object) -> Self:
-        """Set constructor arguments, which the next fit reads.
-
-        Parameters
-        ----------
-        **params : object
-            Arguments by name.
-
-        Returns
-        -------
-        self
-            The estimator.
-        """
-        return super().set_params(**params)
 
     # ---- fitting
 
@@ -355,10 +338,6 @@ class Estimator(BaseEstimator, ABC):
         """Answers about a row that are tried where a file is read."""
         has_density = self.fitted_.model.density is not None
         return {"score_samples": self.score_samples(X)} if has_density else {}
-
-
-for name, instead in NAMES.items():
-    setattr(Estimator, name, MovedName(name, instead))
 
 
 def _interrupted(error: BaseException | None) -> bool:

@@ -15,7 +15,6 @@ from bayesrbf.estimators.by_blocks import by_blocks
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.mixture.wide_tables import factors_asked, warn_where_slow
-from bayesrbf.estimators.moved import with_moved_arguments
 from bayesrbf.estimators.training import read_training
 from bayesrbf.fitted.density_selection import (
     DensityCandidate,
@@ -134,7 +133,6 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         "prior": Rule("a MixturePrior, 'cv' or None", ("cv", None), MixturePrior, error=TypeError),
     }
 
-    @with_moved_arguments
     def __init__(
         self,
         n_components: Stored[int | Literal["cv"]] = 1,

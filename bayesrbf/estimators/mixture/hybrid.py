@@ -23,7 +23,6 @@ from bayesrbf.estimators.classifier import Classifier, Labels
 from bayesrbf.estimators.mixture.hybrid_arguments import OPEN, HybridArguments
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.mixture.wide_tables import factors_asked, warn_where_slow
-from bayesrbf.estimators.moved import with_moved_arguments
 from bayesrbf.estimators.out_of_fold import Calibrated
 from bayesrbf.estimators.rehearsing import Rehearsal, rehearsal_of
 from bayesrbf.estimators.training import read_training
@@ -201,7 +200,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         "missingness": one_of("ignorable", "informative", "cv"),
     }
 
-    @with_moved_arguments
     def __init__(
         self,
         n_components: Stored[int | PerClass[int] | Literal["cv"]] = 1,

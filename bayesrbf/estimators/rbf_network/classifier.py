@@ -12,7 +12,6 @@ from bayesrbf.estimators.answers.asking import ask
 from bayesrbf.estimators.arguments import Stored, integer, number
 from bayesrbf.estimators.classifier import Classifier, Labels, LogProbabilities
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
-from bayesrbf.estimators.moved import with_moved_arguments
 from bayesrbf.estimators.rbf_network.network_training import (
     RULES,
     check_scheme,
@@ -151,7 +150,6 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
 
     _rules = RULES | {"n_components": integer(None), "l2": number(None)}
 
-    @with_moved_arguments
     def __init__(
         self,
         n_components: Stored[int | None] = None,

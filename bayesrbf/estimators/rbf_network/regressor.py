@@ -16,7 +16,6 @@ from bayesrbf.estimators.arguments import Rule, Stored
 from bayesrbf.estimators.by_blocks import by_blocks
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
-from bayesrbf.estimators.moved import with_moved_arguments
 from bayesrbf.estimators.rbf_network.network_training import (
     RULES,
     check_scheme,
@@ -160,7 +159,6 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
 
     _rules = RULES
 
-    @with_moved_arguments
     def __init__(
         self,
         n_components: Stored[int] = 6,

@@ -22,7 +22,6 @@ from bayesrbf.estimators.arguments import (
     positive,
 )
 from bayesrbf.estimators.classifier import Classifier
-from bayesrbf.estimators.moved import with_moved_arguments
 from bayesrbf.estimators.reading import (
     Labels,
     Reading,
@@ -167,7 +166,6 @@ class SDGMClassifier(Classifier):
         "alpha_init": positive(),
     }
 
-    @with_moved_arguments
     def __init__(
         self,
         n_components: Stored[int | PerClass[int]] = 3,
