@@ -224,10 +224,9 @@ def _refuse_inference(reading: Reading, n_rows: int) -> None:
     inference = reading.arguments["inference"]
     if inference != "map":
         raise ValueError(
-            f"{reading.owner}(inference={inference!r}) takes at most {SAMPLE_ROWS:,} "
-            f"rows of a table out of memory, which are then read into it; received {n_rows:,}. It "
-            "needs every row again and again: pass inference='map', or fit a random sample of the "
-            "rows."
+            f"{reading.owner}(inference={inference!r}) needs every row again and again, and takes "
+            f"at most {SAMPLE_ROWS:,} rows of a table out of memory; received {n_rows:,}: pass "
+            "inference='map', or fit a random sample of the rows."
         )
 
 
