@@ -40,7 +40,6 @@ if TYPE_CHECKING:
         Likelihood,
         Margin,
     )
-    from bayesrbf.records.network_schemes import JointScheme, PublishedScheme
     from bayesrbf.records.priors import GammaPrecisions, HorseshoePrecisions, MixturePrior
 
 __all__ = [
@@ -54,7 +53,6 @@ __all__ = [
     "Hinge",
     "HorseshoePrecisions",
     "HybridMixtureClassifier",
-    "JointScheme",
     "KernelNetworkClassifier",
     "LabelledKFold",
     "Likelihood",
@@ -63,7 +61,6 @@ __all__ = [
     "MedianLVQPrior",
     "MixtureDensity",
     "MixturePrior",
-    "PublishedScheme",
     "RBFNetworkClassifier",
     "RBFNetworkRegressor",
     "ReadTable",

@@ -8,11 +8,6 @@ from functools import wraps
 from typing import Final, NoReturn
 
 ACCELERATION: Final = "nothing, as EM is always accelerated"
-SCHEME: Final = {
-    "link": "scheme=JointScheme(link=...) or PublishedScheme(name, link=...)",
-    "kappa": "scheme=JointScheme(kappa=...)",
-    "grow": "scheme=PublishedScheme('em_lr_link_k', grow=...)",
-}
 ARGUMENTS: Final[dict[str, dict[str, str]]] = {
     "HybridMixtureClassifier": {
         "kappa": "objective=Blend(kappa)",
@@ -28,8 +23,6 @@ ARGUMENTS: Final[dict[str, dict[str, str]]] = {
         "acceleration": ACCELERATION,
     },
     "MixtureDensity": {"acceleration": ACCELERATION},
-    "RBFNetworkClassifier": {**SCHEME, "shared": "scheme=PublishedScheme(name, shared=False)"},
-    "RBFNetworkRegressor": SCHEME,
     "SDGMClassifier": {"alpha_max": "nothing, as weights beyond a precision of 1e5 are dropped"},
 }
 """Constructor arguments by the name of their estimator."""

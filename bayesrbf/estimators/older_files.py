@@ -16,7 +16,6 @@ from bayesrbf.fitted.exemplar_sources import TableSource
 from bayesrbf.fitted.fitted_model import FittedModel
 from bayesrbf.fitted.fitted_network import Noise
 from bayesrbf.fitted.fitted_table import FittedTable
-from bayesrbf.fitted.network_fitting import NetworkPath
 from bayesrbf.fitted.sdgm_fitting import EvidencePath
 from bayesrbf.fitted.stack.drawing import DrawnMembers
 from bayesrbf.fitted.stack.recipes import ALIASES
@@ -30,7 +29,6 @@ from bayesrbf.records.mixture_objectives import (
     Margin,
     MixtureObjective,
 )
-from bayesrbf.records.network_schemes import JointScheme, NetworkScheme, PublishedScheme
 
 Flat = Mapping[str, Any]
 """Arguments or attributes of an estimator by name, as such a file has them; none is trusted."""
@@ -43,7 +41,7 @@ DERIVED: Final = {
 }
 """Attributes that follow from the model."""
 DETAILS: Final = {
-    *("candidates_", "conditional_path_", "n_falls_", "noise_scale_", "noise_df_"),
+    *("candidates_", "noise_scale_", "noise_df_"),
     *("path_", "completion_error_", "_member_draws", "_refits"),
 }
 """Attributes of single families."""
@@ -88,8 +86,6 @@ def _arguments(kind: str, arguments: Flat) -> dict[str, object]:
         changed = {name: "cv" for name in CHOSEN if arguments[name] == "auto"}
     elif kind == "HybridMixtureClassifier":
         changed = {"objective": _objective(arguments)}
-    elif kind in ("RBFNetworkClassifier", "RBFNetworkRegressor"):
-        changed = {"scheme": _scheme(arguments)}
     elif kind == "StackedClassifier" and not isinstance(arguments["members"], str):
         changed = {"members": tuple(ALIASES.get(name, name) for name in arguments["members"])}
     gone = moved.ARGUMENTS.get(kind, {})
@@ -113,14 +109,6 @@ def _objective(arguments: Flat) -> MixtureObjective:
         "hinge": partial(Hinge, arguments["hinge_weight"], **margin, **search),
     }
     return kinds[arguments["objective"]]()
-
-
-def _scheme(arguments: Flat) -> NetworkScheme:
-    """The scheme that the arguments of a network asked for."""
-    name, link = arguments["scheme"], arguments["link"]
-    if name == "joint":
-        return JointScheme(0.0 if link is None else link, arguments["kappa"])
-    return PublishedScheme(name, link, arguments.get("shared", True), arguments["grow"])
 
 
 CHOSEN: Final = ("n_components", "covariance_type", "prior")
@@ -177,8 +165,6 @@ def _details(state: Flat) -> object:
         return ()
     if "candidates_" in state:
         return DensityDetails(state["candidates_"])
-    if "conditional_path_" in state:
-        return NetworkPath(state["conditional_path_"], state["n_falls_"])
     if "path_" in state:
         return EvidencePath(state["path_"], state["completion_error_"])
     if "_refits" in state:

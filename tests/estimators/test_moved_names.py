@@ -42,7 +42,7 @@ def test_a_moved_method_names_the_new_one(kind: type, name: str) -> None:
 def test_what_is_named_in_their_place_exists() -> None:
     texts = [text for names in (*ARGUMENTS.values(), NAMES) for text in names.values()]
     named = {word for text in texts for word in re.findall(r"\b[A-Z][a-z]\w+(?=\()", text)}
-    assert named == {"Blend", "Hinge", "Margin", "JointScheme", "PublishedScheme"}
+    assert named == {"Blend", "Hinge", "Margin"}
     named |= {word for text in texts for word in re.findall(r"\bbayesrbf\.(\w+)\(", text)}
     assert named <= set(bayesrbf.__all__)
     for text in texts:

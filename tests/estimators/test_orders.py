@@ -15,7 +15,6 @@ from bayesrbf import (
     Margin,
     MedianLVQClassifier,
     MixtureDensity,
-    PublishedScheme,
     RBFNetworkClassifier,
     RBFNetworkRegressor,
     SDGMClassifier,
@@ -74,11 +73,7 @@ CLASSIFIERS = {
     "hinge": generative(2, objective="hinge", covariance_type="diag", **FAST),
     "rbf": RBFNetworkClassifier(4, max_iter=50, **FAST),
     "rbf, completions": RBFNetworkClassifier(3, features="log_density", max_iter=50, **FAST),
-    "rbf, caetano": RBFNetworkClassifier(4, scheme="caetano", max_iter=10, **FAST),
-    "rbf, ferreira": RBFNetworkClassifier(3, scheme="em_lr_link_k", max_iter=4, **FAST),
-    "rbf, apart": RBFNetworkClassifier(
-        2, scheme=PublishedScheme("em_lr", shared=False), max_iter=10, **FAST
-    ),
+    "rbf, linked": RBFNetworkClassifier(4, link=20.0, max_iter=50, **FAST),
     "kernel": KernelNetworkClassifier(calibrate=True, cv=2),
     "few exemplars": KernelNetworkClassifier(n_exemplars=20),
     "kernel, evidence": KernelNetworkClassifier(rates="evidence"),

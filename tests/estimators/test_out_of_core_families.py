@@ -173,7 +173,7 @@ def test_an_rbf_network_has_the_parameters_of_a_table_in_memory(
     rows = FAMILIES["RBF network"]().fit(X, Y).rows_
     network = model.model_
     inside = fit_joint(
-        network.prepare(rows),
+        network.density.standardise(rows),
         network.responses.output(rows),
         network.specification,
         network.hyperparameters.standardised(),
@@ -254,8 +254,6 @@ def test_samplers_refuse_more_rows_in_memory_than_they_take(
 @pytest.mark.parametrize(
     ("estimator", "sentence"),
     [
-        (RBFNetworkClassifier(scheme="caetano"), "scheme='caetano'"),
-        (RBFNetworkClassifier(hidden_cells="impute"), "hidden_cells='impute'"),
         (HybridMixtureClassifier(objective=Blend(batch_size=50)), "batch_size=50"),
         (
             HybridMixtureClassifier(objective=Blend(validation_fraction=0.1)),

@@ -193,8 +193,6 @@ IN_MEMORY: Final = {
     "pool": None,
     "batch_size": None,
     "validation_fraction": None,
-    "scheme": "joint",
-    "hidden_cells": "marginalise",
 }
 """Arguments, or parts of them, that need all rows at once unless they have these values."""
 BY_SUMS: Final = ("map", "laplace", "advi")

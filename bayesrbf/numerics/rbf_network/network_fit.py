@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
+from bayesrbf.numerics.mixture import mixture_points
 from bayesrbf.numerics.mixture.mixture_fit import fit_mixture
 from bayesrbf.numerics.rbf_network.elastic_net_output import Output, OutputLayer, fit_output_layer
 from bayesrbf.numerics.rbf_network.network_rows import Network
@@ -20,6 +21,7 @@ from bayesrbf.records.rbf_network import (
     RBFNetworkSpecification,
 )
 from bayesrbf.records.results import Status
+from bayesrbf.records.specification import Order
 
 
 @dataclass(frozen=True)
@@ -35,20 +37,19 @@ class NetworkFit:
     status: Status
     violation: float
     """Largest entry of the smallest subgradient at the point, in nats per unit of a standard
-    coordinate; NaN where a scheme has no single objective."""
-    specification: RBFNetworkSpecification
-    """Structure of the point: components may have left or joined."""
-
-    @property
-    def falls(self) -> int:
-        """Number of iterations that lowered the joint objective by more than rounding."""
-        return count_falls(self.joint)
+    coordinate."""
 
 
-def count_falls(path: Float[np.ndarray, " iteration"]) -> int:
-    """Count the iterations that lowered an objective by more than rounding."""
-    rounding = 1e-10 * np.maximum(1.0, np.abs(path[:-1]))
-    return int((np.diff(path) < -rounding).sum())
+def reordered(
+    parameters: RBFNetworkParameters, order: Order, specification: RBFNetworkSpecification
+) -> RBFNetworkParameters:
+    """Put columns and classes in another order than the specification's."""
+    return RBFNetworkParameters(
+        mixture_points.reordered(parameters.mixture, order.of_one_class, specification.mixture),
+        parameters.coefficients[order.classes],
+        parameters.intercepts[order.classes],
+        parameters.noise_precision,
+    )
 
 
 def fit_joint(
@@ -92,7 +93,7 @@ def ascend_joint(
     The climb ends when an iteration gains at most ``tolerance`` nats.
     """
     conditional = []
-    theta, specification, prior = points.pack(start), points.network, points.prior
+    theta, prior = points.pack(start), points.prior
     last = theta, on_rows(theta)  # kept: what is watched was evaluated before
 
     def at(theta: np.ndarray) -> tuple[Smooth, float]:
@@ -110,7 +111,7 @@ def ascend_joint(
     watch(theta)
     if not np.isfinite(smooth(theta).value):
         nothing, way = np.full(1, -np.inf), np.array(conditional)
-        return NetworkFit(start, nothing, way, Status.DEGENERATE, np.nan, specification)
+        return NetworkFit(start, nothing, way, Status.DEGENERATE, np.nan)
     weights = np.zeros(theta.size, dtype=bool)
     weights[points.coefficient_places] = True
     found = maximise_in_halves(
@@ -128,7 +129,6 @@ def ascend_joint(
         np.array(conditional),
         Status.CONVERGED if found.stopped else Status.MAX_ITER,
         found.violation,
-        specification,
     )
 
 
@@ -164,7 +164,6 @@ def _em_start(
         Network(observations, specification).features(mixture),
         output,
         observations.weights,
-        specification,
         hyperparameters,
         OutputLayer.empty(specification),
     )

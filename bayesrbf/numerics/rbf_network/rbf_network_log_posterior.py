@@ -37,7 +37,7 @@ from bayesrbf.records.specification import Order, Variable
 
 
 class RBFNetworkLogPosterior(MixtureOnRows):
-    """Log posterior of an RBF network with one mixture for all outputs, given a table.
+    """Log posterior of an RBF network, given a table.
 
     Rows are in standard units, and their labels are not used; the prior is in the user's units
     of the columns.
@@ -50,8 +50,6 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         network: RBFNetworkSpecification,
         prior: RBFNetworkHyperparameters,
     ) -> None:
-        if not network.shared:
-            raise ValueError("A declared RBF network has one mixture that all outputs share.")
         super().__init__(observations.unlabelled(), network.mixture, prior.mixture)
         self.network = network
         self.prior = prior
@@ -144,7 +142,7 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         log_likelihood, by_linear, by_noise, features = self._discriminate(point, joint)
         log_density, responsibilities = log_sum_exp(joint.log_joint, axis=1)
         kappa = self.prior.kappa
-        link = point.link(self.prior, self.network)
+        link = point.link(self.prior)
         value = float(self._weights @ (log_likelihood + kappa * log_density)) + self._shift
         value += self._prior.log_density(point.mixture)
         value += point.log_output_prior(self.prior, self.network) + link.value
