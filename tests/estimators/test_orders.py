@@ -81,7 +81,7 @@ CLASSIFIERS = {
     "sdgm": SDGMClassifier(2, n_init=2, max_iter=10),
     "sdgm, kernel": SDGMClassifier(form="kernel", max_iter=10),
     "lvq": MedianLVQClassifier(2, metric="gower", calibrate=True, cv=3),
-    "lvq, gem": MedianLVQClassifier(2, metric="gower", optimizer="gem", sigma="sample"),
+    "lvq, sampled": MedianLVQClassifier(2, metric="gower", sigma="sample"),
     "stack": StackedClassifier(members="lite", cv=2),
 }
 
