@@ -45,7 +45,6 @@ HOMES: Final = {
     "acquire_labels": "bayesrbf.estimators.labelling",
     "check": "bayesrbf.new_rows.drift",
     "cost_curves": "bayesrbf.estimators.answers.deciding",
-    "hybrid_path": "bayesrbf.estimators.mixture.hybrid_dial",
     "labelled_scorer": "bayesrbf.estimators.model_selection",
     "load": "bayesrbf.estimators.saving",
     "predictive_check": "bayesrbf.estimators.predictive_check",
