@@ -38,7 +38,7 @@ from bayesrbf.records.rbf_network import (
     Response,
 )
 from bayesrbf.records.specification import Order
-from bayesrbf.records.stored import ANY_NUMBER, LATER, Requirements, scales, stored
+from bayesrbf.records.stored import ANY_NUMBER, Requirements, scales, stored
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -138,7 +138,7 @@ class FittedNetwork(FittedModel):
     responses: Responses
     integrate: bool  # Whether rows with holes are predicted by the mean over completions.
     order: Order  # The canonical order of columns, in which rows are completed.
-    noise: Noise = field(default=Noise(), metadata=LATER)
+    noise: Noise = Noise()
     """Of numbers at the fitted point, as rows held out show it."""
 
     @property
@@ -271,15 +271,6 @@ class FittedNetwork(FittedModel):
             self.responses.output(rows),
             self.specification,
             self.hyperparameters,
-        )
-
-    def in_standard_units(self, rows: Observations) -> RBFNetworkLogPosterior:
-        """The declared joint on rows, which a fit climbs, with coordinates in standard units."""
-        return RBFNetworkLogPosterior(
-            self.density.standardise(rows),
-            self.responses.output(rows),
-            self.specification,
-            self.hyperparameters.standardised(),
         )
 
     def n_codes(self, n_classes: int) -> int:

@@ -12,7 +12,6 @@ from bayesrbf.records.specification import Order
 from bayesrbf.records.stored import (
     ANY_NUMBER,
     LARGEST_SCALE,
-    LATER,
     TOLERANCE,
     Requirements,
     scales,
@@ -54,7 +53,7 @@ class Observations:
     """Cells of the columns under laws of their own, one array a law; NaN where missing."""
     log_jacobian: Float[np.ndarray, "*obs"] = field(default_factory=lambda: np.zeros(()))
     """Log derivatives of the maps that the observed real cells came through, summed."""
-    units: Units | None = field(default=None, metadata=LATER)
+    units: Units | None = None
     """Rows that stay on one side of every split; None: every row is alone."""
 
     @property

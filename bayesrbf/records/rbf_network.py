@@ -51,11 +51,6 @@ class RBFNetworkSpecification:
                 f"received {self.mixture.n_classes}."
             )
 
-    @property
-    def structure(self) -> RBFNetworkSpecification:
-        """The part that fits to other rows share: all of it."""
-        return self
-
     def reordered(self, order: Order) -> RBFNetworkSpecification:
         """Put columns in another order."""
         return replace(self, mixture=self.mixture.reordered(order.of_one_class))

@@ -143,12 +143,6 @@ def test_the_tree_holds_rows_and_responses_as_the_graph_does(fitted, flowers):
     np.testing.assert_array_equal(fitted.classes_[observed.to_numpy()], flowers[1][known])
 
 
-def test_warm_start_goes_on(flowers):
-    model = RBFNetworkClassifier(3, random_state=0, n_init=1, warm_start=True, tol=1e-8)
-    first = model.fit(*flowers).n_iter_
-    assert model.fit(*flowers).n_iter_ < first / 2
-
-
 @pytest.mark.parametrize(
     ("settings", "words"),
     [

@@ -269,7 +269,7 @@ class ConditionalDistribution:
     def _unknown(self) -> Figures:
         """Figures of columns that had no cell at fit: none."""
         nothing = np.full(self.given.n_obs, np.nan)
-        return dict.fromkeys(self.columns.positions("empty"), nothing)
+        return dict.fromkeys(self.columns.empty, nothing)
 
     def _numbers(self, reals: Float[np.ndarray, "obs feature"], moment: int) -> Figures:
         """A moment of the reals and that of the counts."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from jaxtyping import Float, Int
 from sklearn.utils import check_consistent_length, column_or_1d
@@ -24,8 +22,6 @@ from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.rbf_network import (
     FEATURES,
-    RBFNetworkParameters,
-    RBFNetworkSpecification,
 )
 
 RULES = SHARED | {
@@ -40,9 +36,6 @@ RULES = SHARED | {
     "kappa": positive(None),
 }
 """Rules of the arguments of both RBF networks."""
-
-Begin = Callable[[RBFNetworkSpecification], RBFNetworkParameters | None]
-"""Gives the start of a network of some structure; None makes starts of its own."""
 
 
 def check_penalties(owner: str, arguments: Arguments) -> None:
@@ -78,23 +71,15 @@ def fit_to_rows(
     responses: Responses,
     prior: MixturePrior | None,
     settings: NetworkSettings,
-    begin: Begin,
+    previous: FittedNetwork | None = None,
 ) -> tuple[FittedNetwork, NetworkFit]:
-    """Fit both layers to distinct rows, from where ``begin`` says."""
+    """Fit both layers to distinct rows, from where a previous fit of the same table ended."""
     specification = settings.specification(
         rows.real.shape[1], levels, responses.n_outputs, responses.kind
     )
     prior = MixturePrior() if prior is None else prior
-    return fit_network(rows, responses, specification, prior, settings, begin(specification))
-
-
-def start_of(
-    previous: FittedNetwork | None, specification: RBFNetworkSpecification
-) -> RBFNetworkParameters | None:
-    """The start from a previous fit of the same structure, in the user's units; else None."""
-    if previous is None or previous.specification != specification:
-        return None
-    return previous.start
+    start = None if previous is None else previous.start
+    return fit_network(rows, responses, specification, prior, settings, start)
 
 
 def read_responses(
