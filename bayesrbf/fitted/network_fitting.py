@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
 from threadpoolctl import ThreadpoolController
 
 from bayesrbf import table
@@ -22,20 +21,11 @@ from bayesrbf.records.rbf_network import (
     Response,
 )
 from bayesrbf.records.specification import CovarianceType, MixtureSpecification
-from bayesrbf.records.stored import stored
 
 DEFAULT_COMPONENTS = 10  # Components of a mixture where no number is given.
 
 DEFAULT_L2: dict[Features, float] = {"responsibility": 0.1, "density": 0.1, "log_density": 3.0}
 """Precision of output weights where none is given: logarithms are larger than shares."""
-
-
-@stored
-class NetworkPath:
-    """How the search for a network went."""
-
-    conditional: Float[np.ndarray, " iteration"]
-    """Log likelihood of the responses, iteration by iteration."""
 
 
 @dataclass(frozen=True)

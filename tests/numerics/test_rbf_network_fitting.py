@@ -131,7 +131,6 @@ def test_the_joint_fit_ends_at_a_mode(features, link):
     assert fit.status is Status.CONVERGED
     assert (np.diff(fit.joint) > -1e-10 * np.abs(fit.joint[:-1])).all()
     assert fit.violation < 2e-3
-    assert fit.joint.size == fit.conditional.size
     target = RBFNetworkLogPosterior(rows, output, specification, settings)
     theta = target.pack(fit.parameters)
     value, gradient = target.value_and_gradient(theta, jacobian=False)

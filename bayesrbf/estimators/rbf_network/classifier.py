@@ -22,7 +22,6 @@ from bayesrbf.estimators.rbf_network.network_training import (
 from bayesrbf.estimators.reading import read_table, refuse_collection
 from bayesrbf.fitted.fitted_network import ClassResponses, FittedNetwork
 from bayesrbf.fitted.fitted_table import FittedTable
-from bayesrbf.fitted.network_fitting import NetworkPath
 from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.numerics.categories import draw_categories
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
@@ -103,9 +102,6 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         Class labels, sorted.
     coef_, intercept_ : ndarray of shape (n_classes, n_components) and (n_classes,)
         Output weights w and biases b.
-    conditional_path_ : ndarray of shape (n_iter,)
-        ``log p(y | x)`` of the training rows at every iteration; the joint objective is in
-        ``posterior_["optimiser_path"]``.
     posterior_ : xarray.DataTree
         Posterior of the declared graph; one draw after ``inference="map"``.
     temperature_ : float
@@ -140,7 +136,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
     array(['a', 'b'], dtype=object)
     """
 
-    fitted_: FittedTable[FittedNetwork, NetworkPath]
+    fitted_: FittedTable[FittedNetwork, None]
 
     _rules = RULES | {"n_components": integer(None), "l2": number(None)}
 
@@ -224,7 +220,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
 
     def _fitted_to(
         self, X: object, y: object, sample_weight: object, groups: object
-    ) -> FittedTable[FittedNetwork, NetworkPath]:
+    ) -> FittedTable[FittedNetwork, None]:
         """Read the table, and fit hidden and output layer."""
         reading = self._reading()
         refuse_collection(reading.owner, X)
@@ -237,8 +233,8 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
             return of_fold.class_log_joint(test)
 
         probabilities = self._calibration(training, held_out)
-        path, outcome = NetworkPath(fit.conditional), (fit.status, Trace(fit.joint))
-        return self._ended(training, model, path, outcome, **probabilities)
+        outcome = fit.status, Trace(fit.joint)
+        return self._ended(training, model, None, outcome, **probabilities)
 
     def _check_arguments(self) -> None:
         """Check every argument, and both penalties together."""
@@ -253,11 +249,6 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         settings = network_settings(self.get_params(deep=False), seed)
         levels = training.read_columns.n_levels
         return fit_to_rows(rows, levels, responses, self.prior, settings)
-
-    @property
-    def conditional_path_(self) -> Float[np.ndarray, " iteration"]:
-        """Log likelihood of the labels, iteration by iteration."""
-        return self._fit.details.conditional
 
     @property
     def coef_(self) -> Float[np.ndarray, "label component"]:

@@ -30,7 +30,6 @@ from bayesrbf.fitted.fitted_network import FittedNetwork, Noise, NumberResponses
 from bayesrbf.fitted.fitted_table import FittedTable
 from bayesrbf.fitted.folds import split_rows
 from bayesrbf.fitted.holding_out import hold_out
-from bayesrbf.fitted.network_fitting import NetworkPath
 from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.numerics.mixture.completion import with_holes
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
@@ -118,8 +117,6 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         Factor of ``noise_sd_`` that residuals out of fold ask for; 1 if not calibrated.
     noise_df_ : float
         Degrees of freedom of these residuals; infinite (normal) if not calibrated.
-    conditional_path_ : ndarray of shape (n_iter,)
-        ``log p(y | x)`` of the training rows at every iteration.
     posterior_ : xarray.DataTree
         Posterior of the declared graph; one draw after ``inference="map"``.
     status_ : str
@@ -146,7 +143,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
     ((2,), True)
     """
 
-    fitted_: FittedTable[FittedNetwork, NetworkPath]
+    fitted_: FittedTable[FittedNetwork, None]
 
     _rules = RULES
 
@@ -224,7 +221,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
 
     def _fitted_to(
         self, X: object, y: object, sample_weight: object, groups: object
-    ) -> FittedTable[FittedNetwork, NetworkPath]:
+    ) -> FittedTable[FittedNetwork, None]:
         """Read the table, fit hidden and output layer, and judge the noise on rows held out."""
         reading = self._reading()
         refuse_collection(reading.owner, X)
@@ -235,8 +232,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         model, fit = self._fit_rows(distinct, training, responses, training.seed)
         if self.calibrate:
             model = replace(model, noise=self._noise(model, training, fit.status))
-        path, outcome = NetworkPath(fit.conditional), (fit.status, Trace(fit.joint))
-        return self._ended(training, model, path, outcome)
+        return self._ended(training, model, None, (fit.status, Trace(fit.joint)))
 
     def _check_arguments(self) -> None:
         """Check every argument, and both penalties together."""
@@ -280,11 +276,6 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
             )
             return Noise()
         return Noise(*fit_noise(held_out.values, held_out.weights))
-
-    @property
-    def conditional_path_(self) -> Float[np.ndarray, " iteration"]:
-        """Log likelihood of the responses, iteration by iteration."""
-        return self._fit.details.conditional
 
     @property
     def noise_scale_(self) -> float:

@@ -60,14 +60,12 @@ def maximise_in_halves(
     *,
     max_iter: int,
     tolerance: float,
-    watch: Callable[[Float[np.ndarray, " coordinate"]], None] | None = None,
 ) -> Maximum:
     """Maximise ``smooth(theta) - sum(penalty |theta|)`` by L-BFGS-B.
 
     The objective must be finite at the start. Only coordinates that are ``split`` in halves may
     have a penalty. The search ends where an iteration gains less than ``tolerance``, or the
-    projected gradient has no entry above it. ``watch`` is called with the point after every
-    iteration.
+    projected gradient has no entry above it.
     """
     dimension, places = start.size, np.flatnonzero(split)
 
@@ -99,8 +97,6 @@ def maximise_in_halves(
 
     def record(intermediate_result: object) -> None:
         path.append(-float(intermediate_result.fun))  # type: ignore[attr-defined]
-        if watch is not None:
-            watch(joined(intermediate_result.x))  # type: ignore[attr-defined]
 
     options = {
         "maxiter": max_iter,

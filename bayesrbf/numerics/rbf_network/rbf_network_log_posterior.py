@@ -117,7 +117,7 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         at a zero of one, its derivative is the mean of both sides. ``jacobian`` adds the log
         determinant of the transforms.
         """
-        smooth, _ = self.smooth_and_conditional(theta)
+        smooth = self.smooth(theta)
         sizes = theta[self.coefficient_places]
         value = smooth.value - self.prior.l1 * float(np.abs(sizes).sum())
         gradient = smooth.gradient + smooth.by_size * np.sign(theta)
@@ -129,13 +129,10 @@ class RBFNetworkLogPosterior(MixtureOnRows):
             value, gradient = value + extra, gradient + extra_gradient
         return value, gradient
 
-    def smooth_and_conditional(
-        self, theta: Float[np.ndarray, " coordinate"]
-    ) -> tuple[Smooth, float]:
+    def smooth(self, theta: Float[np.ndarray, " coordinate"]) -> Smooth:
         """The log density without Jacobian, plus ``l1 sum |w|``, and its gradient.
 
-        So the kinks of the Laplace factor are left out. Beside it, the weighted log likelihood of
-        the responses, ``sum_n v_n log p(y_n | f(x_n))``, in nats.
+        So the kinks of the Laplace factor are left out.
         """
         point = self._point(theta)
         joint = self._expectation.at(point.mixture)
@@ -163,8 +160,7 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         gradients = [self._mixture_gradient(point, joint, joint_gradient, counts), *by_output]
         by_size = np.zeros(self.dimension)
         by_size[self.coefficient_places] = np.tile(link.by_size, self.network.n_outputs)
-        conditional = float(self._weights @ log_likelihood)
-        return Smooth(value, np.concatenate(gradients), by_size), conditional
+        return Smooth(value, np.concatenate(gradients), by_size)
 
     def pointwise(self, theta: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " obs"]:
         """Unweighted log likelihood of every row, in nats, in the user's units.
