@@ -45,7 +45,6 @@ OTHERS = [
     # scikit-learn compares decision_function and predict_proba on rows that are no square matrix:
     # whoever has both fails there under "precomputed". tests/estimators/test_median_lvq.py does it.
     MedianLVQClassifier(1, objective="glvq", metric="precomputed", calibrate=False),
-    RBFNetworkClassifier(3, link=20.0),
     RBFNetworkRegressor(3, n_init=1),
 ]
 
