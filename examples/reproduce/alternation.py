@@ -86,10 +86,10 @@ class AlternatingNetwork(ClassifierMixin, BaseEstimator):
     time, and the most; Akaike's criterion chooses. ``"caetano"`` has a soft link of strength
     ``link``, and components whose output weights are all zero leave.
 
-    >>> X = [[0.0, 1.0], [0.2, np.nan], [3.0, 4.0], [np.nan, 4.2], [0.1, 0.8], [3.1, 3.9]]
-    >>> y = ["a", "a", "b", "b", None, None]
-    >>> model = AlternatingNetwork(2, scheme="em_lr", random_state=0).fit(X, y)
-    >>> model.predict([[0.1, np.nan], [np.nan, 4.1]])
+    >>> cells = [[0.0, 1.0], [0.2, np.nan], [3.0, 4.0], [np.nan, 4.2], [0.1, 0.8], [3.1, 3.9]]
+    >>> y = np.array(["a", "a", "b", "b", None, None], dtype=object)
+    >>> model = AlternatingNetwork(2, scheme="em_lr", random_state=0).fit(np.array(cells), y)
+    >>> model.predict(np.array([[0.1, np.nan], [np.nan, 4.1]]))
     array(['a', 'b'], dtype=object)
     """
 
