@@ -324,11 +324,7 @@ class Estimator(BaseEstimator, ABC):
         from bayesrbf.estimators.saving import save
 
         check_is_fitted(self)
-        return save(self, self._stored_fit(), path)
-
-    def _stored_fit(self) -> AnyFit:
-        """The fit as a file keeps it."""
-        return self.fitted_
+        return save(self, self.fitted_, path)
 
     def __loaded__(self) -> None:
         """Check what was read: arguments, and answers about a training row, which are shared later.

@@ -282,15 +282,6 @@ class FittedNetwork(FittedModel):
             self.hyperparameters,
         )
 
-    def in_standard_units(self, rows: Observations) -> RBFNetworkLogPosterior:
-        """The declared joint on rows, which a fit climbs, with coordinates in standard units."""
-        return RBFNetworkLogPosterior(
-            self.prepare(rows),
-            self.responses.output(rows),
-            self.specification,
-            self.hyperparameters.standardised(),
-        )
-
     def n_codes(self, n_classes: int) -> int:
         """Number of classes, or of different numbers."""
         return n_classes if self.responses.values is None else self.responses.values.size

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final, Self
 
 import numpy as np
@@ -57,11 +56,6 @@ class CountColumns(FurtherColumns):
         """The law with its prior centred on other rows."""
         return self.of(self.columns, cells, weights)
 
-    @property
-    def structure(self) -> Self:
-        """The columns alone."""
-        return replace(self, means=(), dispersions=())
-
     def __laws__(self) -> Requirements:
         n = len(self.columns)
         both = n == len(self.means) == len(self.dispersions)
@@ -110,11 +104,6 @@ class OrdinalColumns(FurtherColumns):
     def centred(self, cells: Cells, weights: Weights) -> Self:
         """The law with cut points from the shares of its levels among other rows."""
         return self.of(self.columns, self.n_levels, cells, weights)
-
-    @property
-    def structure(self) -> Self:
-        """The columns and their numbers of levels alone."""
-        return replace(self, cuts=tuple((0.0,) * len(cuts) for cuts in self.cuts))
 
     def __laws__(self) -> Requirements:
         yield len(self.columns) == len(self.cuts), "cut points for every column"

@@ -116,11 +116,6 @@ class FurtherColumns:
         """The law with the prior that a table's cells suggest; most priors stay."""
         return self
 
-    @property
-    def structure(self) -> Self:
-        """The law without the numbers that :meth:`centred` finds."""
-        return self
-
 
 @stored
 class MixtureSpecification:
@@ -190,11 +185,6 @@ class MixtureSpecification:
         """A copy whose further laws have their priors centred on these cells."""
         pairs = zip(self.further, further, strict=True)
         return replace(self, further=tuple(law.centred(cells, weights) for law, cells in pairs))
-
-    @property
-    def structure(self) -> MixtureSpecification:
-        """Columns, classes and components alone: what fits to other rows have in common."""
-        return replace(self, further=tuple(law.structure for law in self.further))
 
     @cached_property
     def shape(self) -> CovarianceShape:

@@ -31,6 +31,7 @@ from tests.benchmarks.stack_tables import split
 from tests.benchmarks.test_factor import ROWS, digits
 from tests.benchmarks.test_report import mixed
 from tests.house import ROOT
+from tests.measured import COST
 
 BEFORE: Final = os.environ.get("BAYESRBF_BEFORE")
 TREES: Final = {**({"before": Path(BEFORE)} if BEFORE else {}), "today": ROOT}
@@ -233,5 +234,5 @@ def test_wait(data_folder: object, tmp_path: Path) -> None:
         lines.append({**line, "at most": work.asked})
         print(lines[-1], flush=True)
     counts = {"works": (len(works), len(WORKS)), "versions": (len(TREES), 2)}
-    show("wait", lines, digits=2, counts=counts, covers=("bayesrbf",))
+    show("wait", lines, digits=2, counts=counts, about=COST)
     assert all(line.get("today / before", 0.0) < 1 for line in lines)

@@ -163,15 +163,6 @@ def test_candidates_are_compared_on_all_columns():
     assert chosen.model_.specification.further[0].columns == ("visits",)
 
 
-def test_a_warm_start_takes_other_rows_and_refuses_other_levels():
-    X = clinic()[0]
-    fitted = MixtureDensity(2, random_state=0, warm_start=True, **ASKED).fit(X)
-    fitted.fit(X.iloc[:90])
-    assert fitted.model_.specification.further[0].means != ()
-    with pytest.raises(ValueError, match="warm_start=True"):
-        fitted.set_params(ordinal_features=["stage"]).fit(X)
-
-
 def test_counts_and_levels_alone_tell_classes_apart():
     X, y = clinic(300)
     X = X[["visits", "stage", "pain"]]

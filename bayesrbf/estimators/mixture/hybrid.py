@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -115,8 +115,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         Most iterations of a restart.
     tol : float
         EM stops when a step gains at most ``tol`` nats of log posterior per unit of row weight.
-    warm_start : bool
-        Start at the previous fit in place of restarts.
     random_state : int, RandomState or None
         Source of restarts, folds and draws; an int makes results repeatable.
     missingness : {"ignorable", "informative", "cv"}
@@ -222,7 +220,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         n_init: Stored[int] = 4,
         max_iter: Stored[int] = 1000,
         tol: Stored[float] = 1e-6,
-        warm_start: Stored[bool] = False,
         random_state: Stored[int | np.random.RandomState | None] = None,
         missingness: Stored[Literal["ignorable", "informative", "cv"]] = "ignorable",
         categorical_features: object = None,
@@ -247,7 +244,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
-        self.warm_start = warm_start
         self.random_state = random_state
         self.missingness = missingness
         self.categorical_features = categorical_features
@@ -293,8 +289,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         """Read the table, choose what is open, and fit."""
         arguments = HybridArguments.of(self.get_params(deep=False))
         reading = self._reading()
-        search = objective_of(self.objective).search
-        reading = replace(reading, parts=asdict(search))
         training, of_blocks = read_training(reading, X, y, sample_weight, groups)
         owner, rows, columns = training.owner, training.rows, training.read_columns
         few = 1 if self.n_components == OPEN else self.n_components
@@ -315,8 +309,8 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         rounds = arguments.rounds(specification, columns)
         choice, probabilities = self._choose(task, *rounds, training)
         setting = choice.setting
-        specification, start = setting.specification, self._start(setting.specification)
-        if start is None and task.begins_with(rows):
+        specification, start = setting.specification, None
+        if task.begins_with(rows):
             distinct = table.distinct_rows(setting.cells(rows))
             start = task.begin(distinct, specification, training.seed)
         kept = training.kept

@@ -31,28 +31,25 @@ class Statistics:
     pointwise: Float[np.ndarray, " obs"]  # log p(x_n, y_n) of every row, not weighted, in nats.
     further: tuple[np.ndarray, ...] = ()  # Those of every law of further columns.
 
+    def joined(self, other: Statistics) -> Statistics:
+        """Statistics of the rows of both, at the same parameters and without ``pointwise``."""
+        return Statistics(
+            self.counts + other.counts,
+            self.first + other.first,
+            self.second + other.second,
+            tuple(map(np.add, self.category_counts, other.category_counts)),
+            self.log_likelihood + other.log_likelihood,
+            np.zeros(0),
+            tuple(map(_added, self.further, other.further)),
+        )
 
-def combined(*weighted: tuple[float, Statistics]) -> Statistics:
-    """Statistics at the same parameters, each times a factor, added up, without ``pointwise``."""
-    factors, every = zip(*weighted, strict=True)
 
-    def total(*arrays: np.ndarray) -> np.ndarray:
-        """A histogram of counts is as long as the largest count of its own rows."""
-        longest = max(arrays, key=lambda array: array.shape[-1])
-        result = np.zeros_like(longest)
-        for factor, array in zip(factors, arrays, strict=True):
-            result[..., : array.shape[-1]] += factor * array
-        return result
-
-    return Statistics(
-        total(*(one.counts for one in every)),
-        total(*(one.first for one in every)),
-        total(*(one.second for one in every)),
-        tuple(map(total, *(one.category_counts for one in every))),
-        sum(factor * one.log_likelihood for factor, one in weighted),
-        np.zeros(0),
-        tuple(map(total, *(one.further for one in every))),
-    )
+def _added(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """The sum of two statistics: a histogram of counts is as long as its largest count."""
+    total = np.zeros_like(max(one, other, key=lambda array: array.shape[-1]))
+    total[..., : one.shape[-1]] += one
+    total[..., : other.shape[-1]] += other
+    return total
 
 
 def sum_by_group(

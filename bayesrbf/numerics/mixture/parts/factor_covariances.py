@@ -185,12 +185,6 @@ class FactorCovariances(RealColumns):
         means, factors = point.means + shift, side_by_side(unique, loadings)
         return replace(point, means=means, precisions_cholesky=factors)
 
-    def recentred(self, statistics: Statistics, shift: Vectors) -> Matrices:
-        """Moments of (x - mu, f, 1) about means that are moved by a shift."""
-        change = np.zeros_like(statistics.second) + np.eye(statistics.second.shape[-1])
-        change[..., 0, -1] = -shift
-        return change @ statistics.second @ change.swapaxes(-1, -2)
-
     # Rows
 
     def holes(self, observed: Bool[np.ndarray, "row feature"]) -> Int[np.ndarray, " row"]:

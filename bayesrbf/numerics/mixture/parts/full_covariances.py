@@ -25,7 +25,6 @@ from bayesrbf.numerics.mixture.parts.precision_factors import (
     precision_factor,
 )
 from bayesrbf.numerics.mixture.parts.real_columns import ByCell, Factors, Matrices, Vectors
-from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.records import names
 from bayesrbf.records.specification import Variable
 
@@ -145,13 +144,6 @@ class FullCovariances(PrecisionColumns):
     def precision_times(self, force: Vectors, factors: Matrices) -> Vectors:
         """``P f`` for every component."""
         return ((force[:, None, :] @ factors) @ factors.swapaxes(1, 2))[:, 0]
-
-    def recentred(self, statistics: Statistics, shift: Vectors) -> Matrices:
-        """Second moments about means that are moved by a shift."""
-        cross = statistics.first[:, :, None] * shift[:, None, :]
-        scatter = statistics.second - cross - cross.swapaxes(1, 2)
-        scatter += self.outer(shift, statistics.counts[:, None])
-        return scatter
 
     def _mode_factors(
         self,

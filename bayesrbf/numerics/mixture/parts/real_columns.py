@@ -27,7 +27,6 @@ from bayesrbf.numerics.mixture.parts.part import (
     Values,
 )
 from bayesrbf.numerics.mixture.parts.precision_factors import PrecisionDraws
-from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.records import names
 from bayesrbf.records.mixture import in_blocks
 from bayesrbf.records.specification import MixtureSpecification, Order, Variable
@@ -184,10 +183,6 @@ class RealColumns(Part):
     def embedding(self, rows: Rows) -> Float[np.ndarray, "row feature"]:
         """Cells in standard units, the column mean where missing."""
         return np.nan_to_num(rows.real)
-
-    @abstractmethod
-    def recentred(self, statistics: Statistics, shift: Vectors) -> Matrices:
-        """Second moments about means that are moved by a shift."""
 
     def at_floor(self, factors: Factors) -> bool:
         """Whether some covariance has eigenvalues at the floor."""
