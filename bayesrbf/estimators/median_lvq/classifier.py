@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import replace
-from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -218,7 +218,7 @@ class MedianLVQClassifier(Classifier):
         "sigma": Rule(
             "'cv', 'sample' or a number from 1e-100 to 1e100",
             ("cv", "sample"),
-            Real,
+            numbers.Real,
             low=1e-100,
             high=1e100,
             closed="both",
