@@ -108,7 +108,7 @@ def table(manifest: dict[str, Any]) -> dict[str, Any]:
         lambda header, manifest: entries(manifest).update(fitted=fields(manifest)["model"]),
         lambda header, manifest: entries(manifest).update(container=1),
         lambda header, manifest: entries(manifest)["arguments"]["dict"].update(also=1),
-        lambda header, manifest: fields(manifest).update(details={"tuple": []}),
+        lambda header, manifest: fields(manifest).update(details=None),
         lambda header, manifest: table(manifest).update(columns=None, template=None),
         lambda header, manifest: table(manifest).update(owner="HybridMixtureClassifier"),
     ],
