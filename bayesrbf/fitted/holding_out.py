@@ -187,9 +187,8 @@ def hold_out(
     """
     folds = numbered_folds(splits, classes, required)
 
-    def answer(
-        number: int, train: Observations, test: Observations
-    ) -> tuple[np.ndarray, Sequence[Observations]]:
+    def answer(fold: NumberedFold) -> tuple[np.ndarray, Sequence[Observations]]:
+        number, train, test = fold
         versions = [test] if masking is None else masking.versions(number, train, test)
         return predict(number, train, joined_rows(versions)), versions
 
@@ -199,7 +198,7 @@ def hold_out(
 
 def hold_out_folds(
     folds: Sequence[NumberedFold],
-    answer: Callable[[int, Observations, Observations], tuple[np.ndarray, Sequence[Observations]]],
+    answer: Callable[[NumberedFold], tuple[np.ndarray, Sequence[Observations]]],
     n_classes: int | None,
     n_jobs: int | None,
     masking: Masking | None,
@@ -212,7 +211,7 @@ def hold_out_folds(
     if not folds:
         return None
     values, versions = [], []
-    for entries, of_fold in over_folds(folds, answer, n_jobs):
+    for entries, of_fold in run_tasks(answer, folds, "Holding rows out", n_jobs):
         by_version = entries.reshape(len(of_fold), -1, *entries.shape[1:])
         values.append(np.ascontiguousarray(np.moveaxis(by_version, 0, 1)))
         versions.append(of_fold)
@@ -237,15 +236,3 @@ def log_shares(fold: NumberedFold, n_classes: int) -> Float[np.ndarray, " label"
     rows = rows.take(rows.labels < n_classes)  # a code beyond is a set of classes
     with np.errstate(divide="ignore"):
         return np.log(class_shares(rows.labels, rows.weights, n_classes))
-
-
-def over_folds[A](
-    folds: Sequence[NumberedFold],
-    answer: Callable[[int, Observations, Observations], A],
-    n_jobs: int | None = None,
-) -> list[A]:
-    """Answers from the number, the training rows and the held-out rows of every fold.
-
-    ``n_jobs`` processes share the folds.
-    """
-    return run_tasks(lambda fold: answer(*fold), folds, "Holding rows out", n_jobs)

@@ -21,7 +21,7 @@ import bayesrbf
 from bayesrbf import StackedClassifier
 from bayesrbf.estimators.answers.asking import new_rows
 from bayesrbf.estimators.stack.stack_folds import FOLDS, gain_of_unlabelled
-from bayesrbf.fitted.folds import split_rows, stratified_folds
+from bayesrbf.fitted.folds import NumberedFold, split_rows, stratified_folds
 from bayesrbf.fitted.mixture_fitting import component_class
 from bayesrbf.fitted.stack.bootstrap import StackRefits
 from bayesrbf.fitted.stack.drawing import DrawnMembers
@@ -421,9 +421,8 @@ class Says(StackSettings):
 
     fits: ClassVar[list[int]] = []
 
-    def hold_out(
-        self, fold: int, train: Observations, test: Observations
-    ) -> tuple[np.ndarray, list[Observations]]:
+    def hold_out(self, numbered: NumberedFold) -> tuple[np.ndarray, list[Observations]]:
+        _, train, test = numbered
         self.fits.append(train.n_obs)
         right = 0.9 if (train.labels < 0).any() else 0.5
         p = np.where(np.arange(2) == test.labels[:, None], right, 1 - right)

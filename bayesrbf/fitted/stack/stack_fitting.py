@@ -92,9 +92,10 @@ class StackSettings:
         return fit_mixture_rows(rows, specification, self.prior, solver)[0]
 
     def hold_out(
-        self, fold: int, train: Observations, test: Observations
+        self, numbered: NumberedFold
     ) -> tuple[Float[np.ndarray, "row member label"], Sequence[Observations]]:
         """What members fitted to some rows say of others, as they are and with cells hidden."""
+        fold, train, test = numbered
         members = self.fit(self.training(train, fold + 1)).condensed
         versions = [test]
         if self.masking is not None and self._takes_missing(members, test):
