@@ -1,8 +1,7 @@
 """Altered manifests are refused or read: ``python -m tests.fuzzing 1000000`` tries a million.
 
 Each is sealed with the digest that it should have, so that what reads it is what is tried, and goes
-through ``load_state`` as a file does. Anything but a state or an ArtefactError is a find. With
-``--atheris``, that fuzzer makes the inputs, guided by the lines that they reach.
+through ``load_state`` as a file does. Anything but a state or an ArtefactError is a find.
 """
 
 from __future__ import annotations
@@ -62,9 +61,8 @@ SLOW: Final = 1.0
 class Target:
     """One file that is written anew for every input, and read."""
 
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "fuzzed"
-        save_state(self.path, "Thing", STATE)
+    def __init__(self, path: Path) -> None:
+        self.path = path
         self.content = self.path.read_bytes()
         self.header, self.manifest, self.data = parts(self.content)
         self.text = compact(self.manifest)
@@ -87,6 +85,13 @@ class Target:
         except Exception as error:
             return f"{type(error).__name__}: {error}"
         return said if time.monotonic() - began < SLOW else "slow"
+
+
+def small(folder: Path) -> Target:
+    """A file of a small state."""
+    path = folder / "fuzzed"
+    save_state(path, "Thing", STATE)
+    return Target(path)
 
 
 def at_random(target: Target, rng: random.Random) -> bytes:
@@ -161,7 +166,7 @@ def fuzz(times: int, seed: int = 0) -> dict[str, Any]:
     """So many inputs: counts of outcomes, seconds, and how much the memory grew (MiB)."""
 
     def work(folder: Path) -> dict[str, Any]:
-        target, rng, found = Target(folder), random.Random(seed), Counter[str]()
+        target, rng, found = small(folder), random.Random(seed), Counter[str]()
         assert target.outcome(target.file(target.text)) == "read"
         began, before = time.monotonic(), 0
         for number in range(times):
@@ -175,29 +180,5 @@ def fuzz(times: int, seed: int = 0) -> dict[str, Any]:
     return said
 
 
-def guided() -> None:
-    """Let atheris make the inputs; it ends at the first find."""
-    import atheris
-
-    atheris.instrument_all()
-
-    def work(folder: Path) -> None:
-        target = Target(folder)
-
-        def one(data: bytes) -> None:
-            said = target.outcome(target.file(data.decode("utf-8", "replace")))
-            if said not in ("read", "refused"):
-                raise RuntimeError(said)
-
-        atheris.Setup(sys.argv, one)
-        atheris.Fuzz()
-
-    in_memory(work)
-
-
 if __name__ == "__main__":
-    if "--atheris" in sys.argv:
-        sys.argv.remove("--atheris")
-        guided()
-    else:
-        print(json.dumps(fuzz(*map(int, sys.argv[1:3]))))
+    print(json.dumps(fuzz(*map(int, sys.argv[1:3]))))

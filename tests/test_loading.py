@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzzing import Target, at_random, fuzz
+from tests.fuzzing import at_random, fuzz, small
 from tests.mutations import FAMILIES, fitted
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -54,7 +54,7 @@ def test_manifests_at_random_are_states_or_refused() -> None:
 
 
 def test_fuzzer_tells_what_it_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    target = Target(tmp_path)
+    target = small(tmp_path)
 
     def broken(*_: object) -> None:
         raise KeyError("planted")

@@ -17,7 +17,9 @@ from hypothesis.extra import numpy as npst
 
 from bayesrbf.artefact import StateError, pack, unpack
 from bayesrbf.artefact import arrays as packed_arrays
-from bayesrbf.public import ESTIMATORS
+from bayesrbf.artefact.conforming import conforms, declared
+from bayesrbf.artefact.unpacking import check_record
+from bayesrbf.public import BESIDE, ESTIMATORS
 from bayesrbf.records.mixture import MixtureParameters, Standardisation
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.results import Fit, Status, Trace
@@ -89,8 +91,8 @@ def test_records_come_back(record: object) -> None:
 
 
 def test_the_estimators_bring_every_class_that_is_stored() -> None:
-    """Those that are marked in the sources: what no estimator brings could not be read again."""
-    for home in ESTIMATORS.values():
+    """Those that are marked in the sources: what they do not bring could not be read again."""
+    for home in (*ESTIMATORS.values(), BESIDE):
         import_module(home)
     marked = {
         node.name
@@ -310,3 +312,41 @@ def test_places_that_name_the_same_cells_cannot_fill_the_memory(
 def test_a_record_is_read_as_its_own_class_only() -> None:
     tree, beside = pack(Standardisation(np.zeros(1), np.ones(1)))
     assert type(unpack(tree, beside)) is Standardisation
+
+
+def test_every_stored_record_has_types_that_can_be_checked() -> None:
+    for home in (*ESTIMATORS.values(), BESIDE):
+        import_module(home)
+    records = [kind for kind in STORED.values() if dataclasses.is_dataclass(kind)]
+    assert len(records) >= 50
+    for kind in records:
+        assert set(declared(kind)) == {field.name for field in dataclasses.fields(kind)}
+
+
+@pytest.mark.parametrize(
+    ("location", "scale", "message"),
+    [
+        (np.zeros(3), np.ones(2), "is no Float"),
+        (np.zeros(2, np.float32), np.ones(2), "is no Float"),
+        (np.zeros(2), None, "is no Float"),
+        (np.array([0.0, np.nan]), np.ones(2), "holds NaN"),
+        (np.zeros(2), np.array([1.0, 0.0]), "positive scales"),
+    ],
+)
+def test_a_record_is_held_to_types_shapes_numbers_and_laws(
+    location: np.ndarray, scale: np.ndarray, message: str
+) -> None:
+    record = object.__new__(Standardisation)  # as no fit makes it
+    object.__setattr__(record, "location", location)
+    object.__setattr__(record, "scale", scale)
+    with pytest.raises(ValueError, match=message):
+        check_record(record)
+
+
+def test_contents_of_tuples_and_mappings_are_checked() -> None:
+    assert conforms({"a": (1.0, 2)}, dict[str, tuple[float, ...]])
+    assert not conforms({"a": (1.0, "2")}, dict[str, tuple[float, ...]])
+    assert not conforms({1: (1.0,)}, dict[str, tuple[float, ...]])
+    assert not conforms(1.0, int | None)
+    assert conforms((1, "a"), tuple[int, str])
+    assert not conforms((1,), tuple[int, str])

@@ -108,7 +108,7 @@ def table(manifest: dict[str, Any]) -> dict[str, Any]:
         lambda header, manifest: entries(manifest).update(fitted=fields(manifest)["model"]),
         lambda header, manifest: entries(manifest).update(container=1),
         lambda header, manifest: entries(manifest)["arguments"]["dict"].update(also=1),
-        lambda header, manifest: fields(manifest).update(details={"tuple": []}),
+        lambda header, manifest: fields(manifest).update(details=None),
         lambda header, manifest: table(manifest).update(columns=None, template=None),
         lambda header, manifest: table(manifest).update(owner="HybridMixtureClassifier"),
     ],
@@ -139,3 +139,20 @@ def test_a_model_of_categorical_columns_alone_comes_back(tmp_path: Path) -> None
     model.save(tmp_path / "model.safetensors")
     loaded = load(tmp_path / "model.safetensors")
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    ("answer", "values", "message"),
+    [
+        ("score_samples", [np.nan], "score_samples of a stored row gives nan"),
+        ("predict_proba", [[0.5, 0.6]], "of a stored row sum to 1.1"),
+    ],
+)
+def test_what_predicts_no_probability_of_a_stored_row_is_refused(
+    answer: str, values: list[Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = generative(random_state=0).fit(holes()[["a", "b"]], np.repeat([0, 1], 20))
+    model.save(tmp_path / "model.safetensors")
+    monkeypatch.setattr(type(model), answer, lambda *_: np.array(values))
+    with pytest.raises(ArtefactError, match=message):
+        load(tmp_path / "model.safetensors")

@@ -186,20 +186,48 @@ def hold_out(
     With ``masking`` the rows are predicted with cells hidden, too.
     """
     folds = numbered_folds(splits, classes, required)
-    if not folds:
-        return None
 
-    def answer(fold: NumberedFold) -> tuple[np.ndarray, list[Observations]]:
+    def answer(fold: NumberedFold) -> tuple[np.ndarray, Sequence[Observations]]:
         number, train, test = fold
         versions = [test] if masking is None else masking.versions(number, train, test)
-        values = predict(number, train, joined_rows(versions))
-        by_version = values.reshape(len(versions), -1, *values.shape[1:])
-        return np.moveaxis(by_version, 0, 1), versions
+        return predict(number, train, joined_rows(versions)), versions
 
-    answers = run_tasks(answer, folds, "Holding rows out", n_jobs)
-    values, versions = zip(*answers, strict=True)
-    shares = None if classes is None else log_shares(folds[0], classes.size)
-    return replace(joined(values, versions, masking), log_shares=shares)
+    n_classes = None if classes is None else classes.size
+    return hold_out_folds(folds, answer, n_classes, n_jobs, masking)
+
+
+def hold_out_folds(
+    folds: Sequence[NumberedFold],
+    answer: Callable[[NumberedFold], tuple[np.ndarray, Sequence[Observations]]],
+    n_classes: int | None,
+    n_jobs: int | None,
+    masking: Masking | None,
+) -> HeldOut | None:
+    """What is said of the rows held out in all folds, one fold after another; None without folds.
+
+    ``answer`` has the rows of a fold as they are and then with more and more cells hidden, and an
+    entry for every row of each of these versions. ``n_jobs`` processes share the folds.
+    """
+    if not folds:
+        return None
+    values, versions = [], []
+    for entries, of_fold in run_tasks(answer, folds, "Holding rows out", n_jobs):
+        by_version = entries.reshape(len(of_fold), -1, *entries.shape[1:])
+        values.append(np.ascontiguousarray(np.moveaxis(by_version, 0, 1)))
+        versions.append(of_fold)
+    masked = None
+    if masking is not None and all(len(every) > 1 for every in versions):
+        masked = masking.answered(values, [masking.hidden(every) for every in versions])
+    tests = [test for test, *_ in versions]
+    return HeldOut(
+        np.concatenate([answers[:, 0] for answers in values]),
+        np.concatenate([test.labels for test in tests]),
+        np.concatenate([test.weights for test in tests]),
+        masked,
+        np.repeat(np.arange(len(tests)), [test.n_obs for test in tests]),
+        None if n_classes is None else log_shares(folds[0], n_classes),
+        joined_units([(test.units, test.n_obs) for test in tests]),
+    )
 
 
 def log_shares(fold: NumberedFold, n_classes: int) -> Float[np.ndarray, " label"]:
@@ -208,25 +236,3 @@ def log_shares(fold: NumberedFold, n_classes: int) -> Float[np.ndarray, " label"
     rows = rows.take(rows.labels < n_classes)  # a code beyond is a set of classes
     with np.errstate(divide="ignore"):
         return np.log(class_shares(rows.labels, rows.weights, n_classes))
-
-
-def joined(
-    values: Sequence[np.ndarray],
-    versions: Sequence[Sequence[Observations]],
-    masking: Masking | None,
-) -> HeldOut:
-    """What was said of the rows held out in every fold, one fold after another.
-
-    The values of a fold are of shape (n_held_out, n_versions, ...).
-    """
-    masked = None
-    if masking is not None and all(len(every) > 1 for every in versions):
-        masked = masking.answered(values, [masking.hidden(every) for every in versions])
-    return HeldOut(
-        np.concatenate([answers[:, 0] for answers in values]),
-        np.concatenate([test.labels for test, *_ in versions]),
-        np.concatenate([test.weights for test, *_ in versions]),
-        masked,
-        np.repeat(np.arange(len(values)), [len(answers) for answers in values]),
-        units=joined_units([(test.units, test.n_obs) for test, *_ in versions]),
-    )

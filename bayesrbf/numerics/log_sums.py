@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import logit
 
 from bayesrbf.records.mixture import MixtureParameters
 from bayesrbf.records.results import ClassPrediction
@@ -76,6 +77,17 @@ def keeping(
     rest, _ = log_sum_exp(result[..., others], axis=-1)
     result[..., others] = log_softmax(log_p[..., others], axis=-1) + rest[..., None]
     return result
+
+
+def log_odds(
+    probabilities: Float[np.ndarray, "*rows label"], least: float
+) -> Float[np.ndarray, "*rows label"]:
+    """Log odds of every class against all others; probabilities are held ``least`` from 0 and 1.
+
+    >>> log_odds(np.array([0.5, 0.9, 1.0]), 1e-4).round(2)
+    array([0.  , 2.2 , 9.21])
+    """
+    return np.asarray(logit(np.clip(probabilities, least, 1 - least)))
 
 
 def to_log_odds(

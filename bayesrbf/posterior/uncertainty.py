@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import expit, logit, xlogy
+from scipy.special import expit, xlogy
 
-from bayesrbf.numerics.log_sums import reduced
+from bayesrbf.numerics.log_sums import log_odds, reduced
 from bayesrbf.numerics.rounding import LEAST_DISPUTED_PROBABILITY
 from bayesrbf.records import names
 
@@ -139,8 +139,8 @@ def centred_draws(
 
     Of each, the share of ``strays`` is then of any class alike.
     """
-    moved = log_odds(p)
-    centre = log_odds(delivered) * (1.0 if stretch is None else stretch)
+    moved = log_odds(p, LEAST_DOUBT)
+    centre = log_odds(delivered, LEAST_DOUBT) * (1.0 if stretch is None else stretch)
     moved += centre - _quantiles(moved, weights, 0.5)
     p = expit(moved)
     return p if strays is None else p + strays[:, None, None] * (1 / p.shape[-1] - p)
@@ -159,11 +159,6 @@ def outer_ends(
         "lower": np.where(lower < least, 0.0, lower),
         "upper": np.where(upper > 1 - least, 1.0, upper),
     }
-
-
-def log_odds(p: Float[np.ndarray, "*rows label"]) -> Float[np.ndarray, "*rows label"]:
-    """Log odds of every class against all others."""
-    return np.asarray(logit(np.clip(p, LEAST_DOUBT, 1 - LEAST_DOUBT)))
 
 
 def _quantiles(

@@ -27,7 +27,7 @@ from bayesrbf.estimators.answers.asking import new_rows
 from bayesrbf.estimators.stack import beside
 from bayesrbf.fitted.stack.model_doubt import ModelDoubt
 from bayesrbf.numerics.hidden_share import hidden_share
-from bayesrbf.numerics.stack.disagreement import disagreed, log_odds
+from bayesrbf.numerics.stack.disagreement import disagreed
 from bayesrbf.numerics.stack.pooling import tempered_members
 from tests.cases import generative
 
@@ -116,6 +116,26 @@ def test_others_who_contradict_make_it_less_sure(
     assert (ends[1] > ends[2]).all()
 
 
+def test_centre_and_width_share_a_scale_where_disputes_end(
+    mixture: HybridMixtureClassifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Log odds of the width end at a probability of 1e-4, so those of the centre do."""
+    fit = mixture.fitted_
+    doubt, rows = fit.doubt, new_rows(fit, table(3)[0]).cells
+    assert doubt is not None
+    members = np.log(np.tile([0.9, 0.1], (3, doubt.others.size, 1)))
+    monkeypatch.setattr(ModelDoubt, "_members", lambda *_: members)
+    ends = []
+    for rest in (1e-4, 1e-9):
+        point = np.log(np.array([[1 - rest, rest]] * 3))
+        posterior = replace(
+            doubt.around(fit.class_posterior, lambda _, point=point: point, 0), strays=None
+        )
+        ends.append(posterior.summary(rows, 0.9, np.exp(point)).upper[:, 1])
+    assert (ends[0] > 2e-4).all()
+    np.testing.assert_allclose(ends[1], ends[0], rtol=1e-2)
+
+
 def test_a_row_unlike_the_table_is_doubted_more(mixture: HybridMixtureClassifier) -> None:
     X = table(2)[0].assign(a=[0.2, 40.0], b=[0.3, -30.0], c=0.1)
     predictor = mixture.fitted_.doubted_posterior.predictor(new_rows(mixture.fitted_, X).cells)
@@ -167,7 +187,6 @@ def test_draws_are_moved_by_the_formula_of_a_pool(mixture: HybridMixtureClassifi
         expected = disagreed(members, point, factors, shift, predictor.spread, predictor.usual)
         found = predictor.at_all(thetas[[draw]]).log_probabilities[0]
         np.testing.assert_allclose(found, expected, atol=1e-8)
-    assert np.abs(log_odds(predictor.at_all(thetas).log_probabilities)).max() < 20
 
 
 def test_nobody_disagrees_about_a_row_without_a_cell(mixture: HybridMixtureClassifier) -> None:

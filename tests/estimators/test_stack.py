@@ -21,7 +21,7 @@ import bayesrbf
 from bayesrbf import StackedClassifier
 from bayesrbf.estimators.answers.asking import new_rows
 from bayesrbf.estimators.stack.stack_folds import FOLDS, gain_of_unlabelled
-from bayesrbf.fitted.folds import split_rows, stratified_folds
+from bayesrbf.fitted.folds import NumberedFold, split_rows, stratified_folds
 from bayesrbf.fitted.mixture_fitting import component_class
 from bayesrbf.fitted.stack.bootstrap import StackRefits
 from bayesrbf.fitted.stack.drawing import DrawnMembers
@@ -29,7 +29,7 @@ from bayesrbf.fitted.stack.members import fit_members
 from bayesrbf.fitted.stack.pool import fit_pools
 from bayesrbf.fitted.stack.recipes import DEFAULT, MEMBERS, TREES
 from bayesrbf.fitted.stack.shared_training import SharedTraining
-from bayesrbf.fitted.stack.stack_fitting import FoldAnswers, NumberedFold, StackSettings
+from bayesrbf.fitted.stack.stack_fitting import StackSettings
 from bayesrbf.inference.draws import point
 from bayesrbf.numerics.hidden_share import KNOTS
 from bayesrbf.posterior.usual_rows import usual_rows
@@ -421,12 +421,12 @@ class Says(StackSettings):
 
     fits: ClassVar[list[int]] = []
 
-    def hold_out(self, numbered: NumberedFold) -> FoldAnswers:
+    def hold_out(self, numbered: NumberedFold) -> tuple[np.ndarray, list[Observations]]:
         _, train, test = numbered
         self.fits.append(train.n_obs)
         right = 0.9 if (train.labels < 0).any() else 0.5
         p = np.where(np.arange(2) == test.labels[:, None], right, 1 - right)
-        return FoldAnswers(np.log(p)[:, None, None], [test])
+        return np.log(p)[:, None], [test]
 
 
 def test_what_unlabelled_rows_gained_is_told_at_a_fraction_of_the_fits() -> None:

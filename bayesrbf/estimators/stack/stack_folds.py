@@ -12,13 +12,13 @@ from jaxtyping import Float, Int
 
 from bayesrbf import table
 from bayesrbf.estimators.warning import warn
-from bayesrbf.fitted.folds import Fold, numbered_folds, split_rows
+from bayesrbf.fitted.folds import Fold, NumberedFold, numbered_folds, split_rows
 from bayesrbf.fitted.holding_out import HeldOut
 from bayesrbf.fitted.masking import MANY_ROWS
 from bayesrbf.fitted.stack.fitted_stack import FittedStack
 from bayesrbf.fitted.stack.pool import Pool, equal_pool, fit_pool, fit_pools
 from bayesrbf.fitted.stack.shared_training import SharedTraining
-from bayesrbf.fitted.stack.stack_fitting import NumberedFold, StackSettings, stack_of
+from bayesrbf.fitted.stack.stack_fitting import StackSettings, stack_of
 from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.posterior.selection import unlabelled_gain
 from bayesrbf.records.mixture import Observations, joined_rows

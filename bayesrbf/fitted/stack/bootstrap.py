@@ -21,6 +21,7 @@ from bayesrbf.fitted.tasks import run_tasks
 from bayesrbf.inference.bootstrap import bootstrap_weights
 from bayesrbf.inference.draws import Draws, check_numbers
 from bayesrbf.numerics.hidden_share import hats, hidden_share
+from bayesrbf.numerics.log_sums import log_odds
 from bayesrbf.numerics.rounding import single_digits
 from bayesrbf.numerics.stack.disagreement import (
     bounded_spread,
@@ -31,7 +32,7 @@ from bayesrbf.numerics.stack.disagreement import (
 )
 from bayesrbf.posterior.cell_laws import CellLaw
 from bayesrbf.posterior.stray_labels import StrayLabels, stray_labels
-from bayesrbf.posterior.uncertainty import log_odds
+from bayesrbf.posterior.uncertainty import LEAST_DOUBT
 from bayesrbf.posterior.usual_rows import UsualRows, root_share, typicality, usual_rows
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.stored import MOST_LOG, Requirements, stored, within
@@ -91,7 +92,7 @@ class StackRefits(MemberDraws):
         stretch = stretch_of_median(scale)
         companion = model.companion
         spread = self.usual.spread(companion.standardise(new.rows), cell_law_of(companion))
-        bounded = bounded_spread(spread, scale, stretch * log_odds(np.exp(pool)))
+        bounded = bounded_spread(spread, scale, stretch * log_odds(np.exp(pool), LEAST_DOUBT))
         shifted = np.zeros(new.hidden.size)
         if self.table_variance:
             shifted = np.sqrt(usual_variance / self.table_variance)

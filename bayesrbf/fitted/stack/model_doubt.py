@@ -26,18 +26,18 @@ from bayesrbf.fitted.stack.fitted_stack import FittedStack
 from bayesrbf.fitted.stack.recipes import recipe_of
 from bayesrbf.numerics.hidden_share import hats, hidden_share
 from bayesrbf.numerics.log_posterior import Predictor
-from bayesrbf.numerics.log_sums import log_softmax
+from bayesrbf.numerics.log_sums import log_odds, log_softmax
+from bayesrbf.numerics.rounding import LEAST_DISPUTED_PROBABILITY
 from bayesrbf.numerics.stack.disagreement import (
     LEAST_DISPUTED_LOG,
     bounded_spread,
     disagreement_draws,
-    log_odds,
     squared_scale,
     stretch_of_median,
     variance_of_kinds,
 )
-from bayesrbf.posterior import uncertainty
 from bayesrbf.posterior.predictive import ClassPosterior
+from bayesrbf.posterior.uncertainty import LEAST_DOUBT
 from bayesrbf.posterior.usual_rows import UsualRows
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.results import ClassPrediction
@@ -97,8 +97,8 @@ class ModelDoubt:
             scale = squared_scale(variance_of_kinds(everyone, log_p, kinds), usual, n_kinds)
             stretch = stretch_of_median(squared_scale(np.zeros(scale.shape), usual, n_kinds))
             # What is surer than anybody may dispute is moved from where disputes end.
-            disputed = log_odds(log_p)
-            given_out = uncertainty.log_odds(np.exp(log_p))
+            disputed = log_odds(np.exp(log_p), LEAST_DISPUTED_PROBABILITY)
+            given_out = log_odds(np.exp(log_p), LEAST_DOUBT)
             outside = np.abs(given_out) > np.abs(disputed)
             stretch *= np.divide(disputed, given_out, out=np.ones_like(scale), where=outside)
             centre = np.maximum(log_p, LEAST_DISPUTED_LOG)

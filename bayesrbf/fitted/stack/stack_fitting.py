@@ -10,7 +10,8 @@ from jaxtyping import Float
 
 from bayesrbf.fitted.fitted_kernel_network import Exemplars
 from bayesrbf.fitted.fitted_mixture import FittedMixture
-from bayesrbf.fitted.holding_out import HeldOut, joined, log_shares
+from bayesrbf.fitted.folds import NumberedFold
+from bayesrbf.fitted.holding_out import HeldOut, hold_out_folds
 from bayesrbf.fitted.masking import Masking
 from bayesrbf.fitted.mixture_fitting import Solver, component_class, fit_mixture_rows
 from bayesrbf.fitted.stack.fitted_stack import FittedStack
@@ -24,7 +25,6 @@ from bayesrbf.fitted.stack.shared_training import (
     SharedTraining,
     Starts,
 )
-from bayesrbf.fitted.tasks import run_tasks
 from bayesrbf.records.few_values import FewValues
 from bayesrbf.records.mixture import Observations, joined_rows
 from bayesrbf.records.priors import MixturePrior
@@ -32,17 +32,6 @@ from bayesrbf.records.specification import MixtureSpecification
 
 DENSITY_COMPONENTS = 3
 """Components that a class of the stack's density has at most."""
-NumberedFold = tuple[int, Observations, Observations]
-"""Number of a fold, its training rows, and the rows that it holds out."""
-
-
-@dataclass(frozen=True)
-class FoldAnswers:
-    """What the members of one fold say of its held-out rows."""
-
-    values: Float[np.ndarray, "obs version member label"]
-    """Class log probabilities of the rows as they are, then of their copies with cells hidden."""
-    versions: Sequence[Observations]
 
 
 @dataclass(frozen=True)
@@ -102,18 +91,16 @@ class StackSettings:
         solver = Solver(EM_STARTS, EM_ITERATIONS, EM_TOL, self.seed)
         return fit_mixture_rows(rows, specification, self.prior, solver)[0]
 
-    def hold_out(self, numbered: NumberedFold) -> FoldAnswers:
+    def hold_out(
+        self, numbered: NumberedFold
+    ) -> tuple[Float[np.ndarray, "row member label"], Sequence[Observations]]:
         """What members fitted to some rows say of others, as they are and with cells hidden."""
         fold, train, test = numbered
         members = self.fit(self.training(train, fold + 1)).condensed
         versions = [test]
         if self.masking is not None and self._takes_missing(members, test):
             versions = self.masking.versions(fold, train, test)
-        log_p = members.log_probabilities(joined_rows(versions))
-        values = np.moveaxis(log_p.reshape(len(versions), test.n_obs, *log_p.shape[1:]), 0, 1)
-        # In one order in memory, whether they come from another process or not: sums over them
-        # have the same last digits.
-        return FoldAnswers(np.ascontiguousarray(values), versions)
+        return members.log_probabilities(joined_rows(versions)), versions
 
     def _takes_missing(self, members: FittedMembers, rows: Observations) -> bool:
         """Whether members of other libraries answer where a cell is missing."""
@@ -134,12 +121,7 @@ class StackSettings:
         None where no row could be held out. ``n_jobs`` processes share the folds. Where a member of
         another library takes no missing cells, rows are predicted as they are alone.
         """
-        if not folds:
-            return None
-        answers = run_tasks(self.hold_out, folds, "Holding rows out", n_jobs)
-        values, versions = [one.values for one in answers], [one.versions for one in answers]
-        held_out = joined(values, versions, self.masking)
-        return replace(held_out, log_shares=log_shares(folds[0], self.n_classes))
+        return hold_out_folds(folds, self.hold_out, self.n_classes, n_jobs, self.masking)
 
 
 def stack_of(

@@ -52,23 +52,15 @@ from typing import Final
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import chdtri, logit, ndtri
+from scipy.special import chdtri, ndtri
 from scipy.stats.qmc import Halton
 
-from bayesrbf.numerics.log_sums import log_softmax
+from bayesrbf.numerics.log_sums import log_odds, log_softmax
 from bayesrbf.numerics.rounding import LEAST_DISPUTED_PROBABILITY
 
 LEAST_DISPUTED_LOG: Final = np.log(LEAST_DISPUTED_PROBABILITY)
 NOTHING_KNOWN: Final = np.pi
 """Standard deviation of the log odds of a probability under Jeffreys' prior."""
-
-
-def log_odds(log_p: Float[np.ndarray, "*rows label"]) -> Float[np.ndarray, "*rows label"]:
-    """Log odds of every class against all others."""
-    odds: np.ndarray = logit(
-        np.clip(np.exp(log_p), LEAST_DISPUTED_PROBABILITY, 1 - LEAST_DISPUTED_PROBABILITY)
-    )
-    return odds
 
 
 def variance_of_kinds(
@@ -82,7 +74,9 @@ def variance_of_kinds(
         return np.zeros(pool.shape)
     # Members of one kind err together: their mean counts as one.
     by_kind = np.eye(sizes.size)[kinds].T / sizes[:, None]
-    deviations = np.einsum("kj,njc->nkc", by_kind, log_odds(members) - log_odds(pool)[:, None])
+    of_members = log_odds(np.exp(members), LEAST_DISPUTED_PROBABILITY)
+    of_pool = log_odds(np.exp(pool), LEAST_DISPUTED_PROBABILITY)
+    deviations = np.einsum("kj,njc->nkc", by_kind, of_members - of_pool[:, None])
     variance: np.ndarray = np.square(deviations).sum(axis=1) / (sizes.size - 1)
     return variance
 
