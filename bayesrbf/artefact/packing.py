@@ -26,8 +26,8 @@ class StateError(ValueError):
 def pack(state: object) -> tuple[Any, dict[str, np.ndarray]]:
     """Split a state into a tree for ``json.dumps`` and one strip of numbers for each dtype.
 
-    The values are those in the table of :mod:`bayesrbf.artefact`; StateError names the place of any
-    other.
+    The values are those in the table of :mod:`bayesrbf.artefact`; StateError names the place of
+    any other.
 
     >>> pack({"scale": np.ones(2), "cv": None})[0]
     {'dict': {'scale': {'array': ['0', 0, [2]]}, 'cv': None}}

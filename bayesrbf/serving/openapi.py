@@ -77,12 +77,12 @@ def _row(served: ServedModel, example: Mapping[str, object]) -> dict[str, Any]:
     """A row as a schema."""
     columns: dict[str, Any] = {}
     levels = served.estimator.columns_.levels_of
-    for field in served.fields:
-        cell: dict[str, Any] = {"type": ["number", "string", "null"], "description": field.extent}
-        if field.name in levels:
-            names = [name for name, _ in field.levels]
-            cell = {"enum": [*dict.fromkeys([*levels[field.name], *names]), None]}
-        columns[field.name] = cell
+    for shown in served.fields:
+        schema: dict[str, Any] = {"type": ["number", "string", "null"], "description": shown.extent}
+        if shown.name in levels:
+            names = [name for name, _ in shown.levels]
+            schema = {"enum": [*dict.fromkeys([*levels[shown.name], *names]), None]}
+        columns[shown.name] = schema
     return {"type": "object", "properties": columns, "example": dict(example)}
 
 

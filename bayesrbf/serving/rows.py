@@ -167,10 +167,10 @@ def _problems(served: ServedModel, records: Sequence[Mapping[str, Any]]) -> Iter
     columns, extra = columns_of(served), {served.options.target, *served.options.table.ignore}
     levels = _levels(served)
     for place, record in enumerate(records, start=1):
-        for name, cell in record.items():
+        for name, value in record.items():
             problem = ""
             if name in columns:
-                problem = _problem(cell, levels.get(name))
+                problem = _problem(value, levels.get(name))
             elif name not in extra:
                 problem = f"the model has no such column; {_near(name, columns)}"
             if problem:

@@ -148,7 +148,7 @@ def distinct(observations: Observations) -> tuple[Observations, Int[np.ndarray, 
     The weights of copies are added up, and so are the units that they stand for. The result depends
     on the multiset of rows alone, and not on their order. -0.0 is 0.0, NaN is NaN.
     Rows are sorted by label, codes, real and further cells, classes and columns taken in their own
-    canonical order (:func:`bayesrbf.table.canonical_order`). Rows of weight zero are dropped, and
+    canonical order (``canonical_order``). Rows of weight zero are dropped, and
     their place is -1.
 
     >>> cells = np.array([[2.0], [1.0], [2.0]])
