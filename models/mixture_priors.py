@@ -11,14 +11,9 @@ import pymc as pm
 import pytensor.tensor as pt
 from pytensor.tensor import TensorVariable
 
-from bayesrbf.models.column_laws import LawNodes, declare_counts, declare_law, declare_ordinals
 from bayesrbf.records import names
-from bayesrbf.records.column_laws import CountColumns, OrdinalColumns
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification
-
-declare_law.register(CountColumns, declare_counts)
-declare_law.register(OrdinalColumns, declare_ordinals)
 
 
 @dataclass(frozen=True)
@@ -31,12 +26,6 @@ class MixtureNodes:
     covariances: TensorVariable  # (group, feature, feature), in the user's units squared.
     # (component, level) of each categorical column.
     category_probabilities: tuple[TensorVariable, ...]
-    further: tuple[LawNodes, ...] = ()
-
-    @property
-    def by_column(self) -> tuple[TensorVariable, ...]:
-        """Nodes of the categorical columns, then of those under laws of their own."""
-        return self.category_probabilities + tuple(n for law in self.further for n in law.nodes)
 
 
 def declare_priors(
@@ -69,9 +58,6 @@ def declare_priors(
         means=means,
         covariances=covariances,
         category_probabilities=declare_categories(specification, hyperparameters),
-        further=tuple(
-            declare_law(record, specification.n_components) for record in specification.further
-        ),
     )
 
 

@@ -26,9 +26,9 @@ from bayesrbf.posterior.selection import Selection
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.results import Fit
-from bayesrbf.records.specification import CovarianceType, FurtherColumns, MixtureSpecification
+from bayesrbf.records.specification import CovarianceType, MixtureSpecification
 from bayesrbf.records.stored import ANY_NUMBER, stored
-from bayesrbf.table import Columns, distinct_rows, further_laws
+from bayesrbf.table import Columns, distinct_rows
 
 N_FOLDS: Final = 3
 N_COMPONENTS: Final = (1, 2, 3, 5, 8, 12)
@@ -118,9 +118,7 @@ class DensityCandidate:
     share: float = 0.0
     """What part of a pool its fits are; 0 without a pool."""
 
-    def specification(
-        self, n_features: int, levels: tuple[int, ...], further: tuple[FurtherColumns, ...]
-    ) -> MixtureSpecification:
+    def specification(self, n_features: int, levels: tuple[int, ...]) -> MixtureSpecification:
         """Structure of the density."""
         classes = (0,) * self.n_components
         return MixtureSpecification(
@@ -128,7 +126,6 @@ class DensityCandidate:
             levels,
             classes,
             self.covariance_type,
-            further=further,
             n_factors=self.n_factors,
         )
 
@@ -179,12 +176,11 @@ def find_density(
     chosen without them. The start is that of the last fit. A pool stands beside that fit, behind
     its maps.
     """
-    further = further_laws(columns, rows)
 
     def fitted(
         some: Observations, one: DensityCandidate, *, last: bool
     ) -> tuple[FittedMixture, Fit]:
-        structure = one.specification(some.real.shape[1], columns.n_levels, further)
+        structure = one.specification(some.real.shape[1], columns.n_levels)
         prior = settings.prior.weakened(one.strength, structure)
         begin = start(structure) if last else None
         return fit_mixture_rows(  # nothing here holds the distinct rows: they are let go in there
@@ -194,7 +190,7 @@ def find_density(
     kept = rows
     if settings.trim:
         kept = trimmed(rows, fitted(rows, ALONE, last=False)[0], columns)
-    candidates = choose_density(kept, columns.n_levels, settings, further)
+    candidates = choose_density(kept, columns.n_levels, settings)
     if settings.trim:
         kept = trimmed(rows, fitted(kept, candidates[0], last=False)[0], columns)
     alone, fit = fitted(kept, candidates[0], last=True)
@@ -202,7 +198,7 @@ def find_density(
         return FoundDensity(kept, alone, fit, candidates)
 
     def refit(place: int, some: Observations, seed: int) -> FittedMixture:
-        structure = candidates[place].specification(some.real.shape[1], columns.n_levels, further)
+        structure = candidates[place].specification(some.real.shape[1], columns.n_levels)
         prior = settings.prior.weakened(candidates[place].strength, structure)
         solver = replace(settings.solver, n_init=1, seed=seed)
         return fit_mixture_rows(some, structure, prior, solver)[0]
@@ -214,10 +210,7 @@ def find_density(
 
 
 def choose_density(
-    rows: Observations,
-    levels: tuple[int, ...],
-    settings: Settings,
-    further: tuple[FurtherColumns, ...],
+    rows: Observations, levels: tuple[int, ...], settings: Settings
 ) -> tuple[DensityCandidate, ...]:
     """Every candidate that was judged, the best one first; weighted rows need not be distinct."""
     seed, options = settings.solver.seed, settings.options
@@ -237,7 +230,7 @@ def choose_density(
         def predict(fold: int, train: Observations, test: Observations) -> np.ndarray:
             densities = []
             for one in candidates:
-                structure = one.specification(rows.real.shape[1], levels, further)
+                structure = one.specification(rows.real.shape[1], levels)
                 prior = settings.prior.weakened(one.strength, structure)
                 maps = settings.column_maps
                 mixture, _ = fit_mixture_rows(train, structure, prior, solver, None, maps)

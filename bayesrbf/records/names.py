@@ -40,14 +40,6 @@ COEFFICIENTS: Final = "coefficients"
 INTERCEPTS: Final = "intercepts"
 NOISE_PRECISION: Final = "noise_precision"
 
-COUNT_COLUMN: Final = "count_column"  # Columns of counts.
-COUNT_MEANS: Final = "count_means"
-COUNT_DISPERSIONS: Final = "count_dispersions"
-"""The variance of a count beyond its mean, in squares of that mean."""
-ORDINAL_COLUMN: Final = "ordinal_column"  # Columns of ordered levels.
-ORDINAL_LOCATIONS: Final = "ordinal_locations"
-ORDINAL_SLOPES: Final = "ordinal_slopes"
-
 BASIS: Final = "basis"  # Functions of a hidden layer.
 OUTPUT: Final = "output"  # Rows of output weights: one a class, or one for two classes.
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from typing import Literal, Self, get_args
+from typing import Literal, get_args
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 from bayesrbf.records import names
 from bayesrbf.records.stored import MOST_PARTS, Requirements, permutation, stored, within
@@ -100,28 +99,6 @@ class Variable:
         return math.prod(self.unconstrained_shape)
 
 
-@dataclass(frozen=True)
-class FurtherColumns:
-    """Columns, by name, under a law that is neither normal nor categorical.
-
-    A subclass names a law and holds the numbers of its prior. What the law computes is registered
-    under that subclass: with ``column_law`` in the numerics, with ``declare_law`` in the graphs.
-    """
-
-    columns: tuple[str, ...]
-
-    def centred(
-        self, cells: Float[np.ndarray, "row column"], weights: Float[np.ndarray, " row"]
-    ) -> Self:
-        """The law with the prior that a table's cells suggest; most priors stay."""
-        return self
-
-    @property
-    def structure(self) -> Self:
-        """The law without the numbers that :meth:`centred` finds."""
-        return self
-
-
 @stored
 class MixtureSpecification:
     """Structure of a (class-conditional) mixture over real and categorical columns.
@@ -137,7 +114,6 @@ class MixtureSpecification:
     """Shape of the covariances; the components of a class share one full one if ``"tied"``."""
     tied: bool = False
     """Whether all components of all classes share one covariance, of the given shape."""
-    further: tuple[FurtherColumns, ...] = ()  # Columns under laws of their own.
     n_factors: int = 0
     """Factors of every covariance if ``"factor"``, where there are as many columns; else 0."""
 
@@ -183,18 +159,6 @@ class MixtureSpecification:
         classes = order.new_codes[np.asarray(self.component_class)[self.components_in(order)]]
         levels = tuple(self.levels[place] for place in order.categories)
         return replace(self, levels=levels, component_class=tuple(classes.tolist()))
-
-    def centred(
-        self, further: Sequence[Float[np.ndarray, "row _"]], weights: Float[np.ndarray, " row"]
-    ) -> MixtureSpecification:
-        """A copy whose further laws have their priors centred on these cells."""
-        pairs = zip(self.further, further, strict=True)
-        return replace(self, further=tuple(law.centred(cells, weights) for law, cells in pairs))
-
-    @property
-    def structure(self) -> MixtureSpecification:
-        """Columns, classes and components alone: what fits to other rows have in common."""
-        return replace(self, further=tuple(law.structure for law in self.further))
 
     @cached_property
     def shape(self) -> CovarianceShape:

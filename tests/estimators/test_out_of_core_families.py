@@ -31,7 +31,6 @@ from bayesrbf.numerics.discriminative.objective_ascent import Schedule, fit_obje
 from bayesrbf.numerics.rbf_network.network_fit import fit_joint
 from bayesrbf.records.mixture import Observations
 from tests.estimators.registries import (
-    KINDS,
     ROWS,
     chunkings,
     in_partitions,
@@ -43,7 +42,6 @@ X, Y = (table.iloc[odd_order()] for table in registry())
 COMMON: dict[str, Any] = {"calibrate": False, "random_state": 0}
 HYBRID: dict[str, Any] = {
     **COMMON,
-    **KINDS,
     "n_init": 1,
     "covariance_type": "diag",
     "tied": False,

@@ -88,7 +88,6 @@ EXACT: tuple[tuple[str, str], ...] = (
     ("mixture with factors", "Gibbs"),
     ("kernel network", "NUTS"),
     ("sparse discriminative mixture", "NUTS"),
-    ("mixture with counts and ordered levels", "NUTS"),
     ("RBF network", "NUTS"),
     ("mixture with factors", "NUTS"),
     ("RBF regression", "NUTS"),

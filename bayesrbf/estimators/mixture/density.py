@@ -80,11 +80,6 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         ``"informative"``: whether a cell is missing tells about its component.
     categorical_features : array-like or "from_dtype", optional
         Positions, names or mask of the categorical columns. None: of frames by dtype, else none.
-    count_features : array-like, optional
-        Positions, names or mask of columns of counts: negative binomial given the component.
-    ordinal_features : array-like, optional
-        Positions, names or mask of columns of ordered levels, in the order of an ordered
-        Categorical, else of the numbers: cumulative logits given the component.
     handle_unknown : {"missing", "error"}
         What an unseen level is at predict.
     inference : {"map", "laplace", "advi", "gibbs", "nuts", "bootstrap"}
@@ -158,8 +153,6 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         random_state: Stored[int | np.random.RandomState | None] = None,
         missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
         categorical_features: object = None,
-        count_features: object = None,
-        ordinal_features: object = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
         inference: Stored[Literal["map", "laplace", "advi", "gibbs", "nuts", "bootstrap"]] = "map",
     ) -> None:
@@ -178,8 +171,6 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         self.random_state = random_state
         self.missingness = missingness
         self.categorical_features = categorical_features
-        self.count_features = count_features
-        self.ordinal_features = ordinal_features
         self.handle_unknown = handle_unknown
         self.inference = inference
 

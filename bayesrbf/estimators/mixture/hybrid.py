@@ -125,11 +125,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         if the out-of-fold log score is better by a standard error.
     categorical_features : array-like or "from_dtype", optional
         Positions, names or mask of the categorical columns. None: of frames by dtype, else none.
-    count_features : array-like, optional
-        Positions, names or mask of columns of counts: negative binomial given the component.
-    ordinal_features : array-like, optional
-        Positions, names or mask of columns of ordered levels: cumulative logits given the
-        component. The order is that of an ordered Categorical, else that of the numbers.
     handle_unknown : {"missing", "error"}
         What an unseen level is at predict.
     inference : {"map", "laplace", "advi", "gibbs", "nuts", "bootstrap"}
@@ -228,8 +223,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         random_state: Stored[int | np.random.RandomState | None] = None,
         missingness: Stored[Literal["ignorable", "informative", "cv"]] = "ignorable",
         categorical_features: object = None,
-        count_features: object = None,
-        ordinal_features: object = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
         inference: Stored[Literal["map", "laplace", "advi", "gibbs", "nuts", "bootstrap"]] = "map",
     ) -> None:
@@ -253,8 +246,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         self.random_state = random_state
         self.missingness = missingness
         self.categorical_features = categorical_features
-        self.count_features = count_features
-        self.ordinal_features = ordinal_features
         self.handle_unknown = handle_unknown
         self.inference = inference
 
@@ -306,7 +297,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
             components_per_class(few, training.class_labels, owner),
             "full" if self.covariance_type == OPEN else self.covariance_type,
             self.tied is True,
-            table.further_laws(columns, rows),
             factors_asked(owner, self.covariance_type, self.n_factors),
         )
         warn_where_slow(owner, self.covariance_type, rows)

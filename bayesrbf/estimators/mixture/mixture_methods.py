@@ -40,7 +40,7 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         if fitted is None or not self.warm_start:
             return None
         before = fitted.model.specification
-        if before.structure != specification.structure:
+        if before != specification:
             raise ValueError(
                 f"{type(self).__name__}(warm_start=True) needs the columns, classes and "
                 f"components of the previous fit, {before}; received "
@@ -114,5 +114,5 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         density = fit.density
         rows, _ = sample(parameters, density.specification, int(n_samples), rng, labels)
         real = density.in_users_units(rows.real)
-        cells = hide_masked(real, rows.codes, rows.further, fit.columns)
+        cells = hide_masked(real, rows.codes, fit.columns)
         return fit.table.decoded(cells, fit.table.template), rows.labels

@@ -43,7 +43,6 @@ class Assigned:
     scatter: Float[np.ndarray, "component *feature"]
     # Counts of the observed levels, one array per categorical column.
     categories: tuple[Float[np.ndarray, "component _"], ...]
-    further: tuple[np.ndarray, ...] = ()  # Statistics of every law of further columns.
 
 
 def assigned(
@@ -51,7 +50,6 @@ def assigned(
     codes: Int[np.ndarray, "row categorical"],
     components: Int[np.ndarray, " row"],
     specification: MixtureSpecification,
-    further: tuple[Float[np.ndarray, "row _"], ...] = (),
 ) -> Assigned:
     """Sum up rows whose components are known.
 
@@ -61,12 +59,7 @@ def assigned(
     member = components == np.arange(specification.n_components)[:, None]
     counts = member.sum(axis=1).astype(float)
     moments = laws.reals.assigned(real, components, member)
-    levels = laws.levels.counts(codes, components)
-    sums = (
-        law.statistics(cells, member.T.astype(float))
-        for law, cells in zip(laws.further, further, strict=True)
-    )
-    return Assigned(counts, *moments, levels, tuple(sums))
+    return Assigned(counts, *moments, laws.levels.counts(codes, components))
 
 
 @dataclass(frozen=True)
@@ -83,7 +76,6 @@ class Conjugate[P: PrecisionDraws]:
     centres: Float[np.ndarray, "component *centre"]
     # Rows behind the centres, those of the prior among them.
     strength: Float[np.ndarray, "component feature"]
-    further: tuple[np.ndarray, ...] = ()  # Statistics of every law of further columns.
 
     def draw(self, rng: np.random.Generator) -> MixtureParameters:
         """An exact, independent draw of all parameters, in the units of the rows."""
@@ -94,15 +86,7 @@ class Conjugate[P: PrecisionDraws]:
             means=self._draw_means(factors, rng),
             precisions_cholesky=factors,
             category_probabilities=tuple(_dirichlet(level, rng) for level in self.levels),
-            further=self._draw_further(rng),
         )
-
-    def _draw_further(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Values of the variables of all further laws."""
-        laws, values = laws_of(self.specification).further, dict[str, np.ndarray]()
-        for law, sums in zip(laws, self.further, strict=True):
-            values |= law.draw(sums, rng)
-        return values
 
     def _draw_weights(self, rng: np.random.Generator) -> np.ndarray:
         """Weights of every component within its class."""
@@ -136,7 +120,6 @@ def posterior(
         levels=laws.levels.posterior(rows.categories, hyperparameters),
         centres=centres,
         strength=strength,
-        further=rows.further,
     )
 
 

@@ -148,10 +148,9 @@ _BATCHES: Final = 16  # Batches of draws whose means are compared.
 def can_jump(specification: MixtureSpecification) -> bool:
     """Whether a class can jump: several components, not too many, with covariances of its own.
 
-    Proposals know real columns without latent variables, and categorical ones: with others there
-    are no jumps.
+    Proposals know real columns without latent variables: with others there are no jumps.
     """
-    if specification.further or laws_of(specification).reals.latent:
+    if laws_of(specification).reals.latent:
         return False
     return any(_jumps(specification, part) for part in specification.class_slices)
 

@@ -121,8 +121,7 @@ def _extrapolated(
     target = problem.fold(points[0] + 2 * length * change + length**2 * curvature)
     candidate = problem.unpack(target)
     # Far targets may overflow the transforms; such a point has no log posterior.
-    scales = (candidate.precisions_cholesky, *candidate.further.values())
-    if not all(np.isfinite(part).all() for part in (target, *scales)):
+    if not all(np.isfinite(part).all() for part in (target, candidate.precisions_cholesky)):
         return unmoved
     try:
         new = problem.step(candidate)

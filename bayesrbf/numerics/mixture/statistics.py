@@ -29,7 +29,6 @@ class Statistics:
     category_counts: tuple[Float[np.ndarray, "component _"], ...]
     log_likelihood: float  # sum_n v_n log p(x_n, y_n) in nats.
     pointwise: Float[np.ndarray, " obs"]  # log p(x_n, y_n) of every row, not weighted, in nats.
-    further: tuple[np.ndarray, ...] = ()  # Those of every law of further columns.
 
 
 def combined(*weighted: tuple[float, Statistics]) -> Statistics:
@@ -37,11 +36,9 @@ def combined(*weighted: tuple[float, Statistics]) -> Statistics:
     factors, every = zip(*weighted, strict=True)
 
     def total(*arrays: np.ndarray) -> np.ndarray:
-        """A histogram of counts is as long as the largest count of its own rows."""
-        longest = max(arrays, key=lambda array: array.shape[-1])
-        result = np.zeros_like(longest)
+        result = np.zeros_like(arrays[0])
         for factor, array in zip(factors, arrays, strict=True):
-            result[..., : array.shape[-1]] += factor * array
+            result += factor * array
         return result
 
     return Statistics(
@@ -51,7 +48,6 @@ def combined(*weighted: tuple[float, Statistics]) -> Statistics:
         tuple(map(total, *(one.category_counts for one in every))),
         sum(factor * one.log_likelihood for factor, one in weighted),
         np.zeros(0),
-        tuple(map(total, *(one.further for one in every))),
     )
 
 

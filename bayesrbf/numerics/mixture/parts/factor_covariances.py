@@ -29,6 +29,14 @@ from jaxtyping import Bool, Float, Int
 
 from bayesrbf.numerics.mixture.gaussian import Conditional
 from bayesrbf.numerics.mixture.gaussian_factors import FactorComponents, FactorMoments
+from bayesrbf.numerics.mixture.parts.arguments import (
+    Assignment,
+    Hyper,
+    Memberships,
+    Point,
+    Rng,
+    Values,
+)
 from bayesrbf.numerics.mixture.parts.factor_precisions import (
     FactorPrecisions,
     FactorPrior,
@@ -37,14 +45,6 @@ from bayesrbf.numerics.mixture.parts.factor_precisions import (
     lower_triangular,
     side_by_side,
     uniquenesses_and_loadings,
-)
-from bayesrbf.numerics.mixture.parts.part import (
-    Assignment,
-    Hyper,
-    Memberships,
-    Point,
-    Rng,
-    Values,
 )
 from bayesrbf.numerics.mixture.parts.real_columns import (
     START_VARIANCE,

@@ -11,7 +11,7 @@ from bayesrbf.numerics.mixture.gaussian import (
     FullComponents,
     MissingMoments,
 )
-from bayesrbf.numerics.mixture.parts.part import Assignment, Values
+from bayesrbf.numerics.mixture.parts.arguments import Assignment, Values
 from bayesrbf.numerics.mixture.parts.precision_columns import (
     KernelNormals,
     PrecisionColumns,

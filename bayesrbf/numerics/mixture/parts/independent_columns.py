@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesrbf.numerics.mixture.gaussian import LOG_2PI, Conditional, IndependentComponents
-from bayesrbf.numerics.mixture.parts.part import Assignment, Values
+from bayesrbf.numerics.mixture.parts.arguments import Assignment, Values
 from bayesrbf.numerics.mixture.parts.precision_columns import (
     KernelNormals,
     PrecisionColumns,

@@ -24,7 +24,7 @@ from jaxtyping import Float
 from scipy.special import gammaln
 
 from bayesrbf.numerics.mixture.gaussian import LOG_2PI
-from bayesrbf.numerics.mixture.parts.part import Hyper, Memberships, Point, Rng, Values
+from bayesrbf.numerics.mixture.parts.arguments import Hyper, Memberships, Point, Rng, Values
 from bayesrbf.numerics.mixture.parts.precision_factors import ConjugatePrecisions
 from bayesrbf.numerics.mixture.parts.real_columns import (
     START_VARIANCE,

@@ -6,21 +6,20 @@ all of it, its diagonal, one number, or a few factors and a diagonal.
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesrbf.numerics.mixture.gaussian import Components, Conditional
-from bayesrbf.numerics.mixture.parts.part import (
+from bayesrbf.numerics.mixture.parts.arguments import (
     Assignment,
     Hyper,
     Memberships,
-    Part,
     Point,
     Rng,
     Rows,
@@ -43,7 +42,27 @@ START_VARIANCE = 0.5
 """Variance of a fresh component, where the whole column has 1."""
 
 
-class RealColumns(Part):
+@runtime_checkable
+class RealsPrior(Protocol):
+    """The declared prior of the real columns at any point."""
+
+    @property
+    def constant(self) -> float:
+        """What no point changes, in nats."""
+        ...
+
+    def log_density(self, parameters: Point, jacobian: bool) -> float:
+        """Log density at one point in nats, but for the constant."""
+        ...
+
+    def gradient(
+        self, values: Values, parameters: Point, statistics: Statistics, jacobian: bool
+    ) -> dict[str, np.ndarray]:
+        """Gradient of log likelihood plus log prior in the coordinates of every variable."""
+        ...
+
+
+class RealColumns(ABC):
     """The real columns of a mixture; a subclass is one shape of their covariances."""
 
     in_kernels: ClassVar[bool] = True
@@ -188,6 +207,14 @@ class RealColumns(Part):
     @abstractmethod
     def recentred(self, statistics: Statistics, shift: Vectors) -> Matrices:
         """Second moments about means that are moved by a shift."""
+
+    @abstractmethod
+    def mode(self, point: Point, statistics: Statistics, hyper: Hyper) -> Point:
+        """The M-step, from statistics of the E-step at the point."""
+
+    @abstractmethod
+    def prior(self, hyper: Hyper) -> RealsPrior | None:
+        """The declared prior, prepared for many points; None without columns."""
 
     def at_floor(self, factors: Factors) -> bool:
         """Whether some covariance has eigenvalues at the floor."""
