@@ -274,8 +274,6 @@ def coords(
             )
     if d:
         values[names.FEATURE] = values[names.FEATURE_BIS] = features
-    if specification.rank:
-        values[names.LOADING_ENTRY] = names.loading_entries(features, specification.rank)
     if d > 1 and specification.shape == "full":
         values[names.PRECISION_ENTRY] = tuple(
             f"{features[i]},{features[j]}" for i in range(d) for j in range(i)

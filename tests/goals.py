@@ -284,10 +284,6 @@ GOALS: Final[dict[str, dict[str, tuple[Goal, ...]]]] = {
             least(2.5, Of(Figure("fit_speed", ".", "scikit-learn / bayesrbf"), median, 2)),
             least(1.5, Of(Figure("fit_speed", ".", "scikit-learn / bayesrbf"), min, 2)),
         ),
-        "time of three factors, 72 columns, over full covariances: K = 8; 3": (
-            most(0.1, Figure("factor/72_columns_8", "factor, 3", "of full")),
-            most(0.1, Figure("factor/72_columns_3", "factor, 3", "of full")),
-        ),
         "MB of the model of a report on 170 rows of wine": (
             most(2, Figure("report", "wine", "MB", 2)),
         ),

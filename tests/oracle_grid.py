@@ -18,12 +18,11 @@ from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.numerics.mixture.sampling import sample
 from bayesrbf.records.column_maps import PowerMaps
 from bayesrbf.records.mixture import MixtureParameters, Observations
-from bayesrbf.records.specification import MixtureSpecification
 from tests.models.configurations import Configuration, assert_same_density, compile_graph
 from tests.precise import PreciseMixture
 
 FACTORS: dict[str, tuple[object, ...]] = {
-    "covariance_type": ("full", "tied", "diag", "spherical", "factor"),
+    "covariance_type": ("full", "tied", "diag", "spherical"),
     "components": ("one", "two", "unequal"),
     "tied": (False, True),
     "missing": (False, True),
@@ -55,16 +54,6 @@ class Case(Configuration):
             cells
             and (plain or self.n_features > 0)
             and (several or not (self.hidden_labels or self.components == "unequal"))
-        )
-
-    @property
-    def specification(self) -> MixtureSpecification:
-        factor = self.covariance_type == "factor"
-        own = Configuration.specification.fget(replace(self, covariance_type="full"))
-        return replace(
-            own,
-            covariance_type=self.covariance_type,
-            n_factors=2 if factor else 0,
         )
 
     @cached_property
@@ -143,7 +132,7 @@ def coordinates(
             noise = case.units.backward(noise)
         if variable.name == "precision_diagonal":
             noise = rng.uniform(-spread, spread, noise.shape)
-        if variable.name in ("precision_lower", "loadings"):
+        if variable.name == "precision_lower":
             noise = noise * np.exp(lean)
         parts.append(noise.ravel())
     return np.concatenate(parts)
@@ -188,8 +177,6 @@ def furthest(case: Case, kind: str, seed: int = 0, most: float = MOST_CONDITION)
     point = target.points.unpack_standard(theta)
     errors = []
     for way in (ArrayExpectation, CompiledExpectation):
-        if way is CompiledExpectation and not laws_of(structure).reals.in_kernels:
-            continue
         expectation = way(rows, structure)
         found = expectation.statistics(point).pointwise + case.units.log_unit(rows)
         errors.append(away(found, expected))

@@ -113,14 +113,6 @@ class PreciseMixture:
         diagonal = self._of_group("precision_diagonal", group)
         u = [mpf(float(x)) for x in np.broadcast_to(diagonal, d)]
         s = [mpf(float(x)) for x in prior.scale]
-        if specification.covariance_type == "factor":
-            q = specification.rank
-            psi = [si**2 * strength / (1 + q) / ui for si, ui in zip(s, u, strict=True)]
-            entries, b = iter(self._of_group("loadings", group)), mp.zeros(d, q)
-            for i in range(d):
-                for j in range(min(i + 1, q)):
-                    b[i, j] = mp.sqrt(psi[i]) * mpf(float(next(entries)))
-            return b * b.T + mp.diag(psi)
         a = mp.diag([mp.sqrt(x) for x in u])
         if "precision_lower" in self.values:
             entries = iter(self._of_group("precision_lower", group))

@@ -49,8 +49,6 @@ class DensityOptions:
     n_components: tuple[int, ...] = (1,)
     covariance_type: tuple[CovarianceType, ...] = ("full",)
     strength: tuple[float, ...] = (1.0,)
-    n_factors: int = 0
-    """Of ``"factor"`` covariances, 0 for others."""
 
     @classmethod
     def of(
@@ -58,14 +56,12 @@ class DensityOptions:
         n_components: int | Literal["cv"],
         covariance_type: CovarianceType | Literal["cv"],
         any_strength: bool,
-        n_factors: int,
     ) -> DensityOptions:
         """What arguments leave open."""
         return cls(
             N_COMPONENTS if n_components == "cv" else (n_components,),
             SHAPES if covariance_type == "cv" else (covariance_type,),
             STRENGTHS if any_strength else (1.0,),
-            n_factors,
         )
 
     @property
@@ -73,7 +69,7 @@ class DensityOptions:
         """The candidate with which the comparison begins, not judged yet."""
         k = FIRST if FIRST in self.n_components else self.n_components[0]
         shape, strength = self.covariance_type[0], self.strength[0]
-        return DensityCandidate(k, shape, strength, NOT_JUDGED, self.n_factors)
+        return DensityCandidate(k, shape, strength, NOT_JUDGED)
 
     @property
     def axes(self) -> tuple[Sequence[Change], ...]:
@@ -113,8 +109,6 @@ class DensityCandidate:
     """Part of the default strength of the covariance prior."""
     log_density: float = field(metadata=ANY_NUMBER)
     """Of a held-out row, in nats and in the units of the table; NaN if nothing was compared."""
-    n_factors: int = 0
-    """Of ``"factor"`` covariances, 0 for others."""
     share: float = 0.0
     """What part of a pool its fits are; 0 without a pool."""
 
@@ -126,7 +120,6 @@ class DensityCandidate:
             levels,
             classes,
             self.covariance_type,
-            n_factors=self.n_factors,
         )
 
 

@@ -280,7 +280,6 @@ def mixture_coords(specification: MixtureSpecification, axes: Axes) -> dict[str,
         names.FEATURE: list(features),
         names.FEATURE_BIS: list(features),
         names.PRECISION_ENTRY: [f"{features[i]},{features[j]}" for i in entries for j in range(i)],
-        names.LOADING_ENTRY: names.loading_entries(features, specification.rank),
     }
     for index, levels in enumerate(columns.all_levels):
         coords[names.category_level(index)] = [str(level) for level in levels]

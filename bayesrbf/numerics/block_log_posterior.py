@@ -128,12 +128,6 @@ class BlockLogPosterior(LogPosterior):
         """Reorder components within their classes: k of the result is component ``order[k]``."""
         return self._some.permute(theta, order)
 
-    def folded(
-        self, thetas: Float[np.ndarray, "*draws coordinate"]
-    ) -> Float[np.ndarray, "*draws coordinate"]:
-        """The representative of all points that differ only in signs without meaning."""
-        return self._some.folded(thetas)
-
 
 def _none(rows: Observations) -> Observations:
     """No row of a block."""

@@ -189,11 +189,7 @@ class MixtureParameters:
     """p(component | class), summing to one within each class."""
     means: Float[np.ndarray, "component feature"]
     precisions_cholesky: Float[np.ndarray, "group *feature"]
-    """Lower L, precision = L L', if full; roots of the precisions if diagonal or spherical.
-
-    For factors (group, feature, 1, 1 + factor): ``Psi^-1/2`` and ``Psi^-1 Lambda`` of
-    ``Sigma = Lambda Lambda' + Psi``.
-    """
+    """Lower L, precision = L L', if full; roots of the precisions if diagonal or spherical."""
     category_probabilities: tuple[Float[np.ndarray, "component _"], ...]
     """p(level | component), one array per categorical column."""
 

@@ -66,8 +66,8 @@ class Order:
         yield all(map(permutation, parts)), "permutations"
 
 
-CovarianceType = Literal["full", "tied", "diag", "spherical", "factor"]
-CovarianceShape = Literal["full", "diag", "spherical", "factor"]
+CovarianceType = Literal["full", "tied", "diag", "spherical"]
+CovarianceShape = Literal["full", "diag", "spherical"]
 Transform = Literal["identity", "log", "simplex"]
 
 COVARIANCE_TYPES: tuple[str, ...] = get_args(CovarianceType)
@@ -114,8 +114,6 @@ class MixtureSpecification:
     """Shape of the covariances; the components of a class share one full one if ``"tied"``."""
     tied: bool = False
     """Whether all components of all classes share one covariance, of the given shape."""
-    n_factors: int = 0
-    """Factors of every covariance if ``"factor"``, where there are as many columns; else 0."""
 
     def __post_init__(self) -> None:
         classes = np.asarray(self.component_class)
@@ -129,11 +127,6 @@ class MixtureSpecification:
             raise ValueError(
                 f"covariance_type must be one of {COVARIANCE_TYPES}; "
                 f"received {self.covariance_type!r}."
-            )
-        if (self.covariance_type == "factor") != (self.n_factors > 0):
-            raise ValueError(
-                "n_factors must be positive for covariance_type='factor' and 0 for every other; "
-                f"received n_factors={self.n_factors} and {self.covariance_type!r}."
             )
 
     @cached_property
@@ -163,8 +156,6 @@ class MixtureSpecification:
     @cached_property
     def shape(self) -> CovarianceShape:
         """Shape of one covariance matrix."""
-        if self.covariance_type == "factor" and not self.n_features:
-            return "diag"  # no column has a loading
         return "full" if self.covariance_type == "tied" else self.covariance_type
 
     @cached_property
@@ -173,15 +164,10 @@ class MixtureSpecification:
         return self.shape in ("diag", "spherical")
 
     @property
-    def rank(self) -> int:
-        """Number q of factors: more than there are columns would add nothing."""
-        return min(self.n_factors, self.n_features)
-
-    @property
     def prior_rows(self) -> float:
         """Default strength nu0 of the covariances' prior, in rows: D, or 0.3 D where several share.
 
-        It is 2 for diagonal, spherical and factor-analytic covariances.
+        It is 2 for diagonal and spherical covariances.
         """
         if self.shape != "full":
             return 2.0
@@ -227,7 +213,6 @@ class MixtureSpecification:
         return np.bincount(self.covariance_group)
 
     def __laws__(self) -> Requirements:
-        numbers = self.n_features, self.n_factors, len(self.component_class)
-        few = within(numbers, 0, MOST_PARTS)
-        yield few, "numbers of columns and factors that are none too many"
+        few = within((self.n_features, len(self.component_class)), 0, MOST_PARTS)
+        yield few, "numbers of columns and components that are none too many"
         yield within(self.levels, 1, MOST_PARTS), "levels in every categorical column"

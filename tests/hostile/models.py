@@ -134,7 +134,6 @@ HELD: Final[Changes] = {
     "a specification of classes with a gap": ("model_.specification.component_class.1", 2),
     "a specification of no such covariance": ("model_.specification.covariance_type", "x"),
     "a specification that is tied to a number": ("model_.specification.tied", 3),
-    "a specification of less than no factor": ("model_.specification.n_factors", -1),
     "a prior of negative freedom": ("model_.hyperparameters.degrees_of_freedom", -1.0),
     "a prior of no precision": ("model_.hyperparameters.mean_precision", 0.0),
     "a prior in the middle of nowhere": ("model_.hyperparameters.location", some(np.nan)),

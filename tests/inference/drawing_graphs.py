@@ -45,7 +45,6 @@ from bayesrbf.records.rbf_network import (
 from bayesrbf.records.sdgm import CompletedRows
 from bayesrbf.records.specification import MixtureSpecification
 from tests.models.configurations import Configuration
-from tests.models.test_factor_graph import Factors
 
 Drawn = dict[str, np.ndarray]
 """Values of the nodes of a graph, by name."""
@@ -231,7 +230,6 @@ def mixture(configuration: Configuration) -> Simulator:
 
 
 FULL = Configuration("full", "one", False, True, True, True, False, 3, 2)
-FACTORS = Factors("factor", "one", False, True, False, True, False, 3, 2)
 
 SIMULATORS: dict[str, Callable[[], Simulator]] = {
     "kernel network": kernel_network,
@@ -241,5 +239,4 @@ SIMULATORS: dict[str, Callable[[], Simulator]] = {
     "sparse discriminative mixture": sdgm,
     "exemplars": median_lvq,
     "mixture": lambda: mixture(FULL),
-    "mixture with factors": lambda: mixture(FACTORS),
 }

@@ -15,7 +15,6 @@ from bayesrbf.estimators.answers.asking import new_rows
 from bayesrbf.estimators.arguments import SHARED, Rule, Stored, integer, one_of, row_weights
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
-from bayesrbf.estimators.mixture.wide_tables import factors_asked, warn_where_slow
 from bayesrbf.estimators.moved import with_moved_arguments
 from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.training import read_training
@@ -46,11 +45,8 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
     ----------
     n_components : int or "cv"
         ``"cv"`` picks 1, 2, 3, 5, 8 or 12 by the log density of cells held out in three folds.
-    covariance_type : {"full", "tied", "diag", "spherical", "factor", "cv"}
-        ``"tied"`` shares one full matrix; ``"factor"``, a few factors and a diagonal, is for
-        many columns; ``"cv"`` picks ``"full"`` or ``"diag"`` in the same way.
-    n_factors : int, optional
-        Factors of ``"factor"``, at most one a column; 5 by default.
+    covariance_type : {"full", "tied", "diag", "spherical", "cv"}
+        ``"tied"`` shares one full matrix; ``"cv"`` picks ``"full"`` or ``"diag"`` in the same way.
     prior : MixturePrior or "cv", optional
         ``MixturePrior()`` by default; ``"cv"`` picks the strength of its covariance prior,
         1, 0.3, 0.1 or 0.02 of the default, in the same way.
@@ -129,7 +125,6 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
     _rules = SHARED | {
         "n_components": integer("cv"),
         "covariance_type": one_of(*COVARIANCE_TYPES, "cv"),
-        "n_factors": integer(None),
         "pool": integer(None),
         "prior": Rule("a MixturePrior, 'cv' or None", ("cv", None), MixturePrior, error=TypeError),
     }
@@ -140,7 +135,6 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         n_components: Stored[int | Literal["cv"]] = 1,
         *,
         covariance_type: Stored[CovarianceType | Literal["cv"]] = "full",
-        n_factors: Stored[int | None] = None,
         prior: Stored[MixturePrior | Literal["cv"] | None] = None,
         column_maps: Stored[ColumnMaps] = None,
         atoms: Stored[Literal["auto"] | None] = None,
@@ -158,7 +152,6 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
     ) -> None:
         self.n_components = n_components
         self.covariance_type = covariance_type
-        self.n_factors = n_factors
         self.prior = prior
         self.column_maps = column_maps
         self.atoms = atoms
@@ -211,11 +204,8 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         training, of_blocks = read_training(reading, X, None, sample_weight)
         given: Any = self.prior
         declared: MixturePrior = MixturePrior() if given in ("cv", None) else given
-        owner, shape = training.owner, self.covariance_type
-        n_factors = factors_asked(owner, shape, self.n_factors)
-        warn_where_slow(owner, shape, training.rows)
         any_strength = self.prior == "cv"
-        options = DensityOptions.of(self.n_components, shape, any_strength, n_factors)
+        options = DensityOptions.of(self.n_components, self.covariance_type, any_strength)
         solver = Solver(self.n_init, self.max_iter, float(self.tol), training.seed)
         settings = Settings(declared, options, solver, self.column_maps, self.trim, self.pool)
         chosen = find_density(training.rows, training.read_columns, settings, self._start)

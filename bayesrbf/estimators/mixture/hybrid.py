@@ -16,14 +16,12 @@ from bayesrbf.estimators.arguments import (
     Rule,
     Stored,
     components_per_class,
-    integer,
     number,
     one_of,
 )
 from bayesrbf.estimators.classifier import Classifier, Labels
 from bayesrbf.estimators.mixture.hybrid_arguments import OPEN, HybridArguments
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
-from bayesrbf.estimators.mixture.wide_tables import factors_asked, warn_where_slow
 from bayesrbf.estimators.moved import with_moved_arguments
 from bayesrbf.estimators.out_of_fold import Calibrated
 from bayesrbf.estimators.rehearsing import Rehearsal, rehearsal_of
@@ -69,16 +67,13 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     n_components : int, mapping of class to int, or "cv"
         Number of components of every class; ``"cv"`` decides between one and three, together with
         the shape.
-    covariance_type : {"full", "tied", "diag", "spherical", "factor", "cv"}
-        Shape of the covariances; ``"tied"`` shares one full matrix in a class; ``"factor"``, a
-        few factors and a diagonal, is for many columns; ``"cv"``
-        picks ``"full"`` or ``"diag"`` by the out-of-fold log score of fits to the likelihood:
-        full ones that the classes share, unless others are better by a standard error.
+    covariance_type : {"full", "tied", "diag", "spherical", "cv"}
+        Shape of the covariances; ``"tied"`` shares one full matrix in a class; ``"cv"`` picks
+        ``"full"`` or ``"diag"`` by the out-of-fold log score of fits to the likelihood: full ones
+        that the classes share, unless others are better by a standard error.
     tied : bool or "cv"
         Share one covariance, of the given shape, among all classes; ``"cv"`` decides it
         together with the shape, before constants of the objective.
-    n_factors : int, optional
-        Factors of ``covariance_type="factor"``, as many as columns at most; 5 by default.
     objective : Blend, Hinge, Margin, ConditionalLikelihood, Likelihood or a word for one
         What is maximised beside the prior, with its constants; ``"blend"``, ``"hinge"``,
         ``"margin"``, ``"conditional"`` and ``"likelihood"`` have the defaults. All but the
@@ -188,7 +183,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     _rules = SHARED | {
         "covariance_type": one_of(*COVARIANCE_TYPES, "cv"),
         "tied": one_of(True, False, "cv"),
-        "n_factors": integer(None),
         "objective": Rule(
             f"an objective, such as Blend(), or a word for one of {OBJECTIVES}",
             OBJECTIVES,
@@ -206,7 +200,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         *,
         covariance_type: Stored[CovarianceType | Literal["cv"]] = "cv",
         tied: Stored[bool | Literal["cv"]] = "cv",
-        n_factors: Stored[int | None] = None,
         objective: Stored[ObjectiveName | MixtureObjective] = "blend",
         class_prior: object = None,
         unlabelled: object = None,
@@ -229,7 +222,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         self.n_components = n_components
         self.covariance_type = covariance_type
         self.tied = tied
-        self.n_factors = n_factors
         self.objective = objective
         self.class_prior = class_prior
         self.unlabelled = unlabelled
@@ -297,9 +289,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
             components_per_class(few, training.class_labels, owner),
             "full" if self.covariance_type == OPEN else self.covariance_type,
             self.tied is True,
-            factors_asked(owner, self.covariance_type, self.n_factors),
         )
-        warn_where_slow(owner, self.covariance_type, rows)
         prior = MixturePrior() if self.prior is None else self.prior
         solver = arguments.solver(training.seed)
         open_weight = self.unlabelled_weight == OPEN

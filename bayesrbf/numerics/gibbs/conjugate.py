@@ -10,8 +10,8 @@ precision factors, and
    \mu \mid P \sim N\Big(\frac{n \bar x + \kappa_0 m_0}{n + \kappa_0},\
    ((n + \kappa_0) P)^{-1}\Big).
 
-Diagonal and spherical covariances have the diagonal alone, and need no cell that is missing; under
-factors every column is a regression on these (``factor_precisions``); simplices are Dirichlet.
+Diagonal and spherical covariances have the diagonal alone, and need no cell that is missing;
+simplices are Dirichlet.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.numerics.mixture.parts.laws import laws_of
-from bayesrbf.numerics.mixture.parts.precision_factors import PrecisionDraws
+from bayesrbf.numerics.mixture.parts.precision_factors import ConjugatePrecisions
 from bayesrbf.numerics.mixture.statistics import sum_by_class
 from bayesrbf.records.mixture import MixtureParameters
 from bayesrbf.records.priors import MixtureHyperparameters
@@ -36,25 +36,22 @@ class Assigned:
     counts: Float[np.ndarray, " component"]
     # Real cells of every component; all its rows under full covariances.
     cells: Float[np.ndarray, "component feature"]
-    # Means of those cells, and of their rows' factors if there are some; 0 where there is none.
-    centres: Float[np.ndarray, "component *centre"]
+    # Means of those cells; 0 where there is none.
+    centres: Float[np.ndarray, "component feature"]
     # Sums of squares and products about the centres; the diagonal alone for diagonal and spherical
-    # covariances, of a cell and its row's factors for every column under factors.
+    # covariances.
     scatter: Float[np.ndarray, "component *feature"]
     # Counts of the observed levels, one array per categorical column.
     categories: tuple[Float[np.ndarray, "component _"], ...]
 
 
 def assigned(
-    real: Float[np.ndarray, "row _"],
+    real: Float[np.ndarray, "row feature"],
     codes: Int[np.ndarray, "row categorical"],
     components: Int[np.ndarray, " row"],
     specification: MixtureSpecification,
 ) -> Assigned:
-    """Sum up rows whose components are known.
-
-    Under full covariances the rows must be complete; beside cells there are a row's factors.
-    """
+    """Sum up rows whose components are known; under full covariances they must be complete."""
     laws = laws_of(specification)
     member = components == np.arange(specification.n_components)[:, None]
     counts = member.sum(axis=1).astype(float)
@@ -63,17 +60,17 @@ def assigned(
 
 
 @dataclass(frozen=True)
-class Conjugate[P: PrecisionDraws]:
+class Conjugate:
     """A density of the declared prior's family: the prior, or the posterior of assigned rows."""
 
     specification: MixtureSpecification
-    precisions: P
+    precisions: ConjugatePrecisions
     # Dirichlet parameters: of the class probabilities, of the weights of each class one after the
     # other, and of every categorical column.
     classes: Float[np.ndarray, " label"]
     weights: Float[np.ndarray, " component"]
     levels: tuple[Float[np.ndarray, "component _"], ...]
-    centres: Float[np.ndarray, "component *centre"]
+    centres: Float[np.ndarray, "component feature"]
     # Rows behind the centres, those of the prior among them.
     strength: Float[np.ndarray, "component feature"]
 
@@ -106,7 +103,7 @@ class Conjugate[P: PrecisionDraws]:
 
 def posterior(
     rows: Assigned, hyperparameters: MixtureHyperparameters, specification: MixtureSpecification
-) -> Conjugate[PrecisionDraws]:
+) -> Conjugate:
     """The posterior of the parameters given rows with components; the prior, given none."""
     laws = laws_of(specification)
     precisions, centres, strength = laws.reals.posterior(

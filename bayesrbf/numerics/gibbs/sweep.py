@@ -20,7 +20,6 @@ from bayesrbf.numerics.gibbs.mode_jumps import MOST_REFERENCES, ModeJumps, can_j
 from bayesrbf.numerics.gibbs.mode_references import searched
 from bayesrbf.numerics.log_posterior import MarkovKernel
 from bayesrbf.numerics.mixture.mixture_points import MixturePoints
-from bayesrbf.numerics.mixture.parts.precision_factors import PrecisionDraws
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification
@@ -100,7 +99,7 @@ class MixtureSweep(MarkovKernel):
         real = self._cells.draw(parameters, components, rng)
         return self._given(components, real).draw(rng)
 
-    def _given(self, components: np.ndarray, real: np.ndarray) -> Conjugate[PrecisionDraws]:
+    def _given(self, components: np.ndarray, real: np.ndarray) -> Conjugate:
         """The posterior of the parameters once nothing else is latent."""
         statistics = assigned(real, self._codes, components, self._specification)
         return posterior(statistics, self._standard, self._specification)

@@ -9,7 +9,6 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf.numerics.mixture.array_expectation import ArrayExpectation
-from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.numerics.mixture.statistics import JointPoint, Statistics
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
@@ -63,15 +62,14 @@ def preparation(
 ) -> Callable[[Observations, MixtureSpecification], Expectation]:
     """The way to prepare such rows.
 
-    Small tables stay in NumPy, which needs no compiled code to be loaded, and so do factors, whose
-    E-step is a few matrix products. Large ones, and full covariances with missing cells, use the
-    compiled kernels.
+    Small tables stay in NumPy, which needs no compiled code to be loaded. Large ones, and full
+    covariances with missing cells, use the compiled kernels.
     """
-    law, (rows, d) = laws_of(specification).reals, observations.real.shape
+    rows, d = observations.real.shape
     width = (d if specification.independent else d * d) + len(specification.levels)
     dependent = not specification.independent and bool(np.isnan(observations.real).any())
-    large = dependent or rows * law.n_components * width >= COMPILED_FROM
-    if rows and law.in_kernels and large:
+    large = dependent or rows * specification.n_components * width >= COMPILED_FROM
+    if rows and large:
         from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
 
         return CompiledExpectation

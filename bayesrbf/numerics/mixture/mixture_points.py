@@ -10,7 +10,6 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.numerics import coordinates
-from bayesrbf.numerics.mixture.parts.factor_precisions import loading_signs
 from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters, weighted_components
@@ -234,20 +233,6 @@ class MixturePoints:
             elif variable.dims[:1] == (names.COMPONENT,):
                 values[variable.name] = values[variable.name][order]
         return self._coordinates.to_unconstrained(values)
-
-    def folded(
-        self, thetas: Float[np.ndarray, "*batch coordinate"]
-    ) -> Float[np.ndarray, "*batch coordinate"]:
-        """Every point with the signs of loadings that packing a point gives."""
-        if self.specification.rank == 0:  # nothing but loadings has signs
-            return thetas
-        result, sizes = thetas.copy(), (self.specification.n_features, self.specification.rank)
-        for variable, place in coordinates.slices(self.variables):
-            if variable.name == names.LOADINGS:
-                entries = thetas[..., place].reshape(*thetas.shape[:-1], -1, variable.shape[-1])
-                signs = loading_signs(entries, *sizes)
-                result[..., place] = (entries * signs).reshape(*thetas.shape[:-1], -1)
-        return result
 
     def _covariances(self, values: dict[str, np.ndarray]) -> np.ndarray:
         """Covariance matrices in the user's units."""

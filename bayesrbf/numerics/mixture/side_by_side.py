@@ -89,7 +89,6 @@ def _wide(specification: MixtureSpecification, n_points: int) -> MixtureSpecific
         levels=specification.levels,
         component_class=(0,) * (n_points * specification.n_components),
         covariance_type=specification.shape,
-        n_factors=specification.n_factors if specification.shape == "factor" else 0,
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesrbf.numerics.mixture import mixture_points
-from bayesrbf.numerics.mixture.parts.laws import precisions_of
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.numerics.mixture.parts.real_columns import START_VARIANCE
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.rbf_network import RBFNetworkParameters, RBFNetworkSpecification
@@ -124,7 +124,7 @@ def _fresh_factors(
         return factors
     factors = factors.copy()
     roots = np.full(mixture.means[places].shape, START_VARIANCE**-0.5)
-    factors[places] = precisions_of(specification.mixture).of_diagonal(roots)
+    factors[places] = laws_of(specification.mixture).reals.of_diagonal(roots)
     return factors
 
 

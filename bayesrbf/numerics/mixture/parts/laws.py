@@ -9,26 +9,23 @@ from typing import Final
 import numpy as np
 from jaxtyping import Int
 
-from bayesrbf.numerics.mixture.parts.factor_covariances import FactorCovariances
 from bayesrbf.numerics.mixture.parts.full_covariances import FullCovariances
 from bayesrbf.numerics.mixture.parts.independent_columns import (
     DiagonalCovariances,
     SphericalCovariances,
 )
 from bayesrbf.numerics.mixture.parts.level_columns import LevelColumns
-from bayesrbf.numerics.mixture.parts.precision_columns import PrecisionColumns
 from bayesrbf.numerics.mixture.parts.real_columns import RealColumns
 from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.records.mixture import MixtureParameters
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification
 
-PRECISION_SHAPES: Final[dict[str, type[PrecisionColumns]]] = {
+SHAPES: Final[dict[str, type[RealColumns]]] = {
     "full": FullCovariances,
     "diag": DiagonalCovariances,
     "spherical": SphericalCovariances,
 }
-SHAPES: Final[dict[str, type[RealColumns]]] = {**PRECISION_SHAPES, "factor": FactorCovariances}
 
 
 @dataclass(frozen=True)
@@ -71,9 +68,3 @@ class Laws:
 def laws_of(specification: MixtureSpecification) -> Laws:
     """The laws of a mixture's columns, made once."""
     return Laws(SHAPES[specification.shape](specification), LevelColumns(specification))
-
-
-@cache
-def precisions_of(specification: MixtureSpecification) -> PrecisionColumns:
-    """The law of the real columns where their precision is a product of factors."""
-    return PRECISION_SHAPES[specification.shape](specification)
