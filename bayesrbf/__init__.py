@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from bayesrbf.estimators.saving import load
     from bayesrbf.estimators.sdgm.classifier import SDGMClassifier
     from bayesrbf.estimators.stack.classifier import StackedClassifier
-    from bayesrbf.estimators.transformers import HalfRankTransformer
     from bayesrbf.new_rows.drift import DriftCheck, check
     from bayesrbf.new_rows.validation import Validation, validate
     from bayesrbf.reading.notes import TableError
@@ -50,7 +49,6 @@ __all__ = [
     "ConformalSets",
     "DriftCheck",
     "GammaPrecisions",
-    "HalfRankTransformer",
     "Hinge",
     "HorseshoePrecisions",
     "HybridMixtureClassifier",

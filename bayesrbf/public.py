@@ -31,7 +31,6 @@ HOMES: Final = {
     "ConformalSets": "bayesrbf.estimators.conformal",
     "DriftCheck": "bayesrbf.new_rows.drift",
     "GammaPrecisions": "bayesrbf.records.priors",
-    "HalfRankTransformer": "bayesrbf.estimators.transformers",
     "Hinge": "bayesrbf.records.mixture_objectives",
     "HorseshoePrecisions": "bayesrbf.records.priors",
     "JointScheme": "bayesrbf.records.network_schemes",

@@ -17,7 +17,6 @@ copyright = f"2026, {author}"
 version = release = bayesrbf.__version__
 
 extensions = [
-    "declared_graph",
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
@@ -40,8 +39,6 @@ exclude_patterns = [
 html_theme = "pydata_sphinx_theme"
 html_title = f"bayesrbf {version}"
 html_show_sourcelink = False
-html_static_path = ["_static"]
-html_css_files = ["site.css"]
 html_theme_options = {
     "navbar_align": "left",
     "show_prev_next": False,

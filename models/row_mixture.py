@@ -18,7 +18,7 @@ from bayesrbf.models import densities
 from bayesrbf.models.column_maps import MapNodes
 from bayesrbf.records import names
 from bayesrbf.records.column_maps import PowerMaps
-from bayesrbf.records.objective import Objective
+from bayesrbf.records.objective import SHARPNESS, SMOOTHING, Objective
 from bayesrbf.records.specification import MixtureSpecification
 
 OBJECTIVE = "objective"
@@ -199,8 +199,8 @@ def declare_objective(
     density = pm.math.logsumexp(by_class, axis=1)
     value = pt.switch(shown, (own - 1) * of_label + every * density, (own + every - 1) * density)
     if hinge and specification.n_classes > 1:
-        violation = margin_violation(objective, by_class - of_label[:, None], indicator)
-        value -= hinge * pt.switch(shown, bounded_hinge(objective, violation), 0.0)
+        violation = margin_violation(objective.margin, by_class - of_label[:, None], indicator)
+        value -= hinge * pt.switch(shown, soft_hinge(violation), 0.0)
     pm.Potential(OBJECTIVE, row_weight * value, dims=names.OBS)
     if objective.prior_power != 1:
         free = pm.modelcontext(None).free_RVs
@@ -209,28 +209,20 @@ def declare_objective(
 
 
 def margin_violation(
-    objective: Objective, rivals: TensorVariable, indicator: np.ndarray
+    margin: float, rivals: TensorVariable, indicator: np.ndarray
 ) -> TensorVariable:
     """Soft maximum over the other classes of what a row lacks of the margin, in nats.
 
     ``rivals`` are ``log p(x, c) - log p(x, y)``; the indicator is 1 at a row's own class.
     """
-    sharpened = pt.switch(indicator > 0, -np.inf, np.float64(objective.sharpness) * rivals)
-    most = pm.math.logsumexp(sharpened, axis=1) / np.float64(objective.sharpness)
-    return np.float64(objective.margin) + most
+    sharpened = pt.switch(indicator > 0, -np.inf, np.float64(SHARPNESS) * rivals)
+    most = pm.math.logsumexp(sharpened, axis=1) / np.float64(SHARPNESS)
+    return np.float64(margin) + most
 
 
-def bounded_hinge(objective: Objective, violation: TensorVariable) -> TensorVariable:
-    """Loss in nats: soft hinge of a violation, or soft ramp where there is a cap."""
-    loss = _soft_hinge(violation, objective.smoothing)
-    if objective.ramp_cap is not None:
-        loss -= _soft_hinge(violation - np.float64(objective.ramp_cap), objective.smoothing)
-    return loss
-
-
-def _soft_hinge(violation: TensorVariable, smoothing: float) -> TensorVariable:
-    """0 below minus the width, a parabola up to the width, the violation itself beyond."""
-    width = np.float64(smoothing)
+def soft_hinge(violation: TensorVariable) -> TensorVariable:
+    """Loss in nats: 0 below minus the width, a parabola up to it, the violation itself beyond."""
+    width = np.float64(SMOOTHING)
     parabola = (violation + width) ** 2 / (4 * width)
     beyond = pt.switch(violation > width, violation, 0.0)
     return pt.switch(pt.abs(violation) <= width, parabola, beyond)

@@ -26,7 +26,7 @@ from sklearn.base import BaseEstimator
 
 import bayesrbf
 from tests.cases import generative
-from tests.measured import write
+from tests.measured import COST, write
 
 ROOT = Path(__file__).resolve().parent.parent
 SHAPES = {"full", "tied", "diag", "spherical"}
@@ -52,7 +52,6 @@ class Lines:
     comments: int
 
 
-COVERS = ("bayesrbf", "models")
 LIKELIHOOD = "a likelihood mixture"
 """Two full components a class, without a temperature."""
 
@@ -263,7 +262,7 @@ def main() -> None:
     """Print the table, and keep it for docs/reproduction.md."""
     warnings.simplefilter("ignore")
     names, figures = zip(*rows(), strict=True)
-    print(write("house", {"": names, "figure": figures}, "python -m tests.house", covers=COVERS))
+    print(write("house", {"": names, "figure": figures}, "python -m tests.house", about=COST))
 
 
 if __name__ == "__main__":

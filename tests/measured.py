@@ -8,35 +8,34 @@ command, the commit, the date and the machine's load. A page has the table betwe
 
 and ``python -m tests.measured`` puts it there; tests/test_measured.py refuses a page that says
 something else. A long benchmark keeps its parts by :func:`part` as they come: a run that stopped
-goes on, and a part runs again when the code that it covers has changed.
+goes on, and a part runs again when the answers that it is about have changed.
+
+A figure is about answers of estimators (:mod:`tests.answers`): its key is a digest of those that
+are kept, so code can move. A figure of time or memory has the commit as its key (:data:`COST`).
 """
 
 from __future__ import annotations
 
-import ast
-import hashlib
 import json
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Final
 
+from tests import answers
 from tests.moved import moved
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 FIGURES: Final = ROOT / "docs" / "measured" / "figures"
 PLACE: Final = re.compile(r"<!-- figures: (\S+) -->\n(.*?)<!-- end of figures -->", re.DOTALL)
-MODELS: Final = tuple(
-    f"bayesrbf/{room}"
-    for room in ("records", "table", "numerics", "posterior", "inference", "fitted", "estimators")
-)
-"""What every figure about fits and answers covers."""
+COST: Final = ("commit",)
+"""What figures of time and memory are about."""
 SETTINGS: Final = re.compile(r"BAYESRBF_(?!DATA$|SHARE$|BEFORE$)")
 """Variables of the environment that choose a part of a benchmark, and so belong to its command."""
 
@@ -50,11 +49,11 @@ class Run:
     """Where a figure comes from."""
 
     command: str
-    commit: str  # With a plus where code that it covers was not committed.
+    commit: str  # With a plus where code was not committed.
     date: str
     load: float  # Runnable processes in the mean of the last minute, before the run ends.
     cores: int
-    covered: str  # Fingerprint of the code that the figure is about.
+    key: str  # Digest of the answers that the figure is about, or the commit.
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class Figures:
     digits: tuple[int | None, ...]  # After the point; None where a cell is shown as it is.
     rows: tuple[tuple[Cell, ...], ...]
     run: Run
-    covers: tuple[str, ...] = MODELS
+    about: tuple[str, ...] = ()  # Subjects of tests/answers.py, all where empty; or COST.
     counts: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     commits: tuple[str, ...] = ()  # Of the parts, where they were run at several.
 
@@ -75,7 +74,7 @@ def write(
     columns: Mapping[str, Sequence[Cell]] | Sequence[tuple[str, Sequence[Cell]]],
     command: str,
     digits: int | Mapping[str, int] = 3,
-    covers: tuple[str, ...] = MODELS,
+    about: tuple[str, ...] = (),
     counts: Mapping[str, tuple[int, int]] | None = None,
     commits: Sequence[str] = (),
 ) -> str:
@@ -84,7 +83,7 @@ def write(
     Where a column ``se`` has the standard errors of the column on its left, what moved since the
     table was kept last is printed.
     """
-    figures = table(columns, command, digits, covers, counts, commits)
+    figures = table(columns, command, digits, about, counts, commits)
     file = FIGURES / f"{name}.json"
     for line in moved(name, read(name), figures) if file.exists() else ():
         print(line, flush=True)
@@ -97,7 +96,7 @@ def table(
     columns: Mapping[str, Sequence[Cell]] | Sequence[tuple[str, Sequence[Cell]]],
     command: str,
     digits: int | Mapping[str, int] = 3,
-    covers: tuple[str, ...] = MODELS,
+    about: tuple[str, ...] = (),
     counts: Mapping[str, tuple[int, int]] | None = None,
     commits: Sequence[str] = (),
 ) -> Figures:
@@ -114,8 +113,8 @@ def table(
         tuple(column for column, _ in pairs),
         shown,
         tuple(tuple(plain(cell) for cell in row) for row in rows),
-        here(command, covers),
-        covers,
+        here(command, about),
+        about,
         dict(counts or {}),
         tuple(dict.fromkeys(commits)),
     )
@@ -129,7 +128,7 @@ def read(name: str) -> Figures:
         tuple(kept["digits"]),
         tuple(tuple(row) for row in kept["rows"]),
         Run(**kept["run"]),
-        tuple(kept["covers"]),
+        tuple(kept["about"]),
         {what: (ran, asked) for what, (ran, asked) in kept["counts"].items()},
         tuple(kept["commits"]),
     )
@@ -139,35 +138,35 @@ def part(
     name: str,
     key: Mapping[str, Cell],
     make: Callable[[], Mapping[str, Cell]],
-    covers: tuple[str, ...] = MODELS,
+    about: tuple[str, ...] = (),
 ) -> dict[str, Cell]:
-    """A result of a long benchmark: one that was kept and whose code is as it was, or a new one.
+    """A result of a long benchmark: one that was kept and whose key is as it was, or a new one.
 
     A new one is printed and kept at once. The commit stands with it, under ``commit``.
     """
     key = {what: plain(cell) for what, cell in key.items()}
-    for before in kept(name, covers):
+    for before in kept(name, about):
         if all(before.get(what) == key[what] for what in key):
             return before
     made = {what: plain(cell) for what, cell in make().items()}
-    row = {**key, **made, "commit": commit(covers)}
+    row = {**key, **made, "commit": commit()}
     file = parts_of(name)
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a") as lines:
-        line = json.dumps({**row, "covered": fingerprint(covers)}, ensure_ascii=False)
+        line = json.dumps({**row, "key": key_of(about)}, ensure_ascii=False)
         lines.write(line + "\n")
     print("| " + " | ".join(text(cell, 3)[:80] for cell in row.values()) + " |", flush=True)
     return row
 
 
-def kept(name: str, covers: tuple[str, ...]) -> list[dict[str, Cell]]:
-    """Stored parts of a benchmark whose code has not changed since."""
-    file, covered = parts_of(name), fingerprint(covers)
+def kept(name: str, about: tuple[str, ...]) -> list[dict[str, Cell]]:
+    """Stored parts of a benchmark whose key is that of today."""
+    file, today = parts_of(name), key_of(about)
     rows = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
     return [
-        {what: cell for what, cell in row.items() if what != "covered"}
+        {what: cell for what, cell in row.items() if what != "key"}
         for row in rows
-        if row["covered"] == covered
+        if row["key"] == today
     ]
 
 
@@ -176,24 +175,24 @@ def parts_of(name: str) -> Path:
     return FIGURES / f"{name}.parts.jsonl"
 
 
-def here(command: str, covers: tuple[str, ...]) -> Run:
+def here(command: str, about: tuple[str, ...]) -> Run:
     """This commit and this machine, now."""
     chosen = [
         f"{name}={value}" for name, value in sorted(os.environ.items()) if SETTINGS.match(name)
     ]
     return Run(
         " ".join([*chosen, command]),
-        commit(covers),
+        commit(),
         datetime.now(UTC).date().isoformat(),
         round(os.getloadavg()[0], 1),
         os.cpu_count() or 1,
-        fingerprint(covers),
+        key_of(about),
     )
 
 
-def commit(covers: tuple[str, ...]) -> str:
-    """The commit that is checked out, with a plus where what is covered was changed since."""
-    changed = git("status", "--porcelain", "--", *covers)
+def commit() -> str:
+    """The commit that is checked out, with a plus where the package was changed since."""
+    changed = git("status", "--porcelain", "--", "bayesrbf", "models")
     return git("rev-parse", "--short=7", "HEAD") + ("+" if changed else "")
 
 
@@ -205,31 +204,14 @@ def git(*words: str) -> str:
 
 
 @cache
-def fingerprint(covers: tuple[str, ...]) -> str:
-    """Of code without comments and docstrings, for these change no figure."""
-    digest = hashlib.sha256()
-    for file in sorted(python for place in covers for python in sources(ROOT / place)):
-        digest.update(str(file.relative_to(ROOT)).encode())
-        digest.update(bare(file).encode())
-    return digest.hexdigest()[:16]
+def key_of(about: tuple[str, ...]) -> str:
+    """Digest of the kept answers that a figure is about; the commit for one of time or memory."""
+    return commit() if about == COST else answers.key_of(about)
 
 
-def sources(place: Path) -> Iterator[Path]:
-    """A file, or all Python below a folder."""
-    return iter([place]) if place.is_file() else place.rglob("*.py")
-
-
-def bare(file: Path) -> str:
-    """The syntax tree of a file, without the strings that stand as statements."""
-    tree = ast.parse(file.read_text())
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            node.body = [
-                line
-                for line in node.body
-                if not (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant))
-            ]
-    return ast.dump(tree)
+def older(figures: Figures) -> bool:
+    """Whether answers have changed since a figure was printed; time and memory name a commit."""
+    return figures.about != COST and figures.run.key != key_of(figures.about)
 
 
 def plain(cell: object) -> Cell:
@@ -284,6 +266,7 @@ def origin(figures: Figures) -> str:
         for what, (ran, asked) in figures.counts.items()
         if ran < asked
     ]
+    parts += ["older than today's answers"] if older(figures) else []
     return f"*{'; '.join(parts)}.*"
 
 
@@ -300,19 +283,16 @@ def rendered(page: str) -> str:
 
 
 def told(name: str) -> str:
-    """The table of a file; *asked* is that of all goals, which has its figures from the files."""
-    if name == "asked":
-        from tests.asked import table as asked
+    """The table of a file; *summary* has a figure a question, from all files."""
+    if name == "summary":
+        from tests.summary import table as summary
 
-        return asked()
+        return summary()
     return markdown(read(name)) if (FIGURES / f"{name}.json").exists() else f"{NOT_RUN}\n"
 
 
 def main() -> None:
-    """Bring pages and the report's file up to date; name tables older than the code they cover."""
-    from tests import intervals_elsewhere
-
-    intervals_elsewhere.PATH.write_text(intervals_elsewhere.text())
+    """Bring pages up to date; name tables older than the answers."""
     for page in pages():
         before = page.read_text()
         if (after := rendered(before)) != before:
@@ -321,8 +301,8 @@ def main() -> None:
     for file in sorted(FIGURES.rglob("*.json")):
         name = str(file.relative_to(FIGURES).with_suffix(""))
         figures = read(name)
-        if figures.run.covered != fingerprint(figures.covers):
-            print(f"{name}: the code has changed since {figures.run.commit}: {figures.run.command}")
+        if older(figures):
+            print(f"{name}: answers have changed since {figures.run.commit}: {figures.run.command}")
 
 
 if __name__ == "__main__":

@@ -13,9 +13,8 @@ from unittest.mock import patch
 from bayesrbf.commands.reproducing import app  # makes the scripts importable
 from reproduce.cells import print_table
 from reproduce.published import NONE, Published, beside
-from tests.measured import MODELS, write
+from tests.measured import write
 
-COVERS = (*MODELS, "examples/reproduce")
 MODULES = {
     "caetano": ("caetano",),
     "ferreira": ("ferreira",),
@@ -42,7 +41,7 @@ def main(words: Sequence[str]) -> None:
         columns = list(zip(header, zip(*rows, strict=True), strict=True))
         printed.append(title)
         name = re.sub(r"\W+", "_", asked.removeprefix("bayesrbf reproduce "))
-        write(f"reproduce/{name}_{len(printed)}", columns, asked, covers=COVERS)
+        write(f"reproduce/{name}_{len(printed)}", columns, asked)
         print_table(title, header, rows)
 
     patches = [patch(f"reproduce.{one}.print_table", keep) for one in MODULES[words[0]]]

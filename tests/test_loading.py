@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.fuzzing import Target, at_random, fuzz
-from tests.golden import FOLDER
+from tests.mutations import FAMILIES, fitted
 
 ROOT = Path(__file__).resolve().parents[1]
-FILES = sorted((FOLDER / "0.1.0").glob("*.safetensors"))
 
 WATCHED = """
 import json, sys
@@ -36,9 +35,11 @@ print(json.dumps(told))
 """
 
 
-def test_reading_opens_the_file_and_imports_nothing() -> None:
+def test_reading_opens_the_file_and_imports_nothing(tmp_path: Path) -> None:
     """After one of its kind: no file, module or program is opened by what a file holds."""
-    paths = [str(path) for path in FILES]
+    paths = [str(tmp_path / family) for family in FAMILIES]
+    for family, path in zip(FAMILIES, paths, strict=True):
+        fitted(family)[0].save(path)
     command = [sys.executable, "-W", "ignore", "-c", WATCHED, *paths]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -54,7 +54,7 @@ def test_every_file_stands_on_a_page():
 
 def test_a_page_that_says_something_else_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("tests.measured.FIGURES", tmp_path)
-    shown = write("loss", {"model": ["stack"], "log loss": [0.285]}, "make bench", covers=())
+    shown = write("loss", {"model": ["stack"], "log loss": [0.285]}, "make bench")
     page = f"<!-- figures: loss -->\n{shown}<!-- end of figures -->\n"
     assert rendered(page) == page
     assert "0.285" in page
@@ -75,14 +75,14 @@ def test_a_part_is_run_once_and_again_after_a_change(tmp_path, monkeypatch):
         assert part("loss", {"table": "iris"}, make)["loss"] == 0.5
     assert len(runs) == 1
     part("loss", {"table": "wine"}, make)
-    monkeypatch.setattr("tests.measured.fingerprint", lambda covers: "another")
+    monkeypatch.setattr("tests.measured.key_of", lambda about: "another")
     part("loss", {"table": "iris"}, make)
     assert len(runs) == 3
 
 
 def table(errors, spreads=(0.3, 0.4)):
     columns = {"table": ["banana", "ripley"], "rows": [400, 250], "error %": errors, "se": spreads}
-    write("published", columns, "make bench", 1, covers=())
+    write("published", columns, "make bench", 1)
 
 
 def test_what_moved_by_more_than_its_standard_error_is_printed(tmp_path, monkeypatch, capsys):
@@ -109,5 +109,5 @@ def test_a_row_is_compared_with_itself(tmp_path, monkeypatch, capsys):
             "log loss": [0.2] * len(names),
             "paper": ["-"] * len(names),
         }
-        write("published", columns, "make bench", covers=())
+        write("published", columns, "make bench")
     assert capsys.readouterr().out == ""

@@ -127,9 +127,3 @@ def test_every_command_of_the_readme_exists_and_every_command_is_named() -> None
     commands = {name for name in app if not name.startswith("-")}
     assert shown <= commands
     assert {name for name in commands if f"`{name}`" not in README} <= shown
-
-
-def test_badges_claim_nothing() -> None:
-    """None is shown before there is a service behind it that says the truth."""
-    assert "shields.io" not in README
-    assert "badge" not in README

@@ -13,7 +13,7 @@ import numpy as np
 from narwhals.stable.v2.dependencies import is_into_dataframe
 
 from bayesrbf.artefact.arrays import PackedArrays
-from bayesrbf.records.stored import LATER, STORED
+from bayesrbf.records.stored import STORED
 
 FRAMES: Final = ("pandas", "polars")
 FRAME_DTYPES: Final = ("Float64", "String", "Boolean", "Categorical")
@@ -120,17 +120,8 @@ def _numbered(tree: Any, store: _Store) -> Any:
 
 def _pack_fields(value: Any, where: str, store: _Store) -> dict[str, Any]:
     """The fields of a record, by name."""
-    names = [
-        field.name
-        for field in dataclasses.fields(value)
-        if field.metadata != LATER or not _equal(getattr(value, field.name), field.default)
-    ]
+    names = [field.name for field in dataclasses.fields(value)]
     return {name: _pack(getattr(value, name), f"{where}.{name}", store) for name in names}
-
-
-def _equal(value: Any, default: Any) -> bool:
-    """Whether a value is its default; an array may have a default that is none."""
-    return np.array_equal(value, default)
 
 
 def _pack_frame(value: Any, where: str) -> list[Any]:

@@ -25,9 +25,7 @@ from bayesrbf.artefact.strict_json import depth, strict_json
 from bayesrbf.files import check_regular, write_whole
 from bayesrbf.public import ESTIMATORS
 
-PROTOCOL: Final = 3
-READ: Final = (2, 3)
-"""Protocols of files that are read; 2 is that of version 0.1.0."""
+PROTOCOL: Final = 1
 MANIFEST: Final = "bayesrbf"
 MOST_BYTES: Final = 2**20
 """Of the manifest; the header, which contains it escaped, may have four times that."""
@@ -155,10 +153,10 @@ def _read_header(content: bytes, size: int, path: str) -> tuple[dict[str, Any], 
         raise
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StateError(f"its manifest cannot be read ({error!r})") from error
-    if protocol not in READ or type(protocol) is not int:
+    if protocol != PROTOCOL or type(protocol) is not int:
         raise ArtefactError(
-            f"{path} was written by protocol {shown(protocol)}, this version reads "
-            f"{' and '.join(map(str, READ))}; use the version of bayesrbf that wrote it."
+            f"{path} was written by protocol {shown(protocol)}, this version reads {PROTOCOL}; "
+            "use the version of bayesrbf that wrote it."
         )
     if list(manifest) != ["protocol", "kind", "sha256", "arrays", "state"]:
         raise StateError(f"its manifest has unknown or missing keys: {', '.join(manifest)}")

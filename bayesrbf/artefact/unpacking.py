@@ -15,7 +15,7 @@ from bayesrbf.artefact.arrays import StoredArrays
 from bayesrbf.artefact.conforming import check_fields
 from bayesrbf.artefact.packing import FRAME_DTYPES, FRAMES, StateError
 from bayesrbf.public import BESIDE, ESTIMATORS
-from bayesrbf.records.stored import LATER, STORED, Lawful, require
+from bayesrbf.records.stored import STORED, Lawful, require
 
 
 def unpack(tree: Any, strips: Mapping[str, np.ndarray]) -> Any:
@@ -86,9 +86,7 @@ def _read_record(content: Any, read: _Read) -> Any:
     cls: Any = _class_named(name)
     if cls is None or issubclass(cls, Enum):
         raise StateError(f"unknown record {name!r} in the state")
-    expected = {field.name: field.metadata == LATER for field in dataclasses.fields(cls)}
-    odd = {field for field in expected.keys() ^ set(fields) if not expected.get(field)}
-    if odd:
+    if odd := {field.name for field in dataclasses.fields(cls)} ^ set(fields):
         raise StateError(
             f"the record {name} has unknown or missing fields: {', '.join(sorted(odd))}"
         )

@@ -92,7 +92,6 @@ SHARED: Final[dict[str, Rule]] = {
     "missingness": one_of("ignorable", "informative"),
     "handle_unknown": one_of("missing", "error"),
     "inference": one_of("map", "laplace", "advi", "gibbs", "nuts", "bootstrap"),
-    "warm_start": one_of(True, False),
     "calibrate": one_of(True, False),
     "trim": one_of(True, False),
     "n_init": integer(),

@@ -23,7 +23,6 @@ from bayesrbf.estimators.answers.depending import dependence
 from bayesrbf.estimators.answers.posterior import declare, diagnose
 from bayesrbf.estimators.answers.surprise import surprise
 from bayesrbf.estimators.arguments import SHARED, Rule
-from bayesrbf.estimators.moved import NAMES, MovedName, with_moved_arguments
 from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.out_of_fold import Calibrated
 from bayesrbf.estimators.reading import Reading
@@ -80,22 +79,6 @@ class Estimator(BaseEstimator, ABC):
         shown = copy(self)
         shown._is_shown = True
         return shown._get_fitted_attr_html(doc_link)
-
-    @with_moved_arguments
-    def set_params(self, **params: object) -> Self:
-        """Set constructor arguments, which the next fit reads.
-
-        Parameters
-        ----------
-        **params : object
-            Arguments by name.
-
-        Returns
-        -------
-        self
-            The estimator.
-        """
-        return super().set_params(**params)
 
     # ---- fitting
 
@@ -341,11 +324,7 @@ class Estimator(BaseEstimator, ABC):
         from bayesrbf.estimators.saving import save
 
         check_is_fitted(self)
-        return save(self, self._stored_fit(), path)
-
-    def _stored_fit(self) -> AnyFit:
-        """The fit as a file keeps it."""
-        return self.fitted_
+        return save(self, self.fitted_, path)
 
     def __loaded__(self) -> None:
         """Check what was read: arguments, and answers about a training row, which are shared later.
@@ -367,10 +346,6 @@ class Estimator(BaseEstimator, ABC):
         """Answers about a row that are tried where a file is read."""
         has_density = self.fitted_.model.density is not None
         return {"score_samples": self.score_samples(X)} if has_density else {}
-
-
-for name, instead in NAMES.items():
-    setattr(Estimator, name, MovedName(name, instead))
 
 
 def _interrupted(error: BaseException | None) -> bool:

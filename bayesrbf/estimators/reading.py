@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -41,8 +40,6 @@ class Reading:
     """Name of the estimator, for errors."""
     arguments: Arguments
     """Those of its constructor."""
-    parts: Mapping[str, object] = field(default_factory=dict)
-    """Of arguments that are objects, what a table out of memory may refuse."""
     labelled: bool = True
     """Whether y holds class labels."""
     of_sample: bool = False
@@ -130,7 +127,7 @@ def read_rows(reading: Reading, X: object, labels: Labels, groups: object = None
     columns = table.learn_columns(X, missingness=reading.missingness, **reading.features)
     cells = table.encode(X, columns)
     doubts = doubts_of(reading, X, columns)
-    # A density adds up blocks of rows, whose weights are on one scale.
+    # Weights of a density say how many rows stand against its prior.
     rows, repeated = table.with_units(
         replace(cells, labels=codes, weights=weights),
         None if of_rows is None else of_rows[kept],
@@ -177,15 +174,22 @@ def doubts_of(reading: Reading, X: object, columns: table.Columns) -> str:
     return doubts
 
 
-def refuse_collection(owner: str, X: object, rows_in_8_gib: int) -> None:
+def read_table(
+    reading: Reading, X: object, y: object, sample_weight: object, groups: object = None
+) -> TrainingTable:
+    """Columns, classes and rows of a table in memory."""
+    weights = check_table(reading, X, y if reading.labelled else None, sample_weight)
+    if not reading.labelled:
+        return read_rows(reading, X, Labels(np.zeros(weights.size, dtype=int), weights))
+    return read_rows(reading, X, read_labels(reading, X, y, weights), groups)
+
+
+def refuse_collection(owner: str, X: object) -> None:
     """TypeError where a table out of memory is handed to a fit that needs all rows at once."""
     if is_collection(X):
         raise TypeError(
-            f"{owner}.fit takes a table in memory, about {rows_in_8_gib:,} rows of ten "
-            f"columns in 8 GiB; received {type(X).__name__}, a table out of memory. Hand a random "
-            "sample of its rows to fit, as a frame, drawn from all blocks and not from the first, "
-            "such as X.sample(frac=0.01).compute() of Dask: predict and uncertainty then take the "
-            "whole table, block by block. MixtureDensity, HybridMixtureClassifier, "
-            "RBFNetworkClassifier and KernelNetworkClassifier fit all rows, StackedClassifier a "
-            "random sample that it draws itself."
+            f"{owner}.fit takes a table in memory, and {type(X).__name__} is read block by block: "
+            "fit a random sample of its rows, drawn from all blocks, such as "
+            "X.sample(frac=0.01).compute() of Dask, or fit MixtureDensity, HybridMixtureClassifier "
+            "or StackedClassifier to it."
         )

@@ -82,11 +82,6 @@ def load(path: str | os.PathLike[str], digest: str | None = None) -> Any:
 
 def _from_record(kind: type, record: Mapping[str, Any]) -> BaseEstimator:
     """The estimator that a file describes; the record is not trusted."""
-    if set(record) == {"arguments", "state"}:  # as files of version 0.1.0 have it
-        # It knows the records of every family, which take a fifth of a second to load.
-        from bayesrbf.estimators.older_files import from_flat_state
-
-        record = from_flat_state(kind.__name__, record["arguments"], record["state"])
     if set(record) != {"arguments", "fitted", "container"}:
         raise ValueError(f"unknown or missing entries: {', '.join(sorted(record))}")
     estimator, fit = kind(**record["arguments"]), record["fitted"]

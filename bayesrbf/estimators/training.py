@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesrbf.blocks import as_collection
-from bayesrbf.estimators.reading import (
-    BLOCK,
-    Labels,
-    Reading,
-    check_table,
-    read_labels,
-    read_rows,
-)
+from bayesrbf.estimators.reading import BLOCK, Reading, read_table
 from bayesrbf.fitted.training_table import TrainingTable
 
 if TYPE_CHECKING:
@@ -39,7 +32,4 @@ def read_training(
                 "leave groups out, or fit a random sample of the groups."
             )
         return read_collection(reading, collection, y, sample_weight)
-    weights = check_table(reading, X, y if reading.labelled else None, sample_weight)
-    if not reading.labelled:
-        return read_rows(reading, X, Labels(np.zeros(weights.size, dtype=int), weights)), None
-    return read_rows(reading, X, read_labels(reading, X, y, weights), groups), None
+    return read_table(reading, X, y, sample_weight, groups), None

@@ -23,7 +23,7 @@ from bayesrbf.fitted.mixture_fitting import (
 )
 from bayesrbf.numerics.stack.pooling import stacking_shares
 from bayesrbf.posterior.selection import Selection
-from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.results import Fit
 from bayesrbf.records.specification import CovarianceType, MixtureSpecification
@@ -157,36 +157,27 @@ class FoundDensity:
     candidates: tuple[DensityCandidate, ...]
 
 
-def find_density(
-    rows: Observations,
-    columns: Columns,
-    settings: Settings,
-    start: Callable[[MixtureSpecification], MixtureParameters | None],
-) -> FoundDensity:
+def find_density(rows: Observations, columns: Columns, settings: Settings) -> FoundDensity:
     """Choose what was left open, and fit: twice more before, where odd cells are left out.
 
     They are judged by one component first, which explains no error, then by the density that is
-    chosen without them. The start is that of the last fit. A pool stands beside that fit, behind
-    its maps.
+    chosen without them. A pool stands beside the last fit, behind its maps.
     """
 
-    def fitted(
-        some: Observations, one: DensityCandidate, *, last: bool
-    ) -> tuple[FittedMixture, Fit]:
+    def fitted(some: Observations, one: DensityCandidate) -> tuple[FittedMixture, Fit]:
         structure = one.specification(some.real.shape[1], columns.n_levels)
         prior = settings.prior.weakened(one.strength, structure)
-        begin = start(structure) if last else None
         return fit_mixture_rows(  # nothing here holds the distinct rows: they are let go in there
-            distinct_rows(some), structure, prior, settings.solver, begin, settings.column_maps
+            distinct_rows(some), structure, prior, settings.solver, None, settings.column_maps
         )
 
     kept = rows
     if settings.trim:
-        kept = trimmed(rows, fitted(rows, ALONE, last=False)[0], columns)
+        kept = trimmed(rows, fitted(rows, ALONE)[0], columns)
     candidates = choose_density(kept, columns.n_levels, settings)
     if settings.trim:
-        kept = trimmed(rows, fitted(kept, candidates[0], last=False)[0], columns)
-    alone, fit = fitted(kept, candidates[0], last=True)
+        kept = trimmed(rows, fitted(kept, candidates[0])[0], columns)
+    alone, fit = fitted(kept, candidates[0])
     if settings.pool is None:
         return FoundDensity(kept, alone, fit, candidates)
 

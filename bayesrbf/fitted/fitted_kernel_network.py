@@ -10,7 +10,6 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf import table
-from bayesrbf.blocks import Blocks
 from bayesrbf.fitted.companions import Companions, fit_companion
 from bayesrbf.fitted.fitted_mixture import FittedMixture, mixture_coords
 from bayesrbf.fitted.fitted_model import (
@@ -21,7 +20,6 @@ from bayesrbf.fitted.fitted_model import (
     row_weights,
 )
 from bayesrbf.fitted.row_view import RowView
-from bayesrbf.numerics.block_log_posterior import BlockLogPosterior, BlockSums
 from bayesrbf.numerics.kernel_network.kernel_layer import (
     EigenBasis,
     eigen_basis,
@@ -302,9 +300,7 @@ def fit_kernel_rows(
     log_posterior = KernelNetworkLogPosterior(
         layer.features, rows.labels, rows.weights, n_classes, settings.l2
     )
-    fit = fit_output(
-        log_posterior, log_posterior.log_prior, tol=settings.tol, max_iter=settings.max_iter
-    )
+    fit = fit_output(log_posterior, tol=settings.tol, max_iter=settings.max_iter)
     shares = class_shares(rows.labels, rows.weights, n_classes)
     return FittedKernelNetwork(companions, layer.basis, fit.theta, shares, settings.l2), fit
 
@@ -320,31 +316,3 @@ def find_exemplars(rows: Observations, n_exemplars: int, seed: int) -> Exemplars
         return chosen, place
     drawn = np.random.default_rng(seed).choice(chosen, n_exemplars, replace=False)
     return np.sort(drawn), None
-
-
-def fit_kernel_blocks(
-    rows: Blocks[Observations],
-    network: FittedKernelNetwork,
-    some: Observations,
-    *,
-    settings: KernelSettings,
-) -> tuple[FittedKernelNetwork, OutputFit, int]:
-    """Refit the output layer to labelled rows in the user's units; the passes are counted.
-
-    Exemplars, rates and companion are those of the network; ``some`` of the rows, as heavy as all,
-    set the units in which is searched.
-    """
-    sums = BlockSums(rows.map(_labelled), network.log_posterior)
-    fit = fit_output(
-        BlockLogPosterior(sums, network.log_posterior(some)),
-        sums.of_no_rows.log_prior,
-        tol=settings.tol,
-        max_iter=settings.max_iter,
-        start=network.theta,
-    )
-    return replace(network, theta=fit.theta), fit, sums.passes
-
-
-def _labelled(rows: Observations) -> Observations:
-    """Rows with a label: no other tells an output layer anything."""
-    return rows.take(rows.labels >= 0)

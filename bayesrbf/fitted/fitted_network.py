@@ -39,7 +39,7 @@ from bayesrbf.records.rbf_network import (
     Response,
 )
 from bayesrbf.records.specification import Order
-from bayesrbf.records.stored import ANY_NUMBER, LATER, Requirements, scales, stored
+from bayesrbf.records.stored import ANY_NUMBER, Requirements, scales, stored
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -140,7 +140,7 @@ class FittedNetwork(FittedModel):
     impute: bool  # Whether missing cells are filled in rather than summed out.
     integrate: bool  # Whether rows with holes are predicted by the mean over completions.
     order: Order  # The canonical order of columns and mixtures, in which rows are completed.
-    noise: Noise = field(default=Noise(), metadata=LATER)
+    noise: Noise = Noise()
     """Of numbers at the fitted point, as rows held out show it."""
 
     @property
@@ -280,15 +280,6 @@ class FittedNetwork(FittedModel):
             self.responses.output(rows),
             self.specification,
             self.hyperparameters,
-        )
-
-    def in_standard_units(self, rows: Observations) -> RBFNetworkLogPosterior:
-        """The declared joint on rows, which a fit climbs, with coordinates in standard units."""
-        return RBFNetworkLogPosterior(
-            self.prepare(rows),
-            self.responses.output(rows),
-            self.specification,
-            self.hyperparameters.standardised(),
         )
 
     def n_codes(self, n_classes: int) -> int:

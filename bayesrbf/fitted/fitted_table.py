@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -26,7 +26,6 @@ from bayesrbf.records.masked_rows import Recalibration
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.results import Trace
 from bayesrbf.records.stored import (
-    LATER,
     MOST_LOG,
     Requirements,
     field_values,
@@ -62,7 +61,7 @@ class FittedTable[M: FittedModel, D]:
     """Factor of the class log probabilities."""
     calibration: Recalibration | None = None
     """What calibrates tempered probabilities where cells are hidden."""
-    uncalibrated: Float[np.ndarray, " label"] | None = field(default=None, metadata=LATER)
+    uncalibrated: Float[np.ndarray, " label"] | None = None
     """What is added to the log joints of classes that no row held out has; NaN for the others."""
     averages: bool = False
     """Whether probabilities are means over draws, where there are draws."""
@@ -70,7 +69,7 @@ class FittedTable[M: FittedModel, D]:
     """With the components named as in the fit."""
     raw: Draws | None = None
     """The draws as they came."""
-    doubt: Doubt | None = field(default=None, metadata=LATER)
+    doubt: Doubt | None = None
     """Other kinds of models, where intervals count that this one may be wrong."""
 
     __getstate__ = field_values

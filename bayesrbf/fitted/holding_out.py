@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -20,7 +20,7 @@ from bayesrbf.posterior.scores import log_scores
 from bayesrbf.posterior.selection import Selection
 from bayesrbf.records.masked_rows import MaskedRows, Recalibration
 from bayesrbf.records.mixture import Observations, joined_rows
-from bayesrbf.records.stored import LATER, MOST_LOG, Requirements, stored, within
+from bayesrbf.records.stored import MOST_LOG, Requirements, stored, within
 from bayesrbf.records.units import Units, joined_units
 
 SMALLEST: Final = 1e-300
@@ -39,13 +39,13 @@ class HeldOut:
     values: Float[np.ndarray, "obs *values"]
     labels: Int[np.ndarray, " obs"]  # True class codes.
     weights: Float[np.ndarray, " obs"]
-    masked: MaskedRows | None = field(default=None, metadata=LATER)
+    masked: MaskedRows | None = None
     """What is said of the rows with more of their cells hidden."""
-    folds: Int[np.ndarray, " obs"] | None = field(default=None, metadata=LATER)
+    folds: Int[np.ndarray, " obs"] | None = None
     """Which fold held a row out."""
-    log_shares: Float[np.ndarray, " label"] | None = field(default=None, metadata=LATER)
+    log_shares: Float[np.ndarray, " label"] | None = None
     """Log shares of the classes among the labelled training rows of a fold."""
-    units: Units | None = field(default=None, metadata=LATER)
+    units: Units | None = None
     """Which rows are one unit; None: every row is alone."""
 
     def __laws__(self) -> Requirements:

@@ -1,4 +1,4 @@
-"""From weighted rows to a fitted mixture: in memory, over blocks of rows, and from a stream."""
+"""From weighted rows to a fitted mixture: in memory, and over blocks of rows."""
 
 from __future__ import annotations
 
@@ -10,20 +10,14 @@ import numpy as np
 
 from bayesrbf import table
 from bayesrbf.blocks import Blocks
-from bayesrbf.fitted.early_stopping import apart, held_out_score
 from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture
 from bayesrbf.numerics.block_log_posterior import BlockSums
 from bayesrbf.numerics.column_maps import fit_power
 from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
-from bayesrbf.numerics.discriminative.objective_ascent import (
-    Schedule,
-    climb_objective,
-    fit_objective,
-)
+from bayesrbf.numerics.discriminative.objective_ascent import climb_objective
 from bayesrbf.numerics.mixture.block_expectation import BlockExpectation
 from bayesrbf.numerics.mixture.mixture_fit import BegunFit, begin_fit, fit_from
 from bayesrbf.numerics.mixture.mixture_points import MixturePoints, reordered
-from bayesrbf.numerics.mixture.stepwise import Stream, begun, stepped
 from bayesrbf.records.mixture import MixtureParameters, Observations, Standardisation
 from bayesrbf.records.objective import Objective
 from bayesrbf.records.priors import MixtureHyperparameters, MixturePrior
@@ -35,7 +29,7 @@ ColumnMaps = Literal["power"] | None
 """Kind of the maps in front of the real columns."""
 
 STEPS = {"blend": 60}
-"""Iterations by objective: stopping early is part of the blend."""
+"""Iterations by objective: a blend that is followed further overfits."""
 DEFAULT_STEPS = 200
 ROWS_PER_COMPONENT = 8
 """Rows of a class that a component needs: a class with fewer gets fewer components."""
@@ -50,21 +44,16 @@ class Solver:
     tol: float
     """Smallest rise of the log posterior per unit of row weight that counts."""
     seed: int
-    """Of the restarts, of mini-batches and of the part held out."""
+    """Of the restarts."""
     objective: Objective = LIKELIHOOD
     """What is maximised; anything but the likelihood starts at the fit by EM."""
     steps: int | None = None
     """Most iterations that the objective is followed; None: ``STEPS``."""
-    batch_size: int | None = None
-    """Rows of a mini-batch of the objective; None: all rows."""
-    held_out: float = 0.0
-    """Share of the labelled rows that tell when to stop following the objective; 0: none."""
 
     @property
-    def schedule(self) -> Schedule:
-        """How long the objective is followed."""
-        steps = STEPS.get(self.objective.name, DEFAULT_STEPS) if self.steps is None else self.steps
-        return Schedule(steps, self.tol, self.batch_size, self.seed)
+    def most_steps(self) -> int:
+        """Most iterations that the objective is followed."""
+        return STEPS.get(self.objective.name, DEFAULT_STEPS) if self.steps is None else self.steps
 
 
 def component_class(rows: Observations, n_classes: int, most: int) -> tuple[int, ...]:
@@ -153,22 +142,14 @@ def _fit_objective(
 ) -> Fit:
     """The mode of the Gibbs posterior, from the start that is given or the one by EM."""
     rows, specification, hyperparameters = problem
-    score = None
-    if solver.held_out:
-        inside, outside = apart(rows.labels, solver.held_out, solver.seed)
-        score = held_out_score(rows.take(outside), specification)
-        rows = rows.take(inside)
     if start is None:
-        begun = _begun((rows, specification, hyperparameters), solver, None)
-        start = _climbed(begun, solver).parameters
-    return fit_objective(
-        rows,
-        specification,
-        hyperparameters,
-        solver.objective,
+        start = _climbed(_begun(problem, solver, None), solver).parameters
+    return climb_objective(
+        HybridLogPosterior(rows, specification, hyperparameters, solver.objective),
+        MixturePoints(specification, hyperparameters),
         start,
-        schedule=solver.schedule,
-        score=score,
+        max_iter=solver.most_steps,
+        tolerance=solver.tol * float(rows.weights.sum()),
     )
 
 
@@ -230,24 +211,11 @@ def _by_gradients(
         objective=solver.objective,
     )
     sums = BlockSums(rows, given)
-    points, steps = MixturePoints(structure, prior), solver.schedule.max_iter
-    return climb_objective(sums, points, start, steps, tolerance), sums.passes
+    points, steps = MixturePoints(structure, prior), solver.most_steps
+    fit = climb_objective(sums, points, start, max_iter=steps, tolerance=tolerance)
+    return fit, sums.passes
 
 
 def _standardised(rows: Observations, units: Standardisation) -> Observations:
     """Rows in standard units."""
     return replace(rows, real=units.forward(rows.real))
-
-
-def begin_stream(mixture: FittedMixture, rows: Observations) -> Stream:
-    """A stream whose first rows, in the user's units, are those that the mixture was fitted to."""
-    return begun(mixture.standardise(rows), mixture.parameters, mixture.specification)
-
-
-def step(
-    mixture: FittedMixture, stream: Stream, rows: Observations
-) -> tuple[FittedMixture, Stream]:
-    """The mixture after one more block of a stream, in the user's units; its prior stays."""
-    model = mixture.parameters, mixture.specification, mixture.hyperparameters.standardised()
-    stream, parameters = stepped(stream, mixture.standardise(rows), *model)
-    return replace(mixture, parameters=parameters), stream

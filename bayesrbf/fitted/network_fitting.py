@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 from jaxtyping import Float
 from threadpoolctl import ThreadpoolController
 
 from bayesrbf import table
-from bayesrbf.blocks import Blocks
 from bayesrbf.fitted.fitted_network import FittedNetwork, Responses
-from bayesrbf.numerics.block_log_posterior import BlockSums, Figures
 from bayesrbf.numerics.mixture.completion import mostly_complete, with_holes
 from bayesrbf.numerics.mixture.mixture_fit import fit_mixture
 from bayesrbf.numerics.rbf_network.alternation import imputed
 from bayesrbf.numerics.rbf_network.elastic_net_output import Output
 from bayesrbf.numerics.rbf_network.network_components import reordered
-from bayesrbf.numerics.rbf_network.network_fit import NetworkFit, ascend_joint, fit_joint
-from bayesrbf.numerics.rbf_network.penalised_maximisation import Smooth
+from bayesrbf.numerics.rbf_network.network_fit import NetworkFit, fit_joint
 from bayesrbf.numerics.rbf_network.published_fit import NetworkProblem, Scheme, fit_published
-from bayesrbf.numerics.rbf_network.rbf_network_log_posterior import RBFNetworkLogPosterior
 from bayesrbf.records.mixture import Observations, Standardisation
 from bayesrbf.records.network_schemes import SchemeName
 from bayesrbf.records.priors import MixturePrior
@@ -216,36 +211,3 @@ def _problem(
     )
     tolerance = settings.tol * float(rows.weights.sum())
     return NetworkProblem(rows, output, hyperparameters, scheme, settings.max_iter, tolerance)
-
-
-def fit_network_blocks(
-    rows: Blocks[Observations],
-    network: FittedNetwork,
-    some: Observations,
-    *,
-    settings: NetworkSettings,
-) -> tuple[FittedNetwork, NetworkFit, int]:
-    """Refit a network of the joint scheme to rows in the user's units; the passes are counted.
-
-    All but the parameters is that of the network. ``some`` of the rows are as heavy as all.
-    """
-    sums = BlockSums(rows, network.in_standard_units)
-
-    def on_rows(theta: np.ndarray) -> tuple[Smooth, float]:
-        *smooth, conditional = sums.total(partial(_on_rows, theta=theta))
-        return Smooth(*smooth), conditional
-
-    fit = ascend_joint(
-        sums.of_no_rows,
-        on_rows,
-        network.parameters,
-        max_iter=settings.max_iter,
-        tolerance=settings.tol * float(some.weights.sum()),
-    )
-    return replace(network, parameters=fit.parameters), fit, sums.passes
-
-
-def _on_rows(given: RBFNetworkLogPosterior, theta: np.ndarray) -> Figures:
-    """The smooth part of a network's objective, and the log likelihood of the responses."""
-    smooth, conditional = given.smooth_and_conditional(theta)
-    return smooth.value, smooth.gradient, smooth.by_size, conditional

@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float
 from scipy.optimize import brentq
+from scipy.special import stdtrit
 from scipy.stats import norm, rankdata
-from scipy.stats import t as student
 
 from bayesrbf.posterior.recalibration import calibration_slope
 from bayesrbf.posterior.scores import Labels, Probabilities
@@ -122,7 +122,7 @@ def mean(values: Float[np.ndarray, " obs"], level: float = LEVEL) -> Interval:
     value = float(values.mean())
     if values.size == 1:
         return Interval(value, np.nan, np.nan)
-    half = student.ppf(0.5 + level / 2, values.size - 1) * standard_error(values)
+    half = stdtrit(values.size - 1, 0.5 + level / 2) * standard_error(values)
     return Interval(value, float(value - half), float(value + half))
 
 

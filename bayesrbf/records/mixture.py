@@ -12,7 +12,6 @@ from bayesrbf.records.specification import Order
 from bayesrbf.records.stored import (
     ANY_NUMBER,
     LARGEST_SCALE,
-    LATER,
     TOLERANCE,
     Requirements,
     simplex,
@@ -51,7 +50,7 @@ class Observations:
     """Factor of each row's log density, at least 0."""
     log_jacobian: Float[np.ndarray, "*obs"] = field(default_factory=lambda: np.zeros(()))
     """Log derivatives of the maps that the observed real cells came through, summed."""
-    units: Units | None = field(default=None, metadata=LATER)
+    units: Units | None = None
     """Rows that stay on one side of every split; None: every row is alone."""
     hidden: Float[np.ndarray, " obs"] | None = None
     """Share of hidden cells of every row, where the real cells are its dissimilarities."""

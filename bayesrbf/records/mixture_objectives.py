@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Final, Literal
 
 from bayesrbf.records.objective import Objective, check_constant
 from bayesrbf.records.stored import Stored, short_repr, stored
-
-
-@dataclass(frozen=True)
-class ObjectiveSearch:
-    """How an objective is followed from the fit by EM on."""
-
-    max_iter: int | None = None
-    batch_size: int | None = None
-    validation_fraction: float | None = None
 
 
 @dataclass(frozen=True)
@@ -35,9 +26,9 @@ class MixtureObjective(ABC):
         return False
 
     @property
-    def search(self) -> ObjectiveSearch:
-        """How it is followed after EM."""
-        return ObjectiveSearch()
+    def steps(self) -> int | None:
+        """Most iterations of L-BFGS after EM; None: the number of the objective's kind."""
+        return None
 
 
 @stored
@@ -65,29 +56,20 @@ class DiscriminativeObjective(MixtureObjective):
     """An objective that L-BFGS follows from the fit by EM on."""
 
     max_iter: Stored[int | None] = None
-    batch_size: Stored[int | None] = None
-    validation_fraction: Stored[float | None] = None
 
     def __post_init__(self) -> None:
-        owner = type(self).__name__
-        for name, number in (("max_iter", self.max_iter), ("batch_size", self.batch_size)):
-            whole = isinstance(number, Integral) and not isinstance(number, bool)
-            if number is not None and not (whole and number >= 1):
-                raise ValueError(
-                    f"{owner}.{name} must be an integer of at least 1, or None; "
-                    f"received {number!r}."
-                )
-        share = self.validation_fraction
-        if share is not None and not (isinstance(share, Real) and 0 < share < 1):
+        number = self.max_iter
+        whole = isinstance(number, Integral) and not isinstance(number, bool)
+        if number is not None and not (whole and number >= 1):
             raise ValueError(
-                f"{owner}.validation_fraction must be a number between 0 and 1, or None; "
-                f"received {share!r}."
+                f"{type(self).__name__}.max_iter must be an integer of at least 1, or None; "
+                f"received {number!r}."
             )
 
     @property
-    def search(self) -> ObjectiveSearch:
-        """How it is followed after EM."""
-        return ObjectiveSearch(self.max_iter, self.batch_size, self.validation_fraction)
+    def steps(self) -> int | None:
+        """Most iterations of L-BFGS after EM; None: the number of the objective's kind."""
+        return self.max_iter
 
 
 @stored
@@ -99,12 +81,7 @@ class ConditionalLikelihood(DiscriminativeObjective):
     Attributes
     ----------
     max_iter : int or None
-        Most iterations of L-BFGS (with ``batch_size``: passes over the rows); None: 200.
-    batch_size : int or None
-        Rows of a mini-batch that the objective is followed by; None: all rows.
-    validation_fraction : float or None
-        Share of the rows of every class that is held out of the fit, which stops when their
-        calibrated log score gains no more; None: all rows are fitted.
+        Most iterations of L-BFGS; None: 200.
     """
 
     __repr__ = short_repr
@@ -130,13 +107,7 @@ class Blend(DiscriminativeObjective):
         Weight of the density, in [0, 1]: 1 is the likelihood, 0 the conditional likelihood.
         ``"cv"`` picks it by out-of-fold log score.
     max_iter : int or None
-        Most iterations of L-BFGS (with ``batch_size``: passes over the rows); None: 60, which
-        includes stopping early.
-    batch_size : int or None
-        Rows of a mini-batch that the objective is followed by; None: all rows.
-    validation_fraction : float or None
-        Share of the rows of every class that is held out of the fit, which stops when their
-        calibrated log score gains no more; None: all rows are fitted.
+        Most iterations of L-BFGS; None: 60, as a blend that is followed further overfits.
 
     Examples
     --------
@@ -171,26 +142,15 @@ class Margin(DiscriminativeObjective):
         e^{\eta (\gamma - \log p(x, y) + \log p(x, c))}
 
     The hinge h is 0 below :math:`-\varepsilon`, the identity above :math:`\varepsilon` and a
-    parabola between them. With a cap :math:`\nu` it is the ramp :math:`h(m) - h(m - \nu)`. Rows
-    without a label say nothing to it.
+    parabola between them, with :math:`\eta = 10` and :math:`\varepsilon = 0.1` nats. Rows without
+    a label say nothing to it.
 
     Attributes
     ----------
     margin : float
         Log ratio :math:`\gamma` by which the own class is to win, in nats.
-    smoothing : float
-        Half-width :math:`\varepsilon` of the hinge's rounded corner, in nats.
-    sharpness : float
-        Sharpness :math:`\eta` of the soft maximum over the other classes.
-    ramp_cap : float or None
-        Most :math:`\nu` that one row may lose, in nats, for labels that may be wrong.
     max_iter : int or None
-        Most iterations of L-BFGS (with ``batch_size``: passes over the rows); None: 200.
-    batch_size : int or None
-        Rows of a mini-batch that the objective is followed by; None: all rows.
-    validation_fraction : float or None
-        Share of the rows of every class that is held out of the fit, which stops when their
-        calibrated log score gains no more; None: all rows are fitted.
+        Most iterations of L-BFGS; None: 200.
 
     References
     ----------
@@ -199,16 +159,10 @@ class Margin(DiscriminativeObjective):
     """
 
     margin: Stored[float] = Objective.margin
-    smoothing: Stored[float] = Objective.smoothing
-    sharpness: Stored[float] = Objective.sharpness
-    ramp_cap: Stored[float | None] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_constant("margin", self.margin, "Margin.margin")
-        check_constant("smoothing", self.smoothing, "Margin.smoothing")
-        check_constant("sharpness", self.sharpness, "Margin.sharpness")
-        check_constant("ramp_cap", self.ramp_cap, "Margin.ramp_cap", None)
 
     __repr__ = short_repr
 
@@ -218,9 +172,6 @@ class Margin(DiscriminativeObjective):
         return Objective(
             "margin",
             margin=float(self.margin),
-            smoothing=float(self.smoothing),
-            sharpness=float(self.sharpness),
-            ramp_cap=None if self.ramp_cap is None else float(self.ramp_cap),
         )
 
 
@@ -240,19 +191,8 @@ class Hinge(DiscriminativeObjective):
         out-of-fold log score.
     margin : float
         Log ratio :math:`\gamma` by which the own class is to win, in nats.
-    smoothing : float
-        Half-width :math:`\varepsilon` of the hinge's rounded corner, in nats.
-    sharpness : float
-        Sharpness :math:`\eta` of the soft maximum over the other classes.
-    ramp_cap : float or None
-        Most :math:`\nu` that one row may lose in the hinge, in nats, for labels that may be wrong.
     max_iter : int or None
-        Most iterations of L-BFGS (with ``batch_size``: passes over the rows); None: 200.
-    batch_size : int or None
-        Rows of a mini-batch that the objective is followed by; None: all rows.
-    validation_fraction : float or None
-        Share of the rows of every class that is held out of the fit, which stops when their
-        calibrated log score gains no more; None: all rows are fitted.
+        Most iterations of L-BFGS; None: 200.
 
     Examples
     --------
@@ -262,17 +202,11 @@ class Hinge(DiscriminativeObjective):
 
     weight: Stored[float | Literal["cv"]] = Objective.hinge_weight
     margin: Stored[float] = Objective.margin
-    smoothing: Stored[float] = Objective.smoothing
-    sharpness: Stored[float] = Objective.sharpness
-    ramp_cap: Stored[float | None] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_constant("hinge_weight", self.weight, "Hinge.weight", "cv")
         check_constant("margin", self.margin, "Hinge.margin")
-        check_constant("smoothing", self.smoothing, "Hinge.smoothing")
-        check_constant("sharpness", self.sharpness, "Hinge.sharpness")
-        check_constant("ramp_cap", self.ramp_cap, "Hinge.ramp_cap", None)
 
     @property
     def is_open(self) -> bool:
@@ -288,9 +222,6 @@ class Hinge(DiscriminativeObjective):
             "hinge",
             hinge_weight=Objective.hinge_weight if self.weight == "cv" else float(self.weight),
             margin=float(self.margin),
-            smoothing=float(self.smoothing),
-            sharpness=float(self.sharpness),
-            ramp_cap=None if self.ramp_cap is None else float(self.ramp_cap),
         )
 
 

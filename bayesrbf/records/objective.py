@@ -14,15 +14,18 @@ ObjectiveName = Literal["likelihood", "conditional", "margin", "blend", "hinge"]
 
 OBJECTIVES: tuple[str, ...] = get_args(ObjectiveName)
 
+SMOOTHING: Final = 0.1
+"""Half-width of the hinge's rounded corner in nats: small beside margins of several nats, so that
+it only gives L-BFGS a slope there."""
+SHARPNESS: Final = 10.0
+"""Of the soft maximum over the other classes, which exceeds the largest of r values by at most
+log(r) / 10 nats."""
+
 _NOT_NEGATIVE: Final = ("finite and at least 0", lambda x: 0 <= x < np.inf)
-_POSITIVE: Final = ("finite and greater than 0", lambda x: 0 < x < np.inf)
 _BOUNDS: Final[dict[str, tuple[str, Callable[[float], bool]]]] = {
     "kappa": ("in [0, 1]", lambda x: 0 <= x <= 1),
     "hinge_weight": _NOT_NEGATIVE,
     "margin": _NOT_NEGATIVE,
-    "smoothing": _POSITIVE,
-    "sharpness": _POSITIVE,
-    "ramp_cap": _POSITIVE,
 }
 """What each constant must be, in words and as a test."""
 
@@ -58,8 +61,7 @@ class Objective:
     to what is maximised, and a row without a label
     :math:`(\alpha + \beta) \log \sum_c e^{b_c}`. The soft hinge h is 0 below
     :math:`-\varepsilon`, the identity above :math:`\varepsilon` and a parabola
-    between them; with a cap :math:`\nu` it becomes the ramp
-    :math:`h(m) - h(m - \nu)`.
+    between them. :math:`\eta` is ``SHARPNESS``, and :math:`\varepsilon` is ``SMOOTHING``.
 
     ============= ================ ================= ================ ================
     objective     :math:`\alpha`   :math:`\beta`     :math:`\lambda`  power of the
@@ -86,11 +88,6 @@ class Objective:
     hinge_weight: float = 4.0
     """Weight of the hinge beside the likelihood, at least 0: 0 is the likelihood."""
     margin: float = 8.0  # Log ratio :math:`\gamma` by which the own class is to win, in nats.
-    smoothing: float = 0.1  # Half-width :math:`\varepsilon` of the hinge's rounded corner, in nats.
-    sharpness: float = 10.0
-    r""":math:`\eta` of the soft maximum over the other classes; larger is nearer the maximum."""
-    ramp_cap: float | None = None
-    r"""Largest loss :math:`\nu` of a row, in nats, for labels that may be wrong; None: no cap."""
 
     def __post_init__(self) -> None:
         if self.name not in OBJECTIVES:
@@ -99,11 +96,8 @@ class Objective:
             ("kappa", self.kappa),
             ("hinge_weight", self.hinge_weight),
             ("margin", self.margin),
-            ("smoothing", self.smoothing),
-            ("sharpness", self.sharpness),
         ):
             check_constant(constant, value, constant)
-        check_constant("ramp_cap", self.ramp_cap, "ramp_cap", None)
 
     @property
     def coefficients(self) -> tuple[float, float, float]:

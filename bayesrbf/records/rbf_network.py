@@ -64,11 +64,6 @@ class RBFNetworkSpecification:
             return np.ones((self.n_outputs, classes.size), dtype=bool)
         return classes == np.arange(self.n_outputs)[:, None]
 
-    @property
-    def structure(self) -> RBFNetworkSpecification:
-        """The part that fits to other rows share: all of it."""
-        return self
-
     def hidden_order(self, order: Order) -> Order:
         """The order of the hidden layer, whose mixture may be one for all outputs."""
         return order.of_one_class if self.shared else order

@@ -19,9 +19,6 @@ STORED: Final[dict[str, type]] = {}
 """Every class that a file may name, by its name."""
 ANY_NUMBER: Final[Mapping[str, bool]] = {"any_number": True}
 """Metadata of a field whose numbers may be NaN or infinite; what they may be, laws say."""
-LATER: Final[Mapping[str, bool]] = {"later": True}
-"""Metadata of a field that came after version 0.1.0. A file may lack it, and lacks it at its
-default, so that a file of an earlier version is written again as it was."""
 
 Requirements = Iterator[tuple[bool, str]]
 """Whether something holds, and what is required."""

@@ -13,7 +13,6 @@ from bayesrbf.records import names
 from bayesrbf.records.median_lvq import MedianLVQPrior
 from bayesrbf.report.families import Fitted
 from bayesrbf.report.job import Job
-from bayesrbf.report.plate import nodes_of
 from bayesrbf.report.records import Described, Diagnostics
 from bayesrbf.report.words import number, plural
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 GIVEN: Final[Mapping[str, str]] = {
     "stack": (
-        "This is the graph of the pool: what members say about rows held out is given. Members "
+        "The graph is that of the pool: what members say about rows held out is given. Members "
         "have graphs of their own, but trees have none."
     ),
     "mixture": "Labels, components and missing cells are summed out exactly.",
@@ -58,13 +57,10 @@ def read_diagnostics(
 
 
 def read_described(job: Job, fitted: Fitted, refined: Any) -> Described:
-    """The declared graph, its priors in words, and what is needed to run again."""
-    nodes, sizes = nodes_of(refined.declare())
+    """What was chosen, the priors in words, and what is needed to run again."""
     return Described(
         sentence=fitted.sentence,
         given=GIVEN[job.family],
-        nodes=nodes,
-        sizes=sizes,
         priors=priors_of(job.family, refined),
         trials=fitted.trials,
         facts=(*job.facts, ("model", fitted.call), ("seed", str(job.seed))),

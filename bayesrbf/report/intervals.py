@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 from bayesrbf.estimators import rehearsing
 from bayesrbf.report.drawing_method import Drawn
 from bayesrbf.report.families import FAMILIES
-from bayesrbf.report.intervals_elsewhere import Elsewhere, elsewhere
 from bayesrbf.report.job import Job
 from bayesrbf.report.words import number, percent
 
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 SURELY_NARROW: Final = 2.0
 """Standard errors from which intervals are told to be too narrow."""
 REHEARSED_LEVEL: Final = 0.9
-HOW_OFTEN: Final = "How often such intervals hold the truth"
 ONE_KIND: Final = (
     "These are intervals if the model is right: they know nothing of how other kinds of models "
     "differ. "
@@ -34,21 +32,10 @@ def read_intervals(job: Job, drawn: Drawn) -> str:
     if job.rehearse:
         return _rehearsed(job, drawn)
     if_right = ONE_KIND if drawn.refined.fitted_.assumes_model else ""
-    other = _elsewhere(job, drawn)
-    beginning = f"{other.sentence} How often they do on this table" if other else HOW_OFTEN
     return (
-        f"{if_right}{beginning} was not tried here: --rehearse tries it, for the price of six more "
-        "fits with their draws."
+        f"{if_right}How often such intervals hold the truth was not tried here: --rehearse tries "
+        "it, for the price of six more fits with their draws."
     )
-
-
-def _elsewhere(job: Job, drawn: Drawn) -> Elsewhere | None:
-    """What is known of such intervals on other tables, if anything is."""
-    if job.family == "stack" and drawn.refined.members != "default":
-        return None
-    beside = ", pool" if drawn.refined.fitted_.doubt is not None else ""
-    method, missing = drawn.refined.draws_.method, float(job.X.isna().to_numpy().mean())
-    return elsewhere(job.family, f"{method}{beside}", int(job.y.notna().sum()), missing)
 
 
 def rehearse(job: Job, drawn: Drawn, n_repeats: int = 2) -> xr.Dataset:

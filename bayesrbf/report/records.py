@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -19,7 +18,6 @@ from bayesrbf.report.performance import Performance, unvalidated
 from bayesrbf.report.subgroups import Subgroups
 from bayesrbf.report.verdict import JudgedByRivals
 
-Role = Literal["free", "deterministic", "observed", "data"]
 Estimate = tuple[float, float]
 """A value and its standard error."""
 
@@ -42,24 +40,11 @@ class Diagnostics:
 
 
 @dataclass(frozen=True)
-class Node:
-    """A node of the plate diagram."""
-
-    name: str
-    kind: Role
-    distribution: str  # Such as "Dirichlet".
-    dims: tuple[str, ...]
-    parents: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Described:
     """The model, and everything needed to make it again."""
 
     sentence: str  # What was chosen, and why.
     given: str  # What the graph sums out, or takes as given.
-    nodes: tuple[Node, ...]
-    sizes: Mapping[str, int]  # Length of every dim.
     priors: tuple[tuple[str, str], ...]  # Quantity and prior, in words and numbers.
     trials: tuple[tuple[str, float, bool], ...]
     """Candidate, held-out log loss, whether it won; may be empty."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any, Final
 
 import jinja2
@@ -14,7 +15,6 @@ from bayesrbf.report import (
     decision_figures,
     figures,
     findings,
-    plate,
     words,
 )
 from bayesrbf.report.records import Report
@@ -39,12 +39,13 @@ def render(report: Report) -> str:
         environment()
         .get_template("report.html")
         .render(
-            report=report, finding=_sentences(report), figure=_figures(report), version=__version__
+            report=report, finding=sentences(report), figure=_figures(report), version=__version__
         )
     )
     return words.harmless(page)
 
 
+@cache
 def environment(package: str = "bayesrbf.report") -> jinja2.Environment:
     """How templates become pages: every slot is escaped, and an unknown name is an error."""
     environment = jinja2.Environment(
@@ -85,7 +86,7 @@ def options_whole(sentence: str) -> Markup:
     return Markup("").join(whole)
 
 
-def _sentences(report: Report) -> dict[str, Any]:
+def sentences(report: Report) -> dict[str, Any]:
     """The finding of each section."""
     return {
         "verdict": findings.verdict(report),
@@ -197,7 +198,6 @@ def _figures(report: Report) -> dict[str, Any]:
         "filled": figures.filled_against_truth(imputations.truth, imputations.filled)
         if imputations.hidden_truth
         else None,
-        "plate": plate.plate(report.described.nodes, report.described.sizes),
     }
 
 

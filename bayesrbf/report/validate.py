@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
-from sklearn.base import ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
@@ -21,13 +21,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from bayesrbf.estimators.transformers import HalfRankTransformer
 from bayesrbf.fitted.tasks import run_tasks
+from bayesrbf.numerics.column_maps import fit_half_rank
 from bayesrbf.posterior.scores import log_loss
 from bayesrbf.report.job import Job
 from bayesrbf.report.splits import Splits, splits_of
 from bayesrbf.report.words import exact
-from bayesrbf.table import encode_labels
+from bayesrbf.table import encode_labels, standardisation
 
 LOGISTIC: Final = "logistic regression"
 FOREST: Final = "random forest"
@@ -200,6 +200,20 @@ def random_forest(categorical: Iterable[str], seed: int) -> Fitter:
     return behind_filled_columns(fit, categorical)
 
 
+class HalfRanks(TransformerMixin, BaseEstimator):
+    """Half ranks of real columns, learnt from the training rows; missing cells stay missing."""
+
+    def fit(self, X: pd.DataFrame, y: object = None) -> Self:
+        """Learn location, scale and ranks of every column."""
+        real, weights = X.to_numpy(np.float64), np.ones(len(X))
+        self.maps_ = fit_half_rank(standardisation(real, weights), real, weights)
+        return self
+
+    def transform(self, X: pd.DataFrame) -> Float[np.ndarray, "obs feature"]:
+        """Map rows."""
+        return self.maps_.forward(X.to_numpy(np.float64))
+
+
 def behind_filled_columns(
     fit_classifier: Callable[[Any, pd.Series], ClassifierMixin], categorical: Iterable[str]
 ) -> Fitter:
@@ -216,7 +230,7 @@ def behind_filled_columns(
         filled = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
         columns = ColumnTransformer(
             [
-                ("real", make_pipeline(HalfRankTransformer(), filled, StandardScaler()), reals),
+                ("real", make_pipeline(HalfRanks(), filled, StandardScaler()), reals),
                 (
                     "categorical",
                     OneHotEncoder(handle_unknown="ignore"),

@@ -36,7 +36,6 @@ def joined_columns(one: Columns, other: Columns) -> Columns:
         one,
         kinds=tuple(kind or "empty" for kind, _ in contents),
         levels=tuple(levels for kind, levels in contents if kind == "categorical"),
-        empty=tuple(place for place, (kind, _) in enumerate(contents) if kind is None),
         missing=tuple(map(sum, zip(one.missing, other.missing, strict=True))),
     )
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 import numpy as np
 
 from bayesrbf.reading.same_levels import in_one_spelling
-from bayesrbf.records.stored import LATER, MOST_PARTS, Requirements, ascending, stored, within
+from bayesrbf.records.stored import MOST_PARTS, Requirements, ascending, stored, within
 from bayesrbf.table.containers import Cells, missing_cells, read_cells
 
 if TYPE_CHECKING:
@@ -35,9 +35,6 @@ class Columns:
     # column, after the categorical ones.
     masked: tuple[int, ...] = ()
     has_names: bool = False  # Whether the table itself named its columns.
-    # Positions of the columns without a single observed cell, of which no model knows; whatever
-    # they hold later is treated as missing. In files of earlier versions their kind is real.
-    empty: tuple[int, ...] = ()
     # Atoms of every real column, in the order of the columns; empty if none were looked for. At
     # which of them a cell is joins the model as a categorical column, after the masks; the real
     # cell is missing there.
@@ -45,17 +42,25 @@ class Columns:
     # Missing cells of each column in the rows of the fit.
     missing: tuple[int, ...] = ()
     # Whether the table numbered its columns 0, 1, 2, ... as frames do where they have no names.
-    numbered: bool = field(default=False, metadata=LATER)
+    numbered: bool = False
 
     def positions(self, kind: Kind) -> tuple[int, ...]:
         """Positions of the columns of a kind (without masks)."""
         return tuple(i for i, own in enumerate(self.kinds) if own == kind)
 
+    @cached_property
+    def empty(self) -> tuple[int, ...]:
+        """Positions of the columns without an observed cell in the rows of the fit.
+
+        No model knows of them; whatever they hold later is treated as missing.
+        """
+        return self.positions("empty")
+
     @property
     def with_masks(self) -> Columns:
         """The columns, of which those with missing cells have a mask; empty ones tell nothing."""
         with_holes = (i for i, number in enumerate(self.missing) if number)
-        masked = tuple(i for i in with_holes if self.kinds[i] != "empty")
+        masked = tuple(i for i in with_holes if i not in self.empty)
         return replace(self, masked=masked)
 
     @cached_property
@@ -132,8 +137,8 @@ class Columns:
         cells = (cell for of_column in self.levels for cell in of_column)
         plain = (isinstance(cell, str | int | float) for cell in cells)
         yield all(plain), "plain levels"
-        for places in (self.masked, self.empty):
-            yield ascending(places) and within(places, 0, n), "positions of columns, in their order"
+        placed = ascending(self.masked) and within(self.masked, 0, n)
+        yield placed, "positions of columns, in their order"
         yield len(self.missing) == n and min(self.missing) >= 0, "missing cells of every column"
         yield len(self.atoms) in (0, kinds.count("real")), "atoms for every real column"
         yield all(map(ascending, self.atoms)), "atoms in rising order"
@@ -185,7 +190,6 @@ def learn_columns(
         kinds=tuple(kinds),
         levels=tuple(levels),
         has_names=cells.has_names,
-        empty=tuple(i for i, mask in enumerate(missing) if mask.all()),
         missing=tuple(int(mask.sum()) for mask in missing),
         numbered=cells.numbered,
     )

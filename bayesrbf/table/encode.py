@@ -112,8 +112,6 @@ def _real_column(cells: Cells, columns: Columns, position: int) -> np.ndarray:
     """Cells of a column that was real at fit."""
     column, name = cells.columns[position], columns.names[position]
     missing = missing_cells(column)
-    if position in columns.empty:
-        return np.full(len(column), np.nan)
     present = column[~missing]
     if column.dtype == object and isinstance(present[0], str):
         raise ValueError(
@@ -151,7 +149,7 @@ def decode(
     frame = as_frame(like)
     if frame is None:
         return _to_array(ordered)
-    return _to_frame(ordered, frame, columns.positions("empty"))
+    return _to_frame(ordered, frame, columns.empty)
 
 
 def _to_array(cells: list[np.ndarray]) -> np.ndarray:

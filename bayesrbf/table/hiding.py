@@ -57,7 +57,7 @@ def hidden_share(rows: Observations, columns: Columns) -> Float[np.ndarray, " ob
     array([0. , 0.5, 1. ])
     """
     missing = ~observed_cells(rows, columns)
-    missing = np.delete(missing, columns.positions("empty"), axis=1)
+    missing = np.delete(missing, columns.empty, axis=1)
     shares: np.ndarray = missing.sum(axis=1) / max(1, missing.shape[1])
     return shares
 

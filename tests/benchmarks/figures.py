@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
-from tests.measured import FIGURES, MODELS, SETTINGS, Cell, markdown, read, table, write
+from tests.measured import FIGURES, SETTINGS, Cell, markdown, read, table, write
 
 Row = dict[str, Cell]
 Counts = Mapping[str, tuple[int, int]]
@@ -19,20 +19,20 @@ def show(
     measured: pd.DataFrame | Iterable[Mapping[str, object]],
     digits: int | Mapping[str, int] = 3,
     counts: Counts | None = None,
-    covers: tuple[str, ...] = MODELS,
+    about: tuple[str, ...] = (),
     commits: Iterable[str] = (),
 ) -> None:
     """Print a table, and keep it under its name where a default run or ``counts`` made it.
 
     The index of a frame becomes its first columns. A run that the environment cut short is kept
     where ``counts`` say what was run of what was asked, and where no fuller one was kept.
-    ``commits`` are those of its parts.
+    ``commits`` are those of its parts, ``about`` the answers that it is about, or COST.
     """
     frame = pd.DataFrame(measured)
     if not isinstance(frame.index, pd.RangeIndex):
         frame = frame.reset_index(names=[name or "" for name in frame.index.names])
     columns = {str(column): frame[column].tolist() for column in frame}
-    given = (columns, command(), digits, covers, counts, tuple(commits))
+    given = (columns, command(), digits, about, counts, tuple(commits))
     whole = not any(SETTINGS.match(variable) for variable in os.environ)
     kept = whole or (counts and not poorer(name, counts))
     print("\n" + (write(name, *given) if kept else markdown(table(*given))), flush=True)

@@ -244,7 +244,7 @@ def test_cells_revealed_one_at_a_time(data_folder: object) -> None:
         {"table": name, "prices": ", ".join(f"{c} {p:g}" for c, p in PRICES[name].items())}
         for name in tables
     ]
-    show("acquire/prices", prices, counts={"tables": counts["tables"]}, covers=())
+    show("acquire/prices", prices, counts={"tables": counts["tables"]})
     print("Pictures: " + ", ".join(file.name for file in pictures))
     sound = found[~found["model"].isin(WORSE) & (found["cells"] > 0)]
     by_policy = sound.groupby(["model", "table", "policy"])["loss"].mean().unstack()

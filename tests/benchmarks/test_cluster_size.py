@@ -19,12 +19,13 @@ from dask import delayed
 from distributed import Client, LocalCluster
 
 from bayesrbf.blocks import BLOCK_ROWS, DaskBlocks, LocalBlocks
-from bayesrbf.numerics.mixture.block_expectation import BlockExpectation, added
+from bayesrbf.numerics.mixture.block_expectation import BlockExpectation
+from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
 from tests.benchmarks.cluster_tree import FAN_IN, Costs, pass_seconds
 from tests.benchmarks.figures import show
-from tests.measured import MODELS
+from tests.measured import COST
 
 COLUMNS, K = 10, 8
 LATENCY, BANDWIDTH = 5e-4, 1.25e8
@@ -34,7 +35,6 @@ REPEATS = 5
 WORKERS = 100
 FAR = 4.0
 """By which factor a measured pass may differ from a simulated one, whatever else runs."""
-COVERS = (*MODELS, "bayesrbf/blocks")
 
 
 def parameters() -> MixtureParameters:
@@ -85,7 +85,7 @@ def test_cluster_size() -> None:
     seconds = [quickest(partial(one.statistics, at)) for one in (few, many)]
     alone = (seconds[1] - seconds[0]) / (ROWS - ROWS // 4)
     sums = many.statistics(at)
-    fold, size = quickest(partial(added, sums, sums), 100), len(pickle.dumps(sums))
+    fold, size = quickest(partial(Statistics.joined, sums, sums), 100), len(pickle.dumps(sums))
 
     options = {"threads_per_worker": 1, "dashboard_address": None, "n_workers": 2}
     with LocalCluster(processes=True, **options) as two, Client(two):
@@ -102,7 +102,7 @@ def test_cluster_size() -> None:
             measured = quickest(partial(on_cluster(ROWS, blocks).statistics, at))
             foreseen = pass_seconds(local, ROWS, 2, blocks)
             held.append({"blocks": blocks, "measured, s": measured, "simulated, s": foreseen})
-    show("cluster/measured", held, 2, covers=COVERS)
+    show("cluster/measured", held, 2, about=COST)
     show(
         "cluster/costs",
         [
@@ -113,7 +113,7 @@ def test_cluster_size() -> None:
             {"what": "milliseconds until a pass begins", "": 1e3 * start},
         ],
         2,
-        covers=COVERS,
+        about=COST,
     )
 
     costs = Costs(alone, task, fold, LATENCY + size / BANDWIDTH, start)
@@ -131,7 +131,7 @@ def test_cluster_size() -> None:
                 ),
             }
         )
-    show("cluster/passes", passes, 2, covers=COVERS)
+    show("cluster/passes", passes, 2, about=COST)
     assert all(1 / FAR < line["measured, s"] / line["simulated, s"] < FAR for line in held)
     one, ten, hundred = ([float(line[name]) for line in passes] for name in list(passes[0])[1:4])
     assert all(later >= sooner for some in (one, ten, hundred) for sooner, later in pairwise(some))

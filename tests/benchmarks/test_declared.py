@@ -10,7 +10,6 @@ import numpy as np
 
 from tests.benchmarks.figures import show
 from tests.inference.class_calibration import APPROXIMATED, LEVELS, approximated, coverage
-from tests.trust.calibration import CLASSES
 
 TABLES, FIRST_SEED = 400, 1000
 FAR = 8.0
@@ -24,7 +23,7 @@ def test_declared_rates() -> None:
         found = coverage(places)
         rates = {f"{level} %": found.rates[level] for level in LEVELS}
         rows.append({"family": family, "method": method} | rates | {"s.e.": found.errors[50]})
-    show("declared_rates", rows, 1, covers=CLASSES)
+    show("declared_rates", rows, 1)
     for row in rows:
         of_levels = [float(row[f"{level} %"]) for level in LEVELS]
         assert of_levels == sorted(of_levels)

@@ -29,6 +29,7 @@ from bayesrbf.records.mixture import MixtureParameters, Observations, Standardis
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.specification import MixtureSpecification
 from tests.benchmarks.figures import Row, show
+from tests.measured import COST
 
 TURNS = int(os.environ.get("BAYESRBF_TURNS", "7"))
 
@@ -229,7 +230,7 @@ def test_beside_sklearn() -> None:
                 "hold to, at least": target,
             }
         )
-    show("em_speed/sklearn", lines, 2, {"turns": (TURNS, 7)})
+    show("em_speed/sklearn", lines, 2, {"turns": (TURNS, 7)}, COST)
     assert all(
         line["scikit-learn / bayesrbf"] * SLACK >= line["hold to, at least"] for line in lines
     )
@@ -257,7 +258,7 @@ def test_price_of_holes() -> None:
                 "hold to, at most": target,
             }
         )
-    show("em_speed/holes", lines, 2, {"turns": (TURNS, 7)})
+    show("em_speed/holes", lines, 2, {"turns": (TURNS, 7)}, COST)
     assert all(line["with holes / complete"] <= SLACK * line["hold to, at most"] for line in lines)
 
 
@@ -280,5 +281,5 @@ def test_beside_stepmix() -> None:
                 "hold to, at least": target,
             }
         )
-    show("em_speed/stepmix", lines, 2, {"turns": (TURNS, 7)})
+    show("em_speed/stepmix", lines, 2, {"turns": (TURNS, 7)}, COST)
     assert all(line["StepMix / bayesrbf"] * SLACK >= line["hold to, at least"] for line in lines)

@@ -27,6 +27,7 @@ from bayesrbf import (
 from bayesrbf.numerics.log_sums import to_log_odds
 from tests.benchmarks.figures import show
 from tests.benchmarks.test_stack import chosen
+from tests.measured import COST
 
 KINDS: dict[str, type] = {
     kind.__name__: kind
@@ -103,7 +104,7 @@ def figures(name: str) -> dict[str, object]:
 
 def test_cost_of_an_explanation() -> None:
     results = pd.DataFrame(figures(name) for name in chosen(KINDS, "BAYESRBF_METHODS"))
-    show("explain/cost", results, 1, {"classifiers": (len(results), len(KINDS))})
+    show("explain/cost", results, 1, {"classifiers": (len(results), len(KINDS))}, COST)
     assert (results["multiple"] <= 2**12 * PER_ROW).all()
     assert (results["orders (s)"] < results["all coalitions (s)"]).all()
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tests.benchmarks.figures import show
 from tests.house import ROOT
+from tests.measured import COST
 
 PROGRAM = """
 from sklearn.datasets import load_iris
@@ -45,4 +46,4 @@ def test_first_fit(tmp_path: Path) -> None:
         first, later = (seconds(kind, tmp_path / kind) for _ in range(2))
         lines.append({"estimator": f"`{kind}()`", "first fit": first, "later": later})
         assert later < first
-    show("first_fit", lines, 1)
+    show("first_fit", lines, 1, about=COST)

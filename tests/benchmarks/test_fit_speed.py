@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from bayesrbf import MixtureDensity
 from bayesrbf.datasets import load_table
 from tests.benchmarks.figures import show
+from tests.measured import COST
 
 TABLES = (
     "iris",
@@ -67,6 +68,6 @@ def test_fit_speed(data_folder: object) -> None:
                 "iterations (scikit-learn)": theirs.n_iter_,
             }
         )
-    show("fit_speed", lines, digits=2)
+    show("fit_speed", lines, digits=2, about=COST)
     ratios = [line["scikit-learn / bayesrbf"] for line in lines]
     assert np.median(ratios) > LEAST_MEDIAN

@@ -16,10 +16,9 @@ from bayesrbf.numerics.median_lvq.rslvq import ConditionalLikelihood
 from bayesrbf.records.median_lvq import Dissimilarities, Prototypes
 from reproduce import nebel
 from tests.benchmarks.figures import show
-from tests.measured import MODELS
+from tests.measured import COST
 
 SIZES = (500, 1000, 2000, 4000)
-COVERS = (*MODELS, "examples/reproduce")
 MOST_MEMORY = 4.0
 """GiB that a fit of 20,000 rows may take."""
 
@@ -100,7 +99,7 @@ def test_time_against_rows_and_against_the_generalised_em() -> None:
             }
         )
     figures = pd.DataFrame(lines).set_index("rows")
-    show("median_lvq/time", figures, 2)
+    show("median_lvq/time", figures, 2, about=COST)
     assert np.all(figures["swap (nats)"] >= figures["gem (nats)"])
     assert np.all(figures["loop / update"] > 2)
 
@@ -110,7 +109,7 @@ METRICS = {"matrix": "'precomputed'", "name": "'sqeuclidean'", "function": COMPI
 
 def test_twenty_thousand_rows_fit_into_memory() -> None:
     rows = [{"metric": name, "GiB": memory_of(metric)} for name, metric in METRICS.items()]
-    show("median_lvq/memory", rows, 2)
+    show("median_lvq/memory", rows, 2, about=COST)
     assert max(row["GiB"] for row in rows) < MOST_MEMORY
 
 
@@ -134,8 +133,8 @@ def test_light_tables_of_the_paper(data_folder: object) -> None:
     errors, losses = (
         _frame(*nebel.summary(figures, name, 3, 1.0)) for name in ("error", "log_loss")
     )
-    show("median_lvq/errors", errors, covers=COVERS)
-    show("median_lvq/losses", losses, covers=COVERS)
+    show("median_lvq/errors", errors)
+    show("median_lvq/losses", losses)
     assert errors.loc["votes", "RSLVQ, swaps"] <= 0.065
     assert (losses["gibbs"] <= losses["RSLVQ, swaps"] + 0.02).all()
 

@@ -21,6 +21,7 @@ import pyarrow.parquet as parquet
 
 from bayesrbf import HybridMixtureClassifier, MixtureDensity
 from tests.benchmarks.figures import show
+from tests.measured import COST
 
 ROWS = int(os.environ.get("BAYESRBF_ROWS", "1000000"))
 COLUMNS, K = 10, 8
@@ -108,7 +109,7 @@ def test_peak_of_a_method() -> None:
             row[kind] = in_child(of_method, kind, method)[0] / size if method in known else None
         rows.append(row)
         print(row, flush=True)
-    show("memory/methods", rows, 1, {"rows": (ROWS, 1_000_000)})
+    show("memory/methods", rows, 1, {"rows": (ROWS, 1_000_000)}, COST)
     for row in rows:
         peak = max(float(row[kind] or 0) for kind in METHODS)
         assert peak < MOST.get(str(row["method"]), USUAL), row
@@ -167,6 +168,6 @@ def test_fit_from_disk(tmp_path: Path) -> None:
             )
             print(lines[-1], flush=True)
     counts = {"rows of the largest table": (10 * ROWS, 10_000_000)}
-    show("memory/disk", lines, {"seconds": 1, "microseconds a row and pass": 2}, counts)
+    show("memory/disk", lines, {"seconds": 1, "microseconds a row and pass": 2}, counts, COST)
     disk = [line["resident memory, MiB"] for line in lines if line["from"] == "disk"]
     assert disk[-1] < 1.5 * disk[0]

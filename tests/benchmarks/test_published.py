@@ -16,7 +16,7 @@ import pytest
 from reproduce import caetano_tables, ferreira, hayashi, nebel, published
 from reproduce.cells import Cell
 from reproduce.roth_methods import few, fitted
-from tests.measured import MODELS, write
+from tests.measured import write
 
 SEEDS: Final = 10
 RESTARTS: Final = 8
@@ -104,8 +104,7 @@ def test_published_tables(family, data_folder):
             print(f"| {table} | {method} | {np.mean(errors):.1f} | {error:.1f} |", flush=True)
     columns = dict(zip(names, map(list, zip(*lines, strict=True)), strict=True))
     command = f"make bench ARGS='-k \"test_published_tables and {family}\"'"
-    covers = (*MODELS, "examples/reproduce")
-    print(write(f"published/{family}", columns, command, 1, covers))
+    print(write(f"published/{family}", columns, command, 1))
     behind = {
         (table, method)
         for table, method, mean, error, _, paper in lines

@@ -25,6 +25,7 @@ from bayesrbf import (
 from tests.benchmarks.figures import show
 from tests.benchmarks.stack_tables import split
 from tests.benchmarks.test_stack import chosen
+from tests.measured import COST
 
 ROWS, NEW = 200, 50
 LEAST, MOST = 0.2, 5
@@ -116,7 +117,9 @@ def test_cost_of_every_question(data_folder: object) -> None:
     told = wide.map(lambda one: None if np.isnan(one) else f"{float(f'{one:.2g}'):,g}")
     told.loc["... in ms"] = plain[told.columns].map("{:.1f}".format)
     show(
-        "question_costs", told.loc[["predict_proba", "... in ms", *told.index[1:-1]]].reset_index()
+        "question_costs",
+        told.loc[["predict_proba", "... in ms", *told.index[1:-1]]].reset_index(),
+        about=COST,
     )
     if "stack" in wide:
         of_cells = [question for question in wide.index if question.startswith("conditional")]

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from tests.benchmarks.figures import show
+from tests.measured import COST
 from tests.reading.planting import TROUBLES, heard, reals
 
 TABLES = (
@@ -62,6 +63,6 @@ def test_planted_troubles(data_folder: Path, tmp_path: Path) -> None:
     quiet = {name: heard(table, str(tmp_path)) for name, table in tables.items()}
     said = sum(map(len, quiet.values()))
     rows.append({"trouble": "as they are", "planted": 0, "noticed": 0, "other sentences": said})
-    show("reading", rows, covers=("bayesrbf/reading", "bayesrbf/table"))
+    show("reading", rows, about=COST)
     assert said == 0
     assert all(row["noticed"] == row["planted"] for row in rows)

@@ -28,7 +28,7 @@ from bayesrbf.datasets import hide_cells, load_table
 from bayesrbf.posterior.calibration import calibration
 from bayesrbf.posterior.scores import brier, correct, log_loss
 from tests.benchmarks.figures import Row, show
-from tests.measured import MODELS, part
+from tests.measured import part
 
 TABLES = (
     "iris",
@@ -135,7 +135,7 @@ def contest(name: str, holes: bool) -> Iterator[Row]:
                 warnings.simplefilter("ignore")
                 key = {"table": name, "holes": holes, "seed": seed, "model": contestant}
                 make = lambda: scores(run(X, y, X_new, seed), y_new)  # noqa: B023, E731
-                yield part("real_tables", key, make, MODELS)
+                yield part("real_tables", key, make)
 
 
 @pytest.mark.parametrize("holes", [False, True], ids=["complete", "holes"])

@@ -18,7 +18,7 @@ from sklearn.datasets import load_wine
 import bayesrbf
 from tests.benchmarks.figures import Row, show
 from tests.benchmarks.test_stack import chosen
-from tests.measured import part
+from tests.measured import COST, part
 
 
 def wine() -> pd.DataFrame:
@@ -60,13 +60,12 @@ ASKED: dict[str, tuple[float | None, float | None]] = {
     "mixed, 3,772 x 28": (180.0, None),
 }
 """CPU seconds of a report and MB of its model that were asked."""
-COVERS = ("bayesrbf",)
 
 
 def test_cost_of_a_report(tmp_path: Path) -> None:
     """With its defaults, kernels compiled before; one row with its intervals, after loading."""
     rows = [
-        part("report", {"table": name}, partial(cost, name, tmp_path), COVERS)
+        part("report", {"table": name}, partial(cost, name, tmp_path), COST)
         for name in chosen(TABLES, "BAYESRBF_TABLES")
     ]
     told = pd.DataFrame(rows).drop(columns="commit")
@@ -81,7 +80,7 @@ def test_cost_of_a_report(tmp_path: Path) -> None:
         "later rows": 2,
     }
     counts = {"tables": (len(rows), len(TABLES))}
-    show("report", told.astype(object).where(told.notna(), None), digits, counts, COVERS)
+    show("report", told.astype(object).where(told.notna(), None), digits, counts, COST)
     for row in rows:
         most = ASKED[str(row["table"])][1]
         assert most is None or float(row["MB"] or 0) <= most, row

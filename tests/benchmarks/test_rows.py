@@ -31,7 +31,7 @@ from tests.benchmarks.test_stack import (
     plain,
     stack,
 )
-from tests.measured import part
+from tests.measured import COST, part
 
 SIZES = os.environ.get("BAYESRBF_TRAINING_ROWS", "500,2000,8000,32000")
 ROWS = [int(one) for one in SIZES.split(",")]
@@ -95,5 +95,5 @@ def test_rows(data_folder: object) -> None:
         losses["behind the best"] = losses["stack"] - losses[list(PEERS)].min(axis=1)
         seconds["stack / boosting"] = seconds["stack"] / seconds["boosting"]
     show("rows/losses", losses, 4, counts, commits=results["commit"])
-    show("rows/seconds", seconds, 1, counts, commits=results["commit"])
+    show("rows/seconds", seconds, 1, counts, COST, commits=results["commit"])
     assert not whole or (losses["behind the best"] <= MOST_BEHIND).all()

@@ -26,7 +26,7 @@ from bayesrbf.report.output import MODEL
 from bayesrbf.serving.settings import CSV, JSON, PARQUET
 from tests.benchmarks.figures import show
 from tests.benchmarks.test_report import mixed
-from tests.measured import MODELS, ROOT
+from tests.measured import COST, ROOT
 from tests.serving.mutations import FORM, file_of
 from tests.serving.server import Server
 
@@ -37,7 +37,6 @@ LOAD, TURNS, MANY = 600, 15, 10_000
 """Requests under load, repetitions of others, and requests over which memory is watched."""
 FLAT: Final = 10.0
 """MiB by which memory that is flat may grow."""
-COVERS: Final = (*MODELS, "bayesrbf/serving", "bayesrbf/commands/serving.py")
 
 MS: Final = ("p50, ms", "p99, ms", "bare call, ms")
 
@@ -163,7 +162,7 @@ def form_of(record: dict[str, Any]) -> bytes:
 
 def test_serve_speed(folders: dict[str, Path]) -> None:
     found = [*requests(folders["no draws"]), page(folders["draws"])]
-    show("serve/speed", found, digits={"of the bare call": 2} | dict.fromkeys(MS, 1), covers=COVERS)
+    show("serve/speed", found, digits={"of the bare call": 2} | dict.fromkeys(MS, 1), about=COST)
 
 
 def test_serve_memory(folders: dict[str, Path]) -> None:
@@ -179,5 +178,5 @@ def test_serve_memory(folders: dict[str, Path]) -> None:
         first, middle, last = held.values()
         grown = max(0.0, 2 * min(middle - first, last - middle))
         found.append({"requests": MANY, **held, "grown, MiB": grown})
-    show("serve/memory", found, digits=1, covers=COVERS)
+    show("serve/memory", found, digits=1, about=COST)
     assert grown < FLAT

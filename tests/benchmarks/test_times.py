@@ -17,6 +17,7 @@ from bayesrbf import HybridMixtureClassifier, StackedClassifier
 from tests.benchmarks.figures import show
 from tests.benchmarks.stack_tables import split
 from tests.benchmarks.test_stack import CONTESTANTS
+from tests.measured import COST
 
 TABLES = ("hepatitis", "heart_cleveland", "glass", "wine", "raetsch_thyroid", "vehicle")
 NAMES = {
@@ -63,7 +64,7 @@ def test_times(data_folder: object) -> None:
             print(name, holes, {model: round(one, 2) for model, one in taken.items()}, flush=True)
             ratios.append({NAMES[m]: one / taken["RandomForest"] for m, one in taken.items()})
         told[column] = pd.DataFrame(ratios).median()
-    show("times/fits", told, 1)
+    show("times/fits", told, 1, about=COST)
     for kind, most in MOST.items():
         assert (told.loc[NAMES[kind]] <= SLACK * most).all(), kind
 
@@ -86,7 +87,7 @@ def test_time_of_intervals(data_folder: object) -> None:
         "`fit` of a mixture": lambda: HybridMixtureClassifier(random_state=0).fit(X, y),
     }
     rows = [{"": step, "CPU seconds": seconds(call)} for step, call in steps.items()]
-    show("times/intervals", rows, 2)
+    show("times/intervals", rows, 2, about=COST)
     fit, refine, _, first, later, mixture = (row["CPU seconds"] for row in rows)
     assert refine <= MOST_FITS * fit
     assert later <= SLACK * first

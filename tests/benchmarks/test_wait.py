@@ -30,6 +30,7 @@ from tests.benchmarks.figures import show
 from tests.benchmarks.stack_tables import split
 from tests.benchmarks.test_report import mixed
 from tests.house import ROOT
+from tests.measured import COST
 
 ROWS: Final = 900
 """Rows of the wide table."""
@@ -245,5 +246,5 @@ def test_wait(data_folder: object, tmp_path: Path) -> None:
         lines.append({**line, "at most": work.asked})
         print(lines[-1], flush=True)
     counts = {"works": (len(works), len(WORKS)), "versions": (len(TREES), 2)}
-    show("wait", lines, digits=2, counts=counts, covers=("bayesrbf",))
+    show("wait", lines, digits=2, counts=counts, about=COST)
     assert all(line.get("today / before", 0.0) < 1 for line in lines)

@@ -19,7 +19,6 @@ Y = np.where(X["age"] > 0, 1, 0)
 MADE = {
     **{name: kind(random_state=0) for name, kind in estimators().items()},
     "ConformalSets": ConformalSets(HybridMixtureClassifier(random_state=0), cv=2),
-    "HalfRankTransformer": bayesrbf.HalfRankTransformer(),
 }
 
 

@@ -240,7 +240,6 @@ def test_unseen_levels_are_missing_with_a_warning_or_refused() -> None:
         ("max_iter", 0),
         ("tol", -1.0),
         ("tol", np.nan),
-        ("warm_start", "yes"),
         ("missingness", "random"),
         ("handle_unknown", "ignore"),
         ("inference", "mcmc"),

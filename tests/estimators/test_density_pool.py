@@ -89,5 +89,3 @@ def test_every_shape_can_stand_side_by_side(shape: Any) -> None:
 def test_a_pool_has_no_posterior_to_draw_from() -> None:
     with pytest.raises(ValueError, match="no refine"):
         MixtureDensity(pool=2, random_state=0).fit(clusters()).refine()
-    with pytest.raises(ValueError, match="warm_start=False"):
-        MixtureDensity(pool=2, warm_start=True).fit(clusters())

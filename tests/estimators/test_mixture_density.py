@@ -192,17 +192,6 @@ def test_more_restarts_never_lower_the_bound() -> None:
     assert many.lower_bound_ >= few.lower_bound_
 
 
-def test_warm_start_begins_where_the_last_fit_ended() -> None:
-    X = real_table(60, 0.2)
-    density = MixtureDensity(2, warm_start=True, random_state=0, tol=1e-9).fit(X)
-    bound, steps = density.lower_bound_, density.n_iter_
-    density.fit(X)
-    assert density.lower_bound_ == pytest.approx(bound, abs=1e-6)
-    assert density.n_iter_ < steps
-    with pytest.raises(ValueError, match="warm_start=True"):
-        density.set_params(n_components=3).fit(X)
-
-
 def test_a_fit_that_stops_early_says_so() -> None:
     with pytest.warns(ConvergenceWarning, match="max_iter was reached"):
         density = MixtureDensity(3, max_iter=2, random_state=0).fit(real_table())

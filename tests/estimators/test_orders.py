@@ -10,7 +10,6 @@ import pytest
 from sklearn.base import clone
 
 from bayesrbf import (
-    ConditionalLikelihood,
     KernelNetworkClassifier,
     Margin,
     MedianLVQClassifier,
@@ -67,10 +66,8 @@ CLASSIFIERS = {
     "calibrated": generative(2, calibrate=True, cv=2, **FAST),
     "blend": generative(2, objective="blend", **FAST),
     "chosen": generative(tied=True, unlabelled_weight="cv", cv=2, **FAST),
-    "conditional": generative(2, objective=ConditionalLikelihood(validation_fraction=0.1), **FAST),
-    "margin": generative(
-        2, objective=Margin(batch_size=20, max_iter=5), covariance_type="diag", **FAST
-    ),
+    "conditional": generative(2, objective="conditional", **FAST),
+    "margin": generative(2, objective=Margin(max_iter=5), covariance_type="diag", **FAST),
     "hinge": generative(2, objective="hinge", covariance_type="diag", **FAST),
     "rbf": RBFNetworkClassifier(4, max_iter=50, **FAST),
     "rbf, completions": RBFNetworkClassifier(3, features="log_density", max_iter=50, **FAST),

@@ -16,8 +16,10 @@ import zarr
 
 from bayesrbf import (
     HybridMixtureClassifier,
+    KernelNetworkClassifier,
     MedianLVQClassifier,
     MixtureDensity,
+    RBFNetworkClassifier,
     RBFNetworkRegressor,
     SDGMClassifier,
     StackedClassifier,
@@ -243,14 +245,16 @@ def test_an_estimator_of_many_rows_is_a_file(
 @pytest.mark.parametrize(
     "estimator",
     [
+        KernelNetworkClassifier(),
         MedianLVQClassifier(),
+        RBFNetworkClassifier(),
         RBFNetworkRegressor(),
         SDGMClassifier(),
     ],
     ids=lambda one: type(one).__name__,
 )
 def test_a_family_that_needs_all_rows_says_so(estimator: Any) -> None:
-    with pytest.raises(TypeError, match=r"takes a table in memory.*rows.*sample"):
+    with pytest.raises(TypeError, match=r"takes a table in memory.*random sample"):
         estimator.fit(in_partitions(X, [100]), Y)
 
 

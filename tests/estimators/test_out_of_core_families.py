@@ -15,20 +15,17 @@ from bayesrbf import (
     ConditionalLikelihood,
     Hinge,
     HybridMixtureClassifier,
-    KernelNetworkClassifier,
     Margin,
     MixtureDensity,
-    RBFNetworkClassifier,
-    load,
 )
 from bayesrbf.blocks import LocalBlocks
 from bayesrbf.estimators.out_of_core import training
-from bayesrbf.fitted import drawing, mixture_fitting, network_fitting
+from bayesrbf.fitted import drawing, mixture_fitting
 from bayesrbf.fitted.fitted_model import FittedModel
 from bayesrbf.inference.laplace import laplace
 from bayesrbf.numerics.block_log_posterior import BlockLogPosterior, BlockSums
-from bayesrbf.numerics.discriminative.objective_ascent import Schedule, fit_objective
-from bayesrbf.numerics.rbf_network.network_fit import fit_joint
+from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
+from bayesrbf.numerics.discriminative.objective_ascent import climb_objective
 from bayesrbf.records.mixture import Observations
 from tests.estimators.registries import (
     ROWS,
@@ -60,8 +57,6 @@ FAMILIES: dict[str, Callable[[], Any]] = {
         **HYBRID | {"covariance_type": "full", "column_maps": "power"},
     ),
     "hinge": lambda: HybridMixtureClassifier(2, objective=Hinge(**BENT), **HYBRID),
-    "RBF network": lambda: RBFNetworkClassifier(3, n_init=1, **COMMON),
-    "kernel network": lambda: KernelNetworkClassifier(n_exemplars=60, **COMMON),
 }
 
 
@@ -132,13 +127,13 @@ def test_no_fit_depends_on_any_blocks(ends: list[int], whole: tuple[str, Any]) -
     np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-8)
 
 
-def begun_at(module: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+def begun_at(module: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, Any]]:
     """What a climb over blocks is handed."""
-    handed: list[tuple[Any, ...]] = []
+    handed: list[tuple[Any, Any]] = []
     climb = getattr(module, name)
 
     def spied(*args: Any, **options: Any) -> Any:
-        handed.append(args)
+        handed.append((args, options))
         return climb(*args, **options)
 
     monkeypatch.setattr(module, name, spied)
@@ -151,56 +146,21 @@ def test_an_objective_has_the_parameters_of_a_table_in_memory(
 ) -> None:
     handed = begun_at(mixture_fitting, "climb_objective", monkeypatch)
     model = fitted(family, [50, 51, 51, 180])
-    ((_, points, start, steps, tolerance),) = handed
+    (((_, points, start), limits),) = handed
     rows = FAMILIES[family]().fit(X, Y).rows_
     rows = model.model_.standardise(rows)
-    schedule = Schedule(steps, tolerance / rows.weights.sum())
     known = points.specification, points.hyperparameters, model.model_.objective
-    inside = fit_objective(rows, *known, start, schedule=schedule)
+    inside = climb_objective(HybridLogPosterior(rows, *known), points, start, **limits)
     mine, theirs = points.pack(model.model_.parameters), points.pack(inside.parameters)
     np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-8)
     assert np.abs(points.pack(start) - theirs).max() > 1e-3
 
 
-def test_an_rbf_network_has_the_parameters_of_a_table_in_memory(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    handed = begun_at(network_fitting, "ascend_joint", monkeypatch)
-    model = fitted("RBF network", [50, 51, 51, 180])
-    ((points, _, start),) = handed
-    rows = FAMILIES["RBF network"]().fit(X, Y).rows_
-    network = model.model_
-    inside = fit_joint(
-        network.prepare(rows),
-        network.responses.output(rows),
-        network.specification,
-        network.hyperparameters.standardised(),
-        rng=np.random.default_rng(0),
-        start=start,
-        tol=1e-8,
-    )
-    mine, theirs = points.pack(network.parameters), points.pack(inside.parameters)
-    np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-8)
-    np.testing.assert_allclose(model.conditional_path_, inside.conditional, rtol=1e-9)
-
-
-def test_a_kernel_network_is_at_the_mode_given_all_rows() -> None:
-    model = FAMILIES["kernel network"]().set_params(tol=1e-9)
-    model.fit(in_partitions(X, [50, 51, 51, 180]), Y)
-    given = model.model_.log_posterior(FAMILIES["kernel network"]().fit(X, Y).rows_)
-    _, gradient = given.value_and_gradient(model.model_.theta)
-    assert np.abs(gradient * given.scales).max() < 1e-7
-    assert model.model_.basis.exemplars.n_rows <= 60
-
-
-@pytest.mark.parametrize("family", ["conditional", "RBF network"])
-def test_laplace_of_sums_is_that_of_a_table_in_memory(
-    family: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_laplace_of_sums_is_that_of_a_table_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training, "DRAWS_BY_SUMS", 20)
-    made = FAMILIES[family]().set_params(inference="laplace")
+    made = FAMILIES["conditional"]().set_params(inference="laplace")
     model = made.fit(in_partitions(X, [0, 101]), in_partitions(Y, [0, 101]))
-    given = model.model_.log_posterior(FAMILIES[family]().fit(X, Y).rows_)
+    given = model.model_.log_posterior(FAMILIES["conditional"]().fit(X, Y).rows_)
     start = model.model_.point(given)
     inside = laplace(given, start, random_state=model.seed_, draws=20)
     for stat in ("lp", "log_q"):  # of every draw, whatever its components are called
@@ -247,36 +207,3 @@ def test_samplers_refuse_more_rows_in_memory_than_they_take(
     model = MixtureDensity(random_state=0).fit(X[["age", "dose"]])
     with pytest.raises(ValueError, match=r"'nuts'.*at most 200 rows.*received 260.*sample"):
         model.refine("nuts")
-
-
-@pytest.mark.parametrize(
-    ("estimator", "sentence"),
-    [
-        (RBFNetworkClassifier(scheme="caetano"), "scheme='caetano'"),
-        (RBFNetworkClassifier(hidden_cells="impute"), "hidden_cells='impute'"),
-        (HybridMixtureClassifier(objective=Blend(batch_size=50)), "batch_size=50"),
-        (
-            HybridMixtureClassifier(objective=Blend(validation_fraction=0.1)),
-            "validation_fraction=0.1",
-        ),
-    ],
-    ids=str,
-)
-def test_what_needs_all_rows_says_so(estimator: Any, sentence: str) -> None:
-    with pytest.raises(ValueError, match=f"{sentence}.*out of memory.*sample"):
-        estimator.fit(in_partitions(X, [100]), Y)
-
-
-@pytest.mark.parametrize("family", ["RBF network", "kernel network"])
-def test_a_network_of_many_rows_is_a_file(family: str, tmp_path: Any) -> None:
-    model = fitted(family, [100])
-    model.save(tmp_path / "model.safetensors")
-    read = load(tmp_path / "model.safetensors")
-    np.testing.assert_array_equal(read.predict_proba(X), model.predict_proba(X))
-    assert read.passes_ == model.passes_
-    for one in (model, read):
-        with pytest.raises(ValueError, match=r"declare\(.*block by block"):
-            one.declare()
-    model.fit(X, Y)
-    assert model.passes_ == 0
-    model.declare()

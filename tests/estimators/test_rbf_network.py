@@ -181,12 +181,6 @@ def test_the_tree_holds_rows_and_responses_as_the_graph_does(fitted, flowers):
     np.testing.assert_array_equal(fitted.classes_[observed.to_numpy()], flowers[1][known])
 
 
-def test_warm_start_goes_on(flowers):
-    model = RBFNetworkClassifier(3, random_state=0, n_init=1, warm_start=True, tol=1e-8)
-    first = model.fit(*flowers).n_iter_
-    assert model.fit(*flowers).n_iter_ < first / 2
-
-
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
@@ -325,20 +319,6 @@ def test_draws_average_over_completions_too():
     np.testing.assert_allclose(
         said.log_density, model.score_samples(holes), rtol=1e-9, err_msg="log p(x_o)"
     )
-
-
-def test_a_warm_start_is_calibrated_though_components_joined():
-    X, y = load_iris(return_X_y=True)
-    scheme = PublishedScheme("em_lr_link_k", grow=(1, 3))
-    growing = {"scheme": scheme, "max_iter": 10, "n_init": 1}
-    model = RBFNetworkClassifier(
-        1, warm_start=True, calibrate=True, cv=2, random_state=0, **growing
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # alternations that have not come to rest
-        model.fit(X[:, :2], y)
-    assert model.model_.specification.mixture.n_components > 1
-    assert model.temperature_ > 0
 
 
 @pytest.mark.filterwarnings("ignore:.*fitted to a point:UserWarning")

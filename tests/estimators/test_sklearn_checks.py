@@ -9,7 +9,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 from bayesrbf import (
-    HalfRankTransformer,
     Hinge,
     HybridMixtureClassifier,
     KernelNetworkClassifier,
@@ -23,7 +22,7 @@ from bayesrbf import (
 from bayesrbf.public import ESTIMATORS
 from tests.cases import generative
 
-QUICK = [generative(), KernelNetworkClassifier(), HalfRankTransformer()]
+QUICK = [generative(), KernelNetworkClassifier()]
 OTHERS = [
     HybridMixtureClassifier(),
     MixtureDensity(),

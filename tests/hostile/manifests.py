@@ -101,8 +101,8 @@ KEYS: Final = {
     "arrays that are a list": forged(put(arrays=[])),
     "arrays that are nothing": forged(put(arrays=None)),
     **{
-        f"protocol {protocol!r}": forged(put(protocol=protocol), "this version reads 2 and 3")
-        for protocol in (0, 1, 4, "3", 3.0, True, None, [3], "\x1b[2J", "x" * 100_000)
+        f"protocol {protocol!r}": forged(put(protocol=protocol), "this version reads 1;")
+        for protocol in (0, 2, -1, "1", 1.0, True, None, [1], "\x1b[2J", "x" * 100_000)
     },
 }
 

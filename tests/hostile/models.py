@@ -1,4 +1,4 @@
-"""Models of 0.1.0 and of today with one thing changed that no fit leaves behind."""
+"""Fitted models with one thing changed that no fit leaves behind."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from bayesrbf import load
 from bayesrbf.artefact import pack, unpack
 from bayesrbf.artefact.state_file import encode, load_state
-from tests.golden import FOLDER
 from tests.hostile.corpus import Hostile
+from tests.mutations import FAMILIES, fitted
 
-FAMILIES: Final = tuple(sorted(p.stem for p in (FOLDER / "0.1.0").glob("*.safetensors")))
 REFUSED: Final = "/"  # The error names the file, in either of two sentences.
 
 
@@ -31,22 +29,19 @@ def inside(tree: Any) -> Any:
 
 
 @cache
-def content(family: str, today: bool) -> tuple[str, Any]:
-    """Kind and state of a model as 0.1.0 wrote it, or as today's version writes it again."""
-    source = FOLDER / "0.1.0" / f"{family}.safetensors"
-    if not today:
-        return load_state(source)
+def content(family: str) -> tuple[str, Any]:
+    """Kind and state of a model."""
     with TemporaryDirectory() as folder:
-        again = Path(folder) / source.name
-        load(source).save(again)
-        return load_state(again)
+        path = Path(folder) / "model"
+        fitted(family)[0].save(path)
+        return load_state(path)
 
 
-def changed(family: str, path: str, value: Any, kind: str = "", today: bool = False) -> Hostile:
+def changed(family: str, path: str, value: Any, kind: str = "") -> Hostile:
     """A model with something else at a place: a tree, or a function of the array that is there."""
 
     def write(file: Path) -> None:
-        named, state = content(family, today)
+        named, state = content(family)
         tree, arrays = pack(state)
         if path:
             *way, last = (int(key) if key.isdigit() else key for key in path.split("."))
@@ -85,7 +80,7 @@ def narrower(array: np.ndarray) -> np.ndarray:
 
 NONE: Final = {"tuple": []}
 Changes = dict[str, tuple[str, Any]]
-"""By name: a place in the state of 0.1.0 or in its arguments, and what stands there."""
+"""By name: a place, and what stands there."""
 
 PARTS: Final[Changes] = {
     f"{name} that is {what}": (name, value)
@@ -163,14 +158,14 @@ HELD: Final[Changes] = {
     "an order that names a negative column": ("model_.order.features", some(-2)),
     "an objective of no such name": ("model_.objective.name", "x"),
 }
-TODAY: Final = {
+PLACES: Final = {
     "arguments": "arguments",
     "state": "fitted",
     "columns_": "fitted.table.columns",
     "rows_": "fitted.table.rows",
     "_template": "fitted.table.template",
     "model_": "fitted.model",
-    "candidates_": "fitted.details.candidates",
+    "candidates_": "fitted.details",
     "draws_": "fitted.draws",
     "status_": "fitted.sentence",
     "converged_": "fitted.converged",
@@ -179,17 +174,15 @@ TODAY: Final = {
     "score_samples": "fitted.score_samples",
     "_sklearn_output_config": "container",
 }
-"""Where a file of today has what 0.1.0 had in its state."""
+"""Where a file has each part."""
 
 
-def densities(today: bool) -> dict[str, Hostile]:
+def densities() -> dict[str, Hostile]:
     """A density with each of the changes."""
     models = {}
     for name, (place, value) in (PARTS | HELD).items():
         first, _, rest = place.partition(".")
-        old = first if first in ("arguments", "state") else f"state.{first}"
-        way = f"{TODAY[first] if today else old}.{rest}".rstrip(".")
-        models[name] = changed("density", way, value, today=today)
+        models[name] = changed("density", f"{PLACES[first]}.{rest}".rstrip("."), value)
     return models
 
 
@@ -200,18 +193,15 @@ FAMILY: Final = {
         for other in ["SDGMClassifier" if family != "sdgm" else "MedianLVQClassifier"]
     },
     **{
-        f"{family} without its {part}{' today' if today else ''}": changed(
-            family, TODAY[place] if today else f"state.{place}", None, today=today
-        )
+        f"{family} without its {part}": changed(family, PLACES[place], None)
         for part, place, without in (
-            ("columns", "columns_", {False: "exemplars", True: "exemplars_of_vectors"}),
-            ("model", "model_", {}),
+            ("columns", "columns_", "exemplars of vectors"),
+            ("model", "model_", ""),
         )
-        for today in (False, True)
         for family in FAMILIES
-        if not family.startswith(without.get(today, "/"))
+        if family != without
     },
 }
-"""Rows that a metric compares have no columns; 0.1.0 kept those of all exemplars in the model."""
+"""Rows that a metric compares have no columns."""
 
-CORPUS: Final = {"model": densities(False), "model of today": densities(True), "family": FAMILY}
+CORPUS: Final = {"model": densities(), "family": FAMILY}

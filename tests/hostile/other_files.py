@@ -146,7 +146,7 @@ HEADERS: Final = {
     "metadata of another format": holding(metadata({"format": "pt"})),
     "a manifest that is a number": holding(metadata({"bayesrbf": 1})),
     "a manifest that is a list": holding(metadata({"bayesrbf": [1]})),
-    "a manifest that is an object": holding(metadata({"bayesrbf": {"protocol": 2}})),
+    "a manifest that is an object": holding(metadata({"bayesrbf": {"protocol": 1}})),
     "an empty manifest": holding(metadata({"bayesrbf": ""})),
     "a manifest of another text": holding(metadata({"bayesrbf": "import os"})),
     "ten thousand and one arrays": holding(

@@ -108,7 +108,7 @@ def kernel_network(n_classes: int) -> Family:
         weight_precision=0.4,
         intercept_sd=INTERCEPT_SD,
     )
-    theta = fit_output(log_posterior, log_posterior.log_prior, tol=1e-9, max_iter=1000).theta
+    theta = fit_output(log_posterior, tol=1e-9, max_iter=1000).theta
     return Family(log_posterior, model, theta, weights)
 
 

@@ -21,7 +21,7 @@ CASES = {
     "blend": (EVERYTHING, Objective("blend", kappa=0.3)),
     "hinge": (
         Configuration("diag", "two", False, True, False, True, True, 3, 2),
-        Objective("hinge", margin=3.0, smoothing=1.5, sharpness=1.3, ramp_cap=6.0),
+        Objective("hinge", margin=3.0),
     ),
     "margin": (
         Configuration("tied", "two", False, False, True, False, False, 1, 2),

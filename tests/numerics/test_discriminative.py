@@ -16,7 +16,7 @@ from tests.cases import CLASSES, COVARIANCES, hyperparameters, structure, table
 
 EVERY = [
     *(Objective(name) for name in OBJECTIVES),
-    Objective("hinge", ramp_cap=3.0, sharpness=1.0),
+    Objective("hinge", margin=2.0),
     Objective("blend", kappa=0.0),
 ]
 

@@ -1,23 +1,17 @@
-"""Fits of every objective: they rise, end at a maximum, and stop when told to."""
+"""Fits of every objective: they rise, end at a maximum, and stop where iterations end."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from bayesrbf.numerics.discriminative import hybrid_log_posterior
 from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
-from bayesrbf.numerics.discriminative.objective_ascent import (
-    PATIENCE,
-    Schedule,
-    batches,
-    fit_objective,
-)
+from bayesrbf.numerics.discriminative.objective_ascent import climb_objective
 from bayesrbf.numerics.log_sums import class_log_joint
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.mixture_fit import fit_mixture
+from bayesrbf.numerics.mixture.mixture_points import MixturePoints
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.objective import Objective
 from bayesrbf.records.results import Fit, Status
@@ -35,18 +29,17 @@ def climb(
     specification: MixtureSpecification,
     objective: Objective,
     start: MixtureParameters | None = None,
-    score: Callable[[MixtureParameters], float] | None = None,
-    **schedule: float,
+    max_iter: int = 100,
+    tol: float = 1e-6,
 ) -> Fit:
     """The fit of an objective from where EM ended."""
-    return fit_objective(
-        rows,
-        specification,
-        hyperparameters(specification),
-        objective,
+    prior = hyperparameters(specification)
+    return climb_objective(
+        HybridLogPosterior(rows, specification, prior, objective),
+        MixturePoints(specification, prior),
         start_of(rows, specification) if start is None else start,
-        schedule=Schedule(**schedule),
-        score=score,
+        max_iter=max_iter,
+        tolerance=tol * float(rows.weights.sum()),
     )
 
 
@@ -69,10 +62,13 @@ def accuracy(
         ("margin", "tied"),
     ],
 )
-def test_a_fit_rises_to_a_flat_point(name, covariance_type):
+def test_a_fit_rises_to_a_flat_point(name, covariance_type, monkeypatch):
+    # Corners that are less sharp than those of use, so that the last steps are short.
+    monkeypatch.setattr(hybrid_log_posterior, "SMOOTHING", 2.0)
+    monkeypatch.setattr(hybrid_log_posterior, "SHARPNESS", 1.0)
     specification = structure(covariance_type, classes=(0, 0, 1, 2), n_features=2, levels=(2,))
     rows, prior = table(specification), hyperparameters(specification)
-    objective = Objective(name, smoothing=2.0, sharpness=1.0)
+    objective = Objective(name)
     fit = climb(rows, specification, objective, max_iter=1000, tol=1e-12)
     assert fit.status is Status.CONVERGED
     assert np.all(np.diff(fit.trace.log_posterior) >= 0)
@@ -115,55 +111,11 @@ def test_objectives_about_classes_classify_better_than_a_wrong_likelihood(name):
     assert after > before
 
 
-def test_held_out_rows_end_a_fit_at_their_best_point():
-    rows, specification = wrong_model()
-    seen: list[MixtureParameters] = []
-
-    def score(point: MixtureParameters) -> float:
-        seen.append(point)
-        return -abs(len(seen) - 5.0)  # best at the fourth iteration
-
-    fit = climb(rows, specification, Objective("conditional"), score=score)
-    assert fit.status is Status.STOPPED
-    assert fit.parameters is seen[4]
-    assert len(seen) == 5 + PATIENCE
-
-
 def test_a_short_fit_says_that_it_was_stopped():
     rows, specification = wrong_model()
     fit = climb(rows, specification, Objective("margin"), max_iter=3)
     assert fit.status is Status.STOPPED
     assert fit.trace.n_iter == 4  # the start, too
-
-
-def test_minibatches_are_the_table_once_each_with_its_whole_weight():
-    rows, _ = wrong_model(101)
-    rows = replace(rows, weights=np.random.default_rng(2).uniform(0.5, 2.0, 101))
-    parts = list(batches(rows, 20, np.random.default_rng(3)))
-    assert len(parts) == 6
-    assert max(part.n_obs for part in parts) <= 20
-    seen = np.concatenate([part.real[:, 1] for part in parts])
-    np.testing.assert_array_equal(np.sort(seen), np.sort(rows.real[:, 1]))
-    for part in parts:
-        assert part.weights.sum() == pytest.approx(rows.weights.sum())
-        assert abs(part.labels.mean() - rows.labels.mean()) < 0.1
-
-
-@pytest.mark.slow
-def test_minibatches_come_near_to_the_fit_on_all_rows():
-    rows, specification = wrong_model()
-    prior, start = hyperparameters(specification), start_of(rows, specification)
-    fits = [
-        climb(rows, specification, Objective("hinge"), start, max_iter=passes, batch_size=size)
-        for passes, size in [(100, None), (40, 50), (40, 50)]
-    ]
-    target = HybridLogPosterior(rows, specification, prior, Objective("hinge"))
-    values = [
-        target.value_and_gradient(target.pack(fit.parameters), jacobian=False)[0] for fit in fits
-    ]
-    first, _ = target.value_and_gradient(target.pack(start), jacobian=False)
-    assert values[1] > first + 0.9 * (values[0] - first)
-    assert values[1] == values[2]  # repeatable
 
 
 def test_extreme_cells_leave_a_finite_fit():

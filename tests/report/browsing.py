@@ -1,4 +1,4 @@
-"""A page in headless Chromium: what it became, what it asked for, what it said in the console."""
+"""What becomes of a page: its elements as a parser has them, and as headless Chromium does."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from dataclasses import dataclass
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +30,55 @@ QUIET: Final = (
 
 OWN: Final = re.compile(r"https?://([\w-]+\.)*(google|googleapis|gvt1)\.com/")
 """What the browser itself asks for when it starts."""
+
+VOID: Final = {"meta", "link", "br", "img", "input", "hr"}
+
+Shape = list[tuple[str, tuple[str, ...]]]
+"""Elements and the names of their attributes, in order."""
+
+
+class Page(HTMLParser):
+    """Tags, attributes and texts of a page; every tag must be closed in order."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_comment(self, data: str) -> None:
+        self.tags.append(("comment", {}))
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    @property
+    def shape(self) -> Shape:
+        """Elements and the names of their attributes."""
+        return [(tag, tuple(sorted(attributes))) for tag, attributes in self.tags]
+
+    @property
+    def text(self) -> str:
+        """All texts on one line."""
+        return " ".join(" ".join(self.texts).split())
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        """Attributes of every element of a kind."""
+        return [attributes for name, attributes in self.tags if name == tag]
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,8 @@
-"""A report of synthetic numbers whose every name is hostile."""
+"""A report of synthetic numbers, with one text in every slot, and its page."""
 
 from __future__ import annotations
+
+from functools import cache
 
 import numpy as np
 
@@ -20,7 +22,6 @@ from bayesrbf.report.records import (
     Doubt,
     Filled,
     Imputations,
-    Node,
     NovelRow,
     OddCell,
     Oddities,
@@ -30,20 +31,10 @@ from bayesrbf.report.records import (
     Score,
     UnsureRow,
 )
+from bayesrbf.report.render import render
 from bayesrbf.report.subgroups import Subgroup, Subgroups
 from bayesrbf.report.validate import HeldOutRows
 from bayesrbf.report.verdict import judge
-
-HOSTILE = (
-    "<script>alert(1)</script>",
-    '"><img src=x onerror=alert(2)>',
-    "]]></svg><style>*{display:none}</style>",
-    "{{ 7 * 7 }}{% raw %}",
-    "javascript:alert(3)",
-    "a\tb\nc & d < e > f",
-    "</title></head><body onload=alert(4)>",
-    "—ß漢字🦊gnp.exe",
-)
 
 
 def class_cells(rng: np.random.Generator) -> ClassCells:
@@ -52,6 +43,7 @@ def class_cells(rng: np.random.Generator) -> ClassCells:
     return ClassCells(20, rng.random(4), atom, mass, grid, rng.random(7))
 
 
+@cache
 def synthetic(text: str = "x", n_classes: int = 3) -> Report:
     """Every slot filled; ``text`` stands wherever a table can put a text."""
     rng = np.random.default_rng(0)
@@ -70,15 +62,6 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
     columns = (
         Column(f"{text} real", "real", 0.25, "0 to 1", rng.random(20)),
         Column(f"{text} cat", "categorical", 0.0, f"2 levels: {text}, b", np.array([3.0, 2.0])),
-    )
-    nodes = (
-        Node("precision_diagonal", "free", "Gamma", ("feature",), ()),
-        Node(
-            "covariances", "deterministic", "deterministic", ("feature",), ("precision_diagonal",)
-        ),
-        Node("means", "free", "MultivariateNormal", ("component", "feature"), ("covariances",)),
-        Node("row_weight", "data", "data", ("obs",), ()),
-        Node(text, "observed", "CustomDist", ("obs",), ("means", "covariances", "row_weight")),
     )
     return Report(
         title=text,
@@ -110,7 +93,10 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
             rows=(UnsureRow("3", text, text, 0.5, 0.2, 0.8, 0.6, 0.05, text, f"measure {text}"),),
             below=5,
             threshold=0.9,
-            novel=(NovelRow(text, 0.996, text, text, text, 0.7, True),),
+            novel=(
+                NovelRow(text, 0.996, text, text, text, 0.7, True),
+                NovelRow(text, 0.99, text, text, text, 0.98, False),
+            ),
         ),
         oddities=Oddities(
             cells=(OddCell("9", text, text, text, 1e-9),),
@@ -171,8 +157,6 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
         described=Described(
             sentence=f"Among 2 candidates the rule chose: {text}.",
             given="Labels are summed out.",
-            nodes=nodes,
-            sizes={"obs": 90, "feature": 2},
             priors=(("means", "Normal"),),
             trials=((text, 0.4, True), ("other", 0.5, False)),
             facts=(("command", f"bayesrbf report {text}"),),
@@ -188,3 +172,9 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
         ),
         check=Check(rows=7, log_loss=0.3, accuracy=0.9, outside=0),
     )
+
+
+@cache
+def rendered(text: str = "x", n_classes: int = 3) -> str:
+    """The page of a synthetic report."""
+    return render(synthetic(text, n_classes))

@@ -4,46 +4,26 @@ from __future__ import annotations
 
 import csv
 import io
-from html.parser import HTMLParser
+import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from bayesrbf.cli import app
 from bayesrbf.report.output import FORMULA, to_csv
-from bayesrbf.report.render import render
-from tests.report.browsing import browser, opened
+from bayesrbf.report.words import clipped, harmless
+from tests.report.browsing import Page, Shape, browser, opened
 from tests.report.injections import HOST, PAYLOADS, SLOTS
-from tests.report.records import synthetic
+from tests.report.records import rendered
 
 needs_browser = pytest.mark.skipif(browser() is None, reason="no Chromium is installed here")
-
-
-class Shape(HTMLParser):
-    """Elements and the names of their attributes, in order."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.found: list[tuple[str, tuple[str, ...]]] = []
-        self.feed(html)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append((tag, tuple(sorted(name for name, _ in attrs))))
-
-    def handle_comment(self, data: str) -> None:
-        self.found.append(("comment", ()))
-
-
-def shape(html: str) -> list[tuple[str, tuple[str, ...]]]:
-    return Shape(html).found
-
-
-@pytest.fixture(scope="module")
-def plain() -> str:
-    return render(synthetic("x"))
+STEERING = "\x00\x07\x1b\x9b\u202e\u2066\u200f\u2028\ud800"
+"""Control characters, turns of the writing direction, half a character."""
 
 
 def test_there_are_fifty_texts() -> None:
@@ -51,16 +31,51 @@ def test_there_are_fifty_texts() -> None:
     assert len(SLOTS) == 7
 
 
+@pytest.fixture(scope="module")
+def shape() -> Shape:
+    return Page(rendered()).shape
+
+
 @pytest.mark.parametrize("text", PAYLOADS)
-def test_text_in_every_slot_adds_no_element_and_no_attribute(text: str, plain: str) -> None:
-    assert shape(render(synthetic(text))) == shape(plain)
+def test_a_text_in_every_slot_is_shown_and_changes_no_element(text: str, shape: Shape) -> None:
+    """Pictures stay well-formed, have a name, and finite places."""
+    html = rendered(text)
+    page = Page(html)
+    assert page.shape == shape
+    assert clipped(harmless(text), 19)[:18].strip() in page.text
+    pictures = re.findall(r"<svg.*?</svg>", html, flags=re.DOTALL)
+    assert len(pictures) > 12
+    for picture in pictures:
+        root = ElementTree.fromstring(picture)
+        named = root.get("role") == "img" and root.get("aria-label")
+        assert root.get("aria-hidden") == "true" or (named and root.find("title") is not None)
+        numbers = re.findall(r' (?:x|y|cx|cy|r|width|height|[xy][12])="([^"]*)"', picture)
+        assert all(np.isfinite(float(value)) for value in numbers)
 
 
-def watched(html: str, folder: Path) -> tuple[list[tuple[str, tuple[str, ...]]], object, object]:
-    page = folder / "page.html"
-    page.write_bytes(html.encode())
-    seen = opened(page, folder)
-    return shape(seen.dom), seen.asked, seen.console
+@pytest.mark.slow
+@settings(max_examples=15, deadline=None)
+@given(st.text(min_size=1, max_size=30))
+def test_any_text_changes_no_element(text: str) -> None:
+    assert Page(rendered(text.replace("\0", ""))).shape == Page(rendered()).shape
+
+
+def test_nothing_that_steers_a_reader_is_on_the_page() -> None:
+    page = rendered(f"a{STEERING}b")
+    assert not set(STEERING) & set(page)
+    assert page.encode()
+
+
+def watched(html: str, folder: Path) -> tuple[Shape, object, object]:
+    file = folder / "page.html"
+    file.write_bytes(html.encode())
+    seen = opened(file, folder)
+    return Page(seen.dom).shape, seen.asked, seen.console
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Shape:
+    return watched(rendered(), tmp_path_factory.mktemp("plain"))[0]
 
 
 @needs_browser
@@ -81,13 +96,9 @@ def test_the_browser_sees_what_a_page_asks_for_and_says(tmp_path: Path) -> None:
     ],
 )
 def test_browser_finds_the_same_elements_and_asks_for_nothing(
-    text: str, plain: str, tmp_path: Path
+    text: str, plain: Shape, tmp_path: Path
 ) -> None:
-    html = render(synthetic(text))
-    found, asked, console = watched(html, tmp_path)
-    assert found == watched(plain, tmp_path)[0]
-    assert asked == ()
-    assert console == ()
+    assert watched(rendered(text), tmp_path) == (plain, (), ())
 
 
 def hostile_table(folder: Path) -> Path:

@@ -11,17 +11,13 @@ from typing import Any
 import pytest
 
 import bayesrbf.posterior.rehearsal as stage
-from bayesrbf.report import intervals
 from bayesrbf.report import run as running
 from bayesrbf.report.collect import collect
 from bayesrbf.report.drawing_method import Drawn, draw_posterior
 from bayesrbf.report.intervals import read_intervals, rehearse
-from bayesrbf.report.intervals_elsewhere import Elsewhere, elsewhere
 from bayesrbf.report.render import render
 from bayesrbf.solvers import teachers
 from tests.cases import generative
-from tests.intervals_elsewhere import PATH, text
-from tests.measured import read
 from tests.report.test_collect import job
 from tests.test_cli import assert_one_sentence, mixed_table, run
 
@@ -105,38 +101,8 @@ def test_the_command_line_asks_for_it(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert [one.rehearse for one in seen] == [False, True]
 
 
-def test_what_tables_of_that_size_told_is_said_beside_it(drawn: Drawn) -> None:
-    """Where the family, the method, the size and the holes are those of a printed table."""
-    found = elsewhere("stack", "bootstrap", 150, 0.3)
-    assert found is not None
-    said = Elsewhere("mixture", "laplace, pool", 48, False, 3, 0.9, 0.8)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(intervals, "elsewhere", lambda *_: said)
-        told = read_intervals(job("laplace"), drawn)
-    assert said.sentence in told
-    assert "How often they do on this table was not tried here: --rehearse tries it" in told
-    assert elsewhere("stack", "bootstrap", 20, 0.0) is None
-    assert elsewhere("stack", "bootstrap", 5_000, 0.0) is None
-    assert elsewhere("mixture", "laplace", 200, 0.0) is None
-
-
 def test_draws_of_one_kind_alone_assume_the_model(drawn: Drawn) -> None:
     alone = copy(drawn.refined).refine("laplace", draws=10)
     told = read_intervals(job("laplace"), replace(drawn, refined=alone))
     assert "if the model is right" in told
     assert "if the model is right" not in read_intervals(job("laplace"), drawn)
-
-
-def test_the_file_has_what_the_printed_tables_have() -> None:
-    assert PATH.read_text() == text()
-
-
-@pytest.mark.parametrize("holes", [0.0, 0.3])
-def test_the_figure_of_a_stack_is_that_of_its_own_printed_table(holes: float) -> None:
-    found = elsewhere("stack", "bootstrap", 150, holes)
-    printed = read(f"intervals/200_rows_{'with_holes' if holes else 'complete'}")
-    stack = dict(zip(printed.columns, printed.rows[0], strict=True))
-    assert found is not None
-    assert stack["model"] == "stack"
-    assert f"held them {100 * stack['90%']:.0f} times in 100" in found.sentence
-    assert f"On {stack['tables']} tables of at most 200 rows" in found.sentence

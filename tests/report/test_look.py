@@ -13,8 +13,8 @@ from bayesrbf import TableError, read_table
 from bayesrbf.report import look as looking
 from bayesrbf.report.look import look, of_duplicates, of_holes
 from bayesrbf.report.look_page import lines_of_look, render_look
+from tests.report.browsing import Page
 from tests.report.tables import mixed_table
-from tests.report.test_render import Page
 from tests.test_cli import run
 
 

@@ -21,7 +21,7 @@ from tests.inference.drawing_graphs import SIMULATORS
 from tests.inference.drawn_tables import DRAWS, EXACT, SAMPLERS, calibrate
 from tests.inference.sbc import failures
 from tests.inference.simulations import SOUND, gibbs
-from tests.measured import ROOT, read
+from tests.measured import read
 from tests.trust.sections import Line, Row, Section, Tried, count
 
 SIMULATIONS = {True: 1000, False: 50}
@@ -30,29 +30,6 @@ SETS = 20
 """Independent sets of tables of a planted defect."""
 TABLES, PROBABLE = 600, 4000
 """In which a defect of intervals is seen, and one of probabilities."""
-
-NUMERICS = (
-    "bayesrbf/records",
-    "bayesrbf/inference",
-    *(
-        f"bayesrbf/numerics/{place.name}"
-        for place in sorted((ROOT / "bayesrbf" / "numerics").iterdir())
-        if place.name not in ("stack", "__pycache__")
-    ),
-    "bayesrbf/numerics/stack/pooling.py",
-    "bayesrbf/numerics/stack/pooling_posterior.py",
-)
-"""Log posteriors and what draws from them: that members of a stack disagree is no part of it."""
-MIXTURES = (*NUMERICS, "tests/inference/sbc.py", "tests/inference/simulations.py")
-FAMILIES = (
-    *NUMERICS,
-    "bayesrbf/models",
-    "tests/inference/sbc.py",
-    "tests/inference/drawn_tables.py",
-    "tests/inference/drawing_graphs.py",
-)
-
-CLASSES = (*FAMILIES, "tests/inference/class_calibration.py")
 
 
 def exact_methods(long: bool) -> list[Line]:
@@ -233,9 +210,9 @@ def as_declared(rates: tuple[float, ...], parts: Sequence[Row]) -> Tried:
 
 
 SECTIONS = (
-    Section("sbc", exact_methods, MIXTURES),
-    Section("defects", defects, (*MIXTURES, "tests/inference/defects.py")),
-    Section("probabilities", probabilities, (*MIXTURES, "tests/inference/class_calibration.py")),
-    Section("families", other_families, FAMILIES),
-    Section("approximations", approximations, CLASSES),
+    Section("sbc", exact_methods),
+    Section("defects", defects),
+    Section("probabilities", probabilities),
+    Section("families", other_families),
+    Section("approximations", approximations),
 )

@@ -6,7 +6,7 @@ from functools import partial
 
 from tests.killing import COMMANDS
 from tests.report.injections import PAYLOADS, SLOTS
-from tests.trust.sections import PACKAGE, Line, Row, Section, program, suite
+from tests.trust.sections import Line, Row, Section, program, suite
 
 
 def lines(long: bool) -> list[Line]:
@@ -52,10 +52,4 @@ def ended(command: str, every: int, number: int, times: int) -> Row:
     return {"tried": tried, "through": len(wrong), "": "; ".join(wrong)}
 
 
-COVERS = (
-    *PACKAGE,
-    "tests/reading",
-    "tests/report",
-    *(f"tests/{name}.py" for name in ("killing", "test_files", "test_killing")),
-)
-SECTION = Section("command-line", lines, COVERS)
+SECTION = Section("command-line", lines)

@@ -7,12 +7,6 @@ from functools import partial
 from tests.degenerate import FAMILIES, METHODS, NAMED, RIGHT, counted, grid
 from tests.trust.sections import Line, Row, Section
 
-COVERS = (
-    *(f"bayesrbf/{room}" for room in ("records", "table", "numerics", "fitted", "estimators")),
-    "bayesrbf/posterior",
-    "tests/degenerate.py",
-)
-
 
 def of_fits(long: bool) -> list[Line]:
     """Every family, fitted."""
@@ -42,6 +36,6 @@ def outcomes(method: str, seed: int, times: int) -> Row:
 
 
 SECTIONS = (
-    Section("degenerate", of_fits, COVERS),
-    Section("degenerate-draws", of_draws, (*COVERS, "bayesrbf/inference")),
+    Section("degenerate", of_fits),
+    Section("degenerate-draws", of_draws),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache, partial
 from typing import Any, Final
 
-from tests.trust.sections import PACKAGE, Line, Row, Section, program, suite
+from tests.trust.sections import Line, Row, Section, program, suite
 
 LEAK: Final = 30
 """MiB by which a loop may grow."""
@@ -70,13 +70,8 @@ def predicted(model: str, suffix: str, _: int, rows: int) -> Row:
     }
 
 
-SUITES = (
-    "tests/looping.py",
-    "tests/test_sharing.py",
-    "tests/estimators/test_extreme_weights.py",
-)
 SECTIONS = (
-    Section("load", lines, (*PACKAGE, *SUITES)),
-    Section("large", partial(large, "no draws"), (*PACKAGE, "tests/large.py")),
-    Section("large-draws", partial(large, "draws"), (*PACKAGE, "tests/large.py")),
+    Section("load", lines),
+    Section("large", partial(large, "no draws")),
+    Section("large-draws", partial(large, "draws")),
 )

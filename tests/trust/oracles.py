@@ -13,17 +13,6 @@ from tests.trust.sections import Line, Row, Section, suite
 SHORT = 30
 GRAPHS = {True: 8, False: 1}
 """Configurations whose graph is compiled, which takes most of a minute each."""
-DENSITIES = (
-    "bayesrbf/records",
-    "bayesrbf/numerics",
-    "bayesrbf/models",
-    "tests/oracle_grid.py",
-    "tests/precise.py",
-    "tests/models/configurations.py",
-)
-FITS = tuple(
-    f"bayesrbf/{room}" for room in ("records", "table", "numerics", "fitted", "estimators")
-)
 
 
 @cache
@@ -120,7 +109,7 @@ def suites(long: bool) -> list[Line]:
 
 SUITES = ("tests/models", "tests/inference", "tests/estimators/test_orders.py")
 SECTIONS = (
-    Section("digits", digits, DENSITIES),
-    Section("invariance", invariances, (*FITS, "tests/invariance.py", "tests/degenerate.py")),
-    Section("oracles", suites, (*FITS, "bayesrbf/models", *SUITES)),
+    Section("digits", digits),
+    Section("invariance", invariances),
+    Section("oracles", suites),
 )

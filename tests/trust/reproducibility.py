@@ -13,10 +13,6 @@ from tests.trust.sections import Line, Row, Section
 
 ACROSS = 1e-10
 (FIRST, ALONE), *OTHERS = THREADS.items()
-COVERS = (
-    *(f"bayesrbf/{room}" for room in ("records", "table", "numerics", "fitted", "estimators")),
-    *("bayesrbf/inference", "bayesrbf/posterior", "tests/same_bits.py", "tests/degenerate.py"),
-)
 
 
 def lines(long: bool) -> list[Line]:
@@ -55,4 +51,4 @@ def answers(environment: tuple[tuple[str, str], ...], chosen: tuple[str, ...]) -
         return under(dict(environment), Path(folder) / "answers.npz", chosen)
 
 
-SECTION = Section("bits", lines, COVERS)
+SECTION = Section("bits", lines)

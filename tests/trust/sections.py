@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from tests.measured import FIGURES, ROOT, Cell, fingerprint, kept, part, read, write
+from tests.measured import FIGURES, ROOT, Cell, kept, older, part, read, write
 
 Row = dict[str, Cell]
 """What came out of a part: ``tried`` and ``through``, and numbers and words beside them."""
 
-PACKAGE: Final = ("bayesrbf",)
 OWN: Final = ("line", "part", "times", "commit", "tried", "through")
 """Entries of a part that are no remark."""
 
@@ -81,7 +80,6 @@ class Section:
 
     name: str  # In ``python -m tests.trust --only NAME``.
     lines: Callable[[bool], Sequence[Line]]
-    covers: tuple[str, ...] = PACKAGE  # Code whose change makes it run again.
 
     @property
     def figures(self) -> str:
@@ -91,7 +89,7 @@ class Section:
     def best(self) -> dict[str, dict[int, Row]]:
         """Parts that were kept, by line and number; of the same part that of most repetitions."""
         most: dict[str, dict[int, Row]] = {}
-        for row in kept(self.figures, self.covers):
+        for row in kept(self.figures, ()):
             own = most.setdefault(str(row["line"]), {})
             number = int(row["part"])  # type: ignore[arg-type]
             if number not in own or own[number]["times"] < row["times"]:  # type: ignore[operator]
@@ -105,7 +103,7 @@ class Section:
                 own = self.best().get(line.what, {}).get(number)
                 if own is None or int(own["times"]) < times:  # type: ignore[arg-type]
                     key: Row = {"line": line.what, "part": number, "times": times}
-                    part(self.figures, key, partial(line.work, number, times), self.covers)
+                    part(self.figures, key, partial(line.work, number, times))
                     self.write()
         return self.write()
 
@@ -138,17 +136,17 @@ class Section:
             commits += [str(row["commit"]) for row in parts]
         if self.changed(tuple(zip(*table.values(), strict=True))):
             write(
-                self.figures, table, f"make trust ARGS='--only {self.name}'", covers=self.covers,
+                self.figures, table, f"make trust ARGS='--only {self.name}'",
                 counts={"lines": (run, len(lines))}, commits=commits,
             )  # fmt: skip
         return through
 
     def changed(self, rows: tuple[tuple[Cell, ...], ...]) -> bool:
-        """Whether the written table has other rows or is of other code, or there is none."""
+        """Whether the written table has other rows or is of other answers, or there is none."""
         if not (FIGURES / f"{self.figures}.json").exists():
             return True
         written = read(self.figures)
-        return written.rows != rows or written.run.covered != fingerprint(self.covers)
+        return written.rows != rows or older(written)
 
     def tried(self) -> int:
         """Run the short form, keep nothing, print every line, and say what got through."""

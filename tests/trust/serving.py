@@ -58,11 +58,4 @@ def attacked(name: str, number: int, times: int) -> Row:
     return found
 
 
-COVERS = (
-    *("bayesrbf/serving", "bayesrbf/commands/serving.py"),
-    *(
-        f"tests/serving/{name}.py"
-        for name in ("attacks", "mutations", "promises", "server", "desks")
-    ),
-)
-SECTION = Section("serve", lines, COVERS)
+SECTION = Section("serve", lines)

@@ -256,7 +256,7 @@ class ConditionalDistribution:
     def _of_reals(self, figures: Float[np.ndarray, "obs feature"]) -> Figures:
         """Figures of the real columns, and NaN for columns that had no cell at fit."""
         nothing = np.full(self.given.n_obs, np.nan)
-        unknown = dict.fromkeys(self.columns.positions("empty"), nothing)
+        unknown = dict.fromkeys(self.columns.empty, nothing)
         return unknown | dict(zip(self.columns.real_positions, figures.T, strict=True))
 
     def _levels(self, position: int) -> tuple[tuple[object, ...], Float[np.ndarray, "obs level"]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Literal, Self, get_args
 
@@ -14,13 +13,12 @@ from bayesrbf import table
 from bayesrbf.estimators.answers.asking import new_rows
 from bayesrbf.estimators.arguments import SHARED, Rule, Stored, integer, one_of, positive
 from bayesrbf.estimators.classifier import Classifier, LogProbabilities
+from bayesrbf.estimators.reading import read_table, refuse_collection
 from bayesrbf.estimators.rehearsing import Rehearsal, rehearsal_of
-from bayesrbf.estimators.training import read_training
 from bayesrbf.fitted.fitted_kernel_network import (
     FittedKernelNetwork,
     KernelSettings,
     Rates,
-    fit_kernel_blocks,
     fit_kernel_network,
 )
 from bayesrbf.fitted.fitted_table import FittedTable
@@ -126,8 +124,6 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         How the fit ended, in a sentence.
     converged_ : bool
         Whether it converged.
-    passes_ : int
-        Passes over a training table out of memory; 0 for one in memory.
     n_iter_ : int
         Iterations of the search for the output weights.
     lower_bound_ : float
@@ -225,9 +221,9 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         Parameters
         ----------
         X : array-like or frame of shape (n_obs, n_columns)
-            Rows; NaN, None and NA are missing cells. Or a table out of memory (:doc:`/scale`).
+            Rows; NaN, None and NA are missing cells.
         y : array-like of shape (n_obs,)
-            Class labels; NaN and None are hidden. Out of memory also the name of their column.
+            Class labels; NaN and None are hidden.
         sample_weight : array-like of shape (n_obs,), optional
             Row weights, at least 0: a row of weight 2 counts twice, and no split parts it.
         groups : array-like of shape (n_obs,), optional
@@ -250,7 +246,9 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         self, X: object, y: object, sample_weight: object, groups: object
     ) -> FittedTable[FittedKernelNetwork, None]:
         """Read the table, and fit companion, kernel and output weights."""
-        training, of_blocks = read_training(self._reading(), X, y, sample_weight, groups)
+        reading = self._reading()
+        refuse_collection(reading.owner, X)
+        training = read_table(reading, X, y, sample_weight, groups)
         levels, n_classes = training.read_columns.n_levels, training.class_labels.size
         seed = training.seed
         prior = MixturePrior() if self.prior is None else self.prior
@@ -263,13 +261,9 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             return network(train, seed + 1 + fold)[0].class_log_joint(test)
 
         model, fit = network(table.distinct(training.rows)[0], seed)
-        probabilities, sentence = self._calibration(training, held_out), fit.status.sentence
-        if of_blocks is not None:
-            refit = partial(fit_kernel_blocks, settings=self._settings(seed))
-            training, model, fit, way = of_blocks.fit_all(training, model, refit)
-            sentence = f"{fit.status.sentence} {way}"
+        probabilities = self._calibration(training, held_out)
         outcome = fit.status, Trace(fit.joint)
-        return self._ended(training, model, None, outcome, sentence, of_blocks, **probabilities)
+        return self._ended(training, model, None, outcome, **probabilities)
 
     def _settings(self, seed: int) -> KernelSettings:
         """How to build the network."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from numbers import Real
-from typing import Any, Final, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
@@ -52,8 +52,6 @@ from bayesrbf.records.median_lvq import Dissimilarities, MedianLVQPrior, Prototy
 from bayesrbf.records.mixture import Observations
 from bayesrbf.solvers.comparable_rows import GOWER, PRECOMPUTED, check_values, comparable_rows
 from bayesrbf.solvers.pairwise import Metric
-
-ROWS_IN_8_GIB: Final = 15_000
 
 
 def _gives_probabilities(estimator: MedianLVQClassifier) -> bool:
@@ -306,7 +304,7 @@ class MedianLVQClassifier(Classifier):
         """Compare the training rows, choose the width, find the exemplars and calibrate."""
         reading = self._reading()
         owner = reading.owner
-        refuse_collection(owner, X, ROWS_IN_8_GIB)
+        refuse_collection(owner, X)
         shell = type(owner, (BaseEstimator,), {})()  # takes the columns of X
         given = comparable_rows(X, self.metric, shell, reset=True)
         if y is None:

@@ -11,11 +11,9 @@ from jaxtyping import Int
 from sklearn.base import DensityMixin
 from sklearn.utils import Tags
 
-from bayesrbf.estimators.answers.asking import new_rows
-from bayesrbf.estimators.arguments import SHARED, Rule, Stored, integer, one_of, row_weights
+from bayesrbf.estimators.arguments import SHARED, Rule, Stored, integer, one_of
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
-from bayesrbf.estimators.moved import with_moved_arguments
 from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.training import read_training
 from bayesrbf.fitted.density_selection import (
@@ -24,14 +22,13 @@ from bayesrbf.fitted.density_selection import (
     Settings,
     find_density,
 )
-from bayesrbf.fitted.density_stream import DensityDetails, DensityFit, begun, gone_on
-from bayesrbf.fitted.mixture_fitting import (
-    ColumnMaps,
-    Solver,
-    fit_mixture_blocks,
-)
+from bayesrbf.fitted.fitted_mixture import FittedMixture
+from bayesrbf.fitted.fitted_table import FittedTable
+from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver, fit_mixture_blocks
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.specification import COVARIANCE_TYPES, CovarianceType
+
+DensityFit = FittedTable[FittedMixture, tuple[DensityCandidate, ...]]
 
 
 class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
@@ -68,8 +65,6 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         Most iterations of a restart.
     tol : float
         EM stops when a step gains at most ``tol`` nats of log posterior per unit of row weight.
-    warm_start : bool
-        Start at the previous fit in place of restarts.
     random_state : int, RandomState or None
         Source of restarts and draws; an int makes results repeatable.
     missingness : {"ignorable", "informative"}
@@ -129,7 +124,6 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         "prior": Rule("a MixturePrior, 'cv' or None", ("cv", None), MixturePrior, error=TypeError),
     }
 
-    @with_moved_arguments
     def __init__(
         self,
         n_components: Stored[int | Literal["cv"]] = 1,
@@ -143,7 +137,6 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         n_init: Stored[int] = 4,
         max_iter: Stored[int] = 1000,
         tol: Stored[float] = 1e-6,
-        warm_start: Stored[bool] = False,
         random_state: Stored[int | np.random.RandomState | None] = None,
         missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
         categorical_features: object = None,
@@ -160,7 +153,6 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
-        self.warm_start = warm_start
         self.random_state = random_state
         self.missingness = missingness
         self.categorical_features = categorical_features
@@ -198,7 +190,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
 
     def _fitted_to(self, X: object, sample_weight: object) -> DensityFit:
         """Read the table, choose what is open, and fit."""
-        if self.inference != "map" or self.warm_start:
+        if self.inference != "map":
             self._check_method(self.inference)
         reading = self._reading(labelled=False)
         training, of_blocks = read_training(reading, X, None, sample_weight)
@@ -208,7 +200,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         options = DensityOptions.of(self.n_components, self.covariance_type, any_strength)
         solver = Solver(self.n_init, self.max_iter, float(self.tol), training.seed)
         settings = Settings(declared, options, solver, self.column_maps, self.trim, self.pool)
-        chosen = find_density(training.rows, training.read_columns, settings, self._start)
+        chosen = find_density(training.rows, training.read_columns, settings)
         training, model, fit, way = (
             replace(training, rows=chosen.rows),
             chosen.model,
@@ -221,71 +213,12 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
             training, model, fit, way = of_blocks.fit_all(training, model, refit)
         self._warn_where_singular(fit)
         outcome, sentence = (fit.status, fit.trace), f"{fit.status.sentence} {way}".rstrip()
-        details = DensityDetails(chosen.candidates)
-        return self._ended(training, model, details, outcome, sentence, of_blocks)
-
-    def partial_fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
-        r"""Update the fit with one more block of rows: a step of stepwise EM.
-
-        The first block, or the table of an earlier :meth:`fit`, is fitted as a whole. Its columns,
-        levels, units and prior stay. For the t-th block after it, the sufficient statistics per
-        unit of weight are mixed with the earlier ones,
-
-        .. math:: s \leftarrow (1 - \gamma_t) s + \gamma_t \hat s_t, \qquad
-            \gamma_t = (t + 1)^{-0.6},
-
-        and the parameters are the posterior mode, with the statistics scaled to the total weight
-        seen. Blocks should be drawn at random, and the first one large enough to have all levels:
-        others count as missing.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_obs, n_columns)
-            Rows; NaN, None and NA are missing cells.
-        y : object
-            Ignored.
-        sample_weight : array-like of shape (n_obs,), optional
-            Row weights, at least 0: a row of weight 2 counts twice, and no split parts it.
-
-        Returns
-        -------
-        self
-            The estimator.
-
-        Raises
-        ------
-        ValueError
-            If the table or the weights cannot be used.
-
-        References
-        ----------
-        .. [1] Cappé, Moulines (2009), On-line expectation-maximization algorithm for latent data
-           models, JRSS B 71, 593-613.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from bayesrbf import MixtureDensity
-        >>> density, rng = MixtureDensity(random_state=0), np.random.default_rng(0)
-        >>> for _ in range(50):
-        ...     density = density.partial_fit(rng.normal(3.0, 2.0, size=(200, 1)))
-        >>> density.passes_, density.model_.start.means.round(1)
-        (50, array([[3.]]))
-        """
-        if "fitted_" not in vars(self):
-            return self._take(lambda: begun(self._fitted_to(X, sample_weight), passes=1))
-        rows, weights = new_rows(self.fitted_, X).cells, row_weights(sample_weight, X)
-        rows = replace(rows, labels=0 * rows.labels, weights=weights).take(weights > 0)
-        return self._take(lambda: gone_on(self.fitted_, rows))
-
-    def _stored_fit(self) -> DensityFit:
-        """The fit without its stream: one from a file begins at its fit."""
-        return self._fit.replaced(details=replace(self._fit.details, stream=None))
+        return self._ended(training, model, chosen.candidates, outcome, sentence, of_blocks)
 
     @property
     def candidates_(self) -> tuple[DensityCandidate, ...]:
         """What was compared, the best first; else the one that was used."""
-        return self._fit.details.candidates
+        return self._fit.details
 
     predict_proba = MixtureMethods.transform
 
@@ -323,11 +256,11 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         return float(self.score_samples(X).mean())
 
     def _check_method(self, method: str) -> None:
-        """Refuse draws and starts around a pool, which is no mode of its posterior."""
+        """Refuse draws around a pool, which is no mode of its posterior."""
         if self.pool is not None:
             raise ValueError(
                 f"MixtureDensity(pool={self.pool}) is an average of fits and no mode of a "
-                "posterior: it needs inference='map' and warm_start=False, and has no refine(). "
+                "posterior: it needs inference='map', and has no refine(). "
                 "Use pool=None."
             )
 

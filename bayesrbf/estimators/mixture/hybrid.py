@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -22,7 +22,6 @@ from bayesrbf.estimators.arguments import (
 from bayesrbf.estimators.classifier import Classifier, Labels
 from bayesrbf.estimators.mixture.hybrid_arguments import OPEN, HybridArguments
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
-from bayesrbf.estimators.moved import with_moved_arguments
 from bayesrbf.estimators.out_of_fold import Calibrated
 from bayesrbf.estimators.rehearsing import Rehearsal, rehearsal_of
 from bayesrbf.estimators.training import read_training
@@ -111,8 +110,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         Most iterations of a restart.
     tol : float
         EM stops when a step gains at most ``tol`` nats of log posterior per unit of row weight.
-    warm_start : bool
-        Start at the previous fit in place of restarts.
     random_state : int, RandomState or None
         Source of restarts, folds and draws; an int makes results repeatable.
     missingness : {"ignorable", "informative", "cv"}
@@ -193,7 +190,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         "missingness": one_of("ignorable", "informative", "cv"),
     }
 
-    @with_moved_arguments
     def __init__(
         self,
         n_components: Stored[int | PerClass[int] | Literal["cv"]] = 1,
@@ -212,7 +208,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         n_init: Stored[int] = 4,
         max_iter: Stored[int] = 1000,
         tol: Stored[float] = 1e-6,
-        warm_start: Stored[bool] = False,
         random_state: Stored[int | np.random.RandomState | None] = None,
         missingness: Stored[Literal["ignorable", "informative", "cv"]] = "ignorable",
         categorical_features: object = None,
@@ -234,7 +229,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
-        self.warm_start = warm_start
         self.random_state = random_state
         self.missingness = missingness
         self.categorical_features = categorical_features
@@ -278,8 +272,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         """Read the table, choose what is open, and fit."""
         arguments = HybridArguments.of(self.get_params(deep=False))
         reading = self._reading()
-        search = objective_of(self.objective).search
-        reading = replace(reading, parts=asdict(search))
         training, of_blocks = read_training(reading, X, y, sample_weight, groups)
         owner, rows, columns = training.owner, training.rows, training.read_columns
         few = 1 if self.n_components == OPEN else self.n_components
@@ -297,8 +289,8 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         rounds = arguments.rounds(specification, columns)
         choice, probabilities = self._choose(task, *rounds, training)
         setting = choice.setting
-        specification, start = setting.specification, self._start(setting.specification)
-        if start is None and task.begins_with(rows):
+        specification, start = setting.specification, None
+        if task.begins_with(rows):
             distinct = table.distinct_rows(setting.cells(rows))
             start = task.begin(distinct, specification, training.seed)
         kept = training.kept

@@ -44,15 +44,12 @@ class HybridArguments:
 
     def solver(self, seed: int) -> Solver:
         """How mixtures are fitted."""
-        search = objective_of(self.objective).search
         return Solver(
             self.n_init,
             self.max_iter,
             float(self.tol),
             seed,
-            steps=search.max_iter,
-            batch_size=search.batch_size,
-            held_out=float(search.validation_fraction or 0.0),
+            steps=objective_of(self.objective).steps,
         )
 
     def rounds(

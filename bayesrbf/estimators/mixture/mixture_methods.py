@@ -29,24 +29,9 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     """Methods of estimators whose rows are drawn from a mixture."""
 
     fitted_: AnyFit
-    warm_start: Stored[bool]
     random_state: Stored[int | np.random.RandomState | None]
 
     # ---- fitting
-
-    def _start(self, specification: Any) -> Any:
-        """The previous fit in the user's units under ``warm_start``; None at the first fit."""
-        fitted = vars(self).get("fitted_")
-        if fitted is None or not self.warm_start:
-            return None
-        before = fitted.model.specification
-        if before != specification:
-            raise ValueError(
-                f"{type(self).__name__}(warm_start=True) needs the columns, classes and "
-                f"components of the previous fit, {before}; received "
-                f"{specification}. Use a new estimator."
-            )
-        return fitted.model.start
 
     def _warn_where_singular(self, fit: Fit) -> None:
         """Warn if a covariance is singular."""

@@ -191,12 +191,8 @@ def _scaled(rows: Observations, usual: float) -> Observations:
 IN_MEMORY: Final = {
     "trim": False,
     "pool": None,
-    "batch_size": None,
-    "validation_fraction": None,
-    "scheme": "joint",
-    "hidden_cells": "marginalise",
 }
-"""Arguments, or parts of them, that need all rows at once unless they have these values."""
+"""Arguments that need all rows at once unless they have these values."""
 BY_SUMS: Final = ("map", "laplace", "advi")
 """What ``inference`` may ask for where rows are only summed over."""
 
@@ -204,7 +200,7 @@ BY_SUMS: Final = ("map", "laplace", "advi")
 def _refuse_arguments(reading: Reading) -> None:
     """ValueError that names an argument which needs all rows at once."""
     for name, possible in IN_MEMORY.items():
-        given = {**reading.arguments, **reading.parts}.get(name, possible)
+        given = reading.arguments.get(name, possible)
         if given != possible:
             raise ValueError(
                 f"{reading.owner}({name}={given!r}) needs all rows in memory, and X is out "

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -14,22 +12,19 @@ from bayesrbf.estimators.answers.asking import ask
 from bayesrbf.estimators.arguments import Stored, integer, number
 from bayesrbf.estimators.classifier import Classifier, Labels, LogProbabilities
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
-from bayesrbf.estimators.moved import with_moved_arguments
 from bayesrbf.estimators.rbf_network.network_training import (
     RULES,
-    Begin,
     check_scheme,
     fit_sentence,
     fit_to_rows,
     network_settings,
     refuse_without_joint,
-    start_of,
     transform,
 )
-from bayesrbf.estimators.training import read_training
+from bayesrbf.estimators.reading import read_table, refuse_collection
 from bayesrbf.fitted.fitted_network import ClassResponses, FittedNetwork
 from bayesrbf.fitted.fitted_table import FittedTable
-from bayesrbf.fitted.network_fitting import NetworkPath, fit_network_blocks
+from bayesrbf.fitted.network_fitting import NetworkPath
 from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.numerics.categories import draw_categories
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
@@ -95,8 +90,6 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         Most iterations.
     tol : float
         The fit stops when an iteration gains at most ``tol`` nats per unit of row weight.
-    warm_start : bool
-        Start at the previous fit.
     random_state : int, RandomState or None
         Source of starts, folds and draws; an int makes results repeatable.
     missingness : {"ignorable", "informative"}
@@ -127,8 +120,6 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         How the fit ended, in a sentence. It does not say what rows without a label did.
     converged_ : bool
         Whether it converged.
-    passes_ : int
-        Passes over a training table out of memory; 0 for one in memory.
     n_iter_ : int
         Iterations of the best start.
     lower_bound_ : float
@@ -159,7 +150,6 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
 
     _rules = RULES | {"n_components": integer(None), "l2": number(None)}
 
-    @with_moved_arguments
     def __init__(
         self,
         n_components: Stored[int | None] = None,
@@ -179,7 +169,6 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         n_init: Stored[int] = 4,
         max_iter: Stored[int] = 1000,
         tol: Stored[float] = 1e-8,
-        warm_start: Stored[bool] = False,
         random_state: Stored[int | np.random.RandomState | None] = None,
         missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
         categorical_features: object = None,
@@ -202,7 +191,6 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
-        self.warm_start = warm_start
         self.random_state = random_state
         self.missingness = missingness
         self.categorical_features = categorical_features
@@ -219,11 +207,9 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         Parameters
         ----------
         X : array-like or frame of shape (n_obs, n_columns)
-            Rows; NaN, None and NA are missing cells. Or a table out of memory, such as the path of
-            a Parquet file or a Dask collection (:doc:`/scale`), for ``scheme="joint"``.
+            Rows; NaN, None and NA are missing cells.
         y : array-like of shape (n_obs,)
-            Class labels; NaN and None are hidden. Of a table out of memory, also the name of
-            their column.
+            Class labels; NaN and None are hidden.
         sample_weight : array-like of shape (n_obs,), optional
             Row weights, at least 0: a row of weight 2 counts twice, and no split parts it.
         groups : array-like of shape (n_obs,), optional
@@ -247,25 +233,19 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
     ) -> FittedTable[FittedNetwork, NetworkPath]:
         """Read the table, and fit hidden and output layer."""
         reading = self._reading()
-        reading = replace(reading, parts={"scheme": scheme_of(self.scheme).name})
-        training, of_blocks = read_training(reading, X, y, sample_weight, groups)
+        refuse_collection(reading.owner, X)
+        training = read_table(reading, X, y, sample_weight, groups)
         seed = training.seed
-        model, fit = self._fit_rows(table.distinct(training.rows)[0], training, seed, self._start)
-        begin = partial(start_of, model if self.warm_start else None)
+        model, fit = self._fit_rows(table.distinct(training.rows)[0], training, seed)
 
         def held_out(fold: int, train: Observations, test: Observations) -> LogProbabilities:
-            of_fold, _ = self._fit_rows(train, training, seed + 1 + fold, begin)
+            of_fold, _ = self._fit_rows(train, training, seed + 1 + fold)
             return of_fold.class_log_joint(test)
 
-        probabilities, way = self._calibration(training, held_out), ""
-        read = training
-        if of_blocks is not None:
-            settings = network_settings(self.get_params(deep=False), seed)
-            refit = partial(fit_network_blocks, settings=settings)
-            read, model, fit, way = of_blocks.fit_all(training, model, refit)
-        sentence = f"{fit_sentence(self.scheme, fit)} {way}".rstrip()
+        probabilities = self._calibration(training, held_out)
         path, outcome = NetworkPath(fit.conditional, fit.falls), (fit.status, Trace(fit.joint))
-        return self._ended(read, model, path, outcome, sentence, of_blocks, **probabilities)
+        sentence = fit_sentence(self.scheme, fit)
+        return self._ended(training, model, path, outcome, sentence, **probabilities)
 
     def _check_arguments(self) -> None:
         """Check every argument, and what goes together with the scheme."""
@@ -277,13 +257,13 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         refuse_without_joint(self.scheme)
 
     def _fit_rows(
-        self, rows: Observations, training: TrainingTable, seed: int, begin: Begin
+        self, rows: Observations, training: TrainingTable, seed: int
     ) -> tuple[FittedNetwork, NetworkFit]:
         """Fit hidden and output layer to distinct rows."""
         responses = ClassResponses(training.class_labels.size)
         settings = network_settings(self.get_params(deep=False), seed)
         levels = training.read_columns.n_levels
-        return fit_to_rows(rows, levels, responses, self.prior, settings, begin)
+        return fit_to_rows(rows, levels, responses, self.prior, settings)
 
     @property
     def conditional_path_(self) -> Float[np.ndarray, " iteration"]:

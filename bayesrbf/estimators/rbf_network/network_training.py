@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from jaxtyping import Float, Int
 from sklearn.utils import check_consistent_length, column_or_1d
@@ -26,8 +24,6 @@ from bayesrbf.records.network_schemes import SCHEMES, NetworkScheme, scheme_of
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.rbf_network import (
     FEATURES,
-    RBFNetworkParameters,
-    RBFNetworkSpecification,
 )
 from bayesrbf.records.results import Status
 
@@ -50,9 +46,6 @@ RULES = SHARED | {
     "hidden_cells": one_of("marginalise", "impute"),
 }
 """Rules of the arguments of both RBF networks."""
-
-Begin = Callable[[RBFNetworkSpecification], RBFNetworkParameters | None]
-"""Gives the start of a network of some structure; None makes starts of its own."""
 
 
 def check_scheme(owner: str, arguments: Arguments, *, of_classes: bool) -> None:
@@ -99,23 +92,17 @@ def fit_to_rows(
     responses: Responses,
     prior: MixturePrior | None,
     settings: NetworkSettings,
-    begin: Begin,
+    previous: FittedNetwork | None = None,
 ) -> tuple[FittedNetwork, NetworkFit]:
-    """Fit both layers to distinct rows, from where ``begin`` says."""
+    """Fit both layers to distinct rows, from a previous fit on if it has the same structure."""
     specification = settings.specification(
         rows.real.shape[1], levels, responses.n_outputs, responses.kind
     )
     prior = MixturePrior() if prior is None else prior
-    return fit_network(rows, responses, specification, prior, settings, begin(specification))
-
-
-def start_of(
-    previous: FittedNetwork | None, specification: RBFNetworkSpecification
-) -> RBFNetworkParameters | None:
-    """The start from a previous fit of the same structure, in the user's units; else None."""
-    if previous is None or previous.specification != specification:
-        return None
-    return previous.start
+    start = None
+    if previous is not None and previous.specification == specification:
+        start = previous.start
+    return fit_network(rows, responses, specification, prior, settings, start)
 
 
 def refuse_without_joint(asked: str | NetworkScheme) -> None:

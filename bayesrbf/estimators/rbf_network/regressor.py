@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
@@ -16,18 +15,15 @@ from bayesrbf.estimators.answers.asking import ask, new_rows
 from bayesrbf.estimators.arguments import Rule, Stored
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
-from bayesrbf.estimators.moved import with_moved_arguments
 from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.rbf_network.network_training import (
     RULES,
-    Begin,
     check_scheme,
     fit_sentence,
     fit_to_rows,
     network_settings,
     read_responses,
     refuse_without_joint,
-    start_of,
     transform,
 )
 from bayesrbf.estimators.reading import Labels, check_table, read_rows, refuse_collection
@@ -56,7 +52,6 @@ if TYPE_CHECKING:
 PROBABILITY: Final = Rule(
     "a probability within (0, 1)", kind=Real, low=0.0, high=1.0, closed="neither"
 )
-ROWS_IN_8_GIB: Final = 6_000_000
 
 
 class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
@@ -107,8 +102,6 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         Most iterations.
     tol : float
         The fit stops when an iteration gains at most ``tol`` nats per unit of row weight.
-    warm_start : bool
-        Start at the previous fit.
     random_state : int, RandomState or None
         Source of starts and draws; an int makes results repeatable.
     missingness : {"ignorable", "informative"}
@@ -166,7 +159,6 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
 
     _rules = RULES
 
-    @with_moved_arguments
     def __init__(
         self,
         n_components: Stored[int] = 6,
@@ -183,7 +175,6 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         n_init: Stored[int] = 4,
         max_iter: Stored[int] = 1000,
         tol: Stored[float] = 1e-6,
-        warm_start: Stored[bool] = False,
         random_state: Stored[int | np.random.RandomState | None] = None,
         missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
         categorical_features: object = None,
@@ -203,7 +194,6 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
-        self.warm_start = warm_start
         self.random_state = random_state
         self.missingness = missingness
         self.categorical_features = categorical_features
@@ -246,12 +236,12 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
     ) -> FittedTable[FittedNetwork, NetworkPath]:
         """Read the table, fit hidden and output layer, and judge the noise on rows held out."""
         reading = self._reading()
-        refuse_collection(reading.owner, X, ROWS_IN_8_GIB)
+        refuse_collection(reading.owner, X)
         weights = check_table(reading, X, y, sample_weight)
         responses, codes = read_responses(X, y, weights)
         training = read_rows(reading, X, Labels(codes, weights), groups)
         distinct, _ = table.distinct(training.rows)
-        model, fit = self._fit_rows(distinct, training, responses, training.seed, self._start)
+        model, fit = self._fit_rows(distinct, training, responses, training.seed)
         if self.calibrate:
             model = replace(model, noise=self._noise(model, training, fit.status))
         path, outcome = NetworkPath(fit.conditional, fit.falls), (fit.status, Trace(fit.joint))
@@ -272,12 +262,12 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         training: TrainingTable,
         responses: NumberResponses,
         seed: int,
-        begin: Begin,
+        previous: FittedNetwork | None = None,
     ) -> tuple[FittedNetwork, NetworkFit]:
         """Fit hidden and output layer to distinct rows."""
         settings = network_settings(self.get_params(deep=False), seed)
         levels = training.read_columns.n_levels
-        return fit_to_rows(rows, levels, responses, self.prior, settings, begin)
+        return fit_to_rows(rows, levels, responses, self.prior, settings, previous)
 
     def _noise(self, model: FittedNetwork, training: TrainingTable, status: Status) -> Noise:
         """Scale and tails of residuals out of fold, in units of the fitted noise."""
@@ -285,10 +275,10 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         # Not in units of the fold's own noise: a network that meets every row has none.
         fitted_precision = model.parameters.noise_precision
         # Where the whole fit came to no end, folds that went on from it would know its rows.
-        begin = partial(start_of, model if status is Status.CONVERGED else None)
+        previous = model if status is Status.CONVERGED else None
 
         def residuals(fold: int, train: Observations, test: Observations) -> np.ndarray:
-            network, _ = self._fit_rows(train, training, responses, seed + 1 + fold, begin)
+            network, _ = self._fit_rows(train, training, responses, seed + 1 + fold, previous)
             off = responses.output(test).targets - network.linear(test)[:, 0]
             return off * fitted_precision**0.5
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
@@ -22,7 +22,6 @@ from bayesrbf.estimators.arguments import (
     positive,
 )
 from bayesrbf.estimators.classifier import Classifier
-from bayesrbf.estimators.moved import with_moved_arguments
 from bayesrbf.estimators.reading import (
     Labels,
     Reading,
@@ -43,8 +42,6 @@ from bayesrbf.records.priors import PrecisionPrior
 from bayesrbf.records.results import Trace
 from bayesrbf.records.sdgm import KERNELS, SDGMFit, SDGMTrace
 from bayesrbf.table.labels import is_label_sets, read_label_sets
-
-ROWS_IN_8_GIB: Final = 1_000_000
 
 
 class SDGMClassifier(Classifier):
@@ -169,7 +166,6 @@ class SDGMClassifier(Classifier):
         "alpha_init": positive(),
     }
 
-    @with_moved_arguments
     def __init__(
         self,
         n_components: Stored[int | PerClass[int]] = 3,
@@ -248,7 +244,7 @@ class SDGMClassifier(Classifier):
     ) -> FittedTable[FittedSDGM, EvidencePath]:
         """Read the table, and fit companion and sparse mixture."""
         reading = self._reading()
-        refuse_collection(reading.owner, X, ROWS_IN_8_GIB)
+        refuse_collection(reading.owner, X)
         weights = check_table(reading, X, y, sample_weight)
         sets, labels = _read_sets(reading, X, y, weights)
         training = read_rows(reading, X, labels, groups)

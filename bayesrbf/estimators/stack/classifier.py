@@ -229,7 +229,7 @@ class StackedClassifier(Classifier):
             own = own_members(self.members, few, rows.n_labelled)
             extra = extra_members(self.extra, columns, training.template)
         else:
-            extra, prior = fitted.members.extra, fitted.prior or prior
+            extra, prior = fitted.members.extra, fitted.prior
             own = fitted.members.names
         masking = masking_of(rows, columns, n_classes, seed)
         return StackSettings(own, extra, columns.n_levels, n_classes, prior, seed, few, masking)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -35,7 +34,7 @@ from bayesrbf.records.masked_rows import Recalibration
 from bayesrbf.records.mixture import Observations, in_blocks
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.results import ClassPrediction
-from bayesrbf.records.stored import LATER, Requirements, stored, within
+from bayesrbf.records.stored import Requirements, stored, within
 from bayesrbf.table import Columns
 
 if TYPE_CHECKING:
@@ -76,10 +75,10 @@ class FittedStack(FittedModel):
     companion: FittedMixture
     names: tuple[str, ...]
     """Names of the members."""
-    emptier: tuple[Pool, ...] = field(default=(), metadata=LATER)
+    emptier: tuple[Pool, ...]
     """Of rows with more and more of their cells hidden: at the knots after the first."""
-    prior: MixturePrior | None = field(default=None, metadata=LATER)
-    """Declared prior of the mixtures; None in a file of version 0.1.0, which does not say it."""
+    prior: MixturePrior
+    """Declared prior of the mixtures."""
 
     @property
     def density(self) -> FittedMixture:
@@ -153,8 +152,6 @@ class FittedStack(FittedModel):
         """Class log probabilities of the rows held out, by pools that are fitted to others."""
         rows, hidden = self.held, self.held_share
         result = np.full((rows.labels.size, self.members.n_classes), np.nan)
-        if rows.folds is None and rows.labels.size:
-            raise AttributeError("out_of_fold_ is not in files of earlier versions; fit again.")
         for part in np.unique(rows.parts):
             others, own = rows.take(rows.parts != part), rows.parts == part
             pool = log_posterior_of(others)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -22,7 +22,7 @@ from bayesrbf.fitted.fitted_kernel_network import (
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel
 from bayesrbf.fitted.row_view import RowView
-from bayesrbf.fitted.stack.recipes import ALIASES, MEMBERS, TREES
+from bayesrbf.fitted.stack.recipes import MEMBERS, TREES
 from bayesrbf.fitted.stack.shared_training import (
     ColumnMaps,
     SharedTraining,
@@ -32,7 +32,7 @@ from bayesrbf.numerics.log_posterior import LogPosterior, Predictor
 from bayesrbf.numerics.stack.pooling import bounded_log_probabilities
 from bayesrbf.numerics.trees import Boosting, Forest, tree_cells
 from bayesrbf.records.mixture import Observations
-from bayesrbf.records.stored import LATER, MOST_PARTS, Requirements, stored, within
+from bayesrbf.records.stored import MOST_PARTS, Requirements, stored, within
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -114,7 +114,7 @@ class FittedMember(FittedModel):
         last = seen.levels[len(seen.levels) - len(few.features) :]
         yield last == few.levels, "levels for the values of its columns"
         yield within(few.features, 0, n_reals), "real columns of few values"
-        recipe = MEMBERS.get(ALIASES.get(self.name, self.name))
+        recipe = MEMBERS.get(self.name)
         own = recipe is not None and (recipe.shape == "values" or not few.features)
         yield own, "a recipe, and categories for a kernel alone"
 
@@ -172,7 +172,7 @@ class FittedMembers:
     own: tuple[FittedMember, ...]
     extra: tuple[OtherMember, ...]
     n_classes: int
-    trees: tuple[FittedTrees, ...] = field(default=(), metadata=LATER)
+    trees: tuple[FittedTrees, ...]
 
     def __laws__(self) -> Requirements:
         yield 0 < self.n_classes <= MOST_PARTS and len(self.own) > 0, "classes and members"
@@ -189,12 +189,6 @@ class FittedMembers:
         """Names of the members that are not of other libraries."""
         smooth = tuple(one.name for one in self.own)
         return smooth + tuple(one.name for one in self.trees)
-
-    @property
-    def renamed(self) -> FittedMembers:
-        """Members of a file of version 0.1.0 under their present names."""
-        own = (replace(one, name=ALIASES.get(one.name, one.name)) for one in self.own)
-        return replace(self, own=tuple(own))
 
     @property
     def condensed(self) -> FittedMembers:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import field
-
 import numpy as np
 from jaxtyping import Float
 
@@ -19,7 +17,6 @@ from bayesrbf.posterior.recalibration import (
 )
 from bayesrbf.posterior.scores import log_loss
 from bayesrbf.records.stored import (
-    LATER,
     MOST_LOG,
     Requirements,
     scales,
@@ -38,7 +35,7 @@ class Pool:
     """Temperatures before the pool."""
     temperature: float
     """Temperature after it."""
-    pull: float = field(default=0.0, metadata=LATER)
+    pull: float = 0.0
     """Exponent of the class shares."""
 
     def __laws__(self) -> Requirements:

@@ -213,19 +213,3 @@ def own_members(members: object, few: FewValues, n_labelled: float) -> tuple[str
                 f"received {members!r}."
             )
     return tuple(sorted(chosen, key=TREES.__contains__))
-
-
-ALIASES: Final = {
-    "K1": "laplace",
-    "K2": "laplace_equal",
-    "SL": "laplace_short",
-    "AL": "laplace_evidence",
-    "VG10": "gaussian_loo",
-    "VG100": "gaussian_loo_light",
-    "VC100": "gaussian_loo_levels",
-    "G1": "normal",
-    "G2": "mixture",
-    "B1": "normal_blend",
-    "B2": "mixture_blend",
-}
-"""Names of members by those of version 0.1.0, whose files have them."""

@@ -23,7 +23,7 @@ from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.mixture_rows import MixtureOnRows
 from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.records.mixture import Observations
-from bayesrbf.records.objective import Objective
+from bayesrbf.records.objective import SHARPNESS, SMOOTHING, Objective
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification
 
@@ -125,15 +125,15 @@ def objective_and_gradient(
     value[rows] += own * log_joint[rows, classes]
     gradient[rows, classes] += own
     if hinge and log_joint.shape[1] > 1:
-        violation, pulls = margin_violation(objective, log_joint[rows], classes)
-        loss, derivative = bounded_hinge(objective, violation)
+        violation, pulls = margin_violation(objective.margin, log_joint[rows], classes)
+        loss, derivative = soft_hinge(violation)
         value[rows] -= hinge * loss
         gradient[rows] -= hinge * derivative[:, None] * pulls
     return value, gradient
 
 
 def margin_violation(
-    objective: Objective, log_joint: Float[np.ndarray, "obs label"], labels: Int[np.ndarray, " obs"]
+    margin: float, log_joint: Float[np.ndarray, "obs label"], labels: Int[np.ndarray, " obs"]
 ) -> tuple[Float[np.ndarray, " obs"], Float[np.ndarray, "obs label"]]:
     r"""How far every labelled row falls short of the margin, by a soft maximum, and the gradient.
 
@@ -147,32 +147,21 @@ def margin_violation(
     rivals = log_joint - own[:, None]
     # The true class is no rival of its own.
     rivals[rows, labels] = -np.inf
-    most, gradient = log_sum_exp(objective.sharpness * rivals, axis=1)
+    most, gradient = log_sum_exp(SHARPNESS * rivals, axis=1)
     # The shares of the rivals sum to one, and m falls as fast as b_y rises.
     gradient[rows, labels] = -1.0
-    return objective.margin + most / objective.sharpness, gradient
+    return margin + most / SHARPNESS, gradient
 
 
-def bounded_hinge(
-    objective: Objective, violation: Float[np.ndarray, " obs"]
+def soft_hinge(
+    violation: Float[np.ndarray, " obs"],
 ) -> tuple[Float[np.ndarray, " obs"], Float[np.ndarray, " obs"]]:
-    r"""Soft hinge of a violation m in nats, or soft ramp where there is a cap, and its derivative.
+    r"""Soft hinge of a violation m in nats, and its derivative.
 
     .. math:: h(m) = \begin{cases} 0 & m < -\varepsilon \\
         (m + \varepsilon)^2 / 4\varepsilon & |m| \le \varepsilon \\
         m & m > \varepsilon \end{cases}
-
-    The ramp is ``h(m) - h(m - cap)``.
     """
-    loss, derivative = _soft_hinge(violation, objective.smoothing)
-    if objective.ramp_cap is not None:
-        beyond, beyond_derivative = _soft_hinge(violation - objective.ramp_cap, objective.smoothing)
-        loss, derivative = loss - beyond, derivative - beyond_derivative
-    return loss, derivative
-
-
-def _soft_hinge(violation: np.ndarray, smoothing: float) -> tuple[np.ndarray, np.ndarray]:
-    """Soft hinge and its derivative."""
-    lift = np.clip(violation + smoothing, 0.0, 2 * smoothing)
-    above = np.maximum(violation - smoothing, 0.0)
-    return lift**2 / (4 * smoothing) + above, lift / (2 * smoothing)
+    lift = np.clip(violation + SMOOTHING, 0.0, 2 * SMOOTHING)
+    above = np.maximum(violation - SMOOTHING, 0.0)
+    return lift**2 / (4 * SMOOTHING) + above, lift / (2 * SMOOTHING)

@@ -11,7 +11,6 @@ Jacobian. The only mode is found by L-BFGS.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -150,15 +149,8 @@ class OutputFit:
 
 
 @on_one_blas_thread
-def fit_output(
-    log_posterior: LogPosterior,
-    log_prior: Callable[[Float[np.ndarray, " coordinate"]], float],
-    *,
-    tol: float,
-    max_iter: int,
-    start: Float[np.ndarray, " coordinate"] | None = None,
-) -> OutputFit:
-    """Find the mode, which is the only one, by L-BFGS from a start, 0 by default.
+def fit_output(log_posterior: KernelNetworkLogPosterior, *, tol: float, max_iter: int) -> OutputFit:
+    """Find the mode, which is the only one, by L-BFGS from 0.
 
     The search runs in units of ``scales``. In them the curvature is close to a multiple of the
     identity, because the features of a kernel's eigenfunctions are orthogonal: some tens of
@@ -169,17 +161,17 @@ def fit_output(
     path: list[tuple[float, float]] = []
 
     def watch(value: float, theta: np.ndarray) -> None:
-        path.append((value, value - log_prior(theta)))
+        path.append((value, value - log_posterior.log_prior(theta)))
 
     def objective(u: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = log_posterior.value_and_gradient(u * scales)
         return -value, -gradient * scales
 
-    start = np.zeros(log_posterior.dimension) if start is None else start
+    start = np.zeros(log_posterior.dimension)
     watch(log_posterior.value_and_gradient(start)[0], start)
     result = minimize(
         objective,
-        start / scales,
+        start,
         jac=True,
         method="L-BFGS-B",
         callback=lambda intermediate_result: watch(

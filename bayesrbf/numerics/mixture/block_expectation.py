@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesrbf.blocks import Blocks
 from bayesrbf.numerics.mixture.expectation import Sums, prepare
-from bayesrbf.numerics.mixture.statistics import Statistics, combined
+from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.numerics.threads import one_blas_thread
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
@@ -28,7 +28,7 @@ class BlockExpectation:
     def statistics(self, parameters: MixtureParameters) -> Statistics:
         """Expected sufficient statistics, centred at the means; labels and row weights count."""
         self.passes += 1
-        return self._prepared.map(partial(_sums, parameters=parameters)).reduce(added)
+        return self._prepared.map(partial(_sums, parameters=parameters)).reduce(Statistics.joined)
 
 
 def _prepared(rows: Observations, specification: MixtureSpecification) -> Sums:
@@ -40,8 +40,3 @@ def _sums(rows: Sums, parameters: MixtureParameters) -> Statistics:
     """Statistics of a block, without what has a number a row."""
     with one_blas_thread():
         return replace(rows.statistics(parameters), pointwise=np.zeros(0))
-
-
-def added(one: Statistics, other: Statistics) -> Statistics:
-    """Statistics of the rows of both, at the same parameters."""
-    return combined((1.0, one), (1.0, other))

@@ -30,25 +30,16 @@ class Statistics:
     log_likelihood: float  # sum_n v_n log p(x_n, y_n) in nats.
     pointwise: Float[np.ndarray, " obs"]  # log p(x_n, y_n) of every row, not weighted, in nats.
 
-
-def combined(*weighted: tuple[float, Statistics]) -> Statistics:
-    """Statistics at the same parameters, each times a factor, added up, without ``pointwise``."""
-    factors, every = zip(*weighted, strict=True)
-
-    def total(*arrays: np.ndarray) -> np.ndarray:
-        result = np.zeros_like(arrays[0])
-        for factor, array in zip(factors, arrays, strict=True):
-            result += factor * array
-        return result
-
-    return Statistics(
-        total(*(one.counts for one in every)),
-        total(*(one.first for one in every)),
-        total(*(one.second for one in every)),
-        tuple(map(total, *(one.category_counts for one in every))),
-        sum(factor * one.log_likelihood for factor, one in weighted),
-        np.zeros(0),
-    )
+    def joined(self, other: Statistics) -> Statistics:
+        """Statistics of the rows of both, at the same parameters and without ``pointwise``."""
+        return Statistics(
+            self.counts + other.counts,
+            self.first + other.first,
+            self.second + other.second,
+            tuple(map(np.add, self.category_counts, other.category_counts)),
+            self.log_likelihood + other.log_likelihood,
+            np.zeros(0),
+        )
 
 
 def sum_by_group(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -73,32 +72,14 @@ def fit_joint(
     if start is None:
         em = EMSettings(rng, n_init, max_iter, tol)
         start = _em_start(observations, output, specification, hyperparameters, em)
-    tolerance = tol * float(observations.weights.sum())
-    on_rows = target.smooth_and_conditional
-    return ascend_joint(target, on_rows, start, max_iter=max_iter, tolerance=tolerance)
-
-
-def ascend_joint(
-    points: RBFNetworkLogPosterior,
-    on_rows: Callable[[Float[np.ndarray, " coordinate"]], tuple[Smooth, float]],
-    start: RBFNetworkParameters,
-    *,
-    max_iter: int,
-    tolerance: float,
-) -> NetworkFit:
-    """Climb the joint from a start on rows wherever they are, all in standard units.
-
-    ``points`` have coordinates and prior; ``on_rows`` is ``smooth_and_conditional`` given all rows.
-    The climb ends when an iteration gains at most ``tolerance`` nats.
-    """
     conditional = []
-    theta, specification, prior = points.pack(start), points.network, points.prior
-    last = theta, on_rows(theta)  # kept: what is watched was evaluated before
+    theta = target.pack(start)
+    last = theta, target.smooth_and_conditional(theta)  # what is watched was evaluated before
 
     def at(theta: np.ndarray) -> tuple[Smooth, float]:
         nonlocal last
         if not np.array_equal(last[0], theta):
-            last = theta, on_rows(theta)
+            last = theta, target.smooth_and_conditional(theta)
         return last[1]
 
     def smooth(theta: np.ndarray) -> Smooth:
@@ -112,18 +93,18 @@ def ascend_joint(
         nothing, way = np.full(1, -np.inf), np.array(conditional)
         return NetworkFit(start, nothing, way, Status.DEGENERATE, np.nan, specification)
     weights = np.zeros(theta.size, dtype=bool)
-    weights[points.coefficient_places] = True
+    weights[target.coefficient_places] = True
     found = maximise_in_halves(
         smooth,
         theta,
-        np.where(weights, prior.l1, 0.0),
-        weights & (prior.l1 > 0 or prior.link > 0),
+        np.where(weights, hyperparameters.l1, 0.0),
+        weights & (hyperparameters.l1 > 0 or hyperparameters.link > 0),
         max_iter=max_iter,
-        tolerance=tolerance,
+        tolerance=tol * float(observations.weights.sum()),
         watch=watch,
     )
     return NetworkFit(
-        points.unpack(found.theta),
+        target.unpack(found.theta),
         found.path,
         np.array(conditional),
         Status.CONVERGED if found.stopped else Status.MAX_ITER,

@@ -28,7 +28,6 @@ from bayesrbf.numerics.mixture.parts.real_columns import (
     Vectors,
     Weights,
 )
-from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.records import names
 from bayesrbf.records.specification import Variable
 
@@ -148,13 +147,6 @@ class FullCovariances(RealColumns):
     def precision_times(self, force: Vectors, factors: Matrices) -> Vectors:
         """``P f`` for every component."""
         return ((force[:, None, :] @ factors) @ factors.swapaxes(1, 2))[:, 0]
-
-    def recentred(self, statistics: Statistics, shift: Vectors) -> Matrices:
-        """Second moments about means that are moved by a shift."""
-        cross = statistics.first[:, :, None] * shift[:, None, :]
-        scatter = statistics.second - cross - cross.swapaxes(1, 2)
-        scatter += self.outer(shift, statistics.counts[:, None])
-        return scatter
 
     def _mode_factors(
         self,

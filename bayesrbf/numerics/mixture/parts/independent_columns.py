@@ -20,7 +20,6 @@ from bayesrbf.numerics.mixture.parts.real_columns import (
     Vectors,
     Weights,
 )
-from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.records import names
 from bayesrbf.records.specification import Variable
 
@@ -72,11 +71,6 @@ class IndependentColumns(RealColumns):
     def precision_times(self, force: Vectors, factors: Matrices) -> Vectors:
         """``P f`` for every component."""
         return force * factors**2
-
-    def recentred(self, statistics: Statistics, shift: Vectors) -> Matrices:
-        """Second moments about means that are moved by a shift."""
-        cross = 2 * statistics.first * shift
-        return statistics.second - cross + statistics.counts[:, None] * shift**2
 
     def holes(self, observed: Bool[np.ndarray, "row feature"]) -> Int[np.ndarray, " row"]:
         """Zero: rows with holes need not be kept apart."""

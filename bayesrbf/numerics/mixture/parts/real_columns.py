@@ -290,10 +290,6 @@ class RealColumns(ABC):
         """Cells in standard units, the column mean where missing."""
         return np.nan_to_num(rows.real)
 
-    @abstractmethod
-    def recentred(self, statistics: Statistics, shift: Vectors) -> Matrices:
-        """Second moments about means that are moved by a shift."""
-
     def at_floor(self, factors: Factors) -> bool:
         """Whether some covariance has eigenvalues at the floor."""
         return False
