@@ -18,7 +18,6 @@ from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.posterior.conditional_law import ConditionalLaw
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.table import Columns
-from bayesrbf.table.levels import level_values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -278,6 +277,5 @@ class ConditionalDistribution:
         for position in sorted(figures):
             asked, values = self.asked[:, position], figures[position]
             if asked.any():
-                missing = level_values(np.full(len(values), -1), tuple(values[:1]))
-                named[self.columns.names[position]] = np.where(asked, values, missing)
+                named[self.columns.names[position]] = np.where(asked, values, np.nan)
         return pd.DataFrame(named, index=self._index)
