@@ -115,7 +115,7 @@ def test_blocks_give_the_parameters_of_a_table_in_memory(monkeypatch: pytest.Mon
     mixture, fit = fit_mixture_rows(
         rows, start.specification, MixturePrior(), solver, start.start, None
     )
-    assert_same(model.model_, mixture)
+    assert_same(model.model_, mixture, rtol=2e-4)  # tol bounds the log posterior alone
     assert model.n_iter_ == fit.trace.n_iter
     assert f"{model.passes_} passes over {ROWS} rows in 5 blocks" in model.status_
     assert model.columns_ == inside.columns_
