@@ -109,9 +109,16 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     return None
 
 
-def plain(text: str) -> bool:
+def plain(text: str, longest: int = 80) -> bool:
     """Whether a text may stand in the name of a test: short, and the same where it is typed."""
-    return len(text) <= 80 and text.isascii() and text.isprintable() and "\\" not in text
+    return len(text) <= longest and text.isascii() and text.isprintable() and "\\" not in text
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse names of tests that cannot be typed: workers compare them."""
+    odd = [item.nodeid for item in items if not plain(item.nodeid.partition("[")[2], 121)]
+    if odd:
+        raise pytest.UsageError(f"no short and plain name: {odd}")
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from bayesrbf.estimators.median_lvq.classifier import MedianLVQClassifier
     from bayesrbf.estimators.mixture.density import MixtureDensity
     from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
-    from bayesrbf.estimators.mixture.hybrid_dial import hybrid_path
     from bayesrbf.estimators.model_selection import LabelledKFold, labelled_scorer
     from bayesrbf.estimators.predictive_check import predictive_check
     from bayesrbf.estimators.rbf_network.classifier import RBFNetworkClassifier
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
         Likelihood,
         Margin,
     )
-    from bayesrbf.records.network_schemes import JointScheme, PublishedScheme
     from bayesrbf.records.priors import GammaPrecisions, HorseshoePrecisions, MixturePrior
 
 __all__ = [
@@ -52,7 +50,6 @@ __all__ = [
     "Hinge",
     "HorseshoePrecisions",
     "HybridMixtureClassifier",
-    "JointScheme",
     "KernelNetworkClassifier",
     "LabelledKFold",
     "Likelihood",
@@ -61,7 +58,6 @@ __all__ = [
     "MedianLVQPrior",
     "MixtureDensity",
     "MixturePrior",
-    "PublishedScheme",
     "RBFNetworkClassifier",
     "RBFNetworkRegressor",
     "ReadTable",
@@ -72,7 +68,6 @@ __all__ = [
     "acquire_labels",
     "check",
     "cost_curves",
-    "hybrid_path",
     "labelled_scorer",
     "load",
     "predictive_check",

@@ -57,7 +57,7 @@ def declare_rbf_network(
     responses : ndarray of shape (n_obs,)
         Class codes, -1 where hidden; or numbers, NaN where hidden.
     specification : RBFNetworkSpecification
-        Structure of the network, one mixture for all outputs.
+        Structure of the network.
     hyperparameters : RBFNetworkHyperparameters
         Resolved prior, in the user's units.
     coefficients : {"signed", "halves"}
@@ -83,8 +83,8 @@ def declare_rbf_network(
     Raises
     ------
     ValueError
-        If rows, prior and names do not fit the structure, if there is more than one
-        mixture, or if halves are asked for without ``l1``.
+        If rows, prior and names do not fit the structure, or if halves are asked for
+        without ``l1``.
 
     Notes
     -----
@@ -115,8 +115,6 @@ def declare_rbf_network(
         raise ValueError(
             f"coefficients must be one of {get_args(Coefficients)}; received {coefficients!r}."
         )
-    if not specification.shared:
-        raise ValueError("A declared RBF network has one mixture that all outputs share.")
     if coefficients == "halves" and hyperparameters.l1 == 0:
         raise ValueError("coefficients='halves' needs l1 > 0: without it nothing has a kink.")
     structure = specification.mixture

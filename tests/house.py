@@ -1,7 +1,6 @@
 """Figures about the structure of the package: ``python -m tests.house`` prints them.
 
-They say how much a reader has to open to follow a row: classes behind an estimator, functions
-and files that one call runs through, and what the files are made of.
+They say how much a reader has to open to follow a call, and how many files have a single importer.
 """
 
 from __future__ import annotations
@@ -9,37 +8,26 @@ from __future__ import annotations
 import ast
 import inspect
 import io
-import statistics
+import subprocess
 import sys
 import tokenize
 import warnings
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib import import_module
+from functools import cache
 from pathlib import Path
-from types import FrameType
-from typing import Any
+from types import CodeType, FrameType
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 import bayesrbf
-from tests.cases import generative
 from tests.measured import COST, write
 
 ROOT = Path(__file__).resolve().parent.parent
-SHAPES = {"full", "tied", "diag", "spherical"}
-"""Names of covariance shapes: a branch on one of them belongs into its own class."""
-FRAGMENT = 40
-"""Lines of code below which a file with one reader may be a part of that reader's topic."""
-FOUR = ("laplace_short", "laplace_evidence", "mixture", "normal_blend")
-"""Members of the stack that is followed: networks and mixtures, of either kind of fit."""
-NEEDS_TORCH = {
-    "torch.sdgm_head",
-    "torch.sparse_quadratic",
-}
-"""Modules that cannot be imported where PyTorch is not installed."""
+FOR_PEOPLE = "bayesrbf/app/"
+"""Files that read the core through few names."""
 
 
 @dataclass(frozen=True)
@@ -52,20 +40,17 @@ class Lines:
     comments: int
 
 
-LIKELIHOOD = "a likelihood mixture"
-"""Two full components a class, without a temperature."""
-
-
 @dataclass(frozen=True)
 class Call:
-    """What one call runs through in the package."""
+    """What one call enters in the package."""
 
     functions: int
+    classes: int
     files: int
-    depth: int
 
     def __str__(self) -> str:
-        return f"{self.functions} functions in {self.files} files, {self.depth} deep"
+        known = self.classes + self.files
+        return f"{known}: {self.classes} classes, {self.files} files ({self.functions} functions)"
 
 
 def source_files() -> list[Path]:
@@ -77,6 +62,12 @@ def source_files() -> list[Path]:
 def linked() -> Path:
     """The link to ``models/`` inside the package."""
     return ROOT / "bayesrbf" / "models"
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """The syntax tree of every file, under its path."""
+    return {str(path.relative_to(ROOT)): ast.parse(path.read_text()) for path in source_files()}
 
 
 def count_lines(text: str) -> Lines:
@@ -100,10 +91,16 @@ def count_lines(text: str) -> Lines:
     return Lines(text.count("\n"), len(code - docstring), len(docstring), len(comments))
 
 
+def code_in(*folders: str) -> int:
+    """Lines of code of all Python files below some folders."""
+    files = (path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+    return sum(count_lines(path.read_text()).code for path in files)
+
+
 def estimators() -> dict[str, type]:
     """Public estimators of tables by name."""
-    found = {name: getattr(bayesrbf, name) for name in bayesrbf.__all__}
-    return {name: kind for name, kind in found.items() if hasattr(kind, "declare")}
+    named = {name: getattr(bayesrbf, name) for name in bayesrbf.__all__}
+    return {name: kind for name, kind in named.items() if hasattr(kind, "declare")}
 
 
 def own_bases(kind: type) -> list[type]:
@@ -133,129 +130,118 @@ def public_names(kind: type) -> list[str]:
     )
 
 
-def only_children() -> list[str]:
-    """Classes of the package with exactly one subclass there."""
-    classes: set[type] = set()
-    for path in source_files():
-        name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removeprefix("bayesrbf.")
-        if name.endswith(("__main__", "__init__")) or name in NEEDS_TORCH:
-            continue
-        name = f"bayesrbf.{name}"
-        members = vars(import_module(name)).values()
-        classes |= {m for m in members if inspect.isclass(m) and m.__module__ == name}
-    children = Counter(base for kind in classes for base in kind.__bases__ if base in classes)
-    return sorted(base.__name__ for base, count in children.items() if count == 1)
+def file_of(module: str) -> str | None:
+    """The file of a module or of a package's surface, if there is one."""
+    place = module.replace(".", "/").replace("bayesrbf/models", "models")
+    files = (f"{place}.py", f"{place}/__init__.py")
+    return next((file for file in files if file in trees()), None)
+
+
+def names_of(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """File and name of everything that a file imports from the package, also for types alone.
+
+    A name that a surface hands on is one of the file that has it; a module is its whole file.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("bayesrbf"):
+            for name in node.names:
+                whole = file_of(f"{node.module}.{name.name}")
+                file = whole or file_of(node.module or "")
+                if file is not None and file.endswith("__init__.py"):
+                    handed_on = {n: f for f, n in names_of(trees()[file])}
+                    file = handed_on.get(name.name, file)
+                if file is not None:
+                    yield file, "" if whole else name.name
+        elif isinstance(node, ast.Import):
+            yield from ((file, "") for one in node.names if (file := file_of(one.name)))
+
+
+def imports(path: str) -> set[str]:
+    """Files of the package that a file imports."""
+    return {file for file, _ in names_of(trees()[path])} - {path}
+
+
+def alone() -> list[str]:
+    """Files that a single other imports."""
+    importers: defaultdict[str, set[str]] = defaultdict(set)
+    for path in trees():
+        for file in imports(path):
+            importers[file].add(path)
+    return sorted(file for file, paths in importers.items() if len(paths) == 1)
+
+
+def read_by_app() -> set[tuple[str, str]]:
+    """Names of the core that files for people import."""
+    return {
+        (file, name)
+        for path, tree in trees().items()
+        if path.startswith(FOR_PEOPLE)
+        for file, name in names_of(tree)
+        if not file.startswith(FOR_PEOPLE)
+    }
+
+
+def loaded(name: str) -> int:
+    """Files of the package that importing one estimator loads."""
+    program = f"import sys, bayesrbf; bayesrbf.{name}; print('\\n'.join(sys.modules))"
+    command = [sys.executable, "-c", program]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    modules = [one for one in said.splitlines() if one.startswith("bayesrbf")]
+    return len({file for one in modules if (file := file_of(one))})
 
 
 def followed(call: Callable[[], object]) -> Call:
-    """Distinct functions and files of the package that a call enters, and the deepest stack."""
-    functions: set[Any] = set()
-    depth = deepest = 0
+    """Distinct functions, classes and files of the package that a call enters."""
+    entered: set[CodeType] = set()
 
     def profile(frame: FrameType, event: str, _: object) -> None:
-        nonlocal depth, deepest
-        code = frame.f_code
-        inside = "bayesrbf" in code.co_filename and not code.co_name.startswith("<")
-        if not inside or event not in ("call", "return"):
-            return
-        depth += 1 if event == "call" else -1
-        deepest = max(deepest, depth)
-        functions.add(code)
+        if event == "call" and "bayesrbf" in frame.f_code.co_filename:
+            entered.add(frame.f_code)
 
     sys.setprofile(profile)
     try:
         call()
     finally:
         sys.setprofile(None)
-    return Call(len(functions), len({code.co_filename for code in functions}), deepest)
-
-
-def private_reads(folder: str) -> list[str]:
-    """Places where a folder reads a private attribute of something that is not ``self``."""
-    found = []
-    for path in sorted((ROOT / "bayesrbf" / folder).rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if (
-                isinstance(node, ast.Attribute)
-                and node.attr.startswith("_")
-                and not node.attr.startswith("__")
-                and not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"))
-            ):
-                found.append(f"{path.relative_to(ROOT)}:{node.lineno}")
-    return found
-
-
-def fragments() -> list[str]:
-    """Files of few lines of code that a single file of the same folder imports."""
-    readers: dict[str, set[Path]] = {}
-    for path in source_files():
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom) and node.module:
-                readers.setdefault(node.module.removeprefix("bayesrbf."), set()).add(path)
-    found = []
-    for path in source_files():
-        name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removeprefix("bayesrbf.")
-        few = count_lines(path.read_text()).code < FRAGMENT
-        if few and [reader.parent for reader in readers.get(name, ())] == [path.parent]:
-            found.append(name)
-    return found
-
-
-def shape_branches() -> Counter[str]:
-    """Comparisons with the name of a covariance shape where only its class should know it."""
-    found: Counter[str] = Counter()
-    for path in source_files():
-        if path.name == "specification.py" or path.parent.name == "parts":
-            continue
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Compare | ast.MatchValue):
-                names = {c.value for c in ast.walk(node) if isinstance(c, ast.Constant)}
-                found[str(path.relative_to(ROOT))] += bool(names & SHAPES)
-    return +found
+    functions = {code for code in entered if not code.co_name.startswith("<")}
+    owners = {(code.co_filename, code.co_qualname.split(".")[0]) for code in functions}
+    classes = {one for one in owners if one[1].lstrip("_")[:1].isupper()}
+    return Call(len(functions), len(classes), len({code.co_filename for code in functions}))
 
 
 def rows() -> Iterator[tuple[str, str]]:
     """What is measured, and its figure."""
+    yield "lines of code: package and graphs", f"{code_of_package():,}"
+    yield "lines of code: tests", f"{code_in('tests'):,}"
+    yield "lines of code: examples/reproduce", f"{code_in('examples/reproduce'):,}"
+    single = alone()
+    yield "files", str(len(trees()))
+    yield "files with one importer", f"{len(single)}: {', '.join(single)}"
+    yield "names of the core that app/ reads", str(len(read_by_app()))
     kinds = estimators()
-    chains = {name: len(own_bases(kind)) for name, kind in kinds.items()}
-    longest = max(chains, key=chains.__getitem__)
-    yield "own classes in the MRO of an estimator, most", f"{chains[longest]} ({longest})"
+    numbers = {name: loaded(name) for name in kinds}
+    yield (
+        "files loaded by importing one estimator",
+        f"{min(numbers.values())} to {max(numbers.values())}",
+    )
     for what, listed in (("arguments", arguments), ("public names", public_names)):
-        numbers = {name: len(listed(kind)) for name, kind in kinds.items()}
-        yield f"{what} of an estimator", ", ".join(f"{name} {n}" for name, n in numbers.items())
-    single = only_children()
-    yield "classes with exactly one subclass", f"{len(single)}: {', '.join(single)}"
+        counted = {name: len(listed(kind)) for name, kind in kinds.items()}
+        yield f"{what} of an estimator", ", ".join(f"{name} {n}" for name, n in counted.items())
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 3)), np.repeat([0, 1], 30)
-    for name, kind in kinds.items():
-        if "Regressor" in name:
-            continue
-        few = {"members": FOUR, "cv": 2} if "Stacked" in name else {}
-        model = kind(**few, random_state=0)
-        yield f"{name}.fit, 60 x 3", str(followed(lambda m=model: m.fit(X, y)))
-        if hasattr(model, "predict_proba"):
-            yield f"{name}.predict_proba", str(followed(lambda m=model: m.predict_proba(X)))
-    likelihood = generative(2, random_state=0)
-    yield f"{LIKELIHOOD}.fit", str(followed(lambda: likelihood.fit(X, y)))
-    yield f"{LIKELIHOOD}.predict_proba", str(followed(lambda: likelihood.predict_proba(X)))
-    counts = [count_lines(path.read_text()) for path in source_files()]
-    total, code = sum(c.total for c in counts), sum(c.code for c in counts)
-    yield "lines, of them code", f"{total:,}, {code:,}"
-    tests = (path.read_text().count("\n") for path in (ROOT / "tests").rglob("*.py"))
-    yield "lines of the tests", f"{sum(tests):,}"
-    sizes = [c.code for c in counts if c.code]
-    mean, median = statistics.mean(sizes), statistics.median(sizes)
-    yield "lines of code in a file, mean and median", f"{mean:.0f}, {median:.0f}"
-    alone = fragments()
-    yield "files below 40 lines of code with one reader", f"{len(alone)}: {', '.join(alone)}"
-    yield "lines of the longest file", str(max(c.total for c in counts))
-    yield "docstring lines per line of code", f"{sum(c.docstring for c in counts) / code:.2f}"
-    comments = sum(c.comments for c in counts)
-    yield "lines with a comment per 100 lines of code", f"{100 * comments / code:.1f}"
-    reads = private_reads("report")
-    yield "reads of private attributes in report/", str(len(reads))
-    branches = shape_branches()
-    yield "branches on a covariance shape", f"{branches.total()} in {len(branches)} files"
+    mixture, stack = (
+        kinds[name](random_state=0) for name in ("HybridMixtureClassifier", "StackedClassifier")
+    )
+    yield "classes and files of a default fit", str(followed(lambda: mixture.fit(X, y)))
+    yield "of its predict_proba", str(followed(lambda: mixture.predict_proba(X)))
+    yield "of a stack's fit", str(followed(lambda: stack.fit(X, y)))
+    stack.refine("bootstrap", draws=3)
+    yield "of its uncertainty", str(followed(lambda: stack.uncertainty(X)))
+
+
+def code_of_package() -> int:
+    """Lines of code of package and graphs."""
+    return sum(count_lines(path.read_text()).code for path in source_files())
 
 
 def main() -> None:

@@ -24,8 +24,8 @@ QUICK = list(METHODS)[:7]
 
 @pytest.mark.parametrize("method", QUICK)
 def test_some_tables_have_a_right_answer_or_a_named_error(method: str) -> None:
-    """Every fourth table; the next method takes the tables after them."""
-    tables = list(TABLES)[QUICK.index(method) % 4 :: 4]
+    """Every eighth table; the next method takes the tables after them."""
+    tables = list(TABLES)[QUICK.index(method) :: 8]
     outcomes = {table: degenerate(method, table, 0) for table in tables}
     assert set(outcomes.values()) <= {RIGHT, NAMED}, outcomes
 

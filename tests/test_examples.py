@@ -18,7 +18,7 @@ LONG = {
     "plot_credit_decision",
     "plot_detection_limit",
     "plot_few_labels",
-    "plot_rbf_network_link",
+    "plot_rbf_network_layers",
     "plot_regression_with_holes",
     "plot_rehearsal",
     "plot_save_load",

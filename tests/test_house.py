@@ -7,18 +7,20 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.house import ROOT, arguments, estimators, own_bases, public_names, source_files
+from tests.house import (
+    arguments,
+    estimators,
+    imports,
+    own_bases,
+    public_names,
+    trees,
+)
 
 MOST_ARGUMENTS = MOST_NAMES = 24
 MOST_ASKED = 5
 """Questions for own names by ``hasattr`` and ``getattr``; no more may come."""
 NAMEDTUPLE = {"_asdict", "_fields", "_make", "_replace"}
 """Public methods of named tuples in spite of their names."""
-
-
-def trees() -> dict[str, ast.Module]:
-    """The syntax tree of every file, under its path."""
-    return {str(path.relative_to(ROOT)): ast.parse(path.read_text()) for path in source_files()}
 
 
 TREES = trees()
@@ -102,26 +104,6 @@ def own_names_asked(tree: ast.Module) -> Iterator[str]:
             yield f"line {node.lineno}: {ast.unparse(node)}"
 
 
-def file_of(module: str) -> str | None:
-    """The file of a module or of a package's surface, if there is one."""
-    place = module.replace(".", "/").replace("bayesrbf/models", "models")
-    files = (f"{place}.py", f"{place}/__init__.py")
-    return next((file for file in files if file in TREES), None)
-
-
-def imports(path: str, tree: ast.Module) -> set[str]:
-    """Files of the package that a file imports, also for types alone."""
-    files: set[str | None] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("bayesrbf"):
-            module = node.module or ""
-            # a name is a module of its own, or one of what the other has
-            files |= {file_of(f"{module}.{one.name}") or file_of(module) for one in node.names}
-        elif isinstance(node, ast.Import):
-            files |= {file_of(one.name) for one in node.names}
-    return {file for file in files if file is not None} - {path}
-
-
 def circles(edges: dict[str, set[str]]) -> list[set[str]]:
     """Groups of files that import each other, by any way round."""
     reached: dict[str, set[str]] = {}
@@ -177,7 +159,7 @@ def test_own_names_are_hardly_ever_asked_for() -> None:
 
 
 def test_no_files_import_each_other() -> None:
-    assert circles({path: imports(path, tree) for path, tree in TREES.items()}) == []
+    assert circles({path: imports(path) for path in TREES}) == []
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-LONGEST = 120
 
 
-def test_names_are_short_and_plain_and_no_seed_clock_or_address_decides_them() -> None:
+@pytest.mark.slow
+def test_no_seed_clock_or_address_decides_a_name() -> None:
     words = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
     running = []
     for seed, zone in (("1", "UTC+12"), ("2", "UTC-14")):  # 26 hours apart: never the same day
@@ -29,11 +30,14 @@ def test_names_are_short_and_plain_and_no_seed_clock_or_address_decides_them() -
     )
     assert [process.returncode for process in running] == [0, 0]
     assert [pair for pair in zip(one, other, strict=True) if pair[0] != pair[1]] == []
-    for name in one:
-        assert len(name.partition("[")[2]) <= LONGEST, name
-        assert name.isascii(), name
-        assert name.isprintable(), name
-        assert "\\" not in name, name  # stands for what cannot be printed
+
+
+@pytest.mark.parametrize("name", ["x" * 130, "ß", r"\d", "two\nlines"], ids=str.__len__)
+def test_a_name_that_cannot_be_typed_ends_the_run(pytestconfig: pytest.Config, name: str) -> None:
+    refuse = pytestconfig.pluginmanager.get_plugin(str(ROOT / "conftest.py"))
+    refuse.pytest_collection_modifyitems([SimpleNamespace(nodeid="test[a name]")])
+    with pytest.raises(pytest.UsageError, match="no short and plain name"):
+        refuse.pytest_collection_modifyitems([SimpleNamespace(nodeid=f"test[{name}]")])
 
 
 @pytest.mark.parametrize("value", [b"bytes", "two\nlines", "\\d", "ß", "long" * 21])

@@ -21,6 +21,7 @@ def test_threads_processes_and_hash_seeds_change_no_bit(tmp_path: Path) -> None:
         assert {name: d for name, d in furthest(one, other).items() if d} == {}
 
 
+@pytest.mark.slow
 def test_kernels_that_are_compiled_and_that_are_loaded_give_the_same_bits(tmp_path: Path) -> None:
     environment = THREADS["1 thread"] | {KERNELS: str(tmp_path / "kernels")}
     chosen = (*QUICK, "mixture, laplace", "full mixture, nuts")

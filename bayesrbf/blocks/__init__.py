@@ -8,8 +8,7 @@ cluster (:class:`DaskBlocks`). :func:`as_collection` cuts what a user hands over
 
 from __future__ import annotations
 
-from bayesrbf.blocks.answers import no_rows
-from bayesrbf.blocks.collection import BLOCK_ROWS, Collection, as_collection, is_collection
+from bayesrbf.blocks.collection import BLOCK_ROWS, Collection, as_collection, is_collection, no_rows
 from bayesrbf.blocks.dask_blocks import ClusterError, DaskBlocks, dask_parts
 from bayesrbf.blocks.local_blocks import Blocks, LocalBlocks
 

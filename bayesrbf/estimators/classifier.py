@@ -15,8 +15,8 @@ from bayesrbf.estimators.answers.asking import ask, new_rows
 from bayesrbf.estimators.answers.deciding import decide
 from bayesrbf.estimators.answers.explaining import explain
 from bayesrbf.estimators.answers.probabilities import predict_posterior, summary_of, uncertainty
+from bayesrbf.estimators.by_blocks import by_blocks
 from bayesrbf.estimators.estimator import Estimator
-from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.out_of_fold import Calibrated, out_of_fold_calibration
 from bayesrbf.estimators.reading import Reading
 from bayesrbf.fitted.holding_out import Predict

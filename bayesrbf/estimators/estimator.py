@@ -23,7 +23,7 @@ from bayesrbf.estimators.answers.depending import dependence
 from bayesrbf.estimators.answers.posterior import declare, diagnose
 from bayesrbf.estimators.answers.surprise import surprise
 from bayesrbf.estimators.arguments import SHARED, Rule
-from bayesrbf.estimators.out_of_core.answering import by_blocks
+from bayesrbf.estimators.by_blocks import by_blocks
 from bayesrbf.estimators.out_of_fold import Calibrated
 from bayesrbf.estimators.reading import Reading
 from bayesrbf.estimators.warning import warn
@@ -40,8 +40,6 @@ from bayesrbf.table import Columns
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from bayesrbf.estimators.out_of_core.training import OutOfCore
 
 
 AnyFit = FittedTable[Any, Any]
@@ -117,7 +115,6 @@ class Estimator(BaseEstimator, ABC):
         details: object,
         outcome: tuple[Status, Trace],
         sentence: str = "",
-        of_blocks: OutOfCore | None = None,
         **probabilities: Unpack[Calibrated],
     ) -> AnyFit:
         """A fit that ended, with draws if ``inference`` asks; a warning if it did not end well."""
@@ -132,12 +129,7 @@ class Estimator(BaseEstimator, ABC):
             training, model, trace, converged, sentence, details, **probabilities
         )
         inference = vars(self)["inference"]
-        if inference == "map":
-            return fit
-        if of_blocks is None or not training.sampled:
-            return self._drawn(fit, inference, {})
-        self._check_method(inference)
-        return of_blocks.with_draws(fit, inference)
+        return fit if inference == "map" else self._drawn(fit, inference, {})
 
     def _check_method(self, method: str) -> None:
         """Refuse a method that cannot draw from this posterior, or a posterior that is none."""

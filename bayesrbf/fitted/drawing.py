@@ -37,8 +37,12 @@ def drawn(fit: FittedTable[Any, Any], method: str, options: dict[str, Any]) -> D
             "the rows."
         )
     options = {"random_state": fit.table.seed, **options}
+    if method in METHODS:  # imported here, so that a fit without draws never does
+        draw: Callable[..., Draws] = getattr(import_module(METHODS[method]), method)
+        return draw(fit.log_posterior, fit.point, **options)
     if method != "bootstrap":
-        return draw_by(method)(fit.log_posterior, fit.point, **options)
+        allowed = " or ".join(repr(name) for name in (*METHODS, "bootstrap"))
+        raise ValueError(f"refine(method) must be {allowed}; received {method!r}.")
     from bayesrbf.inference.bootstrap import bootstrap
 
     rows, _ = table.distinct(fit.rows)  # of copies, the sum of the weights is drawn
@@ -47,12 +51,3 @@ def drawn(fit: FittedTable[Any, Any], method: str, options: dict[str, Any]) -> D
         return fit.model.log_posterior(replace(rows, weights=weights))
 
     return bootstrap(reweighted, rows.weights, fit.point, units=rows.units, **options)
-
-
-def draw_by(method: str) -> Callable[..., Draws]:
-    """The function that draws by a method; imported here so that a MAP fit never does."""
-    if method not in METHODS:
-        allowed = " or ".join(repr(name) for name in (*METHODS, "bootstrap"))
-        raise ValueError(f"refine(method) must be {allowed}; received {method!r}.")
-    draw: Callable[..., Draws] = getattr(import_module(METHODS[method]), method)
-    return draw

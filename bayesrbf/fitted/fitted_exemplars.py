@@ -16,7 +16,7 @@ from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel, Named
 from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.log_posterior import OneByOne, Predictor
 from bayesrbf.numerics.log_sums import to_prediction
-from bayesrbf.numerics.median_lvq.exemplar_search import ExemplarFit, Optimizer, fit_exemplars
+from bayesrbf.numerics.median_lvq.exemplar_search import ExemplarFit, fit_exemplars
 from bayesrbf.numerics.median_lvq.glvq import class_margins
 from bayesrbf.numerics.median_lvq.median_lvq_log_posterior import MedianLVQLogPosterior
 from bayesrbf.numerics.median_lvq.rslvq import class_log_joint, responsibilities
@@ -54,18 +54,9 @@ class ComparedRows:
 class SearchSettings:
     """Settings of a search for exemplars, as the estimator's arguments describe them."""
 
-    optimizer: Optimizer
     n_init: int
     max_iter: int
     seed: int
-
-    @property
-    def narrowing(self) -> bool:
-        """Whether a search may begin where that of a wider kernel ended.
-
-        The generalised EM moves little once it has begun: it starts anew.
-        """
-        return self.optimizer == "swap"
 
 
 @stored
@@ -240,11 +231,10 @@ class FittedExemplars(FittedModel):
 
 
 def candidates_of(
-    labels: Int[np.ndarray, " obs"], n_classes: int, unlabelled: bool
+    labels: Int[np.ndarray, " obs"], n_classes: int
 ) -> tuple[Int[np.ndarray, " candidate"], ...]:
-    """Rows that may be an exemplar of each class."""
-    joins = (labels < 0) & unlabelled
-    return tuple(np.flatnonzero((labels == label) | joins) for label in range(n_classes))
+    """Rows that may be an exemplar of each class: its own."""
+    return tuple(np.flatnonzero(labels == label) for label in range(n_classes))
 
 
 def search(
@@ -256,13 +246,12 @@ def search(
     start: Int[np.ndarray, " prototype"] | None = None,
     wider: Sequence[float] = (),
 ) -> ExemplarFit:
-    """Find exemplars; ``wider`` are widths through which a narrowing search passes first."""
+    """Find exemplars; ``wider`` are widths through which the search passes first."""
     return fit_exemplars(
         rows,
         prototypes,
         sigma,
         rng=np.random.default_rng(settings.seed),
-        optimizer=settings.optimizer,
         n_init=settings.n_init,
         max_iter=settings.max_iter,
         start=start,

@@ -14,7 +14,6 @@ from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel, observe
 from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.log_posterior import Predictor
 from bayesrbf.numerics.mixture.completion import with_holes
-from bayesrbf.numerics.rbf_network.alternation import imputed
 from bayesrbf.numerics.rbf_network.elastic_net_output import Classes, Numbers
 from bayesrbf.numerics.rbf_network.network_rows import (
     Network,
@@ -137,9 +136,8 @@ class FittedNetwork(FittedModel):
     """The resolved prior, in the user's units; its mixture's centre is the standardisation."""
     parameters: RBFNetworkParameters  # The fitted point, in standard units.
     responses: Responses
-    impute: bool  # Whether missing cells are filled in rather than summed out.
     integrate: bool  # Whether rows with holes are predicted by the mean over completions.
-    order: Order  # The canonical order of columns and mixtures, in which rows are completed.
+    order: Order  # The canonical order of columns, in which rows are completed.
     noise: Noise = Noise()
     """Of numbers at the fitted point, as rows held out show it."""
 
@@ -169,30 +167,24 @@ class FittedNetwork(FittedModel):
         """The fitted point with its mixture in the user's units, from where a fit may start."""
         return self.parameters.in_units(self.density.units)
 
-    def prepare(self, rows: Observations) -> Observations:
-        """Rows for the hidden layer: in standard units, filled in where that is asked for."""
-        standard = self.density.standardise(rows)
-        if not self.impute:
-            return standard
-        return imputed(standard, self.parameters.mixture, self.specification)
-
     def features(self, rows: Observations) -> Float[np.ndarray, "obs component"]:
         """The hidden layer of rows."""
-        return Network(self.prepare(rows), self.specification).features(self.parameters.mixture)
+        network = Network(self.density.standardise(rows), self.specification)
+        return network.features(self.parameters.mixture)
 
     def linear(self, rows: Observations) -> Float[np.ndarray, "obs output"]:
         """``f w + b``; a numeric response in standard units."""
-        return Network(self.prepare(rows), self.specification).linear(self.parameters)
+        return Network(self.density.standardise(rows), self.specification).linear(self.parameters)
 
     def class_log_joint(
         self, rows: Observations, temperature: float = 1.0
     ) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities, of the mean over completions where the network integrates."""
-        prepared = self.prepare(rows)
-        if not self.integrates(prepared):
-            return Network(prepared, self.specification).linear(self.parameters)
+        standard = self.density.standardise(rows)
+        if not self.integrates(standard):
+            return Network(standard, self.specification).linear(self.parameters)
         return mean_log_probabilities(
-            prepared,
+            standard,
             self.parameters,
             self.specification,
             draws=COMPLETIONS,
@@ -200,23 +192,23 @@ class FittedNetwork(FittedModel):
             order=self.order,
         )
 
-    def integrates(self, prepared: Observations) -> bool:
+    def integrates(self, rows: Observations) -> bool:
         """Whether rows are predicted by the mean over completions; never where none has holes."""
-        return self.integrate and bool(with_holes(prepared).any())
+        return self.integrate and bool(with_holes(rows).any())
 
     def completed_linear(
         self,
-        prepared: Observations,
+        standard: Observations,
         point: RBFNetworkParameters,
         *,
         draws: int = COMPLETIONS,
         replicate: int = 0,
     ) -> Float[np.ndarray, "draw obs output"]:
         """Linear outputs of several completions; of the rows themselves where none is needed."""
-        if not self.integrates(prepared):
-            return Network(prepared, self.specification).linear(point)[None]
+        if not self.integrates(standard):
+            return Network(standard, self.specification).linear(point)[None]
         return completed_linear(
-            prepared, point, self.specification, draws=draws, replicate=replicate, order=self.order
+            standard, point, self.specification, draws=draws, replicate=replicate, order=self.order
         )
 
     def predictive(
@@ -228,14 +220,14 @@ class FittedNetwork(FittedModel):
         """
         units = self.number_responses.units
         location, scale = units.location[0], units.scale[0]
-        prepared = self.prepare(rows)
+        standard = self.density.standardise(rows)
         if points is None:
-            linear = self.completed_linear(prepared, self.parameters)[:, :, 0]
+            linear = self.completed_linear(standard, self.parameters)[:, :, 0]
             scales = np.full(len(linear), scale * self.parameters.noise_precision**-0.5)
             means = location + scale * linear
             return StudentMixture(means, scales * self.noise.scale, self.noise.df)
         draws = [  # one completion a draw: together they are the posterior's
-            self.completed_linear(prepared, point, draws=1, replicate=replicate)[0, :, 0]
+            self.completed_linear(standard, point, draws=1, replicate=replicate)[0, :, 0]
             for replicate, point in enumerate(points)
         ]
         # The standard deviation in standard units.
@@ -273,10 +265,9 @@ class FittedNetwork(FittedModel):
         return Replicates(kept, drawn, truth, every)
 
     def log_posterior(self, rows: Observations) -> RBFNetworkLogPosterior:
-        """The declared joint on rows; several mixtures and the hard link have none."""
-        self._require_joint()
+        """The declared joint on rows."""
         return RBFNetworkLogPosterior(
-            self.prepare(rows),
+            self.density.standardise(rows),
             self.responses.output(rows),
             self.specification,
             self.hyperparameters,
@@ -285,14 +276,6 @@ class FittedNetwork(FittedModel):
     def n_codes(self, n_classes: int) -> int:
         """Number of classes, or of different numbers."""
         return n_classes if self.responses.values is None else self.responses.values.size
-
-    def _require_joint(self) -> None:
-        """ValueError for a network that is a point estimate only."""
-        if not self.specification.shared or np.isinf(self.hyperparameters.link):
-            raise ValueError(
-                "A posterior needs one declared joint: shared=True and a finite link; this "
-                "network has one mixture an output or the hard link, and is a point estimate only."
-            )
 
     def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
         """The fitted point in the coordinates of its log posterior."""
@@ -314,24 +297,19 @@ class FittedNetwork(FittedModel):
         self, log_posterior: Any, rows: Observations, temperature: float = 1.0
     ) -> Predictor:
         """Prepare rows for predictions at any coordinates: classes and density apart."""
-        prepared = self.prepare(rows)
-        completions = COMPLETIONS_OF_A_DRAW if self.integrates(prepared) else 0
-        return log_posterior.predictor(prepared, completions, temperature, self.order)
+        standard = self.density.standardise(rows)
+        completions = COMPLETIONS_OF_A_DRAW if self.integrates(standard) else 0
+        return log_posterior.predictor(standard, completions, temperature, self.order)
 
     def declare(
         self, rows: Observations, axes: Axes, coefficients: Literal["signed", "halves"] = "signed"
     ) -> pm.Model:
-        """The graph of the joint scheme on training rows, filled in where the network does so."""
+        """The graph on training rows."""
         from bayesrbf.models import declare_rbf_network
 
-        self._require_joint()
-        responses = self.responses.of_graph(rows)
-        if self.impute:
-            filled = self.prepare(rows)
-            rows = replace(filled, real=self.density.units.backward(filled.real))
         return declare_rbf_network(
             rows,
-            responses,
+            self.responses.of_graph(rows),
             self.specification,
             self.hyperparameters,
             coefficients=coefficients,
@@ -346,8 +324,7 @@ class FittedNetwork(FittedModel):
             coords[names.CLASS_LABEL] = axes.classes
         responses = (names.OBS,), self.responses.observed(rows)
         observed = observed_rows(rows.unlabelled()) | {names.OBSERVED_LABEL: responses}
-        whole = self.hyperparameters.kappa == 1 and not self.impute
-        scored = names.JOINT if whole else names.OBJECTIVE
+        scored = names.JOINT if self.hyperparameters.kappa == 1 else names.OBJECTIVE
         return Description(coords, observed, row_weights(rows), scored)
 
     def __laws__(self) -> Requirements:

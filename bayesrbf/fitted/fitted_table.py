@@ -223,8 +223,7 @@ class FittedTable[M: FittedModel, D]:
         yield from findings(draws, raw=self.raw, **self._probabilities_of_training())
         # Without a coordinate every draw is the same, rows left out or not. A draw of the
         # bootstrap is none of the posterior, from which weights could take out a row.
-        drawn_from_all = not self.table.sampled and log_posterior.dimension
-        if drawn_from_all and draws.method != "bootstrap":
+        if log_posterior.dimension and draws.method != "bootstrap":
             yield from judge_leave_one_out(leave_one_out(log_posterior, draws, *self.table.scored))
 
     def _probabilities_of_training(self) -> dict[str, np.ndarray]:

@@ -189,15 +189,15 @@ def hold_out(
     if not folds:
         return None
 
-    def answer(
-        number: int, train: Observations, test: Observations
-    ) -> tuple[np.ndarray, list[Observations]]:
+    def answer(fold: NumberedFold) -> tuple[np.ndarray, list[Observations]]:
+        number, train, test = fold
         versions = [test] if masking is None else masking.versions(number, train, test)
         values = predict(number, train, joined_rows(versions))
         by_version = values.reshape(len(versions), -1, *values.shape[1:])
         return np.moveaxis(by_version, 0, 1), versions
 
-    values, versions = zip(*over_folds(folds, answer, n_jobs), strict=True)
+    answers = run_tasks(answer, folds, "Holding rows out", n_jobs)
+    values, versions = zip(*answers, strict=True)
     shares = None if classes is None else log_shares(folds[0], classes.size)
     return replace(joined(values, versions, masking), log_shares=shares)
 
@@ -208,18 +208,6 @@ def log_shares(fold: NumberedFold, n_classes: int) -> Float[np.ndarray, " label"
     rows = rows.take(rows.labels < n_classes)  # a code beyond is a set of classes
     with np.errstate(divide="ignore"):
         return np.log(class_shares(rows.labels, rows.weights, n_classes))
-
-
-def over_folds[A](
-    folds: Sequence[NumberedFold],
-    answer: Callable[[int, Observations, Observations], A],
-    n_jobs: int | None = None,
-) -> list[A]:
-    """Answers from the number, the training rows and the held-out rows of every fold.
-
-    ``n_jobs`` processes share the folds.
-    """
-    return run_tasks(lambda fold: answer(*fold), folds, "Holding rows out", n_jobs)
 
 
 def joined(

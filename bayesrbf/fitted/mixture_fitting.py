@@ -11,11 +11,10 @@ import numpy as np
 from bayesrbf import table
 from bayesrbf.blocks import Blocks
 from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture
-from bayesrbf.numerics.block_log_posterior import BlockSums
 from bayesrbf.numerics.column_maps import fit_power
 from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
 from bayesrbf.numerics.discriminative.objective_ascent import climb_objective
-from bayesrbf.numerics.mixture.block_expectation import BlockExpectation
+from bayesrbf.numerics.mixture.expectation import BlockExpectation
 from bayesrbf.numerics.mixture.mixture_fit import BegunFit, begin_fit, fit_from
 from bayesrbf.numerics.mixture.mixture_points import MixturePoints, reordered
 from bayesrbf.records.mixture import MixtureParameters, Observations, Standardisation
@@ -161,7 +160,7 @@ def fit_mixture_blocks(
     prior: MixturePrior,
     solver: Solver,
 ) -> tuple[FittedMixture, Fit, int]:
-    """Refit a mixture to weighted rows in the user's units; the passes over them are counted.
+    """Refit a mixture to weighted rows in the user's units by EM; the passes are counted.
 
     Structure, maps and start are those of the mixture; units and prior are those of all rows.
     ``some`` of the rows are together as heavy as all.
@@ -173,47 +172,17 @@ def fit_mixture_blocks(
     units = sums.units
     hyperparameters = prior.resolve(form, units, sums.marginals)
     standard = rows.map(partial(_standardised, units=units))
-    problem = standard, form, hyperparameters.standardised(), mixture.start.standardised(units)
-    climb = _by_em if solver.objective.name == "likelihood" else _by_gradients
-    fit, passes = climb(*problem, solver, solver.tol * float(some.weights.sum()))
-    refitted = replace(mixture, hyperparameters=hyperparameters, parameters=fit.parameters)
-    return refitted, fit, passes + 1  # for the sums
-
-
-def _by_em(
-    rows: Blocks[Observations],
-    structure: MixtureSpecification,
-    prior: MixtureHyperparameters,
-    start: MixtureParameters,
-    solver: Solver,
-    tolerance: float,
-) -> tuple[Fit, int]:
-    """The mode of the posterior from a start, and the passes that it took."""
-    expectation = BlockExpectation(rows, structure)
-    most = solver.max_iter
-    fit = fit_from(start, expectation, structure, prior, tolerance=tolerance, max_iter=most)
-    return fit, expectation.passes + 1  # to prepare the rows
-
-
-def _by_gradients(
-    rows: Blocks[Observations],
-    structure: MixtureSpecification,
-    prior: MixtureHyperparameters,
-    start: MixtureParameters,
-    solver: Solver,
-    tolerance: float,
-) -> tuple[Fit, int]:
-    """The mode of the Gibbs posterior from a start, and the passes that it took."""
-    given = partial(
-        HybridLogPosterior,
-        specification=structure,
-        hyperparameters=prior,
-        objective=solver.objective,
+    expectation = BlockExpectation(standard, form)
+    fit = fit_from(
+        mixture.start.standardised(units),
+        expectation,
+        form,
+        hyperparameters.standardised(),
+        tolerance=solver.tol * float(some.weights.sum()),
+        max_iter=solver.max_iter,
     )
-    sums = BlockSums(rows, given)
-    points, steps = MixturePoints(structure, prior), solver.most_steps
-    fit = climb_objective(sums, points, start, max_iter=steps, tolerance=tolerance)
-    return fit, sums.passes
+    refitted = replace(mixture, hyperparameters=hyperparameters, parameters=fit.parameters)
+    return refitted, fit, expectation.passes + 2  # to prepare the rows, and for their units
 
 
 def _standardised(rows: Observations, units: Standardisation) -> Observations:

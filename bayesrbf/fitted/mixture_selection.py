@@ -30,8 +30,6 @@ class Task:
     """How to fit; its objective is exchanged for that of a setting."""
     from_labelled: bool = False
     """Start at the fit to the labelled rows alone."""
-    chained: bool = False
-    """Start every setting but the first at the fit of the one before."""
     column_maps: ColumnMaps = None
 
     def begins_with(self, rows: Observations) -> bool:
@@ -65,8 +63,6 @@ class Task:
             mixture, _ = fit_mixture_rows(
                 setting.weigh(rows), structure, self.prior, solver, start, self.column_maps
             )
-            if self.chained:
-                start = mixture.start
             yield mixture
 
     def held_out(

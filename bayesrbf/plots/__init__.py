@@ -1,4 +1,4 @@
-"""Pictures for a notebook: reliability, uncertainty, rehearsals, missing cells, paths, exemplars.
+"""Pictures for a notebook: reliability, uncertainty, rehearsals, missing cells, exemplars.
 
 ArviZ draws the posterior: ``az.plot_trace_dist(model.posterior_)`` and the like take it as it is.
 """
@@ -8,7 +8,6 @@ from bayesrbf.plots.dependence_matrix import plot_dependence
 from bayesrbf.plots.exemplar_pictures import plot_exemplars
 from bayesrbf.plots.probabilities import (
     plot_doubt,
-    plot_hybrid_path,
     plot_missing,
     plot_rehearsal,
     plot_reliability,
@@ -18,7 +17,6 @@ __all__ = [
     "plot_dependence",
     "plot_doubt",
     "plot_exemplars",
-    "plot_hybrid_path",
     "plot_missing",
     "plot_rehearsal",
     "plot_reliability",

@@ -1,4 +1,4 @@
-"""Pictures of probabilities, missing cells, rehearsals and held-out figures along a path."""
+"""Pictures of probabilities, missing cells and rehearsals."""
 
 from __future__ import annotations
 
@@ -36,14 +36,6 @@ Size = Sequence[float]
 """Width and height in inches."""
 GivenAxes = Sequence[Axes] | np.ndarray
 """Axes to draw in, one for each picture."""
-
-PANELS: Final = {
-    "log_score": "log score (nats)",
-    "error": "error (share of rows)",
-    "margin": "margin (nats)",
-    "log_density": "log density (nats)",
-}
-"""Variables of a path that are drawn, and the labels of their axes."""
 
 
 def plot_reliability(
@@ -138,54 +130,12 @@ def _new(ax: Axes | None, figsize: Size | None) -> Axes:
     return plt.subplots(figsize=figsize, layout="constrained")[1] if ax is None else ax
 
 
-def plot_hybrid_path(
-    path: xr.Dataset, *, axes: GivenAxes | None = None, figsize: Size | None = None
-) -> np.ndarray:
-    """Log score, error, margin and log density along a path of :func:`bayesrbf.hybrid_path`.
-
-    Lines are means over the folds with one standard error; the log score is dashed at the best
-    temperature. The likelihood is on the left.
-
-    >>> import xarray as xr
-    >>> figures = {name: (("kappa", "fold"), np.ones((2, 3))) for name in PANELS}
-    >>> path = xr.Dataset(figures, coords={"kappa": [1.0, 0.1]}, attrs={"dial": "kappa"})
-    >>> [ax.get_xlabel() for ax in plot_hybrid_path(path)]
-    ['kappa', 'kappa', 'kappa', 'kappa']
-    """
-    dial = path.attrs["dial"]
-    if axes is None:
-        size = figsize or (12.0, 3.2)
-        _, axes = plt.subplots(1, len(PANELS), figsize=size, layout="constrained")
-    steps = path[dial].to_numpy()
-    # Zero has no logarithm; the other values of the path run over decades.
-    places = np.arange(steps.size)
-    drawn = flat(axes, len(PANELS), "figure of the path")
-    for ax, (name, label) in zip(drawn, PANELS.items(), strict=False):
-        _draw(ax, places, path[name], PALETTE[0], "-")
-        if name == "log_score" and "calibrated_log_score" in path:
-            _draw(ax, places, path["calibrated_log_score"], PALETTE[1], "--")
-        ax.set(xlabel=dial, ylabel=label)
-        ax.set_xticks(places, [f"{step:g}" for step in steps], rotation=60)
-    return drawn
-
-
 def flat(axes: Any, pictures: int, of: str) -> np.ndarray:
     """Axes of any shape as an array of one dimension; ValueError where they are too few."""
     drawn = np.asarray(axes, dtype=object).ravel()
     if drawn.size < pictures:
         raise ValueError(f"axes must be {pictures}, one for each {of}; received {drawn.size}.")
     return drawn
-
-
-def _draw(ax: Axes, places: np.ndarray, values: xr.DataArray, colour: str, line: str) -> None:
-    """Means over folds with one standard error."""
-    figures = values.to_numpy()
-    error = np.zeros(len(figures))
-    if figures.shape[1] > 1:
-        error = figures.std(axis=1, ddof=1) / np.sqrt(figures.shape[1])
-    ax.errorbar(
-        places, figures.mean(axis=1), error, color=colour, linestyle=line, marker="o", markersize=3
-    )
 
 
 def plot_rehearsal(

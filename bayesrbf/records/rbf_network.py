@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import Literal, get_args
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from bayesrbf.records.mixture import MixtureParameters, Standardisation
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification, Order
 from bayesrbf.records.stored import (
-    ANY_NUMBER,
     MOST_LOG,
     MOST_PARTS,
     Requirements,
@@ -33,11 +32,7 @@ class RBFNetworkSpecification:
     """Structure of an RBF network: a mixture as hidden layer, a linear output layer."""
 
     mixture: MixtureSpecification
-    """The hidden layer.
-
-    All outputs share a mixture of one class. Where there are as many classes as outputs, output c
-    sees the components of class c alone.
-    """
+    """The hidden layer: a mixture of one class, which all outputs see."""
     n_outputs: int  # Number of classes, or 1 for a numeric response.
     features: Features = "responsibility"  # What a component tells the output layer about a row.
     response: Response = "classes"  # Softmax of classes, or a Gaussian about the linear output.
@@ -45,32 +40,15 @@ class RBFNetworkSpecification:
     def __post_init__(self) -> None:
         if self.features not in FEATURES:
             raise ValueError(f"features must be one of {FEATURES}; received {self.features!r}.")
-        if self.mixture.n_classes not in (1, self.n_outputs):
+        if self.mixture.n_classes != 1:
             raise ValueError(
-                "The hidden layer must be one mixture, or one for each of "
-                f"{self.n_outputs} outputs; received {self.mixture.n_classes}."
+                "The hidden layer must be a mixture of one class; "
+                f"received {self.mixture.n_classes}."
             )
 
-    @property
-    def shared(self) -> bool:
-        """Whether all outputs see one mixture."""
-        return self.mixture.n_classes == 1
-
-    @property
-    def connected(self) -> Bool[np.ndarray, "output component"]:
-        """Which components an output sees."""
-        classes = np.asarray(self.mixture.component_class)
-        if self.shared:
-            return np.ones((self.n_outputs, classes.size), dtype=bool)
-        return classes == np.arange(self.n_outputs)[:, None]
-
-    def hidden_order(self, order: Order) -> Order:
-        """The order of the hidden layer, whose mixture may be one for all outputs."""
-        return order.of_one_class if self.shared else order
-
     def reordered(self, order: Order) -> RBFNetworkSpecification:
-        """Put columns and classes in another order; a numeric response has that of one class."""
-        return replace(self, mixture=self.mixture.reordered(self.hidden_order(order)))
+        """Put columns in another order."""
+        return replace(self, mixture=self.mixture.reordered(order.of_one_class))
 
     def __laws__(self) -> Requirements:
         yield 0 < self.n_outputs <= MOST_PARTS, "outputs"
@@ -82,7 +60,7 @@ class RBFNetworkParameters:
 
     mixture: MixtureParameters
     coefficients: Float[np.ndarray, "output component"]
-    """Weights w of the unitless features; zero where an output does not see a component."""
+    """Weights w of the unitless features."""
     intercepts: Float[np.ndarray, " output"]  # Biases b.
     noise_precision: float = 1.0
     """One over a numeric response's variance about its mean; 1 where it is a class."""
@@ -115,11 +93,10 @@ class RBFNetworkHyperparameters:
     mixture: MixtureHyperparameters  # Prior of the hidden layer; a is its ``weight_concentration``.
     l1: float  # Rate of the Laplace factor; it or ``l2`` is positive.
     l2: float  # Precision of the normal factor.
-    link: float = field(default=0.0, metadata=ANY_NUMBER)
-    """gamma, finite: rows that pull the mixture weights to the shares of the output weights."""
+    link: float = 0.0
+    """gamma: rows that pull the mixture weights to the shares of the output weights."""
     kappa: float = 1.0  # Power of p(x) beside p(y | x), positive.
-    intercept_scale: float = field(default=10.0, metadata=ANY_NUMBER)
-    """Standard deviation of the intercepts; infinite, and no prior, under published schemes."""
+    intercept_scale: float = 10.0  # Standard deviation of the intercepts.
     noise_shape: float = 2.0
     """Shape of the Gamma prior of the noise precision of a numeric response."""
     noise_rate: float = 0.1  # Rate of that prior, the response in standard units.
@@ -144,8 +121,6 @@ class RBFNetworkHyperparameters:
         return float(np.divide(self.noise_shape - 1, precision)) - self.noise_rate
 
     def __laws__(self) -> Requirements:
-        yield within((self.l1, self.l2), 0) and self.link >= 0, "rates"
-        positive = self.kappa, self.noise_shape, self.noise_rate
+        yield within((self.l1, self.l2, self.link), 0), "rates"
+        positive = self.kappa, self.noise_shape, self.noise_rate, self.intercept_scale
         yield self.l1 + self.l2 > 0 and scales(positive), "positive numbers"
-        scale = self.intercept_scale
-        yield scale == np.inf or scales(scale), "a positive scale of intercepts"

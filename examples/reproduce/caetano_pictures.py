@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
@@ -12,8 +11,7 @@ from jaxtyping import Float, Int
 from sklearn.model_selection import train_test_split
 
 from bayesrbf.datasets import load_table
-from bayesrbf.estimators.rbf_network.classifier import RBFNetworkClassifier
-from bayesrbf.records.network_schemes import PublishedScheme
+from reproduce.alternation import AlternatingNetwork
 from reproduce.cells import Cell, Figures
 
 GAMMAS: Final = (0.0, 1e2, 1e3, 1e4)
@@ -62,15 +60,7 @@ def _halves(seed: int) -> tuple[Any, Any, Any, Any]:
 
 def _link(table: str, gamma: float, seed: int) -> Figures:
     """Two components for three clusters, or six for three classes of Iris."""
-    model = RBFNetworkClassifier(
-        6,
-        scheme=PublishedScheme("caetano", link=gamma),
-        calibrate=False,
-        n_init=2,
-        max_iter=40,
-        tol=1e-5,
-        random_state=seed,
-    )
+    model = AlternatingNetwork(6, link=gamma, n_init=2, max_iter=40, tol=1e-5, random_state=seed)
     if table == "iris":
         X, X_new, y, y_new = _halves(seed)
     else:
@@ -79,7 +69,7 @@ def _link(table: str, gamma: float, seed: int) -> Figures:
         model.set_params(n_components=2, features="density", covariance_type="full", l2=1.0)
     figures = _fitted(model, X, y, X_new, y_new)
     sizes = np.abs(model.coef_).sum(axis=0)
-    weights = model.posterior_["posterior"]["weights"].to_numpy()[0, 0]
+    weights = model.network_.parameters.mixture.weights
     distance = 0.5 * float(np.abs(weights - sizes / sizes.sum()).sum())
     return figures | {"distance": distance}
 
@@ -87,25 +77,14 @@ def _link(table: str, gamma: float, seed: int) -> Figures:
 def _annihilation(l1: float, seed: int) -> Figures:
     """Components left where the penalty removes those that no output uses."""
     X, X_new, y, y_new = _halves(seed)
-    model = RBFNetworkClassifier(
-        MANY,
-        scheme="caetano",
-        l1=l1,
-        calibrate=False,
-        n_init=1,
-        max_iter=40,
-        tol=1e-4,
-        random_state=seed,
-    )
+    model = AlternatingNetwork(MANY, l1=l1, n_init=1, max_iter=40, tol=1e-4, random_state=seed)
     figures = _fitted(model, X, y, X_new, y_new)
     return figures | {"components": int(model.coef_.shape[1])}
 
 
 def _fitted(
-    model: RBFNetworkClassifier, X: Any, y: Any, X_new: Any, y_new: Any
+    model: AlternatingNetwork, X: Any, y: Any, X_new: Any, y_new: Any
 ) -> dict[str, float | int | str]:
     """Fit and return the error in %."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # status_ tells whether the alternation converged
-        model.fit(X, y)
+    model.fit(X, y)
     return {"error": 100 * float(np.mean(model.predict(X_new) != y_new))}

@@ -30,7 +30,7 @@ from sklearn.svm import SVC
 from bayesrbf.datasets import Dataset, load_table
 from bayesrbf.estimators.kernel_network.classifier import KernelNetworkClassifier
 from bayesrbf.estimators.rbf_network.classifier import RBFNetworkClassifier
-from bayesrbf.records.network_schemes import PublishedScheme
+from reproduce.alternation import AlternatingNetwork
 from reproduce.cells import Cell, Figures
 
 REAL: Final = ("iris", "breast_cancer", "glass", "sonar", "wine", "colon", "leukemia")
@@ -40,6 +40,7 @@ CATEGORICAL_SHARES: Final = (100, 50, 25, 10, 5)
 WIDEST: Final = 100
 """Most columns; of a wider table those with the largest F value in the labelled rows."""
 LEARNED, PREDICTED = 5000, 3000  # Rows of table 3 to learn from and to predict.
+NETWORKS: Final = ("Caetano", "joint", "kernel")
 LEAST: Final = 1e-6  # Lower bound of probabilities in log losses, which may be infinite otherwise.
 CAETANO: Final[Mapping[str, list[Any]]] = {
     "n_components": [4, 8, 16],
@@ -79,16 +80,10 @@ def table(name: str) -> Dataset:
 
 def methods(seed: int, effort: Effort) -> dict[str, Any]:
     """Classifiers of table 2, by name."""
-    alternation = RBFNetworkClassifier(
-        scheme="caetano",
-        calibrate=False,
-        n_init=1,
-        max_iter=effort.rounds,
-        tol=1e-4,
-        random_state=seed,
-    )
+    alternation = AlternatingNetwork(n_init=1, max_iter=effort.rounds, tol=1e-4, random_state=seed)
     drawn = ParameterSampler(dict(CAETANO), n_iter=effort.tried, random_state=seed)
-    caetano = GridSearchCV(alternation, [_as_grid(**setting) for setting in drawn], cv=3)
+    grids = [{name: [value] for name, value in setting.items()} for setting in drawn]
+    caetano = GridSearchCV(alternation, grids, cv=3)
     joint = RBFNetworkClassifier(features="responsibility", calibrate=False, random_state=seed)
     process = GaussianProcessClassifier(ConstantKernel(1.0) * RBF(3.0), random_state=seed)
     machine = GridSearchCV(
@@ -105,12 +100,6 @@ def methods(seed: int, effort: Effort) -> dict[str, Any]:
     }
 
 
-def _as_grid(link: float, **others: object) -> dict[str, list[object]]:
-    """A grid of one setting of the alternation."""
-    grid = {name: [value] for name, value in others.items()}
-    return grid | {"scheme": [PublishedScheme("caetano", link=link)]}
-
-
 def mixed_methods(X: pd.DataFrame, seed: int, effort: Effort) -> dict[str, Any]:
     """Classifiers of table 3, by name; baselines see imputed cells and one-hot levels."""
     numbers = X.select_dtypes("number").columns
@@ -119,15 +108,8 @@ def mixed_methods(X: pd.DataFrame, seed: int, effort: Effort) -> dict[str, Any]:
     indicators = OneHotEncoder(handle_unknown="ignore")
     filled = make_column_transformer((reals, list(numbers)), (indicators, levels))
     return {
-        "Caetano": RBFNetworkClassifier(
-            20,
-            scheme="caetano",
-            l1=0.1,
-            calibrate=False,
-            n_init=1,
-            max_iter=30,
-            tol=1e-4,
-            random_state=seed,
+        "Caetano": AlternatingNetwork(
+            20, l1=0.1, n_init=1, max_iter=30, tol=1e-4, random_state=seed
         ),
         "joint": RBFNetworkClassifier(
             l2=0.1, calibrate=False, n_init=1, max_iter=300, random_state=seed
@@ -188,7 +170,7 @@ def _mixed(name: str, share: int, method: str, seed: int, effort: Effort) -> Fig
     )
     labelled = np.random.default_rng(seed).permutation(LEARNED) < LEARNED * share // 100
     model = mixed_methods(X, seed, effort)[method]
-    if hasattr(model, "unlabelled"):  # it learns from rows without a label, too
+    if method in NETWORKS:  # they learn from rows without a label, too
         return _judged(model, (X, np.where(labelled, y, None)), (X_new, y_new))
     return _judged(model, (X[labelled], y[labelled]), (X_new, y_new))
 

@@ -31,8 +31,8 @@ from sklearn.preprocessing import StandardScaler
 
 from bayesrbf.datasets import data_folder, load_table
 from bayesrbf.estimators.rbf_network.classifier import RBFNetworkClassifier
-from bayesrbf.records.network_schemes import PublishedScheme
 from reproduce import published
+from reproduce.alternation import AlternatingNetwork
 from reproduce.caetano import compared
 from reproduce.cells import Cell, Figures, print_table, run_cells
 
@@ -80,10 +80,9 @@ class GaussianFeatures(TransformerMixin, BaseEstimator):
 def methods(seed: int, rounds: int) -> dict[str, Any]:
     """Classifiers by name; ``rounds`` limits an alternation between changes of its components."""
     network = partial(
-        RBFNetworkClassifier,
+        AlternatingNetwork,
         covariance_type="full",
         l2=1e-3,
-        calibrate=False,
         max_iter=rounds,
         tol=1e-4,
         random_state=seed,
@@ -97,7 +96,7 @@ def methods(seed: int, rounds: int) -> dict[str, Any]:
         "EM + LR": make_pipeline(StandardScaler(), centres["em"], logistic),
         "EM-LR": network(WIDTH, scheme="em_lr"),
         "EM-LR-Link": network(WIDTH, scheme="em_lr_link"),
-        "EM-LR-Link-K": network(2, scheme=PublishedScheme("em_lr_link_k", grow=(1, 2 * WIDTH))),
+        "EM-LR-Link-K": network(2, scheme="em_lr_link_k", grow=(1, 2 * WIDTH)),
         "joint": RBFNetworkClassifier(
             WIDTH,
             features="responsibility",
@@ -153,6 +152,6 @@ def _fit(table: str, method: str, seed: int, rounds: int) -> Figures:
     """One fit, judged on the test rows."""
     X, X_new, y, y_new = parts(table, seed)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # alternations that did not converge
+        warnings.simplefilter("ignore")  # joint fits that did not converge
         model = methods(seed, rounds)[method].fit(X, y)
     return {"error": 100 * float(np.mean(model.predict(X_new) != y_new))}

@@ -37,6 +37,7 @@ from reproduce.dissimilarity_methods import (
     sonar,
     votes,
 )
+from reproduce.generalised_em import GeneralisedEM
 
 LEAST: Final = 1e-6  # Lower bound of probabilities in log losses, which may be infinite otherwise.
 
@@ -93,12 +94,13 @@ def methods(experiment: Experiment, seed: int) -> dict[str, Any]:
         random_state=seed,
         n_init=2,
     )
+    by_em = partial(GeneralisedEM, experiment.per_class, n_init=2, random_state=seed)
     neighbours = KNeighborsClassifier(metric="precomputed")
     contestants = {
         "RSLVQ, swaps": exemplars(),
-        "RSLVQ, generalised EM": exemplars(optimizer="gem"),
+        "RSLVQ, generalised EM": by_em(),
         "GLVQ, swaps": exemplars(objective="glvq"),
-        "GLVQ, generalised EM": exemplars(objective="glvq", optimizer="gem"),
+        "GLVQ, generalised EM": by_em(objective="glvq"),
         "gibbs": exemplars(sigma="sample"),
         "k-NN": GridSearchCV(neighbours, {"n_neighbors": [1, 3, 5, 9, 15]}, cv=5),
         "SVM, clipped": ClippedKernelSVC(),

@@ -19,7 +19,7 @@ from dask import delayed
 from distributed import Client, LocalCluster
 
 from bayesrbf.blocks import BLOCK_ROWS, DaskBlocks, LocalBlocks
-from bayesrbf.numerics.mixture.block_expectation import BlockExpectation
+from bayesrbf.numerics.mixture.expectation import BlockExpectation
 from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification

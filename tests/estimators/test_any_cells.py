@@ -34,7 +34,7 @@ KINDS: dict[str, Callable[[], object]] = {
     "mixture": lambda: HybridMixtureClassifier(random_state=0),
     "kernel network": lambda: KernelNetworkClassifier(random_state=0),
     "RBF network": lambda: RBFNetworkClassifier(random_state=0),
-    "sparse mixture": lambda: SDGMClassifier(random_state=0),
+    "sparse mixture": lambda: SDGMClassifier(1, n_init=1, random_state=0),
     "exemplars": lambda: MedianLVQClassifier(random_state=0),
 }
 ERRORS = {KernelNetworkClassifier: 3, MedianLVQClassifier: 5}

@@ -229,7 +229,7 @@ def test_of_many_rows_and_draws_some_are_drawn(monkeypatch):
 
 
 def test_the_tree_is_there_once_there_is_a_fit_and_a_look_makes_none():
-    model = SDGMClassifier(random_state=0)
+    model = SDGMClassifier(1, n_init=1, random_state=0)
     assert not hasattr(model, "posterior_")
     for change in (lambda: model.fit(X, Y), lambda: model.refine(draws=30)):
         change()

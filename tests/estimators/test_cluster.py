@@ -14,12 +14,11 @@ import pytest
 from distributed import Client, LocalCluster
 
 from bayesrbf import HybridMixtureClassifier
-from bayesrbf.blocks import ClusterError, DaskBlocks, as_collection, collection, dask_blocks
-from bayesrbf.estimators.out_of_core import training
+from bayesrbf.blocks import ClusterError, DaskBlocks, as_collection, dask_blocks
+from bayesrbf.estimators import training
 from bayesrbf.numerics.mixture.statistics import Statistics
 from tests.estimators.registries import ROWS, chunkings, in_partitions, registry
 from tests.estimators.test_out_of_core import SETTINGS, assert_same
-from tests.estimators.test_out_of_core_families import fitted as of_family
 
 X, Y = registry()
 
@@ -62,18 +61,6 @@ def test_a_cluster_gives_the_numbers_of_one_process(
     probabilities = model.predict_proba(table)
     assert probabilities.npartitions == len(ends) + 1
     np.testing.assert_allclose(probabilities.compute(), alone.predict_proba(X), rtol=1e-8)
-
-
-def test_gradients_on_a_cluster_are_those_of_one_process(
-    threads: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(training, "SAMPLE_ROWS", 120)
-    model = of_family("conditional", [0, 90, 90, 200])
-    with monkeypatch.context() as patched:
-        patched.setattr(collection, "has_cluster", lambda: False)
-        alone = of_family("conditional", [])
-    np.testing.assert_allclose(model.predict_proba(X), alone.predict_proba(X), atol=1e-8)
-    assert model.passes_ == alone.passes_
 
 
 def bytes_of_steps(rows: int) -> list[int]:

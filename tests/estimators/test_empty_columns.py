@@ -27,7 +27,7 @@ FAMILIES: dict[str, Callable[[], Any]] = {
     "informative": lambda: HybridMixtureClassifier(missingness="informative", random_state=0),
     "kernel network": lambda: KernelNetworkClassifier(random_state=0),
     "RBF network": lambda: RBFNetworkClassifier(2, random_state=0),
-    "sparse mixture": lambda: SDGMClassifier(random_state=0),
+    "sparse mixture": lambda: SDGMClassifier(1, n_init=1, random_state=0),
     "exemplars": lambda: MedianLVQClassifier(random_state=0),
     "stack": lambda: StackedClassifier("lite", random_state=0),
     "density": lambda: MixtureDensity(2, random_state=0),

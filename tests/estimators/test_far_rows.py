@@ -25,7 +25,7 @@ FAMILIES: dict[str, Callable[[], Any]] = {
     ),
     "kernel network": lambda: KernelNetworkClassifier(random_state=0),
     "RBF network": lambda: RBFNetworkClassifier(2, random_state=0),
-    "sparse mixture": lambda: SDGMClassifier(random_state=0),
+    "sparse mixture": lambda: SDGMClassifier(1, n_init=1, random_state=0),
     "exemplars": lambda: MedianLVQClassifier(random_state=0),
     "stack": lambda: StackedClassifier("lite", random_state=0),
 }

@@ -40,7 +40,7 @@ def table(classes: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return drawn(y), y, drawn(np.repeat(y, 5))
 
 
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("classes", [2, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_class_of_one_row_keeps_its_share(family: str, classes: int) -> None:
     ratios = []

@@ -235,7 +235,6 @@ def test_bad_new_rows_are_told() -> None:
     ("options", "message"),
     [
         ({"objective": "lvq"}, r"objective=...\) must be 'rslvq' or 'glvq'"),
-        ({"optimizer": "em"}, "must be 'swap' or 'gem'"),
         ({"inference": "nuts"}, "must be 'map' or 'gibbs'"),
         ({"sigma": 0}, "must be 'cv', 'sample' or a number from 1e-100"),
         ({"sigma": True}, "must be 'cv', 'sample' or a number"),
@@ -275,17 +274,6 @@ def test_a_row_without_a_label_tells_nothing() -> None:
     marked = np.where(known, Y, "?")
     again = matrix_model(unlabelled="?").fit(D, marked)
     assert again.exemplars_.tolist() == model.exemplars_.tolist()
-
-
-def test_a_row_without_a_label_may_be_an_exemplar() -> None:
-    """The hidden rows tell the classes apart, the others do not."""
-    y = np.array(["a", "a", None, "b", "b", None], dtype=object)
-    d = np.ones((6, 6))
-    d[:3, 2] = d[3:, 5] = 0
-    d[:3, 5] = d[3:, 2] = 4
-    model = matrix_model(1, unlabelled_candidates=True).fit(d, y)
-    assert model.exemplars_.tolist() == [2, 5]
-    assert set(matrix_model(1).fit(d, y).exemplars_) <= {0, 1, 3, 4}
 
 
 def test_weights_count_rows() -> None:
@@ -342,14 +330,10 @@ def test_margins_are_no_probabilities_before_they_are_calibrated() -> None:
     np.testing.assert_allclose(ratio, calibrated.temperature_, rtol=1e-6)
 
 
-def test_optimizers_and_restarts_do_what_they_say() -> None:
-    ends = [
-        matrix_model(3, optimizer=optimizer, n_init=1).fit(D, Y).lower_bound_
-        for optimizer in ("gem", "swap")
-    ]
-    assert ends[1] >= ends[0]
+def test_more_restarts_end_no_lower() -> None:
+    one = matrix_model(3, n_init=1).fit(D, Y)
     more = matrix_model(3, n_init=6).fit(D, Y)
-    assert more.lower_bound_ >= ends[1]
+    assert more.lower_bound_ >= one.lower_bound_
     assert more.converged_
 
 

@@ -14,7 +14,6 @@ from bayesrbf import (
     Margin,
     MedianLVQClassifier,
     MixtureDensity,
-    PublishedScheme,
     RBFNetworkClassifier,
     RBFNetworkRegressor,
     SDGMClassifier,
@@ -71,11 +70,7 @@ CLASSIFIERS = {
     "hinge": generative(2, objective="hinge", covariance_type="diag", **FAST),
     "rbf": RBFNetworkClassifier(4, max_iter=50, **FAST),
     "rbf, completions": RBFNetworkClassifier(3, features="log_density", max_iter=50, **FAST),
-    "rbf, caetano": RBFNetworkClassifier(4, scheme="caetano", max_iter=10, **FAST),
-    "rbf, ferreira": RBFNetworkClassifier(3, scheme="em_lr_link_k", max_iter=4, **FAST),
-    "rbf, apart": RBFNetworkClassifier(
-        2, scheme=PublishedScheme("em_lr", shared=False), max_iter=10, **FAST
-    ),
+    "rbf, linked": RBFNetworkClassifier(4, link=20.0, max_iter=50, **FAST),
     "kernel": KernelNetworkClassifier(calibrate=True, cv=2),
     "few exemplars": KernelNetworkClassifier(n_exemplars=20),
     "kernel, evidence": KernelNetworkClassifier(rates="evidence"),
@@ -83,7 +78,7 @@ CLASSIFIERS = {
     "sdgm": SDGMClassifier(2, n_init=2, max_iter=10),
     "sdgm, kernel": SDGMClassifier(form="kernel", max_iter=10),
     "lvq": MedianLVQClassifier(2, metric="gower", calibrate=True, cv=3),
-    "lvq, gem": MedianLVQClassifier(2, metric="gower", optimizer="gem", sigma="sample"),
+    "lvq, sampled": MedianLVQClassifier(2, metric="gower", sigma="sample"),
     "stack": StackedClassifier(members="lite", cv=2),
 }
 

@@ -15,8 +15,10 @@ import xarray as xr
 import zarr
 
 from bayesrbf import (
+    Hinge,
     HybridMixtureClassifier,
     KernelNetworkClassifier,
+    Likelihood,
     MedianLVQClassifier,
     MixtureDensity,
     RBFNetworkClassifier,
@@ -25,9 +27,8 @@ from bayesrbf import (
     StackedClassifier,
     load,
 )
-from bayesrbf.estimators import training as reading
-from bayesrbf.estimators.mixture import hybrid
-from bayesrbf.estimators.out_of_core import training
+from bayesrbf.estimators import training
+from bayesrbf.fitted import drawing
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.mixture_fitting import Solver, fit_mixture_rows
 from bayesrbf.records.priors import MixturePrior
@@ -57,7 +58,7 @@ SETTINGS: dict[str, Any] = {
 def small_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sample is a part of the registry."""
     monkeypatch.setattr(training, "SAMPLE_ROWS", 120)
-    monkeypatch.setattr(reading, "BLOCK", 120)  # beyond it a memory map is read in parts
+    monkeypatch.setattr(training, "BLOCK", 120)  # beyond it a memory map is read in parts
 
 
 def classifier(**settings: Any) -> HybridMixtureClassifier:
@@ -99,13 +100,13 @@ def test_the_blocks_do_not_matter(ends: list[int], whole: HybridMixtureClassifie
 
 def test_blocks_give_the_parameters_of_a_table_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[FittedMixture] = []
-    refit = hybrid.fit_mixture_blocks
+    refit = training.fit_mixture_blocks
 
     def spied(rows: Any, mixture: FittedMixture, *rest: Any, **how: Any) -> Any:
         begun.append(mixture)
         return refit(rows, mixture, *rest, **how)
 
-    monkeypatch.setattr(hybrid, "fit_mixture_blocks", spied)
+    monkeypatch.setattr(training, "fit_mixture_blocks", spied)
     model = classifier().fit(in_partitions(X, [50, 51, 51, 180]), Y)
     inside = classifier(max_iter=5)
     with pytest.warns(Warning, match="max_iter"):
@@ -300,6 +301,15 @@ def test_an_argument_that_needs_all_rows_says_so(settings: dict[str, Any], sente
         MixtureDensity(**settings).fit(in_partitions(X[["age"]], [100]))
 
 
+def test_an_objective_that_needs_all_rows_says_so() -> None:
+    table, labels = in_partitions(X, [100]), in_partitions(Y, [100])
+    with pytest.raises(ValueError, match=r"objective='blend'\).*pass objective='likelihood'"):
+        HybridMixtureClassifier().fit(table, labels)
+    with pytest.raises(ValueError, match=r"objective=Hinge\(.*sample"):
+        HybridMixtureClassifier(objective=Hinge(1.0)).fit(table, labels)
+    assert classifier(objective=Likelihood()).fit(table, labels).passes_ > 5
+
+
 @pytest.mark.parametrize("what", ["refine", "declare"])
 def test_a_posterior_needs_all_rows(what: str, whole: HybridMixtureClassifier) -> None:
     with pytest.raises(ValueError, match=rf"{what}\(.*block by block.*sample"):
@@ -317,3 +327,28 @@ def test_blocks_that_disagree_are_named() -> None:
         classifier().fit(in_partitions(X, [100]), Y.iloc[:10])
     with pytest.raises(FileNotFoundError, match="no Parquet file"):
         MixtureDensity().fit("nowhere.parquet")
+
+
+@pytest.mark.parametrize("method", ["laplace", "advi", "gibbs", "nuts", "bootstrap"])
+def test_samplers_say_how_many_rows_they_take(method: str) -> None:
+    table = in_partitions(X[["age", "dose"]], [100])
+    with pytest.raises(ValueError, match=r"at most 120 rows.*received 260.*'map'.*sample"):
+        MixtureDensity(inference=method).fit(table)
+
+
+def test_a_table_that_the_sample_holds_has_every_posterior(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(training, "SAMPLE_ROWS", ROWS)
+    model = MixtureDensity(inference="laplace", random_state=0)
+    model.fit(in_partitions(X[["age", "dose"]], [100]))
+    assert model.refine("gibbs", draws=20, tune=20, chains=2).posterior_["posterior"].sizes["draw"]
+
+
+def test_samplers_refuse_more_rows_in_memory_than_they_take(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(drawing.MOST_DRAWING_ROWS, "nuts", 200)
+    model = MixtureDensity(random_state=0).fit(X[["age", "dose"]])
+    with pytest.raises(ValueError, match=r"'nuts'.*at most 200 rows.*received 260.*sample"):
+        model.refine("nuts")

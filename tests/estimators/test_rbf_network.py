@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -15,15 +14,8 @@ from scipy.special import softmax
 from sklearn.datasets import load_iris, load_wine
 
 import bayesrbf
-from bayesrbf import (
-    JointScheme,
-    PublishedScheme,
-    RBFNetworkClassifier,
-    RBFNetworkRegressor,
-)
+from bayesrbf import RBFNetworkClassifier
 from bayesrbf.estimators.answers.asking import new_rows
-
-SCHEMES = ("em_lr", "em_lr_link", "em_lr_link_k", "caetano")
 
 
 @pytest.fixture(scope="module")
@@ -50,31 +42,11 @@ def accuracy(model, flowers) -> float:
     return float((model.predict(flowers[0]) == truth).mean())
 
 
-def test_the_joint_scheme_on_a_table_with_everything(fitted, flowers):
+def test_a_table_with_everything(fitted, flowers):
     assert accuracy(fitted, flowers) > 0.9
     assert fitted.converged_
-    assert fitted.n_falls_ == 0
-    assert fitted.conditional_path_.size == fitted.n_iter_
     probabilities = fitted.predict_proba(flowers[0])
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-12)
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("shared", [True, False])
-def test_published_schemes_work_and_say_how_they_went(scheme, shared, flowers):
-    grow = (2, 5) if scheme == "em_lr_link_k" else None
-    asked = PublishedScheme(scheme, shared=shared, grow=grow)
-    model = RBFNetworkClassifier(
-        3, scheme=asked, random_state=0, n_init=1, max_iter=60, tol=1e-3
-    ).fit(*flowers)
-    assert accuracy(model, flowers) > 0.75
-    assert model.status_.startswith("After")
-    assert ("fell in" in model.status_) == (model.n_falls_ > 0)
-    assert model.coef_.shape[0] == 3
-    with pytest.raises(ValueError, match="without a posterior"):
-        model.refine("laplace")
-    if not shared:
-        assert np.all(model.coef_[0, model._n_features_out // 3 :] == 0)
 
 
 def test_by_products(fitted, flowers):
@@ -110,14 +82,10 @@ def test_the_density_of_rows_does_not_know_the_units(flowers):
     )
 
 
-def test_exact_zeros_and_components_that_leave(flowers):
+def test_exact_zeros(flowers):
     sparse = RBFNetworkClassifier(l1=2.0, random_state=0).fit(*flowers)
     assert (sparse.coef_ == 0).any()
     assert (sparse.coef_ != 0).any()
-    fewer = RBFNetworkClassifier(
-        8, scheme="caetano", l1=1.0, random_state=0, n_init=1, max_iter=50, tol=1e-3
-    ).fit(*flowers)
-    assert fewer.transform(flowers[0]).shape[1] == fewer._n_features_out < 8
 
 
 def test_unlabelled_rows_teach_the_hidden_layer(flowers):
@@ -128,13 +96,6 @@ def test_unlabelled_rows_teach_the_hidden_layer(flowers):
     np.testing.assert_allclose(without.predict_proba(X), alone.predict_proba(X), atol=1e-9)
     taught = RBFNetworkClassifier(4, random_state=0).fit(X, y)
     assert taught.score_samples(X[~known]).mean() > alone.score_samples(X[~known]).mean()
-
-
-def test_imputing_is_another_model(fitted, flowers):
-    X, y = flowers
-    imputing = RBFNetworkClassifier(6, hidden_cells="impute", random_state=0).fit(X, y)
-    assert accuracy(imputing, flowers) > 0.85
-    assert not np.allclose(imputing.predict_proba(X), fitted.predict_proba(X), atol=1e-3)
 
 
 def test_prevalence_of_use_and_temperature(fitted, flowers):
@@ -184,15 +145,15 @@ def test_the_tree_holds_rows_and_responses_as_the_graph_does(fitted, flowers):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"scheme": "sgd"}, "scheme=...) must be a JointScheme, a PublishedScheme, or a word"),
         ({"features": "spline"}, "features=...) must be"),
         ({"features": "kernel"}, "use KernelNetworkClassifier"),
         ({"l2": 0.0}, "needs a proper prior"),
-        ({"scheme": "em_lr", "l2": 0.0}, "needs a proper prior"),
         ({"l1": -1}, "l1=...) must be a finite number"),
         ({"unlabelled_weight": "cv"}, "must be a finite number of at least 0"),
         ({"n_components": 0}, "n_components=...) must be an integer"),
-        ({"hidden_cells": "drop"}, "hidden_cells=...) must be"),
+        ({"link": np.inf}, "link=...) must be a finite number"),
+        ({"link": -1.0}, "link=...) must be a finite number"),
+        ({"kappa": 0.0}, "kappa=...) must be a finite positive number"),
     ],
 )
 def test_faults_are_told(settings, words):
@@ -200,51 +161,11 @@ def test_faults_are_told(settings, words):
         RBFNetworkClassifier(**settings).fit([[0.0], [1.0]], [0, 1])
 
 
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: PublishedScheme("joint"), "PublishedScheme.name must be one of"),
-        (lambda: PublishedScheme("caetano", link=-1.0), "PublishedScheme.link must be None"),
-        (lambda: PublishedScheme("caetano", link=np.nan), "PublishedScheme.link must be None"),
-        (lambda: PublishedScheme("em_lr", link=3.0), "has no link"),
-        (lambda: PublishedScheme("em_lr", shared="no"), "shared must be a bool"),
-        (lambda: PublishedScheme("em_lr", grow=(1, 5)), "belongs to name='em_lr_link_k'"),
-        (lambda: PublishedScheme("em_lr_link_k", grow=5), "must be (step, maximum)"),
-        (lambda: PublishedScheme("em_lr_link_k", grow=(0, 5)), "must be (step, maximum)"),
-        (lambda: JointScheme(link=np.inf), "inf is the hard link"),
-        (lambda: JointScheme(link=-1.0), "JointScheme.link must be a finite number"),
-        (lambda: JointScheme(kappa=0.0), "JointScheme.kappa must be a finite positive number"),
-    ],
-)
-def test_schemes_without_meaning_are_refused(make, words):
-    with pytest.raises(ValueError, match=re.escape(words)):
-        make()
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_network_of_a_published_scheme_is_a_file(scheme, flowers, tmp_path):
-    asked = PublishedScheme(scheme, shared=False)
-    model = RBFNetworkClassifier(1, scheme=asked, n_init=1, max_iter=4, random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # alternations that have not come to rest
-        model.fit(*flowers).save(tmp_path / "model.safetensors")
-    loaded = bayesrbf.load(tmp_path / "model.safetensors")
-    assert loaded.scheme == asked
-    np.testing.assert_array_equal(loaded.predict_proba(flowers[0]), model.predict_proba(flowers[0]))
-
-
-def test_numbers_have_no_mixture_a_class():
-    model = RBFNetworkRegressor(1, scheme=PublishedScheme("caetano", shared=False))
-    with pytest.raises(ValueError, match="has one mixture, as there are no classes"):
-        model.fit([[0.0], [1.0]], [0.0, 1.0])
-
-
-def test_the_joint_takes_the_constants_of_its_scheme(flowers, tmp_path):
-    scheme = JointScheme(link=5.0, kappa=0.7)
-    model = RBFNetworkClassifier(2, scheme=scheme, calibrate=False, n_init=1, random_state=0)
+def test_the_joint_takes_link_and_kappa(flowers, tmp_path):
+    model = RBFNetworkClassifier(2, link=5.0, kappa=0.7, calibrate=False, n_init=1, random_state=0)
     model.fit(*flowers).save(tmp_path / "model.safetensors")
     for one in (model, bayesrbf.load(tmp_path / "model.safetensors")):
-        assert one.scheme == scheme
+        assert (one.link, one.kappa) == (5.0, 0.7)
         hyperparameters = one.model_.hyperparameters
         assert (hyperparameters.link, hyperparameters.kappa) == (5.0, 0.7)
 

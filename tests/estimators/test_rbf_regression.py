@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -12,7 +10,6 @@ from sklearn.datasets import make_friedman1
 
 import bayesrbf
 from bayesrbf import (
-    PublishedScheme,
     RBFNetworkRegressor,
 )
 from bayesrbf.estimators.rbf_network import network_training
@@ -224,47 +221,6 @@ def test_folds_go_on_from_a_fit_that_came_to_its_end(friedman, monkeypatch, max_
     assert len(starts) == 4
     assert starts[0] is None
     assert all((start is not None) == model.converged_ for start in starts[1:])
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_a_network_that_grows_can_be_fitted_anew(friedman):
-    X, y = friedman[0][10:70, :2], friedman[1][10:70]
-    settings = {"scheme": "em_lr_link_k", "n_init": 1, "max_iter": 2}
-    assert 0 < RBFNetworkRegressor(2, **settings).fit(X, y).noise_scale_ < y.std()
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"scheme": PublishedScheme("em_lr_link_k", grow=(1, 4)), "features": "density"},
-        {"scheme": "caetano", "l1": 30.0},
-        {"scheme": "em_lr"},
-        {"hidden_cells": "impute"},
-    ],
-    ids=lambda options: str(options.get("scheme", "impute")),
-)
-def test_noise_is_calibrated_whatever_becomes_of_the_components(friedman, options):
-    X, y = friedman
-    model = RBFNetworkRegressor(2, n_init=1, max_iter=15, random_state=0, **options)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # alternations that have not come to rest
-        model.fit(X[:80, :2], y[:80])
-    assert 0 < model.noise_scale_ < 10
-    assert np.isfinite(model.predict_interval(X[:80, :2])).all()
-
-
-def test_a_network_that_fills_in_is_calibrated_on_rows_that_it_filled(friedman):
-    """Its rows with holes have no draws of their own, so that the noise has to speak for them."""
-    X, y = friedman[0][10:130, :4].copy(), friedman[1][10:130]
-    X[::3, 0] = np.nan
-    settings = {"n_components": 1, "n_init": 1, "hidden_cells": "impute", "random_state": 0}
-    model = RBFNetworkRegressor(**settings).fit(X, y)
-    assert not model.model_.integrate
-    sd = model.predict(X, return_std=True)[1]
-    np.testing.assert_allclose(sd, sd[0])
-    holes = np.isnan(X).any(axis=1)
-    folds = [(np.flatnonzero(~holes), np.flatnonzero(holes))]  # only such rows are held out
-    assert np.isfinite(RBFNetworkRegressor(cv=folds, **settings).fit(X, y).noise_df_)
 
 
 def test_one_response_cannot_be_held_out():

@@ -45,8 +45,6 @@ OTHERS = [
     # scikit-learn compares decision_function and predict_proba on rows that are no square matrix:
     # whoever has both fails there under "precomputed". tests/estimators/test_median_lvq.py does it.
     MedianLVQClassifier(1, objective="glvq", metric="precomputed", calibrate=False),
-    # Some checks pass no seed, and its alternation may want more iterations from another start.
-    RBFNetworkClassifier(3, scheme="caetano", max_iter=200, tol=1e-4, random_state=0),
     RBFNetworkRegressor(3, n_init=1),
 ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -31,19 +32,37 @@ def table(seed: int) -> tuple[pd.DataFrame, np.ndarray]:
     return X, np.array(["calm", "gale", "storm"])[y]
 
 
+def shrink(patch: pytest.MonkeyPatch) -> None:
+    """Few rows are very many."""
+    patch.setattr(shared_training, "NETWORK_ROWS", 150)
+    patch.setattr(stack_folds, "ENOUGH", 100)
+    patch.setattr(trees, "ROWS_OF_A_TREE", 100)
+
+
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_training, "NETWORK_ROWS", 150)
-    monkeypatch.setattr(stack_folds, "ENOUGH", 100)
-    monkeypatch.setattr(trees, "ROWS_OF_A_TREE", 100)
+    shrink(monkeypatch)
 
 
 def fitted() -> StackedClassifier:
     return StackedClassifier(MEMBERS, random_state=0, n_jobs=1).fit(*table(0))
 
 
-def test_the_status_says_what_saw_which_rows(small: None) -> None:
-    model = fitted()
+@pytest.fixture(scope="module")
+def whole() -> StackedClassifier:
+    """A stack whose networks see all rows."""
+    return fitted()
+
+
+@pytest.fixture(scope="module")
+def model() -> StackedClassifier:
+    """A stack whose networks see some rows."""
+    with pytest.MonkeyPatch.context() as patch:
+        shrink(patch)
+        return fitted()
+
+
+def test_the_status_says_what_saw_which_rows(model: StackedClassifier) -> None:
     n_rows = distinct(model.fitted_.rows)[0].n_obs
     assert f"Kernel networks were fitted to 150 of {n_rows} different rows." in model.status_
     judged = model.fitted_.model.held.labels.size
@@ -57,16 +76,14 @@ def test_the_status_says_what_saw_which_rows(small: None) -> None:
     np.testing.assert_allclose(network.class_frequencies, shares, atol=0.02)
 
 
-def test_few_rows_are_all_seen() -> None:
-    model = fitted()
-    assert "different rows" not in model.status_
-    assert "held out gave" not in model.status_
-    assert len(model.out_of_fold_) == N
+def test_few_rows_are_all_seen(whole: StackedClassifier) -> None:
+    assert "different rows" not in whole.status_
+    assert "held out gave" not in whole.status_
+    assert len(whole.out_of_fold_) == N
 
 
-def test_what_is_held_out_once_is_judged_by_others(small: None) -> None:
+def test_what_is_held_out_once_is_judged_by_others(model: StackedClassifier) -> None:
     """Changing the label of a held-out row moves the pool that judges the other half alone."""
-    model = fitted()
     stack, held = model.fitted_.model, model.fitted_.model.held
     assert np.unique(held.folds).size == 1
     assert np.unique(held.parts).tolist() == [0, 1]
@@ -78,15 +95,17 @@ def test_what_is_held_out_once_is_judged_by_others(small: None) -> None:
     assert (after[held.parts == 1] != before[held.parts == 1]).any()
 
 
-def test_it_says_nearly_what_all_rows_say(monkeypatch: pytest.MonkeyPatch, small: None) -> None:
+def test_it_says_nearly_what_all_rows_say(
+    model: StackedClassifier, whole: StackedClassifier
+) -> None:
     X, _ = table(1)
-    some = fitted().predict_proba(X)
-    monkeypatch.undo()
-    assert abs(some - fitted().predict_proba(X)).mean() < 0.04
+    assert abs(model.predict_proba(X) - whole.predict_proba(X)).mean() < 0.04
 
 
-def test_the_bootstrap_refits_networks_to_the_same_rows(small: None) -> None:
-    model = fitted()
+def test_the_bootstrap_refits_networks_to_the_same_rows(
+    model: StackedClassifier, small: None
+) -> None:
+    model = copy(model)
     n_exemplars = len(model.fitted_.model.members.own[0].model.basis.exemplars.mean)
     model.refine("bootstrap", draws=8, refits=2, random_state=0)
     for refit in model.fitted_.details.members:
@@ -94,11 +113,11 @@ def test_the_bootstrap_refits_networks_to_the_same_rows(small: None) -> None:
     assert all(np.isfinite(one).all() for one in model.uncertainty(table(1)[0]).values())
 
 
-def test_order_of_rows_changes_nothing(small: None) -> None:
+def test_order_of_rows_changes_nothing(model: StackedClassifier, small: None) -> None:
     X, y = table(0)
     order = np.random.default_rng(2).permutation(N)
-    model = StackedClassifier(MEMBERS, random_state=0, n_jobs=1).fit(X.iloc[order], y[order])
-    np.testing.assert_allclose(model.predict_proba(X), fitted().predict_proba(X), atol=1e-9)
+    turned = StackedClassifier(MEMBERS, random_state=0, n_jobs=1).fit(X.iloc[order], y[order])
+    np.testing.assert_allclose(turned.predict_proba(X), model.predict_proba(X), atol=1e-9)
 
 
 def test_classes_keep_their_weight_and_heavy_rows_are_drawn() -> None:

@@ -65,9 +65,8 @@ def rows_and_labels(n_obs: int = 60, missing: float = 0.2) -> tuple[Observations
     return Observations(real, codes, np.zeros(n_obs, np.intp), weights), Classes(labels)
 
 
-def specified(shared: bool = True, k: int = 3, **options: object) -> RBFNetworkSpecification:
-    classes = (0,) * k if shared else (0,) * k + (1,) * k
-    return RBFNetworkSpecification(structure("diag", False, classes, 2, (3,)), 2, **options)
+def specified(k: int = 3, **options: object) -> RBFNetworkSpecification:
+    return RBFNetworkSpecification(structure("diag", False, (0,) * k, 2, (3,)), 2, **options)
 
 
 def prior(specification: RBFNetworkSpecification, **settings: float) -> RBFNetworkHyperparameters:

@@ -15,7 +15,9 @@ from bayesrbf.numerics.median_lvq.exemplar_search import (
     climb,
     fit_exemplars,
     objective_of,
+    point_of,
     random_exemplars,
+    sweeps,
 )
 from bayesrbf.numerics.median_lvq.glvq import MarginSum, class_margins
 from bayesrbf.numerics.median_lvq.moving_exemplars import MovingExemplars, Objective
@@ -120,17 +122,17 @@ def test_swaps_are_never_below_the_generalised_em(
     prototypes = Prototypes((0,) * per_class + (1,) * per_class)
     objective = objective_of(rows, prototypes, width if kind == "rslvq" else SIGMAS[kind])
     start = random_exemplars(rows, prototypes, np.random.default_rng(seed))
-    ends = {name: climb(objective, start, name, 100) for name in ("swap", "gem")}
-    for parameters, trace, status in ends.values():
-        assert status is Status.CONVERGED
-        rises = np.diff(trace.log_posterior)
-        assert np.all(rises >= -1e-10 * np.abs(trace.log_posterior[1:]))
-        final = objective_of(rows, prototypes, parameters.sigma)
+    by_em = [objective.value(start)]
+    found, exemplars, ended = sweeps(objective, start, by_em, 100, bounded=True)
+    parameters, trace, status = climb(objective, start, 100)
+    ends = (point_of(found, exemplars), by_em, ended), (parameters, trace.log_posterior, status)
+    for point, way, how in ends:
+        assert how is Status.CONVERGED
+        assert np.all(np.diff(way) >= -1e-10 * np.abs(way[1:]))
+        final = objective_of(rows, prototypes, point.sigma)
         if kind != "sampled":
-            assert final.value(parameters.exemplars) == pytest.approx(
-                trace.log_posterior[-1], rel=1e-10
-            )
-    assert ends["swap"][1].log_posterior[-1] >= ends["gem"][1].log_posterior[-1] - 1e-12
+            assert final.value(point.exemplars) == pytest.approx(way[-1], rel=1e-10)
+    assert trace.log_posterior[-1] >= by_em[-1] - 1e-12
 
 
 @pytest.mark.parametrize("sigma", SIGMAS.values(), ids=SIGMAS)
@@ -152,7 +154,7 @@ def test_wider_kernels_are_searched_first() -> None:
     fit = fit_exemplars(rows, prototypes, 0.5, rng=np.random.default_rng(0), n_init=1, wider=wider)
     at = random_exemplars(rows, prototypes, np.random.default_rng(0))
     for width in wider:
-        at = climb(objective_of(rows, prototypes, width), at, "swap", 100)[0].exemplars
+        at = climb(objective_of(rows, prototypes, width), at, 100)[0].exemplars
     assert fit.trace.log_posterior[0] == objective_of(rows, prototypes, 0.5).value(at)
     alone = fit_exemplars(rows, prototypes, 0.5, rng=np.random.default_rng(0), start=at)
     assert fit.parameters.exemplars.tolist() == alone.parameters.exemplars.tolist()
@@ -218,18 +220,15 @@ def test_degenerate_tables_stay_finite(sigma: SigmaPrior | float | None, values:
     }[values]
     odd = Dissimilarities(matrix, rows.labels, rows.weights, rows.candidates)
     prototypes = Prototypes((0, 0, 1))
-    for optimizer in ("swap", "gem"):
-        fit = fit_exemplars(
-            odd, prototypes, sigma, rng=np.random.default_rng(0), optimizer=optimizer
-        )
-        assert np.all(np.isfinite(fit.trace.log_posterior))
-        columns = matrix[:, fit.parameters.exemplars]
-        joint = (
-            class_margins(columns, prototypes)
-            if fit.parameters.sigma is None
-            else class_log_joint(columns, prototypes, fit.parameters.sigma)
-        )
-        assert np.all(np.isfinite(joint))
+    fit = fit_exemplars(odd, prototypes, sigma, rng=np.random.default_rng(0))
+    assert np.all(np.isfinite(fit.trace.log_posterior))
+    columns = matrix[:, fit.parameters.exemplars]
+    joint = (
+        class_margins(columns, prototypes)
+        if fit.parameters.sigma is None
+        else class_log_joint(columns, prototypes, fit.parameters.sigma)
+    )
+    assert np.all(np.isfinite(joint))
 
 
 def test_a_twin_of_a_row_changes_no_score_of_the_others() -> None:

@@ -17,12 +17,11 @@ from bayesrbf.numerics.rbf_network.elastic_net_output import (
 from bayesrbf.numerics.rbf_network.network_fit import fit_joint
 from bayesrbf.numerics.rbf_network.network_rows import Network
 from bayesrbf.numerics.rbf_network.penalised_maximisation import Smooth, maximise_in_halves
-from bayesrbf.numerics.rbf_network.published_fit import NetworkProblem, Scheme, fit_published
 from bayesrbf.numerics.rbf_network.rbf_network_log_posterior import RBFNetworkLogPosterior
 from bayesrbf.records.rbf_network import RBFNetworkSpecification
 from bayesrbf.records.results import Status
 from bayesrbf.records.specification import MixtureSpecification
-from tests.cases import structure
+from tests.cases import structure, table
 from tests.numerics.rbf_networks import prior, rows_and_labels, specified
 
 # ---- halves and the output layer
@@ -57,7 +56,6 @@ def test_the_output_layer_equals_scikit_learns(l1):
         features,
         Classes(labels),
         np.ones(80),
-        specification,
         settings,
         OutputLayer.empty(specification),
     )
@@ -73,13 +71,11 @@ def test_the_output_layer_equals_scikit_learns(l1):
     assert (layer.coefficients == 0).any() == (l1 > 0)
 
 
-@pytest.mark.parametrize("component_class", [(0,) * 6, (0, 0, 1, 1, 2, 2)])
-def test_newtons_steps_end_where_those_without_curvature_do(component_class):
-    """With hidden labels, row weights, and outputs that see a part of the components."""
+def test_newtons_steps_end_where_those_without_curvature_do():
+    """With hidden labels and row weights."""
     rng = np.random.default_rng(4)
     features, labels = rng.normal(size=(40, 6)), rng.integers(-1, 3, 40)
-    n_mixtures = len(set(component_class))
-    mixture = MixtureSpecification(2, (), component_class, "diag")
+    mixture = MixtureSpecification(2, (), (0,) * 6, "diag")
     specification = RBFNetworkSpecification(mixture, 3)
     weights = rng.uniform(0.5, 2.0, 40)
     found = [
@@ -87,7 +83,6 @@ def test_newtons_steps_end_where_those_without_curvature_do(component_class):
             features,
             Classes(labels),
             weights,
-            specification,
             prior(specification, l1=l1, l2=0.3, intercept_scale=np.inf),
             OutputLayer.empty(specification),
         )
@@ -96,7 +91,6 @@ def test_newtons_steps_end_where_those_without_curvature_do(component_class):
     np.testing.assert_allclose(found[0].coefficients, found[1].coefficients, atol=1e-4)
     np.testing.assert_allclose(found[0].intercepts, found[1].intercepts, atol=1e-4)
     assert found[0].violation < 1e-6
-    assert (found[0].coefficients == 0).sum() == 6 * (n_mixtures - 1)
 
 
 def test_a_numeric_output_is_ridge_regression():
@@ -111,7 +105,6 @@ def test_a_numeric_output_is_ridge_regression():
         features,
         Numbers(targets),
         np.ones(50),
-        specification,
         settings,
         OutputLayer.empty(specification),
     )
@@ -124,7 +117,7 @@ def test_a_numeric_output_is_ridge_regression():
     assert layer.noise_precision == pytest.approx(mode, rel=1e-3)
 
 
-# ---- the joint scheme
+# ---- both layers
 
 
 @pytest.mark.parametrize("features", ["responsibility", "log_density", "density"])
@@ -136,9 +129,8 @@ def test_the_joint_fit_ends_at_a_mode(features, link):
     settings = prior(specification, link=link, l1=1.0)
     fit = fit_joint(rows, output, specification, settings, rng=np.random.default_rng(0), tol=1e-12)
     assert fit.status is Status.CONVERGED
-    assert fit.falls == 0
+    assert (np.diff(fit.joint) > -1e-10 * np.abs(fit.joint[:-1])).all()
     assert fit.violation < 2e-3
-    assert fit.joint.size == fit.conditional.size
     target = RBFNetworkLogPosterior(rows, output, specification, settings)
     theta = target.pack(fit.parameters)
     value, gradient = target.value_and_gradient(theta, jacobian=False)
@@ -164,8 +156,7 @@ def test_no_small_step_leads_higher_from_a_mode():
             assert target.value_and_gradient(theta + step, jacobian=False)[0] < best
 
 
-@pytest.mark.parametrize("impute", [False, True])
-def test_labels_are_no_classes_of_the_mixture(impute):
+def test_labels_are_no_classes_of_the_mixture():
     """Whatever labels the rows carry, by the compiled E-step as by NumPy's."""
     rows, output = rows_and_labels()
     mixture = structure("full", False, (0, 0), 2, (3,))
@@ -173,15 +164,10 @@ def test_labels_are_no_classes_of_the_mixture(impute):
     fits = []
     for labels in (np.zeros(60, np.intp), np.arange(60) % 3):
         labelled = replace(rows, labels=labels)
-        problem = NetworkProblem(
-            labelled, output, prior(specification), Scheme(impute=impute), 3, 1e-4
-        )
-        point = fit_published(problem, specification, rng=np.random.default_rng(0), n_init=1)
-        fits.append(Network(labelled, specification).linear(point.parameters))
         joint = fit_joint(
             labelled, output, specification, prior(specification), rng=np.random.default_rng(0)
         )
-        fits[-1] = np.stack([fits[-1], Network(labelled, specification).linear(joint.parameters)])
+        fits.append(Network(labelled, specification).linear(joint.parameters))
     np.testing.assert_array_equal(*fits)
 
 
@@ -194,3 +180,21 @@ def test_a_warm_start_is_where_it_begins():
     again = fit_joint(rows, output, specification, settings, rng=rng, start=fit.parameters)
     assert again.joint[0] == pytest.approx(fit.joint[-1], rel=1e-12)
     assert again.joint.size < fit.joint.size
+
+
+@pytest.mark.slow
+def test_densities_beyond_floats_stay_finite():
+    """300 columns about a narrow component: the feature is held, the answer is finite."""
+    mixture = structure("diag", False, (0, 0), 300)
+    specification = RBFNetworkSpecification(mixture, 2, "density")
+    rows = table(mixture, n_obs=10, missing=0.0)
+    tiny = replace(rows, real=1e-6 * rows.real, labels=np.zeros(10, np.intp))
+    settings = prior(specification)
+    weak = replace(settings.mixture, degrees_of_freedom=1e-9, scale=np.full(300, 1e-6))
+    settings = replace(settings, mixture=weak)
+    labels = Classes(np.arange(10) % 2)
+    fit = fit_joint(
+        tiny, labels, specification, settings, rng=np.random.default_rng(0), max_iter=20
+    )
+    assert np.isfinite(fit.joint).all()
+    assert np.isfinite(Network(tiny, specification).linear(fit.parameters)).all()

@@ -35,9 +35,7 @@ def test_a_small_table_is_sampled_exactly_and_a_large_one_is_not(model, monkeypa
     assert "--inference gibbs" in why
 
 
-def test_a_stack_is_fitted_anew_where_that_takes_a_minute_and_has_no_intervals_elsewhere(
-    model, monkeypatch
-):
+def test_a_stack_is_fitted_anew_where_that_takes_a_minute_at_most(model, monkeypatch):
     stack = job("auto", family="stack")
     assert choose_method(stack, model)[0] == "bootstrap"
     monkeypatch.setattr(sampling, "MOST_REFITTED", 10)

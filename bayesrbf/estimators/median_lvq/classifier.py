@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import replace
-from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -105,9 +105,6 @@ class MedianLVQClassifier(Classifier):
     objective : {"rslvq", "glvq"}
         Log likelihood of the labels, or sum of Sato and Yamada's margins, which are
         probabilities only if they are calibrated.
-    optimizer : {"swap", "gem"}
-        ``"gem"``: the published generalised EM, which stops early. ``"swap"``: the same,
-        followed by the best swaps of exemplars under the objective.
     metric : "gower", "precomputed", str or callable
         ``"gower"``: tables of real and categorical columns with holes; a missing cell counts as
         the mean difference of two training rows in its column. ``"precomputed"``: X holds
@@ -118,9 +115,8 @@ class MedianLVQClassifier(Classifier):
     prior : MedianLVQPrior, optional
         Prior of sigma; ``MedianLVQPrior()`` by default.
     unlabelled : object, optional
-        What marks a hidden label beside NaN and None, such as -1; such a row has no likelihood.
-    unlabelled_candidates : bool
-        Whether a row without a label may be an exemplar, of any class.
+        What marks a hidden label beside NaN and None, such as -1; such a row has no
+        likelihood and is no exemplar.
     class_prior : array-like of shape (n_classes,) or mapping of class to float, optional
         Class probabilities of use, in the order of ``classes_``; None: those of training.
     calibrate : bool
@@ -214,11 +210,10 @@ class MedianLVQClassifier(Classifier):
     _mean_is_better = True
     _rules = SHARED | {
         "objective": one_of("rslvq", "glvq"),
-        "optimizer": one_of("swap", "gem"),
         "sigma": Rule(
             "'cv', 'sample' or a number from 1e-100 to 1e100",
             ("cv", "sample"),
-            Real,
+            numbers.Real,
             low=1e-100,
             high=1e100,
             closed="both",
@@ -232,12 +227,10 @@ class MedianLVQClassifier(Classifier):
         n_prototypes: Stored[int | PerClass[int]] = 2,
         *,
         objective: Stored[Literal["rslvq", "glvq"]] = "rslvq",
-        optimizer: Stored[Literal["swap", "gem"]] = "swap",
         metric: Stored[Metric] = GOWER,
         sigma: Stored[Literal["cv", "sample"] | float] = "cv",
         prior: Stored[MedianLVQPrior | None] = None,
         unlabelled: object = None,
-        unlabelled_candidates: Stored[bool] = False,
         class_prior: object = None,
         calibrate: Stored[bool] = True,
         cv: object = 5,
@@ -250,12 +243,10 @@ class MedianLVQClassifier(Classifier):
     ) -> None:
         self.n_prototypes = n_prototypes
         self.objective = objective
-        self.optimizer = optimizer
         self.metric = metric
         self.sigma = sigma
         self.prior = prior
         self.unlabelled = unlabelled
-        self.unlabelled_candidates = unlabelled_candidates
         self.class_prior = class_prior
         self.calibrate = calibrate
         self.cv = cv
@@ -318,14 +309,14 @@ class MedianLVQClassifier(Classifier):
             compared.values,
             compared.labels,
             compared.weights,
-            candidates_of(compared.labels, classes.size, self.unlabelled_candidates),
+            candidates_of(compared.labels, classes.size),
         )
         prototypes = Prototypes(
             components_per_class(self.n_prototypes, classes, owner, "n_prototypes")
         )
         prior = MedianLVQPrior() if self.prior is None else self.prior
         widths = widths_to_try(self.objective, self.sigma, prior, rows.scale)
-        settings = SearchSettings(self.optimizer, self.n_init, self.max_iter, seed)
+        settings = SearchSettings(self.n_init, self.max_iter, seed)
         source: Any = compared.source  # margins are pulled nowhere: the nearest exemplar decides
         masks = self.calibrate and self.metric == GOWER and self.objective == "rslvq"
         width, probabilities = choose_width(
@@ -342,8 +333,7 @@ class MedianLVQClassifier(Classifier):
             owner=owner,
         )
         probabilities["averages"] = not self.calibrate
-        wider = wider_ones(widths, width) if settings.narrowing else ()
-        fit = search(rows, prototypes, width, settings, wider=wider)
+        fit = search(rows, prototypes, width, settings, wider=wider_ones(widths, width))
         needed = np.unique(fit.parameters.exemplars)
         model = FittedExemplars(source, rows, prototypes, fit.parameters, width, needed)
         no_cells = np.empty((rows.n_obs, 0)), np.empty((rows.n_obs, 0), dtype=np.intp)

@@ -15,6 +15,7 @@ from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.exemplar_sources import TableSource
 from bayesrbf.fitted.fitted_exemplars import (
     SearchSettings,
+    candidates_of,
     exemplar_log_joint,
     search,
 )
@@ -165,14 +166,14 @@ def _searched(
     widths: Sequence[Sigma | None],
     settings: SearchSettings,
 ) -> list[MedianLVQParameters]:
-    """Exemplars under every width: a swap search starts where that of the next wider one ended.
+    """Exemplars under every width: a search starts where that of the next wider one ended.
 
     Wide kernels leave fewer optima; and widths that share their start are compared with less
     noise than by starts of their own.
     """
     points: list[MedianLVQParameters] = []
     for width in reversed(widths):
-        start = points[-1].exemplars if points and settings.narrowing else None
+        start = points[-1].exemplars if points else None
         points.append(search(rows, prototypes, width, settings, start=start).parameters)
     return points[::-1]
 
@@ -181,5 +182,4 @@ def _restricted(rows: Dissimilarities, seen: Int[np.ndarray, " seen"]) -> Dissim
     """Dissimilarities of all rows, of which only some have a label or may be exemplars."""
     labels = np.full(rows.n_obs, -1)
     labels[seen] = rows.labels[seen]
-    candidates = tuple(part[np.isin(part, seen)] for part in rows.candidates)
-    return replace(rows, labels=labels, candidates=candidates)
+    return replace(rows, labels=labels, candidates=candidates_of(labels, rows.n_classes))

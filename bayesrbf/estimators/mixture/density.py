@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -12,9 +11,9 @@ from sklearn.base import DensityMixin
 from sklearn.utils import Tags
 
 from bayesrbf.estimators.arguments import SHARED, Rule, Stored, integer, one_of
+from bayesrbf.estimators.by_blocks import by_blocks
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
-from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.training import read_training
 from bayesrbf.fitted.density_selection import (
     DensityCandidate,
@@ -24,7 +23,7 @@ from bayesrbf.fitted.density_selection import (
 )
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_table import FittedTable
-from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver, fit_mixture_blocks
+from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.specification import COVARIANCE_TYPES, CovarianceType
 
@@ -209,11 +208,10 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         )
         if of_blocks is not None:
             weakened = declared.weakened(chosen.candidates[0].strength, model.specification)
-            refit = partial(fit_mixture_blocks, prior=weakened, solver=solver)
-            training, model, fit, way = of_blocks.fit_all(training, model, refit)
+            training, model, fit, way = of_blocks.fit_all(training, model, weakened, solver)
         self._warn_where_singular(fit)
         outcome, sentence = (fit.status, fit.trace), f"{fit.status.sentence} {way}".rstrip()
-        return self._ended(training, model, chosen.candidates, outcome, sentence, of_blocks)
+        return self._ended(training, model, chosen.candidates, outcome, sentence)
 
     @property
     def candidates_(self) -> tuple[DensityCandidate, ...]:

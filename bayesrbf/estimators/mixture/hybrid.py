@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -32,7 +31,7 @@ from bayesrbf.fitted.fitted_table import FittedTable
 from bayesrbf.fitted.folds import split_rows
 from bayesrbf.fitted.masking import masking_of
 from bayesrbf.fitted.mixture_candidates import MixtureCandidate, Setting
-from bayesrbf.fitted.mixture_fitting import ColumnMaps, fit_mixture_blocks, fit_mixture_rows
+from bayesrbf.fitted.mixture_fitting import ColumnMaps, fit_mixture_rows
 from bayesrbf.fitted.mixture_selection import Choice, Round, Task, choose_in_turn
 from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.records.mixture_objectives import MixtureObjective, objective_of
@@ -245,8 +244,9 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         Parameters
         ----------
         X : array-like or frame of shape (n_obs, n_columns)
-            Rows; NaN, None and NA are missing cells. Or a table out of memory, such as the path of
-            a Parquet file or a Dask collection (:doc:`/scale`).
+            Rows; NaN, None and NA are missing cells. With
+            ``objective="likelihood"`` also a table out of memory, such as the path of a Parquet
+            file or a Dask collection (:doc:`/scale`).
         y : array-like of shape (n_obs,)
             Class labels; NaN and None are hidden. Of a table out of memory, also the name of
             their column.
@@ -311,12 +311,11 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         way = ""
         if of_blocks is not None:
             of_blocks = of_blocks.weighed(setting.weigh)
-            refit = partial(fit_mixture_blocks, prior=prior, solver=solver)
-            training, model, fit, way = of_blocks.fit_all(training, model, refit)
+            training, model, fit, way = of_blocks.fit_all(training, model, prior, solver)
         self._warn_where_singular(fit)
         sentence = " ".join(filter(None, (fit.status.sentence, way, choice.unlabelled)))
         outcome, details = (fit.status, fit.trace), choice.candidates
-        return self._ended(training, model, details, outcome, sentence, of_blocks, **probabilities)
+        return self._ended(training, model, details, outcome, sentence, **probabilities)
 
     def _choose(
         self, task: Task, first: Setting, rounds: Sequence[Round], training: TrainingTable

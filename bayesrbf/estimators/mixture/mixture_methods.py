@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf.estimators.answers.asking import new_rows
 from bayesrbf.estimators.arguments import Stored
+from bayesrbf.estimators.by_blocks import by_blocks
 from bayesrbf.estimators.estimator import AnyFit
-from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.reading import LARGEST_SEED
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.completed_rows import hide_masked

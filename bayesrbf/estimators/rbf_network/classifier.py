@@ -14,22 +14,18 @@ from bayesrbf.estimators.classifier import Classifier, Labels, LogProbabilities
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.rbf_network.network_training import (
     RULES,
-    check_scheme,
-    fit_sentence,
+    check_penalties,
     fit_to_rows,
     network_settings,
-    refuse_without_joint,
     transform,
 )
 from bayesrbf.estimators.reading import read_table, refuse_collection
 from bayesrbf.fitted.fitted_network import ClassResponses, FittedNetwork
 from bayesrbf.fitted.fitted_table import FittedTable
-from bayesrbf.fitted.network_fitting import NetworkPath
 from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.numerics.categories import draw_categories
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
 from bayesrbf.records.mixture import Observations
-from bayesrbf.records.network_schemes import NetworkScheme, SchemeName, scheme_of
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.rbf_network import Features
 from bayesrbf.records.results import Trace
@@ -43,25 +39,20 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
        p(c \mid x_o) = \mathrm{softmax}(w_c' f(x_o) + b_c), \qquad
        p(x_o) = \sum_k \pi_k\, p(x_o \mid k)
 
-    ``scheme="joint"`` is the mode of one declared joint,
-    :math:`\log p(y \mid f(x)) + \kappa \log p(x)` plus priors. The other schemes are the published
-    alternations [1]_ [2]_, which maximise no single objective: ``status_`` says how often the joint
-    fell. Missing cells are summed out; rows without a label teach the hidden layer. If at least
-    half of the labelled rows were complete, a new row with missing cells is predicted by the mean
-    over completions from the hidden layer, because training has not seen its :math:`f(x_o)`.
+    The fit is the mode of one declared joint,
+    :math:`\log p(y \mid f(x)) + \kappa \log p(x)` plus priors. Missing cells are summed out; rows
+    without a label teach the hidden layer. If at least half of the labelled rows were complete, a
+    new row with missing cells is predicted by the mean over completions from the hidden layer,
+    because training has not seen its :math:`f(x_o)`.
 
     Parameters
     ----------
     n_components : int, optional
-        Components of the mixture (of each, where every class has one), 10 if None.
-    scheme : JointScheme, PublishedScheme or a word for one
-        How the two layers are fitted, with its constants; ``"joint"``, and ``"em_lr"``,
-        ``"em_lr_link"``, ``"em_lr_link_k"`` or ``"caetano"`` have the defaults.
-    features : {"responsibility", "density", "log_density"}, optional
-        What a component tells the output layer: p(k | x), p(x | k), or its logarithm per column.
-        Logarithms make boundaries of second degree and do best on most tables; densities suit few
-        columns. None: logarithms for the joint scheme, densities for EM-LR [1]_, responsibilities
-        for ``"caetano"`` [2]_. For training rows as hidden units see
+        Components of the mixture, 10 if None.
+    features : {"log_density", "responsibility", "density"}
+        What a component tells the output layer: the logarithm of p(x | k) per column, p(k | x) [2]_
+        or p(x | k) [1]_. Logarithms make boundaries of second degree and do best on most tables;
+        densities suit few columns. For training rows as hidden units see
         :class:`bayesrbf.KernelNetworkClassifier`.
     covariance_type : {"full", "tied", "diag", "spherical"}
         Shape of the covariances.
@@ -69,8 +60,12 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         Rate of the Laplace factor of the prior of output weights, which makes exact zeros.
     l2 : float, optional
         Precision of its normal factor. None: 3 for logarithms of densities, 0.1 for others.
-    hidden_cells : {"marginalise", "impute"}
-        Sum missing cells out, or fill in their conditional mean as [2]_ does (for comparison).
+    link : float
+        Strength :math:`\gamma` of the link [2]_, which pulls the weights of the components to the
+        sizes of their output weights:
+        :math:`\pi \mid w \sim \mathrm{Dirichlet}(a + \gamma |w| / \sum |w|)`; 0 is no link.
+    kappa : float, optional
+        Power :math:`\kappa` of p(x). None: 1 / n_columns, and at least 0.3 where cells are missing.
     class_prior : array-like of shape (n_classes,) or mapping of class to float, optional
         Class probabilities of use, in the order of ``classes_``; None: those of training.
     unlabelled : object, optional
@@ -85,7 +80,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
     prior : MixturePrior, optional
         Hyper-parameters of the hidden layer; ``MixturePrior()`` by default.
     n_init : int
-        Number of starts of EM (of the alternation).
+        Number of starts of EM.
     max_iter : int
         Most iterations.
     tol : float
@@ -107,11 +102,6 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         Class labels, sorted.
     coef_, intercept_ : ndarray of shape (n_classes, n_components) and (n_classes,)
         Output weights w and biases b.
-    conditional_path_ : ndarray of shape (n_iter,)
-        ``log p(y | x)`` of the training rows at every iteration; the joint objective is in
-        ``posterior_["optimiser_path"]``.
-    n_falls_ : int
-        Iterations that lowered the joint objective: 0 for the joint scheme.
     posterior_ : xarray.DataTree
         Posterior of the declared graph; one draw after ``inference="map"``.
     temperature_ : float
@@ -134,7 +124,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
     .. [1] Ferreira, Figueiredo (2006), Hybrid generative/discriminative training of
        radial basis function networks, ESANN.
     .. [2] Caetano (2018): responsibilities as features (eq. 20), the Dirichlet link
-       (eq. 21), imputation (eqs. 12-13).
+       (eq. 21).
 
     Examples
     --------
@@ -146,7 +136,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
     array(['a', 'b'], dtype=object)
     """
 
-    fitted_: FittedTable[FittedNetwork, NetworkPath]
+    fitted_: FittedTable[FittedNetwork, None]
 
     _rules = RULES | {"n_components": integer(None), "l2": number(None)}
 
@@ -154,12 +144,12 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         self,
         n_components: Stored[int | None] = None,
         *,
-        scheme: Stored[SchemeName | NetworkScheme] = "joint",
-        features: Stored[Features | None] = None,
+        features: Stored[Features] = "log_density",
         covariance_type: Stored[CovarianceType] = "diag",
         l1: Stored[float] = 0.0,
         l2: Stored[float | None] = None,
-        hidden_cells: Stored[Literal["marginalise", "impute"]] = "marginalise",
+        link: Stored[float] = 0.0,
+        kappa: Stored[float | None] = None,
         class_prior: object = None,
         unlabelled: object = None,
         unlabelled_weight: Stored[float] = 1.0,
@@ -176,12 +166,12 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         inference: Stored[Literal["map", "laplace", "advi", "nuts", "bootstrap"]] = "map",
     ) -> None:
         self.n_components = n_components
-        self.scheme = scheme
         self.features = features
         self.covariance_type = covariance_type
         self.l1 = l1
         self.l2 = l2
-        self.hidden_cells = hidden_cells
+        self.link = link
+        self.kappa = kappa
         self.class_prior = class_prior
         self.unlabelled = unlabelled
         self.unlabelled_weight = unlabelled_weight
@@ -230,7 +220,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
 
     def _fitted_to(
         self, X: object, y: object, sample_weight: object, groups: object
-    ) -> FittedTable[FittedNetwork, NetworkPath]:
+    ) -> FittedTable[FittedNetwork, None]:
         """Read the table, and fit hidden and output layer."""
         reading = self._reading()
         refuse_collection(reading.owner, X)
@@ -243,18 +233,13 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
             return of_fold.class_log_joint(test)
 
         probabilities = self._calibration(training, held_out)
-        path, outcome = NetworkPath(fit.conditional, fit.falls), (fit.status, Trace(fit.joint))
-        sentence = fit_sentence(self.scheme, fit)
-        return self._ended(training, model, path, outcome, sentence, **probabilities)
+        outcome = fit.status, Trace(fit.joint)
+        return self._ended(training, model, None, outcome, **probabilities)
 
     def _check_arguments(self) -> None:
-        """Check every argument, and what goes together with the scheme."""
+        """Check every argument, and both penalties together."""
         super()._check_arguments()
-        check_scheme(type(self).__name__, self.get_params(deep=False), of_classes=True)
-
-    def _check_method(self, method: str) -> None:
-        """Refuse to draw under a published scheme."""
-        refuse_without_joint(self.scheme)
+        check_penalties(type(self).__name__, self.get_params(deep=False))
 
     def _fit_rows(
         self, rows: Observations, training: TrainingTable, seed: int
@@ -264,16 +249,6 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         settings = network_settings(self.get_params(deep=False), seed)
         levels = training.read_columns.n_levels
         return fit_to_rows(rows, levels, responses, self.prior, settings)
-
-    @property
-    def conditional_path_(self) -> Float[np.ndarray, " iteration"]:
-        """Log likelihood of the labels, iteration by iteration."""
-        return self._fit.details.conditional
-
-    @property
-    def n_falls_(self) -> int:
-        """Iterations in which the joint objective fell."""
-        return self._fit.details.falls
 
     @property
     def coef_(self) -> Float[np.ndarray, "label component"]:
@@ -286,11 +261,9 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         return self.fitted_.model.parameters.intercepts
 
     def _answers_about(self, X: object) -> dict[str, np.ndarray]:
-        """Answers about a row that are tried where a file is read: the joint tells its doubt."""
-        answers = super()._answers_about(X)
-        if scheme_of(self.scheme).name != "joint":
-            return answers
-        return answers | {"uncertainty": self.uncertainty(X)["probability"].to_numpy()}
+        """Answers about a row that are tried where a file is read."""
+        doubt = self.uncertainty(X)["probability"].to_numpy()
+        return super()._answers_about(X) | {"uncertainty": doubt}
 
     # ---- rows
 

@@ -13,17 +13,15 @@ from sklearn.base import RegressorMixin
 from bayesrbf import table
 from bayesrbf.estimators.answers.asking import ask, new_rows
 from bayesrbf.estimators.arguments import Rule, Stored
+from bayesrbf.estimators.by_blocks import by_blocks
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
-from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.rbf_network.network_training import (
     RULES,
-    check_scheme,
-    fit_sentence,
+    check_penalties,
     fit_to_rows,
     network_settings,
     read_responses,
-    refuse_without_joint,
     transform,
 )
 from bayesrbf.estimators.reading import Labels, check_table, read_rows, refuse_collection
@@ -32,7 +30,6 @@ from bayesrbf.fitted.fitted_network import FittedNetwork, Noise, NumberResponses
 from bayesrbf.fitted.fitted_table import FittedTable
 from bayesrbf.fitted.folds import split_rows
 from bayesrbf.fitted.holding_out import hold_out
-from bayesrbf.fitted.network_fitting import NetworkPath
 from bayesrbf.fitted.training_table import TrainingTable
 from bayesrbf.numerics.mixture.completion import with_holes
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
@@ -40,7 +37,6 @@ from bayesrbf.numerics.rbf_network.student_mixture import StudentMixture
 from bayesrbf.posterior.recalibration import fit_noise
 from bayesrbf.records import names
 from bayesrbf.records.mixture import Observations
-from bayesrbf.records.network_schemes import NetworkScheme, SchemeName
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.rbf_network import Features
 from bayesrbf.records.results import Status, Trace
@@ -61,9 +57,8 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
        y \mid x_o \sim N(w' f(x_o) + b, 1 / \tau), \qquad
        p(x_o) = \sum_k \pi_k\, p(x_o \mid k)
 
-    The mode of one declared joint, :math:`\log p(y \mid f(x)) + \kappa \log p(x)` plus
-    priors; the published alternations work here as well. Missing cells are summed out;
-    rows whose response is NaN teach the hidden layer.
+    The fit is the mode of one declared joint, :math:`\log p(y \mid f(x)) + \kappa \log p(x)` plus
+    priors. Missing cells are summed out; rows whose response is NaN teach the hidden layer.
 
     Where at least half of the training rows were complete, a row with holes is predicted by
     :math:`p(y | x_o) = \int p(y | x)\, p(x_m | x_o)\, dx_m` over draws of its missing cells, and
@@ -73,12 +68,9 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
     ----------
     n_components : int
         Components of the mixture.
-    scheme : JointScheme, PublishedScheme or a word for one
-        As in :class:`bayesrbf.RBFNetworkClassifier`.
-    features : {"responsibility", "density", "log_density"}, optional
-        What a component tells the output layer. None: logarithms for the joint, which make a
-        surface of second degree; else as for the classifier. Responsibilities make any surface,
-        but need many rows.
+    features : {"log_density", "responsibility", "density"}
+        What a component tells the output layer. Logarithms make a surface of second degree;
+        responsibilities make any surface, but need many rows.
     covariance_type : {"full", "tied", "diag", "spherical"}
         Shape of the covariances. Log densities of a diagonal one are sums over columns,
         and so is what is predicted from them: take ``"full"`` where columns interact.
@@ -86,8 +78,8 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         Rate of the Laplace factor of the prior of output weights, the response in standard units.
     l2 : float
         Precision of its normal factor.
-    hidden_cells : {"marginalise", "impute"}
-        Sum missing cells out, or fill them in by their conditional mean.
+    link, kappa : float
+        As in :class:`bayesrbf.RBFNetworkClassifier`.
     calibrate : bool
         Describe the noise at the fitted point by out-of-fold residuals, with scale and tails of
         Student's t, and not by residuals of the fitted rows. Draws of :meth:`refine` keep their
@@ -97,7 +89,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
     prior : MixturePrior, optional
         Hyper-parameters of the hidden layer; ``MixturePrior()`` by default.
     n_init : int
-        Number of starts of EM (of the alternation).
+        Number of starts of EM.
     max_iter : int
         Most iterations.
     tol : float
@@ -125,10 +117,6 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         Factor of ``noise_sd_`` that residuals out of fold ask for; 1 if not calibrated.
     noise_df_ : float
         Degrees of freedom of these residuals; infinite (normal) if not calibrated.
-    conditional_path_ : ndarray of shape (n_iter,)
-        ``log p(y | x)`` of the training rows at every iteration.
-    n_falls_ : int
-        Iterations that lowered the joint objective.
     posterior_ : xarray.DataTree
         Posterior of the declared graph; one draw after ``inference="map"``.
     status_ : str
@@ -155,7 +143,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
     ((2,), True)
     """
 
-    fitted_: FittedTable[FittedNetwork, NetworkPath]
+    fitted_: FittedTable[FittedNetwork, None]
 
     _rules = RULES
 
@@ -163,12 +151,12 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         self,
         n_components: Stored[int] = 6,
         *,
-        scheme: Stored[SchemeName | NetworkScheme] = "joint",
-        features: Stored[Features | None] = None,
+        features: Stored[Features] = "log_density",
         covariance_type: Stored[CovarianceType] = "diag",
         l1: Stored[float] = 0.0,
         l2: Stored[float] = 1.0,
-        hidden_cells: Stored[Literal["marginalise", "impute"]] = "marginalise",
+        link: Stored[float] = 0.0,
+        kappa: Stored[float | None] = None,
         calibrate: Stored[bool] = True,
         cv: object = 5,
         prior: Stored[MixturePrior | None] = None,
@@ -182,12 +170,12 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         inference: Stored[Literal["map", "laplace", "advi", "nuts", "bootstrap"]] = "map",
     ) -> None:
         self.n_components = n_components
-        self.scheme = scheme
         self.features = features
         self.covariance_type = covariance_type
         self.l1 = l1
         self.l2 = l2
-        self.hidden_cells = hidden_cells
+        self.link = link
+        self.kappa = kappa
         self.calibrate = calibrate
         self.cv = cv
         self.prior = prior
@@ -233,7 +221,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
 
     def _fitted_to(
         self, X: object, y: object, sample_weight: object, groups: object
-    ) -> FittedTable[FittedNetwork, NetworkPath]:
+    ) -> FittedTable[FittedNetwork, None]:
         """Read the table, fit hidden and output layer, and judge the noise on rows held out."""
         reading = self._reading()
         refuse_collection(reading.owner, X)
@@ -244,17 +232,12 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         model, fit = self._fit_rows(distinct, training, responses, training.seed)
         if self.calibrate:
             model = replace(model, noise=self._noise(model, training, fit.status))
-        path, outcome = NetworkPath(fit.conditional, fit.falls), (fit.status, Trace(fit.joint))
-        return self._ended(training, model, path, outcome, fit_sentence(self.scheme, fit))
+        return self._ended(training, model, None, (fit.status, Trace(fit.joint)))
 
     def _check_arguments(self) -> None:
-        """Check every argument, and what goes together with the scheme."""
+        """Check every argument, and both penalties together."""
         super()._check_arguments()
-        check_scheme(type(self).__name__, self.get_params(deep=False), of_classes=False)
-
-    def _check_method(self, method: str) -> None:
-        """Refuse to draw under a published scheme."""
-        refuse_without_joint(self.scheme)
+        check_penalties(type(self).__name__, self.get_params(deep=False))
 
     def _fit_rows(
         self,
@@ -293,16 +276,6 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
             )
             return Noise()
         return Noise(*fit_noise(held_out.values, held_out.weights))
-
-    @property
-    def conditional_path_(self) -> Float[np.ndarray, " iteration"]:
-        """Log likelihood of the responses, iteration by iteration."""
-        return self._fit.details.conditional
-
-    @property
-    def n_falls_(self) -> int:
-        """Iterations in which the joint objective fell."""
-        return self._fit.details.falls
 
     @property
     def noise_scale_(self) -> float:

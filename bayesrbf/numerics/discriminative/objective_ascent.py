@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float
 from scipy.optimize import minimize
 
+from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
 from bayesrbf.numerics.discriminative.relative_coordinates import RelativeCoordinates
 from bayesrbf.numerics.mixture.mixture_points import MixturePoints
 from bayesrbf.numerics.mixture.parts.laws import laws_of
@@ -22,19 +21,8 @@ NOTHING_HIGHER = (0, 2)
 """SciPy's codes of an L-BFGS run that ended at a flat point or after a futile line search."""
 
 
-@runtime_checkable
-class HasGradient(Protocol):
-    """Rows wherever they are, as L-BFGS asks for them."""
-
-    def value_and_gradient(
-        self, theta: Float[np.ndarray, " coordinate"], jacobian: bool = True
-    ) -> tuple[float, Float[np.ndarray, " coordinate"]]:
-        """Log density in nats and its gradient in the coordinates."""
-        ...
-
-
 def climb_objective(
-    log_posterior: HasGradient,
+    log_posterior: HybridLogPosterior,
     points: MixturePoints,
     start: MixtureParameters,
     *,
@@ -43,7 +31,7 @@ def climb_objective(
 ) -> Fit:
     """Climb from a start to a mode of the log Gibbs posterior (without Jacobian).
 
-    All is in standard units, on rows wherever they are; the start is the fit by EM, as a rule. The
+    All is in standard units; the start is the fit by EM, as a rule. The
     fit has converged when an iteration gains at most ``tolerance`` nats.
     """
     relative = RelativeCoordinates(points.pack(start), start, points.specification)
@@ -56,7 +44,7 @@ def climb_objective(
 
 
 def _climb(
-    log_posterior: HasGradient,
+    log_posterior: HybridLogPosterior,
     points: MixturePoints,
     relative: RelativeCoordinates,
     start: MixtureParameters,
@@ -98,7 +86,7 @@ def _climb(
 
 
 def _descent(
-    log_posterior: HasGradient, relative: RelativeCoordinates, first: float
+    log_posterior: HybridLogPosterior, relative: RelativeCoordinates, first: float
 ) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
     """The function that L-BFGS minimises, and its gradient.
 

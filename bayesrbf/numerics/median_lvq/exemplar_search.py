@@ -1,16 +1,16 @@
-r"""Search for exemplars: swaps on the objective itself, or the published generalised EM.
+r"""Search for exemplars: the published generalised EM, then swaps on the objective itself.
 
-Both go through the prototypes in turn and move each to the best of all its candidates. A
-swap takes the best by the objective, so that no single swap can better its end. The
-generalised EM takes the best by a lower bound that is renewed once a sweep, and stops
-earlier. Its end is where the swaps begin: they are never below it.
+Both go through the prototypes in turn and move each to the best of all its candidates. The
+generalised EM takes the best by a lower bound that is renewed once a sweep, and stops early.
+Its end is where the swaps begin: they are never below it. A swap takes the best by the
+objective, so that no single swap can better its end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 from jaxtyping import Float
@@ -27,8 +27,6 @@ from bayesrbf.records.median_lvq import (
     width_and_prior,
 )
 from bayesrbf.records.results import Status, Trace
-
-Optimizer = Literal["swap", "gem"]
 
 ROUNDING_OF_OBJECTIVE: Final = 1e-10
 """Relative rise of the objective that rounding may explain. It is no reason to move an exemplar."""
@@ -52,7 +50,6 @@ def fit_exemplars(
     sigma: Sigma | None,
     *,
     rng: np.random.Generator,
-    optimizer: Optimizer = "swap",
     n_init: int = 4,
     max_iter: int = 100,
     start: Exemplars | None = None,
@@ -68,10 +65,10 @@ def fit_exemplars(
     starts = random if start is None else [start]
     for width in wider:
         before = objective_of(rows, prototypes, width)
-        ends = [climb(before, each, optimizer, max_iter) for each in starts]
+        ends = [climb(before, each, max_iter) for each in starts]
         starts = [parameters.exemplars for parameters, _, _ in ends]
     objective = objective_of(rows, prototypes, sigma)
-    runs = [climb(objective, start, optimizer, max_iter) for start in starts]
+    runs = [climb(objective, start, max_iter) for start in starts]
     reached = np.array([float(trace.log_posterior[-1]) for _, trace, _ in runs])
     parameters, trace, status = runs[ranked(reached)[0]]
     return ExemplarFit(parameters, trace, status, reached)
@@ -103,33 +100,53 @@ def objective_of(rows: Dissimilarities, prototypes: Prototypes, sigma: Sigma | N
 
 
 def climb(
-    objective: Objective, start: Exemplars, optimizer: Optimizer, max_iter: int
+    objective: Objective, start: Exemplars, max_iter: int
 ) -> tuple[MedianLVQParameters, Trace, Status]:
-    """Sweep over the prototypes until none moves, or ``max_iter`` times.
+    """Raise the bound of the generalised EM, then swap, with ``max_iter`` sweeps at most.
 
     The trace has the objective before the first and after every sweep. Exemplars of a class
     come in ascending order.
     """
-    exemplars, trace, status = start.copy(), [objective.value(start)], Status.CONVERGED
+    trace = [objective.value(start)]
+    objective, exemplars, _ = sweeps(objective, start, trace, max_iter, bounded=True)
+    objective, exemplars, status = sweeps(objective, exemplars, trace, max_iter, bounded=False)
+    return point_of(objective, exemplars), Trace(np.array(trace)), status
+
+
+def sweeps(
+    objective: Objective,
+    exemplars: Exemplars,
+    trace: list[float],
+    max_iter: int,
+    *,
+    bounded: bool,
+) -> tuple[Objective, Exemplars, Status]:
+    """Sweep over the prototypes until none moves, or the trace has ``max_iter`` sweeps.
+
+    Moves are judged by the bound of the generalised EM where they are ``bounded``, else by the
+    objective. The trace goes on with the objective after every sweep.
+    """
     parts = [objective.prototypes.class_slices[label] for label in _turns(objective.rows)]
     order = np.concatenate([np.arange(part.start, part.stop) for part in parts])
-    # Swaps begin where the generalised EM ends, so that they are never below it.
-    for bounded in (True,) if optimizer == "gem" else (True, False):
-        status = Status.MAX_ITER
-        while status is Status.MAX_ITER and len(trace) <= max_iter:
-            scorer = objective.bound(exemplars) if bounded else objective.scorer(exemplars)
-            tolerance = ROUNDING_OF_OBJECTIVE * max(1.0, abs(trace[-1]))
-            moved = scorer.sweep(exemplars, order, tolerance=tolerance)
-            stays, exemplars = np.array_equal(moved, exemplars), moved
-            objective = objective.refit(exemplars)
-            trace.append(objective.value(exemplars))
-            if stays and trace[-1] - trace[-2] <= tolerance:
-                status = Status.CONVERGED
-    # Exemplars of a class are exchangeable; in order, equal ends look equal.
-    for part in objective.prototypes.class_slices:
-        exemplars[part].sort()
-    parameters = MedianLVQParameters(exemplars, objective.sigma)
-    return parameters, Trace(np.array(trace)), status
+    while len(trace) <= max_iter:
+        scorer = objective.bound(exemplars) if bounded else objective.scorer(exemplars)
+        tolerance = ROUNDING_OF_OBJECTIVE * max(1.0, abs(trace[-1]))
+        moved = scorer.sweep(exemplars, order, tolerance=tolerance)
+        stays, exemplars = np.array_equal(moved, exemplars), moved
+        objective = objective.refit(exemplars)
+        trace.append(objective.value(exemplars))
+        if stays and trace[-1] - trace[-2] <= tolerance:
+            return objective, exemplars, Status.CONVERGED
+    return objective, exemplars, Status.MAX_ITER
+
+
+def point_of(objective: Objective, exemplars: Exemplars) -> MedianLVQParameters:
+    """Exemplars and width.
+
+    Exemplars of a class are exchangeable; in order, equal ends look equal.
+    """
+    parts = [np.sort(exemplars[part]) for part in objective.prototypes.class_slices]
+    return MedianLVQParameters(np.concatenate(parts), objective.sigma)
 
 
 def _turns(rows: Dissimilarities) -> list[int]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
 
+from bayesrbf.blocks import Blocks
 from bayesrbf.numerics.mixture.array_expectation import ArrayExpectation
 from bayesrbf.numerics.mixture.statistics import JointPoint, Statistics
+from bayesrbf.numerics.threads import one_blas_thread
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
 
@@ -47,6 +51,28 @@ class Expectation(Protocol):
     def for_many(self) -> Expectation:
         """These rows, prepared for so many E-steps that loading compiled code pays."""
         ...
+
+
+class BlockExpectation:
+    """E-step over blocks of rows in standard units, which stay where they are.
+
+    Sums alone come back, so ``pointwise`` is empty. ``passes`` counts the E-steps.
+    """
+
+    def __init__(self, rows: Blocks[Observations], specification: MixtureSpecification) -> None:
+        self._prepared = rows.map(partial(prepare, specification=specification)).kept()
+        self.passes = 0
+
+    def statistics(self, parameters: MixtureParameters) -> Statistics:
+        """Expected sufficient statistics, centred at the means; labels and row weights count."""
+        self.passes += 1
+        return self._prepared.map(partial(_sums, parameters=parameters)).reduce(Statistics.joined)
+
+
+def _sums(rows: Sums, parameters: MixtureParameters) -> Statistics:
+    """Statistics of a block, without what has a number a row."""
+    with one_blas_thread():
+        return replace(rows.statistics(parameters), pointwise=np.zeros(0))
 
 
 def prepare(observations: Observations, specification: MixtureSpecification) -> Expectation:

@@ -134,7 +134,6 @@ def fit_output_layer(
     features: Float[np.ndarray, "obs component"],
     output: Output,
     weights: Float[np.ndarray, " obs"],
-    specification: RBFNetworkSpecification,
     hyperparameters: RBFNetworkHyperparameters,
     start: OutputLayer,
     *,
@@ -147,7 +146,7 @@ def fit_output_layer(
     and the prior of the noise count; the link does not. The search ends when an iteration gains
     no more than ``tolerance``, in nats per unit of row weight, or no gradient exceeds it.
     """
-    problem = _PenalisedLikelihood(features, output, weights, specification, hyperparameters)
+    problem = _PenalisedLikelihood(features, output, weights, start, hyperparameters)
     theta = problem.coordinates(start)
     tolerance *= max(1.0, float(weights.sum()))
     if problem.has_steps:
@@ -175,45 +174,39 @@ class _PenalisedLikelihood:
     features: np.ndarray
     output: Output
     weights: np.ndarray
-    specification: RBFNetworkSpecification
+    start: OutputLayer
     hyperparameters: RBFNetworkHyperparameters
 
-    @cached_property
-    def connected(self) -> np.ndarray:
-        """Which components an output sees."""
-        return self.specification.connected
-
-    @cached_property
+    @property
     def size(self) -> int:
         """Number of output weights."""
-        return int(self.connected.sum())
+        return self.start.coefficients.size
 
     @property
     def has_steps(self) -> bool:
         """Whether Newton's method applies: classes, no kink, few weights, all penalised."""
         prior = self.hyperparameters
         smooth = not self.output.has_noise and prior.l1 == 0 < prior.l2
-        return smooth and self.size + self.specification.n_outputs <= LARGEST
+        return smooth and self.size + self.start.intercepts.size <= LARGEST
 
     @cached_property
     def _precisions(self) -> np.ndarray:
         """Precisions of the normal prior of weights and biases."""
         free = 1 / self.hyperparameters.intercept_scale**2
-        return np.repeat([self.hyperparameters.l2, free], [self.size, self.specification.n_outputs])
+        return np.repeat([self.hyperparameters.l2, free], [self.size, self.start.intercepts.size])
 
     def coordinates(self, layer: OutputLayer) -> np.ndarray:
         """Coordinates of a layer."""
-        parts = [layer.coefficients[self.connected], layer.intercepts]
+        parts = [layer.coefficients.reshape(-1), layer.intercepts]
         if self.output.has_noise:
             parts.append(np.array([np.log(layer.noise_precision)]))
         return np.concatenate(parts)
 
     def layer(self, theta: np.ndarray) -> OutputLayer:
         """The layer at given coordinates."""
-        coefficients = np.zeros(self.connected.shape)
-        coefficients[self.connected] = theta[: self.size]
+        coefficients = theta[: self.size].reshape(self.start.coefficients.shape)
         noise = float(np.exp(theta[-1])) if self.output.has_noise else 1.0
-        end = self.size + self.specification.n_outputs
+        end = self.size + self.start.intercepts.size
         return OutputLayer(coefficients, theta[self.size : end], noise)
 
     def smooth(self, theta: np.ndarray) -> Smooth:
@@ -225,7 +218,7 @@ class _PenalisedLikelihood:
         precisions = self._precisions
         layer = theta[: precisions.size]
         value = float(self.weights @ log_likelihood) - 0.5 * float(precisions @ layer**2)
-        by_weight = (by_linear.T @ self.features)[self.connected]
+        by_weight = (by_linear.T @ self.features).reshape(-1)
         gradient = np.concatenate([by_weight, by_linear.sum(axis=0)]) - precisions * layer
         if self.output.has_noise:
             value += prior.log_noise(at.noise_precision)
@@ -239,5 +232,5 @@ class _PenalisedLikelihood:
         at = self.layer(theta)
         linear = self.features @ at.coefficients.T + at.intercepts
         known = self.weights * self.output.known
-        likelihood = softmax_curvature(self.features, linear, known, self.connected)
+        likelihood = softmax_curvature(self.features, linear, known)
         return likelihood + np.diag(self._precisions)

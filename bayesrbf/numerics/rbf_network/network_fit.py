@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
+from bayesrbf.numerics.mixture import mixture_points
 from bayesrbf.numerics.mixture.mixture_fit import fit_mixture
 from bayesrbf.numerics.rbf_network.elastic_net_output import Output, OutputLayer, fit_output_layer
 from bayesrbf.numerics.rbf_network.network_rows import Network
-from bayesrbf.numerics.rbf_network.penalised_maximisation import Smooth, maximise_in_halves
+from bayesrbf.numerics.rbf_network.penalised_maximisation import maximise_in_halves
 from bayesrbf.numerics.rbf_network.rbf_network_log_posterior import RBFNetworkLogPosterior
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.rbf_network import (
@@ -19,6 +20,7 @@ from bayesrbf.records.rbf_network import (
     RBFNetworkSpecification,
 )
 from bayesrbf.records.results import Status
+from bayesrbf.records.specification import Order
 
 
 @dataclass(frozen=True)
@@ -29,25 +31,22 @@ class NetworkFit:
     joint: Float[np.ndarray, " iteration"]
     """Log posterior density without Jacobian at the start and after every iteration, in nats, in
     standard units."""
-    conditional: Float[np.ndarray, " iteration"]
-    """``sum_n v_n log p(y_n | f(x_n))`` at the same points."""
     status: Status
     violation: float
     """Largest entry of the smallest subgradient at the point, in nats per unit of a standard
-    coordinate; NaN where a scheme has no single objective."""
-    specification: RBFNetworkSpecification
-    """Structure of the point: components may have left or joined."""
-
-    @property
-    def falls(self) -> int:
-        """Number of iterations that lowered the joint objective by more than rounding."""
-        return count_falls(self.joint)
+    coordinate."""
 
 
-def count_falls(path: Float[np.ndarray, " iteration"]) -> int:
-    """Count the iterations that lowered an objective by more than rounding."""
-    rounding = 1e-10 * np.maximum(1.0, np.abs(path[:-1]))
-    return int((np.diff(path) < -rounding).sum())
+def reordered(
+    parameters: RBFNetworkParameters, order: Order, specification: RBFNetworkSpecification
+) -> RBFNetworkParameters:
+    """Put columns and classes in another order than the specification's."""
+    return RBFNetworkParameters(
+        mixture_points.reordered(parameters.mixture, order.of_one_class, specification.mixture),
+        parameters.coefficients[order.classes],
+        parameters.intercepts[order.classes],
+        parameters.noise_precision,
+    )
 
 
 def fit_joint(
@@ -72,44 +71,24 @@ def fit_joint(
     if start is None:
         em = EMSettings(rng, n_init, max_iter, tol)
         start = _em_start(observations, output, specification, hyperparameters, em)
-    conditional = []
     theta = target.pack(start)
-    last = theta, target.smooth_and_conditional(theta)  # what is watched was evaluated before
-
-    def at(theta: np.ndarray) -> tuple[Smooth, float]:
-        nonlocal last
-        if not np.array_equal(last[0], theta):
-            last = theta, target.smooth_and_conditional(theta)
-        return last[1]
-
-    def smooth(theta: np.ndarray) -> Smooth:
-        return at(theta)[0]
-
-    def watch(theta: np.ndarray) -> None:
-        conditional.append(at(theta)[1])
-
-    watch(theta)
-    if not np.isfinite(smooth(theta).value):
-        nothing, way = np.full(1, -np.inf), np.array(conditional)
-        return NetworkFit(start, nothing, way, Status.DEGENERATE, np.nan, specification)
+    if not np.isfinite(target.smooth(theta).value):
+        return NetworkFit(start, np.full(1, -np.inf), Status.DEGENERATE, np.nan)
     weights = np.zeros(theta.size, dtype=bool)
     weights[target.coefficient_places] = True
     found = maximise_in_halves(
-        smooth,
+        target.smooth,
         theta,
         np.where(weights, hyperparameters.l1, 0.0),
         weights & (hyperparameters.l1 > 0 or hyperparameters.link > 0),
         max_iter=max_iter,
         tolerance=tol * float(observations.weights.sum()),
-        watch=watch,
     )
     return NetworkFit(
         target.unpack(found.theta),
         found.path,
-        np.array(conditional),
         Status.CONVERGED if found.stopped else Status.MAX_ITER,
         found.violation,
-        specification,
     )
 
 
@@ -145,7 +124,6 @@ def _em_start(
         Network(observations, specification).features(mixture),
         output,
         observations.weights,
-        specification,
         hyperparameters,
         OutputLayer.empty(specification),
     )

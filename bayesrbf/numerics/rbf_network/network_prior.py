@@ -45,31 +45,24 @@ def log_output_prior(
     intercepts: Float[np.ndarray, " output"],
     hyperparameters: RBFNetworkHyperparameters,
 ) -> float:
-    """Log density of free output weights and intercepts, in nats.
-
-    It is flat in the intercepts where their scale is infinite.
-    """
+    """Log density of output weights and intercepts, in nats."""
     l1, l2, scale = hyperparameters.l1, hyperparameters.l2, hyperparameters.intercept_scale
     elastic = -l1 * np.abs(coefficients).sum() - 0.5 * l2 * (coefficients**2).sum()
     elastic -= coefficients.size * log_elastic_net_constant(l1, l2)
-    if np.isinf(scale):
-        return float(elastic)
     wide = -0.5 * ((intercepts / scale) ** 2).sum()
     wide -= intercepts.size * np.log(scale * np.sqrt(2 * np.pi))
     return float(elastic + wide)
 
 
 def relative_sizes(
-    coefficients: Float[np.ndarray, "output component"], specification: RBFNetworkSpecification
+    coefficients: Float[np.ndarray, "output component"],
 ) -> Float[np.ndarray, " component"]:
     """Relative sizes s(w) of the output weights, to which the mixture weights are linked.
 
-    They are positive and sum to one within each mixture. A weight is zero where an output does
-    not see a component.
+    They are positive and sum to one.
     """
     sizes = np.abs(coefficients).sum(axis=0) + SMALLEST_SIZE
-    parts = [sizes[part] / sizes[part].sum() for part in specification.mixture.class_slices]
-    return np.concatenate(parts)
+    return sizes / sizes.sum()
 
 
 @dataclass(frozen=True)
@@ -88,31 +81,26 @@ class Link:
         coefficients: Float[np.ndarray, "output component"],
         concentration: float,
         link: float,
-        specification: RBFNetworkSpecification,
     ) -> Link:
         """Evaluate the link; it adds nothing for a mixture of one component.
 
         ``concentration`` is a, the parameter of the mixture weights' own Dirichlet prior;
-        ``link`` is gamma, finite.
+        ``link`` is gamma.
         """
-        counts = link * relative_sizes(coefficients, specification)
-        by_size = np.zeros_like(counts)
-        value = 0.0
+        k = weights.size
+        if k == 1:
+            return cls(0.0, np.zeros(1), np.zeros(1))
+        counts = link * relative_sizes(coefficients)
+        alpha = concentration + counts
+        value = gammaln(alpha.sum()) - gammaln(alpha).sum()
+        value -= gammaln(k * concentration) - k * gammaln(concentration)
+        log_weights = np.log(np.maximum(weights, SMALLEST_PROBABILITY))
+        value += counts @ log_weights
+        # The counts sum to gamma: only differences between their derivatives matter.
+        by_count = log_weights - digamma(alpha)
+        mean = (counts @ by_count) / link if link else 0.0
         sizes = np.abs(coefficients).sum(axis=0) + SMALLEST_SIZE
-        for part in specification.mixture.class_slices:
-            if part.stop - part.start == 1:
-                counts[part] = 0.0
-                continue
-            alpha = concentration + counts[part]
-            k = alpha.size
-            value += gammaln(alpha.sum()) - gammaln(alpha).sum()
-            value -= gammaln(k * concentration) - k * gammaln(concentration)
-            log_weights = np.log(np.maximum(weights[part], SMALLEST_PROBABILITY))
-            value += counts[part] @ log_weights
-            # The counts sum to gamma: only differences between their derivatives matter.
-            by_count = log_weights - digamma(alpha)
-            mean = (counts[part] @ by_count) / link if link else 0.0
-            by_size[part] = link * (by_count - mean) / sizes[part].sum()
+        by_size = link * (by_count - mean) / sizes.sum()
         return cls(float(value), counts, by_size)
 
 
@@ -145,10 +133,10 @@ class NetworkPoint:
     intercepts: Float[np.ndarray, " output"]
     noise_precision: float
 
-    def link(self, prior: RBFNetworkHyperparameters, network: RBFNetworkSpecification) -> Link:
+    def link(self, prior: RBFNetworkHyperparameters) -> Link:
         """The link's part of the prior of the mixture weights."""
         concentration = prior.mixture.weight_concentration
-        return Link.at(self.mixture.weights, self.coefficients, concentration, prior.link, network)
+        return Link.at(self.mixture.weights, self.coefficients, concentration, prior.link)
 
     def log_output_prior(
         self, prior: RBFNetworkHyperparameters, network: RBFNetworkSpecification

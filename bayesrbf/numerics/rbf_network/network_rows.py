@@ -3,8 +3,7 @@ r"""New rows under an RBF network: features, linear outputs, log joints.
 The features are what the hidden layer tells the output layer. With
 :math:`\ell_{nk} = \log \pi_k + \log p(x_{n,o} \mid k)` in standard units:
 
-- ``responsibility``: :math:`f_{nk} = e^{\ell_{nk}} / \sum_j e^{\ell_{nj}}`, over the
-  mixture that k belongs to;
+- ``responsibility``: :math:`f_{nk} = e^{\ell_{nk}} / \sum_j e^{\ell_{nj}}`;
 - ``density``: :math:`f_{nk} = (2\pi)^{|o|/2} p(x_{n,o} \mid k)`, so that a standard
   normal peaks at 1 whatever the number of observed cells;
 - ``log_density``: the logarithm of that, divided by the number of columns.
@@ -24,12 +23,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import logsumexp
 
-from bayesrbf.numerics.log_sums import (
-    class_log_joint,
-    component_log_weights,
-    log_softmax,
-    log_sum_exp,
-)
+from bayesrbf.numerics.log_sums import component_log_weights, log_softmax, log_sum_exp
 from bayesrbf.numerics.mixture.completion import complete
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.gaussian import LOG_2PI
@@ -48,7 +42,6 @@ class FeatureMap:
 
     def __init__(self, observations: Observations, specification: RBFNetworkSpecification) -> None:
         self._kind = specification.features
-        self._slices = specification.mixture.class_slices
         observed = (~np.isnan(observations.real)).sum(axis=1)
         self._constants = 0.5 * LOG_2PI * observed[:, None]
         cells = specification.mixture.n_features + len(specification.mixture.levels)
@@ -66,7 +59,7 @@ class FeatureMap:
     ) -> Float[np.ndarray, "obs component"]:
         """Features, given the log joints ``log pi_k + log p(x_o | k)`` in nats and log weights."""
         if self._kind == "responsibility":
-            return class_log_joint(log_joint, self._slices)[1]
+            return log_sum_exp(log_joint, axis=1)[1]
         log_density = log_joint - log_weights + self._constants
         if self._kind == "log_density":
             return log_density * self._per_cell
@@ -88,9 +81,7 @@ class FeatureMap:
             result[features >= np.exp(LARGEST_LOG_DENSITY)] = 0.0  # flat where it is cut off
         if self._kind == "responsibility":
             # The Jacobian of a softmax: f (g - sum f g).
-            for part in self._slices:
-                total = result[:, part].sum(axis=1, keepdims=True)
-                result[:, part] -= features[:, part] * total
+            result -= features * result.sum(axis=1, keepdims=True)
         return result
 
 
@@ -112,14 +103,11 @@ class Network:
         return features @ parameters.coefficients.T + parameters.intercepts
 
     def log_density(self, mixture: MixtureParameters) -> Float[np.ndarray, " obs"]:
-        """Log density ``log p(x_o)`` of the observed cells, in nats, in standard units.
-
-        Of several mixtures the mean density is taken.
-        """
+        """Log density ``log p(x_o)`` of the observed cells, in nats, in standard units."""
         return log_sum_exp(self._expectation.component_log_joint(mixture), axis=1)[0]
 
     def predict(self, parameters: RBFNetworkParameters) -> ClassPrediction:
-        """Class probabilities, and the density in standard units; of several mixtures the mean."""
+        """Class probabilities, and the density in standard units."""
         log_joint = self._expectation.component_log_joint(parameters.mixture)
         features = self._features_of(parameters.mixture, log_joint)
         linear = features @ parameters.coefficients.T + parameters.intercepts

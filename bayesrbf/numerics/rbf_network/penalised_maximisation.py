@@ -60,14 +60,12 @@ def maximise_in_halves(
     *,
     max_iter: int,
     tolerance: float,
-    watch: Callable[[Float[np.ndarray, " coordinate"]], None] | None = None,
 ) -> Maximum:
     """Maximise ``smooth(theta) - sum(penalty |theta|)`` by L-BFGS-B.
 
     The objective must be finite at the start. Only coordinates that are ``split`` in halves may
     have a penalty. The search ends where an iteration gains less than ``tolerance``, or the
-    projected gradient has no entry above it. ``watch`` is called with the point after every
-    iteration.
+    projected gradient has no entry above it.
     """
     dimension, places = start.size, np.flatnonzero(split)
 
@@ -99,8 +97,6 @@ def maximise_in_halves(
 
     def record(intermediate_result: object) -> None:
         path.append(-float(intermediate_result.fun))  # type: ignore[attr-defined]
-        if watch is not None:
-            watch(joined(intermediate_result.x))  # type: ignore[attr-defined]
 
     options = {
         "maxiter": max_iter,
@@ -145,17 +141,16 @@ def softmax_curvature(
     features: Float[np.ndarray, "obs component"],
     linear: Float[np.ndarray, "obs output"],
     weights: Float[np.ndarray, " obs"],
-    connected: Bool[np.ndarray, "output component"],
 ) -> Float[np.ndarray, "coordinate coordinate"]:
     r"""Negative Hessian of the log likelihood of classes in weights and biases.
 
     .. math:: \sum_n v_n (\delta_{cd}\, p_{nc} - p_{nc}\, p_{nd})\, \tilde f_n \tilde f_n',
         \qquad \tilde f_n = (f_n, 1)
 
-    ``weights`` are row weights, 0 where the class is hidden. Rows and columns are the weights
-    of connected components, then the biases.
+    ``weights`` are row weights, 0 where the class is hidden. Rows and columns are the weights,
+    output by output, then the biases.
     """
-    n_outputs, k = connected.shape
+    n_outputs, k = linear.shape[1], features.shape[1]
     p = log_sum_exp(linear, axis=1)[1]
     bordered = np.column_stack([features, np.ones(len(features))])
     whole = np.empty((n_outputs, k + 1, n_outputs, k + 1))
@@ -165,7 +160,7 @@ def softmax_curvature(
             whole[c, :, d] = bordered.T @ (rates[:, None] * bordered)
             whole[d, :, c] = whole[c, :, d]
     places = np.arange(n_outputs * (k + 1)).reshape(n_outputs, k + 1)
-    order = np.concatenate([places[:, :k][connected], places[:, k]])
+    order = np.concatenate([places[:, :k].reshape(-1), places[:, k]])
     return whole.reshape(places.size, places.size)[np.ix_(order, order)]
 
 

@@ -37,7 +37,7 @@ from bayesrbf.records.specification import Order, Variable
 
 
 class RBFNetworkLogPosterior(MixtureOnRows):
-    """Log posterior of an RBF network with one mixture for all outputs, given a table.
+    """Log posterior of an RBF network, given a table.
 
     Rows are in standard units, and their labels are not used; the prior is in the user's units
     of the columns.
@@ -50,8 +50,6 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         network: RBFNetworkSpecification,
         prior: RBFNetworkHyperparameters,
     ) -> None:
-        if not network.shared:
-            raise ValueError("A declared RBF network has one mixture that all outputs share.")
         super().__init__(observations.unlabelled(), network.mixture, prior.mixture)
         self.network = network
         self.prior = prior
@@ -119,7 +117,7 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         at a zero of one, its derivative is the mean of both sides. ``jacobian`` adds the log
         determinant of the transforms.
         """
-        smooth, _ = self.smooth_and_conditional(theta)
+        smooth = self.smooth(theta)
         sizes = theta[self.coefficient_places]
         value = smooth.value - self.prior.l1 * float(np.abs(sizes).sum())
         gradient = smooth.gradient + smooth.by_size * np.sign(theta)
@@ -131,20 +129,17 @@ class RBFNetworkLogPosterior(MixtureOnRows):
             value, gradient = value + extra, gradient + extra_gradient
         return value, gradient
 
-    def smooth_and_conditional(
-        self, theta: Float[np.ndarray, " coordinate"]
-    ) -> tuple[Smooth, float]:
+    def smooth(self, theta: Float[np.ndarray, " coordinate"]) -> Smooth:
         """The log density without Jacobian, plus ``l1 sum |w|``, and its gradient.
 
-        So the kinks of the Laplace factor are left out. Beside it, the weighted log likelihood of
-        the responses, ``sum_n v_n log p(y_n | f(x_n))``, in nats.
+        So the kinks of the Laplace factor are left out.
         """
         point = self._point(theta)
         joint = self._expectation.at(point.mixture)
         log_likelihood, by_linear, by_noise, features = self._discriminate(point, joint)
         log_density, responsibilities = log_sum_exp(joint.log_joint, axis=1)
         kappa = self.prior.kappa
-        link = point.link(self.prior, self.network)
+        link = point.link(self.prior)
         value = float(self._weights @ (log_likelihood + kappa * log_density)) + self._shift
         value += self._prior.log_density(point.mixture)
         value += point.log_output_prior(self.prior, self.network) + link.value
@@ -165,8 +160,7 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         gradients = [self._mixture_gradient(point, joint, joint_gradient, counts), *by_output]
         by_size = np.zeros(self.dimension)
         by_size[self.coefficient_places] = np.tile(link.by_size, self.network.n_outputs)
-        conditional = float(self._weights @ log_likelihood)
-        return Smooth(value, np.concatenate(gradients), by_size), conditional
+        return Smooth(value, np.concatenate(gradients), by_size)
 
     def pointwise(self, theta: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " obs"]:
         """Unweighted log likelihood of every row, in nats, in the user's units.

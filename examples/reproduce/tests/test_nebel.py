@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,9 @@ from scipy.spatial.distance import cdist
 from sklearn.decomposition import PCA
 from sklearn.svm import SVC
 
+from bayesrbf.fitted.fitted_exemplars import candidates_of
+from bayesrbf.numerics.median_lvq.exemplar_search import climb, objective_of
+from bayesrbf.records.median_lvq import Dissimilarities
 from reproduce import nebel
 from reproduce.cells import read_cells
 from reproduce.dissimilarity_methods import (
@@ -21,6 +25,7 @@ from reproduce.dissimilarity_methods import (
     LabelledPropagation,
     LeadingDirections,
 )
+from reproduce.generalised_em import GeneralisedEM
 
 
 def blobs(n_obs: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -148,3 +153,19 @@ def test_value_differences_know_no_label_that_is_predicted() -> None:
     tiny = Categories(np.array([[0], [0], [1], [1], [1]]), np.array([0, 1, 0, 0, 0]))
     first, _ = tiny.split(np.arange(5), np.arange(1))
     assert first[0, 2] == pytest.approx(2 * (0.5 - 3.5 / 4) ** 2)
+
+
+@pytest.mark.parametrize("objective", ["rslvq", "glvq"])
+def test_swaps_go_on_from_the_generalised_em(objective: Any) -> None:
+    D, to_train = cdist(X, X, "sqeuclidean"), cdist(NEW, X, "sqeuclidean")
+    model = GeneralisedEM(2, objective=objective, random_state=0).fit(D, Y)
+    assert np.mean(model.predict(to_train) == NEW_Y) > 0.8
+    assert hasattr(model, "predict_proba") == (objective == "rslvq")
+    assert model.exemplars_.shape == (6,)
+    np.testing.assert_array_equal(Y[model.exemplars_], [0, 0, 1, 1, 2, 2])
+    point = model._point
+    candidates = candidates_of(Y, 3)
+    rows = Dissimilarities(D, Y, np.ones(Y.size), candidates)
+    end = objective_of(rows, model._prototypes, point.sigma)
+    _, trace, _ = climb(end, point.exemplars, 100)
+    assert trace.log_posterior[-1] >= end.value(point.exemplars)
