@@ -37,7 +37,7 @@ pytest := $(bin)/python -m pytest -n 2 --dist loadfile
 # Array functions and tables: what a change breaks first. What goes through every structure, or loads
 # compiled kernels or graphs, is left to make test.
 longer := compiled or kernels or log_posterior or discriminative or weighted or rbf_network or \
-    fitting or column_law or the_graph
+    fitting or the_graph
 check: .venv/.with-test
 	$(bin)/ruff check
 	$(bin)/ruff format --check

@@ -11,14 +11,9 @@ import pymc as pm
 import pytensor.tensor as pt
 from pytensor.tensor import TensorVariable
 
-from bayesrbf.models.column_laws import LawNodes, declare_counts, declare_law, declare_ordinals
 from bayesrbf.records import names
-from bayesrbf.records.column_laws import CountColumns, OrdinalColumns
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification
-
-declare_law.register(CountColumns, declare_counts)
-declare_law.register(OrdinalColumns, declare_ordinals)
 
 
 @dataclass(frozen=True)
@@ -31,12 +26,6 @@ class MixtureNodes:
     covariances: TensorVariable  # (group, feature, feature), in the user's units squared.
     # (component, level) of each categorical column.
     category_probabilities: tuple[TensorVariable, ...]
-    further: tuple[LawNodes, ...] = ()
-
-    @property
-    def by_column(self) -> tuple[TensorVariable, ...]:
-        """Nodes of the categorical columns, then of those under laws of their own."""
-        return self.category_probabilities + tuple(n for law in self.further for n in law.nodes)
 
 
 def declare_priors(
@@ -51,8 +40,6 @@ def declare_priors(
         L_{0g} = ((\nu_0 + G_g) S_0)^{-1/2} \\
         \mu_k &\sim N(m_0, (\kappa_0 P_{g(k)})^{-1})
 
-    Under factors P is the precision of what they leave, and the covariance has that of the factors
-    beside it (:func:`factor_precisions`).
     Without the Jacobian of the coordinates the mode of the covariances is
     :math:`(S + (\nu_0 + G) S_0 + \kappa_0 \sum (\mu - m_0)(\mu - m_0)^\top)
     / (n + \nu_0 + G)`. The prior is in the user's units.
@@ -69,9 +56,6 @@ def declare_priors(
         means=means,
         covariances=covariances,
         category_probabilities=declare_categories(specification, hyperparameters),
-        further=tuple(
-            declare_law(record, specification.n_components) for record in specification.further
-        ),
     )
 
 
@@ -115,27 +99,18 @@ def declare_normals(
     if d == 0:
         return pt.zeros((k, 0)), pt.zeros((1, 0, 0))
     dims, shape = specification.group_dims, specification.group_shape
-    declared = SHAPES[specification.shape](
-        d, shape, hyperparameters.degrees_of_freedom, specification.rank
-    )
+    declared = SHAPES[specification.shape](d, shape, hyperparameters.degrees_of_freedom)
     counts = hyperparameters.degrees_of_freedom + specification.group_sizes
-    counts = counts / (1 + specification.rank)
     base = np.sqrt(np.reshape(counts, (*shape, 1, 1))) * hyperparameters.scale[:, None]
     root = pt.linalg.inv(declared.factor / base).mT
-    own = value = root @ root.mT
-    if declared.loadings is not None:
-        loadings = root @ declared.loadings
-        value = own + loadings @ loadings.mT
     covariances = pm.Deterministic(
-        names.COVARIANCES, value, dims=(*dims, names.FEATURE, names.FEATURE_BIS)
+        names.COVARIANCES, root @ root.mT, dims=(*dims, names.FEATURE, names.FEATURE_BIS)
     )
-    if declared.loadings is None:
-        own = covariances  # by their name, for the diagram
-    grouped, own = (covariances, own) if dims else (covariances[None], own[None])
+    grouped = covariances if dims else covariances[None]
     # As cov, not as tau: PyMC's density of a precision takes no batch of matrices.
     means = pm.MvNormal.dist(
         mu=hyperparameters.location,
-        cov=own[specification.covariance_group] / np.float64(hyperparameters.mean_precision),
+        cov=grouped[specification.covariance_group] / np.float64(hyperparameters.mean_precision),
         shape=(k, d),
     )
     # Means lead the coordinates although their prior depends on the precisions.
@@ -152,16 +127,14 @@ class Precisions:
 
     variables: dict[str, tuple[TensorVariable, tuple[str, ...]]]  # With the dims after the groups'.
     factor: TensorVariable  # (*group, feature, feature).
-    # (*group, feature, factor) in units of the roots of the uniquenesses; None without factors.
-    loadings: TensorVariable | None = None
 
 
-def full_precisions(d: int, groups: tuple[int, ...], freedom: float, rank: int) -> Precisions:
+def full_precisions(d: int, groups: tuple[int, ...], freedom: float) -> Precisions:
     r"""Full covariances.
 
     .. math:: A_{ii}^2 \sim \mathrm{Gamma}(\nu_0 / 2 + 1, 1/2), \quad A_{ij} \sim N(0, 1), \; i > j
     """
-    diagonal = diagonal_precisions(d, groups, freedom, rank)
+    diagonal = diagonal_precisions(d, groups, freedom)
     if d == 1:
         return diagonal
     rows, columns = np.tril_indices(d, -1)
@@ -170,7 +143,7 @@ def full_precisions(d: int, groups: tuple[int, ...], freedom: float, rank: int) 
     return Precisions(variables, diagonal.factor[..., rows, columns].set(lower))
 
 
-def diagonal_precisions(d: int, groups: tuple[int, ...], freedom: float, rank: int) -> Precisions:
+def diagonal_precisions(d: int, groups: tuple[int, ...], freedom: float) -> Precisions:
     r"""Diagonal covariances: :math:`A_{ii}^2 \sim \mathrm{Gamma}(\nu_0 / 2 + 1, 1/2)`."""
     squares = pm.Gamma.dist(
         alpha=np.float64(freedom) / 2 + 1, beta=np.float64(1) / 2, shape=(*groups, d)
@@ -179,7 +152,7 @@ def diagonal_precisions(d: int, groups: tuple[int, ...], freedom: float, rank: i
     return Precisions({names.PRECISION_DIAGONAL: (squares, (names.FEATURE,))}, factor)
 
 
-def spherical_precisions(d: int, groups: tuple[int, ...], freedom: float, rank: int) -> Precisions:
+def spherical_precisions(d: int, groups: tuple[int, ...], freedom: float) -> Precisions:
     r"""Spherical: :math:`A = \sqrt a I`, :math:`a \sim \mathrm{Gamma}(D \nu_0 / 2 + 1, D/2)`."""
     size = np.float64(d)
     square = pm.Gamma.dist(alpha=size * np.float64(freedom) / 2 + 1, beta=size / 2, shape=groups)
@@ -187,28 +160,10 @@ def spherical_precisions(d: int, groups: tuple[int, ...], freedom: float, rank: 
     return Precisions({names.PRECISION_DIAGONAL: (square, ())}, factor)
 
 
-def factor_precisions(d: int, groups: tuple[int, ...], freedom: float, rank: int) -> Precisions:
-    r"""Factors: :math:`\Psi^{-1/2} = \sqrt{1 + q} L_0 A`, A as above, and the loadings beside it.
-
-    .. math:: \Sigma = \Psi^{1/2} (I + B B^\top) \Psi^{1/2}, \quad
-        B_{ij} \sim N(0, 1), \; i \ge j
-
-    B is lower triangular: of all rotations of the factors, which no density sees, this is the one
-    that is declared.
-    """
-    diagonal = diagonal_precisions(d, groups, freedom, rank)
-    rows, columns = np.tril_indices(d, 0, rank)
-    entries = pm.Normal.dist(np.float64(0), np.float64(1), shape=(*groups, rows.size))
-    loadings = pt.zeros((*groups, d, rank))[..., rows, columns].set(entries)
-    variables = {**diagonal.variables, names.LOADINGS: (entries, (names.LOADING_ENTRY,))}
-    return Precisions(variables, diagonal.factor, loadings)
-
-
-SHAPES: Final[dict[str, Callable[[int, tuple[int, ...], float, int], Precisions]]] = {
+SHAPES: Final[dict[str, Callable[[int, tuple[int, ...], float], Precisions]]] = {
     "full": full_precisions,
     "diag": diagonal_precisions,
     "spherical": spherical_precisions,
-    "factor": factor_precisions,
 }
 
 

@@ -14,8 +14,7 @@ from jaxtyping import Int
 from pytensor.graph.basic import Variable
 from pytensor.tensor import TensorVariable
 
-from bayesrbf.models import column_laws, densities
-from bayesrbf.models.column_laws import LawNodes
+from bayesrbf.models import densities
 from bayesrbf.models.column_maps import MapNodes
 from bayesrbf.records import names
 from bayesrbf.records.column_maps import PowerMaps
@@ -45,17 +44,14 @@ class RowMixture:
     n_categorical: int
     covariance_group: tuple[int, ...]
     independent: bool  # Whether the covariances are diagonal.
-    further: tuple[LawNodes, ...] = ()
     maps: PowerMaps | None = None
 
     @property
     def signature(self) -> str:
         """Core dims of the parameters of :meth:`logp`, as NumPy writes them."""
         levels = "".join(f",(k,l{j})" for j in range(self.n_categorical))
-        cores = [core for i, law in enumerate(self.further) for core in law.core_dims(i)]
-        further = "".join(f",(k,{core})" if core else ",(k)" for core in cores)
         powers = "" if self.maps is None else ",(d)"
-        return f"(k),(k),(k,d),(g,d,d),(n),(n,m),(n){levels}{further}{powers}->(n,v)"
+        return f"(k),(k),(k,d),(g,d,d),(n),(n,m),(n){levels}{powers}->(n,v)"
 
     def logp(
         self,
@@ -94,22 +90,16 @@ class RowMixture:
         """Log joint ``log p(x_o, k)`` of rows and components, labels and weights ignored."""
         _, real, codes = self._split(value)
         real_observed = cell_observed[:, : self.n_features]
-        by_column, maps = self._mapped(by_column)
+        category_probabilities, maps = self._mapped(by_column)
         joint = pt.log(component_probabilities)
         if maps is not None:
             real, log_slopes = maps.forward(real)
             joint += pt.sum(log_slopes * real_observed, axis=1)[:, None]
-        category_probabilities = by_column[: self.n_categorical]
         joint += self._real_logp(real, real_observed, means, covariances)
         for j, probabilities in enumerate(category_probabilities):
             joint += densities.category_logp(
                 codes[:, j, None], cell_observed[:, self.n_features + j, None], probabilities
             )
-        if self.further:
-            first = self.n_features + self.n_categorical
-            nodes = by_column[self.n_categorical :]
-            cells, observed = value[:, 1 + first :], cell_observed[:, first:]
-            joint += column_laws.joint(self.further, nodes, cells, observed)
         return joint
 
     def draw(
@@ -130,16 +120,13 @@ class RowMixture:
         generative story. ``args`` are the nodes of the columns, then the size that PyMC appends,
         which a whole table does not need.
         """
-        by_column, maps = self._mapped(args[:-1])
-        category_probabilities = by_column[: self.n_categorical]
+        category_probabilities, maps = self._mapped(args[:-1])
         n_obs = label_observed.shape[0]
         component = pm.Categorical.dist(p=component_probabilities, shape=(n_obs,))
         cells = [
             pm.Categorical.dist(p=probabilities[component])[:, None]
             for probabilities in category_probabilities
         ]
-        nodes = tuple(by_column[self.n_categorical :])
-        cells += column_laws.draws(self.further, nodes, component)
         if self.n_features:
             group = pt.as_tensor(np.asarray(self.covariance_group))[component]
             real = densities.normal_draw(means[component], covariances[group])
@@ -152,7 +139,7 @@ class RowMixture:
     def _mapped(
         self, nodes: tuple[TensorVariable, ...]
     ) -> tuple[tuple[TensorVariable, ...], MapNodes | None]:
-        """Nodes of the columns, and the maps in front of them."""
+        """Nodes of the categorical columns, and the maps in front of the real ones."""
         if self.maps is None:
             return nodes, None
         return nodes[:-1], MapNodes(self.maps, nodes[-1])

@@ -17,7 +17,6 @@ from jaxtyping import Float
 from pytensor.tensor import TensorVariable
 
 from bayesrbf.models import densities
-from bayesrbf.models.column_laws import declare_cells
 from bayesrbf.models.column_maps import masked_draw, masked_logp
 from bayesrbf.models.mixture_priors import MixtureNodes, declare_priors
 from bayesrbf.models.row_mixture import RowMixture, declare_objective
@@ -85,15 +84,13 @@ def value_matrix(observations: Observations) -> Float[np.ndarray, "obs column"]:
             np.maximum(observations.labels, 0),
             np.nan_to_num(observations.real, nan=0.0, posinf=np.inf, neginf=-np.inf),
             np.maximum(observations.codes, 0),
-            *(np.nan_to_num(cells) for cells in observations.further),
         ]
     ).astype(np.float64)
 
 
 def _declare_masks(observations: Observations) -> tuple[TensorVariable, TensorVariable]:
     """Which labels and which cells are known, as data that can be exchanged."""
-    further = (~np.isnan(cells) for cells in observations.further)
-    cells = np.column_stack([~np.isnan(observations.real), observations.codes >= 0, *further])
+    cells = np.column_stack([~np.isnan(observations.real), observations.codes >= 0])
     label_observed = (observations.labels >= 0).astype(np.float64)
     return (
         pm.Data("label_observed", label_observed, dims=names.OBS),
@@ -119,10 +116,11 @@ def declare_marginal(
         n_categorical=len(specification.levels),
         covariance_group=tuple(int(g) for g in specification.covariance_group),
         independent=specification.independent,
-        further=nodes.further,
         maps=maps,
     )
-    by_column = nodes.by_column if maps is None else (*nodes.by_column, _declare_powers(maps))
+    by_column = nodes.category_probabilities
+    if maps is not None:
+        by_column += (_declare_powers(maps),)
     pm.CustomDist(
         names.OBSERVED,
         nodes.component_probabilities,
@@ -199,11 +197,6 @@ def _declare_explicit(
         _declare_category(
             f"category_{j}", probabilities[z], cell_observed[:, d + j], observations.codes[:, j]
         )
-    first = d + len(specification.levels)
-    for i, (law, cells) in enumerate(zip(nodes.further, observations.further, strict=True)):
-        mask = cell_observed[:, first : first + law.n_columns]
-        declare_cells(f"further_{i}", law, z, mask, np.nan_to_num(cells))
-        first += law.n_columns
 
 
 def _declare_category(
@@ -236,13 +229,6 @@ def check_rows(
             f"observations must have {d} real and {j} categorical columns, as the specification "
             f"says; received {observations.real.shape[1]} and {observations.codes.shape[1]}."
         )
-    found = tuple(cells.shape[1] for cells in observations.further)
-    wanted = tuple(len(record.columns) for record in specification.further)
-    if found != wanted:
-        raise ValueError(
-            f"observations.further must have {wanted} columns, as the specification says; "
-            f"received {found}."
-        )
     if observations.labels.max(initial=-1) >= specification.n_classes:
         raise ValueError(
             f"observations.labels must be below n_classes = {specification.n_classes}; "
@@ -274,11 +260,10 @@ def coords(
     d, levels = specification.n_features, specification.levels
     features = _names("feature_names", axes.feature_names, d, "x")
     categories = _names("categorical_names", axes.categorical_names, len(levels), "category")
-    further = [column for record in specification.further for column in record.columns]
     values: dict[str, Sequence[object]] = {
         names.OBS: _names("obs_names", axes.obs_names, observations.n_obs),
-        COLUMN: (names.LABEL, *features, *categories, *further),
-        CELL: (*features, *categories, *further),
+        COLUMN: (names.LABEL, *features, *categories),
+        CELL: (*features, *categories),
         names.COMPONENT: range(specification.n_components),
     }
     if specification.n_classes > 1:
@@ -289,8 +274,6 @@ def coords(
             )
     if d:
         values[names.FEATURE] = values[names.FEATURE_BIS] = features
-    if specification.rank:
-        values[names.LOADING_ENTRY] = names.loading_entries(features, specification.rank)
     if d > 1 and specification.shape == "full":
         values[names.PRECISION_ENTRY] = tuple(
             f"{features[i]},{features[j]}" for i in range(d) for j in range(i)

@@ -17,8 +17,6 @@ from bayesrbf.records.priors import MixtureHyperparameters, MixturePrior
 from bayesrbf.records.specification import MixtureSpecification
 
 COVARIANCES = list(itertools.product(("full", "tied", "diag", "spherical"), (False, True)))
-EVERY_SHAPE = [*COVARIANCES, ("factor", False), ("factor", True)]
-"""Those that compiled kernels have, and that of factors."""
 CLASSES = {"density": (0, 0), "one each": (0, 1, 2), "unequal": (0, 0, 1, 2, 2, 2)}
 
 
@@ -49,11 +47,8 @@ def structure(
     n_features: int = 3,
     levels: tuple[int, ...] = (),
 ) -> MixtureSpecification:
-    """A specification by keywords; two factors where there are some."""
-    n_factors = 2 if covariance_type == "factor" else 0
-    return MixtureSpecification(
-        n_features, levels, classes, covariance_type, tied, n_factors=n_factors
-    )
+    """A specification by keywords."""
+    return MixtureSpecification(n_features, levels, classes, covariance_type, tied)
 
 
 def table(

@@ -131,9 +131,6 @@ def regression(X: Any, y: np.ndarray, seed: int) -> Any:
 
 FAMILIES: dict[str, Fit] = {
     "density": partial(fit, bayesrbf.MixtureDensity, n_components=2),
-    "density of factors": partial(
-        fit, bayesrbf.MixtureDensity, n_components=2, covariance_type="factor", n_factors=1
-    ),
     "mixture": partial(fit, bayesrbf.HybridMixtureClassifier),
     "full mixture": partial(
         fit,
@@ -159,7 +156,6 @@ FEW: dict[str, dict[str, Any]] = {
 }
 SAMPLED = {
     "density": ("laplace", "advi", "gibbs", "nuts", "bootstrap"),
-    "density of factors": ("laplace", "advi", "gibbs", "nuts", "bootstrap"),
     "mixture": ("laplace", "advi", "nuts", "bootstrap"),
     "full mixture": ("laplace", "advi", "gibbs", "nuts", "bootstrap"),
     "kernel network": ("laplace", "advi", "nuts", "bootstrap"),

@@ -21,14 +21,6 @@ FAMILIES: dict[str, Fit] = {
     )
     for kind in ("full", "tied", "diag", "spherical")
 } | {
-    "density of factors": partial(
-        fit,
-        bayesrbf.MixtureDensity,
-        n_components=2,
-        covariance_type="factor",
-        n_factors=1,
-        tol=1e-10,
-    ),
     "mixture": partial(
         fit, bayesrbf.HybridMixtureClassifier, objective="likelihood", tol=1e-10, **PLAIN
     ),

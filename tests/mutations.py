@@ -49,12 +49,6 @@ def _drawn(model: Any, X: Any, y: Any) -> Any:
 
 FAMILIES: dict[str, tuple[str, Callable[[Any, np.ndarray], Any]]] = {
     "density": ("mixed", lambda X, y: bayesrbf.MixtureDensity(2, random_state=0).fit(X)),
-    "factors": (
-        "real",
-        lambda X, y: bayesrbf.MixtureDensity(
-            2, covariance_type="factor", n_factors=1, random_state=0
-        ).fit(X),
-    ),
     "mixture": (
         "mixed",
         lambda X, y: bayesrbf.HybridMixtureClassifier(2, cv=2, random_state=0).fit(X, y),

@@ -13,19 +13,16 @@ from bayesrbf.models import declare_hybrid_mixture
 from bayesrbf.numerics.mixture.array_expectation import ArrayExpectation
 from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
 from bayesrbf.numerics.mixture.conditional import conditional_moments
-from bayesrbf.numerics.mixture.expectation import FurtherExpectation
 from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
 from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.numerics.mixture.sampling import sample
 from bayesrbf.records.column_maps import PowerMaps
 from bayesrbf.records.mixture import MixtureParameters, Observations
-from bayesrbf.records.specification import MixtureSpecification
 from tests.models.configurations import Configuration, assert_same_density, compile_graph
-from tests.models.further_columns import COUNTS, LEVELS, further_cells
 from tests.precise import PreciseMixture
 
 FACTORS: dict[str, tuple[object, ...]] = {
-    "covariance_type": ("full", "tied", "diag", "spherical", "factor"),
+    "covariance_type": ("full", "tied", "diag", "spherical"),
     "components": ("one", "two", "unequal"),
     "tied": (False, True),
     "missing": (False, True),
@@ -34,7 +31,6 @@ FACTORS: dict[str, tuple[object, ...]] = {
     "weighted": (False,),
     "n_features": (3, 1, 0),
     "n_classes": (2, 1),
-    "further": (False, True),
     "mapped": (False, True),
 }
 TOLERANCE = 1e-9
@@ -44,16 +40,15 @@ ROWS = 5
 
 @dataclass(frozen=True)
 class Case(Configuration):
-    """A configuration with or without counts, ordered levels and maps of the real columns."""
+    """A configuration with or without maps of the real columns."""
 
-    further: bool
     mapped: bool
 
     @property
     def possible(self) -> bool:
         """Tables have a column, and maps and tied covariances have reals."""
         several = self.n_classes > 1
-        cells = self.categorical or self.further or self.n_features > 0
+        cells = self.categorical or self.n_features > 0
         plain = self.covariance_type == "full" and not (self.tied or self.mapped)
         return (
             cells
@@ -61,24 +56,10 @@ class Case(Configuration):
             and (several or not (self.hidden_labels or self.components == "unequal"))
         )
 
-    @property
-    def specification(self) -> MixtureSpecification:
-        factor = self.covariance_type == "factor"
-        own = Configuration.specification.fget(replace(self, covariance_type="full"))
-        return replace(
-            own,
-            covariance_type=self.covariance_type,
-            n_factors=2 if factor else 0,
-            further=(COUNTS, LEVELS) if self.further else (),
-        )
-
     @cached_property
     def observations(self) -> Observations:
         """Rows in the user's units, before any map."""
-        rows = super().observations
-        if self.further:
-            rows = replace(rows, further=further_cells(rows, 0.3 * self.missing))
-        return rows.take(np.arange(ROWS))
+        return super().observations.take(np.arange(ROWS))
 
     @property
     def maps(self) -> PowerMaps | None:
@@ -151,7 +132,7 @@ def coordinates(
             noise = case.units.backward(noise)
         if variable.name == "precision_diagonal":
             noise = rng.uniform(-spread, spread, noise.shape)
-        if variable.name in ("precision_lower", "loadings"):
+        if variable.name == "precision_lower":
             noise = noise * np.exp(lean)
         parts.append(noise.ravel())
     return np.concatenate(parts)
@@ -196,11 +177,7 @@ def furthest(case: Case, kind: str, seed: int = 0, most: float = MOST_CONDITION)
     point = target.points.unpack_standard(theta)
     errors = []
     for way in (ArrayExpectation, CompiledExpectation):
-        if way is CompiledExpectation and not laws_of(structure).reals.in_kernels:
-            continue
         expectation = way(rows, structure)
-        if case.further:
-            expectation = FurtherExpectation(expectation, rows, structure)
         found = expectation.statistics(point).pointwise + case.units.log_unit(rows)
         errors.append(away(found, expected))
     cells, units = np.isnan(user.real), case.units

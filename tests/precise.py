@@ -77,7 +77,7 @@ class PreciseMixture:
             for j, code in enumerate(rows.codes[n]):
                 if code >= 0:
                     p *= mpf(float(self.values[f"probability_{j}"][k, code]))
-            result.append(p * self._further(k, [cells[n] for cells in rows.further]))
+            result.append(p)
         return result
 
     def _share(self, k: int) -> mpf:
@@ -113,14 +113,6 @@ class PreciseMixture:
         diagonal = self._of_group("precision_diagonal", group)
         u = [mpf(float(x)) for x in np.broadcast_to(diagonal, d)]
         s = [mpf(float(x)) for x in prior.scale]
-        if specification.covariance_type == "factor":
-            q = specification.rank
-            psi = [si**2 * strength / (1 + q) / ui for si, ui in zip(s, u, strict=True)]
-            entries, b = iter(self._of_group("loadings", group)), mp.zeros(d, q)
-            for i in range(d):
-                for j in range(min(i + 1, q)):
-                    b[i, j] = mp.sqrt(psi[i]) * mpf(float(next(entries)))
-            return b * b.T + mp.diag(psi)
         a = mp.diag([mp.sqrt(x) for x in u])
         if "precision_lower" in self.values:
             entries = iter(self._of_group("precision_lower", group))
@@ -167,35 +159,3 @@ class PreciseMixture:
 
     def _gap(self, k: int, real: dict[int, mpf]) -> mp.matrix:
         return mp.matrix([x - mpf(float(self.values["means"][k, i])) for i, x in real.items()])
-
-    def _further(self, k: int, cells: list[np.ndarray]) -> mpf:
-        """Probability of counts and of ordered levels."""
-        p = mpf(1)
-        for record, row in zip(self.specification.further, cells, strict=True):
-            for j, cell in enumerate(row):
-                if not np.isnan(cell):
-                    p *= (
-                        self._level(k, j, int(cell), record.cuts[j])
-                        if hasattr(record, "cuts")
-                        else self._count(k, j, int(cell))
-                    )
-        return p
-
-    def _count(self, k: int, j: int, x: int) -> mpf:
-        mean = mpf(float(self.values["count_means"][k, j]))
-        r = 1 / mpf(float(self.values["count_dispersions"][k, j]))
-        binomial = mp.gamma(x + r) / mp.gamma(r) / mp.factorial(x)
-        return binomial * (mean / (mean + r)) ** x * (r / (mean + r)) ** r
-
-    def _level(self, k: int, j: int, level: int, cuts: tuple[float, ...]) -> mpf:
-        location = mpf(float(self.values["ordinal_locations"][k, j]))
-        slope = mpf(float(self.values["ordinal_slopes"][k, j]))
-
-        def below(place: int) -> mpf:
-            if place < 0:
-                return mpf(0)
-            if place == len(cuts):
-                return mpf(1)
-            return 1 / (1 + mp.exp(location - slope * mpf(float(cuts[place]))))
-
-        return below(level) - below(level - 1)

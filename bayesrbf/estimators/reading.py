@@ -50,8 +50,8 @@ class Reading:
     @property
     def features(self) -> dict[str, Any]:
         """What the user says of kinds of columns, as :func:`table.learn_columns` takes it."""
-        kinds = ("categorical_features", "count_features", "ordinal_features")
-        return {name: self.arguments[name] for name in kinds if name in self.arguments}
+        name = "categorical_features"
+        return {name: self.arguments[name]} if name in self.arguments else {}
 
     @property
     def missingness(self) -> str:

@@ -123,9 +123,8 @@ def rehearse(
     _check_classes(classes, labels[labelled])
     columns = table.learn_columns(X, **Reading(owner, arguments).features)
     rows = table.encode(X, columns).take(np.flatnonzero(labelled))
-    numbers = np.column_stack([rows.real, *rows.further])
-    cells = np.column_stack([numbers, np.where(rows.codes < 0, np.nan, rows.codes)])
-    categorical = np.arange(cells.shape[1]) >= numbers.shape[1]
+    cells = np.column_stack([rows.real, np.where(rows.codes < 0, np.nan, rows.codes)])
+    categorical = np.arange(cells.shape[1]) >= rows.real.shape[1]
     if random_state is None and isinstance(arguments["random_state"], int):
         random_state = arguments["random_state"]
     rng = np.random.default_rng(random_state)

@@ -75,9 +75,8 @@ def set_shares(rows: Observations, sets: LabelSets) -> Float[np.ndarray, " label
     return counts / counts.sum()
 
 
-Further = tuple[Float[np.ndarray, "obs _"], ...]
-Cells = tuple[Float[np.ndarray, "obs feature"], Int[np.ndarray, "obs categorical"], Further]
-"""Real cells, codes, and the cells of columns under laws of their own."""
+Cells = tuple[Float[np.ndarray, "obs feature"], Int[np.ndarray, "obs categorical"]]
+"""Real cells and codes."""
 
 
 def column_atoms(mixture: FittedMixture, columns: Columns) -> tuple[ColumnAtoms, ...]:
@@ -125,10 +124,6 @@ def levels_of(
     if columns.kinds[position] == "categorical":
         category = columns.categorical_positions.index(position)
         return columns.levels[category], law.levels(category)
-    if columns.kinds[position] == "ordinal":
-        column = columns.positions("ordinal").index(position)
-        levels, place = columns.ordinal_levels[column], int(bool(columns.count_names))
-        return levels, law.further_levels(place, column, len(levels))
     atomic = {columns.real_positions[j]: category for j, category in columns.atomic.items()}
     if position in atomic:
         return columns.all_levels[atomic[position]], law.levels(atomic[position])
@@ -136,20 +131,11 @@ def levels_of(
 
 
 def most_likely(mixture: FittedMixture, rows: Observations, columns: Columns) -> Cells:
-    """Rows in the user's units, missing cells at their conditional mean or most probable level.
-
-    Counts and codes of ordered levels are the whole numbers nearest to their conditional means.
-    """
-    real, codes, further = cells = (
-        np.empty_like(rows.real),
-        np.empty_like(rows.codes),
-        tuple(map(np.empty_like, rows.further)),
-    )
+    """Rows in the user's units, missing cells at their conditional mean or most probable level."""
+    real, codes = np.empty_like(rows.real), np.empty_like(rows.codes)
     for part, some in rows.in_blocks():
-        real[part], codes[part], more = _most_likely(mixture, some, columns)
-        for own, of_block in zip(further, more, strict=True):
-            own[part] = of_block
-    return cells
+        real[part], codes[part] = _most_likely(mixture, some, columns)
+    return real, codes
 
 
 def _most_likely(mixture: FittedMixture, rows: Observations, columns: Columns) -> Cells:
@@ -158,8 +144,7 @@ def _most_likely(mixture: FittedMixture, rows: Observations, columns: Columns) -
     best = [law.levels(category).argmax(axis=1) for category in range(rows.codes.shape[1])]
     for one in law.law.atoms:
         best[one.category] = np.zeros(rows.n_obs, dtype=np.intp)  # a mean is at no atom
-    nearest = tuple(np.round(law.further_moments(i)[0]) for i in range(len(rows.further)))
-    return _fill(rows, law.mean(), np.column_stack([rows.codes[:, :0], *best]), nearest)
+    return _fill(rows, law.mean(), np.column_stack([rows.codes[:, :0], *best]))
 
 
 def drawn(
@@ -177,42 +162,38 @@ def drawn(
         point, *more = same
         draws = 1 + len(more)
         for whole in conditional_draws(standard, point, mixture.specification, rng, draws):
-            yield _fill(rows, mixture.in_users_units(whole.real), whole.codes, whole.further)
+            yield _fill(rows, mixture.in_users_units(whole.real), whole.codes)
 
 
-def _fill(rows: Observations, real: np.ndarray, codes: np.ndarray, further: Further) -> Cells:
+def _fill(rows: Observations, real: np.ndarray, codes: np.ndarray) -> Cells:
     """Keep observed cells, and take the others from completed rows."""
-    pairs = zip(rows.further, further, strict=True)
     return (
         np.where(np.isnan(rows.real), real, rows.real),
         np.where(rows.codes < 0, codes, rows.codes),
-        tuple(np.where(np.isnan(own), filled, own) for own, filled in pairs),
     )
 
 
 def hide_masked(
     real: Float[np.ndarray, "obs feature"],
     codes: Int[np.ndarray, "obs categorical"],
-    further: Further,
     columns: Columns,
 ) -> Cells:
     """Take away the cells of drawn rows whose mask was drawn as missing."""
     real, codes = real.copy(), codes.copy()
-    further = tuple(cells.copy() for cells in further)
-    of_kind = {"real": real, "categorical": codes}
-    own = (kind for kind in ("count", "ordinal") if kind in columns.kinds)
-    of_kind |= dict(zip(own, further, strict=True))
     first = len(columns.levels)
     masks = codes[:, first : first + len(columns.masked)] == 1
     for position, mask in zip(columns.masked, masks.T, strict=True):
         kind = columns.kinds[position]
         place = columns.positions(kind).index(position)
         # A drawn mask says that the cell would not have been observed.
-        of_kind[kind][mask, place] = -1 if kind == "categorical" else np.nan
+        if kind == "categorical":
+            codes[mask, place] = -1
+            continue
+        real[mask, place] = np.nan
         # The code of its atom would tell what the hidden cell is.
-        if kind == "real" and place in columns.atomic:
+        if place in columns.atomic:
             codes[mask, columns.atomic[place]] = -1
-    return real, codes, further
+    return real, codes
 
 
 def trimmed(rows: Observations, mixture: FittedMixture, columns: Columns) -> Observations:

@@ -17,7 +17,7 @@ from jaxtyping import Float
 
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.tasks import run_tasks
-from bayesrbf.numerics.mixture.parts.laws import laws_of, precisions_of
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.records.mixture import MixtureParameters, Observations, joined_points
 from bayesrbf.records.specification import MixtureSpecification
 
@@ -92,4 +92,4 @@ def _own(
     roots = point.precisions_cholesky[own.covariance_group]
     if joint.shape == own.shape:
         return roots
-    return precisions_of(joint).of_diagonal(laws_of(own).reals.diagonal(roots))
+    return laws_of(joint).reals.of_diagonal(laws_of(own).reals.diagonal(roots))

@@ -26,9 +26,9 @@ from bayesrbf.posterior.selection import Selection
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.results import Fit
-from bayesrbf.records.specification import CovarianceType, FurtherColumns, MixtureSpecification
+from bayesrbf.records.specification import CovarianceType, MixtureSpecification
 from bayesrbf.records.stored import ANY_NUMBER, stored
-from bayesrbf.table import Columns, distinct_rows, further_laws
+from bayesrbf.table import Columns, distinct_rows
 
 N_FOLDS: Final = 3
 N_COMPONENTS: Final = (1, 2, 3, 5, 8, 12)
@@ -49,8 +49,6 @@ class DensityOptions:
     n_components: tuple[int, ...] = (1,)
     covariance_type: tuple[CovarianceType, ...] = ("full",)
     strength: tuple[float, ...] = (1.0,)
-    n_factors: int = 0
-    """Of ``"factor"`` covariances, 0 for others."""
 
     @classmethod
     def of(
@@ -58,14 +56,12 @@ class DensityOptions:
         n_components: int | Literal["cv"],
         covariance_type: CovarianceType | Literal["cv"],
         any_strength: bool,
-        n_factors: int,
     ) -> DensityOptions:
         """What arguments leave open."""
         return cls(
             N_COMPONENTS if n_components == "cv" else (n_components,),
             SHAPES if covariance_type == "cv" else (covariance_type,),
             STRENGTHS if any_strength else (1.0,),
-            n_factors,
         )
 
     @property
@@ -73,7 +69,7 @@ class DensityOptions:
         """The candidate with which the comparison begins, not judged yet."""
         k = FIRST if FIRST in self.n_components else self.n_components[0]
         shape, strength = self.covariance_type[0], self.strength[0]
-        return DensityCandidate(k, shape, strength, NOT_JUDGED, self.n_factors)
+        return DensityCandidate(k, shape, strength, NOT_JUDGED)
 
     @property
     def axes(self) -> tuple[Sequence[Change], ...]:
@@ -113,14 +109,10 @@ class DensityCandidate:
     """Part of the default strength of the covariance prior."""
     log_density: float = field(metadata=ANY_NUMBER)
     """Of a held-out row, in nats and in the units of the table; NaN if nothing was compared."""
-    n_factors: int = 0
-    """Of ``"factor"`` covariances, 0 for others."""
     share: float = 0.0
     """What part of a pool its fits are; 0 without a pool."""
 
-    def specification(
-        self, n_features: int, levels: tuple[int, ...], further: tuple[FurtherColumns, ...]
-    ) -> MixtureSpecification:
+    def specification(self, n_features: int, levels: tuple[int, ...]) -> MixtureSpecification:
         """Structure of the density."""
         classes = (0,) * self.n_components
         return MixtureSpecification(
@@ -128,8 +120,6 @@ class DensityCandidate:
             levels,
             classes,
             self.covariance_type,
-            further=further,
-            n_factors=self.n_factors,
         )
 
 
@@ -173,10 +163,9 @@ def find_density(rows: Observations, columns: Columns, settings: Settings) -> Fo
     They are judged by one component first, which explains no error, then by the density that is
     chosen without them. A pool stands beside the last fit, behind its maps.
     """
-    further = further_laws(columns, rows)
 
     def fitted(some: Observations, one: DensityCandidate) -> tuple[FittedMixture, Fit]:
-        structure = one.specification(some.real.shape[1], columns.n_levels, further)
+        structure = one.specification(some.real.shape[1], columns.n_levels)
         prior = settings.prior.weakened(one.strength, structure)
         return fit_mixture_rows(  # nothing here holds the distinct rows: they are let go in there
             distinct_rows(some), structure, prior, settings.solver, None, settings.column_maps
@@ -185,7 +174,7 @@ def find_density(rows: Observations, columns: Columns, settings: Settings) -> Fo
     kept = rows
     if settings.trim:
         kept = trimmed(rows, fitted(rows, ALONE)[0], columns)
-    candidates = choose_density(kept, columns.n_levels, settings, further)
+    candidates = choose_density(kept, columns.n_levels, settings)
     if settings.trim:
         kept = trimmed(rows, fitted(kept, candidates[0])[0], columns)
     alone, fit = fitted(kept, candidates[0])
@@ -193,7 +182,7 @@ def find_density(rows: Observations, columns: Columns, settings: Settings) -> Fo
         return FoundDensity(kept, alone, fit, candidates)
 
     def refit(place: int, some: Observations, seed: int) -> FittedMixture:
-        structure = candidates[place].specification(some.real.shape[1], columns.n_levels, further)
+        structure = candidates[place].specification(some.real.shape[1], columns.n_levels)
         prior = settings.prior.weakened(candidates[place].strength, structure)
         solver = replace(settings.solver, n_init=1, seed=seed)
         return fit_mixture_rows(some, structure, prior, solver)[0]
@@ -205,10 +194,7 @@ def find_density(rows: Observations, columns: Columns, settings: Settings) -> Fo
 
 
 def choose_density(
-    rows: Observations,
-    levels: tuple[int, ...],
-    settings: Settings,
-    further: tuple[FurtherColumns, ...],
+    rows: Observations, levels: tuple[int, ...], settings: Settings
 ) -> tuple[DensityCandidate, ...]:
     """Every candidate that was judged, the best one first; weighted rows need not be distinct."""
     seed, options = settings.solver.seed, settings.options
@@ -228,7 +214,7 @@ def choose_density(
         def predict(fold: int, train: Observations, test: Observations) -> np.ndarray:
             densities = []
             for one in candidates:
-                structure = one.specification(rows.real.shape[1], levels, further)
+                structure = one.specification(rows.real.shape[1], levels)
                 prior = settings.prior.weakened(one.strength, structure)
                 maps = settings.column_maps
                 mixture, _ = fit_mixture_rows(train, structure, prior, solver, None, maps)

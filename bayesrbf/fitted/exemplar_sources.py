@@ -130,5 +130,5 @@ def compared(
         np.empty((n_obs, 0), dtype=np.intp),
         np.full(n_obs, -1),
         np.ones(n_obs),
-        (hidden[:, None],),
+        hidden=hidden,
     )

@@ -111,7 +111,8 @@ class FittedExemplars(FittedModel):
         self, rows: Observations, columns: Columns | None
     ) -> Float[np.ndarray, " obs"]:
         """Share of the cells that every row lacked when it was compared."""
-        return rows.further[0][:, 0]
+        assert rows.hidden is not None  # compared rows know it
+        return rows.hidden
 
     def stored_row(self, n_columns: int) -> object:
         """A training row, as new rows come."""

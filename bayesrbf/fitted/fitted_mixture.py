@@ -258,9 +258,6 @@ class FittedMixture(FittedModel):
         shapes = [array.shape for array in point.category_probabilities]
         yield shapes == [(k, n) for n in levels], "probabilities of all levels"
         yield all((array > 0).all() for array in point.category_probabilities), "levels that can be"
-        widths = [(k, len(law.columns)) for law in structure.further for _ in range(2)]
-        shapes = [array.shape for array in point.further.values()]
-        yield sorted(shapes) == sorted(widths), "values of every law"
         yield prior.location.size == d, "a centre of every column"
         sizes = [array.size for array in prior.category_concentrations]
         yield sizes == list(levels), "concentrations of all levels"
@@ -278,20 +275,11 @@ def mixture_coords(specification: MixtureSpecification, axes: Axes) -> dict[str,
     entries = range(specification.n_features)
     coords: dict[str, Any] = {
         names.OBS: axes.obs,
-        names.COLUMN: [
-            names.LABEL,
-            *features,
-            *columns.categorical_names,
-            *columns.count_names,
-            *columns.ordinal_names,
-        ],
+        names.COLUMN: [names.LABEL, *features, *columns.categorical_names],
         names.COMPONENT: np.arange(specification.n_components),
         names.FEATURE: list(features),
         names.FEATURE_BIS: list(features),
         names.PRECISION_ENTRY: [f"{features[i]},{features[j]}" for i in entries for j in range(i)],
-        names.LOADING_ENTRY: names.loading_entries(features, specification.rank),
-        names.COUNT_COLUMN: list(columns.count_names),
-        names.ORDINAL_COLUMN: list(columns.ordinal_names),
     }
     for index, levels in enumerate(columns.all_levels):
         coords[names.category_level(index)] = [str(level) for level in levels]

@@ -271,7 +271,7 @@ def observed_rows(rows: Observations) -> Named:
     """Cells of rows as the observed node of the graph, NaN where hidden."""
     codes = np.column_stack([rows.labels, rows.codes]).astype(float)
     codes[codes < 0] = np.nan
-    cells = np.column_stack([codes[:, :1], rows.real, codes[:, 1:], *rows.further])
+    cells = np.column_stack([codes[:, :1], rows.real, codes[:, 1:]])
     return {names.OBSERVED: ((names.OBS, names.COLUMN), cells)}
 
 

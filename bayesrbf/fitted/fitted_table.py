@@ -153,7 +153,7 @@ class FittedTable[M: FittedModel, D]:
         if stored is not None:
             return stored
         first = self.rows.take(np.arange(1))
-        return self.table.decoded((first.real, first.codes, first.further), self.table.template)
+        return self.table.decoded((first.real, first.codes), self.table.template)
 
     # ---- posterior
 

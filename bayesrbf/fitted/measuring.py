@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from bayesrbf import table
-from bayesrbf.fitted.completed_rows import conditional_law, levels_of
+from bayesrbf.fitted.completed_rows import conditional_law
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.posterior.conditional_law import ConditionalLaw
 from bayesrbf.records.mixture import Observations, in_blocks
@@ -28,8 +28,6 @@ NUMBERS_OF_OUTCOME: Final = 64
 """Numbers that predicting a row under one outcome of a measurement takes."""
 OUTCOMES: Final = 128
 """Outcomes of a cell that are expected, about."""
-COUNTS: Final = 32
-"""Quantiles that stand for a count."""
 
 Outcomes = tuple[Float[np.ndarray, "obs point"], Float[np.ndarray, "obs point"]]
 """Values of a cell in every row, as numbers or as codes of levels, and their probabilities."""
@@ -37,8 +35,7 @@ Outcomes = tuple[Float[np.ndarray, "obs point"], Float[np.ndarray, "obs point"]]
 
 def outcomes(law: ConditionalLaw, columns: Columns, position: int) -> Outcomes:
     """Possible values of a column and their probabilities, as if all its cells were missing."""
-    kind = columns.kinds[position]
-    if kind == "real":
+    if columns.kinds[position] == "real":
         feature = columns.real_positions.index(position)
         n_obs = law.rows.n_obs
         blocks = [(rows, *laws.points(feature)) for rows, laws in law.reals()]
@@ -46,15 +43,7 @@ def outcomes(law: ConditionalLaw, columns: Columns, position: int) -> Outcomes:
         for rows, places, masses in blocks:
             values[rows], weights[rows] = places, masses
         return values, weights
-    if kind == "count":
-        column = columns.positions("count").index(position)
-        # A count has no last value: evenly spread quantiles stand for it.
-        shares = (np.arange(COUNTS) + 0.5) / COUNTS
-        counts = np.column_stack([law.count_quantile(0, column, q) for q in shares])
-        return counts, np.full(counts.shape, 1 / COUNTS)
-    with_levels = levels_of(law, columns, position)
-    assert with_levels is not None  # categories and ordered levels have them
-    probabilities = with_levels[1]
+    probabilities = law.levels(columns.categorical_positions.index(position))
     codes = np.arange(probabilities.shape[1], dtype=np.float64)
     return np.broadcast_to(codes, probabilities.shape), probabilities
 

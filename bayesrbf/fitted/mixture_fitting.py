@@ -88,7 +88,6 @@ def fit_mixture_rows(
     the canonical order of columns and classes: what is found does not depend on the order in
     which they are given.
     """
-    specification = specification.centred(rows.further, rows.weights)
     order = table.canonical_order(rows, specification.n_classes)
     structure, rows = specification.reordered(order), rows.reordered(order)
     units = table.standardisation(rows.real, rows.weights)
@@ -170,24 +169,19 @@ def fit_mixture_blocks(
     form = mixture.specification
     count = partial(table.RowSums.of, n_levels=form.levels, n_classes=form.n_classes)
     sums = rows.map(count).reduce(table.RowSums.joined)
-    structure, units = sums.centred(form), sums.units
-    hyperparameters = prior.resolve(structure, units, sums.marginals)
+    units = sums.units
+    hyperparameters = prior.resolve(form, units, sums.marginals)
     standard = rows.map(partial(_standardised, units=units))
-    expectation = BlockExpectation(standard, structure)
+    expectation = BlockExpectation(standard, form)
     fit = fit_from(
         mixture.start.standardised(units),
         expectation,
-        structure,
+        form,
         hyperparameters.standardised(),
         tolerance=solver.tol * float(some.weights.sum()),
         max_iter=solver.max_iter,
     )
-    refitted = replace(
-        mixture,
-        specification=structure,
-        hyperparameters=hyperparameters,
-        parameters=fit.parameters,
-    )
+    refitted = replace(mixture, hyperparameters=hyperparameters, parameters=fit.parameters)
     return refitted, fit, expectation.passes + 2  # to prepare the rows, and for their units
 
 

@@ -104,7 +104,7 @@ class TrainingTable:
             yield len(frame) == len(columns.names), "a frame of its columns"
             dtypes = [getattr(one, "kind", "f") for one in getattr(self.template, "dtypes", ())]
             texts_of = {kind for kind, of in zip(columns.kinds, dtypes, strict=False) if of == "O"}
-            yield not texts_of & {"real", "count"}, "numbers in its columns of numbers"
+            yield "real" not in texts_of, "numbers in its columns of numbers"
         if self.classes is not None:
             n, labels = self.classes.size, self.classes.tolist()
             plain = all(isinstance(label, str | int | float) for label in labels)
@@ -115,10 +115,9 @@ class TrainingTable:
 
     def decoded(self, cells: Cells, like: Any) -> Any:
         """Cells as a table of the type of another."""
-        real, codes, further = cells
-        return table.decode(real, codes, self.read_columns, like, further)
+        return table.decode(*cells, self.read_columns, like)
 
     def with_template(self, like: Any) -> TrainingTable:
         """What was read, with an empty table of the user's type."""
         none = self.rows.take(np.arange(0))
-        return replace(self, template=self.decoded((none.real, none.codes, none.further), like))
+        return replace(self, template=self.decoded((none.real, none.codes), like))

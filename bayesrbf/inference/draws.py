@@ -120,15 +120,14 @@ def relabel(
 
     .. math:: \sum_k c_{\sigma(k) k}, \quad c_{jk} = -\sum_n q_{nk} \log r_{nj},
 
-    which is an assignment problem per draw and class. Signs without meaning are those of the point
-    that packing gives. The log posterior does not change. Draws
+    which is an assignment problem per draw and class. The log posterior does not change. Draws
     whose labels were permuted before give the same bits.
 
     See Stephens (2000), Dealing with label switching in mixture models, JRSS B 62, algorithm 2 with
     q held at the reference.
     """
     classes = np.asarray(log_posterior.component_class)
-    theta = on_grid(log_posterior.folded(draws.theta), log_posterior.variables)
+    theta = on_grid(draws.theta, log_posterior.variables)
     if not log_posterior.exchangeable:
         return replace(draws, theta=theta)
     responsibilities = np.exp(log_softmax(log_posterior.component_log_joint(reference), axis=-1))

@@ -101,7 +101,7 @@ def drift_remarks(
 
 def _absent(name: str, columns: Columns, n_rows: int) -> np.ndarray:
     """A column without a cell."""
-    numbers = columns.kinds[columns.names.index(name)] in ("real", "count")
+    numbers = columns.kinds[columns.names.index(name)] == "real"
     return np.full(n_rows, np.nan) if numbers else np.full(n_rows, None, dtype=object)
 
 

@@ -144,16 +144,11 @@ class _ReadingPlan:
 
 def refuse_kinds(model: Estimator, file: Path) -> None:
     """ValueError where the cells of a file cannot be those of a model that was fitted in Python."""
-    columns = model.fitted_.table.columns
-    if columns is None:
-        what = "compares rows by a metric that knows no columns"
-    elif names := (*columns.count_names, *columns.ordinal_names):
-        what = f"has counts or ordered levels ({listing(list(map(repr, names)), LISTED_NAMES)})"
-    else:
-        return
-    raise ValueError(
-        f"{file} {what}, which only Python reads so far: ask it by bayesrbf.load and its methods."
-    )
+    if model.fitted_.table.columns is None:
+        raise ValueError(
+            f"{file} compares rows by a metric that knows no columns, which only Python reads so "
+            "far: ask it by bayesrbf.load and its methods."
+        )
 
 
 def row_number(rows: pd.DataFrame, row: str) -> int:

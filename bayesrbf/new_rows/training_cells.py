@@ -42,7 +42,7 @@ def training_cells(estimator: Estimator) -> pd.DataFrame:
     """The cells that an estimator was fitted to, which its file has, as a frame."""
     columns, rows = estimator.columns_, estimator.model_.training_cells(estimator.rows_)
     like = pd.DataFrame(columns=list(columns.names))
-    cells: pd.DataFrame = decode(rows.real, rows.codes, columns, like, rows.further)
+    cells: pd.DataFrame = decode(rows.real, rows.codes, columns, like)
     levels = zip(columns.categorical_positions, columns.levels, rows.codes.T, strict=False)
     for position, of_column, codes in levels:
         cells[columns.names[position]] = np.array([*of_column, None], dtype=object)[codes]

@@ -37,10 +37,9 @@ def hidden_share(rows: Observations) -> Float[np.ndarray, " obs"]:
     >>> hidden_share(rows)
     array([0.5])
     """
-    hidden = [np.isnan(rows.real), rows.codes < 0, *(np.isnan(cells) for cells in rows.further)]
-    columns = sum(cells.shape[1] for cells in hidden)
-    counts: np.ndarray = np.sum([cells.sum(axis=1) for cells in hidden], axis=0)
-    return counts / max(1, columns)
+    hidden = np.column_stack([np.isnan(rows.real), rows.codes < 0])
+    counts: np.ndarray = hidden.sum(axis=1)
+    return counts / max(1, hidden.shape[1])
 
 
 def hats(hidden: Float[np.ndarray, "*rows"]) -> Float[np.ndarray, "*rows knot"]:

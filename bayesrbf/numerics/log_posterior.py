@@ -114,12 +114,6 @@ class LogPosterior(ABC):
         self._require_no_exchange("permute")
         return theta
 
-    def folded(
-        self, thetas: Float[np.ndarray, "*draws coordinate"]
-    ) -> Float[np.ndarray, "*draws coordinate"]:
-        """The representative of all points that differ only in signs without meaning."""
-        return thetas
-
     def _require_no_exchange(self, method: str) -> None:
         """NotImplementedError where components can trade places and the method is missing."""
         if self.exchangeable:

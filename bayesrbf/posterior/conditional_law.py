@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -22,11 +21,6 @@ from scipy.special import log_softmax, logsumexp
 from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.posterior.cell_laws import CellLaw, RealLaws
 from bayesrbf.records.mixture import Observations
-
-FIRST_COUNTS: Final = 64
-"""Counts whose probabilities are found at first; twice as many until the share is reached."""
-MOST_COUNTS: Final = 2**20
-"""No quantile of a count lies above it."""
 
 
 @dataclass(frozen=True)
@@ -65,33 +59,6 @@ class ConditionalLaw:
     def levels(self, category: int) -> Float[np.ndarray, "obs level"]:
         """Probabilities of the levels of a category, as if its cells were all missing."""
         return self.shares @ self.law.parameters.category_probabilities[category]
-
-    def further_moments(
-        self, place: int
-    ) -> tuple[Float[np.ndarray, "obs column"], Float[np.ndarray, "obs column"]]:
-        """Means and standard deviations of the columns of a law of their own."""
-        law = laws_of(self.law.specification).further[place]
-        mean, variance = law.conditional(self.shares, self.law.parameters.further)
-        return mean, np.sqrt(variance)
-
-    def further_levels(self, place: int, column: int, size: int) -> Float[np.ndarray, "obs level"]:
-        """Probabilities of the first whole numbers in a column of a law of its own."""
-        return self.shares @ self._whole_numbers(place, column, size)
-
-    def count_quantile(self, place: int, column: int, share: float) -> Float[np.ndarray, " obs"]:
-        """Smallest whole numbers at or below which that share of a column's law lies."""
-        size = FIRST_COUNTS
-        upto = self._whole_numbers(place, column, size).cumsum(axis=1)
-        while (self.shares @ upto[:, -1] < share).any() and size < MOST_COUNTS:
-            size *= 2
-            upto = self._whole_numbers(place, column, size).cumsum(axis=1)
-        # Bisection in all rows together: a table of rows x counts could be too large.
-        low, high = np.full(len(self.shares), -1), np.full(len(self.shares), size - 1)
-        while (high - low > 1).any():
-            middle = (low + high) // 2
-            beyond = (self.shares * upto[:, middle].T).sum(axis=1) >= share
-            low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
-        return high.astype(np.float64)
 
     def log_density(self, whole: Observations) -> Float[np.ndarray, " obs"]:
         """Log density of cells, ``log p(x_o, x_m) - log p(x_o)``, in the units of the law.
@@ -133,12 +100,3 @@ class ConditionalLaw:
         for rows, laws in self.reals():
             figures[rows] = np.where(np.isnan(real[rows]), of(laws), np.nan)
         return figures
-
-    def _whole_numbers(
-        self, place: int, column: int, size: int
-    ) -> Float[np.ndarray, "component value"]:
-        """Probabilities of the first whole numbers under every component."""
-        law = laws_of(self.law.specification).further[place]
-        cells = np.full((size, self.rows.further[place].shape[1]), np.nan)
-        cells[:, column] = np.arange(size)
-        return np.exp(law.log_density(cells, self.law.parameters.further)).T

@@ -50,7 +50,7 @@ class FarRows:
         """The share w of every row that is given to the class shares."""
         if not self.scale.size:
             return np.zeros(rows.n_obs)
-        cells = numbers(rows)
+        cells = rows.real
         with np.errstate(over="ignore"):  # infinitely far is far
             outside = np.maximum(self.low - cells, cells - self.high) / self.scale - NEAR
         # A missing cell, as NaN, is not outside.
@@ -113,17 +113,12 @@ def far_rows(training: Observations, log_shares: Float[np.ndarray, " label"]) ->
     >>> far.unknown(rows)
     array([0. , 0. , 0.5, 0. ])
     """
-    cells = numbers(training)
+    cells = training.real
     unit = standardisation(cells, training.weights)
     observed = ~np.isnan(cells)
     low = np.where(observed, cells, np.inf).min(axis=0)
     high = np.where(observed, cells, -np.inf).max(axis=0)
     return FarRows(low, high, unit.scale, log_shares)
-
-
-def numbers(rows: Observations) -> Float[np.ndarray, "obs column"]:
-    """Real cells, and those of columns under laws of their own."""
-    return np.column_stack([rows.real, *rows.further])
 
 
 def _mixed(

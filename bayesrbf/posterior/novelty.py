@@ -13,7 +13,6 @@ novelty of a row is the share of these rows that have a larger s.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -89,8 +88,8 @@ def _share_above(
 
 def _log_density(rows: Observations, law: CellLaw) -> Float[np.ndarray, " obs"]:
     """Log density of the observed cells, in the units of the law; labels are not used."""
-    rows = replace(rows.unlabelled(), further=no_further(rows.n_obs, rows))
-    log_density: Float[np.ndarray, " obs"] = logsumexp(law.log_joint(rows), axis=1)
+    log_joint = law.log_joint(rows.unlabelled())
+    log_density: Float[np.ndarray, " obs"] = logsumexp(log_joint, axis=1)
     return log_density
 
 
@@ -116,10 +115,4 @@ def _with_holes(
         np.where(shown[:, n_features:], codes, -1),
         np.full(n, -1),
         np.ones(n),
-        no_further(n, rows),
     )
-
-
-def no_further(n_rows: int, like: Observations) -> tuple[Float[np.ndarray, "obs _"], ...]:
-    """Cells under laws of their own, all missing: they have no part in how typical a row is."""
-    return tuple(np.full((n_rows, cells.shape[1]), np.nan) for cells in like.further)

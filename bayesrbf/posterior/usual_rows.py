@@ -29,7 +29,6 @@ from jaxtyping import Bool, Float
 from scipy.special import softmax
 
 from bayesrbf.posterior.cell_laws import CellLaw
-from bayesrbf.posterior.novelty import no_further
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.stored import MOST_LOG, Requirements, stored, within
 
@@ -82,7 +81,7 @@ def root_share(rows: Observations) -> Rows:
 def typicality(rows: Observations, law: CellLaw) -> Float[np.ndarray, " obs"]:
     """``t`` above: standard deviations by which a row is likelier than a component's rows are."""
     point = law.parameters
-    rows = replace(rows.unlabelled(), further=no_further(rows.n_obs, rows))
+    rows = rows.unlabelled()
     shares = softmax(law.log_joint(rows), axis=1)
     observed = ~np.isnan(rows.real)
     patterns, place = np.unique(observed, axis=0, return_inverse=True)
@@ -115,6 +114,6 @@ def _at_means(
     nothing = np.full((n, like.codes.shape[1]), -1)
     for k, mean in enumerate(law.parameters.means):
         real = np.where(patterns, mean, np.nan)
-        rows = Observations(real, nothing, np.full(n, -1), np.ones(n), no_further(n, like))
+        rows = Observations(real, nothing, np.full(n, -1), np.ones(n))
         result[:, k] = law.log_joint(rows)[:, k]
     return result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,7 +14,6 @@ from bayesrbf.records.stored import (
     LARGEST_SCALE,
     TOLERANCE,
     Requirements,
-    scales,
     simplex,
     stored,
     within,
@@ -49,12 +48,12 @@ class Observations:
     """Class codes, -1 where the label is hidden (0 everywhere for a density)."""
     weights: Float[np.ndarray, " obs"]
     """Factor of each row's log density, at least 0."""
-    further: tuple[Float[np.ndarray, "obs _"], ...] = field(default=(), metadata=ANY_NUMBER)
-    """Cells of the columns under laws of their own, one array a law; NaN where missing."""
     log_jacobian: Float[np.ndarray, "*obs"] = field(default_factory=lambda: np.zeros(()))
     """Log derivatives of the maps that the observed real cells came through, summed."""
     units: Units | None = None
     """Rows that stay on one side of every split; None: every row is alone."""
+    hidden: Float[np.ndarray, " obs"] | None = None
+    """Share of hidden cells of every row, where the real cells are its dissimilarities."""
 
     @property
     def n_obs(self) -> int:
@@ -78,15 +77,14 @@ class Observations:
             self.codes[rows],
             self.labels[rows],
             self.weights[rows],
-            tuple(cells[rows] for cells in self.further),
             self.log_jacobian[rows] if self.log_jacobian.ndim else self.log_jacobian,
             None if self.units is None else self.units.take(rows),
+            None if self.hidden is None else self.hidden[rows],
         )
 
     def in_blocks(self) -> Iterator[tuple[slice, Observations]]:
         """Blocks of neighbouring rows, and which rows they are: what is made of each is small."""
-        n_columns = self.real.shape[1] + self.codes.shape[1] + sum(c.shape[1] for c in self.further)
-        for part in in_blocks(max(1, self.n_obs), n_columns):
+        for part in in_blocks(max(1, self.n_obs), self.real.shape[1] + self.codes.shape[1]):
             yield part, self.take(part)
 
     def reordered(self, order: Order) -> Observations:
@@ -100,11 +98,12 @@ class Observations:
         return replace(self, labels=np.full_like(self.labels, -1))
 
     def __laws__(self) -> Requirements:
-        further = all(not np.isinf(cells).any() for cells in self.further)
-        yield not np.isinf(self.real).any() and further, "cells that are finite or NaN"
+        yield not np.isinf(self.real).any(), "cells that are finite or NaN"
         yield within(self.codes, -1) and within(self.labels, -1), "codes of -1 and above"
         yield within(self.weights, 0), "weights of 0 and above"
         yield self.log_jacobian.shape in ((), self.labels.shape), "a log Jacobian for every row"
+        hidden = self.hidden
+        yield hidden is None or hidden.shape == self.labels.shape, "a hidden share of every row"
         units = self.units
         yield units is None or units.numbers.shape == self.labels.shape, "a unit of every row"
 
@@ -112,15 +111,16 @@ class Observations:
 def joined_rows(parts: Sequence[Observations]) -> Observations:
     """Rows of several tables of the same columns, one table after another."""
     first = parts[0]
+    hidden = [part.hidden for part in parts if part.hidden is not None]
     jacobians = [np.broadcast_to(part.log_jacobian, part.n_obs) for part in parts]
     return Observations(
         np.concatenate([part.real for part in parts]),
         np.concatenate([part.codes for part in parts]),
         np.concatenate([part.labels for part in parts]),
         np.concatenate([part.weights for part in parts]),
-        tuple(np.concatenate(cells) for cells in zip(*(p.further for p in parts), strict=True)),
         np.concatenate(jacobians) if first.log_jacobian.ndim else first.log_jacobian,
         joined_units([(part.units, part.n_obs) for part in parts]),
+        np.concatenate(hidden) if hidden else None,
     )
 
 
@@ -188,15 +188,9 @@ class MixtureParameters:
     """p(component | class), summing to one within each class."""
     means: Float[np.ndarray, "component feature"]
     precisions_cholesky: Float[np.ndarray, "group *feature"]
-    """Lower L, precision = L L', if full; roots of the precisions if diagonal or spherical.
-
-    For factors (group, feature, 1, 1 + factor): ``Psi^-1/2`` and ``Psi^-1 Lambda`` of
-    ``Sigma = Lambda Lambda' + Psi``.
-    """
+    """Lower L, precision = L L', if full; roots of the precisions if diagonal or spherical."""
     category_probabilities: tuple[Float[np.ndarray, "component _"], ...]
     """p(level | component), one array per categorical column."""
-    further: Mapping[str, np.ndarray] = field(default_factory=dict)
-    """Values of the variables of laws of their own, by name; the first axis is the component."""
 
     def taken(
         self,
@@ -210,7 +204,6 @@ class MixtureParameters:
             means=self.means[components],
             precisions_cholesky=self.precisions_cholesky[groups],
             category_probabilities=tuple(p[components] for p in self.category_probabilities),
-            further={name: value[components] for name, value in self.further.items()},
         )
 
     def in_units(self, units: Standardisation) -> MixtureParameters:
@@ -230,12 +223,6 @@ class MixtureParameters:
         yield all(map(simplex, self.category_probabilities)), "level probabilities that sum to one"
         yield within(abs(self.means), 0, LARGEST_SCALE), "means in standard units"
         yield within(abs(self.precisions_cholesky), 0, LARGEST_SCALE), "factors in standard units"
-        n, further = self.weights.size, self.further
-        arrays = all(v.shape[:1] == (n,) and v.dtype == np.float64 for v in further.values())
-        yield arrays, "values of every component"
-        positive = ("count_means", "count_dispersions", "ordinal_slopes")
-        chosen = [further[name] for name in positive if name in further]
-        yield all(map(scales, chosen)), "positive means, dispersions and slopes"
 
 
 def weighted_components(
@@ -255,8 +242,4 @@ def joined_points(points: Sequence[MixtureParameters]) -> MixtureParameters:
         np.concatenate([point.means for point in points]),
         np.concatenate([point.precisions_cholesky for point in points]),
         tuple(map(np.concatenate, levels)),
-        {
-            name: np.concatenate([point.further[name] for point in points])
-            for name in points[0].further
-        },
     )

@@ -6,7 +6,6 @@ number can be followed from a kernel to a plot by its name alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 OBS: Final = "obs"
@@ -33,20 +32,9 @@ MEANS: Final = "means"
 COVARIANCES: Final = "covariances"
 PRECISION_DIAGONAL: Final = "precision_diagonal"
 PRECISION_LOWER: Final = "precision_lower"
-LOADINGS: Final = "loadings"
-LOADING_ENTRY: Final = "loading_entry"
-"""Entries (column, factor) of loadings on and below the diagonal, column by column."""
 COEFFICIENTS: Final = "coefficients"
 INTERCEPTS: Final = "intercepts"
 NOISE_PRECISION: Final = "noise_precision"
-
-COUNT_COLUMN: Final = "count_column"  # Columns of counts.
-COUNT_MEANS: Final = "count_means"
-COUNT_DISPERSIONS: Final = "count_dispersions"
-"""The variance of a count beyond its mean, in squares of that mean."""
-ORDINAL_COLUMN: Final = "ordinal_column"  # Columns of ordered levels.
-ORDINAL_LOCATIONS: Final = "ordinal_locations"
-ORDINAL_SLOPES: Final = "ordinal_slopes"
 
 BASIS: Final = "basis"  # Functions of a hidden layer.
 OUTPUT: Final = "output"  # Rows of output weights: one a class, or one for two classes.
@@ -126,19 +114,6 @@ def category_probability(index: int) -> str:
     'probability_3'
     """
     return f"{PROBABILITY}_{index}"
-
-
-def loading_entries(features: Sequence[object], n_factors: int) -> tuple[str, ...]:
-    """Names of the entries of loadings, column by column.
-
-    >>> loading_entries(["a", "b", "c"], 2)
-    ('a,0', 'b,0', 'b,1', 'c,0', 'c,1')
-    """
-    return tuple(
-        f"{feature},{factor}"
-        for place, feature in enumerate(features)
-        for factor in range(min(place + 1, n_factors))
-    )
 
 
 def category_level(index: int) -> str:

@@ -38,11 +38,6 @@ class RBFNetworkSpecification:
     response: Response = "classes"  # Softmax of classes, or a Gaussian about the linear output.
 
     def __post_init__(self) -> None:
-        if self.mixture.further:
-            raise ValueError(
-                "An RBF network takes real and categorical columns; received a mixture with "
-                f"further ones: {self.mixture.further}."
-            )
         if self.features not in FEATURES:
             raise ValueError(f"features must be one of {FEATURES}; received {self.features!r}.")
         if self.mixture.n_classes != 1:

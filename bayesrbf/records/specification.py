@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from typing import Literal, Self, get_args
+from typing import Literal, get_args
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 from bayesrbf.records import names
 from bayesrbf.records.stored import MOST_PARTS, Requirements, permutation, stored, within
@@ -67,8 +66,8 @@ class Order:
         yield all(map(permutation, parts)), "permutations"
 
 
-CovarianceType = Literal["full", "tied", "diag", "spherical", "factor"]
-CovarianceShape = Literal["full", "diag", "spherical", "factor"]
+CovarianceType = Literal["full", "tied", "diag", "spherical"]
+CovarianceShape = Literal["full", "diag", "spherical"]
 Transform = Literal["identity", "log", "simplex"]
 
 COVARIANCE_TYPES: tuple[str, ...] = get_args(CovarianceType)
@@ -100,23 +99,6 @@ class Variable:
         return math.prod(self.unconstrained_shape)
 
 
-@dataclass(frozen=True)
-class FurtherColumns:
-    """Columns, by name, under a law that is neither normal nor categorical.
-
-    A subclass names a law and holds the numbers of its prior. What the law computes is registered
-    under that subclass: with ``column_law`` in the numerics, with ``declare_law`` in the graphs.
-    """
-
-    columns: tuple[str, ...]
-
-    def centred(
-        self, cells: Float[np.ndarray, "row column"], weights: Float[np.ndarray, " row"]
-    ) -> Self:
-        """The law with the prior that a table's cells suggest; most priors stay."""
-        return self
-
-
 @stored
 class MixtureSpecification:
     """Structure of a (class-conditional) mixture over real and categorical columns.
@@ -132,9 +114,6 @@ class MixtureSpecification:
     """Shape of the covariances; the components of a class share one full one if ``"tied"``."""
     tied: bool = False
     """Whether all components of all classes share one covariance, of the given shape."""
-    further: tuple[FurtherColumns, ...] = ()  # Columns under laws of their own.
-    n_factors: int = 0
-    """Factors of every covariance if ``"factor"``, where there are as many columns; else 0."""
 
     def __post_init__(self) -> None:
         classes = np.asarray(self.component_class)
@@ -148,11 +127,6 @@ class MixtureSpecification:
             raise ValueError(
                 f"covariance_type must be one of {COVARIANCE_TYPES}; "
                 f"received {self.covariance_type!r}."
-            )
-        if (self.covariance_type == "factor") != (self.n_factors > 0):
-            raise ValueError(
-                "n_factors must be positive for covariance_type='factor' and 0 for every other; "
-                f"received n_factors={self.n_factors} and {self.covariance_type!r}."
             )
 
     @cached_property
@@ -179,18 +153,9 @@ class MixtureSpecification:
         levels = tuple(self.levels[place] for place in order.categories)
         return replace(self, levels=levels, component_class=tuple(classes.tolist()))
 
-    def centred(
-        self, further: Sequence[Float[np.ndarray, "row _"]], weights: Float[np.ndarray, " row"]
-    ) -> MixtureSpecification:
-        """A copy whose further laws have their priors centred on these cells."""
-        pairs = zip(self.further, further, strict=True)
-        return replace(self, further=tuple(law.centred(cells, weights) for law, cells in pairs))
-
     @cached_property
     def shape(self) -> CovarianceShape:
         """Shape of one covariance matrix."""
-        if self.covariance_type == "factor" and not self.n_features:
-            return "diag"  # no column has a loading
         return "full" if self.covariance_type == "tied" else self.covariance_type
 
     @cached_property
@@ -199,15 +164,10 @@ class MixtureSpecification:
         return self.shape in ("diag", "spherical")
 
     @property
-    def rank(self) -> int:
-        """Number q of factors: more than there are columns would add nothing."""
-        return min(self.n_factors, self.n_features)
-
-    @property
     def prior_rows(self) -> float:
         """Default strength nu0 of the covariances' prior, in rows: D, or 0.3 D where several share.
 
-        It is 2 for diagonal, spherical and factor-analytic covariances.
+        It is 2 for diagonal and spherical covariances.
         """
         if self.shape != "full":
             return 2.0
@@ -253,7 +213,6 @@ class MixtureSpecification:
         return np.bincount(self.covariance_group)
 
     def __laws__(self) -> Requirements:
-        numbers = self.n_features, self.n_factors, len(self.component_class)
-        few = within(numbers, 0, MOST_PARTS)
-        yield few, "numbers of columns and factors that are none too many"
+        few = within((self.n_features, len(self.component_class)), 0, MOST_PARTS)
+        yield few, "numbers of columns and components that are none too many"
         yield within(self.levels, 1, MOST_PARTS), "levels in every categorical column"

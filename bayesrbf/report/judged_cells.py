@@ -32,7 +32,6 @@ SHAPE_WORDS: Final = {
     "tied": "shared",
     "diag": "diagonal",
     "spherical": "spherical",
-    "factor": "factor-analytic",
 }
 """Covariances in words."""
 NAMED_ATOMS: Final = 6

@@ -13,7 +13,6 @@ from bayesrbf.table.column_kinds import Columns, column_position, in_one_name, l
 from bayesrbf.table.containers import as_frame, missing_per_row, row_names
 from bayesrbf.table.encode import decode, encode
 from bayesrbf.table.few_values import few_values
-from bayesrbf.table.further_columns import further_laws
 from bayesrbf.table.hiding import (
     canonical_positions,
     hidden_share,
@@ -52,7 +51,6 @@ __all__ = [
     "encode_labels",
     "few_values",
     "find_atoms",
-    "further_laws",
     "hidden_share",
     "hide",
     "in_one_name",

@@ -9,7 +9,6 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf.records.mixture import Observations, Standardisation
-from bayesrbf.records.specification import MixtureSpecification
 from bayesrbf.table.column_kinds import Columns, Kind, sorted_levels
 from bayesrbf.table.row_statistics import ColumnMoments, column_moments, unit_of
 
@@ -37,7 +36,6 @@ def joined_columns(one: Columns, other: Columns) -> Columns:
         one,
         kinds=tuple(kind or "empty" for kind, _ in contents),
         levels=tuple(levels for kind, levels in contents if kind == "categorical"),
-        ordinal_levels=tuple(levels for kind, levels in contents if kind == "ordinal"),
         missing=tuple(map(sum, zip(one.missing, other.missing, strict=True))),
     )
 
@@ -45,7 +43,6 @@ def joined_columns(one: Columns, other: Columns) -> Columns:
 def _contents(columns: Columns) -> list[Content]:
     """Kind and levels of every column."""
     levels = dict(zip(columns.categorical_positions, columns.levels, strict=True))
-    levels |= dict(zip(columns.positions("ordinal"), columns.ordinal_levels, strict=True))
     kinds = enumerate(columns.kinds)
     return [(None if at in columns.empty else kind, levels.get(at, ())) for at, kind in kinds]
 
@@ -62,11 +59,6 @@ def _joined(name: str, one: Content, other: Content) -> Content:
             f"({one[0]} and {other[0]}); make every cell text to read the column as categories, or "
             "every cell a number (NaN where missing)."
         )
-    if one[0] == "ordinal" and str in types:
-        raise ValueError(
-            f"Column {name!r} is ordered in one way in some blocks of X and in another way in "
-            "others; give all of them the same ordered Categorical."
-        )
     return one[0], sorted_levels(together)
 
 
@@ -79,8 +71,6 @@ class RowSums:
     reals: tuple[ColumnMoments, ...]
     levels: tuple[Float[np.ndarray, " _"], ...]
     """Weight of every level of every categorical column."""
-    further: tuple[tuple[np.ndarray, np.ndarray], ...]
-    """Of every further law the distinct cells, one column of a row each, and their weights."""
 
     @classmethod
     def of(cls, rows: Observations, n_levels: tuple[int, ...], n_classes: int) -> Self:
@@ -93,21 +83,15 @@ class RowSums:
                 _counts(codes[present], rows.weights[present], size)
                 for codes, present, size in zip(rows.codes.T, observed, n_levels, strict=True)
             ),
-            tuple(_distinct_cells(cells, rows.weights) for cells in rows.further),
         )
 
     def joined(self, other: Self) -> Self:
         """Sums over the rows of both."""
-        further = (
-            _again(*map(np.concatenate, zip(one, two, strict=True)))
-            for one, two in zip(self.further, other.further, strict=True)
-        )
         return replace(
             self,
             by_label=self.by_label + other.by_label,
             reals=tuple(map(ColumnMoments.joined, self.reals, other.reals)),
             levels=tuple(map(np.add, self.levels, other.levels)),
-            further=tuple(further),
         )
 
     @property
@@ -122,29 +106,7 @@ class RowSums:
         """Smoothed level frequencies, as of the whole table."""
         return tuple((counts + 0.5) / (counts + 0.5).sum() for counts in self.levels)
 
-    def centred(self, specification: MixtureSpecification) -> MixtureSpecification:
-        """A structure whose further laws have their priors centred on all rows."""
-        pairs = zip(specification.further, self.further, strict=True)
-        further = tuple(law.centred(cells, weights) for law, (cells, weights) in pairs)
-        return replace(specification, further=further)
-
 
 def _counts(codes: np.ndarray, weights: np.ndarray, size: int) -> Float[np.ndarray, " _"]:
     """Weight of every code; NumPy gives integers where there is no row."""
     return np.bincount(codes, weights, size).astype(np.float64)
-
-
-def _distinct_cells(cells: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct cells of every column, each in a row of its own, and the weight of each."""
-    place, column = np.nonzero(~np.isnan(cells))
-    alone = np.full((place.size, cells.shape[1]), np.nan)
-    alone[np.arange(place.size), column] = cells[place, column]
-    return _again(alone, weights[place])
-
-
-def _again(alone: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct cells once each, the weights of copies added up."""
-    column = (~np.isnan(alone)).argmax(axis=1)
-    keys = np.column_stack([column, np.nan_to_num(alone).sum(axis=1)])
-    _, first, copy = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    return alone[first], _counts(copy, weights, first.size)

@@ -16,7 +16,7 @@ from bayesrbf.table.containers import Cells, missing_cells, read_cells
 if TYPE_CHECKING:
     import pandas as pd
 
-Kind = Literal["real", "categorical", "count", "ordinal", "empty"]
+Kind = Literal["real", "categorical", "empty"]
 Missingness = Literal["ignorable", "informative"]
 MASK_LEVELS: tuple[object, ...] = (False, True)
 ELSEWHERE: Final = "another value"
@@ -39,8 +39,6 @@ class Columns:
     # which of them a cell is joins the model as a categorical column, after the masks; the real
     # cell is missing there.
     atoms: tuple[tuple[float, ...], ...] = ()
-    # Levels of each column of ordered levels, the lowest first.
-    ordinal_levels: tuple[tuple[object, ...], ...] = ()
     # Missing cells of each column in the rows of the fit.
     missing: tuple[int, ...] = ()
     # Whether the table numbered its columns 0, 1, 2, ... as frames do where they have no names.
@@ -81,16 +79,6 @@ class Columns:
         return tuple(self.names[i] for i in self.real_positions)
 
     @cached_property
-    def count_names(self) -> tuple[str, ...]:
-        """Names of the columns of counts."""
-        return tuple(self.names[i] for i in self.positions("count"))
-
-    @cached_property
-    def ordinal_names(self) -> tuple[str, ...]:
-        """Names of the columns of ordered levels."""
-        return tuple(self.names[i] for i in self.positions("ordinal"))
-
-    @cached_property
     def categorical_names(self) -> tuple[str, ...]:
         """Names of the categorical columns, then of the masks and of the atoms."""
         masks = tuple(f"{self.names[i]} is missing" for i in self.masked)
@@ -127,14 +115,13 @@ class Columns:
         Returns
         -------
         DataFrame
-            One row for each column, whose name is the index: ``kind`` (real, categorical, count,
-            ordinal, or empty: without a cell), ``levels`` (a list; None for numbers) and
-            ``missing``, the number of missing cells in the rows of the fit.
+            One row for each column, whose name is the index: ``kind`` (real, categorical, or empty:
+            without a cell), ``levels`` (a list; None for numbers) and ``missing``, the number of
+            missing cells in the rows of the fit.
         """
         import pandas as pd
 
         levels = dict(zip(self.categorical_positions, self.levels, strict=True))
-        levels |= dict(zip(self.positions("ordinal"), self.ordinal_levels, strict=True))
         listed = [list(levels[i]) if i in levels else None for i in range(len(self.names))]
         return pd.DataFrame(
             {"kind": self.kinds, "levels": listed, "missing": self.missing},
@@ -145,14 +132,10 @@ class Columns:
         n, kinds = len(self.names), self.kinds
         yield 0 < n == len(kinds) <= MOST_PARTS, "a kind for every name"
         yield len(self.levels) == kinds.count("categorical"), "levels for every categorical column"
-        ordered = len(self.ordinal_levels)
-        yield ordered == kinds.count("ordinal"), "levels for every column of ordered levels"
-        levels = (*self.levels, *self.ordinal_levels)
-        yield (
-            all(len(set(of_column)) == len(of_column) for of_column in levels),
-            "levels that differ",
-        )
-        plain = (isinstance(cell, str | int | float) for of_column in levels for cell in of_column)
+        differ = (len(set(of_column)) == len(of_column) for of_column in self.levels)
+        yield all(differ), "levels that differ"
+        cells = (cell for of_column in self.levels for cell in of_column)
+        plain = (isinstance(cell, str | int | float) for cell in cells)
         yield all(plain), "plain levels"
         placed = ascending(self.masked) and within(self.masked, 0, n)
         yield placed, "positions of columns, in their order"
@@ -166,8 +149,6 @@ def learn_columns(
     *,
     categorical_features: Any = None,
     missingness: str = "ignorable",
-    count_features: Any = None,
-    ordinal_features: Any = None,
     whole: bool = True,
 ) -> Columns:
     """Learn what each column of a table is; NaN, None and pandas' NA are missing cells.
@@ -175,11 +156,10 @@ def learn_columns(
     ``categorical_features`` None and "from_dtype" infer: category, string and boolean columns of a
     frame, and columns of strings or booleans in an object array, are categorical; everything else
     is real. Otherwise exactly the given columns (positions, names or a mask) are categorical.
-    Columns are counts or ordered levels where ``count_features`` and ``ordinal_features`` name
-    them. Under ``missingness="informative"`` the mask of every column with missing cells becomes a
-    binary categorical column. Levels are sorted, whatever the order of the rows; those of a
-    Categorical that is ordered stay in its order where they are ordered levels. A level that is
-    written in several ways has one name, unless the table is a block and not ``whole``.
+    Under ``missingness="informative"`` the mask of every column with missing cells becomes a binary
+    categorical column. Levels are sorted, whatever the order of the rows and that of a Categorical.
+    A level that is written in several ways has one name, unless the table is a block and not
+    ``whole``.
 
     ValueError if X is empty or holds infinity or dates, or an argument is not valid; TypeError if a
     column mixes types.
@@ -194,51 +174,27 @@ def learn_columns(
         )
     cells = read_cells(X)
     missing = [missing_cells(column) for column in cells.columns]
-    chosen = _chosen("categorical_features", categorical_features, cells)
-    further: dict[Kind, np.ndarray | None] = {
-        "count": _chosen("count_features", count_features, cells),
-        "ordinal": _chosen("ordinal_features", ordinal_features, cells),
-    }
-    _refuse_two_kinds(cells, [chosen, *further.values()])
+    chosen = _chosen(categorical_features, cells)
     kinds: list[Kind] = []
     levels: list[tuple[object, ...]] = []
-    ordinal_levels: list[tuple[object, ...]] = []
     for position, mask in enumerate(missing):
-        named = (
-            kind
-            for kind, mask_of_kind in further.items()
-            if mask_of_kind is not None and mask_of_kind[position]
-        )
-        kind = "empty" if mask.all() else next(named, None)
-        if kind is None:
-            kind = "categorical" if _is_categorical(cells, position, chosen) else "real"
-        kinds.append(kind)
-        if kind == "categorical":
+        if mask.all():
+            kinds.append("empty")
+        elif _is_categorical(cells, position, chosen):
+            kinds.append("categorical")
             levels.append(sorted_levels(cells.of_levels(position)[~mask].tolist()))
-        elif kind == "ordinal":
-            ordinal_levels.append(_ordered_levels(cells, position, mask))
+        else:
+            kinds.append("real")
     columns = Columns(
         names=cells.names,
         kinds=tuple(kinds),
         levels=tuple(levels),
         has_names=cells.has_names,
-        ordinal_levels=tuple(ordinal_levels),
         missing=tuple(int(mask.sum()) for mask in missing),
         numbered=cells.numbered,
     )
     columns = in_one_name(columns) if whole else columns
     return columns.with_masks if missingness == "informative" else columns
-
-
-def _refuse_two_kinds(cells: Cells, masks: list[np.ndarray | None]) -> None:
-    """ValueError that names a column which was asked to be of two kinds."""
-    requests = np.sum([mask for mask in masks if mask is not None], axis=0)
-    if np.any(requests > 1):
-        name = cells.names[int(np.argmax(requests > 1))]
-        raise ValueError(
-            "A column can be among one of categorical_features, count_features and "
-            f"ordinal_features; {name!r} is among several. Leave it in one of them."
-        )
 
 
 def _is_categorical(cells: Cells, position: int, chosen: np.ndarray | None) -> bool:
@@ -255,28 +211,27 @@ def _is_categorical(cells: Cells, position: int, chosen: np.ndarray | None) -> b
     return bool(chosen[position])
 
 
-def _chosen(argument: str, requested: Any, cells: Cells) -> np.ndarray | None:
-    """The requested columns as a mask; None when none are named."""
-    inferred = argument == "categorical_features"
-    if requested is None or (inferred and isinstance(requested, str) and requested == "from_dtype"):
+def _chosen(requested: Any, cells: Cells) -> np.ndarray | None:
+    """The requested categorical columns as a mask; None when none are named."""
+    if requested is None or (isinstance(requested, str) and requested == "from_dtype"):
         return None
     n_columns = len(cells.columns)
     request = np.asarray(requested)
     if request.ndim != 1 or (request.size and request.dtype.kind not in "biuUO"):
         raise ValueError(
-            f"{argument} must be None, {"'from_dtype', " * inferred}or a list of positions, names "
-            f"or booleans; received {requested!r}."
+            "categorical_features must be None, 'from_dtype', or a list of positions, names or "
+            f"booleans; received {requested!r}."
         )
     if request.dtype.kind == "b":
         if request.size != n_columns:
             raise ValueError(
-                f"{argument} as a mask must have one entry per column ({n_columns}); "
-                f"received {request.size}."
+                "categorical_features as a mask must have one entry per column "
+                f"({n_columns}); received {request.size}."
             )
         return request
     chosen = np.zeros(n_columns, dtype=bool)
     for item in request.tolist():
-        chosen[column_position(argument, item, cells.names)] = True
+        chosen[column_position("categorical_features", item, cells.names)] = True
     return chosen
 
 
@@ -290,22 +245,6 @@ def column_position(argument: str, item: object, names: tuple[str, ...]) -> int:
         f"{argument} names the column {item!r}, which X does not have; "
         f"its columns are {', '.join(map(repr, names[:20]))}."
     )
-
-
-def _ordered_levels(cells: Cells, position: int, missing: np.ndarray) -> tuple[object, ...]:
-    """Levels from the lowest on: those of an ordered Categorical, else numbers or booleans."""
-    declared = cells.orders[position]
-    if declared is not None:
-        return declared
-    present = cells.of_levels(position)[~missing].tolist()
-    if isinstance(present[0], str):
-        raise ValueError(
-            f"Column {cells.names[position]!r} is among ordinal_features and holds text, such as "
-            f"{present[0]!r}, which has no order: make it an ordered Categorical "
-            "(pandas.Categorical(..., categories=[lowest, ..., highest], ordered=True)), or "
-            "convert it to numbers."
-        )
-    return sorted_levels(present)
 
 
 def in_one_name(columns: Columns) -> Columns:

@@ -34,8 +34,6 @@ class Cells:
     columns: tuple[np.ndarray, ...]
     # Whether the container's own dtype says that a column is categorical.
     declared: tuple[bool, ...]
-    # Categories of each column whose dtype orders them, the lowest first; else None.
-    orders: tuple[tuple[object, ...] | None, ...]
     # Numbers of a column some of which float64 does not tell apart, as object with None for
     # missing cells; else None.
     long: tuple[np.ndarray | None, ...]
@@ -152,9 +150,9 @@ def _read_array(X: Any) -> Cells:
         columns = tuple(
             clean(column.tolist(), name) for column, name in zip(array.T, names, strict=True)
         )
-    nothing = (None,) * len(names)
-    long = nothing if array.dtype.kind in "bf" else tuple(map(_long, array.T, columns))
-    return Cells(names, False, columns, (False,) * len(names), nothing, long)
+    whole = array.dtype.kind not in "bf"
+    long = tuple(map(_long, array.T, columns)) if whole else (None,) * len(names)
+    return Cells(names, False, columns, (False,) * len(names), long)
 
 
 def _as_array(X: Any) -> np.ndarray:
@@ -212,11 +210,8 @@ def _read_frame(frame: nw.DataFrame[Any]) -> Cells:
     series = [frame[:, position] for position in range(frame.shape[1])]
     read = [_read_series(s, name) for s, name in zip(series, names, strict=True)]
     declared = tuple(isinstance(s.dtype, nw.Categorical | nw.Enum) for s in series)
-    orders = tuple(
-        tuple(categories_of(s)) if isinstance(s.dtype, nw.Enum) else None for s in series
-    )
     columns, long = zip(*read, strict=True)
-    return Cells(names, not numbered, columns, declared, orders, long, numbered)
+    return Cells(names, not numbered, columns, declared, long, numbered)
 
 
 def categories_of(series: nw.Series[Any]) -> list[object]:

@@ -13,7 +13,6 @@ from bayesrbf.records.mixture import Observations
 from bayesrbf.table.atoms import at_their_atoms, real_cells
 from bayesrbf.table.column_kinds import Columns
 from bayesrbf.table.containers import Cells, as_frame, categories_of, missing_cells, read_cells
-from bayesrbf.table.further_columns import Further, read_counts, split_further
 from bayesrbf.table.levels import MISSING, UNKNOWN, level_codes, level_values, report_unknown
 
 HandleUnknown = Literal["missing", "error"]
@@ -43,24 +42,14 @@ def encode(X: Any, columns: Columns, *, handle_unknown: str = "missing") -> Obse
     for position in columns.empty:
         _note_cells(cells, columns.names[position], position)
     reals = [_real_column(cells, columns, position) for position in columns.real_positions]
-    counts = [
-        read_counts(cells.columns[position], columns.names[position])
-        for position in columns.positions("count")
-    ]
-    with_levels = [*columns.categorical_positions, *columns.positions("ordinal")]
     codes = [
         level_codes(cells.of_levels(position), levels)
-        for position, levels in zip(
-            with_levels, columns.levels + columns.ordinal_levels, strict=True
-        )
+        for position, levels in zip(columns.categorical_positions, columns.levels, strict=True)
     ]
     if any((code == UNKNOWN).any() for code in codes):
-        report_unknown(cells, columns, with_levels, codes, handle_unknown)
+        report_unknown(cells, columns, codes, handle_unknown)
     codes = [np.where(code == UNKNOWN, MISSING, code) for code in codes]
-    categories, ordered = codes[: len(columns.levels)], codes[len(columns.levels) :]
-    ordered = [np.where(code < 0, np.nan, code) for code in ordered]
-    masks = [missing_cells(cells.columns[position]).astype(np.intp) for position in columns.masked]
-    codes = categories + masks
+    codes += [missing_cells(cells.columns[position]).astype(np.intp) for position in columns.masked]
     real = np.empty((n_rows, len(reals)))
     for feature, column in enumerate(reals):
         real[:, feature] = column
@@ -69,7 +58,6 @@ def encode(X: Any, columns: Columns, *, handle_unknown: str = "missing") -> Obse
         np.array(codes, dtype=np.intp).reshape(len(codes), n_rows).T.copy(),
         np.full(n_rows, -1),
         np.ones(n_rows),
-        tuple(np.column_stack(kind).astype(float) for kind in (counts, ordered) if kind),
     )
     return at_their_atoms(rows, columns)
 
@@ -138,7 +126,6 @@ def decode(
     codes: Int[np.ndarray, "row categorical"],
     columns: Columns,
     like: Any,
-    further: Further = (),
 ) -> Any:
     """Write arrays back as a table of the same type as ``like``.
 
@@ -157,13 +144,6 @@ def decode(
     categorical = zip(columns.categorical_positions, columns.levels, strict=True)
     for j, (position, levels) in enumerate(categorical):
         cells[position] = level_values(codes[:, j], levels)
-    counts, ordered_codes = split_further(further, columns)
-    cells |= dict(zip(columns.positions("count"), counts.T, strict=True))
-    ordinal = zip(
-        columns.positions("ordinal"), columns.ordinal_levels, ordered_codes.T, strict=True
-    )
-    for position, levels, column in ordinal:
-        cells[position] = level_values(np.nan_to_num(column, nan=-1).astype(np.intp), levels)
     unknown = np.full(len(real), np.nan)  # of a column without a cell at fit
     ordered = [cells.get(position, unknown) for position in range(len(columns.names))]
     frame = as_frame(like)

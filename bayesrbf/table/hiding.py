@@ -9,8 +9,8 @@ from jaxtyping import Bool, Float, Int
 
 from bayesrbf.records.mixture import Observations
 from bayesrbf.table.atoms import at_atoms
-from bayesrbf.table.column_kinds import Columns, Kind
-from bayesrbf.table.order import canonical_columns
+from bayesrbf.table.column_kinds import Columns
+from bayesrbf.table.order import canonical_order
 
 
 def observed_cells(rows: Observations, columns: Columns) -> Bool[np.ndarray, "obs column"]:
@@ -30,8 +30,6 @@ def observed_cells(rows: Observations, columns: Columns) -> Bool[np.ndarray, "ob
         real[:, feature] |= rows.codes[:, category] > 0
     observed[:, columns.real_positions] = real
     observed[:, columns.categorical_positions] = rows.codes[:, : len(columns.levels)] >= 0
-    for positions, cells in zip(_further(columns), rows.further, strict=True):
-        observed[:, positions] = ~np.isnan(cells)
     return observed
 
 
@@ -66,11 +64,11 @@ def hidden_share(rows: Observations, columns: Columns) -> Float[np.ndarray, " ob
 
 def canonical_positions(rows: Observations, columns: Columns) -> Int[np.ndarray, " column"]:
     """Places in the table of its columns in the canonical order of some rows."""
-    features, categories, *further = canonical_columns(rows)
-    own = categories[categories < len(columns.levels)]  # masks and atoms go with their columns
-    kinds = (columns.real_positions, columns.categorical_positions, *_further(columns))
-    pairs = zip(kinds, (features, own, *further), strict=True)
-    return np.concatenate([np.array(positions, int)[order] for positions, order in pairs])
+    order = canonical_order(rows)
+    # Masks and atoms go with their columns.
+    own = order.categories[order.categories < len(columns.levels)]
+    pairs = ((columns.real_positions, order.features), (columns.categorical_positions, own))
+    return np.concatenate([np.array(positions, int)[places] for positions, places in pairs])
 
 
 def hide(
@@ -91,14 +89,11 @@ def hide(
     array([[ 1, -1],
            [-1,  1]])
     """
-    reals, codes, further = _by_kind(hidden, columns)
+    reals, codes = _by_kind(hidden, columns)
     return replace(
         rows,
         real=np.where(reals, np.nan, rows.real),
         codes=np.where(codes, -1, rows.codes),
-        further=tuple(
-            np.where(mask, np.nan, cells) for mask, cells in zip(further, rows.further, strict=True)
-        ),
     )
 
 
@@ -117,17 +112,13 @@ def replaced(
     >>> filled.codes.item(), filled.real.item()
     (0, 1.5)
     """
-    reals, codes, further = _by_kind(taken, columns)
+    reals, codes = _by_kind(taken, columns)
     first = len(columns.levels)
     codes[:, first : first + len(columns.masked)] = False
     return replace(
         rows,
         real=np.where(reals, others.real, rows.real),
         codes=np.where(codes, others.codes, rows.codes),
-        further=tuple(
-            np.where(mask, new, cells)
-            for mask, new, cells in zip(further, others.further, rows.further, strict=True)
-        ),
     )
 
 
@@ -150,30 +141,15 @@ def with_column(
             codes[:, columns.atomic[place]] = at_atoms(cells, columns.atoms[place])
             real[:, place] = np.where(codes[:, columns.atomic[place]] > 0, np.nan, cells)
         return replace(rows, real=real, codes=codes)
-    if kind == "categorical":
-        codes = rows.codes.copy()
-        codes[:, place] = cells.astype(codes.dtype)
-        return replace(rows, codes=codes)
-    further = tuple(law_cells.copy() for law_cells in rows.further)
-    further[_further(columns).index(columns.positions(kind))][:, place] = cells
-    return replace(rows, further=further)
+    codes = rows.codes.copy()
+    codes[:, place] = cells.astype(codes.dtype)
+    return replace(rows, codes=codes)
 
 
 def _by_kind(
     cells: Bool[np.ndarray, "obs column"], columns: Columns
-) -> tuple[
-    Bool[np.ndarray, "obs feature"],
-    Bool[np.ndarray, "obs categorical"],
-    list[Bool[np.ndarray, "obs _"]],
-]:
-    """Cells of the table as those of the reals, of the codes and of every law of its own."""
+) -> tuple[Bool[np.ndarray, "obs feature"], Bool[np.ndarray, "obs categorical"]]:
+    """Cells of the table as those of the reals and of the codes."""
     atomic = tuple(columns.real_positions[feature] for feature in columns.atomic)
     of_codes = columns.categorical_positions + columns.masked + atomic
-    further = [cells[:, positions] for positions in _further(columns)]
-    return cells[:, columns.real_positions], cells[:, of_codes], further
-
-
-def _further(columns: Columns) -> list[tuple[int, ...]]:
-    """Positions of the columns of every law of their own that the table has."""
-    kinds: tuple[Kind, ...] = ("count", "ordinal")
-    return [columns.positions(kind) for kind in kinds if kind in columns.kinds]
+    return cells[:, columns.real_positions], cells[:, of_codes]

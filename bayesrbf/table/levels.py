@@ -36,13 +36,12 @@ def as_levels(column: np.ndarray, levels: tuple[object, ...]) -> np.ndarray:
 def report_unknown(
     cells: Cells,
     columns: Columns,
-    positions: list[int],
     codes: list[np.ndarray],
     handle_unknown: str,
 ) -> None:
     """One warning, or an error, that names columns and unseen categories."""
     unknown_levels = []
-    for position, code in zip(positions, codes, strict=True):
+    for position, code in zip(columns.categorical_positions, codes, strict=True):
         unknown = set(cells.of_levels(position)[code == UNKNOWN].tolist())
         if unknown:
             values = ", ".join(sorted(map(repr, unknown))[:5])

@@ -62,31 +62,39 @@ def canonical_order(rows: Observations, n_classes: int | None = None) -> Order:
     >>> np.array_equal(one.classes, 1 - other.classes)
     True
     """
-    return _canonical(rows, n_classes)[0]
+    n_features, labelled = rows.real.shape[1], rows.labels >= 0
+    present = np.unique(rows.labels[labelled])
+    size = int(rows.labels.max(initial=-1)) + 1 if n_classes is None else n_classes
+    absent = np.setdiff1d(np.arange(size), present)
+    labels = np.where(labelled, np.searchsorted(present, rows.labels), -1)
+    cells = _Cells.of(replace(rows, labels=labels), present.size)
+    kinds = np.repeat([1, 2], [n_features, rows.codes.shape[1]]).astype(np.uint64)
+    colouring = cells.settled(_Colouring(kinds, np.zeros(present.size, np.uint64)))
+    if not cells.all_differ(colouring):  # ranks leave some alike; their values may differ
+        columns = colouring.columns.copy()
+        columns[:n_features] ^= _contents(rows.real)
+        colouring = cells.settled(replace(colouring, columns=columns))
+    while (parted := cells.parted(colouring)) is not None:
+        colouring = cells.settled(parted)
+    reals, categories = np.split(colouring.columns, [n_features])
+    return Order(
+        np.argsort(reals, kind="stable"),
+        np.argsort(categories, kind="stable"),
+        np.append(present[np.argsort(colouring.classes, kind="stable")], absent),
+    )
 
 
 def canonical_sort(rows: Observations) -> Int[np.ndarray, " row"]:
     """Place in the given table of every row of the canonical table; the rows are distinct."""
-    order, further = _canonical(rows, None)
-    places = [order.categories, order.features, *further]
-    columns = [
-        cells[:, place]  # a view: rows are not copied
-        for cells, of_cells in zip((rows.codes, rows.real, *rows.further), places, strict=True)
-        for place in of_cells
-    ]
-    return sorted_by([order.labels(rows.labels), *columns])
-
-
-def canonical_columns(rows: Observations) -> list[Int[np.ndarray, " column"]]:
-    """Places of the real and the categorical columns, and of those of every law of their own."""
-    order, further = _canonical(rows, None)
-    return [order.features, order.categories, *further]
+    order = canonical_order(rows)
+    codes = [rows.codes[:, place] for place in order.categories]  # views: rows are not copied
+    reals = [rows.real[:, place] for place in order.features]
+    return sorted_by([order.labels(rows.labels), *codes, *reals])
 
 
 def sort_keys(rows: Observations) -> list[np.ndarray]:
     """Sort keys of the rows, the first one first."""
-    further = [column for cells in rows.further for column in cells.T]
-    return [rows.labels, *rows.codes.T, *rows.real.T, *further]
+    return [rows.labels, *rows.codes.T, *rows.real.T]
 
 
 def sorted_by(keys: Sequence[Shaped[np.ndarray, " row"]]) -> Int[np.ndarray, " row"]:
@@ -123,33 +131,6 @@ def differ(
     return first
 
 
-def _canonical(
-    rows: Observations, n_classes: int | None
-) -> tuple[Order, list[Int[np.ndarray, " column"]]]:
-    """The canonical order, and the order of the columns of every law of their own."""
-    n_features, labelled = rows.real.shape[1], rows.labels >= 0
-    present = np.unique(rows.labels[labelled])
-    size = int(rows.labels.max(initial=-1)) + 1 if n_classes is None else n_classes
-    absent = np.setdiff1d(np.arange(size), present)
-    labels = np.where(labelled, np.searchsorted(present, rows.labels), -1)
-    cells = _Cells.of(replace(rows, labels=labels), present.size)
-    widths = [n_features, rows.codes.shape[1], *(one.shape[1] for one in rows.further)]
-    kinds = np.repeat(np.arange(1, len(widths) + 1), widths).astype(np.uint64)
-    colouring = cells.settled(_Colouring(kinds, np.zeros(present.size, np.uint64)))
-    if not cells.all_differ(colouring):  # ranks leave some alike; their values may differ
-        columns = colouring.columns.copy()
-        first = n_features + rows.codes.shape[1]
-        columns[:n_features] ^= _contents(rows.real)
-        columns[first:] ^= np.concatenate([columns[:0], *map(_contents, rows.further)])
-        colouring = cells.settled(replace(colouring, columns=columns))
-    while (parted := cells.parted(colouring)) is not None:
-        colouring = cells.settled(parted)
-    by_kind = np.split(colouring.columns, np.cumsum(widths)[:-1])
-    features, categories, *further = (np.argsort(one, kind="stable") for one in by_kind)
-    classes = np.append(present[np.argsort(colouring.classes, kind="stable")], absent)
-    return Order(features, categories, classes), further
-
-
 def _contents(cells: Float[np.ndarray, "row column"]) -> Colours:
     """The values of every column, mixed."""
     mixed = [_mix(np.ascontiguousarray(column).view(np.uint64)).sum() for column in cells.T]
@@ -181,13 +162,9 @@ class _Cells:
     @classmethod
     def of(cls, rows: Observations, n_classes: int) -> _Cells:
         """Ranks of the cells of a table."""
-        reals = [
-            *rows.real.T,
-            *rows.codes.T,
-            *(column for cells in rows.further for column in cells.T),
-        ]
-        ranks = np.empty((len(reals), rows.n_obs), np.uint32)
-        for place, column in enumerate(reals):
+        columns = [*rows.real.T, *rows.codes.T]
+        ranks = np.empty((len(columns), rows.n_obs), np.uint32)
+        for place, column in enumerate(columns):
             ranks[place] = _cell_ranks(column) if column.dtype.kind == "f" else column + 1
         # Weights of copies add up with rounding, so their last bits are dropped.
         shares = (rows.weights / rows.weights.max(initial=1e-300)).astype(np.float32)

@@ -147,9 +147,8 @@ def distinct(observations: Observations) -> tuple[Observations, Int[np.ndarray, 
 
     The weights of copies are added up, and so are the units that they stand for. The result depends
     on the multiset of rows alone, and not on their order. -0.0 is 0.0, NaN is NaN.
-    Rows are sorted by label, codes, real and further cells, classes and columns taken in their own
-    canonical order (``canonical_order``). Rows of weight zero are dropped, and
-    their place is -1.
+    Rows are sorted by label, codes and real cells, classes and columns taken in their own canonical
+    order (``canonical_order``). Rows of weight zero are dropped, and their place is -1.
 
     >>> cells = np.array([[2.0], [1.0], [2.0]])
     >>> rows = Observations(cells, np.empty((3, 0), int), np.zeros(3, int), np.ones(3))
@@ -215,6 +214,5 @@ def _reorder(rows: Observations, order: Int[np.ndarray, " obs"]) -> None:
     """Put rows, which nobody else holds, in another order: in place, column by column."""
     jacobian = [rows.log_jacobian] if rows.log_jacobian.ndim else []
     units = [] if rows.units is None else [rows.units.numbers, rows.units.counts]
-    tables = (column for cells in (rows.real, rows.codes, *rows.further) for column in cells.T)
-    for column in (*tables, rows.labels, rows.weights, *units, *jacobian):
+    for column in (*rows.real.T, *rows.codes.T, rows.labels, rows.weights, *units, *jacobian):
         column[:] = column[order]

@@ -136,8 +136,7 @@ def _expected(rows: Observations) -> Float[np.ndarray, " obs"]:
 
     That of a row without a cell has no bound: nothing is known of it.
     """
-    columns = [*rows.codes.T, *rows.real.T, *(one for cells in rows.further for one in cells.T)]
-    codes, grids = _different(columns)
+    codes, grids = _different([*rows.codes.T, *rows.real.T])
     # Sums of random words, one a cell, tell rows apart; without a column they differ by its word.
     words = np.random.default_rng(0)
     of_cells = [words.integers(2**63, size=code.max() + 1, dtype=np.uint64)[code] for code in codes]
@@ -188,7 +187,4 @@ def _share_of_grid(column: np.ndarray) -> float:
 
 def _has_cells(rows: Observations) -> Bool[np.ndarray, " obs"]:
     """Rows of which some cell is known."""
-    reals = [rows.real, *rows.further]
-    return (rows.codes >= 0).any(axis=1) | np.any(
-        [(~np.isnan(cells)).any(axis=1) for cells in reals], axis=0
-    )
+    return (rows.codes >= 0).any(axis=1) | (~np.isnan(rows.real)).any(axis=1)

@@ -35,7 +35,7 @@ from bayesrbf.numerics.mixture.completion import mostly_complete, with_holes
 from bayesrbf.numerics.mixture.expectation import Expectation, prepare
 from bayesrbf.numerics.mixture.initialisation import starting_point
 from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
-from bayesrbf.numerics.mixture.parts.laws import laws_of, precisions_of
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.numerics.mixture.parts.real_columns import START_VARIANCE
 from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.numerics.rbf_network.elastic_net_output import Classes, OutputLayer, fit_output_layer
@@ -515,7 +515,7 @@ def _fresh_factors(
         return factors
     factors = factors.copy()
     roots = np.full(mixture.means[places].shape, START_VARIANCE**-0.5)
-    factors[places] = precisions_of(specification.mixture).of_diagonal(roots)
+    factors[places] = laws_of(specification.mixture).reals.of_diagonal(roots)
     return factors
 
 

@@ -25,14 +25,15 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from bayesrbf.datasets import load_table
+from bayesrbf.datasets import data_folder, load_table
 from tests.benchmarks.figures import show
 from tests.benchmarks.stack_tables import split
-from tests.benchmarks.test_factor import ROWS, digits
 from tests.benchmarks.test_report import mixed
 from tests.house import ROOT
 from tests.measured import COST
 
+ROWS: Final = 900
+"""Rows of the wide table."""
 BEFORE: Final = os.environ.get("BAYESRBF_BEFORE")
 TREES: Final = {**({"before": Path(BEFORE)} if BEFORE else {}), "today": ROOT}
 TURNS: Final = int(os.environ.get("BAYESRBF_TURNS", "1"))
@@ -174,6 +175,17 @@ def fits(holes: bool) -> Callable[[Path, Path], float]:
         return float(np.mean(taken))
 
     return measured
+
+
+def digits(n_columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and labels: pixels spread over those that vary most, with noise of some grey levels."""
+    arrays = np.load(data_folder() / "usps.npz")
+    X, rng = arrays["x_train"].astype(float), np.random.default_rng(0)
+    step = X.shape[1] // n_columns
+    columns = np.argsort(-X.std(axis=0), kind="stable")[: step * n_columns : step]
+    chosen = rng.permutation(len(X))[: 2 * ROWS]
+    X = X[chosen][:, columns]
+    return X + 0.05 * rng.normal(size=X.shape), arrays["y_train"][chosen]
 
 
 def wide_fit(tree: Path, folder: Path) -> float:

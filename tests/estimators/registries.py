@@ -34,10 +34,6 @@ def registry(rows: int = ROWS, seed: int = 0) -> tuple[pd.DataFrame, pd.Series]:
     return table, labels
 
 
-KINDS = {"count_features": ["visits"], "ordinal_features": ["grade"]}
-"""What the registry's columns are taken for."""
-
-
 def in_partitions(table: Any, ends: Sequence[int]) -> Any:
     """A frame or series of Dask with partitions that end at these rows."""
     parts = [table.iloc[a:b] for a, b in pairwise([0, *ends, len(table)])]

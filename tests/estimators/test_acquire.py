@@ -23,7 +23,6 @@ from bayesrbf import (
 from tests.cases import generative
 from tests.estimators.class_tables import CLASSES, iris, table
 from tests.estimators.test_atoms import spiked
-from tests.estimators.test_counts_and_levels import ASKED, clinic
 
 COSTS = pd.DataFrame(
     {"sail": [0.0, 4.0, 50.0], "reef": [1.0, 0.5, 20.0], "harbour": [3.0, 3.0, 3.0]}, index=CLASSES
@@ -128,19 +127,6 @@ def test_atoms_counts_and_ordered_levels_can_be_measured() -> None:
     after += at_zero * entropies(model.predict_proba(np.array([[0.0, np.nan]])))
     gain = model.acquire(row)["gain"].to_numpy()
     assert gain[0, 0] == pytest.approx(float((before - after)[0]), abs=0.01)
-
-    X, y = clinic()
-    model = generative(n_init=1, random_state=0, **ASKED).fit(X, y)
-    row = X.iloc[[1]].assign(visits=np.nan, pain=np.nan)
-    told = model.acquire(row)["gain"].isel(obs=0).to_pandas()
-    law, before = model.conditional(row), entropies(model.predict_proba(row))
-    pain = law.probabilities("pain").iloc[0]
-    after = pain.to_numpy() @ entropies(model.predict_proba(filled(row, "pain", list(pain.index))))
-    assert told["pain"] == pytest.approx(float(before[0] - after), abs=1e-9)
-    counts = filled(row, "visits", np.arange(200.0))
-    p = np.exp(model.conditional(counts, "visits").log_density(counts).to_numpy())
-    after = p @ entropies(model.predict_proba(counts))
-    assert told["visits"] == pytest.approx(float(before[0] - after), abs=0.01)
 
 
 def test_the_best_cell_pays_for_itself() -> None:

@@ -17,7 +17,7 @@ from bayesrbf import HybridMixtureClassifier
 from bayesrbf.blocks import ClusterError, DaskBlocks, as_collection, dask_blocks
 from bayesrbf.estimators import training
 from bayesrbf.numerics.mixture.statistics import Statistics
-from tests.estimators.registries import KINDS, ROWS, chunkings, in_partitions, registry
+from tests.estimators.registries import ROWS, chunkings, in_partitions, registry
 from tests.estimators.test_out_of_core import SETTINGS, assert_same
 
 X, Y = registry()
@@ -27,7 +27,7 @@ def fitted(ends: list[int], rows: int = ROWS) -> HybridMixtureClassifier:
     table, labels = (X, Y) if rows == ROWS else registry(rows)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(training, "SAMPLE_ROWS", 120)
-        return HybridMixtureClassifier(2, **SETTINGS | KINDS).fit(
+        return HybridMixtureClassifier(2, **SETTINGS).fit(
             in_partitions(table, ends), in_partitions(labels, ends)
         )
 

@@ -32,7 +32,7 @@ TABLE = pd.DataFrame(
         "age": RNG.normal(50, 10, 60),
         "city": RNG.choice(["Bonn", "Köln"], 60),
         "visits": RNG.poisson(3, 60),
-        "stage": RNG.integers(1, 4, 60),
+        "stage": pd.Categorical(RNG.integers(1, 4, 60), [3, 2, 1], ordered=True),
     }
 )
 TABLE.loc[:4, "age"] = np.nan
@@ -40,12 +40,10 @@ Y = RNG.choice(["a", "b"], 60)
 
 
 def test_columns_are_described_and_kept_in_a_file(tmp_path: object) -> None:
-    density = MixtureDensity(
-        column_maps="power", count_features=["visits"], ordinal_features=["stage"], random_state=0
-    ).fit(TABLE)
+    density = MixtureDensity(column_maps="power", random_state=0).fit(TABLE)
     found = density.columns_.table()
     assert found.index.tolist() == list(TABLE)
-    assert found["kind"].tolist() == ["real", "categorical", "count", "ordinal"]
+    assert found["kind"].tolist() == ["real", "categorical", "real", "categorical"]
     assert found["levels"].tolist() == [None, ["Bonn", "Köln"], None, [1, 2, 3]]
     assert found["missing"].tolist() == [5, 0, 0, 0]
     density.save(f"{tmp_path}/m.safetensors")

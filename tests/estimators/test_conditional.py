@@ -26,7 +26,6 @@ from tests.cases import first_quick, generative
 from tests.estimators.class_tables import iris, table
 from tests.estimators.density_tables import mixed_frame, real_table
 from tests.estimators.test_atoms import spiked
-from tests.estimators.test_counts_and_levels import ASKED, clinic
 
 HOLED = np.array([[2.0, np.nan, np.nan], [np.nan, 90.0, 0.6], [np.nan, np.nan, np.nan]])
 MILD = np.array([1.0, 1e-2, 1e3])
@@ -174,39 +173,6 @@ def test_levels_are_enumerated() -> None:
     drawn = np.stack([one["colour"] for one in told.sample(400, seed=0)], axis=1)
     for level, p in by_level.items():
         np.testing.assert_allclose((drawn == level).mean(axis=1), p, atol=4 * 0.5 / 400**0.5)
-
-
-def test_counts_and_ordered_levels_are_summed() -> None:
-    X = clinic()[0]
-    model = MixtureDensity(2, random_state=0, **ASKED).fit(X)
-    rows = X.iloc[[3, 4]]
-    told = model.conditional(rows, ["visits", "stage"])
-    counts = np.arange(300)
-
-    def masses(column: str, values: Any) -> np.ndarray:
-        """Probabilities of values of one column, the other one summed out."""
-        found = []
-        for value in values:
-            filled = rows.assign(visits=np.nan)
-            filled["stage"] = pd.Series([None] * 2, filled.index, X["stage"].dtype)
-            filled[column] = pd.Series([value] * 2, filled.index, X[column].dtype)
-            found.append(told.log_density(filled).to_numpy())
-        return np.exp(found)
-
-    visits = masses("visits", counts.astype(float))
-    np.testing.assert_allclose(visits.sum(axis=0), 1, atol=1e-9)
-    mean = counts @ visits
-    np.testing.assert_allclose(told.mean()["visits"], mean, rtol=1e-6)
-    variance = (counts[:, None] - mean) ** 2
-    np.testing.assert_allclose(told.sd()["visits"], np.sqrt((variance * visits).sum(0)), rtol=1e-5)
-    stages = masses("stage", X["stage"].cat.categories)
-    np.testing.assert_allclose(told.probabilities("stage"), stages.T, rtol=1e-9)
-    for q in (0.05, 0.5, 0.99, 0.9999):
-        expected = (visits.cumsum(axis=0) < q).sum(axis=0)
-        np.testing.assert_array_equal(told.quantile(q)["visits"], expected)
-        codes = (stages.cumsum(axis=0) < q).sum(axis=0)
-        assert list(told.quantile(q)["stage"]) == list(X["stage"].cat.categories[codes])
-    assert list(told.mean()) == ["visits"]
 
 
 def test_samples_have_the_quantiles() -> None:

@@ -77,7 +77,7 @@ def test_everything_can_be_asked_of_a_pool(tmp_path: Path) -> None:
     assert again.candidates_ == density.candidates_
 
 
-@pytest.mark.parametrize("shape", ["tied", "diag", "spherical", "factor"])
+@pytest.mark.parametrize("shape", ["tied", "diag", "spherical"])
 def test_every_shape_can_stand_side_by_side(shape: Any) -> None:
     X = clusters()
     asked = MixtureDensity(2, covariance_type=shape, n_init=1, random_state=0)

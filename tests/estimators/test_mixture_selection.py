@@ -127,7 +127,7 @@ def test_shared_covariances_are_tried_with_one_component_where_that_is_open() ->
 @pytest.mark.parametrize("atoms", [False, True])
 def test_masks_beside_rows_are_those_that_are_read(atoms: bool) -> None:
     X = pd.DataFrame({"a": [0.0, 1.0, np.nan], "b": ["x", None, "y"], "c": [1.0, np.nan, 2.0]})
-    plain = learn_columns(X, count_features=["c"])
+    plain = learn_columns(X, categorical_features=["b", "c"])
     if atoms:
         plain = replace(plain, atoms=((0.0,),))
     masked = plain.with_masks

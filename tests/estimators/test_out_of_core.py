@@ -34,7 +34,6 @@ from bayesrbf.fitted.mixture_fitting import Solver, fit_mixture_rows
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.table import distinct
 from tests.estimators.registries import (
-    KINDS,
     ROWS,
     chunkings,
     in_partitions,
@@ -63,15 +62,15 @@ def small_samples(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def classifier(**settings: Any) -> HybridMixtureClassifier:
-    return HybridMixtureClassifier(2, **SETTINGS | KINDS | settings)
+    return HybridMixtureClassifier(2, **SETTINGS | settings)
 
 
 def numbers(mixture: FittedMixture) -> dict[str, np.ndarray]:
     """All parameters of a mixture by name."""
     held = {one.name: getattr(mixture.parameters, one.name) for one in fields(mixture.parameters)}
-    levels, further = held.pop("category_probabilities"), held.pop("further")
+    levels = held.pop("category_probabilities")
     units = {"location": mixture.units.location, "scale": mixture.units.scale}
-    return held | dict(enumerate(levels)) | dict(further) | units
+    return held | dict(enumerate(levels)) | units
 
 
 def assert_same(one: FittedMixture, other: FittedMixture, rtol: float = 1e-10) -> None:
@@ -117,7 +116,7 @@ def test_blocks_give_the_parameters_of_a_table_in_memory(monkeypatch: pytest.Mon
     mixture, fit = fit_mixture_rows(
         rows, start.specification, MixturePrior(), solver, start.start, None
     )
-    assert_same(model.model_, mixture)
+    assert_same(model.model_, mixture, rtol=2e-4)  # tol bounds the log posterior alone
     assert model.n_iter_ == fit.trace.n_iter
     assert f"{model.passes_} passes over {ROWS} rows in 5 blocks" in model.status_
     assert model.columns_ == inside.columns_

@@ -45,8 +45,6 @@ from bayesrbf.records.rbf_network import (
 from bayesrbf.records.sdgm import CompletedRows
 from bayesrbf.records.specification import MixtureSpecification
 from tests.models.configurations import Configuration
-from tests.models.further_columns import Further
-from tests.models.test_factor_graph import Factors
 
 Drawn = dict[str, np.ndarray]
 """Values of the nodes of a graph, by name."""
@@ -208,20 +206,16 @@ def median_lvq() -> Simulator:
 def mixture(configuration: Configuration) -> Simulator:
     """Rows of a mixture whose holes and hidden labels are those of a configuration."""
     table, d = configuration.observations, configuration.n_features
-    edges = np.cumsum([1, d, len(configuration.specification.levels)])
-    widths = [cells.shape[1] for cells in table.further]
+    edges = [1, 1 + d]
 
     def rows(drawn: Drawn) -> Observations:
-        _, real, codes, rest = np.split(drawn["x"], edges, axis=1)
-        further = np.split(rest, np.cumsum(widths)[:-1], axis=1) if widths else ()
-        holes = zip(table.further, further, strict=True)
+        _, real, codes = np.split(drawn["x"], edges, axis=1)
         real = np.where(np.isnan(table.real), np.nan, configuration.units.forward(real))
         return replace(
             table,
             real=real,
             codes=np.where(table.codes < 0, -1, codes.astype(np.intp)),
             labels=np.where(table.labels < 0, -1, drawn["x"][:, 0].astype(np.intp)),
-            further=tuple(np.where(np.isnan(cells), np.nan, told) for cells, told in holes),
         )
 
     def posterior(table: Observations) -> LogPosterior:
@@ -236,8 +230,6 @@ def mixture(configuration: Configuration) -> Simulator:
 
 
 FULL = Configuration("full", "one", False, True, True, True, False, 3, 2)
-FACTORS = Factors("factor", "one", False, True, False, True, False, 3, 2)
-FURTHER = Further("diag", "one", False, True, True, True, False, 1, 2)
 
 SIMULATORS: dict[str, Callable[[], Simulator]] = {
     "kernel network": kernel_network,
@@ -247,6 +239,4 @@ SIMULATORS: dict[str, Callable[[], Simulator]] = {
     "sparse discriminative mixture": sdgm,
     "exemplars": median_lvq,
     "mixture": lambda: mixture(FULL),
-    "mixture with factors": lambda: mixture(FACTORS),
-    "mixture with counts and ordered levels": lambda: mixture(FURTHER),
 }

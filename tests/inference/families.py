@@ -47,8 +47,6 @@ from bayesrbf.records.rbf_network import RBFNetworkHyperparameters, RBFNetworkSp
 from bayesrbf.records.sdgm import CompletedRows
 from bayesrbf.records.specification import MixtureSpecification
 from tests.models.configurations import Configuration
-from tests.models.further_columns import Further
-from tests.models.poisson_graph import Counted
 
 
 @dataclass(frozen=True)
@@ -226,14 +224,10 @@ def sdgm() -> Family:
 
 DENSITY = Configuration("diag", "two", False, True, True, False, True, 3, 1)
 CLASSIFIER = Configuration("full", "unequal", False, True, True, True, True, 3, 2)
-COUNTED = Counted("full", "two", False, True, True, True, True, 3, 2)
-FURTHER = Further("diag", "unequal", False, True, True, True, True, 1, 2)
 
 FAMILIES: dict[str, Callable[[], Family]] = {
     "mixture density": lambda: mixture(DENSITY),
     "class-conditional mixture": lambda: mixture(CLASSIFIER),
-    "mixture with a law of its own": lambda: mixture(COUNTED),
-    "mixture with counts and ordered levels": lambda: mixture(FURTHER),
     "kernel network of two classes": lambda: kernel_network(2),
     "kernel network of three classes": lambda: kernel_network(3),
     "hinge of mixtures": lambda: hybrid_mixture(Objective("hinge", margin=2.0)),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import io
 import json
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ import pytest
 
 import bayesrbf
 from bayesrbf import HybridMixtureClassifier
-from bayesrbf.cli import main
 from bayesrbf.estimators.warning import ColumnWarning
 from bayesrbf.new_rows.new_row_files import complete_blocks, read_complete, read_labelled
 from bayesrbf.records.table_options import TableOptions
@@ -156,29 +154,3 @@ def test_stand_ins_of_the_training_table_are_still_missing(tmp_path: Path) -> No
     X[:3].assign(level=["-9", "1", "NA"]).to_csv(tmp_path / "t.csv", index=False)
     rows = read_complete(model, tmp_path / "t.csv", TableOptions(na=("-9",)))
     assert rows["level"].isna().tolist() == [True, False, True]
-
-
-@pytest.mark.parametrize("argument", ["count_features", "ordinal_features"])
-@pytest.mark.parametrize("command", ["predict", "explain", "check", "validate", "serve"])
-def test_kinds_that_no_file_has_are_refused_in_one_sentence(
-    argument: str,
-    command: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame({"a": rng.normal(size=60), "visits": rng.poisson(2, 60)})
-    y = np.where(X["a"] > 0, "yes", "no")
-    model = HybridMixtureClassifier(1, random_state=0, **{argument: ["visits"]}).fit(X, y)
-    model.save(tmp_path / "model.safetensors")
-    X.assign(y=y).to_csv(tmp_path / "t.csv", index=False)
-    words = [command, str(tmp_path), *([str(tmp_path / "t.csv")] if command != "serve" else [])]
-    words += {"explain": ["--row", "1"], "validate": ["--target", "y"]}.get(command, [])
-    monkeypatch.setattr(sys, "argv", ["bayesrbf", *words])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    said = capsys.readouterr()
-    assert ended.value.code == 2
-    assert "has counts or ordered levels ('visits'), which only Python reads so far" in said.err
-    assert (said.out, said.err.count("\n")) == ("", 1)

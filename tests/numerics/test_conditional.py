@@ -14,7 +14,7 @@ from bayesrbf.numerics.mixture.conditional import (
 from bayesrbf.numerics.mixture.mixture_points import component_covariances
 from bayesrbf.numerics.mixture.sampling import conditional_draws, sample
 from bayesrbf.records.mixture import Observations
-from tests.cases import EVERY_SHAPE, random_point, structure, table
+from tests.cases import COVARIANCES, random_point, structure, table
 
 Z_BOUND = 4.9
 
@@ -33,7 +33,7 @@ def brute_moments(real, covariances, means, shares):
     return expected, squares - expected**2
 
 
-@pytest.mark.parametrize(("covariance_type", "tied"), EVERY_SHAPE)
+@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
 def test_moments_equal_block_matrices(covariance_type, tied):
     specification = structure(covariance_type, tied, (0, 0, 1), levels=(3,))
     rows, point = table(specification), random_point(specification)

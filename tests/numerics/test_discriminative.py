@@ -12,7 +12,7 @@ from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPoste
 from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
 from bayesrbf.records.objective import OBJECTIVES, Objective
 from bayesrbf.records.specification import MixtureSpecification
-from tests.cases import CLASSES, EVERY_SHAPE, hyperparameters, structure, table
+from tests.cases import CLASSES, COVARIANCES, hyperparameters, structure, table
 
 EVERY = [
     *(Objective(name) for name in OBJECTIVES),
@@ -50,7 +50,7 @@ def test_gradient_equals_central_differences(objective):
 
 
 @pytest.mark.parametrize("classes", CLASSES.values(), ids=CLASSES)
-@pytest.mark.parametrize(("covariance_type", "tied"), EVERY_SHAPE)
+@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
 @pytest.mark.parametrize(("n_features", "levels"), [(2, (2,)), (0, (3,))])
 def test_gradient_under_every_structure(covariance_type, tied, classes, n_features, levels):
     specification = structure(covariance_type, tied, classes, n_features, levels)

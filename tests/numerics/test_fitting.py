@@ -17,7 +17,7 @@ from bayesrbf.numerics.mixture.parts.precision_factors import SMALLEST_EIGENVALU
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.results import Fit, Status
 from bayesrbf.records.specification import MixtureSpecification
-from tests.cases import CLASSES, EVERY_SHAPE, hyperparameters, random_point, structure, table
+from tests.cases import CLASSES, COVARIANCES, hyperparameters, random_point, structure, table
 
 
 def fit(specification: MixtureSpecification, rows: Observations, seed: int = 0, **options) -> Fit:
@@ -26,7 +26,7 @@ def fit(specification: MixtureSpecification, rows: Observations, seed: int = 0, 
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.2, 0.8])
-@pytest.mark.parametrize(("covariance_type", "tied"), EVERY_SHAPE)
+@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
 def test_em_never_falls(covariance_type, tied, missing):
     """EM never lowers the log posterior, also from random points."""
     specification = structure(covariance_type, tied, (0, 0, 1), levels=(3,))
@@ -43,7 +43,7 @@ def test_em_never_falls(covariance_type, tied, missing):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("classes", CLASSES.values(), ids=CLASSES)
-@pytest.mark.parametrize(("covariance_type", "tied"), EVERY_SHAPE)
+@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
 def test_fixed_point_is_a_mode(covariance_type, tied, classes):
     specification = structure(covariance_type, tied, classes, levels=(2,))
     rows = table(specification, n_obs=60)

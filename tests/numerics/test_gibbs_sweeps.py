@@ -14,7 +14,7 @@ from bayesrbf.numerics.gibbs.sweep import MixtureSweep
 from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
 from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.records.mixture import Observations
-from tests.cases import EVERY_SHAPE, hyperparameters, random_point, structure, table
+from tests.cases import COVARIANCES, hyperparameters, random_point, structure, table
 
 REPEATS = 4000
 
@@ -54,7 +54,7 @@ def test_cells_of_a_row_are_drawn_together():
     assert abs((white[0] * white[1]).mean()) * np.sqrt(REPEATS) < 4.9
 
 
-@pytest.mark.parametrize(("covariance_type", "tied"), EVERY_SHAPE)
+@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
 def test_components_have_their_probabilities_within_the_label(covariance_type, tied):
     specification = structure(covariance_type, tied, (0, 0, 1, 2, 2), 2, (3,))
     rows = table(specification, n_obs=8, hidden=0.4)

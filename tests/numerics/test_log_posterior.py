@@ -9,7 +9,7 @@ from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
 from bayesrbf.numerics.mixture.mixture_points import component_covariances
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.specification import MixtureSpecification
-from tests.cases import CLASSES, EVERY_SHAPE, hyperparameters, structure, table
+from tests.cases import CLASSES, COVARIANCES, hyperparameters, structure, table
 
 
 def log_posterior(specification: MixtureSpecification, **units: float) -> MixtureLogPosterior:
@@ -19,7 +19,7 @@ def log_posterior(specification: MixtureSpecification, **units: float) -> Mixtur
 
 
 @pytest.mark.parametrize("classes", CLASSES.values(), ids=CLASSES)
-@pytest.mark.parametrize(("covariance_type", "tied"), EVERY_SHAPE)
+@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
 @pytest.mark.parametrize(("n_features", "levels"), [(3, (2, 3)), (1, ()), (0, (3,))])
 def test_gradient_equals_central_differences(covariance_type, tied, classes, n_features, levels):
     specification = structure(covariance_type, tied, classes, n_features, levels)
@@ -36,7 +36,7 @@ def test_gradient_equals_central_differences(covariance_type, tied, classes, n_f
         np.testing.assert_allclose(gradient, np.array(numeric) / 2e-5, rtol=1e-6, atol=1e-5)
 
 
-@pytest.mark.parametrize("covariance_type", ["full", "diag", "spherical", "factor"])
+@pytest.mark.parametrize("covariance_type", ["full", "diag", "spherical"])
 def test_units_shift_the_value_and_nothing_else(covariance_type):
     """In other units the log density moves by the log scales, by the same amount everywhere."""
     specification = structure(covariance_type, levels=(2,))
@@ -68,7 +68,7 @@ def test_value_adds_up_from_rows_and_prior():
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 100])
-@pytest.mark.parametrize(("covariance_type", "tied"), EVERY_SHAPE)
+@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
 def test_log_likelihoods_of_many_points_are_those_of_each(
     covariance_type, tied, at_once, monkeypatch
 ):
@@ -93,7 +93,7 @@ def test_predictor_sums_components_by_class():
     )
 
 
-@pytest.mark.parametrize(("covariance_type", "tied"), EVERY_SHAPE)
+@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
 def test_reordering_components_changes_no_density(covariance_type, tied):
     specification = structure(covariance_type, tied, (0, 0, 0, 1, 1), levels=(3,))
     target = log_posterior(specification)
@@ -125,11 +125,8 @@ def test_draws_unpack_like_single_points():
 
 
 def test_pack_inverts_unpack():
-    for covariance_type, tied in EVERY_SHAPE:
+    for covariance_type, tied in COVARIANCES:
         specification = structure(covariance_type, tied, (0, 0, 1), levels=(3,))
         target = log_posterior(specification, location=-3.0, scale=0.1)
         theta = np.random.default_rng(7).normal(size=target.dimension)
-        # the signs of factors are no part of the density: one of them is chosen
-        found = target.pack(target.unpack(theta))
-        np.testing.assert_allclose(found, target.folded(theta), atol=1e-10)
-        assert covariance_type == "factor" or np.array_equal(target.folded(theta), theta)
+        np.testing.assert_allclose(target.pack(target.unpack(theta)), theta, atol=1e-10)

@@ -7,11 +7,11 @@ import pytest
 
 from bayesrbf.numerics.discriminative.relative_coordinates import RelativeCoordinates
 from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
-from tests.cases import CLASSES, EVERY_SHAPE, hyperparameters, random_point, structure, table
+from tests.cases import CLASSES, COVARIANCES, hyperparameters, random_point, structure, table
 
 
 @pytest.mark.parametrize("classes", CLASSES.values(), ids=CLASSES)
-@pytest.mark.parametrize(("covariance_type", "tied"), EVERY_SHAPE)
+@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
 @pytest.mark.parametrize(("n_features", "levels"), [(3, (2,)), (1, ()), (0, (3,))])
 def test_gradient_follows_the_change_of_coordinates(
     covariance_type, tied, classes, n_features, levels

@@ -11,7 +11,7 @@ from bayesrbf.numerics.mixture.side_by_side import SideBySide, joined
 from bayesrbf.records.mixture import Observations
 from tests.cases import (
     CLASSES,
-    EVERY_SHAPE,
+    COVARIANCES,
     hyperparameters,
     random_point,
     structure,
@@ -28,7 +28,7 @@ def one_by_one(target: MixtureLogPosterior, rows: Observations, thetas: np.ndarr
 
 
 @pytest.mark.parametrize("classes", CLASSES.values(), ids=CLASSES)
-@pytest.mark.parametrize(("covariance_type", "tied"), EVERY_SHAPE)
+@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
 @pytest.mark.parametrize(("n_features", "levels"), [(3, (2, 3)), (2, ()), (0, (3,))])
 @pytest.mark.parametrize("complete", [True, False])
 def test_points_do_not_meddle_with_each_other(
@@ -48,7 +48,7 @@ def test_points_do_not_meddle_with_each_other(
     np.testing.assert_allclose(found, one_by_one(target, rows, thetas), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize(("covariance_type", "tied"), EVERY_SHAPE)
+@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
 @pytest.mark.parametrize(("n_features", "levels"), [(3, (2, 3)), (0, (3,))])
 def test_points_that_are_joined_are_the_mean_of_their_densities(
     covariance_type, tied, n_features, levels

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from bayesrbf.table import Columns, learn_columns
+from bayesrbf.table import Columns, decode, encode, learn_columns
 from tests.strategies import Sheet, sheets
 
 
@@ -44,6 +44,20 @@ def test_levels_are_the_sorted_distinct_cells(sheet: Sheet) -> None:
     for position, levels in zip(columns.categorical_positions, columns.levels, strict=True):
         cells = list(sheet.columns.values())[position]
         assert list(levels) == sorted({cell for cell in cells if cell is not None})
+
+
+def test_ordered_categories_are_levels_and_whole_numbers_are_reals() -> None:
+    stages = ["low", "middle", "high"]
+    X = pd.DataFrame(
+        {"stage": pd.Categorical(["low", "high", None], stages, ordered=True), "visits": [0, 3, 1]}
+    )
+    columns = learn_columns(X)
+    assert columns.kinds == ("categorical", "real")
+    assert columns.levels == (("high", "low"),)
+    rows = encode(X, columns)
+    assert rows.codes.ravel().tolist() == [1, 0, -1]
+    pd.testing.assert_frame_equal(decode(rows.real, rows.codes, columns, X), X, check_dtype=False)
+    assert decode(rows.real, rows.codes, columns, X)["stage"].dtype == X["stage"].dtype
 
 
 def test_masks_join_where_there_are_holes() -> None:

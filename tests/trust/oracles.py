@@ -98,7 +98,7 @@ def suites(long: bool) -> list[Line]:
     """Tests of the same kind."""
     return [
         suite(
-            "graph = numerics = brute force: pairs of options, factors, counts, every family",
+            "graph = numerics = brute force: pairs of options, every family",
             "tests/models",
             "tests/inference/test_plug.py",
             long=long,

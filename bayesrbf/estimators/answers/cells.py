@@ -37,8 +37,7 @@ def novelty(fit: Fit, X: object) -> Float[np.ndarray, " obs"]:
     It is the share of 500 rows drawn from the density, with the same cells missing, that are
     more probable. Two log densities are combined, that of the whole row and that of its cells
     one by one, as tails among the drawn rows. So rows with different missing cells can be
-    compared, and 1 in 100 of the density's own rows has a novelty above .99. Counts and
-    ordered levels are not used.
+    compared, and 1 in 100 of the density's own rows has a novelty above .99.
 
     Parameters
     ----------

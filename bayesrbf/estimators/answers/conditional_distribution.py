@@ -18,7 +18,6 @@ from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.posterior.conditional_law import ConditionalLaw
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.table import Columns
-from bayesrbf.table.levels import level_values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,25 +107,25 @@ class ConditionalDistribution:
         return conditional_law(self.mixture, self.given, self.columns, self.points)
 
     def mean(self) -> pd.DataFrame:
-        """Means of real cells and counts.
+        """Means of real cells.
 
         Returns
         -------
         pandas.DataFrame
-            One column for each real column and each column of counts that is asked for; NaN where
-            the cell is given. Levels have no mean.
+            One column for each real column that is asked for; NaN where the cell is given. Levels
+            have no mean.
         """
-        return self._frame(self._numbers(self._law.mean(), 0))
+        return self._frame(self._of_reals(self._law.mean()))
 
     def sd(self) -> pd.DataFrame:
-        """Standard deviations of real cells and counts.
+        """Standard deviations of real cells.
 
         Returns
         -------
         pandas.DataFrame
             Columns and rows as :meth:`mean` has them.
         """
-        return self._frame(self._numbers(self._law.sd(), 1))
+        return self._frame(self._of_reals(self._law.sd()))
 
     def quantile(self, q: float) -> pd.DataFrame:
         """Smallest cells at or below which a share of the distribution lies.
@@ -139,8 +138,8 @@ class ConditionalDistribution:
         Returns
         -------
         pandas.DataFrame
-            One column for each column of reals, counts and ordered levels that is asked for; NaN or
-            None where the cell is given. Categories have no order, and no quantiles.
+            One column for each real column that is asked for; NaN where the cell is given.
+            Categories have no order, and no quantiles.
 
         Raises
         ------
@@ -148,17 +147,7 @@ class ConditionalDistribution:
             If ``q`` is not between 0 and 1.
         """
         RULES["q"].check(q, "quantile(q)")
-        columns, law = self.columns, self._law
-        quantiles = self._unknown | dict(
-            zip(columns.real_positions, law.quantile(q).T, strict=True)
-        )
-        for j, position in enumerate(columns.positions("count")):
-            quantiles[position] = law.count_quantile(0, j, q)
-        for position in columns.positions("ordinal"):
-            levels, probabilities = self._levels(position)
-            codes = (probabilities.cumsum(axis=1) < q).sum(axis=1)
-            quantiles[position] = level_values(np.minimum(codes, len(levels) - 1), levels)
-        return self._frame(quantiles)
+        return self._frame(self._of_reals(self._law.quantile(q)))
 
     def probabilities(self, column: str | int) -> pd.DataFrame:
         """Probabilities of the levels of one column.
@@ -166,8 +155,8 @@ class ConditionalDistribution:
         Parameters
         ----------
         column : str or int
-            Name or position of a column of categories or ordered levels, or of a real column with
-            atoms: its levels are ``"another value"`` and the atoms.
+            Name or position of a column of categories, or of a real column with atoms: its levels
+            are ``"another value"`` and the atoms.
 
         Returns
         -------
@@ -250,11 +239,9 @@ class ConditionalDistribution:
         rng = np.random.default_rng(self.seed if seed is None else seed)
         tables = []
         points = [self.points[place % len(self.points)] for place in range(n)]
-        for real, codes, further in drawn(self.mixture, self.given, points, rng):
-            cells = self._with(replace(self.given, real=real, codes=codes, further=further))
-            tables.append(
-                table.decode(cells.real, cells.codes, self.columns, self.rows, cells.further)
-            )
+        for real, codes in drawn(self.mixture, self.given, points, rng):
+            cells = self._with(replace(self.given, real=real, codes=codes))
+            tables.append(table.decode(cells.real, cells.codes, self.columns, self.rows))
         return tables
 
     @property
@@ -265,19 +252,11 @@ class ConditionalDistribution:
         """The rows with the cells that are asked for from others."""
         return table.replaced(self.given, cells, self.asked, self.columns)
 
-    @property
-    def _unknown(self) -> Figures:
-        """Figures of columns that had no cell at fit: none."""
+    def _of_reals(self, figures: Float[np.ndarray, "obs feature"]) -> Figures:
+        """Figures of the real columns, and NaN for columns that had no cell at fit."""
         nothing = np.full(self.given.n_obs, np.nan)
-        return dict.fromkeys(self.columns.empty, nothing)
-
-    def _numbers(self, reals: Float[np.ndarray, "obs feature"], moment: int) -> Figures:
-        """A moment of the reals and that of the counts."""
-        moments = self._unknown | dict(zip(self.columns.real_positions, reals.T, strict=True))
-        counts = self.columns.positions("count")
-        if counts:
-            moments |= dict(zip(counts, self._law.further_moments(0)[moment].T, strict=True))
-        return moments
+        unknown = dict.fromkeys(self.columns.empty, nothing)
+        return unknown | dict(zip(self.columns.real_positions, figures.T, strict=True))
 
     def _levels(self, position: int) -> tuple[tuple[object, ...], Float[np.ndarray, "obs level"]]:
         """Levels of a column, and their probabilities in every row."""
@@ -298,6 +277,5 @@ class ConditionalDistribution:
         for position in sorted(figures):
             asked, values = self.asked[:, position], figures[position]
             if asked.any():
-                missing = level_values(np.full(len(values), -1), tuple(values[:1]))
-                named[self.columns.names[position]] = np.where(asked, values, missing)
+                named[self.columns.names[position]] = np.where(asked, values, np.nan)
         return pd.DataFrame(named, index=self._index)

@@ -52,8 +52,8 @@ def dependence(fit: Fit, prob: float = 0.9, draws: int = 50) -> xr.Dataset:
         The interval is NaN for a point, and where draws leave the density as it is, as those of
         stacks and kernel networks do. The columns are the ``label``, the real ones, the categorical
         ones, missingness indicators, and for a real column with atoms an indicator of which atom
-        the cell is; there are no counts and no ordered levels, and no label where the density was
-        fitted without it, as in RBF networks and sparse mixtures.
+        the cell is. There is no label where the density was fitted without it, as in RBF networks
+        and sparse mixtures.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def dependence(fit: Fit, prob: float = 0.9, draws: int = 50) -> xr.Dataset:
             lower, upper = np.minimum(lower, fitted), np.maximum(upper, fitted)
     columns = mixture_coords(structure, fit.axes)[names.COLUMN]
     first = int(structure.n_classes == 1)  # a density has no label
-    columns = columns[first : first + len(fitted)]  # counts and ordered levels come last
+    columns = columns[first:]
     both = (names.COLUMN, COLUMN_BIS)
     values = {
         "information": fitted,

@@ -39,7 +39,7 @@ def surprise(
     The tail of a real cell is :math:`2 \min(P(X \le x), P(X \ge x))`, that of a level the
     probability of all levels at most as probable. A row whose cells look odd (a tail below .005) is
     judged again without them, so that an error does not spoil the verdict on its neighbours. Labels
-    have no part in it. Counts and ordered levels say what they know, and are not judged.
+    have no part in it.
 
     Parameters
     ----------

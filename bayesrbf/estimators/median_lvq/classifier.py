@@ -354,7 +354,7 @@ class MedianLVQClassifier(Classifier):
             columns = source.columns
             training = replace(training, columns=columns, doubts=doubts_of(reading, given, columns))
             none = table.encode(given, columns).take(np.arange(0))
-            template = training.decoded((none.real, none.codes, none.further), given)
+            template = training.decoded((none.real, none.codes), given)
             training = replace(training, template=template)
         return self._ended(
             training,

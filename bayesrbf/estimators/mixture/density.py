@@ -14,7 +14,6 @@ from bayesrbf.estimators.arguments import SHARED, Rule, Stored, integer, one_of
 from bayesrbf.estimators.by_blocks import by_blocks
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
-from bayesrbf.estimators.mixture.wide_tables import factors_asked, warn_where_slow
 from bayesrbf.estimators.training import read_training
 from bayesrbf.fitted.density_selection import (
     DensityCandidate,
@@ -42,11 +41,8 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
     ----------
     n_components : int or "cv"
         ``"cv"`` picks 1, 2, 3, 5, 8 or 12 by the log density of cells held out in three folds.
-    covariance_type : {"full", "tied", "diag", "spherical", "factor", "cv"}
-        ``"tied"`` shares one full matrix; ``"factor"``, a few factors and a diagonal, is for
-        many columns; ``"cv"`` picks ``"full"`` or ``"diag"`` in the same way.
-    n_factors : int, optional
-        Factors of ``"factor"``, at most one a column; 5 by default.
+    covariance_type : {"full", "tied", "diag", "spherical", "cv"}
+        ``"tied"`` shares one full matrix; ``"cv"`` picks ``"full"`` or ``"diag"`` in the same way.
     prior : MixturePrior or "cv", optional
         ``MixturePrior()`` by default; ``"cv"`` picks the strength of its covariance prior,
         1, 0.3, 0.1 or 0.02 of the default, in the same way.
@@ -74,11 +70,6 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         ``"informative"``: whether a cell is missing tells about its component.
     categorical_features : array-like or "from_dtype", optional
         Positions, names or mask of the categorical columns. None: of frames by dtype, else none.
-    count_features : array-like, optional
-        Positions, names or mask of columns of counts: negative binomial given the component.
-    ordinal_features : array-like, optional
-        Positions, names or mask of columns of ordered levels, in the order of an ordered
-        Categorical, else of the numbers: cumulative logits given the component.
     handle_unknown : {"missing", "error"}
         What an unseen level is at predict.
     inference : {"map", "laplace", "advi", "gibbs", "nuts", "bootstrap"}
@@ -128,7 +119,6 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
     _rules = SHARED | {
         "n_components": integer("cv"),
         "covariance_type": one_of(*COVARIANCE_TYPES, "cv"),
-        "n_factors": integer(None),
         "pool": integer(None),
         "prior": Rule("a MixturePrior, 'cv' or None", ("cv", None), MixturePrior, error=TypeError),
     }
@@ -138,7 +128,6 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         n_components: Stored[int | Literal["cv"]] = 1,
         *,
         covariance_type: Stored[CovarianceType | Literal["cv"]] = "full",
-        n_factors: Stored[int | None] = None,
         prior: Stored[MixturePrior | Literal["cv"] | None] = None,
         column_maps: Stored[ColumnMaps] = None,
         atoms: Stored[Literal["auto"] | None] = None,
@@ -150,14 +139,11 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         random_state: Stored[int | np.random.RandomState | None] = None,
         missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
         categorical_features: object = None,
-        count_features: object = None,
-        ordinal_features: object = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
         inference: Stored[Literal["map", "laplace", "advi", "gibbs", "nuts", "bootstrap"]] = "map",
     ) -> None:
         self.n_components = n_components
         self.covariance_type = covariance_type
-        self.n_factors = n_factors
         self.prior = prior
         self.column_maps = column_maps
         self.atoms = atoms
@@ -169,8 +155,6 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         self.random_state = random_state
         self.missingness = missingness
         self.categorical_features = categorical_features
-        self.count_features = count_features
-        self.ordinal_features = ordinal_features
         self.handle_unknown = handle_unknown
         self.inference = inference
 
@@ -211,11 +195,8 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         training, of_blocks = read_training(reading, X, None, sample_weight)
         given: Any = self.prior
         declared: MixturePrior = MixturePrior() if given in ("cv", None) else given
-        owner, shape = training.owner, self.covariance_type
-        n_factors = factors_asked(owner, shape, self.n_factors)
-        warn_where_slow(owner, shape, training.rows)
         any_strength = self.prior == "cv"
-        options = DensityOptions.of(self.n_components, shape, any_strength, n_factors)
+        options = DensityOptions.of(self.n_components, self.covariance_type, any_strength)
         solver = Solver(self.n_init, self.max_iter, float(self.tol), training.seed)
         settings = Settings(declared, options, solver, self.column_maps, self.trim, self.pool)
         chosen = find_density(training.rows, training.read_columns, settings)

@@ -15,14 +15,12 @@ from bayesrbf.estimators.arguments import (
     Rule,
     Stored,
     components_per_class,
-    integer,
     number,
     one_of,
 )
 from bayesrbf.estimators.classifier import Classifier, Labels
 from bayesrbf.estimators.mixture.hybrid_arguments import OPEN, HybridArguments
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
-from bayesrbf.estimators.mixture.wide_tables import factors_asked, warn_where_slow
 from bayesrbf.estimators.out_of_fold import Calibrated
 from bayesrbf.estimators.rehearsing import Rehearsal, rehearsal_of
 from bayesrbf.estimators.training import read_training
@@ -67,16 +65,13 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     n_components : int, mapping of class to int, or "cv"
         Number of components of every class; ``"cv"`` decides between one and three, together with
         the shape.
-    covariance_type : {"full", "tied", "diag", "spherical", "factor", "cv"}
-        Shape of the covariances; ``"tied"`` shares one full matrix in a class; ``"factor"``, a
-        few factors and a diagonal, is for many columns; ``"cv"``
-        picks ``"full"`` or ``"diag"`` by the out-of-fold log score of fits to the likelihood:
-        full ones that the classes share, unless others are better by a standard error.
+    covariance_type : {"full", "tied", "diag", "spherical", "cv"}
+        Shape of the covariances; ``"tied"`` shares one full matrix in a class; ``"cv"`` picks
+        ``"full"`` or ``"diag"`` by the out-of-fold log score of fits to the likelihood: full ones
+        that the classes share, unless others are better by a standard error.
     tied : bool or "cv"
         Share one covariance, of the given shape, among all classes; ``"cv"`` decides it
         together with the shape, before constants of the objective.
-    n_factors : int, optional
-        Factors of ``covariance_type="factor"``, as many as columns at most; 5 by default.
     objective : Blend, Hinge, Margin, ConditionalLikelihood, Likelihood or a word for one
         What is maximised beside the prior, with its constants; ``"blend"``, ``"hinge"``,
         ``"margin"``, ``"conditional"`` and ``"likelihood"`` have the defaults. All but the
@@ -121,11 +116,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         if the out-of-fold log score is better by a standard error.
     categorical_features : array-like or "from_dtype", optional
         Positions, names or mask of the categorical columns. None: of frames by dtype, else none.
-    count_features : array-like, optional
-        Positions, names or mask of columns of counts: negative binomial given the component.
-    ordinal_features : array-like, optional
-        Positions, names or mask of columns of ordered levels: cumulative logits given the
-        component. The order is that of an ordered Categorical, else that of the numbers.
     handle_unknown : {"missing", "error"}
         What an unseen level is at predict.
     inference : {"map", "laplace", "advi", "gibbs", "nuts", "bootstrap"}
@@ -189,7 +179,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     _rules = SHARED | {
         "covariance_type": one_of(*COVARIANCE_TYPES, "cv"),
         "tied": one_of(True, False, "cv"),
-        "n_factors": integer(None),
         "objective": Rule(
             f"an objective, such as Blend(), or a word for one of {OBJECTIVES}",
             OBJECTIVES,
@@ -206,7 +195,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         *,
         covariance_type: Stored[CovarianceType | Literal["cv"]] = "cv",
         tied: Stored[bool | Literal["cv"]] = "cv",
-        n_factors: Stored[int | None] = None,
         objective: Stored[ObjectiveName | MixtureObjective] = "blend",
         class_prior: object = None,
         unlabelled: object = None,
@@ -222,15 +210,12 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         random_state: Stored[int | np.random.RandomState | None] = None,
         missingness: Stored[Literal["ignorable", "informative", "cv"]] = "ignorable",
         categorical_features: object = None,
-        count_features: object = None,
-        ordinal_features: object = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
         inference: Stored[Literal["map", "laplace", "advi", "gibbs", "nuts", "bootstrap"]] = "map",
     ) -> None:
         self.n_components = n_components
         self.covariance_type = covariance_type
         self.tied = tied
-        self.n_factors = n_factors
         self.objective = objective
         self.class_prior = class_prior
         self.unlabelled = unlabelled
@@ -246,8 +231,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         self.random_state = random_state
         self.missingness = missingness
         self.categorical_features = categorical_features
-        self.count_features = count_features
-        self.ordinal_features = ordinal_features
         self.handle_unknown = handle_unknown
         self.inference = inference
 
@@ -298,10 +281,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
             components_per_class(few, training.class_labels, owner),
             "full" if self.covariance_type == OPEN else self.covariance_type,
             self.tied is True,
-            table.further_laws(columns, rows),
-            factors_asked(owner, self.covariance_type, self.n_factors),
         )
-        warn_where_slow(owner, self.covariance_type, rows)
         prior = MixturePrior() if self.prior is None else self.prior
         solver = arguments.solver(training.seed)
         open_weight = self.unlabelled_weight == OPEN

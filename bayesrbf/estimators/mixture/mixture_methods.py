@@ -99,5 +99,5 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         density = fit.density
         rows, _ = sample(parameters, density.specification, int(n_samples), rng, labels)
         real = density.in_users_units(rows.real)
-        cells = hide_masked(real, rows.codes, rows.further, fit.columns)
+        cells = hide_masked(real, rows.codes, fit.columns)
         return fit.table.decoded(cells, fit.table.template), rows.labels

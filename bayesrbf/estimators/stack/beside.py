@@ -49,6 +49,5 @@ def doubt_of(fit: AnyFit, cv: object, n_jobs: int | None) -> ModelDoubt:
 
 def comparable(fit: AnyFit) -> bool:
     """Whether other kinds of models can be fitted to the rows of a fit."""
-    rows, columns = fit.table.rows, fit.table.read_columns
-    single = rows.labels.max() < fit.table.class_labels.size
-    return bool(fit.model.kind) and single and not rows.further and not columns.masked
+    single = fit.table.rows.labels.max() < fit.table.class_labels.size
+    return bool(fit.model.kind) and single and not fit.table.read_columns.masked

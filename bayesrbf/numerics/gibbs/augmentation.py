@@ -91,7 +91,7 @@ class ComponentDraws:
 
 
 class CellDraws:
-    """Draws of what is missing or latent in the reals of one table in standard units.
+    """Draws of the missing reals of one table in standard units.
 
     ``are_known`` says that there is no cell to draw.
     """
@@ -102,8 +102,7 @@ class CellDraws:
         self._real = real
         self._group = specification.covariance_group
         self._blocks: list[tuple[np.ndarray, np.ndarray]] = []
-        self._law = laws_of(specification).reals
-        n_missing = self._law.kept_apart(~np.isnan(real))
+        n_missing = laws_of(specification).reals.holes(~np.isnan(real))
         for m in np.unique(n_missing[n_missing > 0]):
             # Rows with as many holes have systems of one size, which are solved together.
             same = np.flatnonzero(n_missing == m)
@@ -111,21 +110,21 @@ class CellDraws:
                 rows = same[part]
                 places = np.nonzero(np.isnan(real[rows]))[1].reshape(rows.size, int(m))
                 self._blocks.append((rows, places))
-        self.are_known = not self._blocks and not self._law.latent
+        self.are_known = not self._blocks
 
     def draw(
         self,
         parameters: MixtureParameters,
         components: Int[np.ndarray, " obs"],
         rng: np.random.Generator,
-    ) -> Float[np.ndarray, "obs _"]:
+    ) -> Float[np.ndarray, "obs feature"]:
         """Complete rows: the missing cells drawn given every row's component.
 
-        Under diagonal and spherical covariances the rows come back as they are, and under factors
-        with a draw of these: the posterior of the parameters needs no missing cell there.
+        Under diagonal and spherical covariances the rows come back as they are: the posterior of
+        the parameters needs no missing cell there.
         """
         if not self._blocks:
-            return self._law.augmented(self._real, components, parameters, rng)
+            return self._real
         factors = parameters.precisions_cholesky[self._group]
         normal = FullComponents(parameters.means, factors)
         real = self._real.copy()

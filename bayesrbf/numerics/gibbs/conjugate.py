@@ -10,8 +10,8 @@ precision factors, and
    \mu \mid P \sim N\Big(\frac{n \bar x + \kappa_0 m_0}{n + \kappa_0},\
    ((n + \kappa_0) P)^{-1}\Big).
 
-Diagonal and spherical covariances have the diagonal alone, and need no cell that is missing; under
-factors every column is a regression on these (``factor_precisions``); simplices are Dirichlet.
+Diagonal and spherical covariances have the diagonal alone, and need no cell that is missing;
+simplices are Dirichlet.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.numerics.mixture.parts.laws import laws_of
-from bayesrbf.numerics.mixture.parts.precision_factors import PrecisionDraws
+from bayesrbf.numerics.mixture.parts.precision_factors import ConjugatePrecisions
 from bayesrbf.numerics.mixture.statistics import sum_by_class
 from bayesrbf.records.mixture import MixtureParameters
 from bayesrbf.records.priors import MixtureHyperparameters
@@ -36,54 +36,43 @@ class Assigned:
     counts: Float[np.ndarray, " component"]
     # Real cells of every component; all its rows under full covariances.
     cells: Float[np.ndarray, "component feature"]
-    # Means of those cells, and of their rows' factors if there are some; 0 where there is none.
-    centres: Float[np.ndarray, "component *centre"]
+    # Means of those cells; 0 where there is none.
+    centres: Float[np.ndarray, "component feature"]
     # Sums of squares and products about the centres; the diagonal alone for diagonal and spherical
-    # covariances, of a cell and its row's factors for every column under factors.
+    # covariances.
     scatter: Float[np.ndarray, "component *feature"]
     # Counts of the observed levels, one array per categorical column.
     categories: tuple[Float[np.ndarray, "component _"], ...]
-    further: tuple[np.ndarray, ...] = ()  # Statistics of every law of further columns.
 
 
 def assigned(
-    real: Float[np.ndarray, "row _"],
+    real: Float[np.ndarray, "row feature"],
     codes: Int[np.ndarray, "row categorical"],
     components: Int[np.ndarray, " row"],
     specification: MixtureSpecification,
-    further: tuple[Float[np.ndarray, "row _"], ...] = (),
 ) -> Assigned:
-    """Sum up rows whose components are known.
-
-    Under full covariances the rows must be complete; beside cells there are a row's factors.
-    """
+    """Sum up rows whose components are known; under full covariances they must be complete."""
     laws = laws_of(specification)
     member = components == np.arange(specification.n_components)[:, None]
     counts = member.sum(axis=1).astype(float)
     moments = laws.reals.assigned(real, components, member)
-    levels = laws.levels.counts(codes, components)
-    sums = (
-        law.statistics(cells, member.T.astype(float))
-        for law, cells in zip(laws.further, further, strict=True)
-    )
-    return Assigned(counts, *moments, levels, tuple(sums))
+    return Assigned(counts, *moments, laws.levels.counts(codes, components))
 
 
 @dataclass(frozen=True)
-class Conjugate[P: PrecisionDraws]:
+class Conjugate:
     """A density of the declared prior's family: the prior, or the posterior of assigned rows."""
 
     specification: MixtureSpecification
-    precisions: P
+    precisions: ConjugatePrecisions
     # Dirichlet parameters: of the class probabilities, of the weights of each class one after the
     # other, and of every categorical column.
     classes: Float[np.ndarray, " label"]
     weights: Float[np.ndarray, " component"]
     levels: tuple[Float[np.ndarray, "component _"], ...]
-    centres: Float[np.ndarray, "component *centre"]
+    centres: Float[np.ndarray, "component feature"]
     # Rows behind the centres, those of the prior among them.
     strength: Float[np.ndarray, "component feature"]
-    further: tuple[np.ndarray, ...] = ()  # Statistics of every law of further columns.
 
     def draw(self, rng: np.random.Generator) -> MixtureParameters:
         """An exact, independent draw of all parameters, in the units of the rows."""
@@ -94,15 +83,7 @@ class Conjugate[P: PrecisionDraws]:
             means=self._draw_means(factors, rng),
             precisions_cholesky=factors,
             category_probabilities=tuple(_dirichlet(level, rng) for level in self.levels),
-            further=self._draw_further(rng),
         )
-
-    def _draw_further(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Values of the variables of all further laws."""
-        laws, values = laws_of(self.specification).further, dict[str, np.ndarray]()
-        for law, sums in zip(laws, self.further, strict=True):
-            values |= law.draw(sums, rng)
-        return values
 
     def _draw_weights(self, rng: np.random.Generator) -> np.ndarray:
         """Weights of every component within its class."""
@@ -122,7 +103,7 @@ class Conjugate[P: PrecisionDraws]:
 
 def posterior(
     rows: Assigned, hyperparameters: MixtureHyperparameters, specification: MixtureSpecification
-) -> Conjugate[PrecisionDraws]:
+) -> Conjugate:
     """The posterior of the parameters given rows with components; the prior, given none."""
     laws = laws_of(specification)
     precisions, centres, strength = laws.reals.posterior(
@@ -136,7 +117,6 @@ def posterior(
         levels=laws.levels.posterior(rows.categories, hyperparameters),
         centres=centres,
         strength=strength,
-        further=rows.further,
     )
 
 

@@ -29,8 +29,7 @@ from bayesrbf.numerics.log_sums import log_sum_exp
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.gaussian import LOG_2PI
 from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
-from bayesrbf.numerics.mixture.parts.laws import laws_of, precisions_of
-from bayesrbf.numerics.mixture.parts.precision_factors import ConjugatePrecisions
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification
@@ -57,13 +56,13 @@ class ModeProposal:
 
     def __init__(
         self,
-        references: Sequence[Conjugate[ConjugatePrecisions]],
+        references: Sequence[Conjugate],
         shares: Float[np.ndarray, " reference"],
     ) -> None:
         self._references = references
         self._shares = shares
         self._specification = references[0].specification
-        self._law = precisions_of(self._specification)
+        self._law = laws_of(self._specification).reals
         densities = [one.precisions for one in references]
         self._precisions = type(densities[0]).stacked(densities)
         self._orders = np.array(
@@ -146,13 +145,7 @@ _BATCHES: Final = 16  # Batches of draws whose means are compared.
 
 
 def can_jump(specification: MixtureSpecification) -> bool:
-    """Whether a class can jump: several components, not too many, with covariances of its own.
-
-    Proposals know real columns without latent variables, and categorical ones: with others there
-    are no jumps.
-    """
-    if specification.further or laws_of(specification).reals.latent:
-        return False
+    """Whether a class can jump: several components, not too many, with covariances of its own."""
     return any(_jumps(specification, part) for part in specification.class_slices)
 
 

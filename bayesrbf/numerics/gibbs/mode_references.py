@@ -13,8 +13,7 @@ from bayesrbf.numerics.gibbs.conjugate import Conjugate
 from bayesrbf.numerics.mixture.expectation import Expectation, prepare
 from bayesrbf.numerics.mixture.initialisation import starting_point
 from bayesrbf.numerics.mixture.mixture_fit import problem_of
-from bayesrbf.numerics.mixture.parts.laws import laws_of, precisions_of
-from bayesrbf.numerics.mixture.parts.precision_factors import ConjugatePrecisions
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.numerics.mixture.statistics import sum_by_group
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.priors import MixtureHyperparameters
@@ -93,10 +92,11 @@ class Reference:
 
     def density(
         self, specification: MixtureSpecification, hyperparameters: MixtureHyperparameters
-    ) -> Conjugate[ConjugatePrecisions]:
+    ) -> Conjugate:
         """The conjugate density that has its mode at the point and as many rows behind it."""
         point, counts = self.parameters, self.counts
-        laws, law = laws_of(specification), precisions_of(specification)
+        laws = laws_of(specification)
+        law = laws.reals
         scales = law.base_scales(hyperparameters)
         cells = np.repeat(counts[:, None], scales.shape[1], axis=1)
         total = sum_by_group(cells, specification)
@@ -169,7 +169,7 @@ def _at_prior(
         class_probabilities=np.full(n_classes, 1 / n_classes),
         weights=np.ones(k),
         means=np.tile(hyperparameters.location, (k, 1)),
-        precisions_cholesky=precisions_of(specification).of_diagonal(scales),
+        precisions_cholesky=laws_of(specification).reals.of_diagonal(scales),
         category_probabilities=tuple(
             np.tile(levels / levels.sum(), (k, 1))
             for levels in hyperparameters.category_concentrations

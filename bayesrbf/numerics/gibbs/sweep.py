@@ -20,8 +20,6 @@ from bayesrbf.numerics.gibbs.mode_jumps import MOST_REFERENCES, ModeJumps, can_j
 from bayesrbf.numerics.gibbs.mode_references import searched
 from bayesrbf.numerics.log_posterior import MarkovKernel
 from bayesrbf.numerics.mixture.mixture_points import MixturePoints
-from bayesrbf.numerics.mixture.parts.laws import laws_of
-from bayesrbf.numerics.mixture.parts.precision_factors import PrecisionDraws
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification
@@ -49,9 +47,7 @@ class MixtureSweep(MarkovKernel):
         self._standard = self._points.standard
         self._weighted = observations
         self._jumps: ModeJumps | None = None
-        self._codes, self._further = rows.codes, rows.further
-        for law in laws_of(specification).further:
-            law.check_conjugate()
+        self._codes = rows.codes
         self._components = ComponentDraws(rows, specification)
         self._cells = CellDraws(rows.real, specification)
         certain = self._components.certain if self._cells.are_known else None
@@ -103,10 +99,9 @@ class MixtureSweep(MarkovKernel):
         real = self._cells.draw(parameters, components, rng)
         return self._given(components, real).draw(rng)
 
-    def _given(self, components: np.ndarray, real: np.ndarray) -> Conjugate[PrecisionDraws]:
+    def _given(self, components: np.ndarray, real: np.ndarray) -> Conjugate:
         """The posterior of the parameters once nothing else is latent."""
-        table = (real, self._codes, components)
-        statistics = assigned(*table, self._specification, self._further)
+        statistics = assigned(real, self._codes, components, self._specification)
         return posterior(statistics, self._standard, self._specification)
 
 

@@ -65,15 +65,14 @@ def cut(
     # A trailing 1 makes centring a part of one matrix product.
     bordered = np.column_stack([np.nan_to_num(table.real[rows]), np.ones(rows.size)])
     indicators = one_hot(table.codes[rows], specification.levels)
-    law = laws_of(specification).reals
-    counts = law.kept_apart(observed)
+    counts = laws_of(specification).reals.holes(observed)
     k, d = components.stop - components.start, specification.n_features
     n_products = (d + 1) * (d + 2) // 2
     affordable = rows.size * n_products <= MOST_PRODUCTS and specification.shape == "full"
     blocks: list[Block] = []
     for m in np.unique(counts):
         multiplied = by_products and affordable and m == 0
-        width = max(k, n_products) if multiplied else k * law.numbers_a_row(int(m))
+        width = max(k, n_products) if multiplied else k * max(d, int(m) ** 2, 1)
         width = min(width, IN_CACHE // LEAST_ROWS) if multiplied else width
         same = np.flatnonzero(counts == m)
         for place in in_blocks(same.size, width, cached=True):
@@ -200,8 +199,8 @@ class ArrayExpectation:
         self._every = slice(0, specification.n_components)
 
     def for_many(self) -> ArrayExpectation | CompiledExpectation:
-        """These rows in compiled kernels, if there are any for the shape of covariance."""
-        if self._observations.n_obs == 0 or not self._laws.reals.in_kernels:
+        """These rows in compiled kernels, if there are any rows."""
+        if self._observations.n_obs == 0:
             return self
         from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
 

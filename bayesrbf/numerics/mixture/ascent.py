@@ -50,8 +50,6 @@ class Problem:
     step: Callable[[MixtureParameters], Step]
     pack: Callable[[MixtureParameters], np.ndarray]
     unpack: Callable[[np.ndarray], MixtureParameters]
-    fold: Callable[[np.ndarray], np.ndarray]
-    """The coordinates that packing the point at given ones gives: signs may differ."""
 
 
 @dataclass(frozen=True)
@@ -118,11 +116,10 @@ def _extrapolated(
     if length <= 1:
         return unmoved
     # The squared step of Varadhan and Roland (2008), SQUAREM, with their third step length.
-    target = problem.fold(points[0] + 2 * length * change + length**2 * curvature)
+    target = points[0] + 2 * length * change + length**2 * curvature
     candidate = problem.unpack(target)
     # Far targets may overflow the transforms; such a point has no log posterior.
-    scales = (candidate.precisions_cholesky, *candidate.further.values())
-    if not all(np.isfinite(part).all() for part in (target, *scales)):
+    if not all(np.isfinite(part).all() for part in (target, candidate.precisions_cholesky)):
         return unmoved
     try:
         new = problem.step(candidate)

@@ -19,7 +19,7 @@ from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
 from bayesrbf.numerics.mixture.expectation import Expectation
 from bayesrbf.numerics.mixture.mixture_points import free_variables
 from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
-from bayesrbf.numerics.mixture.parts.laws import precisions_of
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.records import names
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification, Variable
@@ -130,7 +130,7 @@ class CompiledDensity:
         if not d:
             factors = np.empty((specification.group_sizes.size, 0))
             return Point(means, factors), Model(np.empty(k), None, None, None, categories)
-        law = precisions_of(specification)
+        law = laws_of(specification).reals
         factors, room = law.kernel_room(means, self._expectation.has_holes)
         return Point(means, factors), Model(*room, categories)
 
@@ -183,7 +183,7 @@ def _reals(
     """Places and prior of the real columns."""
     places = {variable.name: place for variable, place in slices(free_variables(specification))}
     first = {name: place.start for name, place in places.items()}
-    law = precisions_of(specification)
+    law = laws_of(specification).reals
     declared = law.prior(hyperparameters.standardised())
     rate, powers = 0.0, np.zeros(law.n_groups)
     if declared is not None:

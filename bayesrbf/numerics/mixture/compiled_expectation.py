@@ -16,7 +16,7 @@ from bayesrbf.numerics.categories import split_levels
 from bayesrbf.numerics.kernels.categorical import log_tables, pack, unpack_counts
 from bayesrbf.numerics.kernels.driver import Model, Results, expect
 from bayesrbf.numerics.kernels.tiles import balanced_chunks, plan_tiles
-from bayesrbf.numerics.mixture.parts.laws import precisions_of
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.numerics.mixture.statistics import JointPoint, Statistics
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
@@ -40,7 +40,7 @@ class CompiledExpectation:
     ) -> None:
         self.specification = specification
         self._classes = np.asarray(specification.component_class)
-        self._law = precisions_of(specification)
+        self._law = laws_of(specification).reals
         packing = pack(observations.codes, specification.levels)
         self.members = packing.members  # what combined category codes stand for
         self.tiles = plan_tiles(observations, packing.codes, specification)

@@ -69,8 +69,9 @@ def _embed(
     observations: Observations, specification: MixtureSpecification
 ) -> Float[np.ndarray, "obs coordinate"]:
     """Rows as points: reals with the column mean where missing, scaled indicators."""
-    parts = laws_of(specification).parts
-    return np.concatenate([part.embedding(observations) for part in parts], axis=1)
+    laws = laws_of(specification)
+    both = laws.reals.embedding(observations), laws.levels.embedding(observations)
+    return np.concatenate(both, axis=1)
 
 
 def _memberships(
@@ -128,6 +129,6 @@ def _from_memberships(
     point = weighted_components(
         (by_class + 1) / (by_class + 1).sum(), (counts + 0.5) / (by_class + 0.5 * sizes)[classes]
     )
-    for part in laws_of(specification).parts:
-        point = part.begun(point, observations, memberships, hyperparameters)
-    return point
+    laws = laws_of(specification)
+    point = laws.reals.begun(point, observations, memberships, hyperparameters)
+    return laws.levels.begun(point, observations, memberships, hyperparameters)

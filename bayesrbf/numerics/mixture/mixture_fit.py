@@ -128,7 +128,7 @@ def problem_of(
         return Step(statistics.log_likelihood + prior, mode)
 
     points = MixturePoints(specification, hyperparameters)
-    return Problem(step, points.pack, points.unpack, points.folded)
+    return Problem(step, points.pack, points.unpack)
 
 
 def _starts_differ(specification: MixtureSpecification) -> bool:

@@ -10,7 +10,6 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.numerics import coordinates
-from bayesrbf.numerics.mixture.parts.factor_precisions import loading_signs
 from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters, weighted_components
@@ -37,9 +36,8 @@ def free_variables(specification: MixtureSpecification) -> tuple[Variable, ...]:
             dim = names.class_components(index, n_classes)
             name = names.class_weights(index, n_classes)
             variables.append(Variable(name, (dim,), (size,), "simplex"))
-    for columns in laws_of(specification).parts:
-        variables += columns.variables
-    return tuple(variables)
+    laws = laws_of(specification)
+    return (*variables, *laws.reals.variables, *laws.levels.variables)
 
 
 def deterministic_variables(specification: MixtureSpecification) -> tuple[Variable, ...]:
@@ -71,9 +69,8 @@ def variables_of(
     values = {names.CLASS_PROBABILITIES: parameters.class_probabilities}
     for index, place in enumerate(specification.class_slices):
         values[names.class_weights(index, specification.n_classes)] = parameters.weights[place]
-    for part in laws_of(specification).parts:
-        values |= part.values(parameters, hyperparameters)
-    return values
+    laws = laws_of(specification)
+    return values | laws.reals.values(parameters, hyperparameters) | laws.levels.values(parameters)
 
 
 def parameters_of(
@@ -84,9 +81,8 @@ def parameters_of(
     """The point at given values of the free variables, in the units of the prior."""
     classes = values.get(names.CLASS_PROBABILITIES, np.ones(1))
     point = weighted_components(classes, joint_weights(values, specification))
-    for part in laws_of(specification).parts:
-        point = part.placed(point, values, hyperparameters)
-    return point
+    laws = laws_of(specification)
+    return laws.levels.placed(laws.reals.placed(point, values, hyperparameters), values)
 
 
 def reordered(
@@ -98,9 +94,8 @@ def reordered(
     groups = groups[np.sort(np.unique(groups, return_index=True)[1])]
     point = parameters.taken(components, groups)
     point = replace(point, class_probabilities=parameters.class_probabilities[order.classes])
-    for part in laws_of(specification).parts:
-        point = part.reordered(point, order)
-    return point
+    laws = laws_of(specification)
+    return laws.levels.reordered(laws.reals.reordered(point, order), order)
 
 
 def component_covariances(
@@ -238,20 +233,6 @@ class MixturePoints:
             elif variable.dims[:1] == (names.COMPONENT,):
                 values[variable.name] = values[variable.name][order]
         return self._coordinates.to_unconstrained(values)
-
-    def folded(
-        self, thetas: Float[np.ndarray, "*batch coordinate"]
-    ) -> Float[np.ndarray, "*batch coordinate"]:
-        """Every point with the signs of loadings that packing a point gives."""
-        if self.specification.rank == 0:  # nothing but loadings has signs
-            return thetas
-        result, sizes = thetas.copy(), (self.specification.n_features, self.specification.rank)
-        for variable, place in coordinates.slices(self.variables):
-            if variable.name == names.LOADINGS:
-                entries = thetas[..., place].reshape(*thetas.shape[:-1], -1, variable.shape[-1])
-                signs = loading_signs(entries, *sizes)
-                result[..., place] = (entries * signs).reshape(*thetas.shape[:-1], -1)
-        return result
 
     def _covariances(self, values: dict[str, np.ndarray]) -> np.ndarray:
         """Covariance matrices in the user's units."""

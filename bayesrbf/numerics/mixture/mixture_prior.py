@@ -40,24 +40,21 @@ class DeclaredPrior:
 
     Hyper-parameters are in the units of the parameters. ``constant`` is what no point changes,
     without Jacobian; ``powers`` are those of the probabilities, without and with Jacobian. The
-    simplices of classes, weights and levels go through one pass; the other parts have their priors.
+    simplices of classes, weights and levels go through one pass; the reals have their own prior.
     """
 
     def __init__(
         self, hyperparameters: MixtureHyperparameters, specification: MixtureSpecification
     ) -> None:
         self._specification, self._laws = specification, laws_of(specification)
-        every = free_variables(specification)
-        priors = [part.prior(hyperparameters) for part in self._laws.parts]
-        self._parts = [prior for prior in priors if prior is not None]
-        own = {v for law in self._laws.further for v in law.variables}
-        variables = tuple(variable for variable in every if variable not in own)
+        self._reals = self._laws.reals.prior(hyperparameters)
+        variables = free_variables(specification)
         self._simplices = Simplices.among(variables)
         # A class's only component has no weight among the variables.
         sizes = np.bincount(specification.component_class)
         self._weighted = np.flatnonzero(sizes[np.asarray(specification.component_class)] > 1)
-        self._places = {variable.name: place for variable, place in slices(every)}
-        self._dimension = sum(variable.size for variable in every)
+        self._places = {variable.name: place for variable, place in slices(variables)}
+        self._dimension = sum(variable.size for variable in variables)
         alphas = _concentrations(hyperparameters, specification, variables)
         # With the log Jacobian every power is one higher: [without, with].
         self.powers = [self._simplices.entries(alphas) + step for step in (-1, 0)]
@@ -65,15 +62,15 @@ class DeclaredPrior:
             float((gammaln(alpha.sum(axis=-1)) - gammaln(alpha).sum(axis=-1)).sum())
             for alpha in alphas.values()
         )
-        for part in self._parts:
-            self.constant += part.constant
+        if self._reals is not None:
+            self.constant += self._reals.constant
 
     def log_density(self, parameters: MixtureParameters, jacobian: bool = False) -> float:
         """Log density at one point in nats, with the log determinant of the transforms or not."""
         total = self.constant + (self._simplices.log_sizes if jacobian else 0.0)
         total += float(self.powers[jacobian] @ safe_log(self._probabilities(parameters)))
-        for part in self._parts:
-            total += part.log_density(parameters, jacobian)
+        if self._reals is not None:
+            total += self._reals.log_density(parameters, jacobian)
         return total
 
     def _probabilities(self, parameters: MixtureParameters) -> Float[np.ndarray, " entry"]:
@@ -108,8 +105,8 @@ class DeclaredPrior:
         counts += self.powers[jacobian]
         probabilities = self._simplices.entries(values)
         result[self._simplices.places] = self._simplices.gradient(counts, probabilities)
-        for part in self._parts:
-            by_variable = part.gradient(values, parameters, statistics, jacobian)
+        if self._reals is not None:
+            by_variable = self._reals.gradient(values, parameters, statistics, jacobian)
             for name, gradient in by_variable.items():
                 result[self._places[name]] = gradient.reshape(-1)
         return result

@@ -77,12 +77,6 @@ class MixtureOnRows(LogPosterior):
         """Reorder components within their classes: k of the result is component ``order[k]``."""
         return self.points.permute(theta, order)
 
-    def folded(
-        self, thetas: Float[np.ndarray, "*draws coordinate"]
-    ) -> Float[np.ndarray, "*draws coordinate"]:
-        """Every point with the signs of loadings that packing a point gives."""
-        return self.points.folded(thetas)
-
     def pack(self, parameters: MixtureParameters) -> Float[np.ndarray, " coordinate"]:
         """Coordinates of a point in the user's units."""
         return self.points.pack(parameters)

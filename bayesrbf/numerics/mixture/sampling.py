@@ -32,10 +32,7 @@ def conditional_draws(
     for own, normal in zip(components, noise, strict=True):
         own[:] = draw_categories(weights, rng)
         rng.standard_normal(out=normal)
-        table = observations
-        for part in laws.others:
-            table = part.completed(table, own, parameters, rng)
-        tables.append(table)
+        tables.append(laws.levels.completed(observations, own, parameters, rng))
     real = laws.reals.drawn(observations.real, components, parameters, noise)
     return [replace(table, real=cells) for table, cells in zip(tables, real, strict=True)]
 
@@ -62,8 +59,7 @@ def sample(
         np.full((n_rows, len(specification.levels)), -1),
         labels,
         np.ones(n_rows),
-        tuple(np.full((n_rows, len(law.columns)), np.nan) for law in specification.further),
     )
-    for part in laws_of(specification).parts:
-        rows = part.sampled(rows, components, parameters, rng)
-    return rows, components
+    laws = laws_of(specification)
+    rows = laws.reals.sampled(rows, components, parameters, rng)
+    return laws.levels.completed(rows, components, parameters, rng), components

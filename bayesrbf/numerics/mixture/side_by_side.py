@@ -77,11 +77,9 @@ class SideBySide:
             by_component = by_group[:, specification.covariance_group]
             factors = by_component.reshape(n, *by_component.shape[2:])
         point = MixtureParameters(np.ones(1), weights.reshape(n), means, factors, ())
-        for part in laws.others:  # every component has its own values of these, as wide mixtures do
-            for variable in part.variables:
-                values[variable.name] = values[variable.name].reshape(n, *variable.shape[1:])
-            point = part.placed(point, values, points.standard)
-        return point
+        for variable in laws.levels.variables:  # every component has its own
+            values[variable.name] = values[variable.name].reshape(n, *variable.shape[1:])
+        return laws.levels.placed(point, values)
 
 
 def _wide(specification: MixtureSpecification, n_points: int) -> MixtureSpecification:
@@ -91,8 +89,6 @@ def _wide(specification: MixtureSpecification, n_points: int) -> MixtureSpecific
         levels=specification.levels,
         component_class=(0,) * (n_points * specification.n_components),
         covariance_type=specification.shape,
-        further=specification.further,
-        n_factors=specification.n_factors if specification.shape == "factor" else 0,
     )
 
 

@@ -29,7 +29,6 @@ class Statistics:
     category_counts: tuple[Float[np.ndarray, "component _"], ...]
     log_likelihood: float  # sum_n v_n log p(x_n, y_n) in nats.
     pointwise: Float[np.ndarray, " obs"]  # log p(x_n, y_n) of every row, not weighted, in nats.
-    further: tuple[np.ndarray, ...] = ()  # Those of every law of further columns.
 
     def joined(self, other: Statistics) -> Statistics:
         """Statistics of the rows of both, at the same parameters and without ``pointwise``."""
@@ -40,16 +39,7 @@ class Statistics:
             tuple(map(np.add, self.category_counts, other.category_counts)),
             self.log_likelihood + other.log_likelihood,
             np.zeros(0),
-            tuple(map(_added, self.further, other.further)),
         )
-
-
-def _added(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """The sum of two statistics: a histogram of counts is as long as its largest count."""
-    total = np.zeros_like(max(one, other, key=lambda array: array.shape[-1]))
-    total[..., : one.shape[-1]] += one
-    total[..., : other.shape[-1]] += other
-    return total
 
 
 def sum_by_group(

@@ -11,12 +11,7 @@ from bayesrbf.numerics.mixture.gaussian import (
     FullComponents,
     MissingMoments,
 )
-from bayesrbf.numerics.mixture.parts.part import Assignment, Values
-from bayesrbf.numerics.mixture.parts.precision_columns import (
-    KernelNormals,
-    PrecisionColumns,
-    Weights,
-)
+from bayesrbf.numerics.mixture.parts.arguments import Assignment, Values
 from bayesrbf.numerics.mixture.parts.precision_factors import (
     FullPrecisions,
     at_floor,
@@ -24,12 +19,20 @@ from bayesrbf.numerics.mixture.parts.precision_factors import (
     lower_places,
     precision_factor,
 )
-from bayesrbf.numerics.mixture.parts.real_columns import ByCell, Factors, Matrices, Vectors
+from bayesrbf.numerics.mixture.parts.real_columns import (
+    ByCell,
+    Factors,
+    KernelNormals,
+    Matrices,
+    RealColumns,
+    Vectors,
+    Weights,
+)
 from bayesrbf.records import names
 from bayesrbf.records.specification import Variable
 
 
-class FullCovariances(PrecisionColumns):
+class FullCovariances(RealColumns):
     """Real columns under full covariances, each component's own or shared by several."""
 
     conjugate_family = FullPrecisions

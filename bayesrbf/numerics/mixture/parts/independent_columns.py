@@ -9,19 +9,22 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesrbf.numerics.mixture.gaussian import LOG_2PI, Conditional, IndependentComponents
-from bayesrbf.numerics.mixture.parts.part import Assignment, Values
-from bayesrbf.numerics.mixture.parts.precision_columns import (
+from bayesrbf.numerics.mixture.parts.arguments import Assignment, Values
+from bayesrbf.numerics.mixture.parts.precision_factors import IndependentPrecisions
+from bayesrbf.numerics.mixture.parts.real_columns import (
+    ByCell,
+    Factors,
     KernelNormals,
-    PrecisionColumns,
+    Matrices,
+    RealColumns,
+    Vectors,
     Weights,
 )
-from bayesrbf.numerics.mixture.parts.precision_factors import IndependentPrecisions
-from bayesrbf.numerics.mixture.parts.real_columns import ByCell, Factors, Matrices, Vectors
 from bayesrbf.records import names
 from bayesrbf.records.specification import Variable
 
 
-class IndependentColumns(PrecisionColumns):
+class IndependentColumns(RealColumns):
     """Real columns that are independent given the component."""
 
     conjugate_family = IndependentPrecisions

@@ -9,60 +9,36 @@ from typing import Final
 import numpy as np
 from jaxtyping import Int
 
-from bayesrbf.numerics.mixture.parts.column_law import ColumnLaw, column_law
-from bayesrbf.numerics.mixture.parts.count_law import CountLaw
-from bayesrbf.numerics.mixture.parts.factor_covariances import FactorCovariances
 from bayesrbf.numerics.mixture.parts.full_covariances import FullCovariances
-from bayesrbf.numerics.mixture.parts.further_part import FurtherPart
 from bayesrbf.numerics.mixture.parts.independent_columns import (
     DiagonalCovariances,
     SphericalCovariances,
 )
 from bayesrbf.numerics.mixture.parts.level_columns import LevelColumns
-from bayesrbf.numerics.mixture.parts.ordinal_law import OrdinalLaw
-from bayesrbf.numerics.mixture.parts.part import Part
-from bayesrbf.numerics.mixture.parts.precision_columns import PrecisionColumns
 from bayesrbf.numerics.mixture.parts.real_columns import RealColumns
 from bayesrbf.numerics.mixture.statistics import Statistics
-from bayesrbf.records.column_laws import CountColumns, OrdinalColumns
 from bayesrbf.records.mixture import MixtureParameters
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification
 
-column_law.register(CountColumns, CountLaw)
-column_law.register(OrdinalColumns, OrdinalLaw)
-
-PRECISION_SHAPES: Final[dict[str, type[PrecisionColumns]]] = {
+SHAPES: Final[dict[str, type[RealColumns]]] = {
     "full": FullCovariances,
     "diag": DiagonalCovariances,
     "spherical": SphericalCovariances,
 }
-SHAPES: Final[dict[str, type[RealColumns]]] = {**PRECISION_SHAPES, "factor": FactorCovariances}
 
 
 @dataclass(frozen=True)
 class Laws:
-    """The laws of the real, the categorical and all further columns."""
+    """The laws of the real and the categorical columns."""
 
     reals: RealColumns
     levels: LevelColumns
-    further: tuple[ColumnLaw, ...]
 
     @cached_property
     def classes(self) -> Int[np.ndarray, " component"]:
         """Class of every component."""
         return np.asarray(self.reals.specification.component_class)
-
-    @cached_property
-    def others(self) -> tuple[Part, ...]:
-        """Parts beside the reals, those without a column left out."""
-        further = (FurtherPart(law, place) for place, law in enumerate(self.further))
-        return (*((self.levels,) if self.levels.levels else ()), *further)
-
-    @cached_property
-    def parts(self) -> tuple[Part, ...]:
-        """All parts, reals first, in the order of the graph's variables."""
-        return (self.reals, *self.others)
 
     def mode(
         self,
@@ -83,26 +59,12 @@ class Laws:
             weights,
             parameters.means,
             parameters.precisions_cholesky,
-            parameters.category_probabilities,
-            parameters.further,
+            self.levels.mode(statistics.category_counts, hyperparameters),
         )
-        for part in self.parts:
-            following = part.mode(following, statistics, hyperparameters)
-        return following
+        return self.reals.mode(following, statistics, hyperparameters)
 
 
 @cache
 def laws_of(specification: MixtureSpecification) -> Laws:
     """The laws of a mixture's columns, made once."""
-    k = specification.n_components
-    return Laws(
-        SHAPES[specification.shape](specification),
-        LevelColumns(specification),
-        tuple(column_law(record, k) for record in specification.further),
-    )
-
-
-@cache
-def precisions_of(specification: MixtureSpecification) -> PrecisionColumns:
-    """The law of the real columns where their precision is a product of factors."""
-    return PRECISION_SHAPES[specification.shape](specification)
+    return Laws(SHAPES[specification.shape](specification), LevelColumns(specification))

@@ -13,17 +13,15 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.numerics.categories import draw_categories, one_hot, split_levels
-from bayesrbf.numerics.mixture.parts.part import (
+from bayesrbf.numerics.mixture.parts.arguments import (
     Assignment,
     Hyper,
     Memberships,
-    Part,
     Point,
     Rng,
     Rows,
     Values,
 )
-from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.records import names
 from bayesrbf.records.specification import MixtureSpecification, Order, Variable
 
@@ -35,7 +33,7 @@ CATEGORY_SCALE = 0.7
 """Length of one category's indicator beside reals of standard deviation 1."""
 
 
-class LevelColumns(Part):
+class LevelColumns:
     """The categorical columns of a mixture; their prior is Dirichlet."""
 
     def __init__(self, specification: MixtureSpecification) -> None:
@@ -59,20 +57,16 @@ class LevelColumns(Part):
         """Level probabilities, or what stands in their place, by the name of the variable."""
         return dict(zip(self.names, by_column, strict=True))
 
-    def values(self, point: Point, hyper: Hyper) -> dict[str, np.ndarray]:
+    def values(self, point: Point) -> dict[str, np.ndarray]:
         """Values of the variables at a point."""
         return self.by_name(point.category_probabilities)
 
-    def placed(self, point: Point, values: Values, hyper: Hyper) -> Point:
+    def placed(self, point: Point, values: Values) -> Point:
         """The point at given values of the variables."""
         return replace(point, category_probabilities=tuple(values[name] for name in self.names))
 
-    def mode(self, point: Point, statistics: Statistics, hyper: Hyper) -> Point:
+    def mode(self, counts: Levels, hyper: Hyper) -> Levels:
         """The M-step, in proportion to n + alpha - 1."""
-        levels = self._mode(statistics.category_counts, hyper)
-        return replace(point, category_probabilities=levels)
-
-    def _mode(self, counts: Levels, hyper: Hyper) -> Levels:
         if not counts:
             return ()
         pseudo = np.concatenate(counts, axis=1)
@@ -90,7 +84,7 @@ class LevelColumns(Part):
     def begun(self, point: Point, rows: Rows, memberships: Memberships, hyper: Hyper) -> Point:
         """An M-step from memberships of rows."""
         counts = split_levels(memberships.T @ one_hot(rows.codes, self.levels), self.levels)
-        return replace(point, category_probabilities=self._mode(counts, hyper))
+        return replace(point, category_probabilities=self.mode(counts, hyper))
 
     def embedding(self, rows: Rows) -> Float[np.ndarray, "row level"]:
         """Scaled indicators of the levels, 0 where the cell is missing."""

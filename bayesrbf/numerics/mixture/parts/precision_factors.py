@@ -102,16 +102,8 @@ def _norms(matrices: np.ndarray) -> np.ndarray:
     return np.sqrt(np.einsum("gij,gij->g", matrices, matrices))
 
 
-class PrecisionDraws(ABC):
-    """Law of the precision factors of all groups, the means integrated out."""
-
-    @abstractmethod
-    def draw(self, rng: np.random.Generator) -> Float[np.ndarray, "group *feature"]:
-        """Precision factors of every group, in the units of the rows."""
-
-
 @dataclass(frozen=True)
-class ConjugatePrecisions(PrecisionDraws):
+class ConjugatePrecisions(ABC):
     """Density of the precision factors of all groups, the means integrated out.
 
     Where densities are stacked, their arrays have the axis of references in front.
@@ -128,6 +120,10 @@ class ConjugatePrecisions(PrecisionDraws):
         """Several densities of one structure side by side."""
         shapes = np.stack([one.shapes for one in densities])
         return cls(densities[0].scales, shapes, np.stack([one.inner for one in densities]))
+
+    @abstractmethod
+    def draw(self, rng: np.random.Generator) -> Float[np.ndarray, "group *feature"]:
+        """Precision factors of every group, in the units of the rows."""
 
     @abstractmethod
     def log_densities(
