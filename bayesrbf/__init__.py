@@ -9,36 +9,36 @@ from bayesrbf.public import HOMES as _HOMES
 from bayesrbf.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from bayesrbf.estimators.answers.conditional_distribution import ConditionalDistribution
-    from bayesrbf.estimators.answers.deciding import cost_curves
-    from bayesrbf.estimators.conformal import ConformalSets
-    from bayesrbf.estimators.kernel_network.classifier import KernelNetworkClassifier
-    from bayesrbf.estimators.labelling import acquire_labels
-    from bayesrbf.estimators.median_lvq.classifier import MedianLVQClassifier
-    from bayesrbf.estimators.mixture.density import MixtureDensity
-    from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
-    from bayesrbf.estimators.model_selection import LabelledKFold, labelled_scorer
-    from bayesrbf.estimators.predictive_check import predictive_check
-    from bayesrbf.estimators.rbf_network.classifier import RBFNetworkClassifier
-    from bayesrbf.estimators.rbf_network.regressor import RBFNetworkRegressor
-    from bayesrbf.estimators.rehearsing import rehearse
-    from bayesrbf.estimators.saving import load
-    from bayesrbf.estimators.sdgm.classifier import SDGMClassifier
-    from bayesrbf.estimators.stack.classifier import StackedClassifier
-    from bayesrbf.new_rows.drift import DriftCheck, check
-    from bayesrbf.new_rows.validation import Validation, validate
-    from bayesrbf.reading.notes import TableError
-    from bayesrbf.reading.read import read_table
-    from bayesrbf.reading.tabular_files import ReadTable
-    from bayesrbf.records.median_lvq import MedianLVQPrior
-    from bayesrbf.records.mixture_objectives import (
+    from bayesrbf.answers.conditional import ConditionalDistribution
+    from bayesrbf.answers.conformal import ConformalSets
+    from bayesrbf.answers.decide import cost_curves
+    from bayesrbf.answers.label import acquire_labels
+    from bayesrbf.answers.predictive_check import predictive_check
+    from bayesrbf.answers.rehearse import rehearse
+    from bayesrbf.app.check import DriftCheck, check
+    from bayesrbf.app.validate import Validation, validate
+    from bayesrbf.base.priors import GammaPrecisions, HorseshoePrecisions, MixturePrior
+    from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+    from bayesrbf.families.hybrid.density import MixtureDensity
+    from bayesrbf.families.hybrid.objectives import (
         Blend,
         ConditionalLikelihood,
         Hinge,
         Likelihood,
         Margin,
     )
-    from bayesrbf.records.priors import GammaPrecisions, HorseshoePrecisions, MixturePrior
+    from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
+    from bayesrbf.families.median_lvq.classifier import MedianLVQClassifier
+    from bayesrbf.families.median_lvq.records import MedianLVQPrior
+    from bayesrbf.families.rbf_network.classifier import RBFNetworkClassifier
+    from bayesrbf.families.rbf_network.regressor import RBFNetworkRegressor
+    from bayesrbf.families.sdgm.classifier import SDGMClassifier
+    from bayesrbf.families.stack.classifier import StackedClassifier
+    from bayesrbf.fit.model_selection import LabelledKFold, labelled_scorer
+    from bayesrbf.fit.saving import load
+    from bayesrbf.reading.notes import TableError
+    from bayesrbf.reading.read import ReadTable, read_table
+
 
 __all__ = [
     "Blend",

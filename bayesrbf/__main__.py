@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bayesrbf.cli import main
+from bayesrbf.app.commands import main
 
 if __name__ == "__main__":
     main()

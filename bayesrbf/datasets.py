@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from jaxtyping import Shaped
 
-from bayesrbf.table import decode, encode, encode_labels, learn_columns
+from bayesrbf.table.columns import learn_columns
+from bayesrbf.table.encode import decode, encode, encode_labels
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 DATA_VARIABLE: Final = "BAYESRBF_DATA"
 TARGET: Final = "target"

@@ -13,9 +13,15 @@ from pytensor.tensor import TensorVariable
 from scipy.linalg import helmert
 from scipy.spatial.distance import squareform
 
+from bayesrbf.base import records as names
+from bayesrbf.families.kernel_network.records import (
+    NUGGET,
+    RATE_PRIORS,
+    Normal,
+    RateCriterion,
+    RateRows,
+)
 from bayesrbf.models.densities import label_draw, label_logp
-from bayesrbf.records import names
-from bayesrbf.records.kernel_rates import NUGGET, RATE_PRIORS, Normal, RateCriterion, RateRows
 
 OBS_BIS, CONTRAST = "obs_bis", "contrast"
 

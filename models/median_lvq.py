@@ -12,8 +12,8 @@ from jaxtyping import Float
 from pytensor.graph.basic import Variable
 from pytensor.tensor import TensorVariable
 
-from bayesrbf.records import names
-from bayesrbf.records.median_lvq import Dissimilarities, Prototypes, Sigma, width_and_prior
+from bayesrbf.base import records as names
+from bayesrbf.families.median_lvq.records import Dissimilarities, Prototypes, Sigma, width_and_prior
 
 ROW: Final = "row"
 """Dim of the training rows as exemplars; ``obs`` is that of the same rows as data."""
@@ -71,7 +71,7 @@ def declare_median_lvq(
 
     Examples
     --------
-    >>> from bayesrbf.records.median_lvq import SigmaPrior
+    >>> from bayesrbf.families.median_lvq.records import SigmaPrior
     >>> rows = Dissimilarities(
     ...     np.array([[0.0, 1.0, 4.0], [1.0, 0.0, 2.0], [4.0, 2.0, 0.0]]),
     ...     np.array([0, 0, 1]), np.ones(3), (np.array([0, 1]), np.array([2])))

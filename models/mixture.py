@@ -2,16 +2,522 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal, get_args
 
+import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
+from jaxtyping import Float, Int
+from pytensor.graph.basic import Variable
+from pytensor.tensor import TensorVariable
 
-from bayesrbf.models.row_nodes import LIKELIHOOD, Axes, Latent, declare_rows
-from bayesrbf.records.column_maps import PowerMaps
-from bayesrbf.records.mixture import Observations
-from bayesrbf.records.objective import Objective
-from bayesrbf.records.priors import MixtureHyperparameters
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.base import records as names
+from bayesrbf.base.priors import SHARPNESS, SMOOTHING, MixtureHyperparameters, Objective, PowerMaps
+from bayesrbf.base.rows import MixtureSpecification, Observations
+from bayesrbf.models import densities
+from bayesrbf.models.densities import (
+    MapNodes,
+    MixtureNodes,
+    declare_priors,
+    masked_draw,
+    masked_logp,
+)
+
+# The law of a table's rows under a mixture, and the potentials of other objectives.
+#
+# The law is what the node ``x`` computes and draws.
+
+
+OBJECTIVE = "objective"
+"""Potential (obs): the objective of every row less its log likelihood."""
+PRIOR_POWER = "prior_power"
+"""Potential: what the power of the prior adds to it."""
+
+
+@dataclass(frozen=True)
+class RowMixture:
+    r"""Law of the rows of a table under a mixture, component and label summed out.
+
+    .. math:: \log p(x_o, y) = \log \sum_{k \in y} p_k \,
+        N(x_o; \mu_k, \Sigma_{g(k)}) \prod_{j \in o} \theta_{kj}[x_j]
+
+    where k runs over the components of class y, over all of them when the label
+    is hidden. Behind column maps x is the mapped cell, and the log derivatives of
+    the maps are added. A row of the value matrix is (label code, real cells, category
+    codes); what is missing is 0 there and in the masks.
+    """
+
+    n_features: int
+    n_categorical: int
+    covariance_group: tuple[int, ...]
+    independent: bool  # Whether the covariances are diagonal.
+    maps: PowerMaps | None = None
+
+    @property
+    def signature(self) -> str:
+        """Core dims of the parameters of :meth:`logp`, as NumPy writes them."""
+        levels = "".join(f",(k,l{j})" for j in range(self.n_categorical))
+        powers = "" if self.maps is None else ",(d)"
+        return f"(k),(k),(k,d),(g,d,d),(n),(n,m),(n){levels}{powers}->(n,v)"
+
+    def logp(
+        self,
+        value: TensorVariable,
+        component_probabilities: TensorVariable,
+        component_class: TensorVariable,
+        means: TensorVariable,
+        covariances: TensorVariable,
+        label_observed: TensorVariable,
+        cell_observed: TensorVariable,
+        row_weight: TensorVariable,
+        *by_column: TensorVariable,
+    ) -> TensorVariable:
+        """Weighted log density of every row.
+
+        The parameters are those of ``MixtureNodes`` (module ``mixture_priors``), and the powers of
+        the maps behind them where there are any; the masks are 1 where a label or a cell is known,
+        else 0.
+        """
+        joint = self.joint(
+            value, component_probabilities, means, covariances, cell_observed, *by_column
+        )
+        label = value[:, 0, None]
+        excluded = label_observed[:, None] * pt.neq(component_class, label) > 0
+        return row_weight * pm.math.logsumexp(pt.switch(excluded, -np.inf, joint), axis=-1)
+
+    def joint(
+        self,
+        value: TensorVariable,
+        component_probabilities: TensorVariable,
+        means: TensorVariable,
+        covariances: TensorVariable,
+        cell_observed: TensorVariable,
+        *by_column: TensorVariable,
+    ) -> TensorVariable:
+        """Log joint ``log p(x_o, k)`` of rows and components, labels and weights ignored."""
+        _, real, codes = self._split(value)
+        real_observed = cell_observed[:, : self.n_features]
+        category_probabilities, maps = self._mapped(by_column)
+        joint = pt.log(component_probabilities)
+        if maps is not None:
+            real, log_slopes = maps.forward(real)
+            joint += pt.sum(log_slopes * real_observed, axis=1)[:, None]
+        joint += self._real_logp(real, real_observed, means, covariances)
+        for j, probabilities in enumerate(category_probabilities):
+            joint += densities.category_logp(
+                codes[:, j, None], cell_observed[:, self.n_features + j, None], probabilities
+            )
+        return joint
+
+    def draw(
+        self,
+        component_probabilities: TensorVariable,
+        component_class: TensorVariable,
+        means: TensorVariable,
+        covariances: TensorVariable,
+        label_observed: TensorVariable,
+        cell_observed: TensorVariable,
+        row_weight: TensorVariable,
+        *args: Variable,
+    ) -> TensorVariable:
+        """One table: label, component and cells of every row, then the masks.
+
+        A labelled row draws its label like any other: a label held fixed would make the class
+        probabilities' calibration untestable. The weight has no part in the draw, because it has no
+        generative story. ``args`` are the nodes of the columns, then the size that PyMC appends,
+        which a whole table does not need.
+        """
+        category_probabilities, maps = self._mapped(args[:-1])
+        n_obs = label_observed.shape[0]
+        component = pm.Categorical.dist(p=component_probabilities, shape=(n_obs,))
+        cells = [
+            pm.Categorical.dist(p=probabilities[component])[:, None]
+            for probabilities in category_probabilities
+        ]
+        if self.n_features:
+            group = pt.as_tensor(np.asarray(self.covariance_group))[component]
+            real = densities.normal_draw(means[component], covariances[group])
+            cells.insert(0, real if maps is None else maps.backward(real))
+        label = component_class[component] * label_observed
+        return pt.concatenate(
+            [label[:, None], pt.concatenate(cells, axis=1) * cell_observed], axis=1
+        )
+
+    def _mapped(
+        self, nodes: tuple[TensorVariable, ...]
+    ) -> tuple[tuple[TensorVariable, ...], MapNodes | None]:
+        """Nodes of the categorical columns, and the maps in front of the real ones."""
+        if self.maps is None:
+            return nodes, None
+        return nodes[:-1], MapNodes(self.maps, nodes[-1])
+
+    def _split(
+        self, value: TensorVariable
+    ) -> tuple[TensorVariable, TensorVariable, TensorVariable]:
+        """Label, real and categorical columns of a value matrix."""
+        first_code = 1 + self.n_features
+        return value[:, 0], value[:, 1:first_code], value[:, first_code:]
+
+    def _real_logp(
+        self,
+        real: TensorVariable,
+        observed: TensorVariable,
+        means: TensorVariable,
+        covariances: TensorVariable,
+    ) -> TensorVariable:
+        """Log densities (obs, component) of the real cells.
+
+        Components that share a covariance share its factorisation per row.
+        """
+        group = np.asarray(self.covariance_group)
+        row, mask = real[:, None, :], observed[:, None, :]
+        if self.n_features == 0:
+            return pt.zeros((real.shape[0], 1))
+        if self.independent:
+            variances = pt.diagonal(covariances, axis1=-2, axis2=-1)[group]
+            return densities.independent_normal_logp(row, mask, means, variances)
+        return densities.normal_logp(
+            row, mask, means, densities.observed_cholesky(covariances, mask)[:, group]
+        )
+
+
+def declare_objective(
+    objective: Objective,
+    joint: TensorVariable,
+    specification: MixtureSpecification,
+    labels: Int[np.ndarray, " obs"],
+    row_weight: TensorVariable,
+) -> None:
+    r"""Turn the posterior of the model on the stack into a Gibbs posterior.
+
+    The potentials exchange the log likelihood of every row for its objective,
+
+    .. math:: \sum_n v_n (J_n - \log p(x_n, y_n)) + (\tau - 1) \log p(\phi),
+
+    and so belong beside the rows' own node. ``joint`` is ``log p(x, k)``; labels are -1 where
+    hidden.
+    """
+    own, every, hinge = objective.coefficients
+    shown = labels >= 0
+    parts = [pm.math.logsumexp(joint[:, part], axis=1) for part in specification.class_slices]
+    by_class = pt.stack(parts, axis=1)
+    indicator = np.eye(specification.n_classes)[np.maximum(labels, 0)]
+    of_label = pt.sum(indicator * by_class, axis=1)
+    density = pm.math.logsumexp(by_class, axis=1)
+    value = pt.switch(shown, (own - 1) * of_label + every * density, (own + every - 1) * density)
+    if hinge and specification.n_classes > 1:
+        violation = margin_violation(objective.margin, by_class - of_label[:, None], indicator)
+        value -= hinge * pt.switch(shown, soft_hinge(violation), 0.0)
+    pm.Potential(OBJECTIVE, row_weight * value, dims=names.OBS)
+    if objective.prior_power != 1:
+        free = pm.modelcontext(None).free_RVs
+        prior = pt.sum([pt.sum(pm.logp(variable, variable)) for variable in free])
+        pm.Potential(PRIOR_POWER, np.float64(objective.prior_power - 1) * prior)
+
+
+def margin_violation(
+    margin: float, rivals: TensorVariable, indicator: np.ndarray
+) -> TensorVariable:
+    """Soft maximum over the other classes of what a row lacks of the margin, in nats.
+
+    ``rivals`` are ``log p(x, c) - log p(x, y)``; the indicator is 1 at a row's own class.
+    """
+    sharpened = pt.switch(indicator > 0, -np.inf, np.float64(SHARPNESS) * rivals)
+    most = pm.math.logsumexp(sharpened, axis=1) / np.float64(SHARPNESS)
+    return np.float64(margin) + most
+
+
+def soft_hinge(violation: TensorVariable) -> TensorVariable:
+    """Loss in nats: 0 below minus the width, a parabola up to it, the violation itself beyond."""
+    width = np.float64(SMOOTHING)
+    parabola = (violation + width) ** 2 / (4 * width)
+    beyond = pt.switch(violation > width, violation, 0.0)
+    return pt.switch(pt.abs(violation) <= width, parabola, beyond)
+
+
+# Rows of a table as nodes under the priors, and the names along their axes.
+#
+# The component of a row is summed out, or it is a node.
+
+
+Latent = Literal["marginal", "explicit"]
+
+LIKELIHOOD = Objective()
+
+COLUMN = "column"
+"""Columns of the value matrix: the label, the reals, the categories."""
+CELL = "cell"
+"""Columns of the table: the reals, the categories."""
+
+
+def declare_rows(
+    observations: Observations,
+    specification: MixtureSpecification,
+    hyperparameters: MixtureHyperparameters,
+    axes: Axes,
+    latent: Latent,
+    objective: Objective = LIKELIHOOD,
+    maps: PowerMaps | None = None,
+) -> pm.Model:
+    """Declare priors, maps and rows in a new model: rows in the user's units, priors behind maps.
+
+    ValueError if rows, structure, prior and names do not fit each other, or if there is no graph
+    with latent nodes because the objective is no likelihood.
+    """
+    if latent not in get_args(Latent):
+        raise ValueError(f"latent must be one of {get_args(Latent)}; received {latent!r}.")
+    if latent == "explicit" and objective.name != "likelihood":
+        raise ValueError(
+            f"latent='explicit' draws a component for every row, which only a likelihood does; "
+            f"received objective={objective.name!r}: use latent='marginal'."
+        )
+    check_rows(observations, specification, hyperparameters)
+    with pm.Model(coords=coords(observations, specification, axes)) as model:
+        nodes = declare_priors(specification, hyperparameters)
+        if latent == "marginal":
+            declare_marginal(observations, specification, nodes, objective, maps)
+        else:
+            _declare_explicit(observations, specification, nodes, maps)
+    return model
+
+
+def value_matrix(observations: Observations) -> Float[np.ndarray, "obs column"]:
+    """Values of the node ``x``: label code, real cells and category codes, 0 where missing.
+
+    Examples
+    --------
+    >>> rows = Observations(
+    ...     real=np.array([[1.5, np.nan]]), codes=np.array([[2]]),
+    ...     labels=np.array([-1]), weights=np.array([1.0]))
+    >>> value_matrix(rows)
+    array([[0. , 1.5, 0. , 2. ]])
+    """
+    return np.column_stack(
+        [
+            np.maximum(observations.labels, 0),
+            np.nan_to_num(observations.real, nan=0.0, posinf=np.inf, neginf=-np.inf),
+            np.maximum(observations.codes, 0),
+        ]
+    ).astype(np.float64)
+
+
+def _declare_masks(observations: Observations) -> tuple[TensorVariable, TensorVariable]:
+    """Which labels and which cells are known, as data that can be exchanged."""
+    cells = np.column_stack([~np.isnan(observations.real), observations.codes >= 0])
+    label_observed = (observations.labels >= 0).astype(np.float64)
+    return (
+        pm.Data("label_observed", label_observed, dims=names.OBS),
+        pm.Data("cell_observed", cells.astype(np.float64), dims=(names.OBS, CELL)),
+    )
+
+
+def declare_marginal(
+    observations: Observations,
+    specification: MixtureSpecification,
+    nodes: MixtureNodes,
+    objective: Objective = LIKELIHOOD,
+    maps: PowerMaps | None = None,
+) -> None:
+    """Declare one observed node ``x``: label and component of every row summed out.
+
+    Potentials stand beside it unless the objective is the likelihood.
+    """
+    label_observed, cell_observed = _declare_masks(observations)
+    row_weight = pm.Data("row_weight", observations.weights, dims=names.OBS)
+    rows = RowMixture(
+        n_features=specification.n_features,
+        n_categorical=len(specification.levels),
+        covariance_group=tuple(int(g) for g in specification.covariance_group),
+        independent=specification.independent,
+        maps=maps,
+    )
+    by_column = nodes.category_probabilities
+    if maps is not None:
+        by_column += (_declare_powers(maps),)
+    pm.CustomDist(
+        names.OBSERVED,
+        nodes.component_probabilities,
+        nodes.component_class,
+        nodes.means,
+        nodes.covariances,
+        label_observed,
+        cell_observed,
+        row_weight,
+        *by_column,
+        logp=rows.logp,
+        dist=rows.draw,
+        signature=rows.signature,
+        observed=value_matrix(observations),
+        dims=(names.OBS, COLUMN),
+    )
+    if objective.name != "likelihood":
+        joint = rows.joint(
+            pt.as_tensor(value_matrix(observations)),
+            nodes.component_probabilities,
+            nodes.means,
+            nodes.covariances,
+            cell_observed,
+            *by_column,
+        )
+        declare_objective(objective, joint, specification, observations.labels, row_weight)
+
+
+def _declare_powers(maps: PowerMaps) -> TensorVariable:
+    """The powers of the maps, as data that can be exchanged."""
+    return pm.Data(names.COLUMN_POWERS, maps.powers, dims=names.FEATURE)
+
+
+def _declare_explicit(
+    observations: Observations,
+    specification: MixtureSpecification,
+    nodes: MixtureNodes,
+    maps: PowerMaps | None,
+) -> None:
+    """A component ``z`` of every row; label and cells are independent observed nodes.
+
+    A label is a category that its component determines, so a hidden label is a
+    missing category and needs no node of its own.
+    """
+    if np.any(observations.weights != 1):
+        raise ValueError(
+            "latent='explicit' draws a component for every row, which a row weight other than 1 "
+            "has no meaning for: declare the rows with weight 1, or use latent='marginal'."
+        )
+    label_observed, cell_observed = _declare_masks(observations)
+    z = pm.Categorical("z", p=nodes.component_probabilities, dims=names.OBS)
+    if specification.n_classes > 1:
+        membership = np.eye(specification.n_classes)[list(specification.component_class)]
+        _declare_category(
+            "row_label", pt.as_tensor(membership)[z], label_observed, observations.labels
+        )
+    d = specification.n_features
+    if d:
+        group = pt.as_tensor(specification.covariance_group)[z]
+        powers = () if maps is None else (_declare_powers(maps),)
+        pm.CustomDist(
+            names.OBSERVED,
+            nodes.means[z],
+            nodes.covariances[group],
+            cell_observed[:, :d],
+            *powers,
+            logp=partial(masked_logp, maps),
+            dist=partial(masked_draw, maps),
+            signature=f"(d),(d,d),(d){',(d)' * len(powers)}->(d)",
+            observed=np.nan_to_num(observations.real),
+            dims=(names.OBS, names.FEATURE),
+        )
+    for j, probabilities in enumerate(nodes.category_probabilities):
+        _declare_category(
+            f"category_{j}", probabilities[z], cell_observed[:, d + j], observations.codes[:, j]
+        )
+
+
+def _declare_category(
+    name: str, probabilities: TensorVariable, observed: TensorVariable, codes: np.ndarray
+) -> None:
+    """One observed category a row, 0 where it is missing."""
+    pm.CustomDist(
+        name,
+        probabilities,
+        observed,
+        logp=lambda code, probabilities, observed: densities.category_logp(
+            code, observed, probabilities
+        ),
+        dist=densities.masked_category_draw,
+        signature="(l),()->()",
+        observed=np.maximum(codes, 0),
+        dims=names.OBS,
+    )
+
+
+def check_rows(
+    observations: Observations,
+    specification: MixtureSpecification,
+    hyperparameters: MixtureHyperparameters,
+) -> None:
+    """ValueError if columns, labels or prior do not fit the structure."""
+    d, j = specification.n_features, len(specification.levels)
+    if (observations.real.shape[1], observations.codes.shape[1]) != (d, j):
+        raise ValueError(
+            f"observations must have {d} real and {j} categorical columns, as the specification "
+            f"says; received {observations.real.shape[1]} and {observations.codes.shape[1]}."
+        )
+    if observations.labels.max(initial=-1) >= specification.n_classes:
+        raise ValueError(
+            f"observations.labels must be below n_classes = {specification.n_classes}; "
+            f"received {observations.labels.max()}."
+        )
+    sizes = tuple(c.size for c in hyperparameters.category_concentrations)
+    if hyperparameters.location.size != d or sizes != specification.levels:
+        raise ValueError(
+            f"hyperparameters must be resolved for {d} real columns and levels "
+            f"{specification.levels}; received {hyperparameters.location.size} and {sizes}."
+        )
+
+
+@dataclass(frozen=True)
+class Axes:
+    """Coordinate values of a declared mixture, None where positions will do."""
+
+    feature_names: Sequence[object] | None = None
+    categorical_names: Sequence[object] | None = None
+    level_names: Sequence[Sequence[object]] | None = None
+    class_names: Sequence[object] | None = None
+    obs_names: Sequence[object] | None = None
+
+
+def coords(
+    observations: Observations, specification: MixtureSpecification, axes: Axes
+) -> dict[str, Sequence[object]]:
+    """Names along every dim of the graph; ValueError if their number does not fit an axis."""
+    d, levels = specification.n_features, specification.levels
+    features = _names("feature_names", axes.feature_names, d, "x")
+    categories = _names("categorical_names", axes.categorical_names, len(levels), "category")
+    values: dict[str, Sequence[object]] = {
+        names.OBS: _names("obs_names", axes.obs_names, observations.n_obs),
+        COLUMN: (names.LABEL, *features, *categories),
+        CELL: (*features, *categories),
+        names.COMPONENT: range(specification.n_components),
+    }
+    if specification.n_classes > 1:
+        values[names.CLASS_LABEL] = _names("class_names", axes.class_names, specification.n_classes)
+        for c, components in enumerate(specification.class_slices):
+            values[names.class_components(c, specification.n_classes)] = range(
+                components.stop - components.start
+            )
+    if d:
+        values[names.FEATURE] = values[names.FEATURE_BIS] = features
+    if d > 1 and specification.shape == "full":
+        values[names.PRECISION_ENTRY] = tuple(
+            f"{features[i]},{features[j]}" for i in range(d) for j in range(i)
+        )
+    level_names = (None,) * len(levels) if axes.level_names is None else axes.level_names
+    if len(level_names) != len(levels):
+        raise ValueError(
+            f"level_names must list the levels of {len(levels)} categorical columns; "
+            f"received {len(level_names)}."
+        )
+    for j, size in enumerate(levels):
+        values[names.category_level(j)] = _names(f"level_names[{j}]", level_names[j], size)
+    return values
+
+
+def _names(
+    argument: str, given: Iterable[object] | None, size: int, prefix: str | None = None
+) -> Sequence[object]:
+    """Names as given, else positions behind a prefix; their number must fit."""
+    if given is None:
+        return range(size) if prefix is None else tuple(f"{prefix}{i}" for i in range(size))
+    values = tuple(given)
+    if len(values) != size:
+        raise ValueError(f"{argument} must have {size} entries; received {len(values)}.")
+    return values
+
+
+# The declared graphs of mixture densities and of class-conditional mixtures.
 
 
 def declare_mixture(
@@ -78,7 +584,7 @@ def declare_mixture(
 
     References
     ----------
-    Priors and mode: :func:`bayesrbf.models.mixture_priors.declare_priors`.
+    Priors and mode: :func:`bayesrbf.models.densities.declare_priors`.
 
     Examples
     --------
@@ -123,7 +629,7 @@ def declare_hybrid_mixture(
         \prod_{j \in o} \theta_{kj}[x_j]
 
     A row without a label contributes :math:`\log \sum_c p(x_o, c)`. One class
-    makes this :func:`bayesrbf.models.declare_mixture`.
+    makes this :func:`bayesrbf.models.mixture.declare_mixture`.
 
     Parameters
     ----------
@@ -180,7 +686,7 @@ def declare_hybrid_mixture(
 
     References
     ----------
-    Priors and mode: :func:`bayesrbf.models.mixture_priors.declare_priors`.
+    Priors and mode: :func:`bayesrbf.models.densities.declare_priors`.
 
     Examples
     --------

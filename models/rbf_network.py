@@ -4,22 +4,142 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import get_args
+from typing import Literal, get_args
 
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from jaxtyping import Float, Int
+from pytensor.graph.basic import Variable
 from pytensor.tensor import TensorVariable
 
-from bayesrbf.models.mixture_priors import MixtureNodes, declare_categories, declare_normals
-from bayesrbf.models.output_layer import Coefficients, OutputLayer
-from bayesrbf.models.row_mixture import RowMixture
-from bayesrbf.models.row_nodes import Axes, check_rows, coords, declare_marginal
-from bayesrbf.records import names
-from bayesrbf.records.mixture import Observations, Standardisation
-from bayesrbf.records.objective import Objective
-from bayesrbf.records.rbf_network import RBFNetworkHyperparameters, RBFNetworkSpecification
+from bayesrbf.base import records as names
+from bayesrbf.base.priors import Objective
+from bayesrbf.base.rows import Observations, Standardisation
+from bayesrbf.families.rbf_network.records import RBFNetworkHyperparameters, RBFNetworkSpecification
+from bayesrbf.models.densities import (
+    MixtureNodes,
+    declare_categories,
+    declare_normals,
+    elastic_net,
+    half_elastic_net,
+    label_draw,
+    label_logp,
+)
+from bayesrbf.models.mixture import Axes, RowMixture, check_rows, coords, declare_marginal
+
+# The output layer of a declared RBF network: its prior, and the responses.
+
+
+Coefficients = Literal["signed", "halves"]
+
+RESPONSE_WEIGHT = "response_weight"
+
+
+class OutputLayer:
+    """Output weights and intercepts; made before the mixture weights, registered after.
+
+    The weights come with their sign, or in two halves that are bounded at 0.
+    """
+
+    def __init__(
+        self,
+        specification: RBFNetworkSpecification,
+        hyperparameters: RBFNetworkHyperparameters,
+        kind: Coefficients,
+    ) -> None:
+        self._numeric = specification.response == "number"
+        self._prior = hyperparameters
+        k, c = specification.mixture.n_components, specification.n_outputs
+        shape = (k,) if self._numeric else (c, k)
+        l1, l2 = np.float64(hyperparameters.l1), np.float64(hyperparameters.l2)
+        self._parts = (
+            {names.COEFFICIENTS: elastic_net(l1, l2, shape)}
+            if kind == "signed"
+            else {f"{names.COEFFICIENTS}_{s}": half_elastic_net(l1, l2, shape) for s in "pm"}
+        )
+        first, *second = self._parts.values()
+        self._weights = first - second[0] if second else first
+        self._dims = (names.COMPONENT,) if self._numeric else (names.CLASS_LABEL, names.COMPONENT)
+
+    @property
+    def sizes(self) -> TensorVariable:
+        """``sum_c |w_ck|`` of every component."""
+        return abs(self._weights) if self._numeric else abs(self._weights).sum(axis=0)
+
+    def register(self) -> None:
+        """Name the weights, and declare the rest."""
+        model = pm.modelcontext(None)
+        for name, variable in self._parts.items():
+            model.register_rv(variable, name, dims=self._dims, default_transform=None)
+        if len(self._parts) == 2:
+            pm.Deterministic(names.COEFFICIENTS, self._weights, dims=self._dims)
+        dims = () if self._numeric else (names.CLASS_LABEL,)
+        scale = np.float64(self._prior.intercept_scale)
+        self._intercepts = pm.Normal(names.INTERCEPTS, np.float64(0), scale, dims=dims)
+        if self._numeric:
+            self._precision = pm.Gamma(
+                names.NOISE_PRECISION,
+                alpha=np.float64(self._prior.noise_shape),
+                beta=np.float64(self._prior.noise_rate),
+            )
+
+    def observe(
+        self,
+        row_features: TensorVariable,
+        responses: Int[np.ndarray, " obs"] | Float[np.ndarray, " obs"],
+        weights: Float[np.ndarray, " obs"],
+        units: Standardisation | None,
+    ) -> None:
+        """Declare the node ``y``.
+
+        Responses are class codes, -1 where hidden; or numbers, NaN where hidden, with their
+        location and scale, or in standard units if ``units`` is None.
+        """
+        linear = row_features @ self._weights.T + self._intercepts
+        row_weight = pm.Data(RESPONSE_WEIGHT, weights, dims=names.OBS)
+        if not self._numeric:
+            pm.CustomDist(
+                names.OBSERVED_LABEL,
+                linear,
+                row_weight,
+                logp=label_logp,
+                dist=label_draw,
+                observed=responses,
+                dims=names.OBS,
+            )
+            return
+        known = pm.Data("response_observed", (~np.isnan(responses)) * 1.0, dims=names.OBS)
+        location, scale = (0.0, 1.0) if units is None else (units.location, units.scale)
+        pm.CustomDist(
+            names.OBSERVED_LABEL,
+            linear * scale + location,
+            self._precision / np.float64(np.squeeze(scale)) ** 2,
+            known * row_weight,
+            logp=_number_logp,
+            dist=_number_draw,
+            observed=np.nan_to_num(responses),
+            dims=names.OBS,
+        )
+
+
+def _number_logp(
+    value: TensorVariable,
+    linear: TensorVariable,
+    precision: TensorVariable,
+    row_weight: TensorVariable,
+) -> TensorVariable:
+    """Weighted log densities of numbers about the linear output."""
+    log_density = pt.log(precision) - np.log(2 * np.pi) - precision * (value - linear) ** 2
+    return row_weight * 0.5 * log_density
+
+
+def _number_draw(
+    linear: TensorVariable, precision: TensorVariable, row_weight: TensorVariable, size: Variable
+) -> TensorVariable:
+    """One number a row; a weight has no part in it."""
+    return pm.Normal.dist(linear, precision**-0.5)
+
 
 SMALLEST_SHARE = np.float64(1e-6)
 LARGEST_LOG_DENSITY = np.float64(300.0)
@@ -93,13 +213,13 @@ def declare_rbf_network(
 
     References
     ----------
-    The priors of the mixture: :func:`bayesrbf.models.mixture_priors.declare_priors`. The link:
+    The priors of the mixture: :func:`bayesrbf.models.densities.declare_priors`. The link:
     Caetano (2018), eq. 21.
 
     Examples
     --------
-    >>> from bayesrbf.records.priors import MixtureHyperparameters
-    >>> from bayesrbf.records.specification import MixtureSpecification
+    >>> from bayesrbf.base.priors import MixtureHyperparameters
+    >>> from bayesrbf.base.rows import MixtureSpecification
     >>> rows = Observations(
     ...     real=np.array([[0.0], [2.0], [np.nan]]), codes=np.zeros((3, 0), int),
     ...     labels=np.zeros(3, int), weights=np.ones(3))

@@ -12,15 +12,10 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 from pytensor.tensor import TensorVariable
 
-from bayesrbf.records import names
-from bayesrbf.records.mixture import Standardisation
-from bayesrbf.records.priors import GammaPrecisions, HorseshoePrecisions
-from bayesrbf.records.sdgm import (
-    Basis,
-    CompletedRows,
-    QuadraticBasis,
-    SDGMSpecification,
-)
+from bayesrbf.base import records as names
+from bayesrbf.base.priors import GammaPrecisions, HorseshoePrecisions
+from bayesrbf.base.rows import Standardisation
+from bayesrbf.families.sdgm.records import Basis, CompletedRows, QuadraticBasis, SDGMSpecification
 
 POINT: str = "point"  # Dim of the completions of all rows: a row without a hole is one point.
 COORDINATE: str = "coordinate"

@@ -10,9 +10,9 @@ import pymc as pm
 import pytensor.tensor as pt
 from jaxtyping import Float, Int
 
+from bayesrbf.base import records as names
+from bayesrbf.base.rows import MaskedRows
 from bayesrbf.models.densities import label_draw, label_logp
-from bayesrbf.records import names
-from bayesrbf.records.masked_rows import MaskedRows
 
 
 def declare_stack(

@@ -150,8 +150,8 @@ def drawn(kind: str, options: dict[str, Any], method: str, how: dict[str, Any], 
 
 def report(_: str) -> Answers:
     """Numbers of the sections of a report, and its table of predictions."""
-    from bayesrbf.report.job import Job
-    from bayesrbf.report.run import run
+    from bayesrbf.app.report.job import Job
+    from bayesrbf.app.report.run import run
 
     X, y = table("mixed with holes")
     kinds = {c: "categorical" if X[c].dtype == object else "real" for c in X}

@@ -9,12 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bayesrbf import HybridMixtureClassifier
-from bayesrbf.numerics.coordinates import to_constrained
-from bayesrbf.numerics.mixture.mixture_points import free_variables, parameters_of
-from bayesrbf.records.mixture import MixtureParameters, Observations, Standardisation
-from bayesrbf.records.priors import MixtureHyperparameters, MixturePrior
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.base.log_posterior import to_constrained
+from bayesrbf.base.priors import MixtureHyperparameters, MixturePrior
+from bayesrbf.base.rows import (
+    MixtureParameters,
+    MixtureSpecification,
+    Observations,
+    Standardisation,
+)
+from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf.mixture.points import free_variables, parameters_of
 
 COVARIANCES = list(itertools.product(("full", "tied", "diag", "spherical"), (False, True)))
 CLASSES = {"density": (0, 0), "one each": (0, 1, 2), "unequal": (0, 0, 1, 2, 2, 2)}

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bayesrbf.artefact.state_file import MANIFEST, seal
+from bayesrbf.base.artefact import MANIFEST, seal
 
 SEAL = re.compile(rb'(\\"sha256\\":\\")[0-9a-f]{64}')
 Forgery = Callable[[dict[str, Any], dict[str, Any]], None]

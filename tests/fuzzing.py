@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from bayesrbf.artefact.state_file import ArtefactError, load_state, save_state
+from bayesrbf.base.artefact import ArtefactError, load_state, save_state
 from tests.forgeries import assemble, compact, parts, sealed
 
 STATE: Final = {

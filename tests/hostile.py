@@ -23,8 +23,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from bayesrbf.artefact import pack, unpack
-from bayesrbf.artefact.state_file import ArtefactError, encode, load_state, save_state
+from bayesrbf.base.artefact import ArtefactError, encode, load_state, pack, save_state, unpack
 from tests.forgeries import Forgery, assemble, compact, forge, parts, put
 from tests.fuzzing import STATE
 from tests.mutations import fitted
@@ -222,7 +221,7 @@ STATES: Final = {
     "an unknown tag": holding_state({"py/reduce": ["os.system", "touch got-in"]}, "unknown keys"),
     "a text in the place of a list": holding_state({"tuple": "ab"}, "a list was expected"),
     "a record with a path for a name": holding_state(
-        {"record": ["bayesrbf.files.write_whole", {}]}, "unknown record"
+        {"record": ["bayesrbf.base.files.write_whole", {}]}, "unknown record"
     ),
     "a record that is an enumeration": holding_state({"record": ["Status", {}]}, "unknown record"),
     "a private field": holding_state(

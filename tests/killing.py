@@ -19,10 +19,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bayesrbf import cli
-from bayesrbf.files import UNFINISHED, writing_together
-from bayesrbf.report import collect, families, run
-from bayesrbf.report import drawing_method as sampling
+from bayesrbf.app import commands as cli
+from bayesrbf.app.report import collect, families, run
+from bayesrbf.app.report import families as sampling
+from bayesrbf.base.files import UNFINISHED, writing_together
 from tests.report.tables import mixed_table
 
 TOUCHES = ("open", "os.", "shutil.")

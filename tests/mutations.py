@@ -20,8 +20,7 @@ import numpy as np
 import pandas as pd
 
 import bayesrbf
-from bayesrbf.artefact import pack, unpack
-from bayesrbf.artefact.state_file import ArtefactError, encode, load_state
+from bayesrbf.base.artefact import ArtefactError, encode, load_state, pack, unpack
 
 Mutant = tuple[str, Callable[[], tuple[Any, dict[str, np.ndarray]]]]
 """What is altered, and the tree and the arrays then."""

@@ -9,15 +9,13 @@ from functools import cached_property
 
 import numpy as np
 
-from bayesrbf.models import declare_hybrid_mixture
-from bayesrbf.numerics.mixture.array_expectation import ArrayExpectation
-from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
-from bayesrbf.numerics.mixture.conditional import conditional_moments
-from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
-from bayesrbf.numerics.mixture.parts.laws import laws_of
-from bayesrbf.numerics.mixture.sampling import sample
-from bayesrbf.records.column_maps import PowerMaps
-from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.base.priors import PowerMaps
+from bayesrbf.base.rows import MixtureParameters, Observations
+from bayesrbf.mixture.expectation import ArrayExpectation, CompiledExpectation
+from bayesrbf.mixture.laws import laws_of
+from bayesrbf.mixture.missing import conditional_moments, sample
+from bayesrbf.mixture.posterior import MixtureLogPosterior
+from bayesrbf.models.mixture import declare_hybrid_mixture
 from tests.models.configurations import Configuration, assert_same_density, compile_graph
 from tests.precise import PreciseMixture
 

@@ -16,9 +16,8 @@ import numpy as np
 from scipy import stats
 from scipy.special import logsumexp
 
-from bayesrbf.records.mixture import Observations
-from bayesrbf.records.priors import MixtureHyperparameters
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.base.priors import MixtureHyperparameters
+from bayesrbf.base.rows import MixtureSpecification, Observations
 
 Point = Mapping[str, np.ndarray]
 """Constrained values of the free variables, by name."""

@@ -13,10 +13,8 @@ from functools import cached_property
 import numpy as np
 from mpmath import mp, mpf
 
-from bayesrbf.records.column_maps import PowerMaps
-from bayesrbf.records.mixture import Observations
-from bayesrbf.records.priors import MixtureHyperparameters
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.base.priors import MixtureHyperparameters, PowerMaps
+from bayesrbf.base.rows import MixtureSpecification, Observations
 
 mp.dps = 50
 

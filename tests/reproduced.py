@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from unittest.mock import patch
 
-from bayesrbf.commands.reproducing import app  # makes the scripts importable
+from bayesrbf.app.reproduce import app
 from reproduce.cells import print_table
 from reproduce.published import NONE, Published, beside
 from tests.measured import write

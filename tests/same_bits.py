@@ -59,7 +59,6 @@ def many_rows() -> dict[str, np.ndarray]:
 
 def answers(chosen: tuple[str, ...]) -> dict[str, np.ndarray]:
     """What is said of the rows of a small table, by family and method."""
-    from bayesrbf.inference import chains
     from tests.degenerate import METHODS, answer, plain
 
     if "PROCESSES" in os.environ:

@@ -10,7 +10,7 @@ import pandas as pd
 import polars as pl
 from hypothesis import strategies as st
 
-from bayesrbf.records.mixture import Observations
+from bayesrbf.base.rows import Observations
 
 SHARED = {"allow_nan": False, "allow_infinity": False}
 reals = st.floats(-1e6, 1e6, **SHARED)

@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bayesrbf.artefact.state_file import ArtefactError, load_state, save_state
-from bayesrbf.artefact.strict_json import STRING, depth
+from bayesrbf.base.artefact import STRING, ArtefactError, depth, load_state, save_state
 from tests.forgeries import assemble, compact, forge, parts
 
 STATE = {"a": np.arange(6.0).reshape(2, 3).T, "b": (1, None, "x"), "c": np.array([True, False])}

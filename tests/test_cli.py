@@ -13,11 +13,12 @@ import pandas as pd
 import pytest
 
 import bayesrbf
-from bayesrbf import cli
-from bayesrbf.commands.typed_arguments import names_in
-from bayesrbf.records.table_options import TableOptions
-from bayesrbf.report import effort, families
-from bayesrbf.report.options import OPTIONS, ReportOptions, options_content
+from bayesrbf.app import commands as cli
+from bayesrbf.app.arguments import names_in
+from bayesrbf.app.report import families
+from bayesrbf.app.report import run as effort
+from bayesrbf.app.report.job import OPTIONS, ReportOptions, options_content
+from bayesrbf.base.records import TableOptions
 from tests.report.tables import mixed_table
 
 FILES = {"model.safetensors", "options.json", "posterior.nc", "predictions.csv", "report.html"}
@@ -402,7 +403,7 @@ def test_wrong_use_is_said_without_traceback(
 def test_help_is_quick_and_imports_nothing_heavy() -> None:
     code = (
         "import sys; sys.argv = ['bayesrbf', '--help']\n"
-        "from bayesrbf.cli import main\n"
+        "from bayesrbf.app.commands import main\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
         "heavy = {'numpy', 'pandas', 'scipy', 'sklearn', 'matplotlib', 'pymc', 'xarray'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
@@ -416,7 +417,7 @@ def test_what_is_not_there_is_refused_before_anything_heavy_is_imported(tmp_path
     for folder, table in (("none", __file__), (tmp_path, "none.csv")):
         code = (
             f"import sys; sys.argv = ['bayesrbf', 'predict', {str(folder)!r}, {table!r}]\n"
-            "from bayesrbf.cli import main\n"
+            "from bayesrbf.app.commands import main\n"
             "try:\n    main()\nexcept SystemExit as end:\n    assert end.code == 2\n"
             "heavy = {'scipy', 'sklearn', 'numba', 'pymc', 'xarray'}\n"
             "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"

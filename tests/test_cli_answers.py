@@ -21,11 +21,10 @@ import pandas as pd
 import pytest
 
 import bayesrbf
-from bayesrbf.commands.models import MODELS
-from bayesrbf.commands.typed_arguments import spoken
-from bayesrbf.report import drawing_method as sampling
-from bayesrbf.report.families import FAMILIES
-from bayesrbf.report.job import FamilyName
+from bayesrbf.app.arguments import MODELS, spoken
+from bayesrbf.app.report import families as sampling
+from bayesrbf.app.report.families import FAMILIES
+from bayesrbf.app.report.job import FamilyName
 from tests.report.tables import mixed_table
 from tests.test_cli import assert_one_sentence, run
 

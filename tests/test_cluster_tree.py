@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bayesrbf.blocks import dask_blocks
+from bayesrbf.base import blocks as dask_blocks
 from tests.benchmarks import cluster_tree
 from tests.benchmarks.cluster_tree import Costs, pass_seconds
 

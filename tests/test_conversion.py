@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from bayesrbf.conversion import from_datatree, predictions, to_datatree
+from bayesrbf.base.priors import Trace
+from bayesrbf.fit.trees import from_datatree, predictions, to_datatree
 from bayesrbf.inference.draws import Draws, point
 from bayesrbf.inference.laplace import laplace
-from bayesrbf.records.results import Trace
 from tests.inference.targets import Mixture
 
 
@@ -178,4 +178,4 @@ def test_predictions_have_their_rows_beside_them():
 
 
 def test_no_plotting_library_is_loaded():
-    assert "arviz" not in vars(sys.modules["bayesrbf.conversion"])
+    assert "arviz" not in vars(sys.modules["bayesrbf.fit.trees"])

@@ -12,7 +12,7 @@ import pytest
 
 from bayesrbf.datasets import data_folder as find_folder
 from bayesrbf.datasets import demo_tables, hide_cells, hide_labels, load_table
-from bayesrbf.table import learn_columns
+from bayesrbf.table.columns import learn_columns
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from bayesrbf import MixtureDensity
+from bayesrbf.families.hybrid.density import MixtureDensity
 from tests.benchmarks.density_models import Ours
 from tests.benchmarks.density_scores import (
     at_resolution,

@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bayesrbf.cli import INTERRUPTED
-from bayesrbf.commands.ending import TERMINATED, TIMED_OUT, limit_time, obeying
+from bayesrbf.app.arguments import TERMINATED, TIMED_OUT, limit_time, obeying
+from bayesrbf.app.commands import INTERRUPTED
 from tests.report.tables import mixed_table
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -22,8 +22,8 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are of POSIX
 DEAF = """
 import os, signal, sys, time
 from contextlib import suppress
-from bayesrbf.commands import ending
-from bayesrbf.files import writing_together
+from bayesrbf.app.commands import ending
+from bayesrbf.base.files import writing_together
 
 ending.GRACE = 0.1
 with ending.obeying(), writing_together(sys.argv[1], ["a"]) as beside:

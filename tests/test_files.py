@@ -18,8 +18,8 @@ from typing import Any, Self
 
 import pytest
 
-from bayesrbf import files
-from bayesrbf.files import write_whole, writing_together
+from bayesrbf.base import files
+from bayesrbf.base.files import write_whole, writing_together
 
 NAMES = ("a", "b", "c")
 """``a`` was there before, ``b`` was a link that led nowhere, ``c`` is new."""

@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesrbf.artefact import pack
-from bayesrbf.artefact.state_file import ArtefactError, encode, load_state
+from bayesrbf.base.artefact import ArtefactError, encode, load_state, pack
 from tests import hostile
 from tests.fuzzing import Target, at_random
 from tests.hostile import RUNS, holding, read

@@ -168,7 +168,7 @@ def test_no_files_import_each_other() -> None:
         ("def f(model):\n    return model._raw", 1),
         ("class A:\n    def f(self, other):\n        return self._raw, other._raw", 1),
         ("class A:\n    def f(self):\n        return self.model_._raw", 1),
-        ("from bayesrbf.table.labels import _plain", 1),
+        ("from bayesrbf.table.encode import _plain", 1),
         ("class A:\n    def f(self):\n        b = copy(self)\n        b._raw = super()._raw", 0),
         ("def f(point):\n    return point._replace(x=1), point.__dict__", 0),
     ],

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesrbf import MixtureDensity
-from bayesrbf.numerics.mixture.mixture_points import variables_of
+from bayesrbf.families.hybrid.density import MixtureDensity
+from bayesrbf.mixture.points import variables_of
 from tests.invariance import FAMILIES, LAWS, broken, table, units
 from tests.models.configurations import name_of
 from tests.oracle_grid import (

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
-from bayesrbf.records.mixture import Observations
-from bayesrbf.records.priors import MixtureHyperparameters
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.base.priors import MixtureHyperparameters
+from bayesrbf.base.rows import MixtureSpecification, Observations
 from tests.oracles import MixtureOracle, constrain, integrate_missing, log_jacobian
 
 

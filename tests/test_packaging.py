@@ -75,7 +75,7 @@ def loaded_after(program: str, *suspects: str) -> set[str]:
 def test_importing_the_package_imports_no_library() -> None:
     heavy = ("numpy", "scipy", "sklearn", "pymc", "numba", "pandas", "xarray", "matplotlib")
     assert loaded_after("import bayesrbf; dir(bayesrbf)", *heavy) == set()
-    assert loaded_after("import bayesrbf.records.mixture", *heavy) == {"numpy"}
+    assert loaded_after("import bayesrbf.base.rows", *heavy) == {"numpy"}
 
 
 FIT = """
@@ -126,4 +126,4 @@ def test_wheel_version_is_the_packages(wheel_files: set[str]) -> None:
 
 
 def test_command_line_is_installed_under_the_packages_name() -> None:
-    assert PYPROJECT["project"]["scripts"] == {"bayesrbf": "bayesrbf.cli:main"}
+    assert PYPROJECT["project"]["scripts"] == {"bayesrbf": "bayesrbf.app.commands:main"}

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from bayesrbf.cli import app
+from bayesrbf.app.commands import app
 from tests.report.tables import mixed_table
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -15,17 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from bayesrbf.artefact import StateError, pack, unpack
-from bayesrbf.artefact import arrays as packed_arrays
-from bayesrbf.artefact.conforming import conforms, declared
-from bayesrbf.artefact.unpacking import check_record
+from bayesrbf.base.artefact import StateError, check_record, conforms, declared, pack, unpack
+from bayesrbf.base.priors import Fit, MixturePrior, Status, Trace
+from bayesrbf.base.records import STORED, named
+from bayesrbf.base.rows import MixtureParameters, MixtureSpecification, Standardisation
 from bayesrbf.public import BESIDE, ESTIMATORS
-from bayesrbf.records.mixture import MixtureParameters, Standardisation
-from bayesrbf.records.priors import MixturePrior
-from bayesrbf.records.results import Fit, Status, Trace
-from bayesrbf.records.specification import MixtureSpecification
-from bayesrbf.records.stored import STORED, named
-from bayesrbf.table import Columns
+from bayesrbf.table.columns import Columns
 from tests.house import source_files
 
 scalars = (

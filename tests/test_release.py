@@ -136,7 +136,7 @@ def test_a_users_script_is_checked_against_the_installed_types(fresh: Path, tmp_
 
     good = checked("good.py", SCRIPT)
     assert good.returncode == 0, good.stdout + good.stderr
-    assert "bayesrbf.estimators.stack.classifier.StackedClassifier" in good.stdout
+    assert "bayesrbf.families.stack.classifier.StackedClassifier" in good.stdout
     wrong = checked("wrong.py", WRONG)
     assert "StackedClassifer" in wrong.stdout
     assert "covariance_typo" in wrong.stdout

@@ -9,8 +9,7 @@ import warnings
 import joblib
 import pytest
 
-from bayesrbf.fitted.tasks import run_tasks
-from bayesrbf.inference.progress import showing
+from bayesrbf.base.tasks import run_tasks, showing
 
 
 def squared(number: int) -> tuple[int, int]:

@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize
 
+from bayesrbf.base.log_posterior import LogPosterior
+from bayesrbf.base.rows import Units
+from bayesrbf.base.tasks import progress
 from bayesrbf.inference.draws import Draws, check_numbers, on_grid
-from bayesrbf.inference.progress import progress
-from bayesrbf.numerics.log_posterior import LogPosterior
-from bayesrbf.records.units import Units
 
 STEPS: Final = 200  # Iterations from the fitted mode to that of a draw.
 LEAST_WEIGHT: Final = 1e-9

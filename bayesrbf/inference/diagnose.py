@@ -1,30 +1,441 @@
-"""Diagnoses draws: a table with one figure and one sentence a row."""
+"""Diagnoses draws: figures, sentences, and rows left out in turn."""
 
 from __future__ import annotations
 
 import textwrap
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import pandas as pd
 from arviz_stats.base.array import array_stats
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
+from scipy.special import logsumexp
 
-from bayesrbf.inference.draws import Draws
-from bayesrbf.inference.judgements import (
-    Finding,
-    judge_agreement,
-    judge_approximation,
-    judge_count,
-    judge_curvature,
-    judge_depth,
-    judge_divergences,
-    judge_search,
-    judge_size,
-    shown,
+from bayesrbf.base.log_posterior import LogPosterior
+from bayesrbf.base.rows import copies_sentence, in_blocks
+from bayesrbf.inference.draws import PARETO_K, SMALLEST, Draws, covers, one_after_another
+
+# How well left-out rows are predicted, without fitting again.
+
+
+_ROWS_LEFT_OUT: Final = (
+    2000  # Rows that are left out in turn: more would take longer and say the same.
 )
+_NOTHING: Final = 1e-12  # Log likelihoods this small are zero but for rounding.
+_ENTRIES: Final = 16_000_000
+"""Log likelihoods that are held at once: 122 MiB, or all rows above under 8,000 draws."""
+
+
+@dataclass(frozen=True)
+class LeaveOneOut:
+    """Expected log predictive density of rows, each left out of its own posterior.
+
+    The figures take the draws as they are, as ``az.loo`` does. What an approximation leaves in
+    doubt is part of the verdict.
+    """
+
+    elpd: float  # Sum over the rows, in nats; the rows' weights are not used.
+    se: float  # Standard error of elpd over rows.
+    p_loo: float  # Effective number of parameters: what the rows themselves add to the fit.
+    pareto_k: Float[np.ndarray, " used"]  # Tail shapes of the rows' importance ratios.
+    # Tail shapes with the ratios of an approximation multiplied in; else the same as pareto_k.
+    reach_k: Float[np.ndarray, " used"]
+    n_obs: int  # Rows of the table of which something is scored.
+    n_draws: int  # Draws that were used.
+    thinning: int  # Distance of the draws that were used.
+    approximate: bool  # Whether the draws come from an approximation.
+    covered: bool  # Whether the draws cover the posterior.
+    weighted: float  # elpd with an approximation's draws weighted towards the posterior; or NaN.
+
+    @property
+    def good_k(self) -> float:
+        """Bound of a row's tail shape, below 0.7 where draws are few."""
+        return float(min(1 - 1 / np.log10(max(self.n_draws, 2)), PARETO_K))
+
+    @property
+    def judged(self) -> bool:
+        """Whether there are draws enough for a tail."""
+        return self.n_draws >= SMALLEST
+
+    @property
+    def n_bad(self) -> int:
+        """Rows whose own posterior is too far from that of all rows for importance sampling."""
+        return int(np.sum(~(self.pareto_k <= self.good_k)))
+
+    @property
+    def n_far(self) -> int:
+        """Rows whose own posterior is too far from what made the draws."""
+        return int(np.sum(~(self.reach_k <= self.good_k)))
+
+    @property
+    def trusted(self) -> bool:
+        """Whether elpd can be: never where the draws miss part of the posterior."""
+        return self.judged and self.covered and self.n_bad == 0 and self.n_far == 0
+
+    @property
+    def how(self) -> str:
+        """The method of computation, in words."""
+        smoothed = "Pareto-smoothed importance" if self.judged else "plain importance"
+        parts = [f"{smoothed} sampling of {self.n_draws} draws"]
+        if self.thinning > 1:
+            parts.append(f"one in {self.thinning}")
+        if self.approximate:
+            parts.append("taken as draws of the posterior")
+        if not np.isnan(self.weighted):
+            parts.append(f"{self.weighted:.5g} with the weights of the approximation")
+        if self.pareto_k.size < self.n_obs:
+            parts.append(f"scaled up from {self.pareto_k.size} rows")
+        return ", ".join(parts)
+
+
+def leave_one_out(
+    log_posterior: LogPosterior,
+    draws: Draws,
+    places: Int[np.ndarray, " row"] | None = None,
+    units: Int[np.ndarray, " row"] | None = None,
+) -> LeaveOneOut:
+    r"""Leave rows out in turn, by Pareto-smoothed importance sampling.
+
+    .. math:: \operatorname{elpd} = \sum_n \log p(x_n | x_{-n}), \quad
+        p(\theta | x_{-n}) \propto p(\theta | x) / p(x_n | \theta).
+
+    It is what ``az.loo`` gives for the tree of these draws. Of long tables 2,000 rows are left out
+    and the sum is scaled up; of many draws some are taken, evenly spaced. ValueError if there is
+    one draw only. Where the log posterior is of distinct rows, ``places`` say which of them every
+    row is. Rows of one of the ``units`` are left out together; without units each is by itself.
+
+    An approximation :math:`q` has to reach the posterior without the row, so its verdict asks for
+    the tail of :math:`p(\theta | x_{-n}) / q(\theta)`: the heavier the tail of p / q, the worse. A
+    rule that weighted the draws while the tail of p / q is light, and else took them as they are,
+    would give the better verdict to the worse approximation.
+
+    See Vehtari, Gelman, Gabry (2017), Practical Bayesian model evaluation using leave-one-out
+    cross-validation and WAIC, Statistics and Computing 27; Magnusson, Andersen, Jonasson, Vehtari
+    (2019), Bayesian leave-one-out cross-validation for large data, ICML, for draws of an
+    approximation.
+    """
+    if draws.point_estimate:
+        raise ValueError(
+            "leave_one_out needs draws of a posterior; received a point estimate: "
+            "refine('laplace') gives them."
+        )
+    log_likelihood, n_obs, thinning = _log_likelihood(log_posterior, draws, places, units)
+    n_draws = log_likelihood.shape[0] * log_likelihood.shape[1]
+    approximate = "log_q" in draws.stats and not draws.attributes.get("resampled")
+    covered = covers(draws.attributes)
+    if n_draws < SMALLEST:
+        found = _unsmoothed(log_likelihood)
+    else:
+        found = _smoothed(log_likelihood, _relative_size(log_posterior, draws.theta[:, ::thinning]))
+    elpds, pareto_k, own = (np.asarray(values) for values in found)
+    # Of a large table the rows are a simple random sample, whose sum is scaled up.
+    elpd, missed, spread = array_stats.srs_estimator(elpds, n_obs)
+    reach_k, weighted = pareto_k, np.nan
+    if approximate and not covered:
+        reach_k = np.full(pareto_k.size, np.inf)
+    elif approximate and n_draws >= SMALLEST:
+        ratios = (draws.stats[name][:, ::thinning, None] for name in ("lp", "log_q"))
+        log_p, log_q = (np.broadcast_to(ratio, log_likelihood.shape) for ratio in ratios)
+        axes = {"chain_axis": 0, "draw_axis": 1}
+        again = array_stats.loo_approximate_posterior(log_likelihood, log_p, log_q, **axes)
+        reach_k, weighted = np.asarray(again[1]), float(np.mean(again[0]) * n_obs)
+    return LeaveOneOut(
+        elpd=float(elpd),
+        se=float(np.sqrt(missed + spread)),
+        p_loo=float(own.mean() * n_obs),
+        pareto_k=pareto_k,
+        reach_k=reach_k,
+        n_obs=n_obs,
+        n_draws=n_draws,
+        thinning=thinning,
+        approximate=approximate,
+        covered=covered,
+        weighted=weighted,
+    )
+
+
+def _relative_size(
+    log_posterior: LogPosterior, theta: Float[np.ndarray, "chain kept coordinate"]
+) -> float:
+    """Effective draws as a share of the draws, of the mean variable: the one ``az.loo`` takes."""
+    if theta.shape[0] == 1:
+        return 1.0
+    values = [
+        *log_posterior.constrained(theta).values(),
+        *log_posterior.deterministic(theta).values(),
+    ]
+    sizes = [array_stats.ess(one, chain_axis=0, draw_axis=1, method="mean") for one in values]
+    n_draws = theta.shape[0] * theta.shape[1]
+    share = np.mean(np.concatenate([np.ravel(size) for size in sizes])) / n_draws
+    return float(np.maximum(share, 10 / n_draws))  # a tail is part of the draws
+
+
+def _smoothed(
+    log_likelihood: Float[np.ndarray, "chain kept used"], r_eff: float
+) -> tuple[Float[np.ndarray, " used"], ...]:
+    """Pareto-smoothed rows.
+
+    Where the largest ratios are all the same there is no tail. So it is with discrete parameters:
+    the worst of few values for a row is drawn often.
+    """
+    n_draws = log_likelihood.shape[0] * log_likelihood.shape[1]
+    # As many of the largest ratios as the smoothing takes for the tail.
+    tail = int(3 * np.sqrt(n_draws / r_eff) if n_draws * r_eff > 225 else n_draws / 5)
+    least = np.sort(log_likelihood.reshape(n_draws, -1), axis=0)[:tail]
+    bounded = np.ptp(least, axis=0) < np.finfo(float).tiny
+    elpds, pareto_k, own = _unsmoothed(log_likelihood)
+    pareto_k[bounded] = -np.inf
+    if not bounded.all():
+        rest = log_likelihood[:, :, ~bounded]
+        found = array_stats.loo(rest, r_eff=r_eff, chain_axis=0, draw_axis=1)
+        elpds[~bounded], pareto_k[~bounded], own[~bounded] = found
+    return elpds, pareto_k, own
+
+
+def _unsmoothed(
+    log_likelihood: Float[np.ndarray, "chain kept used"],
+) -> tuple[Float[np.ndarray, " used"], ...]:
+    """Harmonic means, for draws too few to have a tail that could be judged."""
+    rows = log_likelihood.reshape(-1, log_likelihood.shape[2])
+    elpds = np.log(len(rows)) - logsumexp(-rows, axis=0)
+    own = logsumexp(rows, axis=0) - np.log(len(rows)) - elpds
+    return elpds, np.full(elpds.size, np.nan), own
+
+
+def _log_likelihood(
+    log_posterior: LogPosterior,
+    draws: Draws,
+    places: Int[np.ndarray, " row"] | None,
+    units: Int[np.ndarray, " row"] | None,
+) -> tuple[Float[np.ndarray, "chain kept used"], int, int]:
+    """Log likelihood of some units under some draws, the number of units, and the thinning."""
+    n_scored = log_posterior.pointwise(draws.theta[0, 0]).size
+    rows = np.arange(n_scored) if places is None else places
+    unit = np.arange(rows.size) if units is None else np.unique(units, return_inverse=True)[1]
+    n_obs = int(unit.max()) + 1
+    if n_obs > _ROWS_LEFT_OUT:  # a table may be sorted, so that every k-th row would not do
+        chosen = np.sort(np.random.default_rng(0).choice(n_obs, _ROWS_LEFT_OUT, replace=False))
+        used = np.isin(unit, chosen)
+        rows, unit = rows[used], np.searchsorted(chosen, unit[used])
+    order = np.argsort(unit, kind="stable")
+    starts = np.flatnonzero(np.diff(unit[order], prepend=-1))
+    rows = rows[order]
+    thinning = -(-draws.n_draws * rows.size // _ENTRIES)
+    thetas = draws.theta[:, :: max(thinning, 1)]
+    flat = one_after_another(thetas)
+    values = np.empty((len(flat), rows.size))
+    for some in in_blocks(len(flat), n_scored):  # each draw has the log likelihoods of all rows
+        values[some] = log_posterior.log_likelihoods(flat[some])[:, rows]
+    values = np.add.reduceat(values, starts, axis=1)
+    told = tells(values)
+    shape = (*thetas.shape[:2], int(told.sum()))
+    return values[:, told].reshape(shape), round(n_obs * told.mean()), max(thinning, 1)
+
+
+def tells(log_likelihood: Float[np.ndarray, "*draws obs"]) -> Bool[np.ndarray, " obs"]:
+    """Rows of which some draw says something; of a hidden label, p(y | x) = 1 in all draws."""
+    axes = tuple(range(log_likelihood.ndim - 1))
+    found: np.ndarray = np.max(np.abs(log_likelihood), axis=axes) > _NOTHING
+    return found if found.any() else ~found
+
+
+# Figures about draws judged: what each means and, where it is bad, what to do next.
+
+
+MEAN_ERROR: Final = 0.3
+"""Error of a variational mean, in posterior standard deviations, that more draws would mend."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One figure about draws."""
+
+    row: str  # Name of the figure.
+    value: float | int
+    sentence: str  # What it means and, where it is bad, what to do next.
+    good: bool  # Whether it is on the right side of its bound.
+
+    @property
+    def figure(self) -> str:
+        """The value as it is shown."""
+        return shown(self.row, self.value)
+
+
+def shown(row: str, value: float | int) -> str:
+    """A figure about draws as text; what is judged by a bound is judged as it is shown.
+
+    >>> shown("rhat_parameters", 1.02004), shown("ess_parameters", 399.98)
+    ('1.0200', '400')
+    """
+    return f"{value:.4f}" if row.startswith("rhat") else f"{value:.4g}"
+
+
+def judge_map(status: str, converged: bool) -> Finding:
+    """Whether the search for the most probable point ended well."""
+    return Finding("map_converged", int(converged), status, converged)
+
+
+def judge_columns(doubts: str) -> Finding:
+    """Columns of the training table that are not what they seem, in clauses of one sentence."""
+    return Finding("doubtful_columns", doubts.count("; ") + 1, doubts, False)
+
+
+def judge_copies(repeated: int) -> Finding:
+    """Rows of the training table that are copies of an earlier one."""
+    return Finding("copies", repeated, copies_sentence(repeated), True)
+
+
+def judge_count(count: int, method: str, complete: bool) -> Finding:
+    """Whether the run came to its end."""
+    sentence = (
+        f"All {count} draws of {method} were made."
+        if complete
+        else f"Interrupted after {count} draws: the chains are shorter than asked for."
+    )
+    return Finding("draws", count, sentence, complete)
+
+
+def judge_search(attributes: Mapping[str, float | int | str]) -> Iterator[Finding]:
+    """Whether a variational search ended well, where there was one."""
+    if "convergence" not in attributes:
+        return
+    slope, error = float(attributes["gradient_norm"]), float(attributes["mean_error"])
+    sentence = str(attributes["convergence"])
+    yield Finding("variational_slope", slope, sentence, bool(attributes["converged"]))
+    what = "The fixed draws of the objective leave the mean of a coordinate in doubt by this many "
+    good = not error > MEAN_ERROR
+    advice = "." if good else ": use refine('advi', pairs=64)."
+    yield Finding("variational_error", error, f"{what}posterior deviations{advice}", good)
+
+
+def judge_curvature(attributes: Mapping[str, float | int | str]) -> Iterator[Finding]:
+    """Whether a Gaussian's spread is known in every direction, where a curvature was taken."""
+    if "n_indefinite" in attributes:
+        flat = int(attributes["n_indefinite"])
+        yield Finding("indefinite_directions", flat, str(attributes["curvature"]), flat == 0)
+
+
+def judge_approximation(attributes: Mapping[str, float | int | str]) -> Iterator[Finding]:
+    """Whether an approximation covers the posterior, where there are importance ratios."""
+    if "pareto_k" not in attributes:
+        return
+    pareto_k = float(attributes["pareto_k"])
+    share = float(attributes.get("importance_share", 0.0))
+    good = covers(attributes)
+    if np.isnan(pareto_k):
+        sentence = "Too few draws to judge the approximation: ask for 25 or more."
+    elif pareto_k <= PARETO_K:
+        sentence = "The Gaussian covers the posterior: its importance ratios have a light tail."
+    elif good:
+        sentence = (
+            f"Above {PARETO_K}, but the importance ratios hardly differ: the draws are worth "
+            f"{share:.1%} of as many from the posterior."
+        )
+    else:
+        sentence = (
+            f"Above {PARETO_K}: the Gaussian misses part of the posterior, so single "
+            "parameters are rough and importance resampling cannot mend them; compare with "
+            "refine('nuts')."
+        )
+    yield Finding("pareto_k", pareto_k, sentence, good)
+
+
+def judge_divergences(count: int, total: int) -> Finding:
+    """Finding on trajectories that diverged."""
+    sentence = (
+        "No trajectory diverged."
+        if count == 0
+        else f"{count} of {total} trajectories diverged: parts of the posterior may be missing; "
+        "raise target_accept, or use fewer components."
+    )
+    return Finding("divergences", count, sentence, count == 0)
+
+
+def judge_depth(count: int, total: int) -> Finding:
+    """Finding on trajectories that were cut at the largest tree depth."""
+    sentence = (
+        "No trajectory was cut at the largest tree depth."
+        if count == 0
+        else f"{count} of {total} trajectories were cut at the largest tree depth: the draws are "
+        "right but slow; ask for more of them."
+    )
+    return Finding("cut_trajectories", count, sentence, count == 0)
+
+
+def judge_agreement(row: str, what: str, value: float, bound: float) -> Finding:
+    """R-hat against its bound; NaN means that nothing moved."""
+    good = not float(shown(row, value)) > bound
+    sentence = (
+        f"The chains agree on {what}: at most {bound} is asked for."
+        if good
+        else f"The chains disagree on {what} (more than {bound}): draw longer, or use fewer "
+        "components."
+    )
+    return Finding(row, value, sentence, good)
+
+
+def judge_size(row: str, value: float, asked: int, copied: float | None = None) -> Finding:
+    """Effective draws against those asked for; NaN means that nothing moved.
+
+    Of an importance resample the draws are worth at most ``copied``.
+    """
+    limit, advice = "", "ask for more draws."
+    if copied is not None:
+        value = float(np.minimum(value, copied))
+        limit = f" Copies are one draw: by importance weights the resample is worth {copied:.0f}."
+        advice = "do without resample=True, or use refine('nuts')."
+    good = not float(shown(row, value)) < asked
+    sentence = (
+        f"Effective draws, bulk and tail, of the worst quantity; {asked} are enough."
+        if good
+        else f"Fewer effective draws than {asked}: intervals are rough; {advice}"
+    )
+    return Finding(row, value, sentence + limit, good)
+
+
+def judge_leave_one_out(loo: LeaveOneOut) -> Iterator[Finding]:
+    """Findings on how well each row is predicted by the others."""
+    text = (
+        f"Log predictive density of the {loo.n_obs} rows, each left out of its posterior, in nats; "
+        f"each counts once. By {loo.how}."
+    )
+    yield Finding("elpd_loo", loo.elpd, text, True)
+    yield Finding("elpd_loo_se", loo.se, "Standard error of elpd_loo over rows.", True)
+    text = "Effective number of parameters: what the rows add to the fit of themselves."
+    yield Finding("p_loo", loo.p_loo, text, True)
+    yield Finding("loo_bad_rows", loo.n_bad, _bad_rows(loo), loo.trusted)
+
+
+def _bad_rows(loo: LeaveOneOut) -> str:
+    """The sentence on the tails of the rows' importance ratios."""
+    rows, bound = loo.pareto_k.size, f"{loo.good_k:.2g}"
+    if not loo.judged:
+        return f"{loo.n_draws} draws are too few to judge elpd_loo: ask for more."
+    if not loo.covered:
+        return (
+            f"{loo.n_bad} of {rows} rows have a Pareto k above {bound}, but the draws miss part of "
+            "the posterior: elpd_loo is the approximation's and cannot be trusted, whatever its "
+            "rows say; compare with refine('nuts')."
+        )
+    if loo.n_bad:
+        return (
+            f"{loo.n_bad} of {rows} rows have a Pareto k above {bound}: without them the posterior "
+            "would be another, so elpd_loo is rough; look at these rows, or cross-validate."
+        )
+    if loo.n_far:
+        return (
+            f"No row has a Pareto k above {bound} if the draws are the posterior's; with the "
+            f"approximation's own ratios {loo.n_far} of {rows} have: elpd_loo is rough; compare "
+            "with refine('nuts')."
+        )
+    return f"No row has a Pareto k above {bound}: elpd_loo can be trusted."
+
+
+# Diagnoses draws: a table with one figure and one sentence a row.
+
 
 RHAT_DENSITY: Final = 1.01
 RHAT_PARAMETERS: Final = 1.02
@@ -47,8 +458,8 @@ def findings(
     """Everything that draws of one method say about themselves.
 
     What the fit and the rows say is judged beside it:
-    :func:`bayesrbf.inference.judgements.judge_map`,
-    :func:`bayesrbf.inference.judgements.judge_leave_one_out`.
+    :func:`bayesrbf.inference.diagnose.judge_map`,
+    :func:`bayesrbf.inference.diagnose.judge_leave_one_out`.
 
     See Vehtari, Gelman, Simpson, Carpenter, Buerkner (2021), Rank-normalization, folding, and
     localization: an improved R-hat, Bayesian Analysis 16.

@@ -1,21 +1,26 @@
-"""Draws of a posterior, whatever the method that made them, and the names of their components."""
+"""Draws of a posterior, the names of their components, and Gaussian approximations."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import field, replace
 from typing import Final, Self
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from arviz_stats.base.array import array_stats
+from jaxtyping import Bool, Float, Int, Shaped
 from scipy.optimize import linear_sum_assignment
 
-from bayesrbf.numerics.log_posterior import LogPosterior
-from bayesrbf.numerics.log_sums import log_softmax
-from bayesrbf.records.mixture import in_blocks
-from bayesrbf.records.specification import Variable
-from bayesrbf.records.stored import ANY_NUMBER, Requirements, stored
+from bayesrbf.base.arrays import log_softmax
+from bayesrbf.base.log_posterior import LogPosterior
+from bayesrbf.base.records import ANY_NUMBER, Requirements, stored
+from bayesrbf.base.rows import Variable, in_blocks
+from bayesrbf.base.tasks import Track, silent
+
+# Draws of a posterior, whatever the method that made them, and the names of their components.
+
 
 MEMORY: Final = 2 * 2**30
 """Bytes that an array over draws may take, unless a caller says otherwise."""
@@ -163,3 +168,176 @@ def best_orders(
             chosen, places = linear_sum_assignment(cost)
             order[members[places]] = members[chosen]
     return orders
+
+
+# Draws of Gaussian approximations, and their importance ratios.
+
+
+SMALLEST: Final = 25  # Draws below which no five of them make a tail.
+PARETO_K: Final = 0.7
+"""Tail shape above which importance ratios cannot be trusted; Vehtari et al. (2024)."""
+NEARLY_EQUAL: Final = 0.95
+"""Effective share of the draws above which importance weights hardly differ from each other."""
+_EXACT: Final = 1e-6
+"""Log ratios this close are equal but for rounding: their tail shape would be noise."""
+
+
+def pareto_smooth(
+    log_ratios: Float[np.ndarray, " draw"],
+) -> tuple[Float[np.ndarray, " draw"], float]:
+    r"""Normalised Pareto-smoothed importance weights and the shape k of their tail.
+
+    The largest ratios :math:`p(\theta_s) / q(\theta_s)` of independent draws from q, known up to a
+    constant, are replaced by quantiles of a generalised Pareto distribution fitted to them.
+    Where k is above 0.7 the draws do not represent p. It is minus infinity when
+    all ratios are equal, and NaN with fewer than 25 draws, which have no tail.
+
+    See Vehtari, Simpson, Gelman, Yao, Gabry (2024), Pareto smoothed importance sampling, JMLR 25,
+    section 2.
+
+    >>> weights, pareto_k = pareto_smooth(np.zeros(100))
+    >>> float(weights.sum().round(12))
+    1.0
+    """
+    finite = np.isfinite(log_ratios)
+    if not finite.any():
+        raise ValueError(
+            "Importance ratios must have a finite one among them; all "
+            f"{log_ratios.size} were infinite or NaN: the approximation misses the posterior."
+        )
+    # a draw without density gets no weight: exp(-1000) is zero, and infinity would warn
+    ratios = np.where(finite, log_ratios, log_ratios[finite].min() - 1000)
+    pareto_k = np.nan
+    if np.ptp(ratios) < _EXACT:
+        pareto_k = -np.inf
+    elif ratios.size >= SMALLEST:
+        # arviz_stats takes log likelihoods, the negatives of leave-one-out ratios
+        ratios, pareto_k = array_stats.psislw(-ratios)
+    weights = np.exp(ratios - ratios.max())
+    return weights / weights.sum(), float(pareto_k)
+
+
+def covers(attributes: Mapping[str, float | int | str]) -> bool:
+    """Whether draws with these attributes cover the posterior; those of a sampler do.
+
+    An approximation does where its importance ratios have a light tail or hardly differ.
+    """
+    pareto_k = float(attributes.get("pareto_k", -np.inf))
+    share = float(attributes.get("importance_share", 0.0))
+    return pareto_k <= PARETO_K or (pareto_k > PARETO_K and share >= NEARLY_EQUAL)
+
+
+def systematic_resample(
+    weights: Float[np.ndarray, " draw"], rng: np.random.Generator
+) -> Int[np.ndarray, " draw"]:
+    """Indices of a systematic resample, in random order.
+
+    Index ``s`` appears ``n_draws * weights[s]`` times, rounded up or down; weights sum to one.
+
+    >>> halves, rng = np.array([0.5, 0.5, 0.0, 0.0]), np.random.default_rng(0)
+    >>> sorted(systematic_resample(halves, rng).tolist())
+    [0, 0, 1, 1]
+    """
+    n = weights.size
+    positions = (np.arange(n) + rng.random()) / n
+    # Rounding may leave the last sum below 1, and a position beyond it.
+    indices = np.searchsorted(np.cumsum(weights), positions)
+    return rng.permutation(np.minimum(indices, n - 1))
+
+
+_FLAT: Final = 1e-9  # Curvatures below this share of the largest are lost in rounding.
+
+
+def gaussian_draws(
+    log_posterior: LogPosterior,
+    centre: Float[np.ndarray, " coordinate"],
+    factor: Float[np.ndarray, "coordinate coordinate"],
+    *,
+    method: str,
+    draws: int,
+    chains: int,
+    rng: np.random.Generator,
+    resample: bool,
+    attributes: Mapping[str, float | int | str],
+    track: Track = silent,
+) -> Draws:
+    r"""Draw from a Gaussian that stands for the posterior.
+
+    .. math:: \theta = \mu + C z, \quad z \sim N(0, I), \quad q = N(\mu, C C').
+
+    ``centre`` is mu and ``factor`` is C. The draws may be replaced by a Pareto-smoothed importance
+    resample of them. Stats are ``lp`` and ``log_q``; attributes are those given and ``pareto_k``,
+    ``importance_share``, the effective number of the smoothed importance weights as a share of the
+    draws, and ``resampled``.
+
+    An interrupt (Ctrl-C) returns the draws whose density is known, marked incomplete;
+    KeyboardInterrupt before every chain had a draw.
+    """
+    z = rng.standard_normal((chains, draws, centre.size))
+    theta = on_grid(centre + z @ factor.T, log_posterior.variables)
+    lp = _densities(log_posterior, theta, track)
+    made = lp.shape[1]
+    if made == 0:
+        raise KeyboardInterrupt(f"{method} was interrupted before its first draw.")
+    theta, log_q = theta[:, :made], _log_normal(z[:, :made], factor)
+    weights, pareto_k = pareto_smooth((lp - log_q).reshape(-1))
+    if resample:
+        chosen = np.unravel_index(systematic_resample(weights, rng), lp.shape)
+        theta, lp, log_q = (array[chosen].reshape(array.shape) for array in (theta, lp, log_q))
+    about = {
+        **attributes,
+        "pareto_k": pareto_k,
+        # As much is known from 1 / sum w² draws of equal weight.
+        "importance_share": float(1 / (weights.size * np.sum(weights**2))),
+        "resampled": int(resample),
+    }
+    return Draws(theta, {"lp": lp, "log_q": log_q}, method, made == draws, about)
+
+
+def bounded_curvature(
+    curvature: Float[np.ndarray, "coordinate coordinate"], flat: float = _FLAT
+) -> tuple[
+    Float[np.ndarray, " coordinate"],
+    Float[np.ndarray, "coordinate coordinate"],
+    Bool[np.ndarray, " coordinate"],
+]:
+    """Make a curvature positive: every direction gets a spread.
+
+    ``curvature`` is minus the second derivatives of the log density, in coordinates whose unit is
+    the largest spread that one would believe; at and below the share ``flat`` of the largest there
+    is none. The result is the eigenvalues, of those that were not positive the absolute value but
+    at least 1, their axes in columns, and which were not positive.
+
+    >>> bounded_curvature(np.diag([4.0, -0.5]))[0]
+    array([1., 4.])
+    """
+    eigenvalues, axes = np.linalg.eigh((curvature + curvature.T) / 2)
+    indefinite = eigenvalues <= flat * np.max(np.abs(eigenvalues), initial=0.0)
+    curvatures = np.where(indefinite, np.maximum(np.abs(eigenvalues), 1.0), eigenvalues)
+    return curvatures, axes, indefinite
+
+
+def _densities(
+    log_posterior: LogPosterior, theta: Float[np.ndarray, "chain draw coordinate"], track: Track
+) -> Float[np.ndarray, "chain made"]:
+    """Log densities of the first draws of all chains; all of them unless interrupted."""
+    chains, draws, _ = theta.shape
+    made = [np.empty((chains, 0))]
+    # All chains step by step, so that an interrupt leaves every chain its first draws.
+    size = max(1, log_posterior.points_at_once // chains)
+    with suppress(KeyboardInterrupt):
+        for start in track(range(0, draws, size), "Drawing"):
+            some = theta[:, start : start + size]
+            values = log_posterior.log_densities(one_after_another(some))
+            made.append(np.where(np.isfinite(values), values, -np.inf).reshape(chains, -1))
+    return np.concatenate(made, axis=1)
+
+
+def _log_normal(
+    z: Float[np.ndarray, "chain draw coordinate"],
+    factor: Float[np.ndarray, "coordinate coordinate"],
+) -> Float[np.ndarray, "chain draw"]:
+    """Log density of ``centre + factor z`` for standard normal z."""
+    _, log_determinant = np.linalg.slogdet(factor)
+    constant = -0.5 * z.shape[-1] * np.log(2 * np.pi) - log_determinant
+    return np.asarray(constant - 0.5 * np.sum(z**2, axis=-1))

@@ -10,16 +10,10 @@ from typing import Final, Self
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.inference.chains import (
-    Watch,
-    check_cores,
-    longest_rectangle,
-    processes_for,
-    run_chains,
-)
+from bayesrbf.base.log_posterior import LogPosterior, MarkovKernel
+from bayesrbf.base.tasks import shown_progress
 from bayesrbf.inference.draws import Draws, check_numbers, on_grid, one_after_another
-from bayesrbf.inference.progress import shown_progress
-from bayesrbf.numerics.log_posterior import LogPosterior, MarkovKernel
+from bayesrbf.inference.nuts import Watch, check_cores, longest_rectangle, processes_for, run_chains
 
 _DISPERSION: Final = 0.5
 """Spread of the chains' starts in units of the coordinates.

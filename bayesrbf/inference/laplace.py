@@ -16,10 +16,15 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from bayesrbf.inference.approximation import bounded_curvature, gaussian_draws
-from bayesrbf.inference.draws import Draws, check_numbers, one_after_another
-from bayesrbf.inference.progress import Track, progress, silent
-from bayesrbf.numerics.log_posterior import LogPosterior
+from bayesrbf.base.log_posterior import LogPosterior
+from bayesrbf.base.tasks import Track, progress, silent
+from bayesrbf.inference.draws import (
+    Draws,
+    bounded_curvature,
+    check_numbers,
+    gaussian_draws,
+    one_after_another,
+)
 
 _STEP: Final = np.finfo(float).eps ** (1 / 3)
 """Step of a central difference, in units of a coordinate's scale."""

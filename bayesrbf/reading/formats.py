@@ -1,26 +1,145 @@
-"""Columns of text cells from files: CSV, Parquet and Excel."""
+"""Columns of text cells from CSV, Parquet, Excel and data frames."""
 
 from __future__ import annotations
 
 import datetime
 import io
-from collections.abc import Collection, Iterator
+import numbers
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from bayesrbf.files import check_regular
-from bayesrbf.reading.decoding import check_size, check_text, limited
-from bayesrbf.reading.delimited import Delimited, delimited_blocks, tabulated
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from bayesrbf.base.files import check_regular
+from bayesrbf.reading.delimited import (
+    Delimited,
+    check_size,
+    check_text,
+    delimited_blocks,
+    limited,
+    tabulated,
+)
 from bayesrbf.reading.inferring import Kind
 from bayesrbf.reading.notes import Note, TableError, listed
-from bayesrbf.reading.parquet_rows import (
-    long_parquet,
-    opened_parquet,
-    random_rows,
-    row_groups,
-    rows_of,
-)
+
+# Rows of Parquet files: all at once, by row groups, or some at random of a long file.
+
+
+MOST_PARQUET_CELLS: Final = 10_000_000
+"""Cells of a Parquet file that are read at once; as text, each takes some 80 bytes."""
+DRAWN_ROWS: Final = 20_000
+"""Rows of a longer file that a report looks at."""
+
+
+@dataclass(frozen=True)
+class OpenedParquet:
+    """A Parquet file with distinct names."""
+
+    file: Any
+    texts: frozenset[str]  # Columns of text, which are read as dictionaries, as categories are.
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.file.metadata.num_rows, self.file.metadata.num_columns
+
+
+def opened_parquet(source: Any, name: str) -> OpenedParquet:
+    """A Parquet file with distinct names; texts stay in dictionaries: one may be in many rows."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+        import pyarrow.types as t
+    except ImportError as error:
+        raise TableError(
+            f"{name} is a Parquet file, which needs pyarrow: pip install pyarrow."
+        ) from error
+    try:
+        schema = pq.ParquetFile(source).schema_arrow
+        texts = [field.name for field in schema if t.is_string(field.type)]
+        opened = pq.ParquetFile(source, read_dictionary=texts)
+    except (pa.ArrowException, OSError, ValueError) as error:  # ValueError: names that are no text
+        raise TableError(f"{name} is a damaged Parquet file ({error}).") from error
+    metadata = opened.metadata
+    if not metadata.num_rows or not metadata.num_columns:
+        raise TableError(f"{name} has {metadata.num_rows} rows and {metadata.num_columns} columns.")
+    if len(set(schema.names)) < len(schema.names) or "" in schema.names:
+        raise TableError(f"{name} has columns without a name or with the same name; rename them.")
+    for title in schema.names:
+        check_text(title, f"{name}, the name of a column")
+    return OpenedParquet(opened, frozenset(texts))
+
+
+def long_parquet(path: Path) -> OpenedParquet | None:
+    """The file, opened, if it is Parquet of more cells than are read at once; else None."""
+    with open(path, "rb") as file:
+        if file.read(4) != b"PAR1":
+            return None
+    opened = opened_parquet(path, path.name)
+    rows, columns = opened.shape
+    return opened if rows * columns > MOST_PARQUET_CELLS else None
+
+
+def rows_of(opened: OpenedParquet, name: str, groups: Sequence[int] | None = None) -> Any:
+    """Rows of some row groups, or of all, as an Arrow table.
+
+    TableError where they say, or turn out, to hold more than a CSV file may.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.types as t
+
+    file = opened.file
+    groups = range(file.metadata.num_row_groups) if groups is None else groups
+    metadata = [file.metadata.row_group(group) for group in groups]
+    size = max(
+        sum(2 * row_group.num_rows * row_group.num_columns for row_group in metadata),
+        sum(row_group.total_byte_size for row_group in metadata),
+    )
+    check_size(size, name)
+    try:
+        table = file.read_row_groups(list(groups))
+        lengths = (
+            pc.sum(pc.take(pc.binary_length(chunk.dictionary), chunk.indices)).as_py() or 0
+            for column in table.columns
+            if t.is_dictionary(column.type) and t.is_string(column.type.value_type)
+            for chunk in column.chunks
+        )
+        size = sum(lengths, start=size)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise TableError(f"{name} is a damaged Parquet file ({error}).") from error
+    check_size(size, name)
+    return table
+
+
+def row_groups(opened: OpenedParquet, name: str) -> Iterator[tuple[int, Any]]:
+    """Number of the first row of every row group, and its rows."""
+    start = 0
+    for group in range(opened.file.metadata.num_row_groups):
+        table = rows_of(opened, name, [group])
+        yield start, table
+        start += table.num_rows
+
+
+def random_rows(opened: OpenedParquet, name: str) -> tuple[list[int], Any]:
+    """Numbers of some rows, all as likely, in their order, and the rows; always the same ones."""
+    import pyarrow as pa
+
+    total, _ = opened.shape
+    rng = np.random.default_rng(0)
+    chosen = np.sort(rng.choice(total, min(DRAWN_ROWS, total), replace=False, shuffle=False))
+    parts = []
+    for start, table in row_groups(opened, name):
+        own = chosen[np.searchsorted(chosen, start) : np.searchsorted(chosen, start + len(table))]
+        parts.append(table.take(own - start))
+    return chosen.tolist(), pa.concat_tables(parts)
+
+
+# Columns of text cells from files: CSV, Parquet and Excel.
 
 
 @dataclass(frozen=True)
@@ -227,3 +346,65 @@ def cell_text(value: object) -> str:
             value = value.astimezone(datetime.UTC).replace(tzinfo=None)
         return value.isoformat(" ") if value.time() != datetime.time() else value.date().isoformat()
     return value.isoformat() if isinstance(value, datetime.date) else str(value)
+
+
+# Columns of frames of pandas, polars and Arrow as a file would have them.
+
+
+_PLAIN: Final = (str, numbers.Number, Decimal, datetime.date)
+_NAME: Final = "the frame"
+
+
+def raw_frame(frame: Any) -> RawTable:
+    """The columns of a frame in memory; TableError if it is none.
+
+    Texts have no kind yet: they may be numbers. Booleans and categories are what they are.
+    """
+    try:
+        table = nw.from_native(frame, eager_only=True, pass_through=True)
+    except nw.exceptions.DuplicateError as error:
+        raise TableError(
+            f"{_NAME} has columns with the same name ({error}); rename them."
+        ) from None
+    if not isinstance(table, nw.DataFrame):
+        raise TableError(
+            "read_table takes the path of a file, or a frame in memory of pandas, polars or Arrow; "
+            f"received a {type(frame).__name__}."
+        )
+    n_rows, n_columns = table.shape
+    if not n_rows or not n_columns:
+        raise TableError(f"{_NAME} has {n_rows} rows and {n_columns} columns.")
+    if not all(isinstance(title, str) and title for title in table.columns):
+        raise TableError(f"{_NAME} has columns whose name is no text; rename them.")
+    columns = tuple(_column(table[title], title) for title in table.columns)
+    note = Note("file", "", f"{n_rows} rows and {n_columns} columns of a frame.")
+    index = table.to_native().index if table.implementation.is_pandas() else None
+    lines = list(range(1, n_rows + 1))
+    return RawTable(columns, lines, f"{_NAME}, row", (note,), marked=False, index=index)
+
+
+def _column(series: nw.Series[Any], title: str) -> RawColumn:
+    """One column of a frame."""
+    dtype, cells = series.dtype, _present(series)
+    odd = next((cell for cell in cells if cell is not None and not isinstance(cell, _PLAIN)), None)
+    if odd is not None or isinstance(dtype, nw.Time | nw.Duration):
+        kind = dtype if odd is None else type(odd).__name__
+        problem = (
+            f"{_NAME}, column {title!r}: cells of type {kind} are neither numbers nor categories; "
+            "convert the column"
+        )
+        return RawColumn(title, [""] * len(cells), problem=problem)
+    texts = [cell_text(cell) for cell in cells]
+    for row, text in enumerate(texts, start=1):
+        check_text(text, f"{_NAME}, row {row}, column {title!r}")
+    if isinstance(dtype, nw.Categorical | nw.Enum | nw.Boolean):
+        return RawColumn(title, texts, "categorical")
+    if isinstance(dtype, nw.String | nw.Object):
+        return RawColumn(title, [text.strip() for text in texts], is_text=True)
+    return RawColumn(title, texts)
+
+
+def _present(series: nw.Series[Any]) -> Sequence[object]:
+    """The cells of a column, None where missing, whatever stands for it."""
+    nulls = series.is_null().to_list()
+    return [None if null else cell for cell, null in zip(series.to_list(), nulls, strict=True)]

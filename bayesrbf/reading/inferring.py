@@ -12,9 +12,9 @@ from typing import Final, Literal
 
 import numpy as np
 
-from bayesrbf.reading.missing import Missing
-from bayesrbf.reading.notation import (
+from bayesrbf.reading.cells import (
     DATE,
+    Missing,
     Notation,
     beside_limit,
     limits_among,

@@ -1,14 +1,527 @@
-"""Reading a table in Python: options as keywords."""
+"""Reads files and frames as typed tables, and reports the kind of every column."""
 
 from __future__ import annotations
 
+import difflib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
-from bayesrbf.reading.tabular_files import ReadTable, read_file, read_frame
-from bayesrbf.records.table_options import TableOptions
+import numpy as np
+
+from bayesrbf.base.records import BELOW, TableOptions
+from bayesrbf.reading.cells import (
+    DATE,
+    LEFT_OUT,
+    MISSING_MARKERS,
+    NAMING,
+    Missing,
+    StandIn,
+    possible_numbers,
+    sentences,
+    stand_ins,
+    unmatched,
+)
+from bayesrbf.reading.formats import RawColumn, RawTable, raw_blocks, raw_frame, read_raw
+from bayesrbf.reading.inferring import Kind, ReadColumn, TextColumn, Values, read_column
+from bayesrbf.reading.notes import Note, TableError, listed
+from bayesrbf.reading.noticing import in_one_spelling, notice, written_apart
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# The columns of a file or frame, each read as what it was named or seems to be.
+
+
+LevelsOf = Mapping[str, Collection[object]]
+"""Levels of the columns of a model, by name."""
+NO_LEVELS: Final[LevelsOf] = MappingProxyType({})
+MOST_SHAPES: Final = 10_000
+"""Shapes of a column that are kept: so many are words, of which one is enough for a message."""
+_DIGITS: Final = re.compile(r"[0-9]+")
+
+
+def shape(text: str) -> str:
+    """The shape of a cell: digits replaced by classes, on which its notation depends.
+
+    >>> shape("1,234.5"), shape("31.12.2020"), shape("0.25")
+    ('9,999.9', 'dd.99.9999', '0.dd')
+    """
+    return _DIGITS.sub(_run, text)
+
+
+def _run(match: re.Match[str]) -> str:
+    """A run of digits by its length, up to the five that tell it from a group of thousands."""
+    digits = match.group()
+    length = min(len(digits), 5)
+    if digits[0] == "0":
+        return "0" * length
+    return ("d" if length == 2 and int(digits) > 12 else "9") * length
+
+
+class Written:
+    """Cells of the columns of a file, one of every shape, and the lines on which they stand."""
+
+    def __init__(self, columns: Collection[str]) -> None:
+        self._examples: dict[str, dict[str, tuple[str, int]]] = {name: {} for name in columns}
+
+    def look(self, block: RawTable) -> None:
+        """Take what a block of rows has and earlier ones had not."""
+        for column in block.columns:
+            shapes = self._examples.get(column.name)
+            if shapes is None:
+                continue
+            for text in dict.fromkeys(column.cells):
+                form = shape(text)
+                if form not in shapes and len(shapes) < MOST_SHAPES:
+                    shapes[form] = text, block.lines[column.cells.index(text)]
+
+    def above(self, column: TextColumn) -> tuple[TextColumn, int]:
+        """A column of a block below the cells that are known of it, and how many these are."""
+        earlier = self._examples.get(column.name, {}).values()
+        cells, lines = [text for text, _ in earlier], [line for _, line in earlier]
+        longer = replace(column, cells=[*cells, *column.cells], lines=[*lines, *column.lines])
+        return (longer if earlier else column), len(earlier)
+
+
+def read_columns(
+    raw: RawTable,
+    target: str | None,
+    options: TableOptions,
+    marks: Sequence[StandIn],
+    written: Written,
+    levels: LevelsOf,
+    find_dates: bool,
+) -> dict[str, ReadColumn]:
+    """Every column that is not ignored, read as what it was named or seems to be.
+
+    Dates have to be named, as they are or as what orders the rows, unless they are to be found.
+    """
+    named: dict[str | None, Kind] = {
+        **dict.fromkeys([target, options.id, options.group, *options.categorical], "categorical"),
+        **dict.fromkeys([*options.real, options.time], "real"),
+    }
+    read = {}
+    for raw_column in raw.columns:
+        if raw_column.name in options.ignore:
+            continue
+        if raw_column.problem:
+            problem, advice = raw_column.problem, ", or ignore it."
+            read[raw_column.name] = ReadColumn([], problem=problem, advice=advice)
+            continue
+        kind = named.get(raw_column.name, raw_column.kind)
+        words = raw.marked or (
+            raw_column.is_text and kind != "categorical" and _marked(raw_column, kind)
+        )
+        own = map(str, levels.get(raw_column.name, ()))
+        missing = Missing(
+            frozenset(MISSING_MARKERS if words else ()).difference(own) | {""},
+            tuple(mark for mark in marks if mark.column in (None, raw_column.name)),
+        )
+        plain = TextColumn(raw_column.name, raw_column.cells, raw.lines, missing, raw.place)
+        column, above = written.above(plain)
+        unnamed = find_dates and kind is None and _holds_dates(column)
+        dates = raw_column.name in options.dates or (
+            raw_column.name == options.time and _holds_dates(column)
+        )
+        result = read_column(
+            replace(
+                column,
+                kind=kind,
+                dates=dates or unnamed,
+                day_first=options.day_first,
+                thousands=options.thousands,
+                decimal=options.decimal,
+                below=options.below,
+            )
+        )
+        if unnamed and not dates:
+            topics = {"dates": "unnamed dates"}
+            notes = (replace(n, topic=topics.get(n.topic, n.topic)) for n in result.notes)
+            result = replace(result, notes=tuple(notes))
+        read[raw_column.name] = replace(result, values=result.values[above:])
+        if raw_column.is_text and raw_column.name not in named:
+            read[raw_column.name] = _numbers_as_text(column, read[raw_column.name])
+    return read
+
+
+def in_one_name(read: ReadColumn, name: str) -> ReadColumn:
+    """A column of a training table, each of its levels under one name, however it is written."""
+    if isinstance(read.values, np.ndarray):
+        return read
+    counts = Counter(cell for cell in read.values if cell is not None)
+    spelled, notes = in_one_spelling(counts), list(read.notes)
+    ways: dict[str, list[str]] = {}
+    for text in sorted(counts):
+        ways.setdefault(spelled[text], []).append(text)
+    several = {level: texts for level, texts in ways.items() if len(texts) > 1}
+    if several:
+        level, texts = next(iter(several.items()))
+        count = sum(counts[text] for texts in several.values() for text in texts)
+        notes.append(Note("one level", name, listed(list(map(repr, texts))), count, level))
+    if apart := written_apart(counts):
+        count = sum(counts[text] for text in apart if text in counts)
+        notes.append(Note("apart", name, listed(list(map(repr, apart))), count))
+    values = [None if cell is None else spelled[cell] for cell in read.values]
+    return replace(read, values=values, notes=tuple(notes))
+
+
+def _marked(column: RawColumn, kind: Kind | None) -> bool:
+    """Whether words of a column that has nulls may mean missing: if all else is numbers."""
+    distinct = set(column.cells)
+    others = distinct.difference(MISSING_MARKERS)
+    return kind == "real" or (
+        len(others) < len(distinct - {""}) and bool(others) and all(map(possible_numbers, others))
+    )
+
+
+def _numbers_as_text(column: TextColumn, read: ReadColumn) -> ReadColumn:
+    """A column that its file calls text, with a note where it may hold codes: whole numbers."""
+    whole = all(text.lstrip("+-").isdigit() for text in column.present)
+    if not (isinstance(read.values, np.ndarray) and column.present and whole):
+        return read
+    note = Note("numbers as text", column.name, "", column.counts.total(), column.present[0])
+    return replace(read, notes=(*read.notes, note))
+
+
+def _holds_dates(column: TextColumn) -> bool:
+    """Whether the cells of a column that orders the rows are dates."""
+    return bool(column.present) and DATE.fullmatch(column.present[0]) is not None
+
+
+# Reads files as frames, and reports the kind of every column and what was noticed.
+
+
+_SEEN: Final = 1000  # Rows that are read for the names of columns, and for commas.
+
+Judge = Callable[["pd.Series"], Iterable[str]]
+"""Maps a target to the problems that it has."""
+
+
+@dataclass(frozen=True)
+class ReadTable:
+    """A table as it was read: what :func:`read_table` returns.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+        The columns of the model: float64, or text where they are categorical, missing cells
+        NaN. The index has the names of the rows where ``id`` was given, else numbers from 0.
+    target : pandas.Series or None
+        Labels as text, missing where there is none; numbers where the target was named in
+        ``real``. None where no target was named.
+    kinds : dict of str
+        ``"real"`` or ``"categorical"``, by column of the frame.
+    notes : tuple of str
+        Sentences on what was decided or is doubtful, the most harmful first. They spell
+        options as the command line does: ``--na=-999`` is ``na="-999"`` in Python.
+    taken : pandas.DataFrame
+        How columns were read: one row for each column of the file and each note on it,
+        with ``column``, ``kind``, ``note`` and ``count`` (cells).
+    groups : pandas.Series or None
+        The cells of the column named as ``group``, as text.
+    times : pandas.Series or None
+        The cells of the column named as ``time``, as numbers: dates are days since 2000-01-01.
+    options : object
+        The options that the table was read by, a frozen record.
+    """
+
+    frame: pd.DataFrame
+    target: pd.Series | None
+    kinds: dict[str, Kind]
+    notes: tuple[str, ...]
+    taken: pd.DataFrame
+    groups: pd.Series | None
+    times: pd.Series | None
+    options: TableOptions
+
+
+def names_in_file(path: Path) -> list[str]:
+    """Names of the columns of a file, whatever they hold."""
+    return [column.name for column in next(raw_blocks(path, _SEEN)).columns]
+
+
+def numbers_have_commas(path: Path) -> bool:
+    """Whether commas stand in numbers of a file, among its first rows."""
+    cells = {cell for column in next(raw_blocks(path, _SEEN)).columns for cell in column.cells}
+    return any("," in cell and possible_numbers(cell) for cell in cells)
+
+
+def read_file(
+    path: Path,
+    target: str | None,
+    options: TableOptions,
+    judge: Judge = lambda target: (),
+    sampled: bool = False,
+    lenient: bool = False,
+    levels: LevelsOf | None = None,
+) -> ReadTable:
+    """Read a file, or random rows of a long one, by a record of options.
+
+    What ``judge`` says of the target is a problem like any other; all are told at once. A
+    ``lenient`` reader leaves columns out that it cannot read, and reads dates that were not named;
+    notes say so. New rows have ``levels`` of a model, which mean nothing else, and the options of
+    its table: they need not have its values of ``na``, and no problem of theirs is mended by an
+    option.
+    """
+    raw = read_raw(path, sampled)
+    return _read(raw, path.name, target, options, judge, lenient=lenient, levels=levels)
+
+
+def read_frame(frame: Any, target: str | None, options: TableOptions) -> ReadTable:
+    """Read a frame of pandas, polars or Arrow as a file of such columns."""
+    return _read(raw_frame(frame), "the frame", target, options)
+
+
+def read_cells(raw: RawTable, name: str, options: TableOptions, levels: LevelsOf) -> ReadTable:
+    """Read new rows without a target from columns of cells, as from a file of this name."""
+    return _read(raw, name, None, options, levels=levels)
+
+
+def read_blocks(
+    path: Path, options: TableOptions, size: int, levels: LevelsOf = NO_LEVELS
+) -> Iterator[ReadTable]:
+    """A file without a target, so many rows at a time, as :func:`read_file` reads it at once.
+
+    How the numbers and dates of a column are written is a matter of all its cells, so the columns
+    that ``options`` call real or dates are looked through first where there is more than one block.
+    """
+    blocks = raw_blocks(path, size)
+    first, second = next(blocks), next(blocks, None)
+    if second is None:
+        yield _read(first, path.name, None, options, levels=levels)
+        return
+    examples = Written((*options.real, *options.dates))
+    for block in chain((first, second), blocks):
+        examples.look(block)
+    for block in raw_blocks(path, size):
+        yield _read(block, path.name, None, options, written=examples, levels=levels)
+
+
+def _read(
+    raw: RawTable,
+    name: str,
+    target: str | None,
+    options: TableOptions,
+    judge: Judge = lambda target: (),
+    written: Written | None = None,
+    lenient: bool = False,
+    levels: LevelsOf | None = None,
+) -> ReadTable:
+    """Rows of a file as a table; ``written`` has cells of its other rows."""
+    import pandas as pd
+
+    header = [column.name for column in raw.columns]
+    problems = [*_misnamed(header, target, options, name)]
+    problems += [note.value for note in raw.notes if problems and note.topic == "sheets"]
+    marks = stand_ins(options.na, header)
+    among, written = options.among(header), written or Written(())
+    columns = read_columns(raw, target, among, marks, written, levels or NO_LEVELS, lenient)
+    new_rows = levels is not None
+    if not new_rows:  # a model has the names of theirs
+        names = {name: read for name, read in columns.items() if name == options.id}
+        columns = {name: in_one_name(read, name) for name, read in columns.items()} | names
+    left_out: list[Note] = []
+    if lenient:
+        left_out = [Note("unread", n, r.sentence()) for n, r in columns.items() if r.problem]
+        columns = {name: read for name, read in columns.items() if not read.problem}
+        ignored = tuple(note.column for note in left_out)
+        every = [note for read in columns.values() for note in read.notes]
+        dates = tuple(note.column for note in every if note.topic == "unnamed dates")
+        options = replace(
+            options, ignore=(*options.ignore, *ignored), dates=(*options.dates, *dates)
+        )
+    mark = "," if options.decimal == "," or options.thousands == "." else "."
+    for column, read in columns.items():
+        form = "dates as 2020-12-31" if column in options.dates else f"numbers as 1234{mark}5"
+        if read.problem:
+            problems.append(read.sentence(f"Write {form}, or leave it empty." if new_rows else ""))
+    if target in columns and not columns[target].problem:
+        problems += judge(pd.Series(columns[target].values, dtype=object))
+    if raw.whole and not new_rows:
+        problems += _unmatched(columns, raw, marks, name)
+    model = {name: read for name, read in columns.items() if name not in (target, *options.beside)}
+    doubts = [] if problems else _doubts(columns, model, target, options)
+    left = [note.column for note in doubts if note.topic in LEFT_OUT]
+    model = {name: read for name, read in model.items() if name not in left}
+    if not model and not problems:
+        beside = "" if target is None else f" beside the target {target!r}"
+        why = f": {listed(left)} hardly repeats and was left out" if left else ""
+        problems += [note.value for note in left_out]
+        problems.append(f"{name}: no column is left{beside}{why}; keep at least one.")
+    if problems:
+        raise TableError(*problems)
+    options = replace(options, ignore=(*options.ignore, *left))
+    return _assembled(columns, list(model), target, raw, options, [*left_out, *doubts])
+
+
+def _unmatched(
+    columns: Mapping[str, ReadColumn], raw: RawTable, stand_ins: Sequence[StandIn], name: str
+) -> Iterable[str]:
+    """Stand-ins that no cell is; of columns that are not read, cells are as they are written."""
+    if not stand_ins:
+        return ()
+    cells = {raw_column.name: set(raw_column.cells) for raw_column in raw.columns}
+    marks = [
+        (column, note.value)
+        for column, read in columns.items()
+        for note in read.notes
+        if note.topic == "missing"
+    ]
+    marks += [(column, cell) for column in cells.keys() - columns.keys() for cell in cells[column]]
+    return unmatched(stand_ins, marks, cells, name)
+
+
+def _misnamed(
+    header: Sequence[str], target: str | None, options: TableOptions, name: str
+) -> Iterable[str]:
+    """Options that name a column which is not there, or one column for two things."""
+    uses = options.named() | ({} if target is None else {"target": (target,)})
+    for column in dict.fromkeys(column for names in uses.values() for column in names):
+        if column not in header:
+            near = difflib.get_close_matches(column, header, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(header[:20])}."
+            yield f"{name} has no column {column!r}; {hint}"
+            continue
+        parts = [part for part, names in uses.items() if column in names]
+        allowed = {"id", "group"}, {"time", "dates"}, {"target", "categorical"}, {"target", "real"}
+        if len(parts) > 1 and set(parts) not in allowed:
+            words = " and ".join(f"--{part}" for part in parts)
+            yield f"Column {column!r} cannot be what {words} say together; choose one."
+    mark, point = options.thousands, options.decimal
+    if mark is not None and (len(mark) != 1 or mark.isalnum() or mark in "+-%"):
+        yield f"--thousands takes one character, such as a comma; got {mark!r}."
+    if point not in (None, ",", "."):
+        yield f"--decimal takes a comma or a point; got {point!r}."
+    if options.below not in BELOW:
+        yield f"--below takes atom or missing; got {options.below!r}."
+    if mark is not None and mark == point:
+        yield f"--thousands and --decimal are both {mark!r}; choose one."
+
+
+def _assembled(
+    columns: dict[str, ReadColumn],
+    model: Sequence[str],
+    target: str | None,
+    raw: RawTable,
+    options: TableOptions,
+    doubts: Sequence[Note],
+) -> ReadTable:
+    """Columns that were read without a problem as a frame, and what was noticed."""
+    import pandas as pd
+
+    index: pd.Index = pd.RangeIndex(len(raw.lines)) if raw.index is None else raw.index
+    if options.id is not None:
+        index = pd.Index(columns[options.id].values, dtype=text_dtype(), name=options.id)
+    notes = [*_notes(columns, model, options), *doubts, *raw.notes]
+    if not any(note.topic == "decimal commas" for note in notes):
+        notes = [note for note in notes if note.topic != "points"]
+    kinds: dict[str, Kind] = {
+        name: "real" if _is_real(read.values) else "categorical" for name, read in columns.items()
+    }
+    parts = {target: "target", options.id: "id", options.group: "group", options.time: "time"}
+    roles: dict[Any, str] = {**kinds, **dict.fromkeys(options.ignore, "ignored"), **parts}
+
+    def cells(values: Values) -> Any:
+        return values if _is_real(values) else pd.array(values, dtype=text_dtype())
+
+    def series(name: str | None, text: Any = None) -> pd.Series | None:
+        if name is None:
+            return None
+        values = columns[name].values
+        dtype = "float64" if _is_real(values) else text or text_dtype()
+        return pd.Series(values, index, dtype=dtype, name=name)
+
+    return ReadTable(
+        frame=pd.DataFrame({name: cells(columns[name].values) for name in model}, index),
+        target=series(target, "object"),
+        kinds={name: kinds[name] for name in model},
+        notes=sentences(notes),
+        taken=_taken([column.name for column in raw.columns], roles, notes),
+        groups=series(options.group),
+        times=series(options.time),
+        options=_decided(options, columns, notes),
+    )
+
+
+def _decided(
+    options: TableOptions, columns: dict[str, ReadColumn], notes: Sequence[Note]
+) -> TableOptions:
+    """The options with what this table left no doubt about: a new one may be shorter."""
+    marks = {note.value for note in notes if note.topic == "thousands" and note.value in ",."}
+    commas = any(note.topic == "decimal commas" for note in notes)
+    if len(marks) == 1 and not (commas and "," in marks):
+        options = replace(options, thousands=options.thousands or marks.pop())
+    if commas and options.thousands != ",":
+        options = replace(options, decimal=options.decimal or ",")
+    first = any(note.value == "day first" for read in columns.values() for note in read.notes)
+    return replace(options, day_first=options.day_first or first)
+
+
+def _is_real(values: Values) -> bool:
+    """Whether a column was read as numbers."""
+    return isinstance(values, np.ndarray)
+
+
+def _notes(
+    columns: dict[str, ReadColumn], model: Sequence[str], options: TableOptions
+) -> Iterable[Note]:
+    """Notes on the columns."""
+    for name, read in columns.items():
+        beside = (note for note in read.notes if note.topic in ("missing", "one level", "apart"))
+        yield from read.notes if name in model else beside
+    if options.id is not None:
+        names = columns[options.id].values
+        counts = Counter(names)
+        again = [name for name in counts if counts[name] > 1]
+        if again and options.group is None:
+            count = sum(counts[name] - 1 for name in again)
+            yield Note("repeated name", options.id, count=count, example=str(again[0]))
+    if options.time is not None:
+        untimed = int(np.isnan(np.asarray(columns[options.time].values, dtype=float)).sum())
+        if untimed:
+            yield Note("without time", options.time, count=untimed)
+
+
+def _doubts(
+    columns: Mapping[str, ReadColumn],
+    model: Iterable[str],
+    target: str | None,
+    options: TableOptions,
+) -> list[Note]:
+    """Notes on doubtful columns of the model and on its labels, but what the user has decided."""
+    decided = {*options.categorical, *options.real, *options.dates}
+    notes = notice({name: read.measured for name, read in columns.items()}, model, target)
+    return [note for note in notes if note.topic not in NAMING or note.column not in decided]
+
+
+def text_dtype() -> Any:
+    """The dtype of pandas for text; before its version 3, "str" turns None into text."""
+    import pandas as pd
+
+    return pd.Series(["text"]).dtype
+
+
+def _taken(header: Sequence[str], roles: Mapping[Any, str], notes: Sequence[Note]) -> pd.DataFrame:
+    """One row for every column and everything that was noticed of it."""
+    import pandas as pd
+
+    rows = []
+    for name in header:
+        own = [note for note in notes if note.column == name] or [Note("", name)]
+        rows += [(name, roles[name], f"{n.topic} {n.value}".strip(), n.count) for n in own]
+    return pd.DataFrame(rows, columns=["column", "kind", "note", "count"])
+
+
+# Reading a table in Python: options as keywords.
+
 
 Mark = str | int | float
 

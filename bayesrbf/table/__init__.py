@@ -7,12 +7,20 @@ arrays, and :func:`decode` turns them back.
 
 from __future__ import annotations
 
-from bayesrbf.table.atoms import at_their_atoms, find_atoms, real_cells
 from bayesrbf.table.block_columns import RowSums, joined_columns
-from bayesrbf.table.column_kinds import Columns, column_position, in_one_name, learn_columns
+from bayesrbf.table.columns import Columns, column_position, in_one_name, learn_columns
 from bayesrbf.table.containers import as_frame, missing_per_row, row_names
-from bayesrbf.table.encode import decode, encode
-from bayesrbf.table.few_values import few_values
+from bayesrbf.table.encode import (
+    at_their_atoms,
+    decode,
+    encode,
+    encode_labels,
+    few_values,
+    find_atoms,
+    present_classes,
+    read_labels,
+    real_cells,
+)
 from bayesrbf.table.hiding import (
     canonical_positions,
     hidden_share,
@@ -22,9 +30,8 @@ from bayesrbf.table.hiding import (
     with_column,
     with_masks,
 )
-from bayesrbf.table.labels import encode_labels, present_classes, read_labels
-from bayesrbf.table.order import canonical_order
-from bayesrbf.table.row_statistics import (
+from bayesrbf.table.order import (
+    canonical_order,
     check_spreads,
     distinct,
     distinct_rows,

@@ -8,9 +8,9 @@ from typing import Self
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.records.mixture import Observations, Standardisation
-from bayesrbf.table.column_kinds import Columns, Kind, sorted_levels
-from bayesrbf.table.row_statistics import ColumnMoments, column_moments, unit_of
+from bayesrbf.base.rows import Observations, Standardisation
+from bayesrbf.table.columns import Columns, Kind, sorted_levels
+from bayesrbf.table.order import ColumnMoments, column_moments, unit_of
 
 Content = tuple[Kind | None, tuple[object, ...]]
 """Kind of a column, None where it has no cell, and its levels."""

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Int
 from scipy.sparse import issparse
 
-from bayesrbf.blocks import is_collection
+from bayesrbf.base.blocks import is_collection
 from bayesrbf.reading.formats import cell_text
 
 LONG: Final = 2.0**53

@@ -1,19 +1,118 @@
-"""From tables to arrays of numbers and codes, and from two arrays to a table."""
+"""From tables and labels to arrays and back; point masses and few values of real columns."""
 
 from __future__ import annotations
 
 import warnings
-from typing import Any, Literal, get_args
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, Final, Literal, get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
 
-from bayesrbf.records.mixture import Observations
-from bayesrbf.table.atoms import at_their_atoms, real_cells
-from bayesrbf.table.column_kinds import Columns
-from bayesrbf.table.containers import Cells, as_frame, categories_of, missing_cells, read_cells
-from bayesrbf.table.levels import MISSING, UNKNOWN, level_codes, level_values, report_unknown
+from bayesrbf.base.rows import FewValues, Observations
+from bayesrbf.table.columns import (
+    MISSING,
+    UNKNOWN,
+    Columns,
+    level_codes,
+    level_values,
+    report_unknown,
+)
+from bayesrbf.table.containers import (
+    Cells,
+    as_frame,
+    categories_of,
+    clean,
+    missing_cells,
+    read_cells,
+)
+from bayesrbf.table.order import weigh_unlabelled
+
+# Values at which a real column has a point mass, such as 0 or a limit of detection.
+
+
+SHARE: Final = 0.05
+"""Least share of a column's cells."""
+ROWS_OF_ATOM: Final = 5.0
+"""Least number of rows."""
+AHEAD: Final = 3.0
+"""Times as frequent as either neighbour among the column's values."""
+OTHERS: Final = 5
+"""Least number of other values: with fewer the column is a coarse scale."""
+
+
+def find_atoms(
+    cells: Float[np.ndarray, " obs"], weights: Float[np.ndarray, " obs"]
+) -> tuple[float, ...]:
+    """The atoms of a column, in rising order; a row counts as often as it weighs.
+
+    An ordinary value of a coarse scale is about as frequent as its neighbours:
+
+    >>> grades, spiked = np.repeat(np.arange(8.0), 10), np.r_[np.zeros(20), np.arange(60.0)]
+    >>> find_atoms(grades, np.ones(80)), find_atoms(spiked, np.ones(80))
+    ((), (0.0,))
+    """
+    present = ~np.isnan(cells)
+    values, places = np.unique(cells[present] + 0.0, return_inverse=True)  # -0.0 is 0.0
+    counts = np.bincount(places, weights[present], minlength=values.size)
+    beside = np.pad(counts, 1)
+    neighbours = np.maximum(beside[:-2], beside[2:])
+    often = (
+        (counts >= SHARE * counts.sum()) & (counts >= ROWS_OF_ATOM) & (counts >= AHEAD * neighbours)
+    )
+    if values.size - often.sum() < OTHERS:
+        return ()
+    return tuple(values[often].tolist())
+
+
+def at_atoms(cells: Float[np.ndarray, " obs"], atoms: tuple[float, ...]) -> np.ndarray:
+    """Code of every cell: -1 missing, 0 at no atom, then the atoms in their order."""
+    same = cells[:, None] == np.asarray(atoms)
+    codes = np.where(same.any(axis=1), same.argmax(axis=1) + 1, 0)
+    return np.where(np.isnan(cells), -1, codes)
+
+
+def at_their_atoms(rows: Observations, columns: Columns) -> Observations:
+    """Rows whose real cells at atoms are missing, and a code of each that says at which.
+
+    >>> cells, no_codes = np.array([[0.0], [2.0]]), np.zeros((2, 0), int)
+    >>> rows = Observations(cells, no_codes, np.ones(2, int), np.ones(2))
+    >>> apart = at_their_atoms(rows, Columns(("x",), ("real",), (), atoms=((0.0,),)))
+    >>> apart.real.ravel(), apart.codes.ravel()
+    (array([nan,  2.]), array([1, 0]))
+    """
+    if not columns.atomic:
+        return rows
+    real, codes = rows.real.copy(), [rows.codes]
+    for feature in columns.atomic:
+        at = at_atoms(real[:, feature], columns.atoms[feature])
+        real[at > 0, feature] = np.nan
+        codes.append(at[:, None])
+    return replace(rows, real=real, codes=np.concatenate(codes, axis=1))
+
+
+def real_cells(
+    real: Float[np.ndarray, "obs feature"], codes: Int[np.ndarray, "obs category"], columns: Columns
+) -> Float[np.ndarray, "obs feature"]:
+    """Real cells as the table has them, those at atoms too: the inverse of :func:`at_their_atoms`.
+
+    >>> columns = Columns(("x",), ("real",), (), atoms=((0.0,),))
+    >>> real_cells(np.array([[np.nan], [2.0]]), np.array([[1], [0]]), columns).ravel()
+    array([0., 2.])
+    """
+    real = real.copy() if columns.atomic else real
+    for feature, category in columns.atomic.items():
+        values, at = np.array([np.nan, *columns.atoms[feature]]), codes[:, category]
+        real[:, feature] = np.where(at > 0, values[at], real[:, feature])
+    return real
+
+
+# From tables to arrays of numbers and codes, and from two arrays to a table.
+
 
 HandleUnknown = Literal["missing", "error"]
 
@@ -201,3 +300,171 @@ def _in_dtype(column: np.ndarray, like: nw.Series[Any]) -> nw.Series[Any]:
         same = values.to_native().astype(native.dtype if fits else object)
         return nw.from_native(same, series_only=True)
     return values
+
+
+# Which real columns have few values.
+
+
+FEWEST: Final = 3
+"""Least number of values: of two, a category says no more than a number."""
+MOST: Final = 12
+"""Greatest number of values."""
+ROWS_OF_VALUE: Final = 10.0
+"""Least number of rows for a value, in the mean of the column's values."""
+
+
+def few_values(rows: Observations) -> FewValues:
+    """Find the real columns of few values; a row counts as often as it weighs.
+
+    >>> cells = np.column_stack([np.arange(60.0) % 4, np.arange(60.0), np.arange(60.0) % 2])
+    >>> few_values(Observations(cells, np.zeros((60, 0), int), np.ones(60, int), np.ones(60)))
+    FewValues(features=(0,), values=(array([0., 1., 2., 3.]),))
+    """
+    values_of = {}
+    for feature, cells in enumerate(rows.real.T):
+        present = ~np.isnan(cells)
+        values = np.unique(cells[present] + 0.0)  # -0.0 is 0.0
+        if FEWEST <= values.size <= min(MOST, rows.weights[present].sum() / ROWS_OF_VALUE):
+            values_of[feature] = values
+    return FewValues(tuple(values_of), tuple(values_of.values()))
+
+
+# From labels to classes and codes.
+
+
+def present_classes(
+    y: object,
+    weights: Float[np.ndarray, " obs"],
+    unlabelled: object,
+    unlabelled_weight: float,
+) -> tuple[Shaped[np.ndarray, " label"], Int[np.ndarray, " obs"], Float[np.ndarray, " obs"]]:
+    """Classes with a labelled row of positive weight, codes of the labels, weights of the rows."""
+    classes, labels = encode_labels(y, unlabelled=unlabelled)
+    weights = weigh_unlabelled(labels, weights, unlabelled_weight)
+    present = np.unique(labels[(labels >= 0) & (weights > 0)])
+    if present.size == 0:
+        raise ValueError(
+            "y needs at least one labelled row of positive weight; every label is hidden "
+            "or has sample_weight 0."
+        )
+    codes = np.where(np.isin(labels, present), np.searchsorted(present, labels), -1)
+    return classes[present], codes, weights
+
+
+def encode_labels(
+    y: Any, *, unlabelled: object = None
+) -> tuple[Shaped[np.ndarray, " label"], Int[np.ndarray, " obs"]]:
+    """Sorted classes of y, and the code of every row's class, -1 where the label is hidden.
+
+    NaN, None and pandas' NA are hidden, and so is the value ``unlabelled``, such as -1. The dtype
+    of the classes is that of y where y has one. ValueError if every label is hidden, or labels are
+    infinite or not discrete; TypeError if they mix types.
+
+    >>> encode_labels(["b", None, "a", "b"])
+    (array(['a', 'b'], dtype=object), array([ 1, -1,  0,  1]))
+    """
+    present, hidden = read_labels(y, unlabelled)
+    if hidden.all():
+        raise ValueError(
+            "y needs at least one labelled row, but every label is hidden; "
+            "use MixtureDensity to model X alone."
+        )
+    classes, positions = np.unique(present, return_inverse=True)
+    codes = np.full(len(hidden), -1, dtype=np.intp)
+    codes[~hidden] = positions
+    return classes, codes
+
+
+def read_labels(
+    y: Any, unlabelled: object = None
+) -> tuple[Shaped[np.ndarray, " labelled"], Bool[np.ndarray, " obs"]]:
+    """Labels of the rows that have one, and which rows hide theirs."""
+    raw = column_or_1d(_as_array(y), warn=True)
+    labels = raw if raw.dtype.kind in "biufU" else clean(raw.tolist(), "y")
+    hidden = np.zeros(len(labels), dtype=bool)
+    if labels.dtype.kind in "fO":
+        hidden |= missing_cells(labels)
+    if unlabelled is not None:
+        hidden |= np.asarray(labels == unlabelled)
+    present = labels[~hidden]
+    if present.dtype.kind == "f" and np.isinf(present).any():
+        raise ValueError("Input y contains infinity; labels must be finite, NaN where hidden.")
+    if present.size:
+        present = _plain(present, raw[~hidden])
+        check_classification_targets(present)
+    return present, hidden
+
+
+def _as_array(y: Any) -> Any:
+    """Labels as an array; whole numbers with nulls stay whole, where NumPy would make floats."""
+    series = nw.from_native(y, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        return np.array(series.to_list(), dtype=object) if series.dtype.is_integer() else y
+    return y if hasattr(y, "dtype") else np.array(y, dtype=object)
+
+
+def _plain(present: np.ndarray, raw: np.ndarray) -> np.ndarray:
+    """Labels of an object array in their own dtype: int, float, bool, or object for text."""
+    if raw.dtype.kind in "biufU":
+        return present
+    if present.dtype == object:
+        return present.astype(bool) if isinstance(present[0], bool) else present
+    if all(isinstance(label, Integral) for label in raw.tolist()):
+        return raw.astype(np.int64)
+    return present
+
+
+def is_label_sets(y: Any) -> bool:
+    """Whether labels are given as sets: a boolean column for each of several classes.
+
+    >>> is_label_sets([[True, False], [True, True]]), is_label_sets([True, False])
+    (True, False)
+    """
+    frame = nw.from_native(y, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        return frame.shape[1] > 1 and all(kind == nw.Boolean for kind in frame.schema.values())
+    if isinstance(y, (list, tuple)):
+        return len(y) > 0 and all(isinstance(row, (list, tuple)) and _all_bool(row) for row in y)
+    array = isinstance(y, np.ndarray) and y.dtype == np.bool_
+    return array and y.ndim == 2 and y.shape[1] > 1
+
+
+def _all_bool(row: list[object] | tuple[object, ...]) -> bool:
+    """Whether a row holds several booleans and nothing else."""
+    return len(row) > 1 and all(isinstance(cell, (bool, np.bool_)) for cell in row)
+
+
+def read_label_sets(
+    y: Any, weights: Float[np.ndarray, " obs"]
+) -> tuple[Shaped[np.ndarray, " label"], Bool[np.ndarray, "set label"], Int[np.ndarray, " obs"]]:
+    """Classes, distinct label sets, and the code of every row's set.
+
+    >>> y = [[True, False, False], [False, True, True], [True, True, True], [False, False, True]]
+    >>> classes, sets, codes = read_label_sets(y, np.ones(4))
+    >>> codes.tolist(), sets[3].tolist()
+    ([0, 3, -1, 2], [False, True, True])
+    """
+    frame = nw.from_native(y, eager_only=True, pass_through=True)
+    named = isinstance(frame, nw.DataFrame)
+    allowed = np.asarray(frame.to_numpy() if named else y, dtype=bool)
+    classes = np.asarray(frame.columns if named else np.arange(allowed.shape[1]))
+    order = np.argsort(classes, kind="stable")
+    classes, allowed = classes[order], allowed[:, order]
+    impossible = np.flatnonzero(~allowed.any(axis=1))
+    if impossible.size:
+        raise ValueError(
+            f"y of booleans must allow every row at least one class; row {impossible[0]} has "
+            "none. Allow all classes where nothing is known."
+        )
+    informative = ~allowed.all(axis=1) & (weights > 0)
+    missing = classes[~allowed[informative].any(axis=0)]
+    if missing.size:
+        raise ValueError(
+            f"y of booleans must allow every class in a row of positive weight that does not allow "
+            f"all; class {missing[0]!r} has none. Leave its column out."
+        )
+    several = np.unique(allowed[informative & (allowed.sum(axis=1) > 1)], axis=0)
+    sets = np.concatenate([np.eye(classes.size, dtype=bool), several])
+    everything = np.concatenate([sets, np.ones((1, classes.size), dtype=bool)])
+    codes = (allowed[:, None, :] == everything).all(axis=-1).argmax(axis=1)
+    return classes, sets, np.where(codes == len(sets), -1, codes)

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bayesrbf.records.mixture import Observations
-from bayesrbf.table.atoms import at_atoms
-from bayesrbf.table.column_kinds import Columns
+from bayesrbf.base.rows import Observations
+from bayesrbf.table.columns import Columns
+from bayesrbf.table.encode import at_atoms
 from bayesrbf.table.order import canonical_order
 
 

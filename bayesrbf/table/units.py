@@ -27,8 +27,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
-from bayesrbf.records.mixture import Observations
-from bayesrbf.records.units import Units
+from bayesrbf.base.rows import Observations, Units
 from bayesrbf.table.order import differ, sort_keys, sorted_by
 
 CHANCE: Final = 0.05

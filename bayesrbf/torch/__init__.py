@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bayesrbf.torch.sdgm_head import SDGMHead
+
 try:
     import torch  # noqa: F401  said here once, for all modules of the package
 except ModuleNotFoundError as error:
@@ -13,6 +15,5 @@ except ModuleNotFoundError as error:
         name="torch",
     ) from error
 
-from bayesrbf.torch.sdgm_head import SDGMHead
 
 __all__ = ["SDGMHead"]

@@ -29,34 +29,33 @@ from sklearn.utils import check_random_state
 from threadpoolctl import ThreadpoolController
 
 from bayesrbf import table
-from bayesrbf.fitted.fitted_network import ClassResponses, FittedNetwork
-from bayesrbf.numerics.log_sums import component_log_weights, log_softmax, log_sum_exp
-from bayesrbf.numerics.mixture.completion import mostly_complete, with_holes
-from bayesrbf.numerics.mixture.expectation import Expectation, prepare
-from bayesrbf.numerics.mixture.initialisation import starting_point
-from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
-from bayesrbf.numerics.mixture.parts.laws import laws_of
-from bayesrbf.numerics.mixture.parts.real_columns import START_VARIANCE
-from bayesrbf.numerics.mixture.statistics import Statistics
-from bayesrbf.numerics.rbf_network.elastic_net_output import Classes, OutputLayer, fit_output_layer
-from bayesrbf.numerics.rbf_network.network_fit import reordered
-from bayesrbf.numerics.rbf_network.network_prior import (
+from bayesrbf.base.arrays import component_log_weights, log_softmax, log_sum_exp, ranked
+from bayesrbf.base.priors import MixturePrior
+from bayesrbf.base.rows import CovarianceType, MixtureParameters, MixtureSpecification, Observations
+from bayesrbf.families.rbf_network.fitted import ClassResponses, FittedNetwork, reordered
+from bayesrbf.families.rbf_network.posterior import (
+    Classes,
+    FeatureMap,
     Link,
+    OutputLayer,
+    fit_output_layer,
     log_elastic_net_constant,
     relative_sizes,
 )
-from bayesrbf.numerics.rbf_network.network_rows import FeatureMap
-from bayesrbf.numerics.rounding import ranked
-from bayesrbf.posterior.far_rows import far_rows
-from bayesrbf.records.mixture import MixtureParameters, Observations
-from bayesrbf.records.priors import MixturePrior
-from bayesrbf.records.rbf_network import (
+from bayesrbf.families.rbf_network.records import (
     Features,
     RBFNetworkHyperparameters,
     RBFNetworkParameters,
     RBFNetworkSpecification,
 )
-from bayesrbf.records.specification import CovarianceType, MixtureSpecification
+from bayesrbf.fit.table import far_rows
+from bayesrbf.mixture.em import starting_point
+from bayesrbf.mixture.expectation import Expectation, prepare
+from bayesrbf.mixture.laws import laws_of
+from bayesrbf.mixture.missing import mostly_complete, with_holes
+from bayesrbf.mixture.points import DeclaredPrior
+from bayesrbf.mixture.real_columns import START_VARIANCE
+from bayesrbf.mixture.statistics import Statistics
 
 SchemeName = Literal["em_lr", "em_lr_link", "em_lr_link_k", "caetano"]
 

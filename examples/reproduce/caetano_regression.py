@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from bayesrbf.datasets import hide_cells, load_table
-from bayesrbf.estimators.rbf_network.regressor import RBFNetworkRegressor
+from bayesrbf.families.rbf_network.regressor import RBFNetworkRegressor
 from reproduce.cells import Cell, Figures
 
 DRAWN: Final = 300  # Rows of a generated table.

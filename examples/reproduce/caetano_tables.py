@@ -28,8 +28,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 from bayesrbf.datasets import Dataset, load_table
-from bayesrbf.estimators.kernel_network.classifier import KernelNetworkClassifier
-from bayesrbf.estimators.rbf_network.classifier import RBFNetworkClassifier
+from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
+from bayesrbf.families.rbf_network.classifier import RBFNetworkClassifier
 from reproduce.alternation import AlternatingNetwork
 from reproduce.cells import Cell, Figures
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cyclopts import App
 
-from bayesrbf.commands.typed_arguments import Names, names_in
+from bayesrbf.app.arguments import Names, names_in
 
 app = App(
     name="reproduce",

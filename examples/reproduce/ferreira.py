@@ -30,7 +30,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from bayesrbf.datasets import data_folder, load_table
-from bayesrbf.estimators.rbf_network.classifier import RBFNetworkClassifier
+from bayesrbf.families.rbf_network.classifier import RBFNetworkClassifier
 from reproduce import published
 from reproduce.alternation import AlternatingNetwork
 from reproduce.caetano import compared

@@ -17,26 +17,19 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from bayesrbf import table
-from bayesrbf.estimators.median_lvq.widths import widths_to_try
-from bayesrbf.fitted.fitted_exemplars import candidates_of, exemplar_log_joint
-from bayesrbf.fitted.folds import split_rows
-from bayesrbf.fitted.holding_out import hold_out
-from bayesrbf.numerics.log_sums import log_softmax
-from bayesrbf.numerics.median_lvq.exemplar_search import (
-    objective_of,
-    point_of,
-    random_exemplars,
-    sweeps,
-)
-from bayesrbf.numerics.rounding import ranked
-from bayesrbf.records.median_lvq import (
+from bayesrbf.base.arrays import log_softmax, ranked
+from bayesrbf.base.rows import Observations
+from bayesrbf.families.median_lvq.classifier import widths_to_try
+from bayesrbf.families.median_lvq.fitted import candidates_of, exemplar_log_joint
+from bayesrbf.families.median_lvq.records import (
     Dissimilarities,
     MedianLVQParameters,
     MedianLVQPrior,
     Prototypes,
     Sigma,
 )
-from bayesrbf.records.mixture import Observations
+from bayesrbf.families.median_lvq.search import objective_of, point_of, random_exemplars, sweeps
+from bayesrbf.fit.held_out import hold_out, split_rows
 
 FOLDS: Final = 5  # Those that choose the width.
 MAX_ITER: Final = 100  # Most sweeps over the prototypes.

@@ -29,7 +29,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from bayesrbf.datasets import data_folder, load_table
-from bayesrbf.estimators.sdgm.classifier import SDGMClassifier
+from bayesrbf.families.sdgm.classifier import SDGMClassifier
 from reproduce import published, sdgm_synthetic
 from reproduce.cells import Cell, Figures, print_table, run_cells
 

@@ -18,9 +18,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from bayesrbf.base.priors import MixturePrior
 from bayesrbf.datasets import data_folder, load_table
-from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
-from bayesrbf.records.mixture_objectives import (
+from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf.families.hybrid.objectives import (
     Blend,
     ConditionalLikelihood,
     Hinge,
@@ -28,7 +29,6 @@ from bayesrbf.records.mixture_objectives import (
     Margin,
     MixtureObjective,
 )
-from bayesrbf.records.priors import MixturePrior
 
 N_FOLDS: Final = 5
 PRINCIPAL_COMPONENTS: Final = 50  # Principal components of images.

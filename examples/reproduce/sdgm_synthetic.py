@@ -22,7 +22,7 @@ from rich.console import Console
 from sklearn.exceptions import ConvergenceWarning
 
 from bayesrbf.datasets import load_table
-from bayesrbf.estimators.sdgm.classifier import SDGMClassifier
+from bayesrbf.families.sdgm.classifier import SDGMClassifier
 from bayesrbf.plots import plot_sdgm
 from reproduce.cells import Cell, Figures, print_table
 

@@ -26,7 +26,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import train_test_split
 
 from bayesrbf.datasets import data_folder
-from bayesrbf.estimators.stack.classifier import StackedClassifier
+from bayesrbf.families.stack.classifier import StackedClassifier
 from reproduce import published
 from reproduce.cells import Cell, Figures, print_table, run_cells
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import count
 
 FAN_IN = 8
-"""Blocks that one task of the tree combines, as in ``bayesrbf.blocks.dask_blocks``."""
+"""Blocks that one task of the tree combines, as in ``bayesrbf.base.blocks``."""
 
 
 @dataclass(frozen=True)

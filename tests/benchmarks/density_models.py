@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayesrbf import MixtureDensity
-from bayesrbf.numerics.mixture.conditional import conditional_probabilities
-from bayesrbf.table import encode, find_atoms
+from bayesrbf.families.hybrid.density import MixtureDensity
+from bayesrbf.mixture.missing import conditional_probabilities
+from bayesrbf.table.encode import encode, find_atoms
 from tests.benchmarks.density_scores import at_resolution
 from tests.benchmarks.density_tables import Cells, Task
 

@@ -15,12 +15,10 @@ import numpy as np
 from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 from scipy.stats import chi2_contingency
 
-from bayesrbf.fitted.stack.members import FittedMember, fit_members
-from bayesrbf.fitted.stack.shared_training import SharedTraining
-from bayesrbf.records.mixture import Observations
-from bayesrbf.records.priors import MixturePrior
-from bayesrbf.table import few_values
-from bayesrbf.table.atoms import at_atoms, find_atoms
+from bayesrbf.base.priors import MixturePrior
+from bayesrbf.base.rows import Observations
+from bayesrbf.families.stack.members import FittedMember, SharedTraining, fit_members
+from bayesrbf.table.encode import at_atoms, few_values, find_atoms
 
 Encoder = Callable[[Observations], Observations]
 """Maps rows of a table to rows of the same table with other columns."""

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from bayesrbf import StackedClassifier
-from bayesrbf.estimators.answers.asking import new_rows
-from bayesrbf.fitted.stack.fitted_stack import packed
-from bayesrbf.fitted.stack.pool import fit_pools
-from bayesrbf.numerics.hidden_share import hidden_share
-from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
-from bayesrbf.posterior.scores import log_loss
+from bayesrbf.base.hidden_share import hidden_share
+from bayesrbf.base.scores import log_loss
+from bayesrbf.families.stack.classifier import StackedClassifier
+from bayesrbf.families.stack.fitted import packed
+from bayesrbf.families.stack.pool import fit_pools
+from bayesrbf.families.stack.posterior import StackLogPosterior
+from bayesrbf.fit.asking import new_rows
 from tests.benchmarks.stack_tables import Split
 
 

@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 
 from bayesrbf import table
+from bayesrbf.answers.rehearse import truth
 from bayesrbf.datasets import hide_cells
-from bayesrbf.posterior.rehearsal import truth
-from bayesrbf.solvers.teachers import FOLDS, TEACHERS
+from bayesrbf.families.stack.teachers import FOLDS, TEACHERS
 from tests.benchmarks.stack_tables import HIDDEN, load
 
 __all__ = ["TEACHERS", "Taught", "probabilities", "rows_of", "taught"]

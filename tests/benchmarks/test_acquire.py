@@ -32,8 +32,9 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
-from bayesrbf import HybridMixtureClassifier, StackedClassifier
-from bayesrbf.posterior.scores import log_loss
+from bayesrbf.base.scores import log_loss
+from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf.families.stack.classifier import StackedClassifier
 from tests.benchmarks.figures import show
 from tests.benchmarks.stack_tables import Split, split
 from tests.benchmarks.test_stack import chosen

@@ -27,8 +27,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.feature_selection import mutual_info_classif
 from sklearn.model_selection import train_test_split
 
-from bayesrbf import HybridMixtureClassifier, KernelNetworkClassifier, StackedClassifier
-from bayesrbf.fitted.stack.pool import fit_pool
+from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
+from bayesrbf.families.stack.classifier import StackedClassifier
+from bayesrbf.families.stack.pool import fit_pool
 from tests.benchmarks.figures import show
 from tests.benchmarks.stack_tables import CHOSEN, FRESH, Split, load
 from tests.benchmarks.test_real_tables import numbers_for

@@ -19,7 +19,8 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from bayesrbf import HybridMixtureClassifier, StackedClassifier
+from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf.families.stack.classifier import StackedClassifier
 from tests.benchmarks.copulas import TEACHERS, Copula
 from tests.benchmarks.figures import Row, show
 from tests.benchmarks.test_intervals import divergence

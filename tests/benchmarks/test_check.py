@@ -12,8 +12,9 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from bayesrbf import HybridMixtureClassifier, check
+from bayesrbf.app.check import check
 from bayesrbf.datasets import load_table
+from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
 from tests.benchmarks.figures import show
 
 TABLES = (

@@ -20,7 +20,9 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import roc_auc_score
 
-from bayesrbf import HybridMixtureClassifier, KernelNetworkClassifier, StackedClassifier
+from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
+from bayesrbf.families.stack.classifier import StackedClassifier
 from tests.benchmarks.figures import Row, show
 from tests.benchmarks.teachers import rows_of
 from tests.benchmarks.test_stack import chosen

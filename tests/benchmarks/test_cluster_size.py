@@ -18,11 +18,10 @@ import numpy as np
 from dask import delayed
 from distributed import Client, LocalCluster
 
-from bayesrbf.blocks import BLOCK_ROWS, DaskBlocks, LocalBlocks
-from bayesrbf.numerics.mixture.expectation import BlockExpectation
-from bayesrbf.numerics.mixture.statistics import Statistics
-from bayesrbf.records.mixture import MixtureParameters, Observations
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.base.blocks import BLOCK_ROWS, DaskBlocks, LocalBlocks
+from bayesrbf.base.rows import MixtureParameters, MixtureSpecification, Observations
+from bayesrbf.mixture.expectation import BlockExpectation
+from bayesrbf.mixture.statistics import Statistics
 from tests.benchmarks.cluster_tree import FAN_IN, Costs, pass_seconds
 from tests.benchmarks.figures import show
 from tests.measured import COST

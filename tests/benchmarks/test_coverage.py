@@ -25,17 +25,16 @@ import pytest
 from joblib import Parallel, delayed
 from scipy.special import softmax
 
+from bayesrbf.base.rows import MixtureParameters, MixtureSpecification, Observations
 from bayesrbf.inference.draws import Draws
 from bayesrbf.inference.gibbs import gibbs
 from bayesrbf.inference.laplace import laplace
 from bayesrbf.inference.nuts import nuts
 from bayesrbf.inference.variational import advi
-from bayesrbf.numerics.gibbs.conjugate import assigned, posterior
-from bayesrbf.numerics.mixture.mixture_fit import fit_mixture
-from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
-from bayesrbf.numerics.mixture.sampling import sample
-from bayesrbf.records.mixture import MixtureParameters, Observations
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.mixture.em import fit_mixture
+from bayesrbf.mixture.gibbs import assigned, posterior
+from bayesrbf.mixture.missing import sample
+from bayesrbf.mixture.posterior import MixtureLogPosterior
 from tests.benchmarks.figures import show
 from tests.cases import hyperparameters
 

@@ -26,8 +26,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import false_discovery_control
 
+from bayesrbf.app.report.sections import tails_among
 from bayesrbf.datasets import TARGET, demo_tables
-from bayesrbf.posterior.cell_tails import tails_among
 from tests.benchmarks.density_models import OURS
 from tests.benchmarks.density_peers import PEERS as ANSWERS
 from tests.benchmarks.density_scores import (

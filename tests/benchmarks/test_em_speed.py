@@ -21,13 +21,16 @@ from scipy.stats import multivariate_normal
 from sklearn.mixture import GaussianMixture
 from threadpoolctl import threadpool_limits
 
-from bayesrbf.numerics.mixture.array_expectation import ArrayExpectation
-from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
-from bayesrbf.numerics.mixture.mixture_points import component_covariances
-from bayesrbf.numerics.mixture.parts.laws import laws_of
-from bayesrbf.records.mixture import MixtureParameters, Observations, Standardisation
-from bayesrbf.records.priors import MixturePrior
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.base.priors import MixturePrior
+from bayesrbf.base.rows import (
+    MixtureParameters,
+    MixtureSpecification,
+    Observations,
+    Standardisation,
+)
+from bayesrbf.mixture.expectation import ArrayExpectation, CompiledExpectation
+from bayesrbf.mixture.laws import laws_of
+from bayesrbf.mixture.points import component_covariances
 from tests.benchmarks.figures import Row, show
 from tests.measured import COST
 

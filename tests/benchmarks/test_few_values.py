@@ -16,10 +16,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesrbf import StackedClassifier
-from bayesrbf.fitted.stack.recipes import DEFAULT, LITE, OF_FEW_VALUES
-from bayesrbf.records.mixture import Observations
-from bayesrbf.table import few_values
+from bayesrbf.base.rows import Observations
+from bayesrbf.families.stack.classifier import StackedClassifier
+from bayesrbf.families.stack.members import DEFAULT, LITE, OF_FEW_VALUES
+from bayesrbf.table.encode import few_values
 from tests.benchmarks.figures import show
 from tests.benchmarks.pools import Pools
 from tests.benchmarks.stack_tables import CHOSEN, FRESH, Split, split

@@ -21,11 +21,11 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import train_test_split
 
-from bayesrbf import StackedClassifier
 from bayesrbf.datasets import hide_cells
-from bayesrbf.fitted.fitted_table import TrainingTable
-from bayesrbf.fitted.stack.recipes import DEFAULT
-from bayesrbf.fitted.stack.stack_fitting import StackSettings
+from bayesrbf.families.stack.classifier import StackedClassifier
+from bayesrbf.families.stack.fitted import StackSettings
+from bayesrbf.families.stack.members import DEFAULT
+from bayesrbf.fit.table import TrainingTable
 from tests.benchmarks.figures import show
 from tests.benchmarks.gap_members import candidates
 from tests.benchmarks.pools import Pools

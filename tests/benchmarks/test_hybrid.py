@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import train_test_split
 
+from bayesrbf.base.scores import log_loss
 from bayesrbf.datasets import load_table
-from bayesrbf.posterior.scores import log_loss
 from reproduce.roth import _error
 from reproduce.roth_methods import METHODS, SVMS
 from tests.benchmarks.figures import show

@@ -26,14 +26,12 @@ from scipy.special import expit, logit, rel_entr
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
-from bayesrbf import (
-    HybridMixtureClassifier,
-    KernelNetworkClassifier,
-    RBFNetworkClassifier,
-    SDGMClassifier,
-    StackedClassifier,
-)
 from bayesrbf.datasets import load_table
+from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
+from bayesrbf.families.rbf_network.classifier import RBFNetworkClassifier
+from bayesrbf.families.sdgm.classifier import SDGMClassifier
+from bayesrbf.families.stack.classifier import StackedClassifier
 from tests.benchmarks.figures import Row, show
 from tests.benchmarks.stack_tables import CHOSEN, FRESH
 from tests.benchmarks.teachers import TEACHERS, Taught, probabilities, rows_of, taught

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from bayesrbf import KernelNetworkClassifier
+from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
 from tests.benchmarks.figures import show
 from tests.benchmarks.test_stack import SETS, Contestant, contest, counts, of
 

@@ -11,9 +11,9 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from bayesrbf.numerics.median_lvq.exemplar_search import climb, random_exemplars, sweeps
-from bayesrbf.numerics.median_lvq.rslvq import ConditionalLikelihood
-from bayesrbf.records.median_lvq import Dissimilarities, Prototypes
+from bayesrbf.families.median_lvq.objectives import ConditionalLikelihood
+from bayesrbf.families.median_lvq.records import Dissimilarities, Prototypes
+from bayesrbf.families.median_lvq.search import climb, random_exemplars, sweeps
 from reproduce import nebel
 from tests.benchmarks.figures import show
 from tests.measured import COST

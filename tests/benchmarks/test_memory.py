@@ -19,7 +19,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-from bayesrbf import HybridMixtureClassifier, MixtureDensity
+from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf.families.hybrid.density import MixtureDensity
 from tests.benchmarks.figures import show
 from tests.measured import COST
 

@@ -22,8 +22,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from bayesrbf import HybridMixtureClassifier, MixtureDensity, StackedClassifier
-from bayesrbf.posterior.scores import log_loss
+from bayesrbf.base.scores import log_loss
+from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf.families.hybrid.density import MixtureDensity
+from bayesrbf.families.stack.classifier import StackedClassifier
 from tests.benchmarks.density_scores import crps
 from tests.benchmarks.figures import show
 from tests.benchmarks.stack_tables import split

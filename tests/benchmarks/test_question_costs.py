@@ -15,13 +15,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayesrbf import (
-    HybridMixtureClassifier,
-    KernelNetworkClassifier,
-    MixtureDensity,
-    RBFNetworkClassifier,
-    StackedClassifier,
-)
+from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf.families.hybrid.density import MixtureDensity
+from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
+from bayesrbf.families.rbf_network.classifier import RBFNetworkClassifier
+from bayesrbf.families.stack.classifier import StackedClassifier
 from tests.benchmarks.figures import show
 from tests.benchmarks.stack_tables import split
 from tests.benchmarks.test_stack import chosen

@@ -17,9 +17,10 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
-from bayesrbf import KernelNetworkClassifier, RBFNetworkClassifier
+from bayesrbf.base.scores import log_loss
 from bayesrbf.datasets import load_table
-from bayesrbf.posterior.scores import log_loss
+from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
+from bayesrbf.families.rbf_network.classifier import RBFNetworkClassifier
 from reproduce.alternation import AlternatingNetwork
 from reproduce.published import FERREIRA
 from tests.benchmarks.figures import show

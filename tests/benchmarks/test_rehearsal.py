@@ -13,10 +13,9 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from bayesrbf.report.drawing_method import draw_posterior
-from bayesrbf.report.families import FAMILIES
-from bayesrbf.report.intervals import rehearse
-from bayesrbf.report.job import Job
+from bayesrbf.app.report.families import FAMILIES, draw_posterior
+from bayesrbf.app.report.job import Job
+from bayesrbf.app.report.sections import rehearse
 from tests.benchmarks.figures import show
 from tests.benchmarks.stack_tables import load
 from tests.benchmarks.test_stack import chosen

@@ -21,11 +21,11 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 
-from bayesrbf import SDGMClassifier
 from bayesrbf.datasets import load_table
-from bayesrbf.numerics.sdgm import ard as sdgm_ard
-from bayesrbf.numerics.sdgm import ard_fit as sdgm_fit
-from bayesrbf.numerics.sdgm.ard_state import Factored
+from bayesrbf.families.sdgm import evidence as sdgm_ard
+from bayesrbf.families.sdgm import evidence as sdgm_fit
+from bayesrbf.families.sdgm.classifier import SDGMClassifier
+from bayesrbf.families.sdgm.evidence import Factored
 from reproduce.hayashi import splits
 from tests.benchmarks import test_stack as stacks
 from tests.benchmarks.figures import show

@@ -22,8 +22,8 @@ import pandas as pd
 import pytest
 
 import bayesrbf
-from bayesrbf.report.output import MODEL
-from bayesrbf.serving.settings import CSV, JSON, PARQUET
+from bayesrbf.app.report.render import MODEL
+from bayesrbf.app.serve.interface import CSV, JSON, PARQUET
 from tests.benchmarks.figures import show
 from tests.benchmarks.test_report import mixed
 from tests.measured import COST, ROOT

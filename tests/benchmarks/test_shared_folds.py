@@ -18,9 +18,9 @@ from functools import cache, partial
 import numpy as np
 import pandas as pd
 
-from bayesrbf import StackedClassifier
-from bayesrbf.fitted.folds import stratified_folds
-from bayesrbf.posterior.scores import log_loss
+from bayesrbf.base.scores import log_loss
+from bayesrbf.families.stack.classifier import StackedClassifier
+from bayesrbf.fit.held_out import stratified_folds
 from tests.benchmarks.figures import Row, show
 from tests.benchmarks.stack_tables import Split, split
 from tests.benchmarks.test_stack import chosen

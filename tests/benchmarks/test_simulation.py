@@ -13,12 +13,12 @@ import pandas as pd
 import pytest
 from scipy.special import ndtri
 
+from bayesrbf.base.rows import MixtureSpecification
 from bayesrbf.inference.draws import Draws
 from bayesrbf.inference.laplace import laplace
 from bayesrbf.inference.nuts import nuts
 from bayesrbf.inference.variational import advi
-from bayesrbf.numerics.mixture.mixture_fit import fit_mixture
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.mixture.em import fit_mixture
 from tests.benchmarks.figures import show
 from tests.inference.sbc import Replication, Setting, calibrate, failures
 

@@ -32,12 +32,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
-from bayesrbf import HybridMixtureClassifier, RBFNetworkClassifier, StackedClassifier
-from bayesrbf.fitted.folds import stratified_folds
-from bayesrbf.fitted.holding_out import HeldOut
-from bayesrbf.fitted.stack.pool import fit_pool
-from bayesrbf.numerics.stack.pooling import bounded_log_probabilities, pooled
-from bayesrbf.posterior.recalibration import tempered
+from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf.families.rbf_network.classifier import RBFNetworkClassifier
+from bayesrbf.families.stack.classifier import StackedClassifier
+from bayesrbf.families.stack.pool import fit_pool
+from bayesrbf.families.stack.posterior import bounded_log_probabilities, pooled
+from bayesrbf.fit.calibration import tempered
+from bayesrbf.fit.held_out import HeldOut, stratified_folds
 from tests.benchmarks.figures import Counts, Row, show
 from tests.benchmarks.stack_tables import CHOSEN, FRESH, Split, split
 from tests.benchmarks.test_real_tables import numbers_for, scores

@@ -13,7 +13,8 @@ from collections.abc import Callable
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from bayesrbf import HybridMixtureClassifier, StackedClassifier
+from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf.families.stack.classifier import StackedClassifier
 from tests.benchmarks.figures import show
 from tests.benchmarks.stack_tables import split
 from tests.benchmarks.test_stack import CONTESTANTS

@@ -25,13 +25,13 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
-from bayesrbf import StackedClassifier
-from bayesrbf.fitted.fitted_table import TrainingTable
-from bayesrbf.fitted.stack.recipes import BY_NAME_ALONE, DEFAULT, LITE, SMOOTH
-from bayesrbf.fitted.stack.stack_fitting import StackSettings
-from bayesrbf.numerics.stack.pooling import LEAST_MEMBER_PROBABILITY
-from bayesrbf.numerics.trees import tree_cells
-from bayesrbf.records.mixture import Observations
+from bayesrbf.base.rows import Observations
+from bayesrbf.families.stack.classifier import StackedClassifier
+from bayesrbf.families.stack.fitted import StackSettings
+from bayesrbf.families.stack.members import BY_NAME_ALONE, DEFAULT, LITE, SMOOTH
+from bayesrbf.families.stack.posterior import LEAST_MEMBER_PROBABILITY
+from bayesrbf.families.stack.trees import tree_cells
+from bayesrbf.fit.table import TrainingTable
 from tests.benchmarks.figures import Row, show
 from tests.benchmarks.pools import Pools
 from tests.benchmarks.stack_tables import CHOSEN, FRESH

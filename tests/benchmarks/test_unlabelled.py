@@ -16,14 +16,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesrbf import (
-    HybridMixtureClassifier,
-    KernelNetworkClassifier,
-    RBFNetworkClassifier,
-    SDGMClassifier,
-    StackedClassifier,
-)
-from bayesrbf.posterior.scores import log_loss
+from bayesrbf.base.scores import log_loss
+from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
+from bayesrbf.families.rbf_network.classifier import RBFNetworkClassifier
+from bayesrbf.families.sdgm.classifier import SDGMClassifier
+from bayesrbf.families.stack.classifier import StackedClassifier
 from tests.benchmarks.figures import Row, show
 from tests.benchmarks.stack_tables import split
 from tests.benchmarks.test_stack import chosen

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from bayesrbf.commands.typed_arguments import costs_in, need, typed, with_values_joined
-from bayesrbf.reading import TableError, read_file
-from bayesrbf.records.table_options import TableOptions
+from bayesrbf.app.arguments import costs_in, need, typed, with_values_joined
+from bayesrbf.base.records import TableOptions
+from bayesrbf.reading.notes import TableError
+from bayesrbf.reading.read import read_file
 
 
 @pytest.mark.parametrize(

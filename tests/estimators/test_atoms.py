@@ -9,14 +9,11 @@ import pytest
 from scipy.integrate import trapezoid
 
 import bayesrbf
-from bayesrbf import (
-    HybridMixtureClassifier,
-    MixtureDensity,
-    predictive_check,
-)
-from bayesrbf.estimators.answers.asking import new_rows
-from bayesrbf.fitted.completed_rows import cell_law
-from bayesrbf.posterior.cells import leave_one_cell_out
+from bayesrbf.answers.predictive_check import predictive_check
+from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf.families.hybrid.density import MixtureDensity
+from bayesrbf.fit.asking import new_rows
+from bayesrbf.mixture.cells import cell_law, leave_one_cell_out
 from tests.cases import generative
 from tests.estimators.test_column_maps import at_a_draw
 

@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from bayesrbf import HybridMixtureClassifier, MixtureDensity
+from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf.families.hybrid.density import MixtureDensity
 from tests.cases import generative
 
 Table = tuple[Any, np.ndarray]

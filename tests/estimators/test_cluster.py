@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 
-from bayesrbf import HybridMixtureClassifier
-from bayesrbf.blocks import ClusterError, DaskBlocks, as_collection, dask_blocks
-from bayesrbf.estimators import training
-from bayesrbf.numerics.mixture.statistics import Statistics
+from bayesrbf.base import blocks as dask_blocks
+from bayesrbf.base.blocks import ClusterError, DaskBlocks, as_collection
+from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf.fit import training
+from bayesrbf.mixture.statistics import Statistics
 from tests.estimators.registries import ROWS, chunkings, in_partitions, registry
 from tests.estimators.test_out_of_core import SETTINGS, assert_same
 

@@ -7,17 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bayesrbf import StackedClassifier
-from bayesrbf.fitted.companions import Companions, fit_companion, fit_companions
-from bayesrbf.fitted.folds import numbered_folds, split_rows
-from bayesrbf.fitted.mixture_fitting import component_class
-from bayesrbf.fitted.stack.recipes import MEMBERS
-from bayesrbf.fitted.stack.shared_training import SharedTraining, Starts
-from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, averaged
-from bayesrbf.records.mixture import Observations
-from bayesrbf.records.priors import MixturePrior
-from bayesrbf.records.specification import Order
-from bayesrbf.table import distinct
+from bayesrbf.base.priors import MixturePrior
+from bayesrbf.base.rows import Observations, Order
+from bayesrbf.families.kernel_network.fitted import Companions, fit_companion, fit_companions
+from bayesrbf.families.kernel_network.kernels import CellMoments, averaged
+from bayesrbf.families.stack.classifier import StackedClassifier
+from bayesrbf.families.stack.members import MEMBERS, SharedTraining, Starts
+from bayesrbf.fit.held_out import numbered_folds, split_rows
+from bayesrbf.mixture.fitted import component_class
+from bayesrbf.table.order import distinct
 from tests.estimators.class_tables import table
 
 LEVELS, N_CLASSES = (3, 2), 3

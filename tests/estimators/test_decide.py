@@ -11,12 +11,10 @@ import pytest
 from sklearn.metrics import confusion_matrix, make_scorer
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 
-from bayesrbf import (
-    HybridMixtureClassifier,
-    KernelNetworkClassifier,
-    MedianLVQClassifier,
-    cost_curves,
-)
+from bayesrbf.answers.decide import cost_curves
+from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
+from bayesrbf.families.median_lvq.classifier import MedianLVQClassifier
 from tests.cases import generative
 from tests.estimators.class_tables import CLASSES, table
 

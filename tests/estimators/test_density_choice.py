@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import bayesrbf
-from bayesrbf import MixtureDensity, MixturePrior
-from bayesrbf.fitted.density_selection import N_COMPONENTS, STRENGTHS
-from bayesrbf.fitted.mixture_candidates import SHAPES
+from bayesrbf.base.priors import MixturePrior
+from bayesrbf.families.hybrid.density import MixtureDensity
+from bayesrbf.families.hybrid.pool import N_COMPONENTS, STRENGTHS
+from bayesrbf.families.hybrid.selection import SHAPES
 
 AUTO = MixtureDensity("cv", covariance_type="cv", prior="cv", column_maps="power", random_state=0)
 

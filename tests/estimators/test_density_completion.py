@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from bayesrbf import MixtureDensity
+from bayesrbf.families.hybrid.density import MixtureDensity
 from tests.estimators.density_tables import CONTAINERS, mixed_frame, point, real_table
 
 

@@ -11,9 +11,9 @@ import pytest
 from sklearn.base import clone
 
 import bayesrbf
-from bayesrbf import MixtureDensity
-from bayesrbf.fitted import density_pool
-from bayesrbf.numerics.stack.pooling import stacking_shares
+from bayesrbf.families.hybrid import pool as density_pool
+from bayesrbf.families.hybrid.density import MixtureDensity
+from bayesrbf.families.stack.posterior import stacking_shares
 from tests.estimators.test_density_choice import clusters
 
 POOL = MixtureDensity(

@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bayesrbf import KernelNetworkClassifier, MedianLVQClassifier, MixtureDensity, StackedClassifier
+from bayesrbf.families.hybrid.density import MixtureDensity
+from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
+from bayesrbf.families.median_lvq.classifier import MedianLVQClassifier
+from bayesrbf.families.stack.classifier import StackedClassifier
 from tests.cases import generative
 from tests.estimators.class_tables import iris, table
 from tests.estimators.density_tables import mixed_frame

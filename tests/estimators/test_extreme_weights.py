@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bayesrbf
-from bayesrbf.fitted import fitted_mixture
+from bayesrbf.mixture import fitted as fitted_mixture
 from tests.mutations import table
 
 MODELS = {

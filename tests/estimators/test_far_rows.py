@@ -8,15 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bayesrbf import (
-    HybridMixtureClassifier,
-    KernelNetworkClassifier,
-    MedianLVQClassifier,
-    RBFNetworkClassifier,
-    SDGMClassifier,
-    StackedClassifier,
-)
-from bayesrbf.posterior.far_rows import NEAR
+from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
+from bayesrbf.families.median_lvq.classifier import MedianLVQClassifier
+from bayesrbf.families.rbf_network.classifier import RBFNetworkClassifier
+from bayesrbf.families.sdgm.classifier import SDGMClassifier
+from bayesrbf.families.stack.classifier import StackedClassifier
+from bayesrbf.fit.table import NEAR
 
 FAMILIES: dict[str, Callable[[], Any]] = {
     "mixture": lambda: HybridMixtureClassifier(random_state=0),
@@ -72,7 +70,7 @@ def test_nobody_is_sure_at_rows_that_are_far(family: str) -> None:
 
 
 def _cells(model: Any, rows: np.ndarray) -> Any:
-    from bayesrbf.estimators.answers.asking import new_cells
+    from bayesrbf.fit.asking import new_cells
 
     return new_cells(model.fitted_, rows).cells
 

@@ -8,11 +8,10 @@ from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
-from bayesrbf import HybridMixtureClassifier
-from bayesrbf.fitted.folds import stratified_folds
-from bayesrbf.fitted.holding_out import HeldOut
-from bayesrbf.numerics.hidden_share import KNOTS
-from bayesrbf.posterior.recalibration import fit_temperature
+from bayesrbf.base.hidden_share import KNOTS
+from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf.fit.calibration import fit_temperature
+from bayesrbf.fit.held_out import HeldOut, stratified_folds
 from tests.cases import generative
 from tests.estimators.class_tables import CLASSES, iris, table
 

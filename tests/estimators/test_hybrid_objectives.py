@@ -14,18 +14,20 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
 import bayesrbf
-from bayesrbf import Blend, ConditionalLikelihood, Hinge, HybridMixtureClassifier, Margin
-from bayesrbf.estimators.mixture.hybrid_arguments import HybridArguments
-from bayesrbf.fitted.folds import split_rows
-from bayesrbf.fitted.holding_out import HeldOut
-from bayesrbf.fitted.mixture_candidates import Setting, open_weights
-from bayesrbf.fitted.mixture_fitting import Solver
-from bayesrbf.fitted.mixture_selection import Task, choose
-from bayesrbf.records.mixture import Observations
-from bayesrbf.records.mixture_objectives import WORDS, MixtureObjective
-from bayesrbf.records.objective import Objective
-from bayesrbf.records.priors import MixturePrior
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.base.priors import MixturePrior, Objective
+from bayesrbf.base.rows import MixtureSpecification, Observations
+from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf.families.hybrid.objectives import (
+    WORDS,
+    Blend,
+    ConditionalLikelihood,
+    Hinge,
+    Margin,
+    MixtureObjective,
+)
+from bayesrbf.families.hybrid.selection import HybridArguments, Setting, Task, choose, open_weights
+from bayesrbf.fit.held_out import HeldOut, split_rows
+from bayesrbf.mixture.fitted import Solver
 from tests.cases import generative
 
 OBJECTIVES = ("conditional", "margin", "blend", "hinge")

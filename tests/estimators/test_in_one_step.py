@@ -14,11 +14,11 @@ import pytest
 from sklearn import config_context
 from sklearn.base import clone
 
-from bayesrbf import StackedClassifier
-from bayesrbf.estimators.estimator import Estimator
+from bayesrbf.answers.probabilities import LabelShift
+from bayesrbf.families.stack.classifier import StackedClassifier
+from bayesrbf.fit.estimator import Estimator
 from bayesrbf.inference import draws as inference_draws
 from bayesrbf.inference import laplace
-from bayesrbf.posterior.label_shift import LabelShift
 from bayesrbf.public import ESTIMATORS
 from tests.cases import generative
 from tests.estimators.interrupting import (

@@ -14,8 +14,8 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 import bayesrbf
-from bayesrbf import KernelNetworkClassifier
-from bayesrbf.estimators.answers.asking import new_rows
+from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
+from bayesrbf.fit.asking import new_rows
 from tests.estimators.class_tables import iris, table
 from tests.estimators.test_bad_input import DEGENERATE
 
@@ -39,7 +39,7 @@ def test_a_hole_is_an_average_over_what_it_may_hold() -> None:
     row = X[[80]].copy()
     row[0, 2] = np.nan
     density, moments = model.model_.density, new_rows(model.fitted_, row).cells
-    from bayesrbf.numerics.mixture.sampling import conditional_draws
+    from bayesrbf.mixture.missing import conditional_draws
 
     rng = np.random.default_rng(0)
     many = moments.take(np.zeros(4000, dtype=int))

@@ -11,10 +11,10 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import bayesrbf
-from bayesrbf import KernelNetworkClassifier
-from bayesrbf.estimators.kernel_network import classifier
-from bayesrbf.fitted.fitted_kernel_network import fit_kernel_network
-from bayesrbf.fitted.folds import split_rows
+from bayesrbf.families.kernel_network import classifier
+from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
+from bayesrbf.families.kernel_network.fitted import fit_kernel_network
+from bayesrbf.fit.held_out import split_rows
 from tests.estimators.class_tables import table
 
 RATES = ("fixed", "evidence", "leave-one-out")

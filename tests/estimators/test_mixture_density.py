@@ -10,7 +10,8 @@ from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from bayesrbf import MixtureDensity, MixturePrior
+from bayesrbf.base.priors import MixturePrior
+from bayesrbf.families.hybrid.density import MixtureDensity
 from tests.estimators.density_tables import CONTAINERS, mixed_frame, point, real_table
 
 

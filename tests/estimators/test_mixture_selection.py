@@ -9,11 +9,14 @@ import pandas as pd
 import pytest
 
 import bayesrbf
-from bayesrbf import HybridMixtureClassifier, MixtureDensity
-from bayesrbf.fitted.mixture_candidates import open_shapes
-from bayesrbf.posterior.selection import Selection
-from bayesrbf.records.specification import MixtureSpecification
-from bayesrbf.table import encode, learn_columns, with_masks
+from bayesrbf.base.rows import MixtureSpecification
+from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf.families.hybrid.density import MixtureDensity
+from bayesrbf.families.hybrid.selection import open_shapes
+from bayesrbf.fit.calibration import Selection
+from bayesrbf.table.columns import learn_columns
+from bayesrbf.table.encode import encode
+from bayesrbf.table.hiding import with_masks
 from tests.cases import generative
 
 

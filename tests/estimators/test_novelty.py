@@ -8,11 +8,11 @@ import pytest
 from scipy.stats import norm
 
 import bayesrbf
-from bayesrbf import MixtureDensity
-from bayesrbf.new_rows.block_predictions import novelty_of
-from bayesrbf.new_rows.training_cells import NOVEL_ROW
-from bayesrbf.numerics.mixture.mixture_points import component_covariances
-from bayesrbf.posterior.novelty import SIMULATED
+from bayesrbf.app.check import NOVEL_ROW
+from bayesrbf.app.predict import novelty_of
+from bayesrbf.families.hybrid.density import MixtureDensity
+from bayesrbf.mixture.cells import SIMULATED
+from bayesrbf.mixture.points import component_covariances
 from tests.cases import generative
 from tests.estimators.test_atoms import spiked
 from tests.estimators.test_column_maps import skewed

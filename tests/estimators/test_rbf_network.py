@@ -14,8 +14,8 @@ from scipy.special import softmax
 from sklearn.datasets import load_iris, load_wine
 
 import bayesrbf
-from bayesrbf import RBFNetworkClassifier
-from bayesrbf.estimators.answers.asking import new_rows
+from bayesrbf.families.rbf_network.classifier import RBFNetworkClassifier
+from bayesrbf.fit.asking import new_rows
 
 
 @pytest.fixture(scope="module")

@@ -9,13 +9,11 @@ from scipy.stats import t as student
 from sklearn.datasets import make_friedman1
 
 import bayesrbf
-from bayesrbf import (
-    RBFNetworkRegressor,
-)
-from bayesrbf.estimators.rbf_network import network_training
-from bayesrbf.fitted.network_fitting import fit_network
-from bayesrbf.numerics.rbf_network.student_mixture import StudentMixture
-from bayesrbf.posterior.recalibration import fit_noise
+from bayesrbf.families.rbf_network import fitted as network_training
+from bayesrbf.families.rbf_network.fitted import fit_network
+from bayesrbf.families.rbf_network.posterior import StudentMixture
+from bayesrbf.families.rbf_network.regressor import RBFNetworkRegressor
+from bayesrbf.fit.calibration import fit_noise
 
 pytestmark = pytest.mark.slow
 

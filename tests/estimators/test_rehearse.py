@@ -10,16 +10,14 @@ import pytest
 import xarray as xr
 from sklearn.ensemble import RandomForestClassifier
 
-import bayesrbf.posterior.rehearsal as stage
-from bayesrbf import (
-    HybridMixtureClassifier,
-    KernelNetworkClassifier,
-    MedianLVQClassifier,
-    RBFNetworkClassifier,
-    SDGMClassifier,
-    StackedClassifier,
-    rehearse,
-)
+import bayesrbf.answers.rehearse as stage
+from bayesrbf.answers.rehearse import rehearse
+from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
+from bayesrbf.families.median_lvq.classifier import MedianLVQClassifier
+from bayesrbf.families.rbf_network.classifier import RBFNetworkClassifier
+from bayesrbf.families.sdgm.classifier import SDGMClassifier
+from bayesrbf.families.stack.classifier import StackedClassifier
 from tests.cases import generative
 from tests.estimators.class_tables import table
 
@@ -152,7 +150,9 @@ def test_what_cannot_be_rehearsed_is_told_first(changes: dict[str, Any], words: 
 def test_a_method_that_cannot_draw_is_refused_before_any_teacher(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("bayesrbf.solvers.teachers.TEACHERS", {})  # nothing is there to be fitted
+    monkeypatch.setattr(
+        "bayesrbf.families.stack.teachers.TEACHERS", {}
+    )  # nothing is there to be fitted
     X, y = table(30)
     for model, method in (
         (StackedClassifier("lite"), "gibbs"),

@@ -13,12 +13,15 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
-from bayesrbf import GammaPrecisions, SDGMClassifier, load
+from bayesrbf.base.priors import GammaPrecisions
 from bayesrbf.datasets import load_table
-from bayesrbf.estimators.answers.asking import new_rows
-from bayesrbf.numerics.sdgm import ard_fit, mode_search
-from bayesrbf.numerics.sdgm.sdgm_prediction import DRAWS, REPLICATES
-from bayesrbf.records.sdgm import SDGMModes
+from bayesrbf.families.sdgm import evidence as ard_fit
+from bayesrbf.families.sdgm import evidence as mode_search
+from bayesrbf.families.sdgm.classifier import SDGMClassifier
+from bayesrbf.families.sdgm.fitted import DRAWS, REPLICATES
+from bayesrbf.families.sdgm.records import SDGMModes
+from bayesrbf.fit.asking import new_rows
+from bayesrbf.fit.saving import load
 
 HIDDEN = "ignore:.*rows without a label:UserWarning"
 

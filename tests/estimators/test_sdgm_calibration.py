@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 
-from bayesrbf import SDGMClassifier
-from bayesrbf.estimators.answers.asking import new_rows
-from bayesrbf.fitted.folds import stratified_folds
+from bayesrbf.families.sdgm.classifier import SDGMClassifier
+from bayesrbf.fit.asking import new_rows
+from bayesrbf.fit.held_out import stratified_folds
 
 pytestmark = pytest.mark.slow
 

@@ -18,24 +18,21 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import bayesrbf
-from bayesrbf import StackedClassifier
-from bayesrbf.estimators.answers.asking import new_rows
-from bayesrbf.estimators.stack.stack_folds import FOLDS, gain_of_unlabelled
-from bayesrbf.fitted.folds import NumberedFold, split_rows, stratified_folds
-from bayesrbf.fitted.mixture_fitting import component_class
-from bayesrbf.fitted.stack.bootstrap import StackRefits
-from bayesrbf.fitted.stack.drawing import DrawnMembers
-from bayesrbf.fitted.stack.members import fit_members
-from bayesrbf.fitted.stack.pool import fit_pools
-from bayesrbf.fitted.stack.recipes import DEFAULT, MEMBERS, TREES
-from bayesrbf.fitted.stack.shared_training import SharedTraining
-from bayesrbf.fitted.stack.stack_fitting import StackSettings
+from bayesrbf.base.hidden_share import KNOTS
+from bayesrbf.base.priors import MixturePrior
+from bayesrbf.base.rows import Observations
+from bayesrbf.families.stack.classifier import StackedClassifier
+from bayesrbf.families.stack.disagreement import usual_rows
+from bayesrbf.families.stack.fitted import StackSettings
+from bayesrbf.families.stack.intervals import DrawnMembers, StackRefits
+from bayesrbf.families.stack.members import DEFAULT, MEMBERS, TREES, SharedTraining, fit_members
+from bayesrbf.families.stack.model_doubt import FOLDS, gain_of_unlabelled
+from bayesrbf.families.stack.pool import fit_pools
+from bayesrbf.fit.asking import new_rows
+from bayesrbf.fit.held_out import NumberedFold, split_rows, stratified_folds
 from bayesrbf.inference.draws import point
-from bayesrbf.numerics.hidden_share import KNOTS
-from bayesrbf.posterior.usual_rows import usual_rows
-from bayesrbf.records.mixture import Observations
-from bayesrbf.records.priors import MixturePrior
-from bayesrbf.table import distinct
+from bayesrbf.mixture.fitted import component_class
+from bayesrbf.table.order import distinct
 from tests.estimators.class_tables import CLASSES, table
 from tests.estimators.test_bad_input import DEGENERATE
 

@@ -12,9 +12,9 @@ from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 
 import bayesrbf
-from bayesrbf import StackedClassifier
-from bayesrbf.fitted.stack.recipes import DEFAULT, ROWS_FOR_BOOSTING, SMOOTH, own_members
-from bayesrbf.records.few_values import FewValues
+from bayesrbf.base.rows import FewValues
+from bayesrbf.families.stack.classifier import StackedClassifier
+from bayesrbf.families.stack.members import DEFAULT, ROWS_FOR_BOOSTING, SMOOTH, own_members
 
 MEMBERS = ("normal", "forest")
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bayesrbf import StackedClassifier
-from bayesrbf.estimators.answers.asking import new_rows
-from bayesrbf.fitted.stack.recipes import LITE
-from bayesrbf.numerics.hidden_share import hidden_share
+from bayesrbf.base.hidden_share import hidden_share
+from bayesrbf.families.stack.classifier import StackedClassifier
+from bayesrbf.families.stack.members import LITE
+from bayesrbf.fit.asking import new_rows
 from tests.estimators.class_tables import table
 
 pytestmark = pytest.mark.slow  # draws fit the stack anew

@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesrbf import StackedClassifier
-from bayesrbf.estimators.stack import stack_folds
-from bayesrbf.estimators.stack.stack_folds import pool_splits
-from bayesrbf.fitted.sampling import weighted_sample
-from bayesrbf.fitted.stack import shared_training
-from bayesrbf.records.mixture import Observations
-from bayesrbf.solvers import trees
-from bayesrbf.table import distinct
+from bayesrbf.base.rows import Observations
+from bayesrbf.families.stack import members as shared_training
+from bayesrbf.families.stack import model_doubt as stack_folds
+from bayesrbf.families.stack import trees
+from bayesrbf.families.stack.classifier import StackedClassifier
+from bayesrbf.families.stack.model_doubt import pool_splits
+from bayesrbf.fit.drawing import weighted_sample
+from bayesrbf.table.order import distinct
 
 MEMBERS = ("laplace_equal", "gaussian_loo_levels", "normal", "forest", "boosting")
 N = 600

@@ -14,17 +14,17 @@ from sklearn.datasets import load_wine
 
 import bayesrbf
 from bayesrbf import table as table_of_rows
-from bayesrbf.artefact import pack
-from bayesrbf.estimators.answers.asking import new_rows
-from bayesrbf.fitted.stack import fitted_stack
-from bayesrbf.fitted.stack.members import FittedMembers
-from bayesrbf.fitted.stack.stack_posterior import NewRows
-from bayesrbf.numerics.column_maps import fit_half_rank
-from bayesrbf.numerics.hidden_share import hidden_share
-from bayesrbf.numerics.rounding import single_digits
-from bayesrbf.numerics.stack.disagreement import disagreed
-from bayesrbf.numerics.stack.pooling import member_probabilities
-from bayesrbf.records.mixture import Observations, Standardisation
+from bayesrbf.base.arrays import single_digits
+from bayesrbf.base.artefact import pack
+from bayesrbf.base.hidden_share import hidden_share
+from bayesrbf.base.rows import Observations, Standardisation
+from bayesrbf.families.stack import fitted as fitted_stack
+from bayesrbf.families.stack.disagreement import disagreed
+from bayesrbf.families.stack.intervals import NewRows
+from bayesrbf.families.stack.members import FittedMembers
+from bayesrbf.families.stack.posterior import member_probabilities
+from bayesrbf.fit.asking import new_rows
+from bayesrbf.mixture.maps import fit_half_rank
 from tests.mutations import fitted, table
 
 MODEL = "stack with draws"
@@ -171,7 +171,7 @@ def test_kernels_share_their_companion_after_loading(tmp_path: Path) -> None:
 def test_blocks_of_rows_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     model, X = fitted("stack")
     whole = model.predict_proba(X)
-    monkeypatch.setattr("bayesrbf.records.mixture.AT_ONCE", 5 * fitted_stack.NUMBERS_A_ROW)
+    monkeypatch.setattr("bayesrbf.base.rows.AT_ONCE", 5 * fitted_stack.NUMBERS_A_ROW)
     np.testing.assert_allclose(model.predict_proba(X), whole, atol=1e-12)
 
 

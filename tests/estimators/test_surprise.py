@@ -10,7 +10,8 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 import bayesrbf
-from bayesrbf import HybridMixtureClassifier, MixtureDensity
+from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf.families.hybrid.density import MixtureDensity
 
 
 def clean(n: int = 250, seed: int = 0) -> np.ndarray:

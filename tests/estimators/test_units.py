@@ -11,10 +11,10 @@ import pytest
 from sklearn.base import clone
 
 import bayesrbf
-from bayesrbf.estimators.warning import ColumnWarning
-from bayesrbf.fitted.folds import split_rows
-from bayesrbf.records.mixture import Observations
-from bayesrbf.table import copies_of, units_of
+from bayesrbf.base.rows import Observations
+from bayesrbf.fit.arguments import ColumnWarning
+from bayesrbf.fit.held_out import split_rows
+from bayesrbf.table.units import copies_of, units_of
 
 COIN = np.log(2)
 CLASSIFIERS: dict[str, Callable[[], Any]] = {

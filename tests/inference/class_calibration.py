@@ -12,12 +12,11 @@ from functools import partial
 
 import numpy as np
 
+from bayesrbf.base.rows import MixtureSpecification, Observations, Standardisation
 from bayesrbf.inference.laplace import laplace
 from bayesrbf.inference.variational import advi
-from bayesrbf.numerics.mixture.mixture_fit import fit_mixture
-from bayesrbf.numerics.mixture.sampling import sample
-from bayesrbf.records.mixture import Observations, Standardisation
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.mixture.em import fit_mixture
+from bayesrbf.mixture.missing import sample
 from tests.inference.drawing_graphs import SIMULATORS
 from tests.inference.drawn_tables import Table, tables
 from tests.inference.sbc import Replication, Setting, place, simulate

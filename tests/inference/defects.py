@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bayesrbf.numerics.coordinates import log_jacobian, to_unconstrained
-from bayesrbf.numerics.gibbs.sweep import MixtureSweep
+from bayesrbf.base.log_posterior import log_jacobian, to_unconstrained
+from bayesrbf.mixture.gibbs import MixtureSweep
 from tests.inference.sbc import (
     Replication,
     Sampler,

@@ -13,37 +13,36 @@ import numpy as np
 import pymc as pm
 from scipy.special import log_softmax
 
-from bayesrbf.models import declare_kernel_network, declare_sdgm, declare_stack
-from bayesrbf.models.median_lvq import declare_median_lvq
-from bayesrbf.models.rbf_network import declare_rbf_network
-from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import (
-    INTERCEPT_SD,
-    KernelNetworkLogPosterior,
-)
-from bayesrbf.numerics.log_posterior import LogPosterior
-from bayesrbf.numerics.median_lvq.median_lvq_log_posterior import MedianLVQLogPosterior
-from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
-from bayesrbf.numerics.rbf_network.elastic_net_output import Classes, Numbers
-from bayesrbf.numerics.rbf_network.rbf_network_log_posterior import RBFNetworkLogPosterior
-from bayesrbf.numerics.sdgm.sdgm_features import quadratic_basis
-from bayesrbf.numerics.sdgm.sdgm_log_posterior import SDGMLogPosterior
-from bayesrbf.numerics.sdgm.sdgm_prior import learned_specification
-from bayesrbf.numerics.stack.pooling import (
-    LEAST_MEMBER_PROBABILITY,
-    LOG_TEMPERATURE_SD,
-    PSEUDO_ROWS,
-)
-from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
-from bayesrbf.records.median_lvq import Dissimilarities, Prototypes, SigmaPrior
-from bayesrbf.records.mixture import Observations, Standardisation
-from bayesrbf.records.priors import GammaPrecisions, MixturePrior
-from bayesrbf.records.rbf_network import (
+from bayesrbf.base.log_posterior import LogPosterior
+from bayesrbf.base.priors import GammaPrecisions, MixturePrior
+from bayesrbf.base.rows import MixtureSpecification, Observations, Standardisation
+from bayesrbf.families.kernel_network.posterior import INTERCEPT_SD, KernelNetworkLogPosterior
+from bayesrbf.families.median_lvq.records import Dissimilarities, Prototypes, SigmaPrior
+from bayesrbf.families.median_lvq.search import MedianLVQLogPosterior
+from bayesrbf.families.rbf_network.posterior import Classes, Numbers, RBFNetworkLogPosterior
+from bayesrbf.families.rbf_network.records import (
     RBFNetworkHyperparameters,
     RBFNetworkSpecification,
     Response,
 )
-from bayesrbf.records.sdgm import CompletedRows
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.families.sdgm.posterior import (
+    SDGMLogPosterior,
+    learned_specification,
+    quadratic_basis,
+)
+from bayesrbf.families.sdgm.records import CompletedRows
+from bayesrbf.families.stack.posterior import (
+    LEAST_MEMBER_PROBABILITY,
+    LOG_TEMPERATURE_SD,
+    PSEUDO_ROWS,
+    StackLogPosterior,
+)
+from bayesrbf.mixture.posterior import MixtureLogPosterior
+from bayesrbf.models.kernel_network import declare_kernel_network
+from bayesrbf.models.median_lvq import declare_median_lvq
+from bayesrbf.models.rbf_network import declare_rbf_network
+from bayesrbf.models.sdgm import declare_sdgm
+from bayesrbf.models.stack import declare_stack
 from tests.models.configurations import Configuration
 
 Drawn = dict[str, np.ndarray]

@@ -9,9 +9,8 @@ from itertools import islice
 import numpy as np
 import pymc as pm
 
+from bayesrbf.base.log_posterior import LogPosterior, to_unconstrained
 from bayesrbf.inference.nuts import nuts
-from bayesrbf.numerics.coordinates import to_unconstrained
-from bayesrbf.numerics.log_posterior import LogPosterior
 from tests.inference.drawing_graphs import Drawn, Simulator
 from tests.inference.sbc import place
 

@@ -15,37 +15,37 @@ import pymc as pm
 from scipy.optimize import minimize, root
 from scipy.special import log_softmax
 
-from bayesrbf.models import declare_kernel_network, declare_sdgm, declare_stack
-from bayesrbf.models.rbf_network import declare_rbf_network
-from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
-from bayesrbf.numerics.hidden_share import KNOTS, PULL_SD
-from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import (
+from bayesrbf.base.hidden_share import KNOTS, PULL_SD
+from bayesrbf.base.log_posterior import LogPosterior
+from bayesrbf.base.priors import GammaPrecisions, MixturePrior, Objective
+from bayesrbf.base.rows import MaskedRows, MixtureSpecification, Observations, Standardisation
+from bayesrbf.families.kernel_network.posterior import (
     INTERCEPT_SD,
     KernelNetworkLogPosterior,
     fit_output,
 )
-from bayesrbf.numerics.log_posterior import LogPosterior
-from bayesrbf.numerics.mixture.expectation import prepare
-from bayesrbf.numerics.mixture.mixture_fit import fit_mixture, problem_of
-from bayesrbf.numerics.rbf_network.elastic_net_output import Classes
-from bayesrbf.numerics.rbf_network.network_fit import fit_joint
-from bayesrbf.numerics.rbf_network.rbf_network_log_posterior import RBFNetworkLogPosterior
-from bayesrbf.numerics.sdgm.sdgm_features import quadratic_basis
-from bayesrbf.numerics.sdgm.sdgm_log_posterior import SDGMLogPosterior
-from bayesrbf.numerics.sdgm.sdgm_prior import learned_specification
-from bayesrbf.numerics.stack.pooling import (
+from bayesrbf.families.rbf_network.fitted import fit_joint
+from bayesrbf.families.rbf_network.posterior import Classes, RBFNetworkLogPosterior
+from bayesrbf.families.rbf_network.records import RBFNetworkHyperparameters, RBFNetworkSpecification
+from bayesrbf.families.sdgm.posterior import (
+    SDGMLogPosterior,
+    learned_specification,
+    quadratic_basis,
+)
+from bayesrbf.families.sdgm.records import CompletedRows
+from bayesrbf.families.stack.posterior import (
     LEAST_MEMBER_PROBABILITY,
     LOG_TEMPERATURE_SD,
     PSEUDO_ROWS,
+    StackLogPosterior,
 )
-from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
-from bayesrbf.records.masked_rows import MaskedRows
-from bayesrbf.records.mixture import Observations, Standardisation
-from bayesrbf.records.objective import Objective
-from bayesrbf.records.priors import GammaPrecisions, MixturePrior
-from bayesrbf.records.rbf_network import RBFNetworkHyperparameters, RBFNetworkSpecification
-from bayesrbf.records.sdgm import CompletedRows
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.mixture.discriminative import HybridLogPosterior
+from bayesrbf.mixture.em import fit_mixture, problem_of
+from bayesrbf.mixture.expectation import prepare
+from bayesrbf.models.kernel_network import declare_kernel_network
+from bayesrbf.models.rbf_network import declare_rbf_network
+from bayesrbf.models.sdgm import declare_sdgm
+from bayesrbf.models.stack import declare_stack
 from tests.models.configurations import Configuration
 
 

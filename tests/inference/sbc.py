@@ -19,15 +19,14 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import kstest
 
-from bayesrbf.numerics.coordinates import to_unconstrained
-from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
-from bayesrbf.numerics.mixture.mixture_points import free_variables, parameters_of
-from bayesrbf.numerics.mixture.parts.laws import laws_of
-from bayesrbf.numerics.mixture.sampling import sample
-from bayesrbf.records import names
-from bayesrbf.records.mixture import Observations, Standardisation
-from bayesrbf.records.priors import MixtureHyperparameters
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.base import records as names
+from bayesrbf.base.log_posterior import to_unconstrained
+from bayesrbf.base.priors import MixtureHyperparameters
+from bayesrbf.base.rows import MixtureSpecification, Observations, Standardisation
+from bayesrbf.mixture.laws import laws_of
+from bayesrbf.mixture.missing import sample
+from bayesrbf.mixture.points import free_variables, parameters_of
+from bayesrbf.mixture.posterior import MixtureLogPosterior
 
 FAMILY_ERROR = 1e-3
 """Probability that some band is left by a sound sampler."""

@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bayesrbf.numerics.gibbs.conjugate import assigned, posterior
-from bayesrbf.numerics.gibbs.sweep import MixtureSweep
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.base.rows import MixtureSpecification
+from bayesrbf.mixture.gibbs import MixtureSweep, assigned, posterior
 from tests.inference.sbc import (
     Replication,
     Sampler,

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import digamma, gammaln, polygamma
 from scipy.stats import multivariate_t
 
-from bayesrbf.numerics.log_posterior import LogPosterior
-from bayesrbf.records.specification import Variable
+from bayesrbf.base.log_posterior import LogPosterior
+from bayesrbf.base.rows import Variable
 
 
 class Target(LogPosterior):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import rich
 
-from bayesrbf.inference.approximation import bounded_curvature
+from bayesrbf.inference.draws import bounded_curvature
 from bayesrbf.inference.laplace import laplace
 from bayesrbf.inference.variational import advi
 from tests.inference.targets import Mixture

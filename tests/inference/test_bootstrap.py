@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from bayesrbf.base.rows import Units
+from bayesrbf.families.kernel_network.posterior import KernelNetworkLogPosterior
 from bayesrbf.inference.bootstrap import bootstrap, bootstrap_weights, mode_of
-from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import (
-    KernelNetworkLogPosterior,
-)
-from bayesrbf.records.units import Units
 
 
 def test_weights_are_shares_of_the_whole_and_rows_of_a_unit_share_theirs() -> None:

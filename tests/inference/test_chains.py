@@ -15,15 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesrbf.inference.chains import (
-    WORTHWHILE,
-    longest_rectangle,
-    processes_for,
-    run_chains,
-)
+from bayesrbf.base.tasks import shown_progress
 from bayesrbf.inference.gibbs import gibbs
-from bayesrbf.inference.progress import shown_progress
-from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
+from bayesrbf.inference.nuts import WORTHWHILE, longest_rectangle, processes_for, run_chains
+from bayesrbf.mixture.posterior import MixtureLogPosterior
 from tests.cases import hyperparameters, structure, table
 
 pytestmark = pytest.mark.usefixtures("unchecked")
@@ -137,7 +132,7 @@ def test_groups_do_not_go_on_when_their_start_is_interrupted(monkeypatch):
             if place == 1:
                 raise KeyboardInterrupt
 
-    monkeypatch.setattr("bayesrbf.inference.chains._executor", lambda processes: Interrupted())
+    monkeypatch.setattr("bayesrbf.inference.nuts._executor", lambda processes: Interrupted())
     with pytest.raises(KeyboardInterrupt):
         run_chains(Counting(1), [0, 1], processes=2, advance=lambda steps: None)
     assert boards[0][0] == 1, "the group that was started is told to stop"

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bayesrbf.base.priors import MixtureHyperparameters, MixturePrior
+from bayesrbf.base.rows import MixtureSpecification, Observations, Standardisation
 from bayesrbf.inference.laplace import laplace
 from bayesrbf.inference.nuts import nuts
-from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
-from bayesrbf.records.mixture import Observations, Standardisation
-from bayesrbf.records.priors import MixtureHyperparameters, MixturePrior
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.mixture.posterior import MixtureLogPosterior
 from tests.inference.moments import BOUND, errors
 
 pytestmark = pytest.mark.usefixtures("unchecked")
@@ -94,7 +93,7 @@ def worst_errors(log_posterior: MixtureLogPosterior, theta: np.ndarray) -> dict[
 def start() -> np.ndarray:
     _, _, log_posterior = problem()
     exact = {name: values[:1000].mean(axis=0) for name, values in exact_draws(1000).items()}
-    from bayesrbf.numerics.coordinates import to_unconstrained
+    from bayesrbf.base.log_posterior import to_unconstrained
 
     return to_unconstrained(log_posterior.variables, exact)
 

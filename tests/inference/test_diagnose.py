@@ -4,15 +4,17 @@ import numpy as np
 import pytest
 
 from bayesrbf.inference.diagnose import (
+    Finding,
     PosteriorWarning,
     effective_draws,
     findings,
+    judge_approximation,
+    judge_map,
     rhat,
     table,
     warn,
 )
 from bayesrbf.inference.draws import Draws, point, relabel
-from bayesrbf.inference.judgements import Finding, judge_approximation, judge_map
 from bayesrbf.inference.laplace import laplace
 from bayesrbf.inference.variational import advi
 from tests.inference.targets import Gaussian, HeavyTailed, Mixture, Saddle

@@ -8,10 +8,10 @@ from functools import cache
 import numpy as np
 import pytest
 
+from bayesrbf.base.log_posterior import MarkovKernel
 from bayesrbf.inference.draws import Draws
 from bayesrbf.inference.gibbs import gibbs
-from bayesrbf.numerics.log_posterior import MarkovKernel
-from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
+from bayesrbf.mixture.posterior import MixtureLogPosterior
 from tests.cases import hyperparameters, structure, table
 from tests.inference.moments import BOUND, moment_errors
 from tests.inference.targets import Gaussian

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm, t
 
-from bayesrbf.inference.approximation import pareto_smooth, systematic_resample
+from bayesrbf.inference.draws import pareto_smooth, systematic_resample
 
 
 def test_weights_are_normalised_and_ordered_like_the_ratios():

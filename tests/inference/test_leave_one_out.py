@@ -12,11 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from bayesrbf.inference.approximation import pareto_smooth
-from bayesrbf.inference.draws import Draws, point
-from bayesrbf.inference.judgements import judge_leave_one_out
+from bayesrbf.inference.diagnose import judge_leave_one_out, leave_one_out
+from bayesrbf.inference.draws import Draws, pareto_smooth, point
 from bayesrbf.inference.laplace import laplace
-from bayesrbf.inference.leave_one_out import leave_one_out
 from tests.inference.targets import Target
 
 
@@ -154,8 +152,8 @@ def test_long_tables_are_sampled_and_many_draws_thinned(monkeypatch):
     target = NormalMean(n=400)
     draws = posterior(target, draws=250)
     whole = leave_one_out(target, draws)
-    monkeypatch.setattr("bayesrbf.inference.leave_one_out._ROWS", 100)
-    monkeypatch.setattr("bayesrbf.inference.leave_one_out._ENTRIES", 50_000)
+    monkeypatch.setattr("bayesrbf.inference.diagnose._ROWS_LEFT_OUT", 100)
+    monkeypatch.setattr("bayesrbf.inference.diagnose._ENTRIES", 50_000)
     part = leave_one_out(target, draws)
     assert part.pareto_k.size == 100
     assert part.thinning == 2
@@ -174,8 +172,8 @@ def test_all_rows_of_a_long_table_are_never_asked_for_under_all_draws(monkeypatc
             asked.append(len(thetas))
             return np.stack([self.pointwise(theta) for theta in thetas])
 
-    monkeypatch.setattr("bayesrbf.inference.leave_one_out._ROWS", 100)
-    monkeypatch.setattr("bayesrbf.records.mixture.AT_ONCE", 50_000)
+    monkeypatch.setattr("bayesrbf.inference.diagnose._ROWS_LEFT_OUT", 100)
+    monkeypatch.setattr("bayesrbf.base.rows.AT_ONCE", 50_000)
     draws = posterior(NormalMean(n=400), draws=250)
     one_by_one = leave_one_out(NormalMean(n=400), draws)
     found = leave_one_out(InOneGo(n=400), draws)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.conversion import to_datatree
+from bayesrbf.base.log_posterior import LogPosterior
+from bayesrbf.base.rows import Variable
+from bayesrbf.fit.trees import to_datatree
 from bayesrbf.inference.draws import relabel
 from bayesrbf.inference.gibbs import gibbs
 from bayesrbf.inference.laplace import laplace
-from bayesrbf.numerics.log_posterior import LogPosterior
-from bayesrbf.records.specification import Variable
 
 ROWS = np.array([1.0, 2.0, 4.0, 3.0])
 

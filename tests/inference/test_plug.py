@@ -13,12 +13,12 @@ from functools import cache
 import numpy as np
 import pytest
 
-from bayesrbf.conversion import to_datatree
+from bayesrbf.base.log_posterior import LogPosterior
+from bayesrbf.fit.trees import to_datatree
 from bayesrbf.inference.draws import Draws, relabel
 from bayesrbf.inference.laplace import laplace
 from bayesrbf.inference.nuts import nuts
 from bayesrbf.inference.variational import advi
-from bayesrbf.numerics.log_posterior import LogPosterior
 from tests.cases import first_quick
 from tests.inference.families import FAMILIES, Family
 from tests.models.configurations import assert_close

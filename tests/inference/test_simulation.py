@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.coordinates import to_unconstrained
-from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
-from bayesrbf.records.mixture import Observations
+from bayesrbf.base.log_posterior import to_unconstrained
+from bayesrbf.base.rows import Observations
+from bayesrbf.mixture.posterior import MixtureLogPosterior
 from tests.inference.defects import DEFECTS
 from tests.inference.sbc import failures, from_prior
 from tests.inference.simulations import SMALL, SOUND

@@ -6,9 +6,14 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from bayesrbf.inference.fixed_draws import FixedDrawObjective, fixed_draws
 from bayesrbf.inference.laplace import approximate
-from bayesrbf.inference.variational import VariationalFit, advi, fit_gaussian
+from bayesrbf.inference.variational import (
+    FixedDrawObjective,
+    VariationalFit,
+    advi,
+    fit_gaussian,
+    fixed_draws,
+)
 from tests.inference.moments import BOUND, moment_errors
 from tests.inference.targets import Gaussian, LogGamma, Mixture, Saddle, Target
 

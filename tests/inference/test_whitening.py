@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from bayesrbf.inference.laplace import (
-    GaussianApproximation,
-    approximate,
-    dispersed,
-    whitened,
-)
+from bayesrbf.inference.laplace import GaussianApproximation, approximate, dispersed, whitened
 from tests.inference.targets import Gaussian, LogGamma, Target
 
 

@@ -10,11 +10,10 @@ from functools import cache, cached_property
 import numpy as np
 import pymc as pm
 
-from bayesrbf.models import declare_hybrid_mixture
-from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
-from bayesrbf.records.mixture import Observations, Standardisation
-from bayesrbf.records.priors import MixtureHyperparameters, MixturePrior
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.base.priors import MixtureHyperparameters, MixturePrior
+from bayesrbf.base.rows import MixtureSpecification, Observations, Standardisation
+from bayesrbf.mixture.posterior import MixtureLogPosterior
+from bayesrbf.models.mixture import declare_hybrid_mixture
 from tests.oracles import MixtureOracle, constrain
 
 FACTORS: dict[str, tuple[object, ...]] = {

@@ -14,10 +14,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.mixture.array_expectation import ArrayExpectation
-from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
-from bayesrbf.numerics.mixture.expectation import prepare
-from bayesrbf.numerics.mixture.mixture_fit import fit_mixture, problem_of
+from bayesrbf.mixture.em import fit_mixture, problem_of
+from bayesrbf.mixture.expectation import ArrayExpectation, CompiledExpectation, prepare
 from tests.cases import first_quick
 from tests.models.configurations import (
     FACTORS,
@@ -88,7 +86,7 @@ def test_graph_and_numerics_have_the_same_value_and_gradient(
 ) -> None:
     """With either E-step: which one a table gets is a matter of its size and of its use."""
     monkeypatch.setattr(
-        "bayesrbf.numerics.mixture.mixture_rows.prepare",
+        "bayesrbf.mixture.expectation.prepare",
         lambda rows, structure, **_: expectation(rows, structure),
     )
     graph, log_posterior = compiled(configuration), configuration.log_posterior

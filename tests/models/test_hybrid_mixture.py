@@ -9,7 +9,7 @@ import pymc as pm
 import pytest
 import xarray as xr
 
-from bayesrbf.models import declare_hybrid_mixture
+from bayesrbf.models.mixture import declare_hybrid_mixture
 from tests.models.configurations import Configuration, compiled, covering_array
 from tests.oracles import MixtureOracle
 

@@ -9,9 +9,9 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from bayesrbf.models import declare_median_lvq
-from bayesrbf.numerics.median_lvq.median_lvq_log_posterior import MedianLVQLogPosterior
-from bayesrbf.records.median_lvq import Dissimilarities, Prototypes, Sigma, SigmaPrior
+from bayesrbf.families.median_lvq.records import Dissimilarities, Prototypes, Sigma, SigmaPrior
+from bayesrbf.families.median_lvq.search import MedianLVQLogPosterior
+from bayesrbf.models.median_lvq import declare_median_lvq
 
 PROTOTYPES = Prototypes((0, 1, 1))
 PRIOR = SigmaPrior(-0.4, 0.6)

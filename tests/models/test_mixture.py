@@ -9,10 +9,9 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from bayesrbf.models import declare_hybrid_mixture, declare_mixture
-from bayesrbf.records.mixture import Observations, Standardisation
-from bayesrbf.records.priors import MixturePrior
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.base.priors import MixturePrior
+from bayesrbf.base.rows import MixtureSpecification, Observations, Standardisation
+from bayesrbf.models.mixture import declare_hybrid_mixture, declare_mixture
 from tests.models.configurations import Configuration, compile_graph
 from tests.oracles import MixtureOracle
 

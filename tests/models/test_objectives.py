@@ -6,8 +6,8 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
-from bayesrbf.records.objective import Objective
+from bayesrbf.base.priors import Objective
+from bayesrbf.mixture.discriminative import HybridLogPosterior
 from tests.models.configurations import (
     Configuration,
     assert_same_density,

@@ -6,7 +6,7 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.base.rows import MixtureSpecification
 from tests.cases import first_quick
 from tests.models.configurations import Configuration, covering_array, name_of
 

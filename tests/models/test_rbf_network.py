@@ -14,12 +14,11 @@ import pymc as pm
 import pytest
 from scipy.integrate import quad
 
-from bayesrbf.models import declare_rbf_network
+from bayesrbf.base import records as names
+from bayesrbf.base.rows import Standardisation
+from bayesrbf.families.rbf_network.posterior import Numbers, RBFNetworkLogPosterior
 from bayesrbf.models.densities import elastic_net
-from bayesrbf.numerics.rbf_network.elastic_net_output import Numbers
-from bayesrbf.numerics.rbf_network.rbf_network_log_posterior import RBFNetworkLogPosterior
-from bayesrbf.records import names
-from bayesrbf.records.mixture import Standardisation
+from bayesrbf.models.rbf_network import declare_rbf_network
 from tests.cases import first_quick, table
 from tests.models.configurations import assert_close
 from tests.numerics.rbf_networks import network, random_theta

@@ -9,13 +9,15 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from bayesrbf.models import declare_sdgm
-from bayesrbf.numerics.sdgm.sdgm_features import quadratic_basis
-from bayesrbf.numerics.sdgm.sdgm_log_posterior import SDGMLogPosterior
-from bayesrbf.numerics.sdgm.sdgm_prior import learned_specification
-from bayesrbf.records.mixture import Standardisation
-from bayesrbf.records.priors import GammaPrecisions, HorseshoePrecisions
-from bayesrbf.records.sdgm import CompletedRows, KernelBasis, SDGMSpecification
+from bayesrbf.base.priors import GammaPrecisions, HorseshoePrecisions
+from bayesrbf.base.rows import Standardisation
+from bayesrbf.families.sdgm.posterior import (
+    SDGMLogPosterior,
+    learned_specification,
+    quadratic_basis,
+)
+from bayesrbf.families.sdgm.records import CompletedRows, KernelBasis, SDGMSpecification
+from bayesrbf.models.sdgm import declare_sdgm
 
 UNITS = Standardisation(np.array([2.0, 1.0]), np.array([1.0, 3.0]))
 CLASSES = np.array([0, 0, 1, 2])

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesrbf import HybridMixtureClassifier, StackedClassifier
-from bayesrbf.new_rows.block_predictions import BlockPredictions
+from bayesrbf.app.predict import BlockPredictions
+from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf.families.stack.classifier import StackedClassifier
 
 pytestmark = pytest.mark.filterwarnings("ignore:The model was fitted to a point")
 

@@ -14,14 +14,13 @@ import pandas as pd
 import pytest
 
 import bayesrbf
-from bayesrbf import HybridMixtureClassifier
-from bayesrbf.estimators.warning import ColumnWarning
-from bayesrbf.new_rows.new_row_files import complete_blocks, read_complete, read_labelled
-from bayesrbf.records.table_options import TableOptions
-from bayesrbf.report.options import ReportOptions
-from bayesrbf.serving import case
-from bayesrbf.serving.served_model import ServedModel
-from bayesrbf.serving.settings import CSV, PARQUET, ModelFolder
+from bayesrbf.app.predict import complete_blocks, read_complete, read_labelled
+from bayesrbf.app.report.job import ReportOptions
+from bayesrbf.app.serve import case
+from bayesrbf.app.serve.interface import CSV, PARQUET, ModelFolder, ServedModel
+from bayesrbf.base.records import TableOptions
+from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf.fit.arguments import ColumnWarning
 from tests.serving.desks import answers, ask, page, problems, serve_here
 
 LEVELS: dict[str, list[Any]] = {

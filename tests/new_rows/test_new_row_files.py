@@ -11,20 +11,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesrbf import HybridMixtureClassifier
-from bayesrbf.commands.typed_arguments import typed
-from bayesrbf.new_rows.block_predictions import BlockPredictions
-from bayesrbf.new_rows.new_row_files import (
+from bayesrbf.app.arguments import typed
+from bayesrbf.app.predict import (
+    BlockPredictions,
     complete_blocks,
     complete_cells,
     read_complete,
     read_rows,
     row_number,
 )
-from bayesrbf.reading import TableError, read_file
+from bayesrbf.app.report.job import OPTIONS, ReportOptions, options_content, read_options
+from bayesrbf.base.records import TableOptions
+from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
 from bayesrbf.reading.formats import raw_blocks
-from bayesrbf.records.table_options import TableOptions
-from bayesrbf.report.options import OPTIONS, ReportOptions, options_content, read_options
+from bayesrbf.reading.notes import TableError
+from bayesrbf.reading.read import read_file
 
 ASKED = TableOptions(
     na=("-999", "n/k"),

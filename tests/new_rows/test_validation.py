@@ -10,10 +10,9 @@ import pandas as pd
 import pytest
 
 import bayesrbf
-from bayesrbf import HybridMixtureClassifier
-from bayesrbf.new_rows.training_cells import training_cells
-from bayesrbf.new_rows.validation import Validation, validation_of
-from bayesrbf.new_rows.validation_scores import of_training_rows
+from bayesrbf.app.check import training_cells
+from bayesrbf.app.validate import Validation, of_training_rows, validation_of
+from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
 
 CLASSES = np.array(["a", "b", "c"])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesrbf.records.median_lvq import Dissimilarities, SigmaPrior
+from bayesrbf.families.median_lvq.records import Dissimilarities, SigmaPrior
 
 PRIOR = SigmaPrior(-0.3, 0.5)
 SIGMAS = {"rslvq": 0.7, "sampled": PRIOR, "glvq": None}

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesrbf.numerics.rbf_network.elastic_net_output import Classes, Numbers
-from bayesrbf.numerics.rbf_network.rbf_network_log_posterior import RBFNetworkLogPosterior
-from bayesrbf.records.mixture import Observations
-from bayesrbf.records.rbf_network import (
+from bayesrbf.base.rows import Observations
+from bayesrbf.families.rbf_network.posterior import Classes, Numbers, RBFNetworkLogPosterior
+from bayesrbf.families.rbf_network.records import (
     Features,
     RBFNetworkHyperparameters,
     RBFNetworkSpecification,

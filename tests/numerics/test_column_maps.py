@@ -8,9 +8,9 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import norm, rankdata, yeojohnson, yeojohnson_llf
 from sklearn.preprocessing import PowerTransformer
 
-from bayesrbf.numerics.column_maps import fit_half_rank, fit_power
-from bayesrbf.records.column_maps import PowerMaps, yeo_johnson
-from bayesrbf.records.mixture import Observations, Standardisation
+from bayesrbf.base.priors import PowerMaps, yeo_johnson
+from bayesrbf.base.rows import Observations, Standardisation
+from bayesrbf.mixture.maps import fit_half_rank, fit_power
 
 
 def columns(n: int = 150) -> np.ndarray:

@@ -10,7 +10,7 @@ import pytest
 from numba import njit
 from numba.core import event
 
-from bayesrbf.numerics.kernels.compilation import ANNOUNCEMENT, entry_point
+from bayesrbf.base.compiled import ANNOUNCEMENT, entry_point
 
 
 def of_no_file(body: str) -> Callable[[float], float]:

@@ -8,9 +8,9 @@ import numba
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.mixture import compiled_density
-from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
-from bayesrbf.records.mixture import Observations
+from bayesrbf.base.rows import Observations
+from bayesrbf.mixture import compiled_density
+from bayesrbf.mixture.posterior import MixtureLogPosterior
 from tests.cases import CLASSES, COVARIANCES, hyperparameters, structure, table
 
 
@@ -92,7 +92,7 @@ def test_it_travels_to_other_processes():
 
 
 def test_tables_that_several_threads_go_through_keep_the_e_step(monkeypatch):
-    monkeypatch.setattr("bayesrbf.numerics.kernels.tiles.CHUNK_WORK", 1.0)
+    monkeypatch.setattr("bayesrbf.mixture.compiled.CHUNK_WORK", 1.0)
     specification = structure(levels=(2,))
     target, many = pair(specification)
     assert many._density is None

@@ -9,15 +9,14 @@ import pytest
 from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import softmax
 
-from bayesrbf.numerics.mixture.completion import complete, mostly_complete, with_holes
-from bayesrbf.numerics.rbf_network.network_rows import (
+from bayesrbf.base.rows import MixtureParameters, MixtureSpecification, Observations
+from bayesrbf.families.rbf_network.posterior import (
     Network,
     completed_linear,
     mean_log_probabilities,
 )
-from bayesrbf.records.mixture import MixtureParameters, Observations
-from bayesrbf.records.rbf_network import RBFNetworkParameters, RBFNetworkSpecification
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.families.rbf_network.records import RBFNetworkParameters, RBFNetworkSpecification
+from bayesrbf.mixture.missing import complete, mostly_complete, with_holes
 
 NAN = np.nan
 

@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from bayesrbf.numerics.mixture.conditional import (
+from bayesrbf.base.rows import Observations
+from bayesrbf.mixture.missing import (
+    conditional_draws,
     conditional_moments,
     conditional_probabilities,
     responsibilities,
+    sample,
 )
-from bayesrbf.numerics.mixture.mixture_points import component_covariances
-from bayesrbf.numerics.mixture.sampling import conditional_draws, sample
-from bayesrbf.records.mixture import Observations
+from bayesrbf.mixture.points import component_covariances
 from tests.cases import COVARIANCES, random_point, structure, table
 
 Z_BOUND = 4.9

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.coordinates import (
+from bayesrbf.base.log_posterior import (
     log_jacobian,
     simplex_gradient,
     to_constrained,
     to_unconstrained,
 )
-from bayesrbf.records.specification import Variable
+from bayesrbf.base.rows import Variable
 
 VARIABLES = (
     Variable("p", ("level",), (4,), "simplex"),

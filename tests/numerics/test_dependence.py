@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
-from bayesrbf.numerics.mixture.dependence import mutual_information
-from bayesrbf.numerics.mixture.mixture_points import component_covariances
-from bayesrbf.records.mixture import MixtureParameters
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.base.rows import MixtureParameters, MixtureSpecification
+from bayesrbf.mixture.missing import mutual_information
+from bayesrbf.mixture.points import component_covariances
 from tests.cases import random_point, structure
 
 GRID = np.linspace(-12, 12, 801)

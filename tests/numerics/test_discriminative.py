@@ -8,10 +8,10 @@ from operator import attrgetter
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
-from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
-from bayesrbf.records.objective import OBJECTIVES, Objective
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.base.priors import OBJECTIVES, Objective
+from bayesrbf.base.rows import MixtureSpecification
+from bayesrbf.mixture.discriminative import HybridLogPosterior
+from bayesrbf.mixture.posterior import MixtureLogPosterior
 from tests.cases import CLASSES, COVARIANCES, hyperparameters, structure, table
 
 EVERY = [

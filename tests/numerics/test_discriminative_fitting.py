@@ -5,17 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.discriminative import hybrid_log_posterior
-from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
-from bayesrbf.numerics.discriminative.objective_ascent import climb_objective
-from bayesrbf.numerics.log_sums import class_log_joint
-from bayesrbf.numerics.mixture.expectation import prepare
-from bayesrbf.numerics.mixture.mixture_fit import fit_mixture
-from bayesrbf.numerics.mixture.mixture_points import MixturePoints
-from bayesrbf.records.mixture import MixtureParameters, Observations
-from bayesrbf.records.objective import Objective
-from bayesrbf.records.results import Fit, Status
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.base.arrays import class_log_joint
+from bayesrbf.base.priors import Fit, Objective, Status
+from bayesrbf.base.rows import MixtureParameters, MixtureSpecification, Observations
+from bayesrbf.mixture import discriminative as hybrid_log_posterior
+from bayesrbf.mixture.discriminative import HybridLogPosterior, climb_objective
+from bayesrbf.mixture.em import fit_mixture
+from bayesrbf.mixture.expectation import prepare
+from bayesrbf.mixture.points import MixturePoints
 from tests.cases import hyperparameters, structure, table
 
 

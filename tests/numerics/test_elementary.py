@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 from numba import njit
 
-from bayesrbf.numerics.kernels import compilation
-from bayesrbf.numerics.kernels.compilation import entry_point
-from bayesrbf.numerics.kernels.elementary import NEGLIGIBLE, exponential, logarithm
+from bayesrbf.base import compiled as compilation
+from bayesrbf.base.compiled import NEGLIGIBLE, entry_point, exponential, logarithm
 
 
 def test_kernels_compile_where_nothing_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:

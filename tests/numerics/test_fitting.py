@@ -7,16 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.mixture.array_expectation import ArrayExpectation
-from bayesrbf.numerics.mixture.ascent import Step, ascend
-from bayesrbf.numerics.mixture.mixture_fit import fit_mixture, problem_of
-from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
-from bayesrbf.numerics.mixture.mixture_points import component_covariances
-from bayesrbf.numerics.mixture.parts.laws import laws_of
-from bayesrbf.numerics.mixture.parts.precision_factors import SMALLEST_EIGENVALUE, precision_factor
-from bayesrbf.records.mixture import Observations
-from bayesrbf.records.results import Fit, Status
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.base.priors import Fit, Status
+from bayesrbf.base.rows import MixtureSpecification, Observations
+from bayesrbf.mixture.em import Step, ascend, fit_mixture, problem_of
+from bayesrbf.mixture.expectation import ArrayExpectation
+from bayesrbf.mixture.laws import laws_of
+from bayesrbf.mixture.points import component_covariances
+from bayesrbf.mixture.posterior import MixtureLogPosterior
+from bayesrbf.mixture.real_columns import SMALLEST_EIGENVALUE, precision_factor
 from tests.cases import CLASSES, COVARIANCES, hyperparameters, random_point, structure, table
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.mixture.gaussian import (
+from bayesrbf.mixture.gaussian import (
     CompleteMoments,
     FullComponents,
     QuadraticMoments,

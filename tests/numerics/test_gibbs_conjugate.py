@@ -9,22 +9,16 @@ import pytest
 from scipy.special import gammaln
 from scipy.stats import dirichlet, gamma, multivariate_t, norm
 
-from bayesrbf.numerics.gibbs.conjugate import Assigned, Conjugate, assigned, posterior
-from bayesrbf.numerics.mixture.expectation import prepare
-from bayesrbf.numerics.mixture.gaussian import LOG_2PI
-from bayesrbf.numerics.mixture.mixture_points import component_covariances, variables_of
-from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
-from bayesrbf.numerics.mixture.parts.laws import laws_of
-from bayesrbf.numerics.mixture.parts.precision_factors import (
-    ConjugatePrecisions,
-    FullPrecisions,
-    lower_entries,
-)
-from bayesrbf.numerics.mixture.statistics import sum_by_group
-from bayesrbf.records import names
-from bayesrbf.records.mixture import MixtureParameters, Observations
-from bayesrbf.records.priors import MixtureHyperparameters
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.base import records as names
+from bayesrbf.base.priors import MixtureHyperparameters
+from bayesrbf.base.rows import MixtureParameters, MixtureSpecification, Observations
+from bayesrbf.mixture.expectation import prepare
+from bayesrbf.mixture.gaussian import LOG_2PI
+from bayesrbf.mixture.gibbs import Assigned, Conjugate, assigned, posterior
+from bayesrbf.mixture.laws import laws_of
+from bayesrbf.mixture.points import DeclaredPrior, component_covariances, variables_of
+from bayesrbf.mixture.real_columns import ConjugatePrecisions, FullPrecisions, lower_entries
+from bayesrbf.mixture.statistics import sum_by_group
 from tests.cases import COVARIANCES, hyperparameters, structure
 
 CLASSES = (0, 0, 1, 1)

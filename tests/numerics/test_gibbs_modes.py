@@ -8,9 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.gibbs.conjugate import assigned
-from bayesrbf.numerics.gibbs.mode_jumps import ModeProposal
-from bayesrbf.records.mixture import MixtureParameters
+from bayesrbf.base.rows import MixtureParameters
+from bayesrbf.mixture.gibbs import ModeProposal, assigned
 from tests.cases import hyperparameters, structure
 from tests.numerics.test_gibbs_conjugate import Given, log_density
 

@@ -8,12 +8,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.gibbs.augmentation import CellDraws, ComponentDraws
-from bayesrbf.numerics.gibbs.mode_jumps import can_jump, slowness_of
-from bayesrbf.numerics.gibbs.sweep import MixtureSweep
-from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
-from bayesrbf.numerics.mixture.parts.laws import laws_of
-from bayesrbf.records.mixture import Observations
+from bayesrbf.base.rows import Observations
+from bayesrbf.mixture.gibbs import CellDraws, ComponentDraws, MixtureSweep, can_jump, slowness_of
+from bayesrbf.mixture.laws import laws_of
+from bayesrbf.mixture.posterior import MixtureLogPosterior
 from tests.cases import COVARIANCES, hyperparameters, random_point, structure, table
 
 REPEATS = 4000

@@ -11,26 +11,24 @@ from scipy.integrate import quad
 from scipy.special import log_softmax
 from scipy.stats import norm
 
-from bayesrbf.numerics.kernel_network.kernel_layer import (
-    eigen_basis,
-    product_kernel,
-    relevance_factors,
-)
-from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import (
-    INTERCEPT_SD,
-    KernelNetworkLogPosterior,
-    class_log_probabilities,
-    fit_output,
-)
-from bayesrbf.numerics.kernel_network.product_kernels import (
+from bayesrbf.base.priors import Status
+from bayesrbf.base.rows import Observations
+from bayesrbf.families.kernel_network.kernels import (
     FARTHEST,
     TILE,
     CellMoments,
     ProductKernel,
     cell_moments,
+    eigen_basis,
+    product_kernel,
+    relevance_factors,
 )
-from bayesrbf.records.mixture import Observations
-from bayesrbf.records.results import Status
+from bayesrbf.families.kernel_network.posterior import (
+    INTERCEPT_SD,
+    KernelNetworkLogPosterior,
+    class_log_probabilities,
+    fit_output,
+)
 from tests.cases import random_point, structure, table
 
 LEVELS = (3, 2)

@@ -13,21 +13,19 @@ from scipy.spatial.distance import squareform
 from scipy.special import log_softmax
 from scipy.stats import multivariate_normal, norm
 
-from bayesrbf.models import declare_kernel_rates
-from bayesrbf.numerics.kernel_network.learned_rates import (
+from bayesrbf.base.rows import Observations
+from bayesrbf.families.kernel_network.kernels import CellMoments, ProductKernel
+from bayesrbf.families.kernel_network.rates import (
+    CRITERIA,
+    RateLogPosterior,
     RateSearch,
     expected_distances,
     learn_rates,
     rate_log_posteriors,
-)
-from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, ProductKernel
-from bayesrbf.numerics.kernel_network.rate_log_posterior import (
-    CRITERIA,
-    RateLogPosterior,
     rates_at,
 )
-from bayesrbf.records.kernel_rates import NUGGET, RateRows
-from bayesrbf.records.mixture import Observations
+from bayesrbf.families.kernel_network.records import NUGGET, RateRows
+from bayesrbf.models.kernel_network import declare_kernel_rates
 
 LEVELS = (3, 2)
 KERNELS = ("laplace", "gaussian")

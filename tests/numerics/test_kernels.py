@@ -10,15 +10,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.kernels import tiles
-from bayesrbf.numerics.kernels.categorical import PACK_LEVELS, log_tables, pack, unpack_counts
-from bayesrbf.numerics.kernels.driver import LOWEST, expect
-from bayesrbf.numerics.kernels.elementary import NEGLIGIBLE
-from bayesrbf.numerics.mixture.array_expectation import ArrayExpectation
-from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
-from bayesrbf.numerics.mixture.statistics import Statistics, sum_by_group
-from bayesrbf.records.mixture import MixtureParameters, Observations
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.base.compiled import NEGLIGIBLE
+from bayesrbf.base.rows import MixtureParameters, MixtureSpecification, Observations
+from bayesrbf.mixture import compiled as tiles
+from bayesrbf.mixture.compiled import LOWEST, PACK_LEVELS, expect, log_tables, pack, unpack_counts
+from bayesrbf.mixture.expectation import ArrayExpectation, CompiledExpectation
+from bayesrbf.mixture.statistics import Statistics, sum_by_group
 from tests.cases import COVARIANCES, random_point, structure, table
 
 LEVELS = (2, 3, 2, 70, 4)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import erfcx, log_ndtr
 
-from bayesrbf.numerics.kernels.laplace_holes import add_laplace_holes
+from bayesrbf.families.kernel_network.compiled import add_laplace_holes
 
 
 def log_h(d: np.ndarray, variance: np.ndarray, rate: float) -> np.ndarray:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
-from bayesrbf.numerics.mixture.mixture_points import component_covariances
-from bayesrbf.records.mixture import Observations
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.base.rows import MixtureSpecification, Observations
+from bayesrbf.mixture.points import component_covariances
+from bayesrbf.mixture.posterior import MixtureLogPosterior
 from tests.cases import CLASSES, COVARIANCES, hyperparameters, structure, table
 
 
@@ -74,7 +73,7 @@ def test_log_likelihoods_of_many_points_are_those_of_each(
 ):
     specification = structure(covariance_type, tied, (0, 0, 1), levels=(2,))
     entries = at_once * 3 * table(specification).n_obs
-    monkeypatch.setattr("bayesrbf.records.mixture.AT_ONCE", entries)
+    monkeypatch.setattr("bayesrbf.base.rows.AT_ONCE", entries)
     target = log_posterior(specification, location=2.0, scale=4.0)
     thetas = np.random.default_rng(9).normal(size=(5, target.dimension))
     one_by_one = np.stack([target.pointwise(theta) for theta in thetas])

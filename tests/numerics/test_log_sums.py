@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from bayesrbf.numerics.log_sums import FEW, log_softmax, log_sum_exp, to_prediction
+from bayesrbf.base.arrays import FEW, log_softmax, log_sum_exp, to_prediction
 
 
 @pytest.mark.parametrize("length", [1, 2, FEW, FEW + 1, 40])

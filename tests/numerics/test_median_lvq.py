@@ -11,7 +11,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
-from bayesrbf.numerics.median_lvq.exemplar_search import (
+from bayesrbf.base.priors import Status
+from bayesrbf.families.median_lvq.objectives import (
+    ConditionalLikelihood,
+    MarginSum,
+    MovingExemplars,
+    Objective,
+    class_log_joint,
+    class_margins,
+)
+from bayesrbf.families.median_lvq.records import (
+    Dissimilarities,
+    MedianLVQPrior,
+    Prototypes,
+    SigmaPrior,
+)
+from bayesrbf.families.median_lvq.search import (
     climb,
     fit_exemplars,
     objective_of,
@@ -19,11 +34,6 @@ from bayesrbf.numerics.median_lvq.exemplar_search import (
     random_exemplars,
     sweeps,
 )
-from bayesrbf.numerics.median_lvq.glvq import MarginSum, class_margins
-from bayesrbf.numerics.median_lvq.moving_exemplars import MovingExemplars, Objective
-from bayesrbf.numerics.median_lvq.rslvq import ConditionalLikelihood, class_log_joint
-from bayesrbf.records.median_lvq import Dissimilarities, MedianLVQPrior, Prototypes, SigmaPrior
-from bayesrbf.records.results import Status
 from tests.numerics.exemplar_tables import PRIOR, SIGMAS, moved, table
 
 OBJECTIVES = [

@@ -8,13 +8,9 @@ import jaxtyping
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.median_lvq.median_lvq_log_posterior import (
-    ExemplarSweep,
-    MedianLVQLogPosterior,
-    slice_step,
-)
-from bayesrbf.numerics.median_lvq.rslvq import ConditionalLikelihood
-from bayesrbf.records.median_lvq import Dissimilarities, Prototypes, SigmaPrior
+from bayesrbf.families.median_lvq.objectives import ConditionalLikelihood
+from bayesrbf.families.median_lvq.records import Dissimilarities, Prototypes, SigmaPrior
+from bayesrbf.families.median_lvq.search import ExemplarSweep, MedianLVQLogPosterior, slice_step
 from tests.numerics.exemplar_tables import PRIOR, table
 
 

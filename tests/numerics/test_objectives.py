@@ -8,13 +8,9 @@ from operator import attrgetter
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.discriminative.hybrid_log_posterior import (
-    class_log_joint,
-    margin_violation,
-    objective_and_gradient,
-    soft_hinge,
-)
-from bayesrbf.records.objective import OBJECTIVES, SHARPNESS, SMOOTHING, Objective
+from bayesrbf.base.arrays import class_log_joint
+from bayesrbf.base.priors import OBJECTIVES, SHARPNESS, SMOOTHING, Objective
+from bayesrbf.mixture.discriminative import margin_violation, objective_and_gradient, soft_hinge
 from tests.cases import structure
 
 EVERY = [

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
 
-from bayesrbf.numerics.stack.pooling import (
+from bayesrbf.base.rows import MaskedRows
+from bayesrbf.families.stack.posterior import (
     LEAST_MEMBER_PROBABILITY,
     PSEUDO_ROWS,
+    StackLogPosterior,
     member_probabilities,
     pool_weights,
     pooled,
 )
-from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
-from bayesrbf.records.masked_rows import MaskedRows
 
 
 def held_out(n: int = 60, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

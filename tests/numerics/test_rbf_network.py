@@ -8,13 +8,9 @@ from scipy.integrate import quad
 from scipy.special import log_softmax
 from scipy.stats import dirichlet
 
-from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
-from bayesrbf.numerics.rbf_network.network_prior import (
-    Link,
-    log_elastic_net_constant,
-    relative_sizes,
-)
-from bayesrbf.records.rbf_network import RBFNetworkSpecification
+from bayesrbf.families.rbf_network.posterior import Link, log_elastic_net_constant, relative_sizes
+from bayesrbf.families.rbf_network.records import RBFNetworkSpecification
+from bayesrbf.mixture.posterior import MixtureLogPosterior
 from tests.cases import structure, table
 from tests.numerics.rbf_networks import network, random_theta
 

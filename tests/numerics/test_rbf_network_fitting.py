@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from bayesrbf.numerics.rbf_network.elastic_net_output import (
+from bayesrbf.base.priors import Status
+from bayesrbf.base.rows import MixtureSpecification
+from bayesrbf.families.rbf_network.fitted import fit_joint
+from bayesrbf.families.rbf_network.maximise import Smooth, maximise_in_halves
+from bayesrbf.families.rbf_network.posterior import (
     Classes,
+    Network,
     Numbers,
     OutputLayer,
+    RBFNetworkLogPosterior,
     fit_output_layer,
 )
-from bayesrbf.numerics.rbf_network.network_fit import fit_joint
-from bayesrbf.numerics.rbf_network.network_rows import Network
-from bayesrbf.numerics.rbf_network.penalised_maximisation import Smooth, maximise_in_halves
-from bayesrbf.numerics.rbf_network.rbf_network_log_posterior import RBFNetworkLogPosterior
-from bayesrbf.records.rbf_network import RBFNetworkSpecification
-from bayesrbf.records.results import Status
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.families.rbf_network.records import RBFNetworkSpecification
 from tests.cases import structure, table
 from tests.numerics.rbf_networks import prior, rows_and_labels, specified
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.discriminative.relative_coordinates import RelativeCoordinates
-from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
+from bayesrbf.mixture.discriminative import RelativeCoordinates
+from bayesrbf.mixture.posterior import MixtureLogPosterior
 from tests.cases import CLASSES, COVARIANCES, hyperparameters, random_point, structure, table
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.rounding import ROUNDING_OF_RANKS, ranked
+from bayesrbf.base.arrays import ROUNDING_OF_RANKS, ranked
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e6])

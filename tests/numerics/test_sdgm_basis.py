@@ -5,11 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.sdgm.sdgm_features import (
-    has_all_products,
-    quadratic_basis,
-)
-from bayesrbf.records.sdgm import KernelBasis
+from bayesrbf.families.sdgm.posterior import has_all_products, quadratic_basis
+from bayesrbf.families.sdgm.records import KernelBasis
 
 
 def test_quadratic_features_are_the_products() -> None:

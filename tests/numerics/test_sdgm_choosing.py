@@ -8,21 +8,25 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from bayesrbf import SDGMClassifier, table
-from bayesrbf.numerics.sdgm import ard_fit
-from bayesrbf.numerics.sdgm.ard import (
+from bayesrbf import table
+from bayesrbf.base.rows import MixtureSpecification
+from bayesrbf.families.sdgm import evidence as ard_fit
+from bayesrbf.families.sdgm.classifier import SDGMClassifier
+from bayesrbf.families.sdgm.evidence import (
     LEAST_PRECISION,
+    LEAST_PROBABILITY,
     EvidenceProblem,
     Run,
+    State,
+    _begun_with,
+    factor_features,
     log_masses,
     log_volume,
     maximise_evidence,
+    probable_modes,
 )
-from bayesrbf.numerics.sdgm.ard_fit import LEAST_PROBABILITY, _begun_with, probable_modes
-from bayesrbf.numerics.sdgm.ard_state import State, factor_features
-from bayesrbf.numerics.sdgm.sdgm_features import quadratic_basis
-from bayesrbf.records.sdgm import CompletedRows
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.families.sdgm.posterior import quadratic_basis
+from bayesrbf.families.sdgm.records import CompletedRows
 
 ALPHA_MAX = 1e5
 

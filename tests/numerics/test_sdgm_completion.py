@@ -5,13 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.mixture.conditional import conditional_moments, conditional_probabilities
-from bayesrbf.numerics.quasi_random import normals, uniforms
-from bayesrbf.numerics.sdgm.sdgm_features import complete, quadratic_basis
-from bayesrbf.numerics.sdgm.sdgm_prediction import predict
-from bayesrbf.records.mixture import MixtureParameters, Observations, Standardisation
-from bayesrbf.records.sdgm import SDGMModes, SDGMParameters
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.base.arrays import normals, uniforms
+from bayesrbf.base.rows import (
+    MixtureParameters,
+    MixtureSpecification,
+    Observations,
+    Standardisation,
+)
+from bayesrbf.families.sdgm.fitted import predict
+from bayesrbf.families.sdgm.posterior import complete, quadratic_basis
+from bayesrbf.families.sdgm.records import SDGMModes, SDGMParameters
+from bayesrbf.mixture.missing import conditional_moments, conditional_probabilities
 
 UNITS = Standardisation(np.array([5.0, -1.0, 0.0]), np.array([2.0, 0.5, 1.0]))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.sdgm import label_likelihood
-from bayesrbf.numerics.sdgm.label_likelihood import (
+from bayesrbf.families.sdgm import posterior as label_likelihood
+from bayesrbf.families.sdgm.posterior import (
     Labels,
     complete_curvature,
     completion_error,

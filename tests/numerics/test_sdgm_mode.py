@@ -7,20 +7,26 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.sdgm import ard as sdgm_ard
-from bayesrbf.numerics.sdgm import mode_search
-from bayesrbf.numerics.sdgm.ard import EvidenceProblem, maximise_evidence
-from bayesrbf.numerics.sdgm.ard_state import State, factor_features
-from bayesrbf.numerics.sdgm.label_likelihood import (
+from bayesrbf.base.priors import Status
+from bayesrbf.families.sdgm import evidence as mode_search
+from bayesrbf.families.sdgm import evidence as sdgm_ard
+from bayesrbf.families.sdgm.evidence import (
+    EvidenceProblem,
+    State,
+    factor_features,
+    find_mode,
+    inverse_curvature,
+    maximise_evidence,
+    spread_of_components,
+)
+from bayesrbf.families.sdgm.posterior import (
     complete_curvature,
     expect,
+    quadratic_basis,
     to_logits,
     weight_gradient,
 )
-from bayesrbf.numerics.sdgm.mode_search import find_mode, inverse_curvature, spread_of_components
-from bayesrbf.numerics.sdgm.sdgm_features import quadratic_basis
-from bayesrbf.records.results import Status
-from bayesrbf.records.sdgm import CompletedRows, KernelBasis
+from bayesrbf.families.sdgm.records import CompletedRows, KernelBasis
 
 N = 60
 

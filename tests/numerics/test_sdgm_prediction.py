@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesrbf.numerics.sdgm.label_likelihood import class_log_probabilities
-from bayesrbf.numerics.sdgm.sdgm_features import quadratic_basis
-from bayesrbf.numerics.sdgm.sdgm_prediction import (
+from bayesrbf.base.rows import Standardisation
+from bayesrbf.families.sdgm.fitted import (
     DRAWS,
     REPLICATES,
     drawn_log_probabilities,
@@ -14,8 +13,8 @@ from bayesrbf.numerics.sdgm.sdgm_prediction import (
     replicated_draws,
     weight_draws,
 )
-from bayesrbf.records.mixture import Standardisation
-from bayesrbf.records.sdgm import SDGMModes, SDGMParameters
+from bayesrbf.families.sdgm.posterior import class_log_probabilities, quadratic_basis
+from bayesrbf.families.sdgm.records import SDGMModes, SDGMParameters
 
 BASIS = quadratic_basis(2, ())
 UNITS = Standardisation(np.array([1.0, 0.0]), np.array([2.0, 1.0]))

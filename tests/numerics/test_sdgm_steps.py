@@ -5,8 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.sdgm import mode_search
-from bayesrbf.numerics.sdgm.label_likelihood import (
+from bayesrbf.families.sdgm import evidence as mode_search
+from bayesrbf.families.sdgm.evidence import (
+    check_size,
+    inverse_curvature,
+    is_wide,
+    newton_step,
+    separate_step,
+    spread_of_components,
+)
+from bayesrbf.families.sdgm.posterior import (
     LabelExpectation,
     Labels,
     complete_curvature,
@@ -16,14 +24,6 @@ from bayesrbf.numerics.sdgm.label_likelihood import (
     places,
     to_logits,
     weight_gradient,
-)
-from bayesrbf.numerics.sdgm.mode_search import (
-    check_size,
-    inverse_curvature,
-    is_wide,
-    newton_step,
-    separate_step,
-    spread_of_components,
 )
 
 N = 30

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesrbf.numerics import shapley
-from bayesrbf.numerics.shapley import Effort, Value, attribute
+from bayesrbf.answers import explain as shapley
+from bayesrbf.answers.explain import Effort, Value, attribute
 
 
 def random_game(n_obs: int, n_columns: int, n_labels: int = 2, seed: int = 0) -> Value:
@@ -140,7 +140,7 @@ def test_a_row_does_not_depend_on_those_beside_it_nor_on_blocks(
         largest = max(largest, len(rows))
         return value(rows, shown)
 
-    monkeypatch.setattr("bayesrbf.records.mixture.AT_ONCE", 16 * shapley.NUMBERS)
+    monkeypatch.setattr("bayesrbf.base.rows.AT_ONCE", 16 * shapley.NUMBERS)
     in_blocks = attribute(counted, observed, 2, effort)
     assert largest == 16
     np.testing.assert_allclose(in_blocks.shapley, together.shapley, atol=1e-12)

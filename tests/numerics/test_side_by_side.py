@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.mixture.expectation import prepare
-from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
-from bayesrbf.numerics.mixture.side_by_side import SideBySide, joined
-from bayesrbf.records.mixture import Observations
+from bayesrbf.base.rows import Observations
+from bayesrbf.mixture.expectation import prepare
+from bayesrbf.mixture.posterior import MixtureLogPosterior, SideBySide, joined
 from tests.cases import (
     CLASSES,
     COVARIANCES,
@@ -43,7 +42,7 @@ def test_points_do_not_meddle_with_each_other(
     thetas = np.random.default_rng(1).normal(size=(5, target.dimension))
     # two points a block, and one in the last
     entries = 2 * len(rows.labels) * len(classes)
-    monkeypatch.setattr("bayesrbf.records.mixture.AT_ONCE", entries)
+    monkeypatch.setattr("bayesrbf.base.rows.AT_ONCE", entries)
     found = SideBySide(rows, target.points).component_log_joints(thetas)
     np.testing.assert_allclose(found, one_by_one(target, rows, thetas), rtol=1e-9, atol=1e-9)
 

@@ -11,19 +11,23 @@ import pytest
 from scipy.special import log_softmax
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 
-from bayesrbf.numerics.kernels.tree_descent import MOST_WAYS
-from bayesrbf.numerics.trees import Boosting, Forest, Trees, ranked, tree_cells, unranked
-from bayesrbf.records.mixture import Observations
-from bayesrbf.records.specification import Order
-from bayesrbf.records.stored import require
-from bayesrbf.solvers.trees import (
+from bayesrbf.base.records import require
+from bayesrbf.base.rows import Observations, Order
+from bayesrbf.families.stack.compiled import MOST_WAYS
+from bayesrbf.families.stack.trees import (
     ABSENT,
     BOOSTING,
     FEWEST_LEAVES,
     MOST_COPIES,
+    Boosting,
+    Forest,
     TreeRows,
+    Trees,
     grow_boosting,
     grow_forest,
+    ranked,
+    tree_cells,
+    unranked,
 )
 
 LABELS = 3

@@ -5,19 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.coordinates import to_constrained
-from bayesrbf.numerics.mixture import array_expectation
-from bayesrbf.numerics.mixture.array_expectation import ArrayExpectation
-from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
-from bayesrbf.numerics.mixture.expectation import prepare
-from bayesrbf.numerics.mixture.mixture_points import (
+from bayesrbf.base.log_posterior import to_constrained
+from bayesrbf.base.rows import Observations
+from bayesrbf.mixture import expectation as array_expectation
+from bayesrbf.mixture.expectation import ArrayExpectation, CompiledExpectation, prepare
+from bayesrbf.mixture.points import (
+    DeclaredPrior,
     component_covariances,
     free_variables,
     parameters_of,
 )
-from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
-from bayesrbf.numerics.mixture.statistics import sum_by_group
-from bayesrbf.records.mixture import Observations
+from bayesrbf.mixture.statistics import sum_by_group
 from tests.cases import CLASSES, COVARIANCES, hyperparameters, random_point, structure, table
 
 
@@ -60,7 +58,7 @@ def test_gradients_of_any_sign_reach_the_coordinates(
 @pytest.mark.parametrize("covariance_type", ["full", "diag"])
 def test_responsibilities_as_gradients_give_the_e_step(covariance_type, kept, monkeypatch):
     monkeypatch.setattr(array_expectation, "KEPT_CELLS", kept)
-    monkeypatch.setattr("bayesrbf.records.mixture.IN_CACHE", 50)
+    monkeypatch.setattr("bayesrbf.base.rows.IN_CACHE", 50)
     specification = structure(covariance_type, classes=(0, 0), levels=(2, 3))
     rows, parameters = table(specification), random_point(specification)
     expectation = ArrayExpectation(rows, specification)

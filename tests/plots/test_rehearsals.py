@@ -12,8 +12,8 @@ mpl.use("agg")
 
 import matplotlib.pyplot as plt
 
+from bayesrbf.answers.rehearse import LEVELS, to_dataset
 from bayesrbf.plots import plot_rehearsal
-from bayesrbf.posterior.rehearsal import LEVELS, to_dataset
 
 TEACHERS = ("trees", "boosting", "process")
 

@@ -15,8 +15,8 @@ mpl.use("agg")
 
 import matplotlib.pyplot as plt
 
-from bayesrbf import SDGMClassifier
-from bayesrbf.plots.boundaries import plot_sdgm
+from bayesrbf.families.sdgm.classifier import SDGMClassifier
+from bayesrbf.plots import plot_sdgm
 
 
 @pytest.fixture(autouse=True)

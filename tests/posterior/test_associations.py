@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bayesrbf.posterior.associations import associations
+from bayesrbf.app.look import associations
 
 
 def _only(*columns: np.ndarray):

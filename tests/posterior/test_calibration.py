@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.posterior.calibration import calibration
-from bayesrbf.posterior.recalibration import calibration_slope
-from bayesrbf.posterior.scores import brier, correct, log_loss, mean_over_folds
+from bayesrbf.answers.scores import calibration
+from bayesrbf.base.scores import brier, correct, log_loss, mean_over_folds
+from bayesrbf.fit.calibration import calibration_slope
 
 
 def simulated(

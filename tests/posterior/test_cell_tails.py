@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import false_discovery_control
 
-from bayesrbf.posterior.cell_tails import tails_among
+from bayesrbf.app.report.sections import tails_among
 
 RATE = 0.1
 

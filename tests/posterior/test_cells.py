@@ -9,18 +9,17 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import multivariate_normal, norm
 
-from bayesrbf.numerics.mixture.mixture_points import component_covariances
-from bayesrbf.numerics.mixture.sampling import sample
-from bayesrbf.posterior.cell_laws import CellLaw
-from bayesrbf.posterior.cells import (
+from bayesrbf.base.rows import MixtureParameters, MixtureSpecification, Observations
+from bayesrbf.mixture.cells import (
+    CellLaw,
     JudgedCells,
     hidden_cells,
     judge_cells,
     leave_one_cell_out,
     without,
 )
-from bayesrbf.records.mixture import MixtureParameters, Observations
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.mixture.missing import sample
+from bayesrbf.mixture.points import component_covariances
 
 
 def mixture(

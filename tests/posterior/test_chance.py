@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from bayesrbf.posterior.chance import (
+from bayesrbf.answers.scores import (
     beyond_chance,
     counted,
     holm,

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bayesrbf.posterior.decisions import mistakes, paid
-from bayesrbf.posterior.held_out import (
+from bayesrbf.answers.scores import (
     LEVEL,
     auroc,
     average_precision,
@@ -17,6 +16,7 @@ from bayesrbf.posterior.held_out import (
     one_against_rest,
     proportion,
 )
+from bayesrbf.fit.probabilities import mistakes, paid
 
 SEEDS = st.integers(0, 10_000)
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp
 
-from bayesrbf.posterior.label_shift import adapt_prior
+from bayesrbf.answers.probabilities import adapt_prior
 from tests.cases import generative
 
 TRAINED = np.array([0.5, 0.3, 0.2])

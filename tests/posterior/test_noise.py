@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from bayesrbf.posterior.recalibration import fit_noise
+from bayesrbf.fit.calibration import fit_noise
 
 
 def half_width(residuals: np.ndarray, prob: float = 0.9) -> float:

@@ -8,12 +8,16 @@ import pytest
 from scipy.special import log_softmax, logit, softmax
 from scipy.stats import beta, kstest
 
-from bayesrbf.numerics.log_posterior import OneByOne
-from bayesrbf.posterior.predictive import ClassPosterior
-from bayesrbf.posterior.stray_labels import StrayLabels, stray_labels
-from bayesrbf.posterior.uncertainty import entropy, to_dataset
-from bayesrbf.records.mixture import Observations
-from bayesrbf.records.results import ClassPrediction
+from bayesrbf.base.log_posterior import OneByOne
+from bayesrbf.base.priors import ClassPrediction
+from bayesrbf.base.rows import Observations
+from bayesrbf.fit.probabilities import (
+    ClassPosterior,
+    StrayLabels,
+    entropy,
+    stray_labels,
+    to_dataset,
+)
 
 N_OBS, N_CLASSES = 11, 3
 AS_TRAINED = np.zeros(N_CLASSES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.posterior.rehearsal import LEVELS, covers, drawn_labels, sentence, to_dataset, truth
+from bayesrbf.answers.rehearse import LEVELS, covers, drawn_labels, sentence, to_dataset, truth
 
 
 def simulated(n: int = 400) -> tuple[np.ndarray, np.ndarray]:

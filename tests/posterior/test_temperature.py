@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 
-from bayesrbf.posterior.recalibration import fit_temperature, tempered
+from bayesrbf.fit.calibration import fit_temperature, tempered
 
 
 def out_of_fold(n: int = 400, seed: int = 0, sharpness: float = 1.0) -> tuple[np.ndarray, ...]:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.posterior.cell_laws import CellLaw
-from bayesrbf.posterior.usual_rows import (
+from bayesrbf.base.rows import MixtureParameters, MixtureSpecification, Observations
+from bayesrbf.families.stack.disagreement import (
     UNUSUAL,
     UsualRows,
     root_share,
     typicality,
     usual_rows,
 )
-from bayesrbf.records.mixture import MixtureParameters, Observations
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.mixture.cells import CellLaw
 
 D = 4
 LAW = CellLaw(

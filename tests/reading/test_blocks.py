@@ -9,15 +9,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from bayesrbf.reading import (
-    TableError,
-    decoding,
-    names_in_file,
-    parquet_rows,
-    read_blocks,
-    read_file,
-)
-from bayesrbf.records.table_options import TableOptions
+from bayesrbf.base.records import TableOptions
+from bayesrbf.reading import delimited as decoding
+from bayesrbf.reading import formats as parquet_rows
+from bayesrbf.reading.notes import TableError
+from bayesrbf.reading.read import names_in_file, read_blocks, read_file
 
 WHERE = re.compile(r"[;.] | \(and")
 """What ends the first part of a message, which says where something is wrong, and what."""

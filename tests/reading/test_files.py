@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bayesrbf.reading import ReadTable, TableError, read_table
-from bayesrbf.table import learn_columns
+from bayesrbf.reading.notes import TableError
+from bayesrbf.reading.read import ReadTable, read_table
+from bayesrbf.table.columns import learn_columns
 
 
 def read(folder: Path, text: str, **options: Any) -> ReadTable:

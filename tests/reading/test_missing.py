@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesrbf.reading import TableError, read_file, read_table
-from bayesrbf.reading.missing import Missing, stand_ins
+from bayesrbf.base.records import TableOptions
+from bayesrbf.reading.cells import Missing, stand_ins
+from bayesrbf.reading.notes import TableError
 from bayesrbf.reading.noticing import notice
-from bayesrbf.records.table_options import TableOptions
+from bayesrbf.reading.read import read_file, read_table
 
 
 def table(*cells: str, **more: list[str]) -> pd.DataFrame:

@@ -13,10 +13,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from bayesrbf import MixtureDensity
-from bayesrbf.estimators.warning import ColumnWarning
-from bayesrbf.reading import TableError, read_table
-from bayesrbf.reading.doubtful import numbers_as_text
+from bayesrbf.families.hybrid.density import MixtureDensity
+from bayesrbf.fit.arguments import ColumnWarning
+from bayesrbf.reading.notes import TableError
+from bayesrbf.reading.noticing import numbers_as_text
+from bayesrbf.reading.read import read_table
 
 N = 60
 

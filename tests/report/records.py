@@ -6,15 +6,17 @@ from functools import cache
 
 import numpy as np
 
-from bayesrbf.inference.judgements import Finding
-from bayesrbf.posterior.calibration import calibration
-from bayesrbf.posterior.chance import Counted
-from bayesrbf.posterior.held_out import Interval, proportion
-from bayesrbf.report.costs import Costs
-from bayesrbf.report.effects import Contribution, Effect
-from bayesrbf.report.learned_records import ClassCells, ClassColumn, Learned, Member
-from bayesrbf.report.performance import read_performance
-from bayesrbf.report.records import (
+from bayesrbf.answers.scores import Counted, Interval, calibration, proportion
+from bayesrbf.app.report.held_out import Costs, HeldOutRows
+from bayesrbf.app.report.learned import (
+    ClassCells,
+    ClassColumn,
+    Contribution,
+    Effect,
+    Learned,
+    Member,
+)
+from bayesrbf.app.report.records import (
     Check,
     Column,
     Described,
@@ -22,19 +24,21 @@ from bayesrbf.report.records import (
     Doubt,
     Filled,
     Imputations,
+    MeanScores,
     NovelRow,
     OddCell,
     Oddities,
     OddLabel,
     Reading,
     Report,
-    Score,
+    Subgroup,
+    Subgroups,
     UnsureRow,
+    judge,
+    read_performance,
 )
-from bayesrbf.report.render import render
-from bayesrbf.report.subgroups import Subgroup, Subgroups
-from bayesrbf.report.validate import HeldOutRows
-from bayesrbf.report.verdict import judge
+from bayesrbf.app.report.render import render
+from bayesrbf.inference.diagnose import Finding
 
 
 def class_cells(rng: np.random.Generator) -> ClassCells:
@@ -52,7 +56,7 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
     classes = tuple(f"{text}{c}" for c in range(n_classes))
     found = calibration(p, labels, n_resamples=20)
     scores = tuple(
-        Score(name, (0.4 + i, 0.02), (0.2, 0.01), (0.9, 0.01), Interval(0.9, 0.7, 1.1), found)
+        MeanScores(name, (0.4 + i, 0.02), (0.2, 0.01), (0.9, 0.01), Interval(0.9, 0.7, 1.1), found)
         for i, name in enumerate(("this model", "class frequencies", "logistic regression"))
     )
     flat = np.full(p.shape, 1 / n_classes)

@@ -8,13 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bayesrbf.app.report.job import Job
+from bayesrbf.app.report.sections import JudgedTable, judge_table, odd_cells
 from bayesrbf.datasets import TARGET, demo_tables
-from bayesrbf.estimators.mixture.density import MixtureDensity
-from bayesrbf.fitted.completed_rows import cell_law
-from bayesrbf.posterior.cells import hidden_cells
-from bayesrbf.report.job import Job
-from bayesrbf.report.judged_cells import JudgedTable, judge_table, odd_cells
-from bayesrbf.table import encode
+from bayesrbf.families.hybrid.density import MixtureDensity
+from bayesrbf.mixture.cells import cell_law, hidden_cells
+from bayesrbf.table.encode import encode
 from tests.report.test_collect import job
 
 TABLES, ROWS, PLANTED = 10, 100, 4

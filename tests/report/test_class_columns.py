@@ -8,10 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bayesrbf.app.report.figures import by_class
+from bayesrbf.app.report.learned import FEWEST_FOR_CURVE, ClassCells, ClassColumn, read_class_column
 from bayesrbf.datasets import TARGET, demo_tables
-from bayesrbf.report.class_columns import FEWEST_FOR_CURVE, read_class_column
-from bayesrbf.report.column_figures import by_class
-from bayesrbf.report.learned_records import ClassCells, ClassColumn
 from tests.report.test_collect import job
 
 LEVELS = np.array([0.1, 0.5, 0.9])

@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesrbf.report import families
-from bayesrbf.report.collect import Outcome, collect
-from bayesrbf.report.columns import read_columns
-from bayesrbf.report.job import FamilyName, Inference, Job, Truth
-from bayesrbf.report.records import Report
-from bayesrbf.report.render import render
+from bayesrbf.app.report import families
+from bayesrbf.app.report.collect import Outcome, collect
+from bayesrbf.app.report.job import FamilyName, Inference, Job, Truth
+from bayesrbf.app.report.records import Report
+from bayesrbf.app.report.render import render
+from bayesrbf.app.report.sections import read_columns
 from tests.house import ROOT
 from tests.report.tables import mixed_table
 
@@ -262,9 +262,9 @@ def test_same_seed_same_report() -> None:
 
 
 PAGES = """
-from bayesrbf.report.collect import collect
-from bayesrbf.report.render import render
-from bayesrbf.report.run import sharing
+from bayesrbf.app.report.collect import collect
+from bayesrbf.app.report.render import render
+from bayesrbf.app.report.run import sharing
 from tests.report.test_collect import job
 pages = []
 for jobs in (1, 2):

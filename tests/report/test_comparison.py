@@ -8,11 +8,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesrbf.report import families
-from bayesrbf.report.comparison import compare, judged, lines_of, peers
-from bayesrbf.report.families import FAMILIES, Fitted, Procedure
-from bayesrbf.report.job import Job
-from bayesrbf.report.validate import HeldOutRows
+from bayesrbf.app.report import families
+from bayesrbf.app.report.families import (
+    FAMILIES,
+    Fitted,
+    Procedure,
+    compare,
+    judged,
+    lines_of,
+    peers,
+)
+from bayesrbf.app.report.held_out import HeldOutRows
+from bayesrbf.app.report.job import Job
 from tests.report.tables import mixed_table
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.posterior.decisions import constant, mistakes
-from bayesrbf.report.costs import costs_of, decisions, read_costs
-from bayesrbf.report.validate import HeldOutRows
+from bayesrbf.app.report.held_out import HeldOutRows, costs_of, decisions, read_costs
+from bayesrbf.fit.probabilities import constant, mistakes
 
 CLASSES, BOTH = ("a", "b", "c"), ("this model", "flat")
 

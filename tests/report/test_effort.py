@@ -9,9 +9,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bayesrbf.report import effort
-from bayesrbf.report.drawing_method import choose_method
-from bayesrbf.report.effort import (
+from bayesrbf.app.report import run as effort
+from bayesrbf.app.report.families import FAMILIES, choose_method
+from bayesrbf.app.report.job import ALL_CORES, Job
+from bayesrbf.app.report.run import (
     PROCESS_START,
     processes,
     quicker,
@@ -19,9 +20,6 @@ from bayesrbf.report.effort import (
     seconds_of_run,
     within,
 )
-from bayesrbf.report.families import FAMILIES
-from bayesrbf.report.job import Job
-from bayesrbf.report.options import ALL_CORES
 from tests.report.test_collect import job
 
 

@@ -10,12 +10,13 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from bayesrbf.fitted.stack.recipes import MEMBERS, TREES
-from bayesrbf.inference.judgements import judge_agreement, judge_size
-from bayesrbf.posterior.held_out import Interval
-from bayesrbf.report import findings, run
-from bayesrbf.report.learned import MEMBER_WORDS, read_members, read_relevances
-from bayesrbf.report.words import number, percent
+from bayesrbf.answers.scores import Interval
+from bayesrbf.app.report import run
+from bayesrbf.app.report import verdict as findings
+from bayesrbf.app.report.learned import MEMBER_WORDS, read_members, read_relevances
+from bayesrbf.app.words import number, percent
+from bayesrbf.families.stack.members import MEMBERS, TREES
+from bayesrbf.inference.diagnose import judge_agreement, judge_size
 from tests.report.records import synthetic
 
 

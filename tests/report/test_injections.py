@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bayesrbf.cli import app
-from bayesrbf.report.output import FORMULA, to_csv
-from bayesrbf.report.words import clipped, harmless
+from bayesrbf.app.commands import app
+from bayesrbf.app.report.render import FORMULA, to_csv
+from bayesrbf.app.words import clipped, harmless
 from tests.report.browsing import Page, Shape, browser, opened
 from tests.report.injections import HOST, PAYLOADS, SLOTS
 from tests.report.records import rendered

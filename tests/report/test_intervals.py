@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-import bayesrbf.posterior.rehearsal as stage
-from bayesrbf.report import intervals
-from bayesrbf.report import run as running
-from bayesrbf.report.collect import collect
-from bayesrbf.report.drawing_method import Drawn, draw_posterior
-from bayesrbf.report.intervals import read_intervals, rehearse
-from bayesrbf.report.render import render
-from bayesrbf.solvers import teachers
+import bayesrbf.answers.rehearse as stage
+from bayesrbf.app.report import run as running
+from bayesrbf.app.report import sections as intervals
+from bayesrbf.app.report.collect import collect
+from bayesrbf.app.report.families import Drawn, draw_posterior
+from bayesrbf.app.report.render import render
+from bayesrbf.app.report.sections import read_intervals, rehearse
+from bayesrbf.families.stack import teachers
 from tests.cases import generative
 from tests.report.test_collect import job
 from tests.test_cli import assert_one_sentence, mixed_table, run

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from bayesrbf.report.job import Job
-from bayesrbf.report.run import SHOWN_NOTES, introduce
+from bayesrbf.app.report.job import Job
+from bayesrbf.app.report.run import SHOWN_NOTES, introduce
 
 LONG = f"Columns hold {'text, ' * 100}: if it tells nothing, say --ignore 'first name,last name'."
 NOTES = (LONG, *(f"Note number {i}." for i in range(2 * SHOWN_NOTES)))

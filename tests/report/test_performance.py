@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.posterior.held_out import one_against_rest, proportion
-from bayesrbf.report.performance import Performance, read_performance
-from bayesrbf.report.validate import HeldOutRows
+from bayesrbf.answers.scores import one_against_rest, proportion
+from bayesrbf.app.report.held_out import HeldOutRows
+from bayesrbf.app.report.records import Performance, read_performance
 
 
 def performance(costs: dict[str, float], n_classes: int = 2) -> tuple[Performance, HeldOutRows]:

@@ -6,10 +6,9 @@ import itertools
 
 import pytest
 
-from bayesrbf.fitted.tasks import run_tasks
-from bayesrbf.inference.progress import progress as within
-from bayesrbf.inference.progress import showing, silent
-from bayesrbf.report import run
+from bayesrbf.app.report import run
+from bayesrbf.base.tasks import progress as within
+from bayesrbf.base.tasks import run_tasks, showing, silent
 
 
 def test_a_log_names_the_phases_and_has_a_line_for_every_slow_one(

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from markupsafe import escape
 
-from bayesrbf.report import findings
-from bayesrbf.report.records import Report
-from bayesrbf.report.render import options_whole, render, sentences
+from bayesrbf.app.report import verdict as findings
+from bayesrbf.app.report.records import Report
+from bayesrbf.app.report.render import options_whole, render, sentences
 from tests.report.browsing import Page
 from tests.report.records import rendered, synthetic
 

@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesrbf import HybridMixtureClassifier, SDGMClassifier
-from bayesrbf.report import drawing_method as sampling
-from bayesrbf.report.drawing_method import choose_method, draw_posterior
+from bayesrbf.app.report import families as sampling
+from bayesrbf.app.report.families import choose_method, draw_posterior
+from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf.families.sdgm.classifier import SDGMClassifier
 from tests.cases import generative
 from tests.report.test_collect import job
 

@@ -11,14 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesrbf.fitted.folds import grouped_folds
-from bayesrbf.reading import ReadTable, TableError, read_table
-from bayesrbf.report.comparison import peers
-from bayesrbf.report.families import FAMILIES
-from bayesrbf.report.job import Job
-from bayesrbf.report.prepare import prepare
-from bayesrbf.report.splits import splits_of
-from bayesrbf.report.validate import Fitter, hold_out
+from bayesrbf.app.report.families import FAMILIES, peers
+from bayesrbf.app.report.held_out import Fitter, hold_out
+from bayesrbf.app.report.job import Job, splits_of
+from bayesrbf.app.report.run import prepare
+from bayesrbf.fit.held_out import grouped_folds
+from bayesrbf.reading.notes import TableError
+from bayesrbf.reading.read import ReadTable, read_table
 
 LABELS = st.lists(st.integers(-1, 2), min_size=8, max_size=50)
 

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesrbf.report.collect import MODEL
-from bayesrbf.report.job import Job
-from bayesrbf.report.subgroups import groups_of, read_subgroups
-from bayesrbf.report.validate import HeldOutRows
+from bayesrbf.app.report.collect import MODEL
+from bayesrbf.app.report.held_out import HeldOutRows
+from bayesrbf.app.report.job import Job
+from bayesrbf.app.report.records import groups_of, read_subgroups
 
 
 def table(seed: int, n: int = 600) -> tuple[Job, np.ndarray]:

@@ -6,11 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesrbf import HybridMixtureClassifier
-from bayesrbf.posterior.scores import log_loss
-from bayesrbf.report.families import FAMILIES
-from bayesrbf.report.job import Job
-from bayesrbf.report.validate import (
+from bayesrbf.app.report.families import FAMILIES
+from bayesrbf.app.report.held_out import (
     LOGISTIC,
     Fitter,
     Frequencies,
@@ -20,6 +17,9 @@ from bayesrbf.report.validate import (
     logistic_regression,
     rivals,
 )
+from bayesrbf.app.report.job import Job
+from bayesrbf.base.scores import log_loss
+from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
 from tests.report.tables import mixed_table
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from bayesrbf.posterior.held_out import LEVEL, mean
-from bayesrbf.report.collect import FREQUENCIES, MODEL
-from bayesrbf.report.validate import FOREST, LOGISTIC, HeldOutRows
-from bayesrbf.report.verdict import (
+from bayesrbf.answers.scores import LEVEL, mean
+from bayesrbf.app.report.collect import FREQUENCIES, MODEL
+from bayesrbf.app.report.held_out import FOREST, LOGISTIC, HeldOutRows
+from bayesrbf.app.report.records import (
     Gain,
     JudgedByRivals,
     Rival,

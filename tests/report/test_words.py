@@ -11,20 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from bayesrbf.report import words
-from bayesrbf.report.svg import element, linear, ticks
-from bayesrbf.report.words import (
+from bayesrbf.app import words
+from bayesrbf.app.words import (
     THIN,
     between,
     cell,
     clipped,
     count,
     decimals_of,
+    element,
     ends,
+    linear,
     number,
     percent,
     spread,
     tick,
+    ticks,
 )
 
 SUPERSCRIPT = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")

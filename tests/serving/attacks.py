@@ -19,7 +19,7 @@ from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from typing import Final
 
-from bayesrbf.serving.settings import JSON
+from bayesrbf.app.serve.interface import JSON
 from tests.measured import Cell
 from tests.serving.desks import patients, write_desk
 from tests.serving.mutations import LARGEST, SECRET, Sent, at_random, columns_of

@@ -11,13 +11,13 @@ from urllib.parse import urlencode
 import numpy as np
 import pandas as pd
 
-from bayesrbf import HybridMixtureClassifier
-from bayesrbf.files import write_whole
-from bayesrbf.records.table_options import PLAIN, TableOptions
-from bayesrbf.report.options import OPTIONS, ReportOptions, options_content
-from bayesrbf.report.output import MODEL, PREDICTIONS, to_csv
-from bayesrbf.serving.settings import JSON, Asked, Limits, ModelFolder, Reply
-from bayesrbf.serving.tasks import load_models, perform
+from bayesrbf.app.report.job import OPTIONS, ReportOptions, options_content
+from bayesrbf.app.report.render import MODEL, PREDICTIONS, to_csv
+from bayesrbf.app.serve.interface import JSON, Asked, Limits, ModelFolder, Reply
+from bayesrbf.app.serve.server import load_models, perform
+from bayesrbf.base.files import write_whole
+from bayesrbf.base.records import PLAIN, TableOptions
+from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
 
 LIMITS: Final = Limits(rows=50, bytes=100_000, seconds=60.0)
 COSTS: Final = {"ill <b>": 5.0}

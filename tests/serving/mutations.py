@@ -12,7 +12,7 @@ from urllib.parse import quote, quote_plus
 
 import pandas as pd
 
-from bayesrbf.serving.settings import CSV, JSON, PARQUET, PARTS, QUESTIONS
+from bayesrbf.app.serve.interface import CSV, JSON, PARQUET, PARTS, QUESTIONS
 from tests.report.injections import PAYLOADS
 from tests.serving.server import Server
 

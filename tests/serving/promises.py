@@ -9,8 +9,8 @@ from typing import Final, NoReturn
 
 import pyarrow.parquet as pq
 
-from bayesrbf.serving.guards import HEADERS
-from bayesrbf.serving.settings import CSV, JSON, PARQUET
+from bayesrbf.app.serve.interface import CSV, JSON, PARQUET
+from bayesrbf.app.serve.server import HEADERS
 from tests.report.injections import PAYLOADS
 from tests.serving.mutations import ASKED, Sent
 from tests.serving.server import Answer

@@ -13,12 +13,10 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from bayesrbf import cli
-from bayesrbf.commands import serving as command
-from bayesrbf.serving.application import application
-from bayesrbf.serving.guards import POLICY
-from bayesrbf.serving.listening import warning
-from bayesrbf.serving.settings import Access, Asked, Limits, ModelFolder, Reply, RequestError
+from bayesrbf.app import commands as cli
+from bayesrbf.app import commands as command
+from bayesrbf.app.serve.interface import Access, Asked, Limits, ModelFolder, Reply, RequestError
+from bayesrbf.app.serve.server import POLICY, application, warning
 from tests.serving.desks import patients, write_desk
 
 TOKEN = "a" * 20
@@ -153,7 +151,7 @@ def test_several_models_have_names(folder: Path) -> None:
 
 
 def test_one_request_too_many_is_refused() -> None:
-    from bayesrbf.serving.pool import Pool
+    from bayesrbf.app.serve.server import Pool
 
     class Never(Pool):
         """A pool whose processes never answer."""

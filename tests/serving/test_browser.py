@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesrbf.records.table_options import TableOptions
-from bayesrbf.report.output import PREDICTIONS
-from bayesrbf.report.words import percent
+from bayesrbf.app.report.render import PREDICTIONS
+from bayesrbf.app.words import percent
+from bayesrbf.base.records import TableOptions
 from tests.report.browsing import browser
 from tests.report.injections import HOST, PAYLOADS
 from tests.serving.browsers import TEXTS, chromium, contrast, served, visiting

@@ -14,11 +14,10 @@ import pytest
 from sklearn.metrics import log_loss
 
 import bayesrbf
-from bayesrbf.records.table_options import TableOptions
-from bayesrbf.report.words import percent
-from bayesrbf.serving import case
-from bayesrbf.serving.served_model import ServedModel
-from bayesrbf.serving.settings import PARTS, ModelFolder, RequestError
+from bayesrbf.app.serve import case
+from bayesrbf.app.serve.interface import PARTS, ModelFolder, RequestError, ServedModel
+from bayesrbf.app.words import percent
+from bayesrbf.base.records import TableOptions
 from tests.serving.desks import COSTS, HOSTILE, ask, page, patients, serve_here, write_desk
 
 TABLE = patients()

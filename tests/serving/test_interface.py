@@ -12,10 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesrbf import HybridMixtureClassifier
-from bayesrbf.records.table_options import TableOptions
-from bayesrbf.serving.answers import OPTIONS
-from bayesrbf.serving.settings import CSV, JSON, PARQUET, QUESTIONS, Limits, ModelFolder
+from bayesrbf.app.serve.interface import CSV, JSON, OPTIONS, PARQUET, QUESTIONS, Limits, ModelFolder
+from bayesrbf.base.records import TableOptions
+from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
 from tests.serving.desks import (
     COSTS,
     HOSTILE,
@@ -131,7 +130,6 @@ def test_every_question_has_the_answer_of_its_method(question: str, model: Any) 
 
 
 def test_rows_in_blocks_are_the_rows_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bayesrbf.serving import answers as module
 
     at_once = pd.DataFrame(answers(ask("uncertainty", rows_of(NEW))))
     monkeypatch.setitem(module.BLOCKS, "uncertainty", 2)

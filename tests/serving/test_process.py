@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from bayesrbf.serving.guards import HEADERS
+from bayesrbf.app.serve.server import HEADERS
 from tests.serving import attacks
 from tests.serving.mutations import Sent, at_random
 from tests.serving.promises import broken

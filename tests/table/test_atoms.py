@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bayesrbf.table import decode, encode, find_atoms, learn_columns
-from bayesrbf.table.atoms import AHEAD, OTHERS, ROWS, SHARE
+from bayesrbf.table.columns import learn_columns
+from bayesrbf.table.encode import AHEAD, OTHERS, ROWS_OF_ATOM, SHARE, decode, encode, find_atoms
 
 SPREAD = np.arange(1.0, 96.0)
 
@@ -30,8 +30,8 @@ def test_a_frequent_value_is_an_atom_wherever_it_lies() -> None:
 
 def test_each_condition_counts() -> None:
     few, many = np.arange(1.0, 20.0), np.arange(1.0, 191.0)
-    assert atoms_of(column(int(ROWS) - 1, few)) == ()
-    assert atoms_of(column(int(ROWS), few)) == (0.0,)
+    assert atoms_of(column(int(ROWS_OF_ATOM) - 1, few)) == ()
+    assert atoms_of(column(int(ROWS_OF_ATOM), few)) == (0.0,)
     assert SHARE * (10 + many.size) == 10
     assert atoms_of(column(9, many)) == ()
     assert atoms_of(column(10, many)) == (0.0,)

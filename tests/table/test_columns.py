@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from bayesrbf.table import Columns, decode, encode, learn_columns
+from bayesrbf.table.columns import Columns, learn_columns
+from bayesrbf.table.encode import decode, encode
 from tests.strategies import Sheet, sheets
 
 

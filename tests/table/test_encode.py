@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesrbf.table import decode, encode, learn_columns
+from bayesrbf.table.columns import learn_columns
+from bayesrbf.table.encode import decode, encode
 from tests.strategies import Sheet, sheets
 
 

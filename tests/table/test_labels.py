@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from sklearn.exceptions import DataConversionWarning
 
-from bayesrbf.table import encode_labels
+from bayesrbf.table.encode import encode_labels
 
 
 @pytest.mark.parametrize(

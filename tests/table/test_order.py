@@ -9,10 +9,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesrbf.records.mixture import Observations
-from bayesrbf.records.specification import Order
-from bayesrbf.table import canonical_order, distinct
-from bayesrbf.table.order import FIRST_KEYS, differ, sorted_by
+from bayesrbf.base.rows import Observations, Order
+from bayesrbf.table.order import FIRST_KEYS, canonical_order, differ, distinct, sorted_by
 from tests.table.test_rows import bits
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesrbf.records.mixture import Observations
-from bayesrbf.table import distinct, marginals, standardisation
+from bayesrbf.base.rows import Observations
+from bayesrbf.table.order import distinct, marginals, standardisation
 from tests.strategies import observations
 
 

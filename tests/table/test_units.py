@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesrbf import table
+from bayesrbf.base.rows import Observations
 from bayesrbf.datasets import load_table
-from bayesrbf.records.mixture import Observations
-from bayesrbf.table import copies_of, units_of
+from bayesrbf.table.units import copies_of, units_of
 
 
 def rows(real: np.ndarray, codes: np.ndarray | None = None) -> Observations:

@@ -12,7 +12,7 @@ from scipy.stats import multivariate_normal
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from bayesrbf.torch import SDGMHead
+from bayesrbf.torch.sdgm_head import SDGMHead
 from bayesrbf.torch.sparse_quadratic import Covariance, factors, monomials
 
 

@@ -10,7 +10,7 @@ import torch
 from sklearn.preprocessing import StandardScaler
 from torch.nn.functional import cross_entropy
 
-from bayesrbf.torch import SDGMHead
+from bayesrbf.torch.sdgm_head import SDGMHead
 
 CENTRES = np.array([[[-0.7, 0.3], [0.3, 0.3]], [[-0.3, 0.7], [0.4, 0.7]]])
 VARIANCE = 0.03

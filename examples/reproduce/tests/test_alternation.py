@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from bayesrbf.numerics.mixture.mixture_fit import fit_mixture
-from bayesrbf.numerics.rbf_network.elastic_net_output import OutputLayer
-from bayesrbf.numerics.rbf_network.network_prior import relative_sizes
-from bayesrbf.numerics.rbf_network.network_rows import Network
-from bayesrbf.records.rbf_network import RBFNetworkParameters, RBFNetworkSpecification
+from bayesrbf.families.rbf_network.posterior import Network, OutputLayer, relative_sizes
+from bayesrbf.families.rbf_network.records import RBFNetworkParameters, RBFNetworkSpecification
+from bayesrbf.mixture.em import fit_mixture
 from reproduce.alternation import (
     AlternatingFit,
     AlternatingNetwork,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import bayesrbf
-from bayesrbf.commands.reproducing import scripts
+from bayesrbf.app.reproduce import scripts
 from reproduce import commands
 
 

@@ -11,9 +11,9 @@ from scipy.spatial.distance import cdist
 from sklearn.decomposition import PCA
 from sklearn.svm import SVC
 
-from bayesrbf.fitted.fitted_exemplars import candidates_of
-from bayesrbf.numerics.median_lvq.exemplar_search import climb, objective_of
-from bayesrbf.records.median_lvq import Dissimilarities
+from bayesrbf.families.median_lvq.fitted import candidates_of
+from bayesrbf.families.median_lvq.records import Dissimilarities
+from bayesrbf.families.median_lvq.search import climb, objective_of
 from reproduce import nebel
 from reproduce.cells import read_cells
 from reproduce.dissimilarity_methods import (

@@ -1,0 +1,656 @@
+"""Cells of a row given its other cells: distributions, samples, surprise, dependence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, Shaped
+from scipy.stats import false_discovery_control
+
+from bayesrbf import table
+from bayesrbf.base import records as names
+from bayesrbf.base.rows import MixtureParameters, Observations
+from bayesrbf.fit.arguments import Rule, integer
+from bayesrbf.fit.asking import Fit, new_cells, new_rows
+from bayesrbf.mixture.cells import (
+    ConditionalLaw,
+    JudgedCells,
+    cell_law,
+    conditional_law,
+    drawn,
+    judge_cells,
+    levels_of,
+    most_likely,
+)
+from bayesrbf.mixture.fitted import FittedMixture, mixture_coords
+from bayesrbf.mixture.missing import mutual_information
+from bayesrbf.table.columns import Columns
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+
+# Questions to the density about rows and their missing cells.
+
+
+def score_samples(fit: Fit, X: object) -> Float[np.ndarray, " obs"]:
+    """Log density of the observed cells of each row.
+
+    ``log p(x_o) = log sum_k p(k) p(x_o | k)`` at the fitted point: of the model itself, its
+    hidden layer, or the mixture that was fitted beside it.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_obs, n_columns)
+        Rows; missing cells are summed out.
+
+    Returns
+    -------
+    ndarray of shape (n_obs,)
+        Log densities in nats, in the units of ``X``. They cannot be compared between rows with
+        different cells missing: see :meth:`novelty`.
+    """
+    return fit.density.log_density(new_rows(fit, X).cells)
+
+
+def novelty(fit: Fit, X: object) -> Float[np.ndarray, " obs"]:
+    """How unlike the training table each row is, from 0 to 1; high is novel.
+
+    It is the share of 500 rows drawn from the density, with the same cells missing, that are
+    more probable. Two log densities are combined, that of the whole row and that of its cells
+    one by one, as tails among the drawn rows. So rows with different missing cells can be
+    compared, and 1 in 100 of the density's own rows has a novelty above .99.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_obs, n_columns)
+        Rows; missing cells are summed out.
+
+    Returns
+    -------
+    ndarray of shape (n_obs,)
+        Novelties; .5 for a row without a cell.
+    """
+    return fit.novelty(new_rows(fit, X).cells)
+
+
+def impute(fit: Fit, X: object, draws: int | None = None) -> Any:
+    """Fill the missing cells; observed cells are returned as they came.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_obs, n_columns)
+        Rows with missing cells.
+    draws : int, optional
+        Number of completed tables to draw. None: one table, with the
+        conditional mean ``E[x | x_o]`` of real and the most probable level
+        of categorical cells, at the fitted point; of counts and ordered
+        levels, the one nearest to their mean.
+
+    Returns
+    -------
+    same container as ``X``, or list of them
+        One completed table; with ``draws``, a list of tables whose missing
+        cells are joint draws, each under another draw of the posterior if
+        there is one for the density.
+
+    Raises
+    ------
+    ValueError
+        If ``draws`` is below 1.
+    """
+    rows, density = new_rows(fit, X).cells, fit.density
+    if draws is None:
+        return fit.table.decoded(most_likely(density, rows, fit.columns), X)
+    if draws < 1:
+        raise ValueError(f"impute(draws=...) must be at least 1; received {draws}.")
+    rng = np.random.default_rng(fit.table.seed)
+    points = [density.parameters] * draws
+    if fit.draws is not None:
+        points = fit.drawn_densities(draws, rng)
+    return [fit.table.decoded(cells, X) for cells in drawn(density, rows, points, rng)]
+
+
+# The distribution of cells of each row given its others, in the user's units.
+
+
+SHOWN: Final = 8
+"""Rows that are printed."""
+Figures = dict[int, np.ndarray]
+"""Figures of every row, by the position of the column."""
+
+RULES: Final = {
+    "n": integer(),
+    "q": Rule("a number between 0 and 1", kind=Real, low=0.0, high=1.0, closed="neither"),
+}
+
+
+@dataclass(frozen=True, repr=False)
+class ConditionalDistribution:
+    """The distribution of cells of each row given its others: what ``conditional`` returns.
+
+    It is exact, a mixture with the responsibilities of the cells that are given. Numbers are in
+    the units of the table, and frames have the index of it. Means, quantiles and draws of columns
+    with a map are held within the range of the training cells, widened by half of it on either
+    side, as :meth:`MixtureDensity.impute` holds them; densities are not.
+
+    Attributes
+    ----------
+    asked : ndarray of shape (n_obs, n_columns)
+        Whether the distribution is of this cell; all other cells are given, or summed out where
+        they are missing.
+    columns : Columns
+        Names and kinds of the columns of the table.
+    given : Observations
+        The rows without the cells that are asked for.
+    mixture : FittedMixture
+        The density.
+    points : tuple of MixtureParameters
+        Its parameters: the fitted ones, or some draws of them, whose distributions are averaged.
+    rows : array-like or frame
+        The table as it was given.
+    seed : int
+        Seed of :meth:`sample` where it is given none.
+    """
+
+    asked: Bool[np.ndarray, "obs column"]
+    columns: Columns
+    given: Observations
+    mixture: FittedMixture
+    points: tuple[MixtureParameters, ...]
+    rows: object
+    seed: int
+
+    def __repr__(self) -> str:
+        rows, cells = int(self.asked.any(axis=1).sum()), int(self.asked.sum())
+        of = f"{cells} cell{'s'[: cells != 1]} in {rows} of {len(self.asked)} rows"
+        where = "the fitted point" if len(self.points) == 1 else f"{len(self.points)} draws"
+        shown = "\n".join(
+            f"  {line}" for line in self._lines(np.flatnonzero(self.asked.any(axis=1)))
+        )
+        return f"ConditionalDistribution of {of}, at {where}\n{shown}".rstrip()
+
+    def _lines(self, rows: Int[np.ndarray, " some"]) -> Iterator[str]:
+        """The first of some rows in words: mean and deviation of a cell, or its likeliest level."""
+        some = rows[:SHOWN]
+        if not some.size:
+            return
+        index, names = self._index[some], self.columns.names
+        first = replace(self, asked=self.asked[some], given=self.given.take(some), rows=index)
+        mean, sd = first.mean().to_numpy(), first.sd().to_numpy()
+        numbers = {name: place for place, name in enumerate(first.mean())}
+        for line, row in enumerate(index):
+            phrases = []
+            for position in np.flatnonzero(first.asked[line]).tolist():
+                name = names[position]
+                if name in numbers:
+                    at = numbers[name]
+                    phrases.append(f"{name} {mean[line, at]:.4g} ± {sd[line, at]:.2g}")
+                else:
+                    levels, p = first._levels(position)
+                    best = int(p[line].argmax())
+                    phrases.append(f"{name} {levels[best]} ({p[line, best]:.2f})")
+            yield f"{row}: {', '.join(phrases)}"
+        if rows.size > SHOWN:
+            yield f"... and {rows.size - SHOWN} more rows"
+
+    @cached_property
+    def _law(self) -> ConditionalLaw:
+        return conditional_law(self.mixture, self.given, self.columns, self.points)
+
+    def mean(self) -> pd.DataFrame:
+        """Means of real cells.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One column for each real column that is asked for; NaN where the cell is given. Levels
+            have no mean.
+        """
+        return self._frame(self._of_reals(self._law.mean()))
+
+    def sd(self) -> pd.DataFrame:
+        """Standard deviations of real cells.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns and rows as :meth:`mean` has them.
+        """
+        return self._frame(self._of_reals(self._law.sd()))
+
+    def quantile(self, q: float) -> pd.DataFrame:
+        """Smallest cells at or below which a share of the distribution lies.
+
+        Parameters
+        ----------
+        q : float
+            The share, between 0 and 1.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One column for each real column that is asked for; NaN where the cell is given.
+            Categories have no order, and no quantiles.
+
+        Raises
+        ------
+        ValueError
+            If ``q`` is not between 0 and 1.
+        """
+        RULES["q"].check(q, "quantile(q)")
+        return self._frame(self._of_reals(self._law.quantile(q)))
+
+    def probabilities(self, column: str | int) -> pd.DataFrame:
+        """Probabilities of the levels of one column.
+
+        Parameters
+        ----------
+        column : str or int
+            Name or position of a column of categories, or of a real column with atoms: its levels
+            are ``"another value"`` and the atoms.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One column a level; rows sum to one, and are NaN where the cell is given.
+
+        Raises
+        ------
+        ValueError
+            If the column has no levels, or none of its cells is asked for.
+        """
+        import pandas as pd
+
+        position = table.column_position("probabilities(column)", column, self.columns.names)
+        levels, probabilities = self._levels(position)
+        asked = self.asked[:, position]
+        if not asked.any():
+            raise ValueError(
+                f"probabilities({column!r}): every cell of the column is given; name it in "
+                "conditional(X, columns=...)."
+            )
+        shown = np.where(asked[:, None], probabilities, np.nan)
+        return pd.DataFrame(shown, index=self._index, columns=list(levels))
+
+    def log_density(self, values: object) -> pd.Series:
+        """Joint log density of values of the cells that are asked for, one number a row.
+
+        Parameters
+        ----------
+        values : array-like or frame of shape (n_obs, n_columns)
+            A table like the one given. Only cells that are asked for are read; those that are
+            missing are summed out.
+
+        Returns
+        -------
+        pandas.Series
+            ``log p(given, values) - log p(given)`` in nats, in the units of the table: a density
+            in real cells, a probability in all others and at atoms.
+
+        Raises
+        ------
+        ValueError
+            If the table has other rows or columns, or a level that was not seen at fit.
+        """
+        import pandas as pd
+
+        cells = table.encode(values, self.columns, handle_unknown="error")
+        if cells.n_obs != self.given.n_obs:
+            raise ValueError(
+                f"log_density(values) must have the {self.given.n_obs} rows of the table that the "
+                f"distribution is of; received {cells.n_obs}."
+            )
+        whole, mixture = self._with(cells), self.mixture
+        log_density = self._law.log_density(mixture.standardise(whole))
+        log_density = log_density + mixture.log_unit(whole) - mixture.log_unit(self.given)
+        return pd.Series(log_density, index=self._index, name="log_density")
+
+    def sample(self, n: int = 1, seed: int | None = None) -> list[Any]:
+        """Draw the cells that are asked for jointly, row by row.
+
+        Parameters
+        ----------
+        n : int
+            Number of tables.
+        seed : int, optional
+            Seed of the draws; None: that of the fit.
+
+        Returns
+        -------
+        list of the same container as ``X``
+            Tables with the cells that are asked for drawn, and all others as they came. Where the
+            distribution is a mean over draws of the parameters, each table is under one of them.
+
+        Raises
+        ------
+        ValueError
+            If ``n`` is below 1.
+        """
+        RULES["n"].check(n, "sample(n)")
+        rng = np.random.default_rng(self.seed if seed is None else seed)
+        tables = []
+        points = [self.points[place % len(self.points)] for place in range(n)]
+        for real, codes in drawn(self.mixture, self.given, points, rng):
+            cells = self._with(replace(self.given, real=real, codes=codes))
+            tables.append(table.decode(cells.real, cells.codes, self.columns, self.rows))
+        return tables
+
+    @property
+    def _index(self) -> Shaped[np.ndarray, " obs"]:
+        return table.row_names(self.rows, self.given.n_obs)
+
+    def _with(self, cells: Observations) -> Observations:
+        """The rows with the cells that are asked for from others."""
+        return table.replaced(self.given, cells, self.asked, self.columns)
+
+    def _of_reals(self, figures: Float[np.ndarray, "obs feature"]) -> Figures:
+        """Figures of the real columns, and NaN for columns that had no cell at fit."""
+        nothing = np.full(self.given.n_obs, np.nan)
+        unknown = dict.fromkeys(self.columns.empty, nothing)
+        return unknown | dict(zip(self.columns.real_positions, figures.T, strict=True))
+
+    def _levels(self, position: int) -> tuple[tuple[object, ...], Float[np.ndarray, "obs level"]]:
+        """Levels of a column, and their probabilities in every row."""
+        columns, law = self.columns, self._law
+        with_levels = levels_of(law, columns, position)
+        if with_levels is not None:
+            return with_levels
+        raise ValueError(
+            f"probabilities({columns.names[position]!r}): the column has no levels; use mean(), "
+            "sd() and quantile(q), or log_density(values)."
+        )
+
+    def _frame(self, figures: Figures) -> pd.DataFrame:
+        """Figures of columns side by side in the order of the table, where they are asked for."""
+        import pandas as pd
+
+        named = {}
+        for position in sorted(figures):
+            asked, values = self.asked[:, position], figures[position]
+            if asked.any():
+                named[self.columns.names[position]] = np.where(asked, values, np.nan)
+        return pd.DataFrame(named, index=self._index)
+
+
+# Questions about cells of a row given its other cells.
+
+
+DRAWS: Final[Rule] = integer(None)
+
+
+def conditional(
+    fit: Fit, X: object, columns: Any = None, *, draws: int | None = None
+) -> ConditionalDistribution:
+    """Distribution of some cells of each row, given the others.
+
+    It is the exact conditional distribution of the density, for any pattern of missing cells. Its
+    mean fills a table as :meth:`impute` does, its quantiles are prediction intervals, its draws
+    multiple imputations. Columns that are named are predicted from the others in every row; their
+    own cells and the labels are not used.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_obs, n_columns)
+        Rows with missing cells.
+    columns : str, int or list of them, optional
+        Names or positions of columns that are unknown in every row. None: the missing cells of
+        each row.
+    draws : int, optional
+        Number of posterior draws whose distributions are averaged, at that many times the cost.
+        None: the distribution at the fitted point.
+
+    Returns
+    -------
+    ConditionalDistribution
+        With ``mean()``, ``sd()``, ``quantile(q)``, ``probabilities(column)``,
+        ``log_density(values)`` and ``sample(n)``.
+
+    Raises
+    ------
+    ValueError
+        If the table has no such column, an argument cannot be used, or there are no draws.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesrbf import MixtureDensity
+    >>> x = np.random.default_rng(0).normal(size=(500, 1))
+    >>> noise = np.random.default_rng(1).normal(size=(500, 1))
+    >>> density = MixtureDensity(random_state=0).fit(np.hstack([x, 10 * x + noise]))
+    >>> given = density.conditional([[1.0, np.nan], [np.nan, 20.0]])
+    >>> given
+    ConditionalDistribution of 2 cells in 2 of 2 rows, at the fitted point
+      0: x1 9.894 ± 1.4
+      1: x0 1.977 ± 0.14
+    >>> given.mean().round(1)
+        x0   x1
+    0  NaN  9.9
+    1  2.0  NaN
+    >>> without_last = density.conditional([[1.0, 3.0]], "x1")
+    >>> [round(float(without_last.quantile(q).iloc[0, 0]), 1) for q in (0.05, 0.95)]
+    [7.5, 12.3]
+    """
+    DRAWS.check(draws, "conditional(draws=...)")
+    cells = new_cells(fit, X).cells
+    observed = table.observed_cells(cells, fit.columns)
+    asked = ~observed
+    if columns is not None:
+        asked[:] = False
+        named = columns.tolist() if hasattr(columns, "tolist") else columns
+        for item in [named] if isinstance(named, str | int) else named:
+            place = table.column_position("conditional(columns=...)", item, fit.columns.names)
+            asked[:, place] = True
+    points: tuple[MixtureParameters, ...] = (fit.density.parameters,)
+    if draws is not None:
+        if fit.draws is None:
+            raise ValueError(
+                f"{fit.table.owner}.conditional(draws={draws}) needs draws of the posterior, "
+                "and the model was fitted to a point: call refine() first, or leave draws out."
+            )
+        points = tuple(fit.drawn_densities(draws, np.random.default_rng(fit.table.seed)))
+    given = table.hide(cells, asked & observed, fit.columns)
+    return ConditionalDistribution(
+        asked, fit.columns, given, fit.density, points, X, fit.table.seed
+    )
+
+
+# Dependence between columns and the class, as a labelled matrix.
+
+
+COLUMN_BIS: Final = "column_bis"
+"""The second axis of a matrix over columns."""
+POINTS_OF_DRAWS: Final = 256
+"""Points of a component under a draw, whose own spread is larger than their error."""
+PROB: Final = Rule("a number between 0 and 1", kind=Real, low=0.0, high=1.0, closed="neither")
+
+_OF_DEPENDENCE: Final = {
+    "information": "mutual information under the fitted density (nats)",
+    "coefficient": "sqrt(1 - exp(-2 information)): of two normal columns |correlation|",
+    "lower": "lower end of the equal-tailed interval of the information over the draws",
+    "upper": "upper end of the equal-tailed interval of the information over the draws",
+}
+
+
+def dependence(fit: Fit, prob: float = 0.9, draws: int = 50) -> xr.Dataset:
+    """How much every two columns tell of each other, and of the class, under the density.
+
+    Mutual information includes every kind of dependence and does not depend on units. A column has
+    information on the class even if it depends on the class only through other columns.
+
+    Parameters
+    ----------
+    prob : float
+        Probability inside the equal-tailed intervals.
+    draws : int
+        Number of posterior draws, where there are any, that the intervals are of.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``information`` over column and column_bis in nats, NaN of a column with itself; its
+        ``coefficient`` from 0 to 1, which of two normal columns is the size of their correlation;
+        the interval ``lower`` to ``upper``, which holds the fitted information.
+        The interval is NaN for a point, and where draws leave the density as it is, as those of
+        stacks and kernel networks do. The columns are the ``label``, the real ones, the categorical
+        ones, missingness indicators, and for a real column with atoms an indicator of which atom
+        the cell is. There is no label where the density was fitted without it, as in RBF networks
+        and sparse mixtures.
+
+    Raises
+    ------
+    ValueError
+        If an argument cannot be used.
+    """
+    import xarray as xr
+
+    PROB.check(prob, "dependence(prob=...)")
+    integer().check(draws, "dependence(draws=...)")
+    mixture = fit.density
+    structure = mixture.specification
+    fitted = mutual_information(mixture.parameters, structure)
+    lower = upper = np.full(fitted.shape, np.nan)
+    if fit.draws is not None:
+        rng = np.random.default_rng(fit.table.seed)
+        points = fit.drawn_densities(draws, rng)
+        if points[0] is not mixture.parameters:  # the density is drawn, too
+            of_points = [mutual_information(one, structure, POINTS_OF_DRAWS) for one in points]
+            lower, upper = np.quantile(of_points, ((1 - prob) / 2, (1 + prob) / 2), axis=0)
+            lower, upper = np.minimum(lower, fitted), np.maximum(upper, fitted)
+    columns = mixture_coords(structure, fit.axes)[names.COLUMN]
+    first = int(structure.n_classes == 1)  # a density has no label
+    columns = columns[first:]
+    both = (names.COLUMN, COLUMN_BIS)
+    values = {
+        "information": fitted,
+        "coefficient": np.sqrt(-np.expm1(-2 * fitted)),
+        "lower": lower,
+        "upper": upper,
+    }
+    return xr.Dataset(
+        {
+            name: (both, matrix, {"description": _OF_DEPENDENCE[name]})
+            for name, matrix in values.items()
+        },
+        coords={names.COLUMN: columns, COLUMN_BIS: columns},
+        attrs={"prob": prob},
+    )
+
+
+# Judges observed cells by the rest of their row, as a labelled dataset.
+
+
+_SHARE = Rule("a number between 0 and 1", kind=Real, low=0.0, high=1.0, closed="neither")
+SURPRISE_RULES: Final = {"prob": _SHARE, "false_discoveries": _SHARE}
+
+_OF_SURPRISE: Final = {
+    "log_tail": "log probability of a cell at least as extreme, given the rest of its row (nats)",
+    "expected": "mean of a real cell, most probable level of a category, given the rest",
+    "lower": "lower end of the central interval of a real cell given the rest",
+    "upper": "upper end of the central interval of a real cell given the rest",
+    "stands_out": "whether the cell is among those that look wrong, at the false discovery rate",
+}
+
+
+def surprise(
+    fit: Fit, X: object, *, prob: float = 0.9, false_discoveries: float = 0.1
+) -> xr.Dataset:
+    r"""How surprising each observed cell is, given the rest of its row.
+
+    The tail of a real cell is :math:`2 \min(P(X \le x), P(X \ge x))`, that of a level the
+    probability of all levels at most as probable. A row whose cells look odd (a tail below .005) is
+    judged again without them, so that an error does not spoil the verdict on its neighbours. Labels
+    have no part in it.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_obs, n_columns)
+        Rows; missing cells are summed out.
+    prob : float
+        Probability inside ``lower`` and ``upper``.
+    false_discoveries : float
+        Rate at which ``stands_out`` may be wrong, by Benjamini and Hochberg over all cells.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``log_tail`` (nats), ``expected``, ``lower``, ``upper`` and ``stands_out`` over obs and
+        column; NaN or None where the cell is missing or not judged, and intervals of real
+        cells only.
+
+    Raises
+    ------
+    ValueError
+        If an argument or the table cannot be used.
+
+    References
+    ----------
+    .. [1] Benjamini, Hochberg (1995), Controlling the false discovery rate, JRSS B 57.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesrbf import MixtureDensity
+    >>> x = np.random.default_rng(0).normal(size=(200, 1))
+    >>> density = MixtureDensity(random_state=0).fit(np.hstack([x, 2 * x + 0.1 * x**2]))
+    >>> density.surprise([[1.0, 2.1], [1.0, -5.0]])["stands_out"].to_numpy()
+    array([[False, False],
+           [False,  True]])
+    """
+    from bayesrbf.fit.probabilities import RowAnswers
+
+    for name, value in {"prob": prob, "false_discoveries": false_discoveries}.items():
+        SURPRISE_RULES[name].check(value, f"surprise({name}=...)")
+    rows = new_rows(fit, X)
+    cells, mixture, columns = rows.cells, fit.density, fit.columns
+    law = cell_law(mixture, columns, float(prob))
+    verdict = judge_cells(mixture.standardise(cells), law)
+    log_tail = by_column(verdict.log_tail, verdict.level_log_tail, columns)
+    observed = ~np.isnan(log_tail)
+    stands_out = np.zeros(log_tail.shape, dtype=bool)
+    if observed.any():
+        stands_out[observed] = (
+            false_discovery_control(np.exp(log_tail[observed])) <= false_discoveries
+        )
+    nothing = np.full(cells.codes.shape, np.nan)
+    variables = {
+        "log_tail": log_tail,
+        "expected": _expected(verdict, columns),
+        "lower": by_column(verdict.lower, nothing, columns),
+        "upper": by_column(verdict.upper, nothing, columns),
+        "stands_out": stands_out,
+    }
+    dims = (names.OBS, names.COLUMN)
+    return RowAnswers(
+        {
+            name: (dims, value, {"description": _OF_SURPRISE[name]})
+            for name, value in variables.items()
+        },
+        coords={names.OBS: rows.names, names.COLUMN: list(columns.names)},
+        attrs={"prob": prob, "false_discoveries": false_discoveries},
+    )
+
+
+def by_column(reals: np.ndarray, levels: np.ndarray, columns: Columns) -> np.ndarray:
+    """Figures of real and categorical cells in the order of the table's columns."""
+    result = np.full((len(reals), len(columns.names)), np.nan, np.result_type(reals, levels))
+    result[:, columns.real_positions] = reals
+    result[:, columns.categorical_positions] = levels[:, : len(columns.levels)]
+    return result
+
+
+def _expected(verdict: JudgedCells, columns: Columns) -> np.ndarray:
+    """Means and levels; numbers where all columns are real, else objects."""
+    if not columns.levels:
+        return by_column(verdict.expected, np.empty((len(verdict.expected), 0)), columns)
+    levels = np.full(verdict.level_expected.shape, None, dtype=object)
+    for column, of_column in enumerate(columns.levels):
+        values = np.array([*of_column, None], dtype=object)
+        levels[:, column] = values[verdict.level_expected[:, column]]
+    return by_column(verdict.expected.astype(object), levels, columns)

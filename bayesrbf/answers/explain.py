@@ -1,0 +1,321 @@
+"""Explains rows by Shapley values: what each cell adds to the log odds of the classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from numbers import Integral
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy.special import comb
+
+from bayesrbf import table
+from bayesrbf.base import records as names
+from bayesrbf.base.arrays import to_log_odds
+from bayesrbf.base.rows import AT_ONCE, in_blocks
+from bayesrbf.fit.arguments import Rule, positive, warn
+from bayesrbf.fit.asking import Fit, new_cells
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+# Shapley values of the cells of rows: what each adds to a value, averaged over all orders.
+#
+# With m observed cells and v(S) the value when only the cells S are shown,
+#
+# .. math:: \phi_i = \sum_{S \not\ni i} \frac{|S|! \, (m - |S| - 1)!}{m!}
+#     \bigl(v(S \cup i) - v(S)\bigr), \qquad \sum_i \phi_i = v(\text{all}) - v(\text{none}).
+#
+# Few cells: all :math:`2^m` coalitions. Many: the mean over random orders, each beside its reverse.
+# In one of the two a cell comes early and in the other late, so their errors mostly cancel.
+
+
+Value = Callable[[Int[np.ndarray, " coalition"], Bool[np.ndarray, "coalition column"]], np.ndarray]
+"""Maps rows, and the cells that are shown of each, to values: an array of coalition and label."""
+
+NUMBERS: Final = 128
+"""Numbers that evaluating one coalition of a row takes."""
+ROUND: Final = 16
+"""Pairs of orders between two looks at the standard error."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Limits on the effort for Shapley values."""
+
+    exact: int = 12
+    """Most observed cells of a row whose coalitions are all evaluated."""
+    tolerance: float = 0.05
+    """Largest relative standard error at which no more orders are drawn."""
+    max_pairs: int = 256
+    """Most pairs of an order and its reverse."""
+    seed: int = 0
+    """Every row starts from it, so that its values do not depend on the other rows."""
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """Shapley values of the observed cells of every row; NaN where the cell is missing."""
+
+    shapley: Float[np.ndarray, "obs column label"]
+    left_out: Float[np.ndarray, "obs column label"]
+    """``v(all) - v(all without the cell)``."""
+    standard_error: Float[np.ndarray, "obs column label"]
+    """Of the Shapley value; 0 where all coalitions were evaluated."""
+    whole: Float[np.ndarray, "obs label"]
+    """Value of all observed cells."""
+    base: Float[np.ndarray, "obs label"]
+    """Value without a cell."""
+    evaluations: Int[np.ndarray, " obs"]
+    """Coalitions of each row that were evaluated."""
+
+    @property
+    def relative_error(self) -> Float[np.ndarray, "obs column label"]:
+        """Standard errors in units of ``|v(all) - v(none)|``, or as they are where that is < 1."""
+        return self.standard_error / np.maximum(1.0, np.abs(self.whole - self.base))[:, None]
+
+
+def attribute(
+    value: Value, observed: Bool[np.ndarray, "obs column"], n_labels: int, effort: Effort
+) -> Attribution:
+    """Shapley values of the observed cells of every row.
+
+    The value of two cells is 3 with the first, 4 more with both:
+
+    >>> def value(rows, shown):
+    ...     return (3.0 * shown[:, 0] + 4.0 * shown.all(axis=1))[:, None]
+    >>> attribution = attribute(value, np.array([[True, True], [True, False]]), 1, Effort())
+    >>> attribution.shapley[..., 0]
+    array([[ 5.,  2.],
+           [ 3., nan]])
+    """
+    by_cell, by_row = (*observed.shape, n_labels), (len(observed), n_labels)
+    told = Attribution(
+        shapley=np.full(by_cell, np.nan),
+        left_out=np.full(by_cell, np.nan),
+        standard_error=np.full(by_cell, np.nan),
+        whole=np.empty(by_row),
+        base=np.empty(by_row),
+        evaluations=np.zeros(len(observed), dtype=np.intp),
+    )
+    counts = observed.sum(axis=1)
+    for m in np.unique(counts).tolist():
+        of_count, few = np.flatnonzero(counts == m), m <= effort.exact
+        for part in in_blocks(of_count.size, NUMBERS << m if few else AT_ONCE):
+            rows = of_count[part]
+            places = np.nonzero(observed[rows])[1].reshape(rows.size, m)
+            shown = partial(_value_of_cells, value, observed.shape[1], rows, places)
+            found = _exact(shown, m) if few else _sampled(shown, m, effort)
+            cells = rows[:, None], places
+            told.shapley[cells] = found.shapley
+            told.left_out[cells] = found.left_out
+            told.standard_error[cells] = found.standard_error
+            told.whole[rows], told.base[rows] = found.whole, found.base
+            told.evaluations[rows] = found.evaluations
+    return told
+
+
+ValueOfCells = Callable[[Bool[np.ndarray, "coalition cell"]], np.ndarray]
+"""Maps coalitions of observed cells to values: an array of row, coalition and label."""
+
+
+def _value_of_cells(
+    value: Value,
+    n_columns: int,
+    rows: Int[np.ndarray, " row"],
+    places: Int[np.ndarray, "row cell"],
+    coalitions: Bool[np.ndarray, "coalition cell"],
+) -> Float[np.ndarray, "row coalition label"]:
+    """Values of the same coalitions of the observed cells of rows, block by block."""
+    shown = np.zeros((len(rows), len(coalitions), n_columns), dtype=bool)
+    np.put_along_axis(shown, places[:, None], coalitions[None], axis=2)
+    flat, of_row = shown.reshape(-1, n_columns), np.repeat(rows, len(coalitions))
+    blocks = in_blocks(of_row.size, NUMBERS)
+    values = np.concatenate([value(of_row[block], flat[block]) for block in blocks])
+    return values.reshape(len(rows), len(coalitions), -1)
+
+
+def _exact(value: ValueOfCells, m: int) -> Attribution:
+    """All coalitions of m cells; coalition number s holds the cells of its binary digits."""
+    numbers = np.arange(2**m)
+    members = (numbers[:, None] >> np.arange(m) & 1).astype(bool)
+    values = value(members)
+    size = members.sum(axis=1, keepdims=True)
+    # A coalition with the cell is S and the cell, and weighs as S does; one without it is S,
+    # and is subtracted.
+    weights = np.where(members, _weight(size - 1, m), -_weight(size, m))
+    shapley = np.einsum("sm,rsl->rml", weights, values, optimize=True)
+    # All binary digits but one are everything but that cell.
+    left_out = values[:, -1:] - values[:, numbers[-1] - 2 ** np.arange(m)]
+    exactly = np.zeros_like(shapley)
+    cost = np.full(len(values), 2**m)
+    return Attribution(shapley, left_out, exactly, values[:, -1], values[:, 0], cost)
+
+
+def _weight(size: np.ndarray, m: int) -> np.ndarray:
+    """``size! (m - size - 1)! / m!``, the share of orders in which a cell follows that coalition.
+
+    0 where there is no such coalition.
+    """
+    possible = (size >= 0) & (size < m)
+    return np.where(
+        possible, 1 / (max(m, 1) * comb(max(m - 1, 0), np.where(possible, size, 0))), 0.0
+    )
+
+
+def _sampled(value: ValueOfCells, m: int, effort: Effort) -> Attribution:
+    """Pairs of random orders of m cells, until every standard error of the row is small enough."""
+    rng = np.random.default_rng(effort.seed)
+    ends = np.ones((m + 2, m), dtype=bool)
+    ends[0], ends[2:] = False, ~np.eye(m, dtype=bool)
+    values = value(ends)
+    base, whole, without = values[:, 0], values[:, 1], values[:, 2:]
+    pairs = np.empty((len(base), 0, m, base.shape[1]))
+    while True:
+        size = min(ROUND, effort.max_pairs - pairs.shape[1])
+        orders = rng.permuted(np.tile(np.arange(m), (size, 1)), axis=1)
+        added = _of_orders(value, np.stack([orders, orders[:, ::-1]]), base, whole)
+        pairs = np.concatenate([pairs, added], axis=1)
+        n_pairs = pairs.shape[1]
+        # The two orders of a pair depend on each other; pairs do not.
+        error = pairs.std(axis=1, ddof=1) / np.sqrt(n_pairs)
+        cost = np.full(len(base), m + 2 + 2 * n_pairs * (m - 1))
+        left_out = whole[:, None] - without
+        told = Attribution(pairs.mean(axis=1), left_out, error, whole, base, cost)
+        if n_pairs == effort.max_pairs or told.relative_error.max() <= effort.tolerance:
+            return told
+
+
+def _of_orders(
+    value: ValueOfCells,
+    orders: Int[np.ndarray, "2 pair cell"],
+    base: Float[np.ndarray, "row label"],
+    whole: Float[np.ndarray, "row label"],
+) -> Float[np.ndarray, "row pair cell label"]:
+    """Gain from each cell at its place in an order, averaged over the order and its reverse."""
+    m, n_rows = orders.shape[2], len(base)
+    ranks = orders.argsort(axis=2)
+    # An order begins with no cell and ends with all of them; these values are known already.
+    shown = ranks[..., None, :] < np.arange(1, m)[:, None]
+    between = value(shown.reshape(-1, m)).reshape(n_rows, *orders.shape[:2], m - 1, -1)
+    path = np.empty((*between.shape[:3], m + 1, between.shape[-1]))
+    path[..., 1:-1, :] = between
+    path[..., 0, :], path[..., -1, :] = base[:, None, None], whole[:, None, None]
+    added = np.diff(path, axis=3)
+    return np.take_along_axis(added, ranks[None, ..., None], axis=3).mean(axis=1)
+
+
+# Explains rows: the part of each cell in the log odds of the classes.
+
+
+RULES: Final = {
+    "exact": Rule("an integer from 1 to 20", kind=Integral, low=1.0, high=20.0, closed="both"),
+    "tolerance": positive(),
+    "max_pairs": Rule("an integer of at least 2", kind=Integral, low=2.0),
+}
+
+_DESCRIPTIONS: Final = {
+    "shapley": "what the cell adds to the log odds, averaged over all orders (nats)",
+    "left_out": "what the log odds lose without the cell, given all other observed cells (nats)",
+    "standard_error": "standard error of shapley; 0 where every coalition was evaluated",
+    "log_odds": "log odds of the class against the rest, as delivered (nats)",
+    "base": "log odds with no observed cell (nats)",
+    "evaluations": "rows that were predicted to explain this one",
+}
+
+
+def explain(
+    fit: Fit,
+    X: object,
+    *,
+    exact: int = 12,
+    tolerance: float = 0.05,
+    max_pairs: int = 256,
+    random_state: int | None = None,
+) -> xr.Dataset:
+    """What each observed cell adds to the log odds of each class against the rest.
+
+    The value of some cells of a row is the log odds that :meth:`predict_proba` gives when all
+    others are missing. A Shapley value is what a cell adds to it, averaged over the orders in which
+    the cells may be values. Those of a row sum to ``log_odds - base``.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_obs, n_columns)
+        Rows; missing cells explain nothing and stay missing.
+    exact : int
+        Most observed cells of a row, at most 20, for which all ``2**m`` coalitions are evaluated.
+    tolerance : float
+        For rows with more: orders are drawn until every standard error is at most this in nats,
+        or this share of ``|log_odds - base|`` where that is more than one nat.
+    max_pairs : int
+        Most pairs of an order and its reverse that are drawn for such a row.
+    random_state : int, optional
+        Seed of the orders, the same for every row; None: that of the fit.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``shapley``, ``left_out`` (what is lost without the cell) and ``standard_error`` of the
+        Shapley values over obs, column and label, NaN where the cell is missing; ``log_odds`` and
+        ``base`` over obs and label; ``evaluations`` over obs: rows that were predicted for it.
+
+    Raises
+    ------
+    ValueError
+        If an argument or the table cannot be used.
+
+    Warns
+    -----
+    UserWarning
+        If a standard error is still larger after ``max_pairs``.
+    """
+    from bayesrbf.fit.probabilities import RowAnswers
+
+    asked = {"exact": exact, "tolerance": tolerance, "max_pairs": max_pairs}
+    for name, value in asked.items():
+        RULES[name].check(value, f"explain({name}=...)")
+    rows = new_cells(fit, X)
+    cells, columns, classes = rows.cells, fit.columns, fit.classes
+    observed = table.observed_cells(cells, columns)
+
+    def log_odds(
+        places: Int[np.ndarray, " coalition"], shown: Bool[np.ndarray, "coalition column"]
+    ) -> Float[np.ndarray, "coalition label"]:
+        hidden = observed[places] & ~shown
+        coalitions = table.hide(cells.take(places), hidden, columns)
+        return to_log_odds(fit.class_log_probabilities(fit.model.seen(coalitions)))
+
+    seed = fit.table.seed if random_state is None else random_state
+    effort = Effort(int(exact), float(tolerance), int(max_pairs), seed)
+    values = attribute(log_odds, observed, classes.size, effort)
+    error = np.nanmax(values.relative_error, initial=0.0)
+    if error > tolerance:
+        warn(
+            f"{fit.table.owner}.explain: {max_pairs} pairs of orders leave a relative standard "
+            f"error of {error:.3g}, above tolerance={tolerance:g}; raise max_pairs or tolerance."
+        )
+    by_cell, by_row = (names.OBS, names.COLUMN, names.LABEL), (names.OBS, names.LABEL)
+    variables = {
+        "shapley": (by_cell, values.shapley),
+        "left_out": (by_cell, values.left_out),
+        "standard_error": (by_cell, values.standard_error),
+        "log_odds": (by_row, values.whole),
+        "base": (by_row, values.base),
+        "evaluations": ((names.OBS,), values.evaluations),
+    }
+    return RowAnswers(
+        {
+            name: (dims, values, {"description": _DESCRIPTIONS[name]})
+            for name, (dims, values) in variables.items()
+        },
+        coords={
+            names.OBS: rows.names,
+            names.COLUMN: list(columns.names),
+            names.LABEL: classes,
+        },
+    )

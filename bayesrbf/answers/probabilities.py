@@ -1,0 +1,284 @@
+"""Class probabilities with their uncertainty, diagnoses, and frequencies of new rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float, Shaped
+from scipy.special import log_softmax, logsumexp
+
+from bayesrbf.base import records as names
+from bayesrbf.base.rows import Observations
+from bayesrbf.fit.asking import Fit, new_rows
+from bayesrbf.fit.probabilities import PredictiveSummary
+from bayesrbf.fit.trees import with_drawn_labels
+from bayesrbf.inference.draws import MEMORY
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+    from bayesrbf.inference.diagnose import FindingsTable
+
+
+# The graph of a fit, and how far to trust it and its draws.
+
+
+def declare(fit: Fit, /, **options: Any) -> pm.Model:
+    """Declare the graph of this model on its training rows.
+
+    Calibration and ``class_prior`` are not part of the graph.
+
+    Parameters
+    ----------
+    **options : object
+        ``latent``, of mixtures: ``"marginal"`` sums hidden labels and components out,
+        ``"explicit"`` makes them nodes. ``coefficients``, of RBF networks: ``"signed"`` as
+        posteriors have output weights, or in two bounded ``"halves"``, as the mode is found.
+
+    Returns
+    -------
+    pymc.Model
+        Free variables under the names of ``posterior_``.
+
+    Raises
+    ------
+    ValueError
+        If the model has no declared joint, or its training rows are out of memory.
+    """
+    fit.require_all_rows("declare()")
+    graph: pm.Model = fit.model.declare(fit.rows, fit.axes, **options)
+    return graph
+
+
+def diagnose(fit: Fit) -> FindingsTable:
+    """Judge fit and draws by figures, each with a sentence; a warning lists the bad ones.
+
+    Returns
+    -------
+    DataFrame
+        One row a figure, with columns ``row``, ``value``, ``good`` (on the right side of its
+        bound) and ``sentence``: convergence of the MAP and, where there are draws, Pareto k-hat,
+        curvature, R-hat (as drawn, relabelled, and of class probabilities),
+        effective draws, divergences, distance from the MAP, leave-one-out;
+        whatever the method gives.
+
+    Warns
+    -----
+    PosteriorWarning
+        Once, if figures are bad; it says what to do next.
+    """
+    from bayesrbf.inference.diagnose import table, warn
+
+    figures = fit.findings()
+    warn(figures, stacklevel=4)
+    return table(figures)
+
+
+# Class probabilities of rows under the draws of a posterior, with their uncertainty.
+
+
+def predict_posterior(
+    fit: Fit,
+    X: object,
+    y: object = None,
+    *,
+    memory: int = MEMORY,
+    path: str | PathLike[str] | None = None,
+) -> xr.DataTree:
+    """Class probabilities of each row under every draw of the posterior.
+
+    Under ``class_prior`` every draw is moved by Bayes' rule for itself.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_obs, n_columns)
+        Rows; missing cells are summed out.
+    y : array-like of shape (n_obs,), optional
+        True labels of the rows: labels are drawn beside them, for predictive checks. Rows whose
+        label is hidden have none.
+    memory : int
+        Bytes of the probabilities: beyond, every k-th draw is kept, with a warning.
+    path : path-like, optional
+        A ``.npy`` file to write them to: every draw is kept, and the tree
+        reads from the file.
+
+    Returns
+    -------
+    xarray.DataTree
+        ``predictions`` with ``probability`` over chain, draw, obs and label;
+        ``predictions_constant_data`` with the rows. With ``y`` also ``posterior_predictive`` and
+        ``observed_data``.
+
+    Raises
+    ------
+    ValueError
+        If a label is no class of the fit, or not even one draw of each chain fits into the memory.
+    """
+    from bayesrbf.fit.trees import predictions
+
+    cells = new_rows(fit, X).cells
+    posterior = replace(fit.doubted_posterior, memory=memory)
+    probabilities, thinning = posterior.draws(cells, None if path is None else Path(path))
+    tree = predictions(
+        probabilities,
+        labels=fit.classes,
+        rows=np.arange(cells.n_obs),
+        constant=fit.model.observed(cells),
+        thinning=thinning,
+    )
+    return tree if y is None else with_drawn_labels(tree, fit.classes, y, fit.table.seed)
+
+
+def uncertainty(fit: Fit, X: object, prob: float = 0.9, *, memory: int = MEMORY) -> xr.Dataset:
+    """Class probabilities with intervals, kinds of doubt and the novelty of each row.
+
+    Where :meth:`predict_proba` is not the mean of the draws, they are moved so that it is their
+    median, or nearly their mean for the ``"bootstrap"`` of a stack (:doc:`/uncertainty`).
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_obs, n_columns)
+        Rows; missing cells are summed out.
+    prob : float
+        Probability inside the equal-tailed intervals.
+    memory : int
+        Bytes that arrays over draws may take at once; rows are summarised in blocks.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``probability`` (:meth:`predict_proba`), sd and interval per class; entropies in nats;
+        ``log_density`` of the cells; :meth:`novelty`. Without draws, intervals and kinds of
+        doubt are NaN. :func:`bayesrbf.rehearse` tries how often such intervals hold.
+        ``attrs["assumes_model"]`` is 1 where they hold only if the model is right.
+        ``to_dataframe()`` has one line for every row, as for all answers about rows.
+    """
+    from bayesrbf.fit.probabilities import to_dataset
+
+    rows = new_rows(fit, X, holes=True)
+    summary, novelty = summary_of(fit, rows.cells, prob, memory), fit.novelty(rows.cells)
+    at_point = fit.class_posterior.n_draws == 1
+    return to_dataset(summary, fit.classes, rows.names, novelty, at_point, fit.assumes_model)
+
+
+def summary_of(
+    fit: Fit, cells: Observations, prob: float = 0.9, memory: int = MEMORY
+) -> PredictiveSummary:
+    """What :func:`uncertainty` says of class probabilities, as arrays."""
+    posterior = replace(fit.doubted_posterior, memory=memory)
+    delivered = None  # of predictors that know it: rows are then predicted once
+    if not fit.model.predictors_deliver:
+        delivered = np.exp(fit.class_log_probabilities(cells))
+    return posterior.summary(cells, prob, delivered, centred=fit.centred)
+
+
+# Class probabilities of a new population, from its rows without labels.
+#
+# Where only the prevalence of the classes has changed, :math:`p(x | c)` is what it was, and
+# the new rows have the likelihood
+#
+# .. math:: L(q) = \sum_n v_n \log \sum_c \frac{q_c}{p_c} \, p(c | x_n) + \text{const},
+#
+# which is concave in the new prevalence q. EM climbs it from the trained prevalence p.
+
+
+MAX_ITER = 10_000
+TOL = 1e-10  # Largest change of a probability at which EM has converged.
+
+
+@dataclass(frozen=True)
+class LabelShift:
+    """An estimated prevalence."""
+
+    prior: Float[np.ndarray, " label"]  # New class probabilities, all positive.
+    covariance: Float[np.ndarray, "label label"]
+    """Covariance of their estimate, from the observed information; rows sum to 0."""
+    gain: float
+    """Log likelihood less that at the trained prevalence, in nats.
+
+    It is half the likelihood-ratio statistic of no shift.
+    """
+    n_iter: int  # Iterations of EM.
+    converged: bool
+
+    @property
+    def standard_error(self) -> Float[np.ndarray, " label"]:
+        """Standard errors of the probabilities."""
+        return np.sqrt(np.diag(self.covariance))
+
+    def to_dataset(
+        self, trained: Float[np.ndarray, " label"], classes: Shaped[np.ndarray, " label"]
+    ) -> xr.Dataset:
+        """The new probabilities beside the trained ones, with the names of the classes."""
+        variables = {
+            names.PROBABILITY: self.prior,
+            "standard_error": self.standard_error,
+            "trained": trained,
+        }
+        return xr.Dataset(
+            {name: (names.LABEL, values) for name, values in variables.items()},
+            coords={names.LABEL: classes},
+            attrs={"gain": self.gain},
+        )
+
+
+def adapt_prior(
+    log_probabilities: Float[np.ndarray, "obs label"],
+    trained: Float[np.ndarray, " label"],
+    *,
+    weights: Float[np.ndarray, " obs"] | None = None,
+    pseudo_rows: float = 1.0,
+) -> LabelShift:
+    """Estimate the prevalence of a new population by EM.
+
+    The log probabilities hold under the trained prevalence and must be calibrated, or the estimate
+    inherits the fault. As many ``pseudo_rows`` at the trained prevalence are added: they keep
+    classes possible that the new rows do not show.
+
+    See Saerens, Latinne, Decaestecker (2002), Adjusting the outputs of a classifier to new a
+    priori probabilities, Neural Computation 14, 21-41, equation 2.9.
+
+    Half of the rows were of class 1 in training, and nine in ten are now:
+
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=2000) + 2.0 * (rng.random(2000) < 0.9)
+    >>> joint = np.column_stack([-x**2 / 2, -(x - 2) ** 2 / 2])
+    >>> shift = adapt_prior(log_softmax(joint, axis=1), np.array([0.5, 0.5]))
+    >>> shift.prior.round(2), shift.standard_error.round(3)
+    (array([0.1, 0.9]), array([0.01, 0.01]))
+    """
+    weights = np.ones(len(log_probabilities)) if weights is None else weights
+    log_ratios = log_probabilities - np.log(trained)
+    pseudo = pseudo_rows * trained
+    prior, converged, n_iter = trained / trained.sum(), False, 0
+    while n_iter < MAX_ITER and not converged:
+        n_iter += 1
+        shares = np.exp(log_softmax(log_ratios + np.log(prior), axis=1))
+        updated = weights @ shares + pseudo
+        updated /= updated.sum()
+        converged = bool(np.abs(updated - prior).max() <= TOL)
+        prior = updated
+    before, after = (
+        float(weights @ logsumexp(log_ratios + np.log(p), axis=1)) for p in (trained, prior)
+    )
+    covariance = _covariance(log_ratios, prior, weights, pseudo)
+    return LabelShift(prior, covariance, after - before, n_iter, converged)
+
+
+def _covariance(
+    log_ratios: np.ndarray, prior: np.ndarray, weights: np.ndarray, pseudo: np.ndarray
+) -> np.ndarray:
+    """Inverse of the observed information within the simplex."""
+    shares = np.exp(log_softmax(log_ratios + np.log(prior), axis=1))
+    scores = shares / prior
+    information = (weights[:, None] * scores).T @ scores + np.diag(pseudo / prior**2)
+    # An orthonormal basis of the steps that keep the sum of the probabilities.
+    n_classes = prior.size
+    basis = np.linalg.svd(np.ones((1, n_classes)))[2][1:].T
+    inside = basis.T @ information @ basis
+    return np.asarray(basis @ np.linalg.pinv(inside, hermitian=True) @ basis.T)

@@ -1,0 +1,338 @@
+"""Rehearsals: labels drawn from known probabilities, and how often intervals hold these."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Bool, Float, Int, Shaped
+from sklearn.base import clone
+from sklearn.utils import check_consistent_length
+
+from bayesrbf import table
+from bayesrbf.base.arrays import draw_categories
+from bayesrbf.base.tasks import run_tasks
+from bayesrbf.fit.arguments import ColumnWarning, row_groups
+from bayesrbf.fit.calibration import fit_temperature, tempered
+from bayesrbf.fit.drawing import METHODS
+from bayesrbf.fit.reading import Reading
+from bayesrbf.inference.draws import Draws
+
+if TYPE_CHECKING:
+    from bayesrbf.fit.classifier import Classifier
+
+
+# Intervals of a classifier, judged on the user's rows with labels whose truth is known.
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """Settings of rehearsals for one kind of classifier: default method, and teachers left out."""
+
+    method: str = "laplace"
+    """How draws are made where nothing else is asked for."""
+    kin: tuple[str, ...] = ()
+    """Teachers of the classifier's own kind; they would flatter it, and are left out."""
+    methods: tuple[str, ...] = (*(name for name in METHODS if name != "gibbs"), "bootstrap")
+    """Methods that can draw: only mixtures and exemplars have Gibbs sweeps."""
+
+
+@singledispatch
+def rehearsal_of(estimator: object) -> Rehearsal:
+    """Settings of rehearsals for the kind of a classifier; a kind registers its own."""
+    return Rehearsal()
+
+
+def rehearse(
+    estimator: Classifier,
+    X: object,
+    y: object,
+    *,
+    groups: object = None,
+    inference: str | None = None,
+    teachers: Sequence[str] | None = None,
+    n_repeats: int = 2,
+    random_state: int | np.random.Generator | None = None,
+    n_jobs: int | None = None,
+    progress_bar: bool = False,
+    **options: object,
+) -> xr.Dataset:
+    """Measure how often intervals hold the truth on these rows, where the truth is known.
+
+    Models of other families, the teachers, are fitted to the labelled rows. Their held-out
+    probabilities, with a temperature, are the truth: labels of the same rows are drawn from them,
+    clones of this classifier are fitted to these labels, and the intervals of ``uncertainty``
+    are compared with the truth. The classifier itself does not change.
+
+    Parameters
+    ----------
+    estimator : classifier of this package
+        The classifier whose intervals are tried; it need not be fitted.
+    X : array-like or frame of shape (n_obs, n_columns)
+        Rows; cells may be missing.
+    y : array-like of shape (n_obs,)
+        Their labels. Rows whose label is hidden stay without one and are not counted.
+    groups : array-like of shape (n_obs,), optional
+        Group of each row, as ``fit`` takes it.
+    inference : str, optional
+        Method of ``refine``; None: that of the present draws, or of the constructor, or
+        else ``"bootstrap"`` for a stack and ``"laplace"`` for all others.
+    teachers : sequence of {"trees", "boosting", "process"}, optional
+        Bagged trees, boosted trees, a Gaussian process; None: all that are not of the
+        classifier's own kind.
+    n_repeats : int
+        Times that labels are drawn from each teacher; each costs a fit and its draws.
+    random_state : int, numpy.random.Generator or None
+        Source of teachers and labels; None: from ``random_state`` of the classifier where that
+        is an int.
+    n_jobs : int, optional
+        Processes that share the fits; one by default.
+    progress_bar : bool
+        Show how far the fits are.
+    **options : object
+        Passed on to ``refine``, such as ``draws``.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``coverage``, ``coverage_error`` and ``width`` over teacher and level (.5, .8, .9);
+        ``overall_coverage``, ``overall_error`` and ``overall_width`` over level. Errors are
+        standard errors between fits. Attributes ``sentence``, ``method``, ``n_repeats``.
+
+    Raises
+    ------
+    ValueError
+        If there are not two classes of two labelled rows each, a teacher is unknown, of the
+        classifier's own kind or not there, ``n_repeats`` is below 1, or the method is unknown.
+    """
+    from bayesrbf.families.stack.teachers import TEACHERS
+
+    own, owner = rehearsal_of(estimator), type(estimator).__name__
+    arguments = estimator.get_params(deep=False)
+    drawn = vars(estimator)["fitted_"].draws if "fitted_" in vars(estimator) else None
+    method = _method(arguments["inference"], drawn, own, inference)
+    chosen = _teachers(owner, own, teachers)
+    if n_repeats < 1:
+        raise ValueError(f"rehearse(n_repeats=...) must be at least 1; received {n_repeats!r}.")
+    check_consistent_length(X, y)
+    classes, labels = table.encode_labels(y, unlabelled=arguments["unlabelled"])
+    labelled = labels >= 0
+    _check_classes(classes, labels[labelled])
+    columns = table.learn_columns(X, **Reading(owner, arguments).features)
+    rows = table.encode(X, columns).take(np.flatnonzero(labelled))
+    cells = np.column_stack([rows.real, np.where(rows.codes < 0, np.nan, rows.codes)])
+    categorical = np.arange(cells.shape[1]) >= rows.real.shape[1]
+    if random_state is None and isinstance(arguments["random_state"], int):
+        random_state = arguments["random_state"]
+    rng = np.random.default_rng(random_state)
+    seed = int(rng.integers(2**31))
+    real = labels[labelled]
+    of_rows, copies = row_groups(groups, X, "rehearse"), table.copies_of(rows)
+    units = table.units_of(copies, None if of_rows is None else of_rows[labelled])
+    numbered = None if units is None else units.numbers
+    truths = [
+        truth(TEACHERS[name](cells, categorical, real, seed, numbered), real) for name in chosen
+    ]
+    plays = [(p, drawn_labels(p, real, copies, rng)) for p in truths for _ in range(n_repeats)]
+
+    def play(one: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        p, drawn = one
+        return _played(estimator, X, classes[drawn], labelled, of_rows, p, method, options)
+
+    figures = run_tasks(play, plays, "Rehearsal", n_jobs, progress_bar)
+    shape = (len(chosen), n_repeats, -1)
+    coverage, width = (np.reshape(one, shape) for one in zip(*figures, strict=True))
+    return to_dataset(coverage, width, chosen, method)
+
+
+def _method(inference: str, drawn: Draws | None, own: Rehearsal, asked: str | None) -> str:
+    """The method asked for, or that of the draws, of the constructor, or of the kind."""
+    if asked is not None and asked not in own.methods:
+        names = " or ".join(map(repr, own.methods))
+        raise ValueError(
+            f"rehearse(inference=...) must be {names} for this classifier; received {asked!r}."
+        )
+    wishes = [asked, *([] if drawn is None else [drawn.method]), inference, own.method]
+    return next(wish for wish in wishes if wish in own.methods)
+
+
+def _teachers(owner: str, own: Rehearsal, asked: Sequence[str] | None) -> tuple[str, ...]:
+    """Names of the teachers: those asked for, or all that are no kin of the model."""
+    from bayesrbf.families.stack.teachers import TEACHERS
+
+    others = tuple(name for name in TEACHERS if name not in own.kin)
+    if asked is None:
+        asked = others
+    unknown = [name for name in asked if name not in others]
+    if isinstance(asked, str) or unknown or not asked:
+        raise ValueError(
+            f"rehearse(teachers=...) must be a sequence out of {others}, the families that "
+            f"{owner} has no part of; received {asked!r}."
+        )
+    return tuple(asked)
+
+
+def _check_classes(classes: Shaped[np.ndarray, " label"], labels: np.ndarray) -> None:
+    """ValueError unless two classes have two labelled rows each."""
+    counts = np.bincount(labels)
+    if (counts >= 2).sum() < 2:
+        rows_by_class = dict(zip(classes.tolist(), counts.tolist(), strict=True))
+        raise ValueError(
+            "rehearse(y) needs at least two classes with two labelled rows each; received "
+            f"labelled rows by class: {rows_by_class}."
+        )
+
+
+def _hidden_beside(drawn: np.ndarray, labelled: Bool[np.ndarray, " obs"]) -> np.ndarray:
+    """Drawn labels in the places of known ones; the others stay hidden."""
+    if labelled.all():
+        return drawn
+    y = np.full(labelled.size, None, dtype=object)
+    y[labelled] = drawn
+    return y
+
+
+def _played(
+    model: Classifier,
+    X: object,
+    drawn: Shaped[np.ndarray, " labelled"],
+    labelled: Bool[np.ndarray, " obs"],
+    groups: Shaped[np.ndarray, " obs"] | None,
+    truth: Float[np.ndarray, "labelled label"],
+    method: str,
+    options: dict[str, object],
+) -> tuple[Float[np.ndarray, " level"], Float[np.ndarray, " level"]]:
+    """Coverage and mean width at every level, of a clone that was fitted to drawn labels."""
+    # The truth is at the shares of these rows: a prevalence of use would move away from it.
+    asked = clone(model).set_params(inference="map", class_prior=None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ColumnWarning)  # the fit of the true labels told of them
+        asked.fit(X, _hidden_beside(drawn, labelled), groups=groups)
+        fitted = asked.refine(method, **options)
+    uncertainties = [fitted.uncertainty(X, prob=level).isel(obs=labelled) for level in LEVELS]
+    lower, upper = (
+        np.stack([one[end].to_numpy() for one in uncertainties]) for end in ("lower", "upper")
+    )
+    return covers(lower, upper, truth).mean(axis=(1, 2)), (upper - lower).mean(axis=(1, 2))
+
+
+# A rehearsal: labels drawn from known probabilities, and how often intervals held these.
+
+
+LEVELS: Final = (0.5, 0.8, 0.9)
+"""Probabilities inside the intervals."""
+SMALLEST: Final = 1e-3
+"""Least probability of a class under a teacher, before it is tempered."""
+ATTEMPTS: Final = 1000
+FEWEST: Final = 2
+"""Rows that every class keeps in drawn labels: folds need one on either side."""
+
+_NUMBERS: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+_DESCRIPTIONS: Final = {
+    "coverage": "share of the teacher's probabilities that lie inside their intervals",
+    "coverage_error": "standard error of the coverage over repeats (NaN: one repeat)",
+    "width": "mean width of the intervals",
+    "overall_coverage": "mean coverage over teachers and repeats",
+    "overall_error": "standard error of the overall coverage over teachers and repeats",
+    "overall_width": "mean width over teachers and repeats",
+}
+
+
+def truth(
+    probabilities: Float[np.ndarray, "obs label"], labels: Int[np.ndarray, " obs"]
+) -> Float[np.ndarray, "obs label"]:
+    """Plausible class probabilities: a teacher's, tempered by labels that it has not seen."""
+    logs = np.log(np.clip(probabilities, SMALLEST, 1.0))
+    return np.exp(tempered(logs, fit_temperature(logs, labels, np.ones(labels.size))))
+
+
+def drawn_labels(
+    truth: Float[np.ndarray, "obs label"],
+    labels: Int[np.ndarray, " obs"],
+    copies: Int[np.ndarray, " obs"],
+    rng: np.random.Generator,
+) -> Int[np.ndarray, " obs"]:
+    """Labels drawn from their probabilities; none of the classes is lost.
+
+    Every row has the label of the first of its ``copies``.
+
+    They are drawn again until each class has two rows, or one if it has no more in ``labels``.
+    ValueError if a thousand attempts do not bring that.
+    """
+    n_classes = truth.shape[1]
+    least = np.minimum(np.bincount(labels, minlength=n_classes), FEWEST)
+    for _ in range(ATTEMPTS):
+        drawn = draw_categories(truth, rng)[copies]
+        if (np.bincount(drawn, minlength=n_classes) >= least).all():
+            return drawn
+    raise ValueError(
+        f"rehearse() drew labels {ATTEMPTS} times, and each time a class had fewer than "
+        f"{FEWEST} rows: y has too few rows of some class. Leave that class out."
+    )
+
+
+def covers(
+    lower: Float[np.ndarray, "*levels obs label"],
+    upper: Float[np.ndarray, "*levels obs label"],
+    truth: Float[np.ndarray, "obs label"],
+) -> Bool[np.ndarray, "*levels obs label"]:
+    """Whether each interval holds the truth, ends included."""
+    return (lower <= truth) & (truth <= upper)
+
+
+def to_dataset(
+    coverage: Float[np.ndarray, "teacher repeat level"],
+    width: Float[np.ndarray, "teacher repeat level"],
+    teachers: Sequence[str],
+    method: str,
+) -> xr.Dataset:
+    """Pack the figures of every fit with their names.
+
+    Rows of one fit err together, so errors are of the spread between fits: over repeats for a
+    teacher, over all fits for the overall coverage.
+    """
+    by_teacher, overall = ("teacher", "level"), ("level",)
+    n_teachers, n_repeats, n_levels = coverage.shape
+    fits = coverage.reshape(-1, n_levels)
+    variables = {
+        "coverage": (by_teacher, coverage.mean(axis=1)),
+        "coverage_error": (by_teacher, _standard_error(coverage.swapaxes(0, 1))),
+        "width": (by_teacher, width.mean(axis=1)),
+        "overall_coverage": (overall, fits.mean(axis=0)),
+        "overall_error": (overall, _standard_error(fits)),
+        "overall_width": (overall, width.mean(axis=(0, 1))),
+    }
+    return xr.Dataset(
+        {
+            name: (dims, values, {"description": _DESCRIPTIONS[name]})
+            for name, (dims, values) in variables.items()
+        },
+        coords={"teacher": list(teachers), "level": list(LEVELS)},
+        attrs={
+            "sentence": sentence(LEVELS[-1], float(fits[:, -1].mean()), n_teachers),
+            "method": method,
+            "n_repeats": n_repeats,
+        },
+    )
+
+
+def _standard_error(figures: Float[np.ndarray, "fit *rest"]) -> Float[np.ndarray, "*rest"]:
+    """Standard error of the mean over fits; NaN for a single one."""
+    if len(figures) == 1:
+        return np.full(figures.shape[1:], np.nan)
+    error: np.ndarray = figures.std(axis=0, ddof=1) / np.sqrt(len(figures))
+    return error
+
+
+def sentence(level: float, coverage: float, n_models: int) -> str:
+    """A sentence: how often the intervals held the truth."""
+    models = "one other model" if n_models == 1 else f"{_NUMBERS[n_models]} other models"
+    return (
+        f"{100 * level:.0f} % intervals held the truth {100 * coverage:.0f} times in 100 when "
+        f"labels of these rows were drawn from {models}."
+    )

@@ -1,0 +1,418 @@
+"""Arguments that several commands take, answers as they print them, and how they end."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import shlex
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from multiprocessing import active_children
+from os import _exit as exit_at_once
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from cyclopts import CycloptsError, Parameter
+
+from bayesrbf.app.report.job import ALL_CORES
+from bayesrbf.base.files import remove_scratch
+from bayesrbf.base.records import TableOptions
+from bayesrbf.fit.arguments import FOR_DEVELOPERS, ColumnWarning
+
+if TYPE_CHECKING:
+    from bayesrbf.app.check import DriftCheck
+    from bayesrbf.app.report.job import ReportOptions
+    from bayesrbf.app.validate import Validation
+
+
+# Ends a command on SIGTERM, or when its time limit has passed.
+
+
+TERMINATED: Final = 143
+TIMED_OUT: Final = 124  # As the command timeout has it.
+GRACE: Final = 4.0
+"""Seconds in which a command may stop by itself, so that it has ended within five."""
+
+_ALARM: Final = getattr(signal, "SIGALRM", None)  # Windows has none.
+_KILL: Final = getattr(signal, "SIGKILL", signal.SIGTERM)
+_CODES: Final = {signal.SIGTERM: TERMINATED} | ({} if _ALARM is None else {_ALARM: TIMED_OUT})
+SENTENCES: Final = {
+    TERMINATED: "terminated; nothing was written.",
+    TIMED_OUT: "the time limit was reached; nothing was written. Allow more; --quick makes "
+    "report and fit faster.",
+}
+"""What is said, by exit code."""
+
+
+def limit_time(seconds: float | None) -> None:
+    """End this command after so many seconds, if any."""
+    if seconds is None:
+        return
+    if not seconds > 0:
+        raise ValueError(f"--time-limit takes seconds above 0; got {seconds:g}.")
+    if _ALARM is None:
+        raise ValueError("--time-limit needs a system with alarms, such as Linux or macOS.")
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+@contextmanager
+def obeying() -> Iterator[list[int]]:
+    """Interrupt what runs when it is told to end; the value then holds the exit code.
+
+    What is begun is undone as after Ctrl-C. Python hears a signal only between its own steps, and
+    a compiler or a long call of a library may take none for a minute. A thread therefore waits
+    for the signal, too, and ends the process where the main one has not ended by itself.
+    """
+    codes: list[int] = []
+
+    def end(number: int, _: FrameType | None) -> None:
+        codes.append(_CODES[signal.Signals(number)])
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, end) for number in _CODES}
+    source, sink = os.pipe()
+    os.set_blocking(sink, False)
+    wakeup = signal.set_wakeup_fd(sink, warn_on_full_buffer=False)
+    threading.Thread(target=_wait, args=(source,), daemon=True).start()
+    try:
+        yield codes
+    finally:
+        if _ALARM is not None:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.set_wakeup_fd(wakeup)
+        os.close(sink)  # the thread reads the end of it
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _wait(source: int) -> None:
+    """End the process some seconds after it was told to, unless it has gone on to its end."""
+    while signals := os.read(source, 1):
+        if signals[0] in _CODES:
+            time.sleep(GRACE)
+            if _closed(source):
+                break
+            _end_now(_CODES[signal.Signals(signals[0])])
+    os.close(source)
+
+
+def _closed(source: int) -> bool:
+    """Whether the command has ended and nobody writes to the pipe any more."""
+    os.set_blocking(source, False)
+    try:
+        return not os.read(source, 65536)
+    except BlockingIOError:
+        return False
+
+
+def _end_now(code: int) -> None:
+    """Remove what was begun, end the processes that work for this one, and this one."""
+    remove_scratch()
+    for child in active_children():
+        with suppress(ProcessLookupError):
+            os.kill(child.pid or 0, _KILL)  # by number: processes of loky have no kill()
+    sys.stderr.write(f"bayesrbf: {SENTENCES[code]}\n")
+    sys.stderr.flush()
+    exit_at_once(code)
+
+
+# An answer as lines for people, or as one JSON object for machines.
+
+
+Json = Annotated[bool, Parameter(name="--json", negative="")]
+
+FINDINGS: Final = 3
+"""Exit code of a command that was asked for findings, and has some."""
+
+
+def answer(record: Mapping[str, object], lines: Iterable[str], *, as_json: bool) -> None:
+    """Print a record as one JSON object and nothing else, or lines."""
+    from bayesrbf.app.words import plain, say
+
+    if as_json:
+        print(json.dumps(plain(record), allow_nan=False), flush=True)
+    else:
+        say(*lines)
+        sys.stdout.flush()
+
+
+def finish_with_findings(
+    table: Path, result: DriftCheck | Validation, text: str, *, as_json: bool
+) -> None:
+    """Print a check of a table, and exit with 3 where it has findings."""
+    record = {"table": table.name, "found": bool(result.findings), **vars(result)}
+    answer(record, text.splitlines(), as_json=as_json)
+    if result.findings:
+        raise SystemExit(FINDINGS)
+
+
+# The command that lists the families of models, one line each.
+
+
+@dataclass(frozen=True)
+class OfferedModel:
+    """A family as it is told on the command line."""
+
+    name: str  # What --model takes.
+    estimator: str  # Its class in Python.
+    what: str
+    cost: str  # Class of the time that a fit with its intervals takes.
+
+
+MODELS: Final = (
+    OfferedModel(
+        "stack",
+        "StackedClassifier",
+        "kernel networks, mixtures and trees, pooled by held-out log score (default)",
+        "a minute",
+    ),
+    OfferedModel(
+        "mixture",
+        "HybridMixtureClassifier",
+        "a density of the rows of each class, its shape chosen by held-out log score",
+        "seconds",
+    ),
+    OfferedModel(
+        "rbf",
+        "RBFNetworkClassifier",
+        "a network whose hidden layer is a mixture of ten components",
+        "seconds",
+    ),
+    OfferedModel(
+        "sdgm",
+        "SDGMClassifier",
+        "a sparse discriminative mixture",
+        "minutes",
+    ),
+    OfferedModel(
+        "median_lvq",
+        "MedianLVQClassifier",
+        "rows of the table that stand for their class, compared by Gower's dissimilarity",
+        "seconds",
+    ),
+)
+"""By their names on the command line, in the order of ``FAMILIES``."""
+
+COST_OF_FAMILIES: Final = (
+    "cost: a fit with its intervals, on some hundred rows and ten to thirty columns"
+)
+
+
+def models(*, json: Json = False) -> None:
+    """Name what --model takes, one line each, with the class of its cost.
+
+    Parameters
+    ----------
+    json : bool
+        Print one JSON object, and nothing else, on stdout.
+    """
+    name, cost = (
+        max(len(family.name) for family in MODELS),
+        max(len(family.cost) for family in MODELS),
+    )
+    lines = [f"{family.name:<{name}}  {family.cost:<{cost}}  {family.what}" for family in MODELS]
+    answer({"models": MODELS}, [*lines, COST_OF_FAMILIES], as_json=json)
+
+
+# Arguments that several commands take: how they are parsed, and the messages about them.
+
+
+Names = Annotated[tuple[str, ...], Parameter(consume_multiple=False, negative="")]
+
+Reading = Annotated[
+    TableOptions,
+    Parameter(
+        name="*",
+        group="Reading the table",
+        consume_multiple=False,
+        negative="",
+        show_default=False,
+    ),
+]
+"""The options of every command that reads a training table."""
+
+Quick = Annotated[bool, Parameter(negative="")]
+
+_COMMA = re.compile(r'[^"]*\d,\d[^"]*')
+
+REPORT_PACKAGES = ("jinja2", "markupsafe", "h5netcdf", "h5py", "pandas")
+
+
+def names_in(tokens: Iterable[str]) -> list[str]:
+    """Names from ``a,b``; a name with a comma is in double quotes."""
+    return [name for token in tokens for name in next(csv.reader([token]), [])]
+
+
+def typed(options: TableOptions, table: Path) -> TableOptions:
+    """Options as they were meant: each of several names may have been typed as ``a,b``.
+
+    Where numbers of the table have commas, so has a value of ``na``: ``-999,0`` is one.
+    """
+    several: dict[str, Any] = {
+        name: tuple(names_in(value))
+        for name, value in vars(options).items()
+        if isinstance(value, tuple)
+    }
+    if any(map(_COMMA.fullmatch, options.na)):
+        from bayesrbf.reading.read import numbers_have_commas
+
+        if numbers_have_commas(table):
+            values = ([na] if _COMMA.fullmatch(na) else names_in([na]) for na in options.na)
+            several["na"] = tuple(value for some in values for value in some)
+    return replace(options, **several)
+
+
+def costs_in(tokens: Iterable[str]) -> dict[str, float]:
+    """Costs from ``class=cost``, where the last equals sign separates, or from a JSON object.
+
+    >>> costs_in(["sick=10,well=1"]), costs_in(['{"sick": 10, "well": 1}'])
+    ({'sick': 10.0, 'well': 1.0}, {'sick': 10.0, 'well': 1.0})
+    """
+    costs: dict[str, float] = {}
+    for token in tokens:
+        costs |= _costs_of_json(token) if token.lstrip().startswith("{") else _costs_of_pairs(token)
+    return costs
+
+
+def _costs_of_pairs(token: str) -> dict[str, float]:
+    """Costs from ``sick=10,well=1``."""
+    costs = {}
+    for pair in names_in([token]):
+        name, _, value = pair.rpartition("=")
+        try:
+            costs[name] = float(value)
+        except ValueError:
+            raise ValueError(
+                "--cost takes class=number, such as sick=10, or a JSON object, such as "
+                f"""{shlex.quote('{"sick": 10}')}; got {pair!r}."""
+            ) from None
+    return costs
+
+
+def _costs_of_json(token: str) -> dict[str, float]:
+    """Costs from ``{"sick": 10, "well": 1}``."""
+    try:
+        costs = json.loads(token)
+    except ValueError as error:
+        raise ValueError(f"--cost {token} is no JSON object: {error}.") from None
+    for name, cost in costs.items():
+        if isinstance(cost, bool) or not isinstance(cost, int | float):
+            raise ValueError(
+                f"--cost takes one number for each class, what it costs to mistake a row of it; "
+                f"got {json.dumps(cost)} for {name!r}. A table of costs by class and decision is "
+                "for decide in Python."
+            )
+    return {name: float(cost) for name, cost in costs.items()}
+
+
+def with_values_joined(tokens: Sequence[str]) -> list[str]:
+    """Join a value that begins with a minus to its option, so that it is not read as an option.
+
+    >>> with_values_joined(["look", "a.csv", "--na", "-999,0", "--json"])
+    ['look', 'a.csv', '--na=-999,0', '--json']
+    """
+    joined: list[str] = []
+    for token in tokens:
+        if joined and joined[-1] == "--na" and re.match(r"-[\d.]", token):
+            joined[-1] = f"--na={token}"
+        else:
+            joined.append(token)
+    return joined
+
+
+def checked_draws(draws: int | None) -> int | None:
+    """A number of draws as it was given; an error below 1."""
+    if draws is not None and draws < 1:
+        raise ValueError(f"--draws takes a whole number above 0; got {draws}.")
+    return draws
+
+
+def checked_jobs(jobs: int) -> int:
+    """A number of processes as it was given; an error for none, and for fewer than all cores."""
+    if jobs < 1 and jobs != ALL_CORES:
+        raise ValueError(f"--jobs takes a whole number above 0, or -1 for all cores; got {jobs}.")
+    return jobs
+
+
+def command_line() -> str:
+    """The command line as it would be typed."""
+    return shlex.join(["bayesrbf", *sys.argv[1:]])
+
+
+def need(packages: Iterable[str] = REPORT_PACKAGES, by: str = "report") -> None:
+    """Refuse with the line that installs them where packages are absent."""
+    from importlib.util import find_spec
+
+    absent = [name for name in packages if find_spec(name) is None]
+    if absent:
+        raise ImportError(
+            f"the {by} needs {', '.join(absent)}; install it by: pip install {' '.join(absent)}"
+        )
+
+
+def model_for(folder: Path, table: Path) -> tuple[ReportOptions, Any]:
+    """Options and model of a folder, for a table; what is absent is refused before imports."""
+    from bayesrbf.app.report.job import read_options
+    from bayesrbf.app.report.render import MODEL
+    from bayesrbf.reading.read import names_in_file
+
+    (folder / MODEL).stat()
+    names_in_file(table)
+    from bayesrbf.app.predict import refuse_kinds
+    from bayesrbf.fit.saving import load
+
+    model = load(folder / MODEL)
+    refuse_kinds(model, folder / MODEL)
+    return read_options(folder), model
+
+
+def point_to(folder: Path, files: Iterable[str]) -> None:
+    """Print where the files are."""
+    from bayesrbf.app.report.render import PAGE
+
+    print(f"Open {folder / PAGE}")
+    print(f"In {folder}: {', '.join(sorted(files))}")
+    print(f"Try a case: bayesrbf serve {shlex.quote(str(folder))}")
+
+
+@contextmanager
+def spoken(*but: str) -> Iterator[None]:
+    """Print warnings as sentences on stderr, but those that begin as a pattern does."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for category in (*FOR_DEVELOPERS, ColumnWarning):  # the notes on the file say the latter
+            warnings.simplefilter("ignore", category)
+        for pattern in but:
+            warnings.filterwarnings("ignore", pattern)
+        yield
+    for sentence in dict.fromkeys(one_line(Exception(warning.message)) for warning in caught):
+        print(f"bayesrbf: {sentence}", file=sys.stderr)
+
+
+def of_dates(options: TableOptions) -> Iterator[str]:
+    """Pattern of the warnings that say only that a date lies outside those of training.
+
+    Time passes, and new rows have later dates.
+    """
+    if options.dates:
+        names = "|".join(re.escape(repr(name)) for name in options.dates)
+        yield rf"(Column ({names}) is (?!missing)((?!Columns? ').)*)+\Z"
+
+
+def one_line(error: Exception) -> str:
+    """An error as one line of plain text."""
+    if isinstance(error, OSError) and error.strerror:
+        named = f"{error.filename}: " if error.filename else ""
+        return f"{named}{error.strerror[0].lower()}{error.strerror[1:]}."
+    text = str(error) if not isinstance(error, CycloptsError) else str(error).strip()
+    line = " ".join(text.split())
+    return "".join(c if c.isprintable() else "?" for c in line) or type(error).__name__

@@ -1,0 +1,570 @@
+"""A new table beside the training table: what has changed, in figures and sentences."""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import asdict, dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from scipy.stats import false_discovery_control, norm
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from bayesrbf.answers.probabilities import adapt_prior
+from bayesrbf.app.words import (
+    cell_text,
+    clipped,
+    count,
+    ends,
+    listing,
+    number,
+    percent,
+    plural,
+    row_name,
+)
+from bayesrbf.families.hybrid.density import MixtureDensity
+from bayesrbf.fit import asking as two_tables
+from bayesrbf.fit.arguments import ColumnWarning
+from bayesrbf.fit.asking import Change, tail_of_count
+from bayesrbf.reading.cells import date_of
+from bayesrbf.table.columns import Columns, as_levels
+from bayesrbf.table.containers import as_frame, read_cells
+from bayesrbf.table.encode import decode
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from bayesrbf.fit.classifier import Classifier
+    from bayesrbf.fit.estimator import Estimator
+
+
+# Remarks on new rows: sentences that are findings, or that chance may explain.
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A sentence on new rows."""
+
+    topic: str
+    sentence: str
+    is_finding: bool = True
+    """Else it is worth knowing, and chance may explain it."""
+
+
+def lines_of_remarks(remarks: Sequence[Remark]) -> list[str]:
+    """Remarks as lines of text: the findings first, then the others."""
+    width = max((len(remark.topic) for remark in remarks), default=0)
+    lines = []
+    for is_finding, title in ((True, "Found"), (False, "Beside that")):
+        some = [remark for remark in remarks if remark.is_finding is is_finding]
+        if some:
+            lines += [title, *(f"  {remark.topic:<{width}}  {remark.sentence}" for remark in some)]
+    return lines if any(remark.is_finding for remark in remarks) else ["Nothing was found.", *lines]
+
+
+# The cells that an estimator was fitted to, new cells beside them, and how usual both are.
+
+
+NOVEL_ROW: Final = 0.99
+"""Novelty above which a row is called novel; of the model's own rows 1 in 100 has more."""
+DRIFT_FOLDS: Final = 5
+DRIFT_COMPONENTS: Final = 3
+
+
+def loaded[E: Estimator](estimator: E | str | PathLike[str]) -> E:
+    """A fitted estimator as it was given, or read from the file that ``save`` wrote."""
+    if isinstance(estimator, str | PathLike):
+        from bayesrbf.fit.saving import load
+
+        loaded_estimator: E = load(estimator)
+        return loaded_estimator
+    return estimator
+
+
+def training_cells(estimator: Estimator) -> pd.DataFrame:
+    """The cells that an estimator was fitted to, which its file has, as a frame."""
+    columns, rows = estimator.columns_, estimator.model_.training_cells(estimator.rows_)
+    like = pd.DataFrame(columns=list(columns.names))
+    cells: pd.DataFrame = decode(rows.real, rows.codes, columns, like)
+    levels = zip(columns.categorical_positions, columns.levels, rows.codes.T, strict=False)
+    for position, of_column, codes in levels:
+        cells[columns.names[position]] = np.array([*of_column, None], dtype=object)[codes]
+    return cells
+
+
+def named_cells(X: Any, columns: Columns) -> pd.DataFrame:
+    """The cells of any table as floats or levels, None where missing; with names of training.
+
+    Levels are called as in training, however the table writes them.
+    """
+    cells, frame = read_cells(X), as_frame(X)
+    if not cells.has_names and len(cells.columns) != len(columns.names):
+        raise ValueError(
+            f"X has {len(cells.columns)} columns and no names, and the estimator was fitted to "
+            f"{len(columns.names)} columns; give as many, or a frame with their names."
+        )
+    pandas = frame is not None and frame.implementation.is_pandas()
+    index = frame.to_native().index if frame is not None and pandas else None
+    names = cells.names if cells.has_names else columns.names
+    named = dict(zip(names, cells.columns, strict=True))
+    for position, name in enumerate(names):
+        if name in columns.levels_of:
+            named[name] = as_levels(cells.of_levels(position), columns.levels_of[name])
+    return pd.DataFrame(named, index)
+
+
+def as_trained(cells: pd.DataFrame, columns: Columns) -> object:
+    """Cells as the estimator takes them: without names where it was fitted without."""
+    return cells if columns.has_names else cells.to_numpy(dtype=object)
+
+
+def observed_reals(column: pd.Series) -> np.ndarray:
+    """Observed cells of a real column."""
+    cells: np.ndarray = column.dropna().to_numpy(dtype=float)
+    return cells
+
+
+@dataclass(frozen=True)
+class UsualCells:
+    """Judgements of a density: each cell given the rest of its row, and the novelty of rows."""
+
+    cells: xr.Dataset
+    novelty: Float[np.ndarray, " obs"]
+
+    @property
+    def surprise(self) -> Float[np.ndarray, "obs column"]:
+        """How surprising each cell is given the rest of its row, in nats; NaN where missing."""
+        surprise: Float[np.ndarray, "obs column"] = -self.cells["log_tail"].to_numpy()
+        return surprise
+
+
+def judge_both(
+    old: pd.DataFrame, new: pd.DataFrame, columns: Columns
+) -> tuple[UsualCells, UsualCells]:
+    """Judge old rows by densities fitted without their fold, and new rows by that of all old ones.
+
+    Levels that only one fold has are missing there.
+    """
+    import xarray as xr
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X has categories")  # that a fold alone has
+        warnings.simplefilter("ignore", ColumnWarning)  # the fit of the estimator said so
+        fold = np.random.default_rng(0).permutation(len(old)) % min(DRIFT_FOLDS, len(old))
+        parts = [
+            _judged(_density(old[fold != number], columns), old[fold == number])
+            for number in np.unique(fold)
+        ]
+        order = np.argsort(np.argsort(fold, kind="stable"))
+        held_out = UsualCells(
+            xr.concat([part.cells for part in parts], dim="obs").isel(obs=order),
+            np.concatenate([part.novelty for part in parts])[order],
+        )
+        return held_out, _judged(_density(old, columns), new)
+
+
+def _density(table: pd.DataFrame, columns: Columns) -> MixtureDensity:
+    """A density of the cells, for which labels do not matter."""
+    return MixtureDensity(
+        DRIFT_COMPONENTS,
+        column_maps="power",
+        atoms="auto",
+        n_init=1,
+        max_iter=200,
+        tol=1e-4,
+        categorical_features=[columns.names[place] for place in columns.categorical_positions],
+        random_state=0,
+    ).fit(table)
+
+
+def _judged(density: MixtureDensity, rows: pd.DataFrame) -> UsualCells:
+    """Cells and rows under a density."""
+    return UsualCells(density.surprise(rows), density.novelty(rows))
+
+
+# Sentences on what changed between the training table and a new one.
+
+
+DRIFT_BY_CHANCE: Final = 0.01
+"""Probability, shared among the columns, with which chance alone is a finding."""
+SHIFT_BY_CHANCE: Final = 0.003
+"""Probability with which chance alone is a finding about rows or class frequencies, which rest on
+models as well."""
+ODD_CELLS_BY_CHANCE: Final = 0.05
+"""Of the cells that are named as odd, the share that may be wrong."""
+UNUSUAL_ROW: Final = 0.95
+"""Share of the training rows held out above whose novelty a row is unlike the training table."""
+LISTED_REMARKS: Final = 8
+SHIFT_DRAWS: Final = 50
+"""Draws over which class frequencies are estimated."""
+LEAST_FREQUENCY: Final = 1e-12
+
+Pair = tuple[np.ndarray, np.ndarray]
+"""Cells of a column in training, and now."""
+
+
+def drift_remarks(
+    estimator: Estimator, columns: Columns, cells: pd.DataFrame, dates: Sequence[str]
+) -> list[Remark]:
+    """Everything that is to be said of new cells beside those of training."""
+    absent = [name for name in columns.names if name not in cells]
+    extra = [name for name in cells if name not in columns.names]
+    if len(absent) == len(columns.names):
+        raise ValueError(
+            f"X has none of the columns that the estimator was fitted to: {listing(columns.names)}."
+        )
+    old = training_cells(estimator)
+    new = cells.assign(**{name: _absent(name, columns, len(cells)) for name in absent})
+    new = new[list(columns.names)]
+    here = [name for name in columns.names if name not in absent]
+    remarks = [
+        *_columns(absent, extra),
+        *_levels(old, new, columns, here),
+        *_missing(old, new, here),
+    ]
+    changes = [
+        *_dates(old, new, [name for name in dates if name in here]),
+        *_units(old, new, columns, [name for name in here if name not in dates]),
+    ]
+    remarks += [remark for _, remark in changes]
+    broken = sorted({name for names, _ in changes for name in names})
+    # A broken column would spoil the verdict on everything else: its cells are left out.
+    rest = new.assign(**{name: _absent(name, columns, len(new)) for name in broken})
+    levels = columns.levels_of.items()
+    usual = rest.assign(**{n: rest[n].where(rest[n].isin(ls), None) for n, ls in levels})
+    without = f" (without {listing([clipped(name, 24) for name in broken])})" if broken else ""
+    if usual.notna().to_numpy().any():
+        held_out, judged = judge_both(old, usual, columns)
+        remarks += _cells(usual, held_out, judged, without)
+        remarks += _rows(usual.index, held_out, judged, without)
+        if is_classifier(estimator):
+            remarks += _class_frequencies(estimator, columns, usual, broken or absent, without)
+    return remarks
+
+
+def _absent(name: str, columns: Columns, n_rows: int) -> np.ndarray:
+    """A column without a cell."""
+    numbers = columns.kinds[columns.names.index(name)] == "real"
+    return np.full(n_rows, np.nan) if numbers else np.full(n_rows, None, dtype=object)
+
+
+def _columns(absent: Sequence[str], extra: Sequence[str]) -> Iterator[Remark]:
+    """Columns that lack, with the nearest name among those that the model does not know."""
+    for name in absent:
+        near = difflib.get_close_matches(name, extra, n=1)
+        hint = f"; {near[0]!r} is here and was not in training" if near else ""
+        yield Remark("columns", f"{name!r} is absent; all of its cells count as missing{hint}.")
+    if extra:
+        names = listing([repr(clipped(name, 24)) for name in extra], LISTED_REMARKS)
+        yield Remark("columns", f"{names}: not a column of the model, and not looked at.", False)
+
+
+def _levels(
+    old: pd.DataFrame, new: pd.DataFrame, columns: Columns, here: Sequence[str]
+) -> Iterator[Remark]:
+    """Levels that training did not have."""
+    for name, levels in columns.levels_of.items():
+        if name not in here:
+            continue
+        cells, before = new[name].dropna(), old[name].dropna()
+        counts = cells[~cells.isin(levels)].value_counts()
+        if counts.empty:
+            continue
+        lost = len(set(before) - set(cells))
+        chance = two_tables.tail_of_unseen(counts.to_numpy(), lost, len(cells), len(before))
+        is_finding = chance < DRIFT_BY_CHANCE
+        names = listing([f"{clipped(level, 24)!r} ({n})" for level, n in counts.items()])
+        many = plural(int(counts.sum()), "cell")
+        tail = "" if is_finding else "; so few may be chance"
+        yield Remark(
+            "levels",
+            f"{clipped(name, 30)}: {many} of {len(cells)} at levels that training did not have, "
+            f"{names}; they count as missing{tail}.",
+            is_finding,
+        )
+
+
+def _missing(old: pd.DataFrame, new: pd.DataFrame, here: Sequence[str]) -> Iterator[Remark]:
+    """Columns with more missing cells than in training."""
+    for name in here:
+        holes, before = int(new[name].isna().sum()), int(old[name].isna().sum())
+        if tail_of_count(holes, len(new), before, len(old)) < DRIFT_BY_CHANCE / len(here):
+            yield Remark(
+                "missing",
+                f"{clipped(name, 30)} is missing in {percent(holes / len(new))} of the rows "
+                f"({percent(before / len(old))} in training).",
+            )
+
+
+def _units(
+    old: pd.DataFrame, new: pd.DataFrame, columns: Columns, here: Sequence[str]
+) -> Iterator[tuple[tuple[str, ...], Remark]]:
+    """Columns that were exchanged, or are off by a factor or a shift."""
+    cells: dict[str, Pair] = {
+        name: (observed_reals(old[name]), observed_reals(new[name]))
+        for name in columns.real_names
+        if name in here
+    }
+    for column_change in two_tables.changed_columns(cells):
+        pairs = [cells[name] for name in column_change.columns]
+        if column_change.change is not None:
+            yield (
+                column_change.columns,
+                Remark(
+                    "unit", _of_change(column_change.columns[0], column_change.change, pairs[0])
+                ),
+            )
+            continue
+        first, second = (clipped(name, 30) for name in column_change.columns)
+        middles = " and ".join(map(_middles, pairs))
+        sentence = (
+            f"{first} looks like what {second} was in training, and the other way round: "
+            f"middle cells {middles}."
+        )
+        yield column_change.columns, Remark("exchanged", sentence)
+
+
+def _dates(
+    old: pd.DataFrame, new: pd.DataFrame, dates: Sequence[str]
+) -> Iterator[tuple[tuple[str, ...], Remark]]:
+    """Columns of dates that training did not reach: time passes, which is no finding."""
+    for name in dates:
+        before, now = observed_reals(old[name]), observed_reals(new[name])
+        if before.size and now.size and (now.max() > before.max() or now.min() < before.min()):
+            here, there = (f"{date_of(of.min())} to {date_of(of.max())}" for of in (now, before))
+            sentence = (
+                f"{clipped(name, 30)} is from {here}, in training from {there}: the model has not "
+                "seen such dates."
+            )
+            yield (name,), Remark("dates", sentence, is_finding=False)
+
+
+def _middles(pair: Pair) -> str:
+    """Medians in training and now."""
+    return f"{number(float(np.median(pair[1])))} (training {number(float(np.median(pair[0])))})"
+
+
+def _of_change(name: str, change: Change, pair: Pair) -> str:
+    """A change of unit in words."""
+    unit = f" ({change.name})" if change.name else ""
+    if change.scale == 1:
+        what = f"is {number(abs(change.offset))} {'higher' if change.offset > 0 else 'lower'}"
+        what = f"{what} than it was{unit}"
+    elif change.offset:
+        what = f"is in other units: {change.name}"
+    else:
+        larger = change.scale > 1
+        factor = number(change.scale if larger else 1 / change.scale)
+        what = f"is about {factor} times too {'large' if larger else 'small'}{unit}"
+    return (
+        f"{clipped(name, 30)} {what}: middle cell {_middles(pair)}. Undone, the distance "
+        f"of the distributions is {number(change.after)}; it is {number(change.before)}."
+    )
+
+
+def _cells(
+    new: pd.DataFrame, held_out: UsualCells, judged: UsualCells, without: str
+) -> Iterator[Remark]:
+    """Cells that stand out, beside how training cells did that were held out."""
+    surprise, reference = judged.surprise, held_out.surprise
+    observed = ~np.isnan(surprise)
+    if not observed.any() or np.isnan(reference).all():
+        return
+    tails = np.ones(surprise.shape)
+    tails[observed] = two_tables.tails_beside(reference[~np.isnan(reference)], surprise[observed])
+    odd = np.zeros(surprise.shape, dtype=bool)
+    odd[observed] = false_discovery_control(tails[observed]) <= ODD_CELLS_BY_CHANCE
+    if not odd.any():
+        return
+    expected = judged.cells["expected"].to_numpy()
+    places = np.argwhere(odd)
+    places = places[np.argsort(-surprise[tuple(places.T)], kind="stable")]
+    names = listing(
+        [
+            f"row {row_name(new.index, row)} {clipped(new.columns[column], 24)} "
+            f"{cell_text(new.iat[row, column])} (expected {cell_text(expected[row, column])})"
+            for row, column in places.tolist()
+        ],
+        LISTED_REMARKS,
+    )
+    verb = "stands" if len(places) == 1 else "stand"
+    yield Remark(
+        "cells",
+        f"{plural(len(places), 'cell')} of {count(int(observed.sum()))} {verb} out at a false "
+        f"discovery rate of {percent(ODD_CELLS_BY_CHANCE)}{without}: {names}.",
+    )
+
+
+def _rows(
+    index: pd.Index, held_out: UsualCells, judged: UsualCells, without: str
+) -> Iterator[Remark]:
+    """Rows unlike the training table, beside how many of its own are, each held out."""
+    bound = float(np.quantile(held_out.novelty, UNUSUAL_ROW))
+    novel, before = judged.novelty >= bound, held_out.novelty >= bound
+    counts = int(novel.sum()), len(novel), int(before.sum()), len(before)
+    if tail_of_count(*counts) < SHIFT_BY_CHANCE:
+        most = np.flatnonzero(novel)[np.argsort(-judged.novelty[novel], kind="stable")]
+        names = listing([row_name(index, row) for row in most.tolist()], LISTED_REMARKS)
+        yield Remark(
+            "rows",
+            f"{percent(counts[0] / counts[1])} of the rows ({counts[0]} of {counts[1]}) are as "
+            f"unlike the training table as {percent(counts[2] / counts[3])} of its own are, held "
+            f"out{without}: rows {names}.",
+        )
+
+
+def _class_frequencies(
+    classifier: Classifier,
+    columns: Columns,
+    new: pd.DataFrame,
+    left_out: Sequence[str],
+    without: str,
+) -> Iterator[Remark]:
+    """Class frequencies of the new rows beside those of training."""
+    if left_out and classifier.model_.density is None:
+        why = "this model compares rows and does not sum out the columns that are left out"
+        yield Remark("classes", f"Class frequencies were not judged: {why}.", is_finding=False)
+        return
+    rows = as_trained(new, columns)
+    with warnings.catch_warnings():  # other remarks are about what is broken or left out
+        warnings.filterwarnings("ignore", "Columns? '")
+        estimate = copy(classifier).adapt_prior(rows)
+        now, before = estimate["probability"].to_numpy(), estimate["trained"].to_numpy()
+        over_draws = _over_draws(classifier, rows, before)
+    labelled = int((classifier.rows_.labels >= 0).sum())
+    of_new = estimate["standard_error"].to_numpy() ** 2 + over_draws
+    error = np.sqrt(of_new + before * (1 - before) / labelled)
+    tests = 1 if len(now) == 2 else len(now)
+    half = float(norm.isf(SHIFT_BY_CHANCE / (2 * tests))) * np.maximum(error, LEAST_FREQUENCY)
+    lower, upper = np.maximum(now - half, 0.0), np.minimum(now + half, 1.0)
+    is_finding = bool(((before < lower) | (upper < before)).any())
+    figures = [
+        f"{clipped(label, 24)} {percent(q)} ({ends(low, high, percent)}; training {percent(p)})"
+        for label, q, low, high, p in zip(
+            classifier.classes_, now, lower, upper, before, strict=True
+        )
+    ]
+    sentence = "No change of the class frequencies is seen beyond chance"
+    if is_finding:
+        sentence = "The estimated class frequencies differ from training"
+    yield Remark(
+        "classes",
+        f"{sentence}{without}; estimates with intervals of {percent(1 - SHIFT_BY_CHANCE)}, which "
+        f"count the chance in training: {listing(figures, LISTED_REMARKS)}.",
+        is_finding,
+    )
+
+
+def _over_draws(classifier: Classifier, new: object, trained: np.ndarray) -> np.ndarray:
+    """Variance of the estimated frequencies over draws of the model; 0 where there are none."""
+    if classifier.draws_ is None:
+        return np.zeros(trained.size)
+    drawn = classifier.predict_posterior(new)["predictions"]["probability"].to_numpy()
+    drawn = drawn.reshape(-1, *drawn.shape[-2:])
+    some = drawn[:: max(1, len(drawn) // SHIFT_DRAWS)]
+    estimates = [adapt_prior(np.log(np.maximum(p, LEAST_FREQUENCY)), trained).prior for p in some]
+    variance: np.ndarray = np.var(estimates, axis=0)
+    return variance
+
+
+# A new table held against the training table: the check, and what it returns.
+
+
+@dataclass(frozen=True)
+class DriftCheck:
+    """What differs between new rows and the training table: what :func:`check` returns.
+
+    ``print`` shows it as text.
+
+    Attributes
+    ----------
+    rows : int
+        Number of new rows.
+    remarks : tuple of Remark
+        What was noticed, as records with ``topic``, ``sentence`` and ``is_finding``: whether
+        chance does not explain it.
+    """
+
+    rows: int
+    remarks: tuple[Remark, ...]
+
+    @property
+    def findings(self) -> tuple[Remark, ...]:
+        """The remarks that chance does not explain."""
+        return tuple(remark for remark in self.remarks if remark.is_finding)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as plain values."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        return "\n".join([plural(self.rows, "row"), *lines_of_remarks(self.remarks)])
+
+
+def check(
+    estimator: Estimator | str | PathLike[str], X: object, *, dates: Sequence[str] = ()
+) -> DriftCheck:
+    """Hold new rows against the training table: what differs, and what chance does not explain.
+
+    Looks for absent columns, levels that training did not have, more missing cells, columns that
+    were exchanged or are in other units, cells and rows that stand out, and, where the estimator
+    is a classifier, class frequencies that changed. No labels are needed.
+
+    Parameters
+    ----------
+    estimator : fitted estimator or path-like
+        What was fitted, or a file that ``save`` wrote. It holds the training table.
+    X : array-like or frame of shape (n_obs, n_columns)
+        New rows. Columns are found by name: one that is absent counts as missing, and one that
+        the estimator does not know is not looked at.
+    dates : sequence of str
+        Columns of dates as numbers of days since 2000-01-01, which may move on.
+
+    Returns
+    -------
+    DriftCheck
+        A frozen record: ``findings`` are beyond chance, ``remarks`` has everything, ``print``
+        shows it, and ``to_dict`` has it as plain values.
+
+    Raises
+    ------
+    ValueError
+        If X cannot be read or has none of the columns, or if the estimator compares rows by a
+        metric that knows no columns.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> import bayesrbf
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = bayesrbf.HybridMixtureClassifier(1, cv=3, random_state=0).fit(X[::2], y[::2])
+    >>> bayesrbf.check(model, X[1::2]).findings
+    ()
+    >>> inches = X[1::2].assign(**{"petal length (cm)": X["petal length (cm)"] / 2.54})
+    >>> [one.topic for one in bayesrbf.check(model, inches).findings]
+    ['unit']
+    """
+    fitted: Estimator = loaded(estimator)
+    check_is_fitted(fitted)
+    columns = _columns_of(fitted)
+    cells = named_cells(X, columns)
+    remarks = drift_remarks(fitted, columns, cells, dates)
+    return DriftCheck(len(cells), tuple(remarks))
+
+
+def _columns_of(estimator: Estimator) -> Columns:
+    """What the columns of the training table are; an error where rows are compared whole."""
+    try:
+        return estimator.columns_
+    except AttributeError:
+        raise ValueError(
+            f"check compares columns, and this {type(estimator).__name__} compares whole rows by "
+            "a metric that knows none; check the table by an estimator that has columns."
+        ) from None

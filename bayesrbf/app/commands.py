@@ -1,0 +1,853 @@
+"""The command line: commands that fit, report, look, judge, predict, explain and serve."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from dataclasses import replace
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Annotated, Final, NoReturn
+
+from cyclopts import App, CycloptsError, Parameter
+
+from bayesrbf.app.arguments import (
+    REPORT_PACKAGES,
+    SENTENCES,
+    Json,
+    Names,
+    Quick,
+    Reading,
+    answer,
+    checked_draws,
+    checked_jobs,
+    command_line,
+    costs_in,
+    finish_with_findings,
+    limit_time,
+    model_for,
+    models,
+    need,
+    obeying,
+    of_dates,
+    one_line,
+    point_to,
+    spoken,
+    typed,
+    with_values_joined,
+)
+from bayesrbf.app.report.job import ALL_CORES, FamilyName, Inference
+from bayesrbf.base.records import PLAIN
+from bayesrbf.version import __version__
+
+# Commands that judge models: one on labelled new rows, several beside each other.
+
+
+Families = Annotated[tuple[FamilyName, ...], Parameter(consume_multiple=False, negative="")]
+
+
+def validate(
+    folder: Path,
+    table: Path,
+    /,
+    *,
+    target: str | None = None,
+    cost: Names = (),
+    json: Json = False,
+) -> None:
+    """Score the model of a report on new rows with labels; exit code 3 if something is found.
+
+    Tells the scores of the report with their intervals, beside what the model expects of itself
+    and what the class frequencies of training would score. A finding is: probabilities that say
+    no more than those frequencies, that do not come true as often as they say, class frequencies
+    that differ from training beyond chance, and classes that training did not have.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of an earlier report or fit.
+    table : Path
+        CSV, Parquet or Excel file with the columns of the model and a column of labels.
+    target : str, optional
+        Column with the class labels; by default that of the training table, or the only column
+        that the model does not predict from and that holds classes of the model.
+    cost : tuple of str
+        What it costs to mistake a row of a class: sick=10,well=1 or repeated; by default what
+        report or fit was told. Rows are then decided at least expected cost, and the cost of a
+        row is one of the scores.
+    json : bool
+        Print one JSON object, and nothing else, on stdout.
+    """
+    options, model = model_for(folder, table)
+    import bayesrbf
+    from bayesrbf.app.predict import read_labelled
+
+    with spoken(*of_dates(options.table)):
+        X, y = read_labelled(model, table, target, options)
+        result = bayesrbf.validate(model, X, y, costs=costs_in(cost) or options.costs)
+    finish_with_findings(table, result, str(result), as_json=json)
+
+
+def compare(
+    table: Path,
+    /,
+    *,
+    target: str,
+    reading: Reading = PLAIN,
+    model: Families = ("stack", "mixture", "rbf", "sdgm", "median_lvq"),
+    folds: int = 5,
+    seed: int = 0,
+    jobs: int = ALL_CORES,
+    json: Json = False,
+) -> None:
+    """Compare families and their peers on one table by held-out log score.
+
+    Every row is held out once of every model, with everything that the model chooses, on the
+    same folds. The peers are logistic regression and a random forest on filled columns, histogram
+    boosting, and the class frequencies. Nothing is written.
+
+    Parameters
+    ----------
+    table : Path
+        CSV, Parquet or Excel file; empty cells are missing, rows without a label are used, too.
+    target : str
+        Column with the class labels.
+    reading : TableOptions
+        How the table is read.
+    model : tuple of {"stack", "mixture", "rbf", "sdgm", "median_lvq"}
+        Family that takes part, beside the peers; repeated for several, all by default.
+    folds : int
+        Number of folds, at least 2; a class of few rows takes fewer.
+    seed : int
+        Seed of everything random.
+    jobs : int
+        Processes that share the fits; -1 takes all cores. The answer does not depend on it, but
+        for the seconds that are told.
+    json : bool
+        Print one JSON object, and nothing else, on stdout.
+    """
+    need()
+    from bayesrbf.app.report.run import problems_of_target
+    from bayesrbf.reading.read import read_file
+
+    if folds < 2:
+        raise ValueError(f"--folds must be at least 2, so that rows are held out; got {folds}.")
+    read = read_file(table, target, typed(reading, table), problems_of_target(target, {}))
+    # What fits takes seconds to import: a bad table is refused before.
+    from bayesrbf.app.report import families as comparison
+    from bayesrbf.app.report.held_out import CROSS_VALIDATION
+    from bayesrbf.app.report.run import introduce, prepare, progress, sharing
+
+    job = prepare(
+        read,
+        title=table.stem,
+        family=model[0],
+        inference="map",
+        seed=seed,
+        facts=(),
+    )
+    if not json:
+        introduce(job, page=False)
+    with spoken(), sharing(checked_jobs(jobs)), progress((CROSS_VALIDATION,)) as phase:
+        result = comparison.compare(
+            replace(job, folds=folds), tuple(dict.fromkeys(model)), phase=phase
+        )
+    record = {"table": table.name, "notes": job.notes, **vars(result)}
+    answer(record, comparison.lines_of(result), as_json=json)
+
+
+# The command that looks at a table before any model.
+
+
+def look(
+    table: Path,
+    /,
+    *,
+    target: str | None = None,
+    out: Path | None = None,
+    reading: Reading = PLAIN,
+    json: Json = False,
+) -> None:
+    """Look at a table without a model: kinds, odd cells, distributions, holes, associations.
+
+    Takes seconds and fits nothing. Of more than 20,000 rows, so many are drawn at random. An
+    association is told only if chance does not explain it, with the rows it rests on.
+
+    Parameters
+    ----------
+    table : Path
+        CSV, Parquet or Excel file; empty cells are missing.
+    target : str, optional
+        Column whose associations come first, and by whose classes distributions are coloured.
+    out : Path, optional
+        Page to write; <table>-look.html in the current folder by default.
+    reading : TableOptions
+        How the table is read, as report has it.
+    json : bool
+        Print one JSON object, and nothing else, on stdout; a page is then written only where
+        --out names one.
+    """
+    need(("jinja2", "markupsafe", "pandas"))
+    from bayesrbf.base.files import write_whole
+    from bayesrbf.reading.read import read_file
+
+    file = Path(f"{table.stem}-look.html") if out is None and not json else out
+    if file is not None and file.exists() and file.samefile(table):
+        raise ValueError(f"--out {file} is the table itself; name another file for the page.")
+    read = read_file(table, None, typed(reading, table), sampled=True, lenient=True)
+    from bayesrbf.app.look import lines_of_look, render_look
+    from bayesrbf.app.look import look as seen
+
+    result = seen(read, table.stem, target)
+    if file is not None:
+        write_whole(file, render_look(result).encode())
+    record = {
+        "table": table.name,
+        "target": target,
+        "rows": result.reading.rows,
+        "remarks": result.remarks,
+        "notes": result.reading.notes,
+        "columns": result.reading.columns,
+        "patterns": result.patterns,
+        "repeated_rows": result.repeated,
+        "contradicting_rows": result.contradicting,
+        "columns_alike": result.alike,
+        "with_target": result.with_target,
+        "pairs": result.pairs,
+        "file": file,
+    }
+    answer(record, [*lines_of_look(result), f"Wrote {file}"], as_json=json)
+
+
+# Commands that ask the model of an earlier fit about new rows.
+
+
+POINT_WARNING: Final = "The model was fitted to a point"
+"""How a warning begins that the lines of predict have in words of their own."""
+
+
+def predict(folder: Path, table: Path, /, *, out: Path | None = None, json: Json = False) -> None:
+    """Score new rows with the model that report or fit wrote.
+
+    Where the report had costs, a column says the decision of least expected cost.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of an earlier report or fit.
+    table : Path
+        CSV or Parquet file with the same columns; the label column may be absent.
+    out : Path, optional
+        CSV file to write; <table>-predictions.csv in the folder by default.
+    json : bool
+        Print one JSON object with a record of every row, and nothing else, on stdout; a CSV
+        file is then written only where --out names one.
+    """
+    options, model = model_for(folder, table)
+    from bayesrbf.app.predict import BlockPredictions, complete_blocks, write_predictions
+    from bayesrbf.base.files import writing_whole
+
+    file = folder / f"{table.stem}-predictions.csv" if out is None and not json else out
+    totals, frames = BlockPredictions(model, options.costs), []
+    with spoken(POINT_WARNING, *of_dates(options.table)):
+        predictions = totals.over(complete_blocks(model, table, options.table))
+        if json:
+            frames = list(predictions)
+            predictions = iter(frames)
+        if file is not None:
+            with writing_whole(file) as beside, open(beside, "xb") as content:
+                write_predictions(predictions, content)
+        novel, fewer = totals.novelty(), totals.fewer_cells()
+    counts, decided = totals.predicted, totals.decided.most_common()
+    record = {
+        "table": table.name,
+        "rows": totals.rows,
+        "prob": totals.prob,
+        "predicted": counts,
+        "decided": dict(decided),
+        "novel": novel or None,
+        "fewer_cells": fewer or None,
+        "predictions": [row for block in frames for row in block.to_dict("records")],
+    }
+    lines = [f"{table.name}: {totals.rows} rows"]
+    lines += [f"  {count:>7} most probably {label}" for label, count in list(counts.items())[:8]]
+    lines += [f"  {count:>7} decided {label}" for label, count in decided[:8]]
+    lines += [f"  {sentence}" for sentence in (novel, fewer) if sentence]
+    if not totals.has_intervals:
+        lines.append("  The model has no draws, and so no intervals.")
+    answer(record, [*lines, f"Wrote {file}"], as_json=json)
+
+
+def explain(folder: Path, table: Path, /, *, row: str, json: Json = False) -> None:
+    """Say why the model of a report answers a row as it does, and what is odd about the row.
+
+    Tells the class probabilities with their intervals, what each observed cell adds to the log
+    odds of the answer, the cells that stand out, and how new the row is.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of an earlier report or fit.
+    table : Path
+        CSV or Parquet file with the same columns; the label column may be absent.
+    row : str
+        Name of the row, where the report was told by --id which column names the rows; else
+        its number, 1 for the first below the header, as in predictions.csv.
+    json : bool
+        Print one JSON object, and nothing else, on stdout.
+    """
+    options, model = model_for(folder, table)
+    from bayesrbf.app.explain import explain_row, lines_of_row
+    from bayesrbf.app.predict import read_complete, row_number
+
+    with spoken(*of_dates(options.table)):
+        rows = read_complete(model, table, options.table)
+        number, dates = row_number(rows, row), options.table.dates
+        explained = explain_row(model, rows, number, dates, options.costs)
+    answer({"explained": explained}, lines_of_row(explained), as_json=json)
+
+
+def check(folder: Path, table: Path, /, *, json: Json = False) -> None:
+    """Hold a new table against the training table of a report; exit code 3 if something is found.
+
+    Looks for columns that are absent, levels that training did not have, more missing cells,
+    columns that were exchanged or are in other units, cells and rows that stand out, and class
+    frequencies that changed, each beyond what chance explains. Exit code 2: an error.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of an earlier report or fit; its model holds the training table.
+    table : Path
+        CSV or Parquet file with new rows; labels are not looked at.
+    json : bool
+        Print one JSON object, and nothing else, on stdout.
+    """
+    options, model = model_for(folder, table)
+    import bayesrbf
+    from bayesrbf.app.predict import read_rows
+
+    with spoken(*of_dates(options.table)):
+        rows = read_rows(model, table, options.table)
+        result = bayesrbf.check(model, rows, dates=options.table.dates)
+    finish_with_findings(table, result, f"{table.name}: {result}", as_json=json)
+
+
+# Commands that fit a table: with a report of it, without one, or to a table for show.
+
+
+def report(
+    table: Path,
+    /,
+    *,
+    target: str,
+    out: Path,
+    reading: Reading = PLAIN,
+    model: FamilyName = "stack",
+    inference: Inference = "auto",
+    cost: Names = (),
+    rehearse: Annotated[bool, Parameter(negative="")] = False,
+    quick: Quick = False,
+    time_limit: float | None = None,
+    draws: int | None = None,
+    seed: int = 0,
+    jobs: int = ALL_CORES,
+    json: Json = False,
+) -> None:
+    """Fit a table, check the fit on held-out rows, and write everything to a folder.
+
+    Writes report.html, predictions.csv, posterior.nc, model.safetensors and options.json, all or
+    none. Of a Parquet file of more than 10,000,000 cells, 20,000 rows are drawn at random, and
+    the report says so: it is about them alone.
+
+    Parameters
+    ----------
+    table : Path
+        CSV, Parquet or Excel file; empty cells are missing, rows without a label are used, too.
+    target : str
+        Column with the class labels.
+    out : Path
+        Folder for the results.
+    reading : TableOptions
+        How the table is read; new rows are read by the same options.
+    model : {"stack", "mixture", "rbf", "sdgm", "median_lvq"}
+        What is fitted: a pool of kernel networks, mixtures and trees, one mixture, an RBF
+        network, a sparse mixture, or exemplars.
+    inference : {"auto", "bootstrap", "laplace", "advi", "gibbs", "nuts", "map"}
+        How intervals are made: bootstrap fits the stack anew, 12 times; laplace and advi are
+        approximations and take seconds; gibbs and nuts are exact, if the model is right, and
+        take longer; map makes none. auto takes the best one that the model has.
+    cost : tuple of str
+        What it costs to mistake a row of a class: sick=10,well=1 or repeated; 1 for classes
+        not named. The report then says what the decisions of least expected cost cost, and
+        predictions.csv has them.
+    rehearse : bool
+        Try how often the intervals hold a truth that is known: labels of these rows are drawn
+        from three other models, twice each. Takes six more fits with their draws, two to eight
+        times as long as the report without it.
+    quick : bool
+        Take less time: fewer members of a stack, no intervals unless --inference
+        names a method, three folds at most of other families. The page says so.
+    time_limit : float, optional
+        Seconds that all may take. The fullest form that is estimated to take half of them is
+        made, without intervals or as by --quick where need be; what is not done at the limit
+        is ended, and nothing is written.
+    draws : int, optional
+        Draws of each chain, all of which are kept; by default as many as the method usually
+        takes, or fewer, so that they take about 20 MB at most.
+    seed : int
+        Seed of everything random.
+    jobs : int
+        Processes that share the fits; -1 takes all cores, or one where a run is too short for
+        others to start. The answer does not depend on it.
+    json : bool
+        Print one JSON object with the verdict and its figures, and nothing else.
+    """
+    need()
+    limit_time(time_limit)
+    from bayesrbf.app.report.render import FILES
+    from bayesrbf.app.report.run import problems_of_target
+    from bayesrbf.base.files import writing_together
+    from bayesrbf.reading.read import read_file
+
+    costs = costs_in(cost)
+    with writing_together(out, FILES) as scratch:
+        judge = problems_of_target(target, costs)
+        read = read_file(table, target, typed(reading, table), judge, sampled=True)
+        # What fits takes seconds to import: a bad table is refused before.
+        from bayesrbf.app.report.run import (
+            facts_of,
+            figures,
+            introduce,
+            prepare,
+            quicker,
+            run,
+            tell,
+            within,
+        )
+
+        job = prepare(
+            read,
+            title=table.stem,
+            family=model,
+            inference=inference,
+            seed=seed,
+            facts=facts_of(command_line(), table),
+            costs=costs,
+            rehearse=rehearse,
+            draws=checked_draws(draws),
+            jobs=checked_jobs(jobs),
+        )
+        job, takes = within(quicker(job) if quick else job, time_limit)
+        if not json:
+            introduce(job, takes)
+        with spoken():
+            result = run(job, scratch)
+    if json:
+        answer({"table": table.name, **figures(result), "files": FILES}, (), as_json=True)
+        return
+    tell(result)
+    point_to(out, FILES)
+
+
+def fit(
+    table: Path,
+    /,
+    *,
+    target: str,
+    out: Path,
+    reading: Reading = PLAIN,
+    model: FamilyName = "stack",
+    inference: Inference = "auto",
+    cost: Names = (),
+    quick: Quick = False,
+    time_limit: float | None = None,
+    draws: int | None = None,
+    seed: int = 0,
+    jobs: int = ALL_CORES,
+    json: Json = False,
+) -> None:
+    """Fit a table and write the model to a folder, without checking it and without a page.
+
+    Writes model.safetensors and options.json, which predict, explain, check and validate take.
+    It is the model that report writes for the same arguments. How good it is on rows it has not
+    seen, report and validate say.
+
+    Parameters
+    ----------
+    table : Path
+        CSV, Parquet or Excel file; empty cells are missing, rows without a label are used, too.
+    target : str
+        Column with the class labels.
+    out : Path
+        Folder for the model.
+    reading : TableOptions
+        How the table is read; new rows are read by the same options.
+    model : {"stack", "mixture", "rbf", "sdgm", "median_lvq"}
+        What is fitted; the command models has a line on each.
+    inference : {"auto", "bootstrap", "laplace", "advi", "gibbs", "nuts", "map"}
+        How intervals are made, as report has it; map makes none and is the quickest.
+    cost : tuple of str
+        What it costs to mistake a row of a class: sick=10,well=1 or repeated; 1 for classes
+        not named. predict then writes the decision of least expected cost, and validate counts
+        by it. The model is the same.
+    quick : bool
+        Take less time: fewer members of a stack, no intervals unless --inference
+        names a method, three folds at most of other families. The page says so.
+    time_limit : float, optional
+        Seconds that all may take. The fullest form that is estimated to take half of them is
+        made, without intervals or as by --quick where need be; what is not done at the limit
+        is ended, and nothing is written.
+    draws : int, optional
+        Draws of each chain, all of which are kept; by default as many as the method usually
+        takes, or fewer, so that they take about 20 MB at most.
+    seed : int
+        Seed of everything random.
+    jobs : int
+        Processes that share the fits; -1 takes all cores, or one where a run is too short for
+        others to start. The answer does not depend on it.
+    json : bool
+        Print one JSON object and nothing else.
+    """
+    need()
+    limit_time(time_limit)
+    from bayesrbf.app.report.job import OPTIONS, ReportOptions, options_content
+    from bayesrbf.app.report.render import MODEL, PAGE
+    from bayesrbf.app.report.run import problems_of_target
+    from bayesrbf.base.files import write_whole, writing_together
+    from bayesrbf.reading.read import read_file
+
+    if (out / PAGE).exists():
+        raise FileExistsError(
+            f"{out} holds the report of another fit, which would no longer be that of its model; "
+            f"name another folder, or delete {out / PAGE}."
+        )
+    costs = costs_in(cost)
+    with writing_together(out, (MODEL, OPTIONS)) as scratch:
+        read = read_file(table, target, typed(reading, table), problems_of_target(target, costs))
+        # What fits takes seconds to import: a bad table is refused before.
+        from bayesrbf.app.report.collect import DRAWS, FIT
+        from bayesrbf.app.report.families import FAMILIES, draw_posterior
+        from bayesrbf.app.report.run import (
+            facts_of,
+            introduce,
+            prepare,
+            progress,
+            quicker,
+            sharing,
+            within,
+        )
+
+        job = prepare(
+            read,
+            title=table.stem,
+            family=model,
+            inference=inference,
+            seed=seed,
+            facts=facts_of(command_line(), table),
+            judged=False,
+            draws=checked_draws(draws),
+            jobs=checked_jobs(jobs),
+        )
+        job, takes = within(quicker(job) if quick else job, time_limit, judged=False)
+        if not json:
+            introduce(job, takes, page=False)
+        with spoken(), sharing(job.jobs), progress((FIT, DRAWS)) as phase:
+            with phase(FIT):
+                fitted = FAMILIES[model].procedure(job)(job.X, job.y)
+            with phase(DRAWS):
+                drawn = draw_posterior(job, fitted.model)
+            drawn.refined.save(scratch / MODEL)
+            options = ReportOptions(target, costs, job.reading)
+            write_whole(scratch / OPTIONS, options_content(options))
+    record = {"table": table.name, "model": fitted.sentence, "inference": drawn.sentence}
+    lines = [
+        *filter(None, (fitted.sentence, drawn.sentence)),
+        f"Wrote {out / MODEL}, which was not checked on rows held out.",
+    ]
+    answer({**record, "files": (MODEL, OPTIONS)}, lines, as_json=json)
+
+
+def demo(*, out: Path = Path("report"), seed: int = 0, jobs: int = ALL_CORES) -> None:
+    """Report on a table of 569 tumours with 30 % of the cells and half of the labels hidden.
+
+    What was hidden is kept, so the report shows how well it was found again. The table is
+    written beside the results.
+
+    Parameters
+    ----------
+    out : Path
+        Folder for the results.
+    seed : int
+        Seed of what is hidden, and of everything else random.
+    jobs : int
+        Processes that share the fits; -1 takes all cores. The answer does not depend on it.
+    """
+    need()
+    import numpy as np
+
+    from bayesrbf.app.report.render import FILES, to_csv
+    from bayesrbf.app.report.run import facts_of, introduce, prepare, run, tell, within
+    from bayesrbf.base.files import write_whole, writing_together
+    from bayesrbf.datasets import TARGET, demo_tables
+    from bayesrbf.reading.read import read_table
+
+    tables = "breast_cancer_incomplete.csv", "breast_cancer_complete.csv"
+    with writing_together(out, (*tables, *FILES)) as scratch:
+        incomplete, truth = demo_tables(np.random.default_rng(seed))
+        file, complete = (scratch / name for name in tables)
+        write_whole(file, to_csv(incomplete))
+        write_whole(complete, to_csv(truth))
+        job = prepare(
+            read_table(file, TARGET),
+            title="Breast cancer, with holes",
+            family="stack",
+            inference="auto",
+            seed=seed,
+            facts=facts_of(command_line(), file),
+            truth=truth,
+            jobs=checked_jobs(jobs),
+        )
+        job, takes = within(job, None)
+        introduce(job, takes)
+        with spoken():
+            result = run(job, scratch)
+    tell(result)
+    point_to(out, (*tables, *FILES))
+
+
+# The command that serves models as a page and an interface.
+
+
+PACKAGES: Final = ("starlette", "uvicorn", "prometheus_client")
+NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+RESERVED: Final = ("static", "healthz", "metrics")
+LEAST_TOKEN: Final = 16
+"""Letters of a token."""
+GRACE: Final = 30
+"""Seconds in which requests under way are answered before the server ends."""
+MOST_CONNECTIONS: Final = 1000
+
+Models = Annotated[tuple[str, ...], Parameter(consume_multiple=False, negative="")]
+Quiet = Annotated[bool, Parameter(negative="")]
+
+
+def serve(
+    folder: Path | None = None,
+    /,
+    *,
+    model: Models = (),
+    cost: Names = (),
+    refer: float | None = None,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    allow_host: Names = (),
+    token_file: Path | None = None,
+    workers: int = 1,
+    max_rows: int = 10_000,
+    max_bytes: int = 10_000_000,
+    timeout: float = 30.0,
+    no_browser: Quiet = False,
+) -> None:
+    """Serve the model of a folder: a page to ask about a case, and an interface for programs.
+
+    The page is at /, the interface at /api. Nothing that is asked is stored or logged. Ctrl-C
+    ends the server after it has answered what is under way.
+
+    Parameters
+    ----------
+    folder : Path, optional
+        Folder of an earlier report or fit.
+    model : tuple of str
+        NAME=FOLDER: a model of this name at /NAME; repeated for several.
+    cost : tuple of str
+        What it costs to mistake a row of a class: sick=10,well=1 or repeated; by default what
+        report or fit was told. The page then says the decision of least expected cost.
+    refer : float, optional
+        What it costs to refer a row to somebody else, in the units of the costs.
+    host : str
+        Address to listen at; by default only programs on this machine can ask.
+    port : int
+        Port; 0 takes a free one.
+    allow_host : tuple of str
+        Name under which the server is reached, such as that of a proxy, beside its addresses
+        and localhost; repeated for several.
+    token_file : Path, optional
+        File with a token of at least 16 letters. Requests must have it as
+        "Authorization: Bearer ..."; a browser asks for it as a password.
+    workers : int
+        Processes that answer; each has the models.
+    max_rows : int
+        Most rows of one request.
+    max_bytes : int
+        Most bytes of one request.
+    timeout : float
+        Seconds after which a request is given up.
+    no_browser : bool
+        Do not open the page where this is a terminal.
+    """
+    need((*REPORT_PACKAGES, *PACKAGES), "server")
+    from bayesrbf.app.report.render import MODEL
+    from bayesrbf.app.serve.interface import Access, Limits, ModelFolder
+
+    named = _named(folder, model)
+    for name, value in {
+        "--workers": workers,
+        "--max-rows": max_rows,
+        "--max-bytes": max_bytes,
+    }.items():
+        if value < 1:
+            raise ValueError(f"{name} takes a whole number above 0; got {value}.")
+    if not 0 < timeout < float("inf"):
+        raise ValueError(f"--timeout takes a number of seconds above 0; got {timeout:g}.")
+    if not 0 <= port < 2**16:
+        raise ValueError(f"--port takes a number from 0 to 65535; got {port}.")
+    costs = costs_in(cost)
+    if refer is not None and not 0 <= refer < float("inf"):
+        raise ValueError(f"--refer takes a cost of at least 0; got {refer:g}.")
+    token = _token(token_file)
+    folders = tuple(ModelFolder(name, path, costs, refer) for name, path in named.items())
+    for one in folders:
+        (one.folder / MODEL).stat()
+    from bayesrbf.app.serve.interface import ServedModel
+
+    for one in folders:
+        ServedModel.of(one)  # what cannot be served is said before anything listens
+    access, limits = Access(host, allow_host, token), Limits(max_rows, max_bytes, timeout)
+    from bayesrbf.app.serve.server import application, listen
+
+    listen(
+        application(folders, workers, access, limits),
+        access,
+        port,
+        grace=GRACE,
+        connections=MOST_CONNECTIONS,
+        opens=sys.stdout.isatty() and not no_browser,
+    )
+
+
+def _named(folder: Path | None, models: tuple[str, ...]) -> dict[str, Path]:
+    """Folders by the names of their models; the empty name for the only one."""
+    if (folder is None) == (not models):
+        raise ValueError(
+            "serve takes one folder, such as: bayesrbf serve report; or several with names: "
+            "bayesrbf serve --model heart=report --model liver=other"
+        )
+    if folder is not None:
+        return {"": folder}
+    named: dict[str, Path] = {}
+    for text in models:
+        name, _, path = text.partition("=")
+        if not (NAME.fullmatch(name) and path) or name in RESERVED or name in named:
+            raise ValueError(
+                f"--model takes NAME=FOLDER, each name once, of letters, digits, '_', '-' and '.', "
+                f"and none of {', '.join(RESERVED)}; got {text!r}."
+            )
+        named[name] = Path(path)
+    return named
+
+
+def _token(file: Path | None) -> str:
+    """The token in a file; empty without one."""
+    if file is None:
+        return ""
+    token = file.read_text("utf-8").strip()
+    if len(token) < LEAST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
+        raise ValueError(
+            f"--token-file {file} must hold one token of at least {LEAST_TOKEN} plain letters; "
+            "make one by: python -c 'import secrets; print(secrets.token_urlsafe())'"
+        )
+    return token
+
+
+# The command line: from a table to a folder with probabilities and a report.
+#
+# Nothing heavy is imported before a command runs, so that ``--help`` answers at once.
+
+
+ERROR: Final = 2
+INTERRUPTED: Final = 130
+PIPE_CLOSED: Final = 141
+
+CODES: Final = """Exit codes
+  0    done
+  2    error: one sentence on stderr, nothing was written
+  3    check and validate: something was found
+  124  --time-limit was reached: nothing was written
+  130  interrupted: nothing was written
+  141  who read the output closed it
+  143  terminated: nothing was written"""
+
+app = App(
+    name="bayesrbf",
+    version=__version__,
+    help="Class probabilities for small, messy tables, and how sure they are.",
+    help_format="plaintext",
+    help_epilogue=CODES,
+    error_formatter=lambda error: f"bayesrbf: {one_line(error)}",
+    suppress_keyboard_interrupt=False,
+)
+for command in (
+    *(look, report, fit, demo, predict, explain, check, validate, compare, models),
+    serve,
+):
+    app.command(command)
+app.command(
+    "bayesrbf.app.reproduce:app",
+    name="reproduce",
+    help="Compute the figures of published experiments.",
+)
+
+
+def main() -> None:
+    """Run the command line; an error is one sentence on stderr and a code above 0."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a name that it cannot spell is no error
+            stream.reconfigure(errors="backslashreplace")
+    with obeying() as codes:
+        _run(codes)
+
+
+def _run(codes: list[int]) -> None:
+    """Run the command; where a signal is to end it, ``codes`` has the exit code."""
+    try:
+        app(with_values_joined(sys.argv[1:]), exit_on_error=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _leave_quietly()
+    except CycloptsError:  # printed by its formatter
+        raise SystemExit(ERROR) from None
+    except KeyboardInterrupt:
+        # Python remembers an interrupt that left source text under exec(), as dataclasses have it,
+        # and would end by SIGINT although it was caught. After text that ran to its end it forgets.
+        exec("")
+        if codes:
+            _fail(SENTENCES[codes[0]], codes[0])
+        _fail("interrupted; nothing was written.", INTERRUPTED)
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        _fail(_in_lines(error), ERROR)
+
+
+def _leave_quietly() -> NoReturn:
+    """Exit although nobody reads on; what is still in the buffer goes nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    raise SystemExit(PIPE_CLOSED)
+
+
+def _in_lines(error: Exception) -> str:
+    """An error as one line, or a line for each of the problems of a table."""
+    from bayesrbf.reading.notes import TableError
+
+    problems = error.problems if isinstance(error, TableError) else ()
+    if len(problems) < 2:
+        return one_line(error)
+    lines = [f"  {one_line(ValueError(problem))}" for problem in problems]
+    return "\n".join([f"{len(lines)} problems:", *lines])
+
+
+def _fail(sentence: str, code: int) -> NoReturn:
+    """Print a sentence on stderr and exit."""
+    print(f"bayesrbf: {sentence}", file=sys.stderr)
+    raise SystemExit(code)

@@ -1,0 +1,266 @@
+"""Why a model answers a row as it does: as a record, and as text for a terminal."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from bayesrbf.app.check import NOVEL_ROW
+from bayesrbf.app.report.held_out import decisions
+from bayesrbf.app.words import aligned, cell_text, clipped, listing, number, percent, signed
+from bayesrbf.reading.cells import date_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from bayesrbf.fit.classifier import Classifier
+
+
+@dataclass(frozen=True)
+class ClassAnswer:
+    """Probability and interval of one class; the ends are NaN where there are no draws."""
+
+    label: str
+    probability: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True)
+class CellEffect:
+    """What one observed cell adds to the log odds of the answer, in nats."""
+
+    column: str
+    cell: float | str
+    adds: float  # Its Shapley value.
+    standard_error: float  # 0 where all orders of telling were tried.
+    lost_without: float
+
+
+@dataclass(frozen=True)
+class Why:
+    """Where the log odds of the answer against the rest come from, in nats."""
+
+    label: str
+    base: float  # With no cell known.
+    log_odds: float  # With all observed cells.
+    cells: Sequence[CellEffect]  # The largest first.
+
+
+@dataclass(frozen=True)
+class UnexpectedCell:
+    """A cell that stands out given the rest of its row; the limits are NaN for a category."""
+
+    column: str
+    cell: float | str
+    expected: float | str
+    lower: float
+    upper: float
+    tail: float
+
+
+@dataclass(frozen=True)
+class ExplainedRow:
+    """A row, the answer of a model, and why."""
+
+    row: int  # 1 for the first.
+    name: str  # What the index calls it; empty where the index just counts.
+    rows: int  # Of the table.
+    prob: float  # Of the intervals.
+    classes: Sequence[ClassAnswer]  # The most probable one first.
+    decision: str | None  # The answer of least expected cost; None without costs.
+    why: Why
+    missing: Sequence[str]  # Columns without a cell in this row.
+    stands_out: Sequence[UnexpectedCell] | None  # None where rows have no density.
+    false_discoveries: float  # Rate at which cells stand out; NaN without a density.
+    novelty: float  # NaN without a density.
+    estimator: str
+
+
+def explain_row(
+    model: Classifier,
+    rows: pd.DataFrame,
+    of: int,
+    dates: Collection[str] = (),
+    costs: Mapping[str, float] | None = None,
+) -> ExplainedRow:
+    """Explain one row, numbered from 1: its answer, the effects of its cells, and what is odd.
+
+    Columns of ``dates`` are told as such; the model has them in days. With ``costs`` of mistaken
+    rows the decision of least expected cost is told.
+    """
+    if not 1 <= of <= len(rows):
+        raise ValueError(
+            f"--row must be from 1 to {len(rows)}, the rows of the table; received {of}."
+        )
+    row = rows.iloc[[of - 1]]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The model was fitted to a point")  # the text says so
+        uncertainty = model.uncertainty(row)
+    odd, rate = odd_cells(model, rows, of - 1, dates)
+    return ExplainedRow(
+        row=of,
+        name="" if rows.index.name is None else str(rows.index[of - 1]),
+        rows=len(rows),
+        prob=float(uncertainty.attrs["prob"]),
+        classes=class_answers(uncertainty),
+        decision=_decision(uncertainty, costs) if costs else None,
+        why=why(model, row, dates),
+        missing=list(row.columns[row.isna().iloc[0]]),
+        stands_out=odd,
+        false_discoveries=rate,
+        novelty=float(uncertainty["novelty"][0]) if odd is not None else np.nan,
+        estimator=type(model).__name__,
+    )
+
+
+def class_answers(uncertainty: xr.Dataset) -> list[ClassAnswer]:
+    """Classes with their intervals, the most probable one first."""
+    point = bool(uncertainty.attrs["point_estimate"])
+    mean, lower, upper = (
+        uncertainty[name].to_numpy()[0].tolist() for name in ("probability", "lower", "upper")
+    )
+    labels = uncertainty["label"].to_numpy()
+    return [
+        ClassAnswer(
+            str(labels[c]), mean[c], np.nan if point else lower[c], np.nan if point else upper[c]
+        )
+        for c in np.argsort(-np.array(mean), kind="stable")
+    ]
+
+
+def _decision(uncertainty: xr.Dataset, costs: Mapping[str, float]) -> str:
+    """The answer of least expected cost."""
+    classes = uncertainty["label"].to_numpy().tolist()
+    return str(classes[int(decisions(uncertainty["probability"].to_numpy(), classes, costs)[0])])
+
+
+def why(
+    model: Classifier, row: pd.DataFrame, dates: Collection[str], label: str | None = None
+) -> Why:
+    """What every observed cell adds to the log odds of a class, the most probable by default."""
+    explained = model.explain(row).isel(obs=0)
+    labels = [str(of_class) for of_class in model.classes_]
+    best = int(explained["log_odds"].argmax("label")) if label is None else labels.index(label)
+    answer = explained.isel(label=best)
+    shapley, left_out, error = (
+        answer[name].to_numpy() for name in ("shapley", "left_out", "standard_error")
+    )
+    observed = np.flatnonzero(~np.isnan(shapley))
+    cells = [
+        CellEffect(
+            str(row.columns[j]),
+            _cell(row.iat[0, j], row.columns[j] in dates),
+            float(shapley[j]),
+            float(error[j]),
+            float(left_out[j]),
+        )
+        for j in observed[np.argsort(-np.abs(shapley[observed]), kind="stable")]
+    ]
+    return Why(labels[best], float(answer["base"]), float(answer["log_odds"]), cells)
+
+
+def odd_cells(
+    model: Classifier, rows: pd.DataFrame, place: int, dates: Collection[str]
+) -> tuple[list[UnexpectedCell] | None, float]:
+    """Cells that stand out and the rate of false ones; None without a density of rows."""
+    if model.model_.density is None:
+        return None, np.nan
+    cells = model.surprise(rows).isel(obs=place)
+    odd = []
+    for j in np.flatnonzero(cells["stands_out"].to_numpy()):
+        name, expected = rows.columns[j], cells["expected"].to_numpy()[j]
+        expected = str(expected) if name in model.columns_.levels_of else expected
+        odd.append(
+            UnexpectedCell(
+                str(name),
+                _cell(rows.iat[place, j], name in dates),
+                _cell(expected, name in dates),
+                float(cells["lower"][j]),
+                float(cells["upper"][j]),
+                float(np.exp(cells["log_tail"][j])),
+            )
+        )
+    return odd, float(cells.attrs["false_discoveries"])
+
+
+def _cell(value: object, is_date: bool) -> float | str:
+    """A cell as a number, a date or text."""
+    if not isinstance(value, float | int):
+        return str(value)
+    return date_of(value) if is_date else float(value)
+
+
+def lines_of_row(row: ExplainedRow) -> list[str]:
+    """The row as text for a terminal."""
+    named = f" {clipped(row.name, 30)}:" if row.name else ""
+    answer, why = _answer(row), _explained(row.why, row.missing)
+    return [f"Row{named} {row.row} of {row.rows}", "", *answer, "", *why, "", *_oddities(row)]
+
+
+def _answer(row: ExplainedRow) -> list[str]:
+    """Classes, the most probable one first, with the interval of each where there are draws."""
+    point = np.isnan(row.classes[0].lower)
+    table = [["class", "", "probability", *([] if point else [f"{percent(row.prob)} interval"])]]
+    for of_class in row.classes:
+        between = [] if point else [f"{percent(of_class.lower)} to {percent(of_class.upper)}"]
+        table.append([clipped(of_class.label, 30), "", percent(of_class.probability), *between])
+    no_draws = ["  The model has no draws, and so no intervals."] if point else []
+    decided = [] if row.decision is None else [f"  Decided, at least expected cost: {row.decision}"]
+    return ["What the model says", *aligned(table), *no_draws, *decided]
+
+
+def _explained(why: Why, missing: Sequence[str]) -> list[str]:
+    """What every observed cell adds to the log odds of the answer."""
+    label = clipped(why.label, 30)
+    if not why.cells:
+        return [f"No cell is observed: the answer is that of a row without cells ({label})."]
+    sampled = any(part.standard_error > 0 for part in why.cells)
+    table = [["column", "cell", "adds", *(["± s.e."] if sampled else []), "lost without"]]
+    for part in why.cells:
+        cells = [clipped(part.column, 30), cell_text(part.cell), signed(part.adds)]
+        cells += [f"{part.standard_error:.2f}"] if sampled else []
+        table.append([*cells, signed(part.lost_without)])
+    first, last = signed(why.base), signed(why.log_odds)
+    holes = [clipped(name, 30) for name in missing]
+    return [
+        f"Why {label}: log odds against the rest, in nats",
+        f"  {first} with no cell known, {last} with all observed cells; the cells add the rest:",
+        *aligned(table),
+        "  adds: what the cell adds, averaged over all orders of telling the cells (Shapley).",
+        "  lost without: what the log odds lose if this cell alone were not known.",
+        *([f"  Not observed: {listing(holes, 8)}."] if holes else []),
+    ]
+
+
+def _oddities(row: ExplainedRow) -> list[str]:
+    """Cells that stand out and how new the row is, where there is a density of rows."""
+    if row.stands_out is None:
+        kind = row.estimator
+        return [f"{kind} has no density of rows: it does not say which cells or rows are odd."]
+    rate = percent(row.false_discoveries)
+    lines = [f"No cell of this row stands out (false discovery rate {rate})."]
+    if row.stands_out:
+        table = [["column", "cell", "expected", "interval", "tail"]]
+        for odd in row.stands_out:
+            # an expected date is text; so is a level, which has no interval to write
+            write = date_of if isinstance(odd.expected, str) else number
+            between = "" if np.isnan(odd.lower) else f"{write(odd.lower)} to {write(odd.upper)}"
+            name, cell = clipped(odd.column, 30), cell_text(odd.cell)
+            table.append([name, cell, cell_text(odd.expected), between, number(odd.tail)])
+        title = f"Cells that stand out given the rest of the row (false discovery rate {rate})"
+        lines = [title, *aligned(table)]
+    if np.isnan(row.novelty):
+        return lines
+    like = row.novelty <= NOVEL_ROW
+    verdict = "like rows of the training table" if like else "unlike the training table"
+    return [
+        *lines,
+        f"Novelty {row.novelty:.2f}: of rows that the model makes up with the "
+        f"same cells missing, {percent(row.novelty)} are more ordinary; the row is {verdict}.",
+    ]

@@ -1,0 +1,383 @@
+"""Predictions for files of new rows, block by block."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+import numpy as np
+import pandas as pd
+from scipy.stats import binom
+
+from bayesrbf.app.check import NOVEL_ROW, observed_reals, training_cells
+from bayesrbf.app.report.job import ReportOptions
+from bayesrbf.app.report.render import predictions_frame, to_csv
+from bayesrbf.app.validate import as_classes
+from bayesrbf.app.words import clipped, listing, number, plural
+from bayesrbf.base.records import PLAIN, TableOptions
+from bayesrbf.fit.asking import FEWEST, changed_columns
+from bayesrbf.reading.formats import RawTable
+from bayesrbf.reading.notes import TableError
+from bayesrbf.reading.noticing import KnownLevels
+from bayesrbf.reading.read import (
+    ReadTable,
+    names_in_file,
+    read_blocks,
+    read_cells,
+    read_file,
+    text_dtype,
+)
+from bayesrbf.table.columns import Columns
+
+if TYPE_CHECKING:
+    from bayesrbf.fit.classifier import Classifier
+    from bayesrbf.fit.estimator import Estimator
+
+
+# New rows answered block by block: predictions to a file, and what is said of all rows.
+
+
+KEPT_ROWS: Final = 1000
+"""Novel rows that are kept to say what is odd about them."""
+BLOCK_MEMORY: Final = 2**28
+"""Bytes that arrays over draws take at once; with more, 20,000 rows are answered no sooner."""
+FEW_CELLS: Final = 0.01
+"""Share of training rows with fewer cells from which a new row has fewer than nearly all."""
+NOVEL_BY_CHANCE: Final = 0.01
+"""Probability below which so many novel rows are more than chance brings."""
+LEAST_FACTOR: Final = 3.0
+"""Ratio of a number to what was expected from which it is called a factor."""
+
+
+@dataclass
+class BlockPredictions:
+    """Predictions of blocks of rows, and what is counted of all rows on the way."""
+
+    model: Classifier
+    costs: Mapping[str, float]
+    rows: int = 0
+    prob: float = 0.0  # Of the intervals.
+    has_intervals: bool = True  # Without draws there are none.
+    decided: Counter[str] = field(default_factory=Counter)
+    _predicted: Counter[str] = field(default_factory=Counter)
+    _novel: list[pd.DataFrame] = field(default_factory=list)
+    _n_novel: int = 0
+    _n_fewer: int = 0  # Rows with fewer cells than nearly all training rows.
+    _usual: int = 0  # Cells that nearly all training rows have.
+    _fewest: int = 0  # Cells of the new row that has the fewest.
+
+    def over(self, blocks: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        """The predictions of each block, counted on the way."""
+        self._usual = self._fewest = fewest_cells(self.model)
+        for rows in blocks:
+            uncertainty = self.model.uncertainty(rows, memory=BLOCK_MEMORY)
+            ids = None if rows.index.name is None else rows.index
+            predictions = predictions_frame(
+                uncertainty, costs=self.costs, ids=ids, first=self.rows + 1
+            )
+            novel = uncertainty["novelty"].to_numpy() > NOVEL_ROW
+            if self._n_novel < KEPT_ROWS:
+                self._novel.append(rows[novel].head(KEPT_ROWS - self._n_novel))
+            self._n_novel += int(novel.sum())
+            observed = rows.notna().sum(axis=1)
+            self._n_fewer += int((observed < self._usual).sum())
+            self._fewest = min(self._fewest, *observed)
+            self.rows += len(rows)
+            self.prob = float(uncertainty.attrs["prob"])
+            self.has_intervals = not uncertainty.attrs["point_estimate"]
+            self._predicted.update(predictions["predicted"])
+            if "decision" in predictions:
+                self.decided.update(predictions["decision"])
+            yield predictions
+
+    @property
+    def predicted(self) -> dict[str, int]:
+        """Rows by their most probable class."""
+        return {str(label): self._predicted[str(label)] for label in self.model.classes_}
+
+    def novelty(self) -> str:
+        """Whether more rows than by chance are unlike the training table."""
+        return novelty_of(self.model, pd.concat(self._novel), self._n_novel, self.rows)
+
+    def fewer_cells(self) -> str:
+        """A sentence on rows with fewer cells than nearly all training rows; empty without any."""
+        if self._n_fewer == 0:
+            return ""
+        verb, of_all = ("has" if self._n_fewer == 1 else "have"), len(self.model.columns_.names)
+        sentence = (
+            f"{self._n_fewer} of {plural(self.rows, 'row')} {verb} fewer cells than 99 in 100 "
+            f"training rows: {self._usual} of {of_all} there, here as few as {self._fewest}."
+        )
+        if self.model.calibration_ is None:
+            return f"{sentence} The model is not calibrated for that; look at such rows one by one."
+        return (
+            f"{sentence} The model is calibrated for that, on held-out rows with cells hidden by "
+            "chance: where little is known, the answer is near the class shares."
+        )
+
+
+def write_predictions(predictions: Iterable[pd.DataFrame], file: BinaryIO) -> None:
+    """Blocks of predictions as one CSV file."""
+    for number_of_block, block in enumerate(predictions):
+        file.write(to_csv(block, header=number_of_block == 0))
+
+
+def fewest_cells(model: Estimator) -> int:
+    """Observed cells of a row that 99 in 100 training rows have, or more."""
+    observed = training_cells(model).notna().sum(axis=1)
+    return int(np.quantile(observed, FEW_CELLS, method="lower"))
+
+
+def novelty_of(model: Estimator, novel: pd.DataFrame, n_novel: int, n_rows: int) -> str:
+    """How many of ``n_rows`` are unlike the training table, and the column that is odd most often.
+
+    ``novel`` are all ``n_novel`` such rows, or the first of them. Empty where they are no more
+    than chance brings.
+    """
+    if binom.sf(n_novel - 1, n_rows, 1 - NOVEL_ROW) > NOVEL_BY_CHANCE:
+        return ""
+    verb = "is" if n_novel == 1 else "are"
+    sentence = f"{n_novel} of {plural(n_rows, 'row')} {verb} unlike the training table"
+    if model.model_.density is None:
+        return f"{sentence}."
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they were given when the rows were predicted
+        cells = model.surprise(novel)
+    odd = cells["stands_out"].to_numpy()
+    if not odd.any():
+        return f"{sentence}: no single cell, but how cells go together."
+    place = int(odd.sum(axis=0).argmax())
+    name, rows = novel.columns[place], np.flatnonzero(odd[:, place])
+    wrong = ""
+    if pd.api.types.is_numeric_dtype(novel[name]):
+        expected = cells["expected"].to_numpy()[rows, place].astype(float)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = novel[name].to_numpy(dtype=float)[rows] / expected
+        wrong = _wrong(model, novel, name, ratio)
+    among = "them" if len(novel) == n_novel else f"the first {len(novel)}"
+    return f"{sentence}: {clipped(name, 30)} stands out in {len(rows)} of {among}{wrong}."
+
+
+def _wrong(model: Estimator, novel: pd.DataFrame, name: str, ratio: np.ndarray) -> str:
+    """The probable error of a column in words: another unit, or exchanged with another column."""
+    if len(ratio) < FEWEST:
+        return _factor(float(np.median(ratio)))
+    old = training_cells(model)
+    cells = {
+        column: (observed_reals(old[column]), observed_reals(novel[column]))
+        for column in model.columns_.real_names
+    }
+    for column_change in changed_columns(cells):
+        if name in column_change.columns and column_change.change is None:
+            (other,) = set(column_change.columns) - {name}
+            return f", exchanged with {clipped(other, 30)} as it seems"
+        if (
+            name in column_change.columns
+            and column_change.change is not None
+            and column_change.change.offset == 0
+        ):
+            return _factor(column_change.change.scale)
+    return ""
+
+
+def _factor(ratio: float) -> str:
+    """The factor by which numbers are too large or small, in words; empty if implausible."""
+    if not ratio > 0 or 1 / LEAST_FACTOR < ratio < LEAST_FACTOR:
+        return ""
+    size, way = (ratio, "large") if ratio > 1 else (1 / ratio, "small")
+    return f", about {number(size)} times too {way}"
+
+
+# Files of new rows, read under the columns of a fitted model, and the labels beside them.
+
+
+BLOCK_OF_ROWS: Final = 20_000
+"""Rows of a new table that are read and answered at once."""
+LISTED_NAMES: Final = 6
+
+
+def read_rows(model: Classifier, path: Path, options: TableOptions = PLAIN) -> pd.DataFrame:
+    """The columns of a file that a model was fitted to, read by the options of its own table.
+
+    Columns that neither the model nor its options know are there, too, without their cells.
+    """
+    plan = _ReadingPlan.of(model, names_in_file(path), path.name, options)
+    read = read_file(path, None, plan.options, levels=plan.levels)
+    return plan.cells(read).reindex(columns=[*plan.present, *plan.extra])
+
+
+def read_complete(model: Classifier, path: Path, options: TableOptions = PLAIN) -> pd.DataFrame:
+    """The columns of the model in their order; an error where one of them is absent."""
+    plan = _ReadingPlan.of(model, names_in_file(path), path.name, options)
+    with plan.complete():
+        read = read_file(path, None, plan.options, levels=plan.levels)
+    return plan.cells(read)
+
+
+def complete_cells(
+    model: Classifier, raw: RawTable, name: str, options: TableOptions = PLAIN
+) -> pd.DataFrame:
+    """Read like :func:`read_complete`, from cells in memory that errors call by this name."""
+    plan = _ReadingPlan.of(model, [column.name for column in raw.columns], name, options)
+    with plan.complete():
+        read = read_cells(raw, name, plan.options, plan.levels)
+    return plan.cells(read)
+
+
+def complete_blocks(
+    model: Classifier, path: Path, options: TableOptions = PLAIN, size: int = BLOCK_OF_ROWS
+) -> Iterator[pd.DataFrame]:
+    """Read like :func:`read_complete`, but in blocks of ``size`` rows, for tables beyond memory."""
+    plan = _ReadingPlan.of(model, names_in_file(path), path.name, options)
+    blocks = read_blocks(path, plan.options, size, plan.levels)
+    with plan.complete():
+        first = next(blocks)
+    for read in chain([first], blocks):
+        yield plan.cells(read)
+
+
+@dataclass(frozen=True)
+class _ReadingPlan:
+    """How a file is read for a model."""
+
+    name: str
+    columns: Columns
+    present: tuple[str, ...]  # Columns of the model that the file has.
+    extra: tuple[str, ...]  # Not of the model, and not left out by its options.
+    options: TableOptions
+
+    @property
+    def levels(self) -> dict[str, tuple[object, ...]]:
+        """Levels of the columns of the model."""
+        return self.columns.levels_of
+
+    @classmethod
+    def of(
+        cls, model: Classifier, header: Sequence[str], name: str, options: TableOptions
+    ) -> _ReadingPlan:
+        """From the names in a file; TableError where it has nothing of the model."""
+        columns = model.columns_
+        present = [name for name in columns.names if name in header]
+        extra = [name for name in header if name not in (*columns.names, options.id)]
+        if not present:
+            raise TableError(f"{name} has none of the columns that the model was fitted to.")
+        of_model = {*columns.names, options.id}
+        beside = replace(options, group=None, time=None).among([n for n in header if n in of_model])
+        reals = frozenset(columns.real_names)
+        reading = replace(
+            beside,
+            real=tuple(name for name in present if name in reals and name not in beside.dates),
+            categorical=tuple(name for name in present if name not in reals),
+            ignore=tuple(extra),
+        )
+        left_out = (*options.ignore, options.group, options.time)
+        unnamed = tuple(name for name in extra if name not in left_out)
+        return cls(name, columns, tuple(present), unnamed, reading)
+
+    def cells(self, read: ReadTable) -> pd.DataFrame:
+        """The columns of the model that were read, levels by their names in the model."""
+        frame = read.frame[list(self.present)].copy()
+        for name in frame.columns.intersection(list(self.levels)):
+            column, own = frame[name], KnownLevels(self.levels[name])
+            names = {text: own.name(text) for text in column.dropna().unique()}
+            frame[name] = column.map(names).astype(text_dtype())
+        return frame
+
+    @contextmanager
+    def complete(self) -> Iterator[None]:
+        """TableError where a column of the model is absent, with all other problems of reading."""
+        absent = [repr(name) for name in self.columns.names if name not in self.present]
+        problems = [
+            f"{self.name} lacks {listing(absent)}, which the model was fitted to; add the column, "
+            "empty where unknown."
+        ]
+        problems = problems if absent else []
+        try:
+            yield
+        except TableError as error:
+            problems += error.problems
+        if problems:
+            raise TableError(*problems)
+
+
+def refuse_kinds(model: Estimator, file: Path) -> None:
+    """ValueError where the cells of a file cannot be those of a model that was fitted in Python."""
+    if model.fitted_.table.columns is None:
+        raise ValueError(
+            f"{file} compares rows by a metric that knows no columns, which only Python reads so "
+            "far: ask it by bayesrbf.load and its methods."
+        )
+
+
+def row_number(rows: pd.DataFrame, row: str) -> int:
+    """Number of a row, from 1, by its name where rows have names, else by the number itself.
+
+    >>> named = pd.DataFrame({"x": [1.0, 2.0]}, pd.Index(["P1", "P2"], name="case"))
+    >>> row_number(named, "P2"), row_number(named.reset_index(drop=True), "2")
+    (2, 2)
+    """
+    if rows.index.name is None:
+        if not row.removeprefix("-").isdigit():
+            raise ValueError(f"--row {row} must be the number of a row, 1 for the first.")
+        return int(row)
+    numbers = np.flatnonzero(rows.index.astype(str) == row) + 1
+    if numbers.size > 1:
+        raise ValueError(
+            f"--row {row} names {numbers.size} rows: {listing(numbers.tolist())}; name the row "
+            "of a file in which it stands once."
+        )
+    if not numbers.size:
+        some = listing([clipped(name, 24) for name in rows.index], 3)
+        raise ValueError(
+            f"--row {row} must be the name of a row in column {str(rows.index.name)!r}, which "
+            f"has {some}."
+        )
+    return int(numbers[0])
+
+
+def read_labelled(
+    model: Classifier, path: Path, target: str | None, options: ReportOptions
+) -> tuple[pd.DataFrame, pd.Series]:
+    """Read labelled rows: the columns of the model, and the labels as text, None where missing.
+
+    Without a name the label column is that of the training table, or the only one that the model
+    does not predict from and that holds classes of the model.
+    """
+    rows = read_complete(model, path, options.table)
+    of_model, classes = set(model.columns_.names), {str(label) for label in model.classes_}
+    header = names_in_file(path)
+    if target is None and options.target in header:
+        target = options.target
+    if target in of_model:
+        raise TableError(f"--target names {target!r}, a column that the model predicts from.")
+    no_label = {*of_model, *options.table.beside}
+    candidates = [name for name in header if name not in no_label] if target is None else [target]
+    left = tuple(name for name in header if name not in candidates)
+    reading = TableOptions(na=options.table.na, categorical=tuple(candidates), ignore=left)
+    if not candidates:
+        raise _no_target(path, [], classes)
+    of_classes: list[object] = model.classes_.tolist()
+    levels = dict.fromkeys(candidates, of_classes)
+    labels = read_file(path, None, reading, levels=levels).frame[candidates]
+    labels = labels.apply(lambda column: as_classes(column, of_classes))
+    if target is not None:
+        return rows, labels[target]
+    fits = [name for name in candidates if classes & set(labels[name].dropna())]
+    if len(fits) != 1:
+        raise _no_target(path, fits, classes)
+    return rows, labels[fits[0]]
+
+
+def _no_target(path: Path, fits: list[str], classes: set[str]) -> TableError:
+    """That the column of labels is not clear."""
+    where = f"columns {listing(fits)} hold" if fits else "no other column holds"
+    return TableError(
+        f"{path.name}: beside what the model predicts from, {where} classes of the model "
+        f"({listing(sorted(classes), LISTED_NAMES)}); name the label column by --target."
+    )

@@ -1,0 +1,1 @@
+"""The report of a table: its job, its sections, its page."""

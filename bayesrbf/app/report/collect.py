@@ -1,0 +1,263 @@
+"""From a table to everything that the report says about it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesrbf.answers.scores import LEVEL, calibration, slope
+from bayesrbf.app.report.families import FAMILIES, Drawn, Fitted, Procedure, draw_posterior
+from bayesrbf.app.report.held_out import (
+    CROSS_VALIDATION,
+    FOREST,
+    LOGISTIC,
+    Fitter,
+    HeldOutRows,
+    Phase,
+    class_frequencies,
+    decisions,
+    hold_out,
+    read_costs,
+    rivals,
+    silently,
+)
+from bayesrbf.app.report.job import Job
+from bayesrbf.app.report.learned import Moves, densities_of, read_learned, read_moves
+from bayesrbf.app.report.records import (
+    Check,
+    MeanScores,
+    Report,
+    best_of,
+    judge,
+    read_performance,
+    read_subgroups,
+)
+from bayesrbf.app.report.sections import (
+    HeldOutCells,
+    JudgedTable,
+    fill_held_out,
+    judge_table,
+    read_columns,
+    read_described,
+    read_diagnostics,
+    read_doubt,
+    read_imputations,
+    read_intervals,
+    read_oddities,
+)
+from bayesrbf.base import records as names
+from bayesrbf.base.scores import brier, correct, log_loss, mean_over_folds
+from bayesrbf.base.tasks import progress, run_tasks
+from bayesrbf.fit.arguments import FOR_DEVELOPERS, ColumnWarning
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from bayesrbf.inference.diagnose import Finding
+
+
+MODEL, FREQUENCIES = "this model", "class frequencies"
+
+FIT, DRAWS, ROWS = "Fitting the whole table", "Drawing the posterior", "Looking at all rows"
+CELLS, REHEARSAL = "Filling in cells of rows held out", "Rehearsing the intervals"
+SECTIONS = "Making the sections"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Everything that a report run made."""
+
+    report: Report
+    model: Any  # With its posterior.
+    held_out: HeldOutRows
+    uncertainty: xr.Dataset  # Of every row.
+
+
+def phases(job: Job) -> tuple[str, ...]:
+    """Names of the phases of :func:`collect`, in their order."""
+    every = {
+        FIT: True,
+        CROSS_VALIDATION: True,
+        DRAWS: True,
+        ROWS: True,
+        CELLS: not job.knows_holes,
+        REHEARSAL: job.rehearse,
+        SECTIONS: True,
+    }
+    return tuple(name for name, taken in every.items() if taken)
+
+
+def collect(job: Job, phase: Phase = silently) -> Outcome:
+    """Cross-validate, fit and draw, and make every section of the report."""
+    procedure = FAMILIES[job.family].procedure(job)
+    with _heard() as heard:
+        with phase(FIT):
+            fitted = procedure(job.X, job.y)
+        held_out = _validated(job, procedure, fitted, phase)
+        with phase(DRAWS):
+            drawn = draw_posterior(job, fitted.model)
+        with phase(ROWS):
+            looks = _looks(job, drawn)
+        cells = None
+        if not job.knows_holes:
+            with phase(CELLS):
+                cells = fill_held_out(job, looks.judged)
+    with _heard() as rehearsing, phase(REHEARSAL) if job.rehearse else nullcontext():
+        intervals = read_intervals(job, drawn)
+    heard += [f"In the rehearsal: {sentence}" for sentence in rehearsing if sentence not in heard]
+    fits = _Fits(fitted, drawn, looks, cells, held_out, intervals, tuple(heard))
+    with phase(SECTIONS):
+        report = _report(job, fits)
+    return Outcome(report, drawn.refined, held_out, looks.uncertainty)
+
+
+@dataclass(frozen=True)
+class _Looks:
+    """What takes long to find about all rows, and depends on the fit alone."""
+
+    uncertainty: xr.Dataset
+    judged: JudgedTable
+    moves: Moves
+    findings: tuple[Finding, ...]
+
+
+def _looks(job: Job, drawn: Drawn) -> _Looks:
+    """Look at all rows, in several processes where there are."""
+    looks: dict[str, Callable[[], Any]] = {
+        "judged": lambda: judge_table(job),
+        "uncertainty": lambda: drawn.refined.uncertainty(job.X),
+        "moves": lambda: read_moves(job, drawn.model),
+        "findings": lambda: drawn.refined.fitted_.findings(),
+    }
+    answers = run_tasks(lambda look: look(), list(looks.values()), "Looks")
+    return _Looks(**dict(zip(looks, answers, strict=True)))
+
+
+@contextmanager
+def _heard() -> Iterator[list[str]]:
+    """Collect warnings as distinct sentences: the report prints them."""
+    sentences: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield sentences
+    not_meant = (*FOR_DEVELOPERS, ColumnWarning)  # the notes of the reader say more
+    meant = [warning for warning in caught if not issubclass(warning.category, not_meant)]
+    sentences += dict.fromkeys(" ".join(str(warning.message).split()) for warning in meant)
+
+
+def _validated(job: Job, procedure: Procedure, fitted: Fitted, phase: Phase) -> HeldOutRows:
+    """Held-out probabilities of the model, of the class frequencies and of the rivals.
+
+    The model is fitted again fold by fold, unless its own fit has held the same rows out.
+    """
+    fitters: dict[str, Fitter] = {FREQUENCIES: class_frequencies, **rivals(job)}
+    own = fitted.out_of_fold
+    if own is None:
+        fitters = {MODEL: lambda X, y: procedure(X, y).model, **fitters}
+    held_out = hold_out(job.X, job.y, fitters, splits=job.splits, phase=phase)
+    if own is None:
+        return held_out
+    of_model = own.reindex(index=range(len(job.X)), columns=held_out.classes).to_numpy()
+    return replace(held_out, probabilities={MODEL: of_model, **held_out.probabilities})
+
+
+@dataclass(frozen=True)
+class _Fits:
+    """The fitted parts from which :func:`_report` makes the sections."""
+
+    fitted: Fitted
+    drawn: Drawn
+    looks: _Looks
+    cells: HeldOutCells | None
+    held_out: HeldOutRows
+    intervals: str
+    heard: tuple[str, ...]
+
+
+def _report(job: Job, fits: _Fits) -> Report:
+    """Every section from the fitted model."""
+    figures: dict[str, Any] = {}
+    model, refined, looks = fits.drawn.model, fits.drawn.refined, fits.looks
+    held_out, judged, uncertainty = fits.held_out, looks.judged, looks.uncertainty
+    densities = densities_of(job, fits.drawn)
+    rival = best_of(held_out, (LOGISTIC, FOREST))
+    sections: dict[str, Callable[[], Any]] = {
+        "scores": lambda: tuple(score(held_out, name) for name in held_out.probabilities),
+        "judged": lambda: judge(held_out, job.costs, MODEL, FREQUENCIES, rival, job.groups),
+        "performance": lambda: read_performance(held_out, job.costs, MODEL, rival),
+        "subgroups": lambda: read_subgroups(job, held_out, MODEL),
+        "reading": lambda: read_columns(job),
+        "doubt": lambda: read_doubt(job, model, densities.point, judged, held_out, uncertainty),
+        "oddities": lambda: read_oddities(job, judged, held_out),
+        "learned": lambda: read_learned(job, model, refined, densities, looks.moves),
+        "imputations": lambda: read_imputations(job, judged, fits.cells),
+        "diagnostics": lambda: read_diagnostics(refined, looks.findings, fits.heard),
+        "described": lambda: read_described(job, fits.fitted, refined),
+    }
+    with progress(False) as track:
+        for name in track(list(sections), "Sections"):
+            figures[name] = sections[name]()
+    return Report(
+        title=job.title,
+        target=job.target,
+        classes=tuple(map(str, held_out.classes)),
+        estimator=type(model).__name__,
+        inference=fits.drawn.sentence,
+        intervals=fits.intervals,
+        folds=int(held_out.folds.max()) + 1,
+        confusion=_confusion(held_out, job.costs),
+        check=_check(job, uncertainty),
+        costs=read_costs(held_out, job.costs, (MODEL, rival)),
+        row_title=job.row_title,
+        **figures,
+    )
+
+
+def score(held_out: HeldOutRows, name: str) -> MeanScores:
+    """Scores and calibration of one classifier on the held-out rows."""
+    rows = held_out.scored
+    p, labels, folds = (
+        held_out.probabilities[name][rows],
+        held_out.labels[rows],
+        held_out.folds[rows],
+    )
+    return MeanScores(
+        name=name,
+        log_loss=mean_over_folds(log_loss(p, labels), folds),
+        brier=mean_over_folds(brier(p, labels), folds),
+        accuracy=mean_over_folds(correct(p, labels), folds),
+        slope=slope(p, labels),
+        calibration=calibration(p, labels, prob=LEVEL),
+    )
+
+
+def _confusion(held_out: HeldOutRows, costs: Mapping[str, float]) -> np.ndarray:
+    """Held-out rows by true class and by the answer of least expected cost."""
+    rows, n_classes = held_out.scored, len(held_out.classes)
+    decided = decisions(held_out.probabilities[MODEL][rows], held_out.classes, costs)
+    pairs = held_out.labels[rows] * n_classes + decided
+    return np.bincount(pairs, minlength=n_classes**2).reshape(n_classes, n_classes)
+
+
+def _check(job: Job, uncertainty: xr.Dataset) -> Check | None:
+    """Predictions for hidden labels against the truth, where it is known."""
+    if job.truth is None:
+        return None
+    hidden = job.y.isna().to_numpy()
+    if not hidden.any():
+        return None
+    classes = [str(label) for label in uncertainty[names.LABEL].to_numpy()]
+    labels = np.array([classes.index(str(label)) for label in job.truth.y[hidden]])
+    p = uncertainty["probability"].to_numpy()[hidden]
+    given = p[np.arange(labels.size), labels]
+    return Check(
+        rows=int(hidden.sum()),
+        log_loss=float(log_loss(p, labels).mean()),
+        accuracy=float(correct(p, labels).mean()),
+        outside=int((given < 0.05).sum()),
+    )

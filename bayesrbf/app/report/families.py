@@ -1,0 +1,549 @@
+"""The families that a report can fit, how they are drawn, and how they compare with peers."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pandas as pd
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OrdinalEncoder
+
+from bayesrbf.answers.scores import LEVEL, mean, standard_error
+from bayesrbf.app.report.held_out import (
+    Fitter,
+    HeldOutRows,
+    Phase,
+    class_frequencies,
+    hold_out,
+    rivals,
+    silently,
+)
+from bayesrbf.app.report.job import FamilyName, Job
+from bayesrbf.app.words import aligned, count, ends, listing, number, percent, plural, spread
+from bayesrbf.base.scores import correct, log_loss
+from bayesrbf.families.stack.intervals import REFITS
+from bayesrbf.families.stack.model_doubt import comparable
+
+if TYPE_CHECKING:
+    from bayesrbf.families.hybrid.selection import MixtureCandidate
+
+
+# The families that a report can fit: estimators, settings and ways to draw.
+
+
+ROWS_FOR_ALL: Final = 2_000
+WORK_FOR_ALL: Final = 1e8
+"""Rows, and rows x real columns^4 x classes, up to which a stack has all its members.
+
+Beyond, the intervals of all members take minutes.
+"""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A fitted classifier and how it was chosen."""
+
+    model: Any  # At its fitted point.
+    call: str  # The constructor's call.
+    sentence: str  # What was chosen, and why.
+    trials: tuple[tuple[str, float, bool], ...] = ()
+    """Candidate, held-out log loss, whether it was chosen; empty where there was no choice."""
+    out_of_fold: pd.DataFrame | None = None
+    """Probabilities of its training rows, fold by fold without them, by position and class.
+
+    None where the fit has none on the folds by which it is to be judged.
+    """
+
+
+Settings = Mapping[str, Any]
+"""Constructor arguments."""
+
+Procedure = Callable[[pd.DataFrame, pd.Series], Fitted]
+"""Training rows and labels to a classifier; this is what is cross-validated."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """A family of classifiers."""
+
+    estimator: str  # Name of the class in ``bayesrbf``.
+    procedure: Callable[[Job], Procedure]  # Maps a job to the procedure that fits its tables.
+    methods: tuple[str, ...]  # Ways to draw from the posterior.
+    draws: int  # Per chain.
+    has_components: bool = False  # Whether the rows come from components of the model itself.
+    averages: bool = False  # Whether a point fit has intervals: it averages around its mode.
+    pools: bool = False  # Whether it pools members, and so holds its own rows out.
+
+
+def common_settings(job: Job) -> dict[str, Any]:
+    """Constructor arguments that all families share."""
+    return {"categorical_features": job.categorical or None, "random_state": job.seed}
+
+
+def _fixed(
+    job: Job, estimator: str, settings: Settings, sentence: str, pools: bool = False
+) -> Procedure:
+    """The procedure of a family whose settings do not depend on labels.
+
+    An estimator that pools members is given its folds: its rows held out judge it, too, by weights
+    that the other folds chose. By time it is judged on later rows alone, which are not those that
+    it holds out.
+    """
+    build = getattr(import_module("bayesrbf"), estimator)
+
+    def fit(X: pd.DataFrame, y: pd.Series) -> Fitted:
+        cv = {"cv": job.splits_within(y).pairs()} if pools else {}
+        groups = job.groups_of(y)
+        model = build(**{**common_settings(job), **settings, **cv}).fit(X, y, groups=groups)
+        out_of_fold = model.out_of_fold_ if pools and job.times is None else None
+        return Fitted(model, _call(estimator, settings), sentence, out_of_fold=out_of_fold)
+
+    return fit
+
+
+def _stack(job: Job) -> Procedure:
+    """The default members, or fewer where intervals of all would take minutes."""
+    columns = len(job.X.columns) - len(job.categorical)
+    classes = job.y.nunique()
+    work = len(job.X) * float(columns) ** 4 * classes
+    small = len(job.X) <= ROWS_FOR_ALL and work <= WORK_FOR_ALL
+    sizes = f"{count(len(job.X))} rows, {count(columns)} real columns and {count(classes)} classes"
+    rule = (
+        f"all are taken up to {count(ROWS_FOR_ALL)} rows, with rows × real columns⁴ × classes "
+        "up to a hundred million; beyond, their intervals take minutes"
+    )
+    every = small and not job.quick
+    settings = {"members": "default" if every else "lite"}
+    procedure = _fixed(job, "StackedClassifier", settings, "", pools=True)
+
+    def fit(X: pd.DataFrame, y: pd.Series) -> Fitted:
+        fitted = procedure(X, y)
+        # Columns of few values add a member, as many rows do: the fit alone knows their number.
+        n = len(fitted.model.members_)
+        chosen = f"all {n} members" if every else f"{n} members (lite)"
+        why = ", because --quick was asked for." if job.quick else f" for {sizes}: {rule}."
+        return replace(fitted, sentence=f"A stack of {chosen}{why}")
+
+    return fit
+
+
+def _mixture(job: Job) -> Procedure:
+    """A mixture that chooses its structure on the training rows, and a temperature."""
+    # what the report says of cells is what the likelihood finds; a blend bends the density
+    settings: dict[str, object] = {"n_components": "cv", "objective": "likelihood"}
+    if job.y.isna().any():
+        settings["unlabelled_weight"] = "cv"
+    settings["missingness"] = "cv"
+    procedure = _fixed(job, "HybridMixtureClassifier", settings, "")
+
+    def fit(X: pd.DataFrame, y: pd.Series) -> Fitted:
+        fitted = procedure(X, y)
+        names = [_in_words(candidate, job) for candidate in fitted.model.candidates_]
+        scores = [candidate.log_score for candidate in fitted.model.candidates_]
+        trials = tuple(
+            (name, -score, place == 0)
+            for place, (name, score) in enumerate(zip(names, scores, strict=True))
+        )
+        sentence = f"Among {len(names)} candidates the rule chose: {names[0]}."
+        return replace(fitted, sentence=sentence, trials=trials)
+
+    return fit
+
+
+def _in_words(candidate: MixtureCandidate, job: Job) -> str:
+    """Structure of a mixture, and what it makes of hidden labels and of missing cells."""
+    parts = [f"{plural(max(candidate.n_components), 'component')} a class"]
+    if len(job.categorical) < len(job.X.columns):
+        shape = {"full": "full", "diag": "diagonal"}[candidate.covariance_type]
+        shared = "shared" if candidate.tied else "own"
+        parts[0] += f", {shared} {shape} covariances"
+    if job.y.isna().any():
+        weight = candidate.unlabelled_weight
+        word = "not" if weight == 0 else "fully" if weight == 1 else "little"
+        parts.append(f"rows without a label count {word}")
+    if candidate.informative:
+        parts.append("missing cells tell something")
+    return "; ".join(parts)
+
+
+def _rbf(job: Job) -> Procedure:
+    """An RBF network with its defaults."""
+    sentence = (
+        "A network whose hidden layer is a mixture of ten components, shared by all classes, "
+        "fitted jointly with its output layer."
+    )
+    return _fixed(job, "RBFNetworkClassifier", {}, sentence)
+
+
+def _sdgm(job: Job) -> Procedure:
+    """A sparse mixture with its defaults and a temperature."""
+    sentence = (
+        "A sparse discriminative mixture of three components a class, of which the evidence "
+        "keeps what it needs; the more probable of two starts, because each takes long on tables "
+        "with holes."
+    )
+    settings = {"prediction": "single-mode", "n_init": 2, "calibrate": True}
+    return _fixed(job, "SDGMClassifier", settings, sentence)
+
+
+def _median_lvq(job: Job) -> Procedure:
+    """Exemplars under Gower's dissimilarity, and a temperature."""
+    sentence = (
+        "Two rows of each class stand for it, compared by Gower's dissimilarity; the width of "
+        "the kernel was chosen by cross-validation."
+    )
+    return _fixed(job, "MedianLVQClassifier", {"calibrate": True}, sentence)
+
+
+def _call(estimator: str, settings: Settings) -> str:
+    """A constructor's call as it would be typed."""
+    return f"{estimator}({', '.join(f'{key}={value!r}' for key, value in settings.items())})"
+
+
+FAMILIES: Final[Mapping[str, Family]] = {
+    "stack": Family("StackedClassifier", _stack, ("bootstrap", "laplace", "nuts"), 400, pools=True),
+    "mixture": Family(
+        "HybridMixtureClassifier",
+        _mixture,
+        ("laplace", "advi", "gibbs", "nuts"),
+        1000,
+        has_components=True,
+    ),
+    "rbf": Family(
+        "RBFNetworkClassifier", _rbf, ("laplace", "advi", "nuts"), 400, has_components=True
+    ),
+    "sdgm": Family("SDGMClassifier", _sdgm, ("laplace", "advi", "nuts"), 400, averages=True),
+    "median_lvq": Family("MedianLVQClassifier", _median_lvq, ("gibbs",), 500),
+}
+"""Families by their names on the command line."""
+
+
+def check_method(name: str, inference: str) -> None:
+    """Refuse a way to draw that a family does not have; "auto" and "map" always exist.
+
+    >>> check_method("median_lvq", "gibbs")
+    """
+    allowed = ("auto", *FAMILIES[name].methods, "map")
+    if inference not in allowed:
+        raise ValueError(
+            f"--model {name} has no posterior by --inference {inference}; take one of "
+            f"{', '.join(allowed)}."
+        )
+
+
+# Families of this package and peers of scikit-learn on one table, by held-out log score.
+
+
+FREQUENCIES: Final = "class frequencies"
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """One classifier on the rows held out; log losses are in nats a row."""
+
+    name: str
+    log_loss: float
+    standard_error: float
+    behind: float  # Log loss above that of the best one, on the same rows.
+    behind_error: float  # Its standard error, from the differences row by row.
+    behind_lower: float  # Ends of its interval.
+    behind_upper: float
+    share_right: float
+    seconds: float  # Of all its fits and predictions.
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Contestants on the same folds, the best one first."""
+
+    rows: int  # Held out, each once.
+    folds: int
+    contestants: Sequence[Contestant]
+    prob: float = LEVEL  # Inside the intervals.
+
+    @property
+    def sentence(self) -> str:
+        """The best one, and who is not surely behind it."""
+        best, *others = self.contestants
+        near = [contestant.name for contestant in others if not contestant.behind_lower > 0]
+        head = f"{best.name} has the lowest log loss"
+        if not near:
+            return f"{head}; the {percent(self.prob)} intervals of all differences are above 0."
+        others_near = listing(near, len(near))
+        interval = f"{percent(self.prob)} interval"
+        return f"{head}; the {interval} of the difference holds 0 for {others_near}."
+
+
+def peers(job: Job) -> dict[str, Fitter]:
+    """Classifiers of scikit-learn, the rivals of the report among them, and the frequencies."""
+    return {**rivals(job), "histogram boosting": _boosting(job), FREQUENCIES: class_frequencies}
+
+
+def _boosting(job: Job) -> Fitter:
+    """Histogram boosting with its own treatment of holes and categories, on labelled rows."""
+
+    def fit(X: pd.DataFrame, y: pd.Series) -> Pipeline:
+        labelled = y.notna().to_numpy()
+        places = [X.columns.get_loc(name) for name in job.categorical]
+        codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan)
+        columns = ColumnTransformer([("categorical", codes, places)], remainder="passthrough")
+        model = HistGradientBoostingClassifier(
+            categorical_features=list(range(len(places))), random_state=job.seed
+        )
+        return make_pipeline(columns, model).fit(X[labelled], y[labelled])
+
+    return fit
+
+
+def compare(job: Job, models: Sequence[FamilyName], *, phase: Phase = silently) -> Comparison:
+    """Hold every row out once of every contestant, choices included, on the same folds."""
+    fitters: dict[str, Fitter] = {name: _fitter(job, name) for name in models}
+    fitters |= peers(job)
+    return judged(hold_out(job.X, job.y, fitters, splits=job.splits, phase=phase))
+
+
+def _fitter(job: Job, name: FamilyName) -> Fitter:
+    """A family with everything that it chooses, as the report fits it."""
+    procedure = FAMILIES[name].procedure(job)
+
+    def fit(X: pd.DataFrame, y: pd.Series) -> Any:
+        try:
+            return procedure(X, y).model
+        except ValueError as error:
+            raise ValueError(
+                f"{name} cannot be fitted to a part of this table: {error} Leave it out: --model "
+                "names those that take part."
+            ) from error
+
+    return fit
+
+
+def judged(held_out: HeldOutRows) -> Comparison:
+    """Held-out probabilities as a comparison."""
+    rows = held_out.scored
+    labels = held_out.labels[rows]
+    p = {name: every[rows] for name, every in held_out.probabilities.items()}
+    losses = {name: log_loss(own, labels) for name, own in p.items()}
+    order = sorted(losses, key=lambda name: float(losses[name].mean()))
+    behind = {name: mean(own - losses[order[0]]) for name, own in losses.items()}
+    return Comparison(
+        rows=rows.size,
+        folds=int(held_out.folds.max()) + 1,
+        contestants=[
+            Contestant(
+                name=name,
+                log_loss=float(losses[name].mean()),
+                standard_error=standard_error(losses[name]),
+                behind=behind[name].value,
+                behind_error=standard_error(losses[name] - losses[order[0]]),
+                behind_lower=behind[name].lower,
+                behind_upper=behind[name].upper,
+                share_right=float(correct(p[name], labels).mean()),
+                seconds=held_out.seconds[name],
+            )
+            for name in order
+        ],
+    )
+
+
+def lines_of(comparison: Comparison) -> list[str]:
+    """The comparison as text for a terminal."""
+    interval = f"{percent(comparison.prob)} interval"
+    table = [["model", "", "log loss", "± s.e.", "behind", interval, "right", "seconds"]]
+    for contestant in comparison.contestants:
+        behind = ["–", "–"]
+        if contestant.behind:
+            between = ends(contestant.behind_lower, contestant.behind_upper)
+            behind = [number(contestant.behind), between]
+        own = [number(contestant.log_loss), spread(contestant.standard_error)]
+        took = f"{contestant.seconds:.1f}"
+        table.append([contestant.name, "", *own, *behind, percent(contestant.share_right), took])
+    return [
+        f"{plural(comparison.rows, 'row')} held out once each, in "
+        f"{plural(comparison.folds, 'fold')}; log loss in nats a row",
+        *aligned(table),
+        comparison.sentence,
+    ]
+
+
+# Which method gives the report its posterior, and the sentence that says why.
+
+
+SWEEPS: Final[dict[str, Any]] = {"tune": 400, "thin": 1}
+AFFORDABLE: Final = 2_000_000
+"""Multiply-adds of a sweep up to which all sweeps of four chains take about a minute."""
+MOST_CURVED: Final = 2_000
+"""Coordinates up to which the second derivatives of a network take at most some minutes."""
+
+REFITTED: Final = 200
+"""Draws of the bootstrap, which has one chain."""
+MOST_REFITTED: Final = 70_000
+"""Work (see :func:`refits_affordable`) up to which 12 more fits take a minute or two."""
+BYTES: Final = 20_000_000
+"""Of the draws of a model; with more, fewer draws are kept."""
+FEWEST_DRAWS: Final = 50  # Per chain, however large they are.
+
+METHOD_NAMES: Final = {
+    "bootstrap": "The bootstrap, the whole stack fitted anew to rows that weigh more or less",
+    "laplace": "Laplace's approximation, a Gaussian at the mode",
+    "advi": "A variational approximation, the Gaussian of least divergence",
+    "gibbs": "Gibbs sampling, from the exact posterior",
+    "nuts": "The No-U-Turn sampler, from the exact posterior",
+}
+
+
+COMPARED: Final = (
+    "The members of a small stack were fitted to the same rows. Intervals count how far they "
+    "differ from this model, as if the truth were one kind of model more."
+)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A fitted classifier without and with its posterior."""
+
+    model: Any
+    refined: Any  # At its fitted point, too, if ``"map"`` was asked for.
+    sentence: str  # How the posterior was made, and why.
+    options: Mapping[str, Any] = field(default_factory=dict)  # That it was drawn with.
+
+
+def draw_posterior(job: Job, model: Any) -> Drawn:
+    """Draw by the method asked for, or by the best one that takes about a minute."""
+    refined = copy.copy(model)
+    method, why = choose_method(job, model)
+    if method == "map":
+        intervals = "There are no intervals and no kinds of doubt."
+        if FAMILIES[job.family].averages:
+            intervals = (
+                "Intervals and kinds of doubt are those of what the fit itself averages over."
+            )
+        return Drawn(model, refined, f"A point estimate, {why} {intervals}")
+    usual = REFITTED if method == "bootstrap" else FAMILIES[job.family].draws
+    size = refined.model_.log_posterior(refined.rows_).dimension
+    draws = _draws_kept(usual, size) if job.draws is None else job.draws
+    sweeps = SWEEPS if job.family == "mixture" and method == "gibbs" else {}
+    if sweeps and job.draws is None:
+        sweeps = {**sweeps, "thin": -(-usual // draws)}
+    options = {"draws": draws, **sweeps}
+    compared = comparable(refined.fitted_)
+    if compared:
+        options["model_doubt"] = "pool"
+    refined.refine(method, **options)
+    if not refined.draws_.complete:  # what was drawn is no answer to what was asked
+        raise KeyboardInterrupt
+    amount = plural(len(refined.draws_.theta) * draws, "draw")
+    sentence = f"{METHOD_NAMES[method]}: {amount} in {plural(size, 'coordinate')}, {why}"
+    if compared:
+        sentence = f"{sentence} {COMPARED}"
+    if FAMILIES[job.family].pools and method != "bootstrap":
+        sentence = f"{sentence} {_of_members(refined)}"
+    return Drawn(model, refined, sentence, options)
+
+
+def _draws_kept(usual: int, size: int) -> int:
+    """Draws of each of four chains that take no more than ``BYTES``, of so many coordinates.
+
+    >>> _draws_kept(1000, 30), _draws_kept(1000, 3774)
+    (1000, 165)
+    """
+    return min(usual, max(FEWEST_DRAWS, BYTES // (4 * 8 * size)))
+
+
+def choose_method(job: Job, model: Any) -> tuple[str, str]:
+    """The method ("map" for none) and the end of the sentence that says why.
+
+    The cost is known from sizes alone, so that the same table always gets the same method.
+    """
+    if job.inference != "auto":
+        quick = job.quick and job.inference == "map"
+        return job.inference, f"because {'--quick' if quick else 'it'} was asked for."
+    if job.family == "mixture":
+        return _of_mixture(model)
+    family = FAMILIES[job.family]
+    method = family.methods[0]
+    if family.pools and not refits_affordable(job.X):
+        table = f"{plural(len(job.X), 'row')} of {plural(job.X.shape[1], 'column')}"
+        return "map", (
+            f"because {REFITS} more fits to {table} would take many minutes; --inference bootstrap "
+            "takes them, and Laplace's approximation, by --inference laplace, is too narrow."
+        )
+    if family.pools:
+        return method, (
+            "because intervals by other methods take the model for true and are too narrow; "
+            "--inference laplace takes seconds."
+        )
+    if method == "gibbs":
+        return method, "because exemplars are discrete."
+    if none := _too_many(model, method):
+        return "map", none
+    return method, "because that takes seconds; --inference nuts draws from the exact posterior."
+
+
+def refits_affordable(X: pd.DataFrame) -> bool:
+    """Whether a stack is fitted 12 times more in a minute or two.
+
+    A fit takes as long as rows times a constant and columns, of which missing cells take more.
+    """
+    rows, columns = X.shape
+    holes = float(X.isna().to_numpy().mean()) if X.size else 0.0
+    return rows * (40 + columns * (1 + 5 * holes)) <= MOST_REFITTED
+
+
+def _too_many(model: Any, method: str) -> str:
+    """Why second derivatives would take many minutes; empty where they do not."""
+    size = model.model_.log_posterior(model.rows_).dimension
+    if size <= MOST_CURVED:
+        return ""
+    return (
+        f"because the curvature in {plural(size, 'coordinate')} would take many minutes; "
+        f"--inference {method} takes them."
+    )
+
+
+def _of_mixture(model: Any) -> tuple[str, str]:
+    """Gibbs sampling where its sweeps, each about an iteration of EM, are cheap."""
+    structure = model.model_.density.specification
+    whole = bool(np.all(model.rows_.weights == np.round(model.rows_.weights)))
+    if not whole and (none := _too_many(model, "laplace")):
+        return "map", none
+    if not whole:
+        return "laplace", (
+            "because rows without a label count as a part of a row, and Gibbs sampling needs whole "
+            "ones; --inference nuts draws from the exact posterior."
+        )
+    width = structure.n_features ** (1 if structure.independent else 2) + len(structure.levels)
+    cost = model.rows_.n_obs * structure.n_components * width
+    rows = plural(model.rows_.n_obs, "row")
+    if cost <= AFFORDABLE:
+        return "gibbs", f"because a sweep over {rows} is cheap: all of them take about a minute."
+    if none := _too_many(model, "laplace"):
+        return "map", none
+    return "laplace", (
+        f"because sweeps over {rows} would take more than about a minute; --inference gibbs or "
+        "--inference nuts draws from the exact posterior."
+    )
+
+
+def _of_members(refined: Any) -> str:
+    """How the posterior of a stack was drawn, in a sentence."""
+    fixed = list(refined.pointwise_)
+    drawn = [name for name in refined.members_ if name not in fixed]
+    text = "Those are the weights and temperatures of the stack"
+    if drawn:
+        text += "; with each came one, by Laplace's approximation, of the parameters of "
+        text += listing(drawn, 9)
+    if not fixed:
+        return f"{text}."
+    verb = "stays at its" if len(fixed) == 1 else "stay at their"
+    return (
+        f"{text}. {listing(fixed, 9)} {verb} fitted point, for too many parameters: as far as "
+        "the weight of such a member goes, intervals are too narrow."
+    )

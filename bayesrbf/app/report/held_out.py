@@ -1,0 +1,338 @@
+"""Held-out probabilities of the whole procedure, and what decisions by them cost."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, Final, Self
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from bayesrbf.app.report.job import Job, Splits, splits_of
+from bayesrbf.app.words import exact
+from bayesrbf.base.scores import log_loss
+from bayesrbf.base.tasks import run_tasks
+from bayesrbf.fit.probabilities import constant, cost_curve, expected_costs, mistakes, paid
+from bayesrbf.mixture.maps import fit_half_rank
+from bayesrbf.table.encode import encode_labels
+from bayesrbf.table.order import standardisation
+
+# Costs of decisions: at least expected cost, under simpler rules, and as costs vary.
+
+
+COST_STEPS: Final = 101
+FURTHEST: Final = 2.0
+"""Times the given cost of the dearest class up to which it is varied."""
+SAME: Final = "the best answer that is the same for all rows"
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Held-out costs of the decisions of least expected cost, all in the unit that was given."""
+
+    given: tuple[tuple[str, float], ...]  # Of a mistaken row, by class.
+    rows: tuple[tuple[str, float], ...]  # Classifier and mean cost of a row; the model first.
+    dearest: str  # The class whose cost varies along the curves.
+    here: float  # Its cost as it was given.
+    along: Float[np.ndarray, " step"]  # Its cost along the curves; the others stay as given.
+    curves: tuple[tuple[str, Float[np.ndarray, " step"]], ...]
+    """Mean cost of a row by classifier; ``SAME`` comes last."""
+    by_class: tuple[float, ...]  # What the mistaken rows of each class cost together.
+
+
+def problems_of_costs(
+    costs: Mapping[str, float], classes: Iterable[object], owner: str
+) -> Iterator[str]:
+    """Costs of classes that the owner does not have, and costs that are not above 0, as sentences.
+
+    >>> list(problems_of_costs({"ill": 0.0}, ["sick", "well"], "the model"))
+    ["'ill' has a cost and is no class of the model: sick, well.", "The cost of 'ill' must be above
+    0 and finite; received 0."]
+    """
+    names = sorted(str(label) for label in classes)
+    for name, cost in costs.items():
+        if name not in names:
+            yield f"{name!r} has a cost and is no class of {owner}: {', '.join(names)}."
+        if not (math.isfinite(cost) and cost > 0):
+            yield f"The cost of {name!r} must be above 0 and finite; received {cost:g}."
+
+
+def costs_of(classes: Sequence[object], costs: Mapping[str, float]) -> Float[np.ndarray, " label"]:
+    """Cost of a mistaken row of every class: 1 where none is given."""
+    return np.array([costs.get(str(label), 1.0) for label in classes], dtype=np.float64)
+
+
+def decisions(
+    probabilities: Float[np.ndarray, "obs label"],
+    classes: Sequence[object],
+    costs: Mapping[str, float],
+) -> Int[np.ndarray, " obs"]:
+    """Answers of least expected cost; the most probable class where all cost the same."""
+    return expected_costs(probabilities, mistakes(costs_of(classes, costs))).argmin(axis=1)
+
+
+def read_costs(
+    held_out: HeldOutRows, costs: Mapping[str, float], classifiers: Sequence[str]
+) -> Costs | None:
+    """Judge decisions on the held-out rows; None where no cost was given.
+
+    A class without a cost costs 1. The first of the classifiers is the model.
+    """
+    if not costs:
+        return None
+    each = costs_of(held_out.classes, costs)
+    names = [str(label) for label in held_out.classes]
+    rows = held_out.scored
+    labels = held_out.labels[rows]
+    probabilities = {name: held_out.probabilities[name][rows] for name in classifiers}
+    dear = int(np.argmax(each))
+    along = each[dear] * np.linspace(0, FURTHEST, COST_STEPS)
+    is_dear = np.arange(each.size) == dear
+    given, varied = mistakes(each), mistakes(np.where(is_dear, along[:, None], each))
+    curves = [(name, cost_curve(p, labels, varied)) for name, p in probabilities.items()]
+    best = np.array([constant(labels, step) for step in varied])
+    own = paid(probabilities[classifiers[0]], labels, given)
+    return Costs(
+        given=tuple(zip(names, map(float, each), strict=True)),
+        rows=(
+            *((name, float(paid(p, labels, given).mean())) for name, p in probabilities.items()),
+            (SAME, constant(labels, given)),
+        ),
+        dearest=names[dear],
+        here=float(each[dear]),
+        along=along,
+        curves=(*curves, (SAME, best)),
+        by_class=tuple(map(float, np.bincount(labels, own, minlength=each.size))),
+    )
+
+
+# Held-out probabilities: the whole procedure, every choice included, fold by fold.
+
+
+LOGISTIC: Final = "logistic regression"
+FOREST: Final = "random forest"
+
+PENALTIES: Final = 10.0 ** np.arange(-4, 2.1, 0.5)
+"""Values of scikit-learn's C, the strongest penalty first."""
+WORSE_IN_A_ROW: Final = 2
+"""Penalties that are worse than the best one before them, after which weaker ones are not tried."""
+TREES: Final = 300
+RIVALS_IN_WORDS: Final = (
+    "Logistic regression has a ridge penalty, of "
+    f"{PENALTIES.size} from C = {exact(PENALTIES[0])} to {exact(PENALTIES[-1])} the one of least "
+    "log loss on rows held out within the training part; the random forest has "
+    f"{TREES} trees with two rows to a leaf or more. Both have medians with missing indicators, "
+    "real columns by half ranks (the mean of the standardised cell and its normal score, as kernel "
+    "members of a stack have them), and one-hot levels."
+)
+"""The rivals of :func:`rivals` with their settings."""
+
+CROSS_VALIDATION: Final = "Cross-validating"
+"""The phase of a run in which rows are held out."""
+
+Fitter = Callable[[pd.DataFrame, pd.Series], Any]
+"""Training rows and labels to something with ``classes_`` and ``predict_proba``."""
+
+
+Phase = Callable[[str], AbstractContextManager[None]]
+"""Surrounds a phase of a run, by its name, and may show how far it is."""
+
+
+def silently(name: str) -> AbstractContextManager[None]:
+    """Surround a phase and show nothing."""
+    return nullcontext()
+
+
+@dataclass(frozen=True)
+class HeldOutRows:
+    """Probabilities of rows that the classifier did not see."""
+
+    classes: tuple[object, ...]  # In the order of the columns of probabilities.
+    labels: Int[np.ndarray, " obs"]  # True class codes, -1 where unknown.
+    folds: Int[np.ndarray, " obs"]  # Fold that held a row out; -1 for rows that are never scored.
+    probabilities: Mapping[str, Float[np.ndarray, "obs label"]]
+    """By classifier; NaN where a row is never scored."""
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    """Of all fits and predictions of a classifier."""
+
+    @property
+    def scored(self) -> Int[np.ndarray, " scored"]:
+        """Positions of the rows that were held out."""
+        return np.flatnonzero(self.folds >= 0)
+
+
+def hold_out(
+    X: pd.DataFrame,
+    y: pd.Series,
+    fitters: Mapping[str, Fitter],
+    *,
+    n_folds: int = 5,
+    seed: int = 0,
+    splits: Splits | None = None,
+    phase: Phase = silently,
+) -> HeldOutRows:
+    """Cross-validate several classifiers on the same folds, of which there are at most ``n_folds``.
+
+    By default, rows without a label and the only row of a class are in every training part.
+    """
+    classes, labels = encode_labels(y)
+    splits = splits_of(labels, n_folds, seed) if splits is None else splits
+    folds = splits.folds
+    results = {name: np.full((len(X), classes.size), np.nan) for name in fitters}
+    parts = [(fold, name) for fold in splits.numbers.tolist() for name in fitters]
+
+    def answer(part: tuple[int, str]) -> tuple[np.ndarray, float]:
+        (fold, name), start = part, perf_counter()
+        test, train = folds == fold, splits.training(fold)
+        fitted = fitters[name](X[train], y[train])
+        columns = np.searchsorted(classes, fitted.classes_)
+        probabilities = np.zeros((int(test.sum()), classes.size))
+        probabilities[:, columns] = fitted.predict_proba(X[test])
+        return probabilities, perf_counter() - start
+
+    seconds = dict.fromkeys(fitters, 0.0)
+    with phase(CROSS_VALIDATION):
+        answers = run_tasks(answer, parts, "Folds")
+    for (fold, name), (probabilities, took) in zip(parts, answers, strict=True):
+        results[name][folds == fold] = probabilities
+        seconds[name] += took
+    return HeldOutRows(tuple(classes.tolist()), labels, folds, results, seconds)
+
+
+def class_frequencies(X: pd.DataFrame, y: pd.Series) -> Frequencies:
+    """The baseline whose probabilities are the class frequencies of the labelled rows."""
+    classes, labels = encode_labels(y)
+    counts = np.bincount(labels[labels >= 0], minlength=classes.size)
+    return Frequencies(classes, counts / counts.sum())
+
+
+@dataclass(frozen=True)
+class Frequencies:
+    """Class frequencies as a classifier."""
+
+    classes_: np.ndarray
+    shares: Float[np.ndarray, " label"]  # Of the classes among the labelled rows.
+
+    def predict_proba(self, X: pd.DataFrame) -> Float[np.ndarray, "obs label"]:
+        """Class frequencies, the same in every row."""
+        return np.tile(self.shares, (len(X), 1))
+
+
+def rivals(job: Job) -> dict[str, Fitter]:
+    """What a reader could take instead, as ``RIVALS_IN_WORDS`` says."""
+    return {
+        LOGISTIC: logistic_regression(job.categorical, job.splits_within),
+        FOREST: random_forest(job.categorical, job.seed),
+    }
+
+
+def _by_chance(y: pd.Series) -> Splits:
+    """Five folds of labels, or as many as a class has rows."""
+    return splits_of(encode_labels(y)[1], 5, 0)
+
+
+def logistic_regression(
+    categorical: Iterable[str], within: Callable[[pd.Series], Splits] = _by_chance
+) -> Fitter:
+    """Logistic regression on filled columns with the penalty of least held-out log loss.
+
+    ``within`` deals the labels of a training part: rows that belong together stay together.
+    """
+
+    def fit(Z: Any, y: pd.Series) -> ClassifierMixin:
+        with warnings.catch_warnings():
+            # The baseline may stop early; its score says how good it was.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return _ridge(_penalty(Z, encode_labels(y)[1], within(y).pairs())).fit(Z, y)
+
+    return behind_filled_columns(fit, categorical)
+
+
+def _ridge(penalty: float) -> LogisticRegression:
+    """Logistic regression at one penalty."""
+    return LogisticRegression(C=penalty, max_iter=2000)
+
+
+def _penalty(Z: Any, labels: Int[np.ndarray, " obs"], pairs: Sequence[tuple[Any, Any]]) -> float:
+    """The penalty of least log loss on rows held out; 1 where none can be held out."""
+    classes = np.unique(labels)
+    parts = [(train, test) for train, test in pairs if np.isin(classes, labels[train]).all()]
+    if not parts:
+        return 1.0
+    losses: list[float] = []
+    for penalty in PENALTIES:
+        rows = [
+            log_loss(_ridge(penalty).fit(Z[a], labels[a]).predict_proba(Z[b]), labels[b])
+            for a, b in parts
+        ]
+        losses.append(float(np.concatenate(rows).mean()))
+        if len(losses) - 1 - int(np.argmin(losses)) >= WORSE_IN_A_ROW:
+            break
+    return float(PENALTIES[np.argmin(losses)])
+
+
+def random_forest(categorical: Iterable[str], seed: int) -> Fitter:
+    """A forest on filled columns."""
+
+    def fit(Z: Any, y: pd.Series) -> ClassifierMixin:
+        return RandomForestClassifier(TREES, min_samples_leaf=2, random_state=seed).fit(Z, y)
+
+    return behind_filled_columns(fit, categorical)
+
+
+class HalfRanks(TransformerMixin, BaseEstimator):
+    """Half ranks of real columns, learnt from the training rows; missing cells stay missing."""
+
+    def fit(self, X: pd.DataFrame, y: object = None) -> Self:
+        """Learn location, scale and ranks of every column."""
+        real, weights = X.to_numpy(np.float64), np.ones(len(X))
+        self.maps_ = fit_half_rank(standardisation(real, weights), real, weights)
+        return self
+
+    def transform(self, X: pd.DataFrame) -> Float[np.ndarray, "obs feature"]:
+        """Map rows."""
+        return self.maps_.forward(X.to_numpy(np.float64))
+
+
+def behind_filled_columns(
+    fit_classifier: Callable[[Any, pd.Series], ClassifierMixin], categorical: Iterable[str]
+) -> Fitter:
+    """A classifier of scikit-learn on filled columns.
+
+    It takes half ranks, medians and a missing indicator for real columns, and one-hot codes for
+    categorical ones, where missing is a level. It sees labelled rows only.
+    """
+    names = set(categorical)
+
+    def fit(X: pd.DataFrame, y: pd.Series) -> Pipeline:
+        labelled = y.notna().to_numpy()
+        reals = [name for name in X.columns if name not in names]
+        filled = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
+        columns = ColumnTransformer(
+            [
+                ("real", make_pipeline(HalfRanks(), filled, StandardScaler()), reals),
+                (
+                    "categorical",
+                    OneHotEncoder(handle_unknown="ignore"),
+                    [name for name in X.columns if name in names],
+                ),
+            ]
+        )
+        Z = columns.fit_transform(X[labelled])
+        return make_pipeline(columns, fit_classifier(Z, y[labelled]))
+
+    return fit

@@ -1,0 +1,295 @@
+"""One table and what was asked about it: rows, options, splits."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float, Int
+
+from bayesrbf.app.words import cell, clipped, count, decimals_of, plural
+from bayesrbf.base.records import PLAIN, TableOptions
+from bayesrbf.fit.held_out import grouped_folds, later_folds, stratified_folds
+from bayesrbf.reading.cells import date_of
+from bayesrbf.table.encode import encode_labels
+
+# Stores the options of a report beside its model, for the commands that use the model again.
+
+
+OPTIONS: Final = "options.json"
+
+FamilyName = Literal["stack", "mixture", "rbf", "sdgm", "median_lvq"]
+Inference = Literal["auto", "bootstrap", "laplace", "advi", "gibbs", "nuts", "map"]
+
+ALL_CORES: Final = -1
+"""Number of processes that stands for one a core."""
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """The options of a report that later commands need."""
+
+    target: str  # Name of the label column; empty where none is known.
+    costs: Mapping[str, float] = field(default_factory=dict)
+    """Of a mistaken row by class, 1 for a class not named; empty where none was given."""
+    table: TableOptions = PLAIN  # How the table was read, and new rows are.
+
+
+def options_content(options: ReportOptions) -> bytes:
+    """The options as a file.
+
+    >>> content = json.loads(options_content(ReportOptions("y", {"sick": 5.0})))
+    >>> content["target"], content["costs"], content["table"]["id"]
+    ('y', {'sick': 5.0}, None)
+    """
+    return (json.dumps(asdict(options), ensure_ascii=False, indent=1) + "\n").encode()
+
+
+def read_options(folder: Path) -> ReportOptions:
+    """The options of a report; without a target in a folder that has a model and no options.
+
+    Raises ValueError, with the file and what it lacks, where the file is not one of a report.
+    """
+    file = folder / OPTIONS
+    if not file.exists():
+        return ReportOptions("")
+    try:
+        content = json.loads(file.read_text("utf-8"))
+    except ValueError as error:
+        raise _refused(file, f"it is no JSON ({error})") from None
+    if not isinstance(content, dict) or not isinstance(content.get("target"), str):
+        raise _refused(file, "it names no target")
+    costs, table = _costs(file, content.get("costs", {})), _table(file, content.get("table", {}))
+    return ReportOptions(content["target"], costs, table)
+
+
+def _table(file: Path, content: Any) -> TableOptions:
+    """How the table was read; an error where an option is unknown or of another type."""
+    usual = asdict(PLAIN)
+    if not isinstance(content, dict) or not content.keys() <= usual.keys():
+        raise _refused(file, f"its table must be an object with {', '.join(usual)}")
+    wrong = [name for name, value in content.items() if not _is_like(value, usual[name])]
+    if wrong:
+        raise _refused(file, f"its option {wrong[0]} cannot be {content[wrong[0]]!r}")
+    options: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in content.items()
+    }
+    return TableOptions(**options)
+
+
+def _is_like(value: Any, usual: object) -> bool:
+    """Whether a value is of the type of an option whose usual value is given."""
+    if isinstance(usual, tuple):
+        return isinstance(value, list) and all(isinstance(text, str) for text in value)
+    return isinstance(value, bool) if isinstance(usual, bool) else isinstance(value, str | None)
+
+
+def _costs(file: Path, content: Any) -> dict[str, float]:
+    """Costs by class; an error where they are none."""
+    if not isinstance(content, dict):
+        raise _refused(file, "its costs must be a number for each class")
+    for name, cost in content.items():
+        number = isinstance(cost, int | float) and not isinstance(cost, bool)
+        if not (number and math.isfinite(cost) and cost > 0):
+            raise _refused(file, f"its cost of {name!r} must be finite and above 0, not {cost!r}")
+    return {name: float(cost) for name, cost in content.items()}
+
+
+def _refused(file: Path, why: str) -> ValueError:
+    """An error that says what is wrong with the file and how to mend it."""
+    return ValueError(
+        f"{file} cannot be read as the options of a report: {why}; write the report again, or "
+        "remove the file to go without."
+    )
+
+
+# Which rows are held out together, and which rows may then teach.
+
+
+@dataclass(frozen=True)
+class Splits:
+    """Folds, and what keeps rows out of their training parts."""
+
+    folds: Int[np.ndarray, " obs"]  # That holds a row out; -1 where none does.
+    groups: Int[np.ndarray, " obs"] | None = None  # Rows of one number are on one side.
+    times: Float[np.ndarray, " obs"] | None = None  # Only earlier rows teach; NaN always does.
+
+    @property
+    def numbers(self) -> Int[np.ndarray, " fold"]:
+        """Numbers of the folds."""
+        numbers: Int[np.ndarray, " fold"] = np.unique(self.folds[self.folds >= 0])
+        return numbers
+
+    def training(self, fold: int) -> Bool[np.ndarray, " obs"]:
+        """The rows that teach the model that predicts a fold."""
+        out = self.folds == fold
+        teaches = ~out
+        if self.times is not None:
+            teaches &= ~(self.times >= np.min(self.times[out]))
+        if self.groups is not None:
+            teaches &= ~np.isin(self.groups, self.groups[out])
+        return teaches
+
+    def pairs(self) -> list[tuple[Int[np.ndarray, " train"], Int[np.ndarray, " test"]]]:
+        """Positions of training and held-out rows of every fold."""
+        return [
+            (np.flatnonzero(self.training(fold)), np.flatnonzero(self.folds == fold))
+            for fold in self.numbers.tolist()
+        ]
+
+    @property
+    def sentence(self) -> str:
+        """Sentences on hold-out by time or by group; empty where rows are held out by chance."""
+        parts = []
+        if self.times is not None:
+            n_rows, folds = int((self.folds >= 0).sum()), self.numbers.size
+            parts.append(
+                f"The latest {plural(n_rows, 'labelled row')} were held out in "
+                f"{plural(folds, 'part')}, each predicted from the rows before it; weights and "
+                "temperatures were fitted to some of those held out by chance, so that a drift is "
+                "judged and not made up for."
+            )
+        if self.groups is not None:
+            groups = plural(np.unique(self.groups).size, "group")
+            parts.append(f"Rows of one group ({groups}) were never on both sides of a split.")
+        return " ".join(parts)
+
+
+def fold_count(labels: Int[np.ndarray, " obs"], most: int) -> int:
+    """Number of folds: the rows of the second most frequent class, at least 2, at most ``most``.
+
+    >>> fold_count(np.array([0, 0, 0, 0, 0, 1, 1, 1, 2, -1]), most=5)
+    3
+    """
+    frequencies = np.sort(np.bincount(labels[labels >= 0]))
+    return int(np.clip(frequencies[-2] if frequencies.size > 1 else 0, 2, most))
+
+
+def splits_of(
+    labels: Int[np.ndarray, " obs"],
+    n_folds: int,
+    seed: int,
+    groups: Int[np.ndarray, " obs"] | None = None,
+    times: Float[np.ndarray, " obs"] | None = None,
+) -> Splits:
+    """Folds by time where it is given, else by groups where they are, else by class.
+
+    There are at most ``n_folds``, and no more than the second most frequent class has rows.
+    """
+    n_folds = fold_count(labels, n_folds)
+    if times is not None:
+        return Splits(later_folds(labels, times, n_folds), groups, times)
+    if groups is not None:
+        return Splits(grouped_folds(labels, groups, n_folds, seed), groups)
+    return Splits(stratified_folds(labels, n_folds, seed))
+
+
+# One table and what was asked about it: the input of every section of the report.
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The complete table before cells and labels were hidden."""
+
+    X: pd.DataFrame
+    y: pd.Series
+
+
+@dataclass(frozen=True)
+class Job:
+    """A table, its labels, and what was asked about it."""
+
+    title: str
+    target: str
+    X: pd.DataFrame  # Without the label column; an index that does not count names the rows.
+    y: pd.Series  # Missing where hidden; the index counts the rows from 0.
+    kinds: Mapping[str, str]  # "real" or "categorical", by column.
+    inference: Inference  # ``"auto"``: by what takes about a minute.
+    seed: int
+    notes: tuple[str, ...] = ()  # What was noticed when the table was read.
+    facts: tuple[tuple[str, str], ...] = ()  # Command, versions, digest of the data.
+    truth: Truth | None = None  # Where it is known.
+    family: FamilyName = "stack"
+    costs: Mapping[str, float] = field(default_factory=dict)
+    """Of a mistaken row by class, 1 for a class not named; nothing is said where empty."""
+    draws: int | None = None  # Per chain; by default what the family takes.
+    folds: int = 5  # At most.
+    jobs: int = 1  # Processes that share the fits; -1: all cores where that is quicker.
+    quick: bool = False  # Whether time counts more than the last of the log loss.
+    rehearse: bool = False  # Whether the intervals are tried, at the cost of more fits.
+    reading: TableOptions = PLAIN  # By which new rows are read, too.
+    groups: Int[np.ndarray, " obs"] | None = None
+    """Rows of one number belong together: copies of a row, and rows of one group."""
+    times: Float[np.ndarray, " obs"] | None = None  # By which rows are ordered.
+
+    @property
+    def categorical(self) -> list[str]:
+        """Names of the categorical columns."""
+        return [name for name in self.X.columns if self.kinds[name] == "categorical"]
+
+    @property
+    def knows_holes(self) -> bool:
+        """Whether cells are missing and their truth is known."""
+        return self.truth is not None and bool(self.X.isna().to_numpy().any())
+
+    @property
+    def labels(self) -> Int[np.ndarray, " obs"]:
+        """Class codes, -1 where hidden."""
+        return encode_labels(self.y)[1]
+
+    @property
+    def splits(self) -> Splits:
+        """The folds in which rows are held out."""
+        return splits_of(self.labels, self.folds, self.seed, self.groups, self.times)
+
+    def splits_within(self, y: pd.Series) -> Splits:
+        """How an estimator holds out some of the rows, whose labels are ``y``; never by time."""
+        return splits_of(encode_labels(y)[1], self.folds, self.seed, self.groups_of(y))
+
+    def groups_of(self, y: pd.Series) -> Int[np.ndarray, " some"] | None:
+        """The groups of some of the rows, whose labels are ``y``."""
+        return None if self.groups is None else self.groups[y.index.to_numpy()]
+
+    @cached_property
+    def decimals(self) -> Mapping[str, int | None]:
+        """Decimals of the cells of every real column, as :func:`decimals_of` has them."""
+        reals = [name for name in self.X.columns if self.kinds[name] == "real"]
+        return {name: decimals_of(self.X[name].to_numpy(dtype=float)) for name in reals}
+
+    def mean(self, name: str, value: float) -> str:
+        """A mean of a real column as text: with more digits than cells that are whole numbers."""
+        if name in self.reading.dates:
+            return date_of(value)
+        cells = self.X[name].to_numpy(dtype=float)
+        return cell(value, decimals_of(cells, as_written=False))
+
+    def cell(self, name: str, value: float) -> str:
+        """A number of a real column as text."""
+        return date_of(value) if name in self.reading.dates else cell(value, self.decimals[name])
+
+    @property
+    def names_rows(self) -> bool:
+        """Whether the index names the rows and does not just count them."""
+        return not isinstance(self.X.index, pd.RangeIndex)
+
+    @property
+    def ids(self) -> pd.Index | None:
+        """The index where it names the rows; None where it only counts them."""
+        return self.X.index if self.names_rows else None
+
+    @property
+    def row_title(self) -> str:
+        """Title of the column of row names."""
+        named = self.names_rows and self.X.index.name is not None
+        return clipped(self.X.index.name, 24) if named else "row"
+
+    def row(self, position: int) -> str:
+        """Name of a row: its entry in the index, or its number from 1."""
+        return clipped(self.X.index[position], 30) if self.names_rows else count(position + 1)

@@ -1,0 +1,363 @@
+"""From frozen records to one self-contained page and the files beside it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+import jinja2
+import numpy as np
+import pandas as pd
+from markupsafe import Markup, escape
+
+from bayesrbf.answers.scores import LEVEL
+from bayesrbf.app import words
+from bayesrbf.app.report import figures
+from bayesrbf.app.report import figures as column_figures
+from bayesrbf.app.report import figures as decision_figures
+from bayesrbf.app.report import verdict as findings
+from bayesrbf.app.report.held_out import RIVALS_IN_WORDS, decisions
+from bayesrbf.app.report.job import OPTIONS
+from bayesrbf.app.report.records import Report, leads
+from bayesrbf.base import records as names
+from bayesrbf.version import __version__
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from bayesrbf.app.report.held_out import HeldOutRows
+
+
+# Files of a report run: their names, predictions as CSV, draws as netCDF.
+
+
+MODEL: Final = "model.safetensors"
+PREDICTIONS: Final = "predictions.csv"
+POSTERIOR: Final = "posterior.nc"
+PAGE: Final = "report.html"
+FILES: Final = (PREDICTIONS, MODEL, OPTIONS, POSTERIOR, PAGE)
+
+LEAST_DRAWS: Final = 10
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""First characters that make a spreadsheet evaluate a cell."""
+
+
+def predictions_frame(
+    uncertainty: xr.Dataset,
+    given: pd.Series | None = None,
+    held_out: HeldOutRows | None = None,
+    costs: Mapping[str, float] | None = None,
+    ids: pd.Index | None = None,
+    first: int = 1,
+) -> pd.DataFrame:
+    """One line per row: class, probabilities, intervals, entropies in nats, novelty.
+
+    ``decision`` is the answer of least expected cost, where there are costs. ``ids`` name the rows
+    beside their numbers, which begin with ``first``.
+    ``novelty`` is near 1 where a row is unlike those of the training table. ``held_out_<class>`` is
+    the probability by a fit that had not seen the row's label, of the first held-out classifier.
+    """
+    classes = [str(label) for label in uncertainty[names.LABEL].to_numpy()]
+    mean = uncertainty[names.PROBABILITY].to_numpy()
+    columns: dict[str, object] = {"row": np.arange(first, first + len(mean))}
+    if ids is not None:
+        columns["id" if ids.name is None else str(ids.name)] = ids.to_list()
+    if given is not None:
+        columns["label"] = given.astype(object).where(given.notna(), None).to_list()
+    columns["predicted"] = np.array(classes, dtype=object)[mean.argmax(1)]
+    if costs:
+        columns["decision"] = np.array(classes, dtype=object)[decisions(mean, classes, costs)]
+    for name, source in (
+        ("probability", names.PROBABILITY),
+        ("lower", "lower"),
+        ("upper", "upper"),
+    ):
+        values = uncertainty[source].to_numpy()
+        columns |= {f"{name}_{label}": values[:, c] for c, label in enumerate(classes)}
+    for name in ("total_entropy", "aleatoric_entropy", "epistemic_entropy", "novelty"):
+        columns[name] = uncertainty[name].to_numpy()
+    if held_out is not None:
+        own = next(iter(held_out.probabilities.values()))
+        columns |= {f"held_out_{label}": own[:, c] for c, label in enumerate(classes)}
+    return pd.DataFrame(columns)
+
+
+def to_csv(frame: pd.DataFrame, *, header: bool = True) -> bytes:
+    r"""A frame as CSV in UTF-8 that no spreadsheet evaluates; missing cells become empty.
+
+    >>> to_csv(pd.DataFrame({"label": ["=1+1", None], "p": [0.25, float("nan")]}))
+    b"label,p\r\n'=1+1,0.25\r\n,\r\n"
+    """
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    if header:
+        writer.writerow([inert(name) for name in frame.columns])
+    columns = [frame.iloc[:, i].tolist() for i in range(frame.shape[1])]
+    writer.writerows([inert(cell) for cell in row] for row in zip(*columns, strict=True))
+    return text.getvalue().encode()
+
+
+def inert(cell: object) -> object:
+    """A cell that a spreadsheet does not evaluate: text like a formula gets an apostrophe.
+
+    >>> inert("@cmd"), inert(-0.5), inert(float("nan"))
+    ("'@cmd", -0.5, '')
+    """
+    if cell is None or (isinstance(cell, float) and cell != cell):
+        return ""
+    return "'" + cell if isinstance(cell, str) and cell.startswith(FORMULA) else cell
+
+
+def spelled(cell: str) -> str:
+    """A text of a file as it was before :func:`inert`.
+
+    >>> spelled(str(inert("-1"))), spelled("'tis")
+    ('-1', "'tis")
+    """
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA) else cell
+
+
+MOST_DRAW_BYTES: Final = 20_000_000
+"""Of the draws on disk; of more, every so many-th is written."""
+
+
+def draws_content(tree: xr.DataTree, whole: bool = False) -> tuple[memoryview, str]:
+    """The draws as a file of at most ``MOST_DRAW_BYTES``, unless whole, and what is left out.
+
+    Fewer than ten draws of a chain are no draws: a file of them may be larger.
+    """
+    content, every = to_netcdf(tree), 1
+    draws = int(tree[names.POSTERIOR].sizes.get("draw", 1))
+    while not whole and len(content) > MOST_DRAW_BYTES and draws // every >= 2 * LEAST_DRAWS:
+        every = min(draws // LEAST_DRAWS, every * -(-len(content) // MOST_DRAW_BYTES))
+        content = to_netcdf(tree.isel(draw=slice(None, None, every), missing_dims="ignore"))
+    if every == 1:
+        return content, ""
+    return content, (
+        f"{POSTERIOR} has 1 in {every} of the {draws} draws of a chain, so that it is not above "
+        f"{MOST_DRAW_BYTES // 1_000_000} MB; the model has them all, and --draws {draws} writes "
+        "them."
+    )
+
+
+def to_netcdf(tree: xr.DataTree) -> memoryview:
+    """A DataTree as compressed netCDF, made in memory.
+
+    HDF5 writes some of a file while closing it, and ends the process if that fails. A full disk
+    must therefore not meet a file of HDF5.
+    """
+    encoding = {
+        node.path: {name: {"zlib": True, "complevel": 1} for name in node.data_vars}
+        for node in tree.subtree
+        if node.data_vars
+    }
+    content: memoryview = tree.to_netcdf(engine="h5netcdf", encoding=encoding)
+    return content
+
+
+# Frozen records to one self-contained page; every slot is escaped.
+
+
+OPTION: Final = re.compile(r"(--[a-z][a-z-]*(?:=[^\s;,]*[^\s;,.])?)")
+"""An option of the command line."""
+MOST_RELIABILITIES = 12
+"""Classes with a reliability diagram of their own: the most frequent."""
+MOST_LINES = 6
+"""Classes whose probabilities are drawn over a column: the most frequent."""
+MOST_BARS = 15
+MOST_COLUMNS = 60
+"""Columns in the picture of missing cells: those with most of them."""
+
+
+def render(report: Report) -> str:
+    """The page as HTML without scripts, control characters or anything from outside."""
+    page = (
+        environment()
+        .get_template("report.html")
+        .render(
+            report=report, finding=sentences(report), figure=_figures(report), version=__version__
+        )
+    )
+    return words.harmless(page)
+
+
+@cache
+def environment(package: str = "bayesrbf.app.report") -> jinja2.Environment:
+    """How templates become pages: every slot is escaped, and an unknown name is an error."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader(package),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "number": words.number,
+        "spread": words.spread,
+        "estimate": words.estimate,
+        "count": words.count,
+        "percent": words.percent,
+        "clipped": words.clipped,
+        "one_line": words.one_line,
+        "plural": words.plural,
+        "listing": words.listing,
+        "options_whole": options_whole,
+    }
+    environment.globals |= {"ends": words.ends, "words": words, "level": LEVEL}
+    environment.globals |= {"rivals_in_words": RIVALS_IN_WORDS}
+    return environment
+
+
+def options_whole(sentence: str) -> Markup:
+    """A sentence whose options of the command line are not broken at their hyphens.
+
+    >>> print(options_whole("a < b, say --na=-999."))
+    a &lt; b, say <span class="option">--na=-999</span>.
+    """
+    parts = OPTION.split(sentence)
+    spans = (Markup('<span class="option">{}</span>').format(part) for part in parts[1::2])
+    whole = [escape(parts[0])]
+    for span, text in zip(spans, parts[2::2], strict=True):
+        whole += [span, escape(text)]
+    return Markup("").join(whole)
+
+
+def sentences(report: Report) -> dict[str, Any]:
+    """The finding of each section."""
+    return {
+        "verdict": findings.verdict(report),
+        "evidence": findings.evidence(report),
+        "leads": leads(report.judged),
+        "events": findings.events(report),
+        "surprise": findings.surprise(report),
+        "unvalidated": findings.unvalidated(report),
+        "computation": findings.computation(report),
+        "scores": findings.against_rival(report),
+        "subgroups": findings.subgroups(report),
+        "costs": findings.costs(report) if report.costs else "",
+        "read": findings.read(report),
+        "unsure": findings.unsure(report),
+        "open_intervals": findings.open_intervals(report),
+        "odd": findings.odd(report),
+        "odd_labels": findings.odd_labels(report),
+        "learned": findings.learned(report),
+        "members": findings.members(report) if report.learned.members else "",
+        "relevances": findings.relevances(report) if report.learned.relevances else "",
+        "filled": findings.filled(report),
+        "healthy": findings.healthy(report),
+        "model": findings.model(report),
+    }
+
+
+def _figures(report: Report) -> dict[str, Any]:
+    """Every picture, ready to be placed."""
+    reading, doubt = report.reading, report.doubt
+    own, rivals = report.scores[0].calibration, [score.name for score in report.scores]
+    frequent = sorted(
+        (c for c, name in enumerate(report.classes) if name not in report.unvalidated),
+        key=lambda c: -report.reading.class_counts[report.classes[c]],
+    )[:MOST_RELIABILITIES]
+    shown = sorted(frequent) or list(range(len(report.classes)))[:MOST_LINES]
+    interest, event = report.classes.index(report.performance.hardest[0]), report.performance.event
+    drawn = [interest] if len(report.classes) == 2 else frequent[:MOST_LINES]
+    imputations, members = report.imputations, report.learned.members
+    return {
+        "log_loss": figures.comparison(
+            rivals, [score.log_loss for score in report.scores], "log loss (nats)"
+        ),
+        "brier": figures.comparison(
+            rivals, [score.brier for score in report.scores], "Brier score"
+        ),
+        "missingness": _missingness(report),
+        "histograms": [column_figures.histogram(c.histogram, c.name) for c in reading.columns],
+        "shares": [
+            column_figures.share_bar(c.missing, f"{words.percent(c.missing)} missing")
+            for c in reading.columns
+        ],
+        "reliability": [
+            figures.reliability(own.curves[c], report.classes[c], c % 8) for c in frequent
+        ],
+        "come_true": figures.reliability(
+            report.performance.reliability,
+            "that class" if event is None else event.name,
+            0 if event is None else interest % 8,
+        ),
+        "doubt": figures.doubt(doubt.aleatoric, doubt.epistemic, doubt.outcome)
+        if doubt.epistemic.any()
+        else None,
+        "outcomes": figures.legend(
+            {
+                "held-out prediction right": "dot c0",
+                "wrong": "cross c1",
+                "no label": "ring c2",
+            }
+        ),
+        "band": figures.legend({"where a calibrated model would be, 9 times in 10": "band"}),
+        "contributions": column_figures.contributions(report.learned.contributions),
+        "relevances": column_figures.relevances(report.learned.relevances[:MOST_BARS]),
+        "contribution_marks": figures.legend(
+            {"known alone": "bar c2", "beside all others": "bar c0"}
+        ),
+        "effects": [
+            decision_figures.effect(effect, drawn, report.learned.base)
+            for effect in report.learned.effects
+        ],
+        "effect_lines": figures.legend(
+            {report.classes[c]: f"line c{c % 8}" for c in drawn}
+            | {"where nothing is known": "line muted dash1"}
+        ),
+        "net_benefit": [decision_figures.net_benefit(curve) for curve in report.performance.curves],
+        "benefit_lines": figures.legend(
+            {
+                f"this model, with its {words.percent(LEVEL)} interval": "line c0",
+                report.judged.rival.name: "line c1 dash1",
+                "acting on every row": "line muted",
+            }
+        ),
+        "weights": figures.weights(members) if members else None,
+        "weight_marks": figures.legend(
+            {
+                f"posterior mean and {words.percent(0.9)} interval": "dot c0",
+                "fitted, step by step": "ring c1",
+            }
+        ),
+        "by_class": [
+            column_figures.by_class(column, report.classes, shown)
+            for column in report.learned.by_class
+        ],
+        "classes": figures.legend({report.classes[c]: f"bar c{c % 8}" for c in shown}),
+        "costs": decision_figures.costs(report.costs) if report.costs else None,
+        "cost_lines": _cost_lines(report),
+        "coverage": figures.coverage(imputations.nominal, imputations.covered)
+        if imputations.n_checked
+        else None,
+        "filled": figures.filled_against_truth(imputations.truth, imputations.filled)
+        if imputations.hidden_truth
+        else None,
+    }
+
+
+def _cost_lines(report: Report) -> Markup | None:
+    """Names of the cost curves."""
+    if report.costs is None:
+        return None
+    names = [name for name, _ in report.costs.curves]
+    styles = decision_figures.line_styles(report.costs)
+    marks = {name: f"line {style}" for name, style in zip(names, styles, strict=True)}
+    return figures.legend(marks)
+
+
+def _missingness(report: Report) -> Markup | None:
+    """Picture of the missing cells; none where nothing is missing."""
+    reading = report.reading
+    if reading.missing == 0:
+        return None
+    worst = sorted(range(len(reading.columns)), key=lambda j: -reading.columns[j].missing)
+    shown = sorted(worst[:MOST_COLUMNS])
+    names = [reading.columns[j].name for j in shown]
+    return column_figures.missingness(reading.holes[:, shown], names, reading.band, reading.rows)

@@ -1,0 +1,687 @@
+"""A run of the report: checks of a file, time limits, phases, files."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from textwrap import fill
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Int
+from joblib import cpu_count, parallel_config
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from threadpoolctl import threadpool_limits
+
+from bayesrbf.answers.scores import LEVEL, Interval
+from bayesrbf.app.report.collect import collect, phases
+from bayesrbf.app.report.families import FAMILIES, check_method, refits_affordable
+from bayesrbf.app.report.held_out import Phase, problems_of_costs
+from bayesrbf.app.report.job import (
+    ALL_CORES,
+    OPTIONS,
+    FamilyName,
+    Inference,
+    Job,
+    ReportOptions,
+    Truth,
+    options_content,
+)
+from bayesrbf.app.report.records import Report, leads
+from bayesrbf.app.report.render import (
+    MODEL,
+    PAGE,
+    POSTERIOR,
+    PREDICTIONS,
+    draws_content,
+    predictions_frame,
+    render,
+    to_csv,
+)
+from bayesrbf.app.report.verdict import events, evidence, unvalidated, verdict
+from bayesrbf.app.words import clipped, ends, harmless, listing, number, one_line, percent, plural
+from bayesrbf.base.files import write_whole
+from bayesrbf.base.rows import copies_sentence
+from bayesrbf.base.tasks import Track, showing
+from bayesrbf.families.stack.intervals import REFITS
+from bayesrbf.families.stack.model_doubt import usual_folds
+from bayesrbf.fit.reading import units_in
+from bayesrbf.reading.notes import TableError
+from bayesrbf.reading.read import ReadTable
+from bayesrbf.version import __version__
+
+if TYPE_CHECKING:
+    from bayesrbf.reading.read import Judge
+
+
+# Estimates how long a run takes, and cuts it down to a time limit.
+
+
+TIMED_ROWS: Final = 100
+"""Rows of the fit that is timed, or more of a long table."""
+TIMED_PART: Final = 5
+"""One row in so many of a long table is in that fit."""
+FIXED_ROWS: Final = 100
+"""Rows that take as long as what is the same for any number of rows."""
+LONG_FIT: Final = 60.0
+"""Seconds of a timed fit beyond which it is not timed again: compiled anew, it takes 20."""
+REFIT_COST: Final = 0.25
+"""A refit of the bootstrap beside a fit, which chooses by rows held out, too."""
+OTHER_DRAWS: Final = 3.0
+"""Draws by another method, in fits: a rough mean."""
+SECTIONS: Final = 1.5
+"""The sections of a page, in fits; besides, they take some seconds of any table."""
+LEAST_SECTIONS: Final = 6.0
+PROCESS_START: Final = 4.0
+"""Seconds until other processes have loaded what a fit needs."""
+SHARED: Final = 0.7
+"""Part of a run that processes share: folds, refits, densities."""
+SURE: Final = 0.5
+"""Part of a time limit that an estimate may fill: it is right to about a factor of two."""
+
+
+def seconds_of(job: Job) -> float:
+    """Seconds of one fit to the whole table, by a timed fit to some of its rows; NaN if it fails.
+
+    The first fit of a process loads compiled code, or compiles it, so that a second one is timed.
+    """
+    n, taken = len(job.X), np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit itself says them
+        for most in (TIMED_ROWS, max(TIMED_ROWS, n // TIMED_PART)):
+            rows = _some_rows(job, most)
+            X, y = job.X.iloc[rows], job.y.iloc[rows]
+            start = time.perf_counter()
+            try:
+                FAMILIES[job.family].procedure(job)(X, y)
+            except ValueError:  # too few rows of a class or a group: the whole table has more
+                return float("nan")
+            taken = time.perf_counter() - start
+            if taken > LONG_FIT:
+                break
+    return float(taken * (FIXED_ROWS + n) / (FIXED_ROWS + rows.size))
+
+
+def _some_rows(job: Job, most: int) -> Int[np.ndarray, " some"]:
+    """A sample of rows that keeps the shares of the classes, but at least four rows of each."""
+    labels = job.labels
+    share = min(1.0, most / labels.size)
+    rng = np.random.default_rng(job.seed)
+    parts = []
+    for code in np.unique(labels):
+        own = np.flatnonzero(labels == code)
+        size = min(own.size, max(4, round(share * own.size)))
+        parts.append(rng.choice(own, size, replace=False))
+    return np.sort(np.concatenate(parts))
+
+
+def seconds_of_run(job: Job, fit: float, judged: bool) -> float:
+    """Seconds of a report in one process, or of a fit alone where nothing is judged."""
+    fits, pools = 1.0, FAMILIES[job.family].pools
+    if judged:
+        fits += SECTIONS
+        if not pools or job.times is not None:
+            fits += job.splits.numbers.size - 1
+    if job.inference == "bootstrap" or (
+        job.inference == "auto" and pools and refits_affordable(job.X)
+    ):
+        fits += REFIT_COST * REFITS
+    elif job.inference not in ("map", "auto") or (job.inference == "auto" and not pools):
+        fits += OTHER_DRAWS
+    return fit * fits + (LEAST_SECTIONS if judged else 0.0)
+
+
+def quicker(job: Job) -> Job:
+    """The quick form of a job: fewer members, no intervals unless asked for, fewer folds.
+
+    The folds of a stack are those of its own fit, and none fewer.
+    """
+    inference = "map" if job.inference == "auto" else job.inference
+    folds = job.folds if FAMILIES[job.family].pools else min(job.folds, 3)
+    return replace(job, quick=True, inference=inference, folds=folds)
+
+
+def processes(jobs: int, seconds: float) -> tuple[int, float]:
+    """Number of processes for a run of so many seconds in one, and its seconds in all of them.
+
+    Where all cores were asked for, they are taken only if that is quicker.
+    """
+    number = min(cpu_count(), REFITS) if jobs == ALL_CORES else jobs
+    together = PROCESS_START + seconds * (1 - SHARED + SHARED / number)
+    if number == 1 or (jobs == ALL_CORES and together >= seconds):
+        return 1, seconds
+    return number, together
+
+
+def within(job: Job, limit: float | None, judged: bool = True) -> tuple[Job, str]:
+    """The job in the fullest form that a time limit allows, and a line on what it will take.
+
+    Forms are the job as it is, without intervals, and the quick one, which is taken where none is
+    known to fit into the limit. What was left out is a note of the job, and so on the page.
+    """
+    form, seconds = _form(job, limit, judged)
+    number, seconds = processes(job.jobs, seconds)
+    return replace(form, jobs=number), _line(seconds)
+
+
+def _form(job: Job, limit: float | None, judged: bool) -> tuple[Job, float]:
+    """The fullest form within a limit, and its seconds in one process."""
+    fit = seconds_of(job)
+    in_full = seconds_of_run(job, fit, judged)
+    if limit is None or processes(job.jobs, in_full)[1] <= SURE * limit:
+        return _noted(job), in_full
+    if job.inference == "auto":
+        bare = replace(job, inference="map")
+        seconds = seconds_of_run(bare, fit, judged)
+        if processes(job.jobs, seconds)[1] <= SURE * limit:
+            note = f"Without intervals, because --time-limit allows {limit:g} seconds."
+            return replace(bare, notes=(note, *job.notes)), seconds
+    quick = job if job.quick else quicker(job)
+    return _noted(quick, limit), seconds_of_run(quick, seconds_of(quick), judged)
+
+
+def _noted(job: Job, limit: float | None = None) -> Job:
+    """The job with a note where it is quick."""
+    if not job.quick:
+        return job
+    parts, pools = [], FAMILIES[job.family].pools
+    if pools:
+        parts.append("fewer members")
+    if job.inference == "map":
+        parts.append("no intervals")
+    if job.times is None and not pools:
+        parts.append(f"{plural(job.folds, 'fold')} at most")
+    why = "--quick" if limit is None else f"--quick, because --time-limit allows {limit:g} seconds"
+    note = f"Made with {why}: {', '.join(parts)}."
+    return replace(job, notes=(f"{note} Without it the answer may be better.", *job.notes))
+
+
+def _line(seconds: float) -> str:
+    """A sentence on the expected time; empty where it is not known.
+
+    >>> _line(7.0), _line(48.0), _line(140.0), _line(9000.0)
+    ('Some seconds on this machine.', 'About 50 seconds on this machine.', 'About 2 minutes on this
+    machine.', 'About 2.5 hours on this machine.')
+    """
+    if np.isnan(seconds):
+        return ""
+    if seconds < 15:
+        return "Some seconds on this machine."
+    if seconds < 90:
+        return f"About {round(seconds, -1):.0f} seconds on this machine."
+    if seconds < 90 * 60:
+        return f"About {seconds / 60:.0f} minutes on this machine."
+    return f"About {seconds / 3600:.1f} hours on this machine."
+
+
+# From a file that was read to a job; everything is checked before work begins.
+
+
+FOLDS, FEWER = 5, 3
+"""Folds of the validation, at most, of tables and of large ones."""
+MOST_IN_FIVE = 2_000
+"""Rows up to which there are five: two thirds of more teach nearly as much as four fifths, and
+every fold of another family than the stack costs a fit."""
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "pymc", "arviz")
+
+
+def prepare(
+    table: ReadTable,
+    *,
+    title: str,
+    family: FamilyName,
+    inference: Inference,
+    seed: int,
+    facts: tuple[tuple[str, str], ...],
+    costs: Mapping[str, float] | None = None,
+    truth: pd.DataFrame | None = None,
+    rehearse: bool = False,
+    judged: bool = True,
+    draws: int | None = None,
+    jobs: int = 1,
+) -> Job:
+    """A job of a table that was read with its target; refuse an inference that cannot be run.
+
+    A job that is not judged holds no row out, so the order of its rows plays no part.
+    """
+    check_method(family, inference)
+    if rehearse and inference == "map":
+        raise ValueError(
+            "--rehearse tries intervals, and --inference map makes none; leave one of the two out."
+        )
+    if table.target is None:
+        raise ValueError("a report needs a target: name the column of labels.")
+    target = str(table.target.name)
+    units, repeated = units_in(
+        table.frame, None if table.groups is None else table.groups.to_numpy(), "prepare"
+    )
+    complete = None if truth is None else Truth(truth[table.frame.columns], truth[target])
+    job = Job(
+        title=title,
+        target=target,
+        X=table.frame,
+        y=table.target.where(table.target.notna(), None).reset_index(drop=True),
+        kinds=table.kinds,
+        inference=inference,
+        seed=seed,
+        notes=table.notes,
+        facts=facts,
+        truth=complete,
+        family=family,
+        costs=costs or {},
+        rehearse=rehearse,
+        draws=draws,
+        jobs=jobs,
+        folds=_folds(table, family),
+        reading=table.options,
+        groups=None if units is None else units.numbers,
+        times=table.times.to_numpy() if judged and table.times is not None else None,
+    )
+    _check_splits(job)
+    sentences = [
+        job.splits.sentence if table.groups is not None or job.times is not None else "",
+        copies_sentence(repeated) if repeated else "",
+        "" if judged else _unjudged(table),
+    ]
+    return replace(job, notes=(*filter(None, sentences), *job.notes))
+
+
+def _folds(table: ReadTable, family: FamilyName) -> int:
+    """Folds at most. A stack has those of its own pool, which cost it nothing more."""
+    if FAMILIES[family].pools:
+        return usual_folds(0.0 if table.target is None else float(table.target.notna().sum()))
+    return FOLDS if len(table.frame) <= MOST_IN_FIVE else FEWER
+
+
+def _unjudged(table: ReadTable) -> str:
+    """A sentence on the column that orders the rows, where no row is held out."""
+    if table.times is None:
+        return ""
+    return (
+        f"Column {str(table.times.name)!r} orders the rows and is no part of the model. No row is "
+        "held out here; report judges the model on the latest rows."
+    )
+
+
+def _check_splits(job: Job) -> None:
+    """Refuse groups or times by which nothing can be held out, or a class is never taught."""
+    splits = job.splits
+    if not splits.numbers.size:
+        part = "--time" if job.times is not None else "--group"
+        raise TableError(
+            f"{part} leaves no row to be held out: too few times or groups have rows of two "
+            "classes; leave the option out."
+        )
+    present = np.unique(job.labels[job.labels >= 0])
+    for fold in splits.numbers.tolist():
+        absent = np.setdiff1d(present, job.labels[splits.training(fold)])
+        if absent.size:
+            label = sorted({str(one) for one in job.y.dropna()})[absent[0]]
+            raise TableError(
+                f"Before some of the rows that are held out, no row has the class {label!r}, so "
+                "it cannot be learnt from them; leave --time or --group out."
+            )
+
+
+def facts_of(command: str, path: Path) -> tuple[tuple[str, str], ...]:
+    """Facts that reproduce a run: command, versions, digest of the file."""
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
+    return (
+        ("command", command),
+        ("data", f"{path.name}, SHA-256 {digest}"),
+        ("bayesrbf", __version__),
+        ("libraries", f"{libraries}; Python {platform.python_version()}"),
+    )
+
+
+# From a job to the files of its report, and what is said on the way in the terminal.
+
+
+WRITING: Final = "Writing"
+"""The last phase of a run."""
+QUESTION: Final = "Can I trust these probabilities?"
+"""What the verdict answers, as on the page."""
+SHOWN_NOTES: Final = 5
+"""Notes that a terminal shows where a page has all, the most harmful first."""
+
+
+def run(job: Job, folder: Path) -> Report:
+    """Make the report and write every file."""
+    with sharing(job.jobs), progress((*phases(job), WRITING)) as phase:
+        outcome = collect(job, phase)
+        with phase(WRITING):
+            predictions = predictions_frame(
+                outcome.uncertainty, job.y, outcome.held_out, job.costs, job.ids
+            )
+            write_whole(folder / PREDICTIONS, to_csv(predictions))
+            outcome.model.save(folder / MODEL)
+            options = ReportOptions(job.target, job.costs, job.reading)
+            write_whole(folder / OPTIONS, options_content(options))
+            draws, thinned = draws_content(outcome.model.posterior_, whole=job.draws is not None)
+            write_whole(folder / POSTERIOR, draws)
+            report = _with_fact(outcome.report, "draws", thinned) if thinned else outcome.report
+            write_whole(folder / PAGE, render(report).encode())
+    return report
+
+
+def _with_fact(report: Report, name: str, fact: str) -> Report:
+    """The report with one fact more."""
+    described = replace(report.described, facts=(*report.described.facts, (name, fact)))
+    return replace(report, described=described)
+
+
+def introduce(job: Job, takes: str = "", page: bool = True) -> None:
+    """Say what was read, what it was taken for, and how long it takes; all notes without a page."""
+    console = Console()
+    missing = float(job.X.isna().to_numpy().mean())
+    hidden = int(job.y.isna().sum())
+    classes = sorted({str(label) for label in job.y.dropna()})
+    reals = [name for name in job.X.columns if job.kinds[name] == "real"]
+    lines = [
+        f"{job.title}: {plural(len(job.X), 'row')}, {plural(job.X.shape[1], 'column')}, "
+        f"{percent(missing)} of the cells missing",
+        f"  target       {clipped(job.target)}: {listing([clipped(c, 20) for c in classes], 6)}"
+        + (f"; {plural(hidden, 'row')} without a label" if hidden else ""),
+    ]
+    for kind, named in (("real", reals), ("categorical", job.categorical)):
+        if named:
+            columns = listing([clipped(name, 24) for name in named], 5)
+            lines.append(f"  {kind:<12} {columns}")
+    shown = job.notes[:SHOWN_NOTES] if page else job.notes
+    lines += [f"  note         {one_line(note)}" for note in shown]
+    if len(job.notes) > len(shown):
+        lines.append(f"               and {len(job.notes) - SHOWN_NOTES} more, on the page")
+    lines += [f"  time         {takes}"] if takes else []
+    for line in lines:
+        console.print(harmless(line), highlight=False, markup=False, soft_wrap=True)
+
+
+SLOW: Final = 2.0
+"""Seconds of a phase beyond which a log of the run has a line about it."""
+OFTEN: Final = 10.0
+"""Seconds between lines about the same phase."""
+
+
+@contextmanager
+def sharing(jobs: int) -> Iterator[None]:
+    """Let processes, which stay between its parts, share the work within; -1 for all cores.
+
+    Each has one BLAS thread, this one too: last digits depend on their number.
+    """
+    with (
+        parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1),
+        threadpool_limits(1, "blas"),
+    ):
+        yield
+
+
+@contextmanager
+def progress(phases: Sequence[str] = ()) -> Iterator[Phase]:
+    """Show how far every phase is and how long it still takes; phases are named before.
+
+    Where the output is no terminal, there are no bars: a slow phase has a line at its end, and one
+    now and then that says how far it is. After an interrupt a line says which ones are not done.
+    """
+    console, missing = Console(stderr=True), list(phases)
+
+    def named(what: str, names: Sequence[str]) -> None:
+        line = f"{what}: {listing([name.lower() for name in names], len(names))}."
+        console.print(line, highlight=False, soft_wrap=True)
+
+    if phases and not console.is_terminal:
+        named("Phases", phases)
+    shown = _bars(console, phases) if console.is_terminal else nullcontext(partial(_lines, console))
+
+    @contextmanager
+    def counted(name: str) -> Iterator[None]:
+        with show(name):
+            yield
+        missing[:] = [one for one in missing if one != name]
+
+    try:
+        with shown as show:
+            yield counted
+    except KeyboardInterrupt:
+        if missing:
+            named("Not done", missing)
+        raise
+
+
+@contextmanager
+def _bars(console: Console, phases: Sequence[str]) -> Iterator[Phase]:
+    """A bar a phase, which shows the work that is done in it now."""
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console) as bars:
+        tasks = {name: bars.add_task(name, start=False, total=None) for name in phases}
+
+        @contextmanager
+        def phase(name: str) -> Iterator[None]:
+            task = tasks[name] if name in tasks else bars.add_task(name, total=None)
+            bars.start_task(task)
+
+            def track[T](sequence: Sequence[T], description: str) -> Iterator[T]:
+                shown = f"{name}, {description.lower()}"
+                bars.update(task, description=shown, total=len(sequence), completed=0)
+                for step in sequence:
+                    yield step
+                    bars.advance(task)
+                bars.refresh()
+
+            with showing(_outermost(track)):
+                yield
+            bars.update(task, description=name, total=1, completed=1)
+
+        yield phase
+
+
+@contextmanager
+def _lines(console: Console, name: str) -> Iterator[None]:
+    """Lines about a phase where it is slow, and about the work within."""
+    began = monotonic()
+
+    def track[T](sequence: Sequence[T], description: str) -> Iterator[T]:
+        started = printed = monotonic()
+        for done, step in enumerate(sequence, start=1):
+            yield step
+            now = monotonic()
+            if done < len(sequence) and now - printed > OFTEN:
+                printed = now
+                left = (now - started) * (len(sequence) - done) / done
+                share = f"{percent(done / len(sequence))}, {left:.0f} s left"
+                console.print(f"{name}, {description.lower()}: {share}", highlight=False)
+
+    with showing(_outermost(track)):
+        yield
+    if monotonic() - began > SLOW:
+        console.print(f"{name}: done in {monotonic() - began:.0f} s", highlight=False)
+
+
+def _outermost(track: Track) -> Track:
+    """A display of work that is within no other: of folds, not of searches in a fold."""
+    busy = False
+
+    def alone[T](sequence: Sequence[T], description: str) -> Iterator[T]:
+        nonlocal busy
+        if busy:
+            yield from sequence
+            return
+        busy = True
+        try:
+            yield from track(sequence, description)
+        finally:
+            busy = False
+
+    return alone
+
+
+def tell(report: Report) -> None:
+    """Print the verdict and the main figures, a few lines each; no line breaks before a %."""
+    console, rows = Console(), list(_main_figures(report))
+    width = max(len(name) for name, _ in rows)
+    sentences = QUESTION, verdict(report), evidence(report), events(report), unvalidated(report)
+    for name, text in [*rows, *(("", sentence) for sentence in filter(None, sentences))]:
+        indent = " " * (width + 1) if name else ""
+        paragraph = fill(
+            harmless(text),
+            console.width,
+            initial_indent=f"{name:<{width}} " if name else "",
+            subsequent_indent=indent,
+            break_on_hyphens=False,
+        )
+        console.print(paragraph, highlight=False, markup=False, soft_wrap=True)
+
+
+def _main_figures(report: Report) -> Iterator[tuple[str, str]]:
+    """Names and figures of the table that a terminal shows."""
+    own, *others = report.scores
+    low, high = own.calibration.noise
+    of_class, hardest, _ = report.performance.hardest
+    yield (
+        "held-out log loss",
+        f"{number(own.log_loss[0])} nats of surprise "
+        f"({listing([f'{one.name} {number(one.log_loss[0])}' for one in others])})",
+    )
+    answers = "lead in the cost of a row" if report.judged.in_costs else "lead in right answers"
+    for column, name in ((1, "lead in log loss"), (2, answers)):
+        every = [f"{one[column]} over {one[0]}" for one in leads(report.judged) if one[column]]
+        yield name, listing(every)
+    yield "classified right", f"{_share(report.performance.accuracy)}, by the most probable class"
+    if (event := report.performance.event) is not None:
+        at = f", threshold {percent(event.threshold)}"
+        yield "sensitivity", f"{_share(hardest.sensitivity)}{at}"
+        yield "specificity", f"{_share(hardest.specificity)}{at}"
+        yield "PPV", f"{_share(hardest.ppv)}{at}"
+        yield "NPV", f"{_share(hardest.npv)}{at}"
+    area = hardest.auroc
+    if area.value == area.value:
+        figure = f"{number(area.value)} ({ends(area.lower, area.upper)})"
+        yield "AUROC", f"{figure}, {clipped(of_class, 24)} against the rest"
+    noise = f"chance alone {number(low)} to {number(high)}"
+    yield "calibration error", f"{number(own.calibration.error)} ({noise})"
+    slope = own.slope
+    slopes = f"{number(slope.value)} ({ends(slope.lower, slope.upper)})"
+    yield "calibration slope", f"{slopes}, 1 is right"
+    yield "unsure of", f"{report.doubt.below} of {plural(report.doubt.judged, 'row')} held out"
+    yield "look wrong", f"{plural(report.oddities.n_cells, 'cell')}, by a density of all rows"
+    if report.check is not None:
+        rows = f"{plural(report.check.rows, 'row')} that the fit had without their labels"
+        yield "hidden labels", f"{percent(report.check.accuracy)} right, of {rows}"
+    units = "rows" if report.judged.groups is None else "groups"
+    yield "in brackets", f"intervals of {percent(LEVEL)}; those of leads count {units}"
+
+
+def _share(interval: Interval) -> str:
+    """A share and its interval."""
+    return f"{percent(interval.value)} ({ends(interval.lower, interval.upper, percent)})"
+
+
+def figures(report: Report) -> dict[str, object]:
+    """The verdict and the main figures, by name."""
+    held_out, judged, (own, *others) = report.performance, report.judged, report.scores
+    base, rival = judged.base, judged.rival
+    by_costs = "the decision of least expected cost"
+    most_probable = "the most probable class"
+    answers = "cost of a row" if judged.in_costs else "share right"
+    return {
+        "target": report.target,
+        "classes": report.classes,
+        "rows": judged.rows,
+        "prob": LEVEL,
+        "verdict": verdict(report),
+        "evidence": evidence(report),
+        "event": report.performance.event,
+        "unvalidated": report.unvalidated,
+        "scores": {
+            "log loss": held_out.log_loss,
+            "Brier score": held_out.brier,
+            "share right": held_out.accuracy,
+        },
+        "decided_by": {
+            "share right": most_probable,
+            "against_rest": by_costs if judged.in_costs else most_probable,
+        },
+        "rivals": {one.name: {"log loss": one.log_loss[0]} for one in others},
+        "leads": (
+            {"over": "class frequencies", "log loss": base.gain.interval},
+            {"over": base.name, answers: base.gain_of_answers.interval},
+            {
+                "over": rival.name,
+                "log loss": rival.gain.interval,
+                answers: rival.gain_of_answers.interval,
+            },
+        ),
+        "cost_of_a_row": judged.answers if judged.in_costs else None,
+        "calibration_error": own.calibration.error,
+        "calibration_error_by_chance": own.calibration.noise,
+        "calibration_slope": own.slope,
+        "against_rest": {name: one for name, one, _ in held_out.classes},
+        "unsure": report.doubt.below,
+        "cells_that_look_wrong": report.oddities.n_cells,
+    }
+
+
+# Refuses targets that a classifier cannot be judged on.
+#
+# It is asked before anything that fits is imported: a bad table is refused at once.
+
+
+MOST_TARGET_CLASSES: Final = 50
+
+
+def problems_of_target(target: str, costs: Mapping[str, float]) -> Judge:
+    """A judge of target columns: sentences on why a report is impossible."""
+
+    def judge(y: pd.Series) -> Iterator[str]:
+        yield from _of_classes(y, target)
+        yield from problems_of_costs(costs, y.dropna().unique(), repr(target))
+
+    return judge
+
+
+def _of_classes(y: pd.Series, target: str) -> Iterator[str]:
+    """Fewer than two classes of two rows, or a class for every other row."""
+    counts = Counter(y.dropna().tolist())
+    if not counts:
+        yield f"Target {target!r} is empty: at least two classes need labelled rows."
+    elif len(counts) == 1:
+        only = next(iter(counts))
+        yield f"Target {target!r} has one class, {str(only)!r}: a classifier needs at least two."
+    elif len(counts) > max(2, min(MOST_TARGET_CLASSES, counts.total() / 2)):
+        yield (
+            f"Target {target!r} has {len(counts)} different values in {counts.total()} labelled "
+            "rows: a classifier needs few classes with many rows; is it a number to predict?"
+        )
+    elif sum(rows >= 2 for rows in counts.values()) < 2:
+        yield (
+            f"Target {target!r} has no two classes with two labelled rows each, so nothing can be "
+            "held out; label more rows."
+        )

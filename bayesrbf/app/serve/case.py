@@ -1,0 +1,244 @@
+"""One case: a row in front of somebody, and what the model says of it."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pandas as pd
+
+from bayesrbf.app.check import NOVEL_ROW
+from bayesrbf.app.explain import ClassAnswer, UnexpectedCell, Why, class_answers, odd_cells, why
+from bayesrbf.app.serve.interface import RequestError, completed, cost_matrix
+from bayesrbf.app.words import between, percent
+from bayesrbf.base import records as names
+from bayesrbf.fit.probabilities import entropy
+from bayesrbf.reading.cells import date_and_time_of
+from bayesrbf.reading.delimited import CONTROL
+from bayesrbf.reading.formats import RawColumn, RawTable
+
+if TYPE_CHECKING:
+    from bayesrbf.app.serve.interface import Field, ServedModel
+
+
+CELL: Final = "cell-"
+"""How the names of the fields begin, before the position of the column."""
+PROB: Final = 0.9
+N_POINTS: Final = 25
+"""Points of the curve along a column of numbers."""
+LIKE_THOUSANDS: Final = re.compile(r"-?\d{1,3},\d{3}")
+"""A decimal comma that could as well stand between thousands: one more digit tells."""
+LONGEST_CELL: Final = 1000
+"""Letters of a cell."""
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A class, its answer, and the probability that the page showed before; NaN at first."""
+
+    answer: ClassAnswer
+    before: float
+
+    @property
+    def of_hundred(self) -> str:
+        """The interval as a count, such as "about 23 to 41"."""
+        ends = [round(100 * end) for end in (self.answer.lower, self.answer.upper)]
+        return f"about {ends[0]} to {ends[1]}" if ends[0] < ends[1] else f"about {ends[0]}"
+
+
+@dataclass(frozen=True)
+class CaseAnswer:
+    """The probabilities of a case."""
+
+    classes: tuple[Moved, ...]  # In the order of the model, so that bars stay where they are.
+    has_intervals: bool
+    assumes_model: bool
+    novelty: float  # NaN without a density.
+    warnings: tuple[str, ...]
+
+    @property
+    def is_novel(self) -> bool:
+        """Whether the row is unlike the training rows."""
+        return self.novelty > NOVEL_ROW
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The answer of least expected cost."""
+
+    best: str
+    costs: tuple[tuple[str, float], ...]  # Expected cost by answer.
+    agreeing: float  # Share of the draws under which it costs least; NaN without draws.
+    refer: bool  # Whether referring costs less.
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A missing cell: how much of the doubt it is expected to take, and what it may hold."""
+
+    column: str
+    share: float
+    expected: str
+
+
+@dataclass(frozen=True)
+class Along:
+    """The probability of a class along a column, all other cells as they are."""
+
+    field: Field
+    label: str
+    at: tuple[float, ...]  # Cells of numbers, places of levels.
+    probability: tuple[float, ...]
+    lower: tuple[float, ...]  # NaN without draws.
+    upper: tuple[float, ...]
+    here: float  # The present cell, NaN where it is missing.
+
+
+def row_of(served: ServedModel, form: Mapping[str, str]) -> pd.DataFrame:
+    """The row in the fields of a form; RequestError with every problem of its cells."""
+    cells = {field.name: form.get(f"{CELL}{field.position}", "").strip() for field in served.fields}
+    odd = {n for n, text in cells.items() if len(text) > LONGEST_CELL or CONTROL.search(text)}
+    problems = [
+        f"{name}: a cell has at most {LONGEST_CELL} characters of plain text."
+        for name in cells
+        if name in odd
+    ]
+    columns = tuple(RawColumn(n, ["" if n in odd else text]) for n, text in cells.items())
+    raw = RawTable(columns, [1], "the case, row", (), marked=True)
+    try:
+        row = completed(served, raw, "the case")
+    except RequestError as error:
+        problems += [problem.removeprefix("the case, row 1, ") for problem in error.problems]
+    if problems:
+        raise RequestError(422, *problems)
+    return row
+
+
+def form_of(served: ServedModel, place: int) -> dict[str, str]:
+    """The fields of a form filled with a training row, counted from 0."""
+    row = served.cells.iloc[place]
+    return {
+        f"{CELL}{field.position}": _written(row.iloc[field.position], field, served.decimal)
+        for field in served.fields
+        if not pd.isna(row.iloc[field.position])
+    }
+
+
+def _written(cell: object, field: Field, decimal: str) -> str:
+    """A cell as it is typed, so that it is read as the same cell."""
+    if not field.is_number:
+        return str(cell)
+    value = float(str(cell))
+    if field.is_date:
+        return date_and_time_of(value)
+    short = f"{value:.12g}"
+    text = (short if float(short) == value else repr(value)).replace(".", decimal)
+    return f"{text}0" if LIKE_THOUSANDS.fullmatch(text) else text
+
+
+def answer_of(served: ServedModel, row: pd.DataFrame, before: Mapping[str, float]) -> CaseAnswer:
+    """The probabilities of a row; ``before`` are those that the page shows by now."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warnings.filterwarnings("ignore", "The model was fitted to a point")
+        summary = served.estimator.uncertainty(row, PROB)
+    by_label = {answer.label: answer for answer in class_answers(summary)}
+    novelty = float(summary["novelty"][0]) if served.has_density else np.nan
+    return CaseAnswer(
+        tuple(Moved(by_label[label], before.get(label, np.nan)) for label in served.classes),
+        not summary.attrs["point_estimate"],
+        bool(summary.attrs["assumes_model"]),
+        novelty,
+        tuple(dict.fromkeys(str(warning.message) for warning in caught)),
+    )
+
+
+def decision_of(served: ServedModel, row: pd.DataFrame) -> Decision | None:
+    """The decision of least expected cost; None where the server was told no costs."""
+    if not served.costs:
+        return None
+    decided = served.estimator.decide(row, cost_matrix(served, served.costs), served.refer)
+    expected = decided["expected_cost"].to_numpy()[0].tolist()
+    return Decision(
+        best=str(decided["best"].item()),
+        costs=tuple(zip(served.classes, expected, strict=True)),
+        agreeing=float(decided["probability_best"].item()),
+        refer=served.refer is not None and bool(decided["refer"].item()),
+    )
+
+
+def why_of(served: ServedModel, row: pd.DataFrame, label: str) -> Why:
+    """What each cell adds to the log odds of a class."""
+    return why(served.estimator, row, served.options.table.dates, label)
+
+
+def odd_of(served: ServedModel, row: pd.DataFrame) -> list[UnexpectedCell] | None:
+    """Cells that look wrong given the others; None without a density."""
+    return odd_cells(served.estimator, row, 0, served.options.table.dates)[0]
+
+
+def measurements_of(served: ServedModel, row: pd.DataFrame) -> list[Measurement] | None:
+    """Missing cells by what they are worth; None without a density."""
+    if not served.has_density:
+        return None
+    missing = [field for field in served.fields if row[field.name].isna().iloc[0]]
+    if not missing:
+        return []
+    model = served.estimator
+    gains = model.acquire(row)["gain"].to_numpy()[0]
+    doubt = float(entropy(model.predict_proba(row))[0])
+    worth = sorted(
+        (field for field in missing if gains[field.position] > 0),
+        key=lambda field: -gains[field.position],
+    )
+    if not worth:
+        return []
+    law = model.conditional(row)
+    low, high = law.quantile((1 - PROB) / 2), law.quantile((1 + PROB) / 2)
+    lines = []
+    for field in worth:
+        if field.is_number and field.name in low:
+            seen = served.cells[field.name]  # a normal law reaches beyond what a cell can be
+            ends = [frame[field.name].iloc[0] for frame in (low, high)]
+            clipped = (min(max(end, seen.min()), seen.max()) for end in ends)
+            expected = between(*(field.written(float(end)) for end in clipped))
+        else:
+            levels = law.probabilities(field.name).iloc[0].sort_values(ascending=False)[:2]
+            expected = ", ".join(f"{level} ({percent(p)})" for level, p in levels.items())
+        share = min(1.0, float(gains[field.position]) / doubt) if doubt > 0 else 0.0
+        lines.append(Measurement(field.name, share, expected))
+    return lines
+
+
+def along(served: ServedModel, row: pd.DataFrame, field: Field, label: str) -> Along:
+    """The probability of a class as one cell varies."""
+    here = row[field.name].iloc[0]
+    if field.is_number:
+        ends = [field.low, field.high] if pd.isna(here) else [field.low, field.high, float(here)]
+        values: list[object] = list(np.linspace(min(ends), max(ends), N_POINTS))
+        at = tuple(float(str(value)) for value in values)
+        place = np.nan if pd.isna(here) else float(here)
+    else:
+        values = [level for level, _ in field.levels]
+        at = tuple(map(float, range(len(values))))
+        place = float(values.index(str(here))) if str(here) in values else np.nan
+    rows = pd.concat([row] * len(values), ignore_index=True)
+    rows[field.name] = pd.Series(values, dtype=row[field.name].dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they were said of the case itself
+        summary = served.estimator.uncertainty(rows, PROB).sel(label=_own(served, label))
+    p, lower, upper = (
+        tuple(summary[name].to_numpy().tolist()) for name in (names.PROBABILITY, "lower", "upper")
+    )
+    if summary.attrs["point_estimate"]:
+        lower = upper = (np.nan,) * len(p)
+    return Along(field, label, at, p, lower, upper, place)
+
+
+def _own(served: ServedModel, label: str) -> object:
+    """A class as the model has it."""
+    return served.estimator.classes_[served.classes.index(label)]

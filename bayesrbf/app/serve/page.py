@@ -1,0 +1,261 @@
+"""Pages and parts of pages, as a process of the pool makes them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qsl
+
+import jinja2
+
+from bayesrbf.app import words
+from bayesrbf.app.report.render import environment
+from bayesrbf.app.serve import case, pictures
+from bayesrbf.app.serve.interface import (
+    HTML,
+    JSON,
+    NOTHING,
+    PARTS,
+    WHAT,
+    Asked,
+    Limits,
+    Reply,
+    RequestError,
+    Tally,
+    description,
+    records_of,
+)
+from bayesrbf.version import __version__
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bayesrbf.app.serve.interface import ServedModel
+
+
+NO_PARTS: Final[Mapping[str, Any]] = MappingProxyType({})
+AS_FILE: Final = {"Content-Disposition": 'attachment; filename="case.json"'}
+MOST_FORM_BYTES: Final = 1_000_000
+
+
+@cache
+def _templates() -> jinja2.Environment:
+    """The templates of the desk."""
+    templates = environment("bayesrbf.app.serve")
+    templates.filters |= {"signed": words.signed, "cell": words.cell_text, "points": _points}
+    templates.globals |= {"isnan": math.isnan, "picture": pictures, "version": __version__}
+    templates.globals["part_names"] = PARTS
+    return templates
+
+
+def _points(change: float) -> str:
+    """A change of a probability in points of a hundred.
+
+    >>> _points(1.44), _points(-12.0)
+    ('+1.4 points', '−12.0 points')
+    """
+    return f"{'+' if change > 0 else words.MINUS}{abs(change):.1f} points"
+
+
+def _html(template: str, status: int = 200, tally: Tally = NOTHING, **slots: Any) -> Reply:
+    """A page, or a part of one."""
+    text = words.harmless(_templates().get_template(template).render(**slots))
+    return Reply(text.encode(), HTML, status, tally=tally)
+
+
+def problems(status: int, sentences: Iterable[str]) -> Reply:
+    """Problems of a request, as the interface tells them."""
+    content = json.dumps({"problems": list(sentences)}, ensure_ascii=False)
+    return Reply(content.encode("utf-8", "replace"), JSON, status)
+
+
+def refusal(status: int, sentences: Iterable[str]) -> Reply:
+    """Problems of a case, in place of its answer."""
+    return _html("problems.html", status, sentences=list(sentences))
+
+
+def _json(record: object) -> Reply:
+    """A record as JSON."""
+    return Reply(json.dumps(words.plain(record), ensure_ascii=False, indent=1).encode())
+
+
+def _api(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
+    text, address = json.dumps(_example(served), ensure_ascii=False), asked.address.rstrip("/")
+    return _html("api.html", served=served, example=text, questions=WHAT, address=address)
+
+
+def _example(served: ServedModel) -> dict[str, object]:
+    """The first training row as a row of JSON."""
+    return records_of(served.cells.head(1))[0]
+
+
+def _page(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
+    """The page, empty or filled with a training row."""
+    given = asked.query.get("row", "")
+    if not given:
+        return _case(served, {})
+    n_rows = len(served.cells)
+    if not (_is_short(given) and 1 <= int(given) <= n_rows):
+        sentence = f"A row is a number from 1 to {n_rows}; received {given[:20]!r}."
+        return _case(served, {}, sentences=[sentence], status=422)
+    place = int(given) - 1
+    form = case.form_of(served, place)
+    return _filled(served, form, _training_row(served, place))
+
+
+def _is_short(text: str) -> bool:
+    """Whether a text is a number of few digits."""
+    return len(text) < 10 and text.isascii() and text.isdigit()
+
+
+def _training_row(served: ServedModel, place: int) -> dict[str, object]:
+    """What is known of a training row beside its cells."""
+    row: dict[str, object] = {"number": place + 1, "name": None, "label": None, "held_out": None}
+    frame, name = served.predictions, served.options.table.id
+    if len(frame) != len(served.cells):
+        return row
+    line = frame.iloc[place]
+    label = line.get("label")
+    if name is not None and name in frame:
+        row["name"] = str(line[name])
+    if isinstance(label, str):
+        row |= {"label": label, "held_out": line.get(f"held_out_{label}")}
+    return row
+
+
+def _answered(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
+    """The page with all its answers, for browsers without JavaScript."""
+    return _filled(served, _form(asked), None)
+
+
+def _filled(served: ServedModel, form: Mapping[str, str], training_row: object) -> Reply:
+    """The page with all answers about the fields of a form, or with what is wrong with them."""
+    try:
+        row = case.row_of(served, form)
+    except RequestError as error:
+        return _case(served, form, sentences=error.problems, status=error.status)
+    parts = {part: _PARTS[part](served, row, form) for part in PARTS}
+    tally = _tally(parts["answer"])
+    return _case(served, form, parts=parts, training_row=training_row, tally=tally)
+
+
+def _case(
+    served: ServedModel,
+    form: Mapping[str, str],
+    parts: Mapping[str, Any] = NO_PARTS,
+    sentences: Sequence[str] = (),
+    training_row: object = None,
+    status: int = 200,
+    tally: Tally = NOTHING,
+) -> Reply:
+    """The page of a case."""
+    slots = {"form": form, "sentences": sentences, "filled": training_row, "is_asked": bool(parts)}
+    label = _label(served, form)
+    return _html("case.html", status, tally, served=served, label=label, **slots, **parts)
+
+
+def _part(name: str) -> Page:
+    """One part of the page."""
+
+    def page(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
+        form = _form(asked)
+        part = _PARTS[name](served, case.row_of(served, form), form)
+        tally = _tally(part) if name == "answer" else NOTHING
+        label = _label(served, form)
+        return _html(f"part_{name}.html", 200, tally, served=served, label=label, **{name: part})
+
+    return page
+
+
+def _tally(answer: case.CaseAnswer) -> Tally:
+    """What is counted of a case."""
+    judged = not math.isnan(answer.novelty)
+    sums = {moved.answer.label: moved.answer.probability for moved in answer.classes}
+    return Tally(1, int(answer.is_novel), int(judged), sums)
+
+
+def _form(asked: Asked) -> dict[str, str]:
+    """The fields of a form."""
+    if len(asked.body) > MOST_FORM_BYTES:
+        raise RequestError(413, f"A form may have at most {MOST_FORM_BYTES} bytes.")
+    try:
+        text = asked.body.decode()
+        return dict(parse_qsl(text, max_num_fields=20_000, errors="strict"))
+    except ValueError:
+        raise RequestError(422, "The body is no form in UTF-8.") from None
+
+
+def _label(served: ServedModel, form: Mapping[str, str]) -> str:
+    """The class that is explained."""
+    label = form.get("label", "")
+    return label if label in served.classes else served.of_interest
+
+
+def _before(form: Mapping[str, str], classes: Sequence[str]) -> dict[str, float]:
+    """The probabilities that the page shows by now; none where it shows none."""
+    texts = form.get("before", "").split()
+    try:
+        p = [float(text) for text in texts]
+    except ValueError:
+        return {}
+    usable = len(p) == len(classes) and all(0 <= one <= 1 for one in p)
+    return dict(zip(classes, p, strict=True)) if usable else {}
+
+
+def _along(served: ServedModel, row: pd.DataFrame, form: Mapping[str, str]) -> case.Along | None:
+    """The curve along the column that the reader is at; None before one was chosen."""
+    chosen = form.get("column", "")
+    if not (_is_short(chosen) and int(chosen) < len(served.fields)):
+        return None
+    return case.along(served, row, served.fields[int(chosen)], _label(served, form))
+
+
+_PARTS: Final[dict[str, Callable[[ServedModel, pd.DataFrame, Mapping[str, str]], Any]]] = {
+    "answer": lambda served, row, form: case.answer_of(served, row, _before(form, served.classes)),
+    "decision": lambda served, row, form: case.decision_of(served, row),
+    "odd": lambda served, row, form: case.odd_of(served, row),
+    "along": _along,
+    "why": lambda served, row, form: case.why_of(served, row, _label(served, form)),
+    "next": lambda served, row, form: case.measurements_of(served, row),
+}
+"""What the parts of the page say of a row; a template has it by the name of its part."""
+
+
+def _export(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
+    """The case as JSON: its cells, and all that the model says of it."""
+    form = _form(asked)
+    row = case.row_of(served, form)
+    answer = case.answer_of(served, row, {})
+    record = {
+        "model": served.title,
+        "digest": served.digest,
+        "cells": records_of(row)[0],
+        "classes": [moved.answer for moved in answer.classes],
+        "prob": case.PROB,
+        "novelty": answer.novelty,
+        "decision": case.decision_of(served, row),
+        "why": case.why_of(served, row, _label(served, form)),
+        "stands_out": case.odd_of(served, row),
+        "next": case.measurements_of(served, row),
+    }
+    return replace(_json(record), headers=AS_FILE, tally=_tally(answer))
+
+
+Page = Callable[["ServedModel", Asked, Limits], Reply]
+
+PAGES: Final[dict[str, Page]] = {
+    "page": _page,
+    "answered": _answered,
+    "export": _export,
+    "card": lambda served, asked, limits: _html("card.html", served=served),
+    "api": _api,
+    "openapi": lambda served, asked, limits: _json(description(served, limits, _example(served))),
+    "model": lambda served, asked, limits: _json(served.card),
+    **{f"part-{name}": _part(name) for name in PARTS},
+}
+"""Pages by the names of their tasks."""

@@ -1,0 +1,525 @@
+"""Labelled new rows: how good a model is on them, and what has drifted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import asdict, dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from sklearn.utils import check_consistent_length
+from sklearn.utils.validation import check_is_fitted
+
+from bayesrbf.answers.scores import (
+    Interval,
+    OneAgainstRest,
+    calibration,
+    change,
+    mean,
+    one_against_rest,
+    proportion,
+    slope,
+)
+from bayesrbf.app.check import Remark, lines_of_remarks, loaded, named_cells, training_cells
+from bayesrbf.app.report.held_out import costs_of, decisions, problems_of_costs
+from bayesrbf.app.words import aligned, clipped, ends, listing, number, percent, plural
+from bayesrbf.base.scores import LEAST_SCORED, Labels, Probabilities, brier, correct, log_loss
+from bayesrbf.fit.probabilities import expected_costs, mistakes, paid
+from bayesrbf.reading.noticing import KnownLevels
+from bayesrbf.table.encode import read_labels
+
+if TYPE_CHECKING:
+    from bayesrbf.fit.classifier import Classifier
+
+
+# Scores on labelled new rows, and what these say of a model, in sentences.
+
+
+VALIDATION_BY_CHANCE: Final = 0.01
+"""Probability with which chance alone is a finding."""
+SURE: Final = 1 - VALIDATION_BY_CHANCE
+"""Probability inside all intervals: what one of them leaves out is a finding."""
+LISTED_CLASSES: Final = 6
+MOSTLY_TRAINED: Final = 0.5
+"""Share of rows of training beyond which they are no new rows; some equal others by chance."""
+
+Shares = Float[np.ndarray, " label"]
+CostMatrix = Float[np.ndarray, "label decision"]
+
+
+@dataclass(frozen=True)
+class ValidationScore:
+    """One score on the new rows; NaN where there is no such thing."""
+
+    name: str
+    value: float
+    lower: float
+    upper: float
+    expected: float  # By the model itself, were its probabilities right.
+    frequencies: float  # Of the class frequencies of training as the answer to every row.
+
+
+@dataclass(frozen=True)
+class ClassFrequency:
+    """The share of a class among the labelled new rows, with its interval.
+
+    The interval counts the chance in the share of training, too, and is one for all classes at
+    once: a class has another frequency than in training where it leaves ``trained`` out.
+    """
+
+    label: str
+    rows: int
+    share: float
+    lower: float
+    upper: float
+    expected: float  # Mean probability of the class by the model.
+    trained: float
+
+    @property
+    def changed(self) -> bool:
+        """Whether the frequency is surely another than in training."""
+        return not self.lower <= self.trained <= self.upper
+
+
+def class_frequencies(
+    p: Probabilities, labels: Labels, trained: Shares, trained_rows: int, classes: Sequence[str]
+) -> tuple[ClassFrequency, ...]:
+    """The share of every class, with its interval."""
+    n, counts = labels.size, np.bincount(labels, minlength=trained.size)
+    level = 1 - VALIDATION_BY_CHANCE / (1 if trained.size == 2 else trained.size)
+    frequencies = []
+    for label, rows, before, expected in zip(
+        classes, counts.tolist(), trained.tolist(), p.mean(0).tolist(), strict=True
+    ):
+        away = change(before, trained_rows, rows / n, n, level)
+        lower, upper = max(0.0, before + away.lower), min(1.0, before + away.upper)
+        frequencies.append(ClassFrequency(label, rows, rows / n, lower, upper, expected, before))
+    return tuple(frequencies)
+
+
+def scores_of(p: Probabilities, labels: Labels, trained: Shares) -> Iterator[ValidationScore]:
+    """Every score with its interval, beside what is expected and the class frequencies."""
+    same = np.tile(trained, (labels.size, 1))
+    entropy = -(p * np.log(np.clip(p, LEAST_SCORED, 1))).sum(1)
+    for name, score, expected in (
+        ("log loss", log_loss, entropy),
+        ("Brier score", brier, 1 - (p**2).sum(1)),
+    ):
+        here, base = mean(score(p, labels), SURE), float(score(same, labels).mean())
+        low = max(0.0, here.lower)
+        yield ValidationScore(name, here.value, low, here.upper, float(expected.mean()), base)
+    right = proportion(float(correct(p, labels).mean()), labels.size, SURE)
+    base = float(correct(same, labels).mean())
+    expected_right = float(p.max(1).mean())
+    yield ValidationScore(
+        "share right", right.value, right.lower, right.upper, expected_right, base
+    )
+    tilt = slope(p, labels, SURE)
+    yield ValidationScore("calibration slope", tilt.value, tilt.lower, tilt.upper, 1.0, np.nan)
+
+
+def cost_score(
+    p: Probabilities, labels: Labels, trained: Shares, costs: CostMatrix
+) -> ValidationScore:
+    """Mean cost of a row when every decision has the least expected cost."""
+    own = mean(paid(p, labels, costs), SURE)
+    same = paid(np.tile(trained, (labels.size, 1)), labels, costs)
+    expected = float(expected_costs(p, costs).min(axis=1).mean())
+    low = max(0.0, own.lower)
+    return ValidationScore("cost of a row", own.value, low, own.upper, expected, float(same.mean()))
+
+
+def of_training_rows(old: pd.DataFrame, new: pd.DataFrame) -> Iterator[Remark]:
+    """That most rows are those that the model was fitted to, if they are."""
+    trained = set(_comparable(old))
+    again = sum(row in trained for row in _comparable(new))
+    if again > MOSTLY_TRAINED * len(new):
+        yield Remark(
+            "not new",
+            f"{again} of {plural(len(new), 'row')} equal rows that the model was fitted to in "
+            "every cell: these figures are too good. Give rows that it has not seen, or take those "
+            "of its report.",
+        )
+
+
+def _comparable(frame: pd.DataFrame) -> Iterator[tuple[object, ...]]:
+    """Rows that can be compared: a missing cell equals another."""
+    return frame.astype(object).where(frame.notna(), None).itertuples(index=False, name=None)
+
+
+def of_other_classes(labels: pd.Series) -> Iterator[Remark]:
+    """Labels that training did not have; such rows are not scored."""
+    counts = labels.dropna().value_counts()
+    if counts.size:
+        names = [f"{clipped(label, 24)!r} ({n})" for label, n in counts.items()]
+        yield Remark(
+            "labels",
+            f"{plural(int(counts.sum()), 'row')} with a class that training did not have, "
+            f"{listing(names, LISTED_CLASSES)}; they are not scored, and the model cannot name "
+            "them.",
+        )
+
+
+def of_worth(p: Probabilities, labels: Labels, trained: Shares, classes: Sequence[str]) -> Remark:
+    """Whether the probabilities say more than the class frequencies of training."""
+    each = log_loss(np.tile(trained, (labels.size, 1)), labels) - log_loss(p, labels)
+    gain = mean(each, SURE)
+    counts = np.bincount(labels, minlength=trained.size)
+    most = int(counts.argmax())
+    always = f"always answering {clipped(classes[most], 24)}"
+    return Remark(
+        "worth",
+        f"The probabilities say {'more' if gain.value > 0 else 'no more'} than the class "
+        f"frequencies of training do{_by_chance(gain)}: {number(gain.value)} nats a row, "
+        f"{ends(gain.lower, gain.upper)}. The most probable class is right in "
+        f"{percent(float(correct(p, labels).mean()))} of the rows, {always} in "
+        f"{percent(counts[most] / labels.size)}.",
+        is_finding=gain.value <= 0,
+    )
+
+
+def _by_chance(gain: Interval) -> str:
+    """That a gain may be chance, where its interval holds 0."""
+    return ", which may be chance" if gain.lower <= 0 < gain.value else ""
+
+
+def of_cost(p: Probabilities, labels: Labels, costs: CostMatrix) -> Remark:
+    """Whether deciding row by row costs less than the best answer that is the same for all."""
+    own, same = paid(p, labels, costs), costs[labels, costs[labels].mean(axis=0).argmin()]
+    gain = mean(same - own, SURE)
+    return Remark(
+        "cost",
+        f"By the decision of least expected cost a row costs {number(float(own.mean()))}, by the "
+        f"best answer that is the same for all rows {number(float(same.mean()))}: "
+        f"{'less' if gain.value > 0 else 'no less'} by {number(gain.value)}, "
+        f"{ends(gain.lower, gain.upper)}{_by_chance(gain)}.",
+        is_finding=gain.value <= 0,
+    )
+
+
+def of_calibration(p: Probabilities, labels: Labels) -> Remark:
+    """Whether probabilities come true as often as they say, and in which way they do not."""
+    errors = calibration(p, labels, prob=1 - 2 * VALIDATION_BY_CHANCE)
+    tilt = slope(p, labels, SURE)
+    way = "neither all too extreme nor all too timid"
+    if tilt.upper < 1:
+        way = "too extreme"
+    elif tilt.lower > 1:
+        way = "too timid"
+    right = errors.within_noise and tilt.lower <= 1 <= tilt.upper
+    verdict = "come true as often as they say, as far as these rows can tell"
+    if not right:
+        verdict = f"do not come true as often as they say, they are {way}"
+    return Remark(
+        "calibration",
+        f"The probabilities {verdict}: their error is {number(errors.error)}, and chance alone "
+        f"brings more than {number(errors.noise[1])} in {percent(VALIDATION_BY_CHANCE)} of such "
+        f"tables; the slope is {number(tilt.value)}, {ends(tilt.lower, tilt.upper)}, and 1 is "
+        "right.",
+        is_finding=not right,
+    )
+
+
+def of_class_frequencies(
+    p: Probabilities, labels: Labels, frequencies: Sequence[ClassFrequency]
+) -> Remark:
+    """Whether the class frequencies differ from training, and what the new ones would bring."""
+    if not any(of_class.changed for of_class in frequencies):
+        unseen = "No change of the class frequencies is seen beyond chance."
+        return Remark("classes", unseen, is_finding=False)
+    trained = np.array([of_class.trained for of_class in frequencies])
+    now = (np.bincount(labels, minlength=trained.size) + trained) / (labels.size + 1)
+    adapted = p * now / trained
+    loss = float(log_loss(adapted / adapted.sum(1, keepdims=True), labels).mean())
+    return Remark(
+        "classes",
+        f"The class frequencies differ from training, beyond what chance brings in "
+        f"{percent(VALIDATION_BY_CHANCE)} of such tables. If the model were told the new ones "
+        f"(class_prior), its log loss would be {number(loss)} in place of "
+        f"{number(float(log_loss(p, labels).mean()))}.",
+    )
+
+
+# Labelled new rows: how good a model is on them, and what has drifted.
+#
+# Scores stand beside what the model expects of them if its probabilities are right, and beside the
+# class frequencies of training as the answer to every row. A drift is a finding where it is beyond
+# what chance brings.
+
+
+LEAST_LABELLED: Final = 2
+"""Labelled rows that an interval needs."""
+
+
+@dataclass(frozen=True)
+class Validation:
+    """How good a classifier is on labelled new rows: what :func:`validate` returns.
+
+    ``print`` shows it as text.
+
+    Attributes
+    ----------
+    target : str
+        Name of the labels; empty where they have none.
+    rows : int
+        Number of rows with a label that training had: the scores are about them.
+    unlabelled : int
+        Number of rows without a label.
+    prob : float
+        Probability inside the intervals, by which findings are told from chance.
+    costs : dict of str to float
+        Cost of a mistaken row by class; empty where none was given.
+    scores : tuple of records
+        ``name`` with ``value``, ``lower`` and ``upper``; ``expected`` by the model if its
+        probabilities are right; ``frequencies``: of the class frequencies of training.
+    classes : tuple of records
+        ``label`` with its ``rows``, ``share``, ``lower`` and ``upper``; the share that the model
+        ``expected``, and the one in training (``trained``). The intervals are for all classes at
+        once and count the chance in training, too.
+    against_rest : dict of str to records
+        Every class against all others: ``auroc``, ``average_precision``, ``sensitivity``,
+        ``specificity``, ``ppv`` and ``npv``, each with an interval. A row counts as of the class
+        that is decided: at ``costs``, or the most probable one.
+    remarks : tuple of Remark
+        What was noticed, as records with ``topic``, ``sentence`` and ``is_finding``: whether
+        chance does not explain it.
+    """
+
+    target: str
+    rows: int
+    unlabelled: int
+    prob: float
+    costs: Mapping[str, float]
+    scores: tuple[ValidationScore, ...]
+    classes: tuple[ClassFrequency, ...]
+    against_rest: Mapping[str, OneAgainstRest]
+    remarks: tuple[Remark, ...]
+
+    @property
+    def findings(self) -> tuple[Remark, ...]:
+        """The remarks that chance does not explain."""
+        return tuple(remark for remark in self.remarks if remark.is_finding)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as plain values."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        target = f" labelled by {clipped(self.target)}" if self.target else " with a label"
+        rest = f"; {plural(self.unlabelled, 'row')} without a label" if self.unlabelled else ""
+        lines = [
+            f"{plural(self.rows, 'row')}{target}{rest}",
+            *aligned(_table_of_scores(self)),
+            "  expected: by the model, if its probabilities are right; frequencies: of the class "
+            "frequencies of training; right: the most probable class.",
+            *aligned(_table_of_classes(self)),
+            "  Intervals of these shares are for all classes at once, and count the chance in "
+            "training, too.",
+            *aligned(_table_against_rest(self)),
+            "  Sensitivity and specificity: of "
+            f"{'the decision of least expected cost' if self.costs else 'the most probable class'}."
+            f" Intervals are of {percent(self.prob)}, and findings are read off them.",
+            *lines_of_remarks(self.remarks),
+        ]
+        return "\n".join(lines)
+
+
+def validate(
+    estimator: Classifier | str | PathLike[str],
+    X: object,
+    y: object,
+    *,
+    costs: Mapping[Any, float] | None = None,
+) -> Validation:
+    """Score a classifier on labelled new rows, and say what has drifted.
+
+    A finding is: probabilities that say no more than the class frequencies of training, that do
+    not come true as often as they say, class frequencies that differ from training beyond chance,
+    and classes that training did not have.
+
+    Parameters
+    ----------
+    estimator : fitted classifier or path-like
+        What was fitted, or a file that ``save`` wrote.
+    X : array-like or frame of shape (n_obs, n_columns)
+        New rows, which the classifier has not seen, with the columns of training.
+    y : array-like of shape (n_obs,)
+        Their labels. Rows whose label is missing, as in ``fit``, are counted and left out. A
+        number is the class of its value: 1.0 is the class 1.
+    costs : dict of class to float, optional
+        What it costs to mistake a row of a class, 1 for classes not named. Rows are then decided
+        at least expected cost; without costs a row counts as of its most probable class.
+
+    Returns
+    -------
+    Validation
+        A frozen record: ``scores`` with their intervals, ``findings`` beyond chance. ``print``
+        shows it, and ``to_dict`` has it as plain values.
+
+    Raises
+    ------
+    ValueError
+        If fewer than two rows have a label that training had, or an argument cannot be used.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> import bayesrbf
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = bayesrbf.HybridMixtureClassifier(1, cv=3, random_state=0).fit(X[::2], y[::2])
+    >>> good = bayesrbf.validate(model, X[1::2], y[1::2])
+    >>> good.rows, good.findings
+    (75, ())
+    >>> {one.name: round(one.value, 2) for one in good.scores[:3]}
+    {'log loss': 0.06, 'Brier score': 0.04, 'share right': 0.97}
+    """
+    fitted: Classifier = loaded(estimator)
+    check_is_fitted(fitted)
+    check_consistent_length(X, y)
+    costs = {str(label): float(cost) for label, cost in (costs or {}).items()}
+    if problems := tuple(problems_of_costs(costs, fitted.classes_, "the model")):
+        raise ValueError(" ".join(problems))
+    classes = [str(label) for label in fitted.classes_]
+    present, hidden = read_labels(y, fitted.unlabelled)
+    texts = np.full(hidden.size, None, dtype=object)
+    texts[~hidden] = [str(label) for label in present.tolist()]
+    spelled = as_classes(pd.Series(texts, dtype=object), fitted.classes_.tolist())
+    scored = spelled.isin(classes).to_numpy()
+    target = _name_of(y)
+    if scored.sum() < LEAST_LABELLED:
+        raise ValueError(
+            f"{f'{target!r} labels' if target else 'y labels'} "
+            f"{plural(int(scored.sum()), 'row')} with a class of the model "
+            f"({listing(classes, LISTED_CLASSES)}); an interval needs at least "
+            f"{LEAST_LABELLED}."
+        )
+    cells = named_cells(X, fitted.columns_)
+    trained = copy(fitted).adapt_prior(X)["trained"].to_numpy()
+    before = fitted.rows_.n_labelled
+    return validation_of(
+        np.asarray(fitted.predict_proba(X))[scored],
+        np.array([classes.index(label) for label in spelled[scored]]),
+        trained,
+        round(float(before)),
+        classes,
+        target=target,
+        costs=costs,
+        unlabelled=int(hidden.sum()),
+        beside=[
+            *of_training_rows(training_cells(fitted), cells),
+            *of_other_classes(spelled[~scored]),
+        ],
+    )
+
+
+def _name_of(y: object) -> str:
+    """The name of labels that have one."""
+    return str(y.name) if isinstance(y, pd.Series) and y.name is not None else ""
+
+
+def as_classes(labels: pd.Series, classes: Sequence[object]) -> pd.Series:
+    """Labels as the names of the classes that they are; others stay as they are.
+
+    A file in which labels are missing often has 1.0 for 1.
+
+    >>> as_classes(pd.Series(["1.0", "0", None, "x"]), [0, 1]).tolist()
+    ['1', '0', None, 'x']
+    """
+    own = KnownLevels(tuple(classes))
+    texts = [None if pd.isna(label) else own.name(label) for label in labels]
+    return pd.Series(texts, labels.index, dtype=object, name=labels.name)
+
+
+def validation_of(
+    p: Probabilities,
+    labels: Labels,
+    trained: Shares,
+    trained_rows: int,
+    classes: Sequence[str],
+    *,
+    target: str = "",
+    costs: Mapping[str, float] | None = None,
+    unlabelled: int = 0,
+    beside: Sequence[Remark] = (),
+) -> Validation:
+    """Judge probabilities by the labels of their rows and by the class frequencies of training."""
+    costs = costs or {}
+    frequencies = class_frequencies(p, labels, trained, trained_rows, classes)
+    decided = decisions(p, classes, costs)
+    matrix = mistakes(costs_of(classes, costs))
+    return Validation(
+        target=target,
+        rows=labels.size,
+        unlabelled=unlabelled,
+        prob=SURE,
+        costs=dict(costs),
+        scores=(
+            *scores_of(p, labels, trained),
+            *([cost_score(p, labels, trained, matrix)] if costs else []),
+        ),
+        classes=frequencies,
+        against_rest={
+            label: one_against_rest(p[:, c], decided == c, labels == c, SURE)
+            for c, label in enumerate(classes)
+        },
+        remarks=(
+            *beside,
+            of_worth(p, labels, trained, classes),
+            *([of_cost(p, labels, matrix)] if costs else []),
+            of_calibration(p, labels),
+            of_class_frequencies(p, labels, frequencies),
+        ),
+    )
+
+
+def _table_of_scores(result: Validation) -> list[list[str]]:
+    """Scores as rows of text."""
+    table = [["score", "", "here", f"{percent(result.prob)} interval", "expected", "frequencies"]]
+    for score in result.scores:
+        interval = f"{number(score.lower)} to {number(score.upper)}"
+        figures = [number(score.value), interval, number(score.expected), number(score.frequencies)]
+        table.append([score.name, "", *figures])
+    return table
+
+
+def _table_of_classes(result: Validation) -> list[list[str]]:
+    """Class frequencies as rows of text."""
+    interval = f"{percent(result.prob)} interval"
+    table = [["class", "", "rows", "share", interval, "expected", "training"]]
+    for of_class in result.classes:
+        between = f"{percent(of_class.lower)} to {percent(of_class.upper)}"
+        shares = [
+            percent(of_class.share),
+            between,
+            percent(of_class.expected),
+            percent(of_class.trained),
+        ]
+        table.append([clipped(of_class.label, 24), "", str(of_class.rows), *shares])
+    return table
+
+
+def _table_against_rest(result: Validation) -> list[list[str]]:
+    """Classes against the rest as rows of text."""
+    figures = ["AUROC", "average precision", "sensitivity", "specificity"]
+    table = [["against the rest", "", *figures]]
+    for label, of_class in result.against_rest.items():
+        if of_class.rows:
+            several = (
+                of_class.auroc,
+                of_class.average_precision,
+                of_class.sensitivity,
+                of_class.specificity,
+            )
+            table.append([clipped(label, 24), "", *map(_between, several)])
+    return table
+
+
+def _between(figure: Interval) -> str:
+    """A figure and its interval; a dash where no row bears on it."""
+    if np.isnan(figure.value):
+        return number(figure.value)
+    return f"{number(figure.value)} ({number(figure.lower)} to {number(figure.upper)})"

@@ -1,0 +1,1 @@
+"""What every other part stands on: rows, priors, files, blocks, log posteriors, kernels."""

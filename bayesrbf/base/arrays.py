@@ -1,0 +1,340 @@
+"""Sums of logarithms, indicators of categories, quasi-random numbers, rounding, BLAS threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import cache, lru_cache, reduce, wraps
+from typing import Final
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import logit, ndtri, roots_hermitenorm
+from scipy.stats import qmc
+from threadpoolctl import ThreadpoolController
+
+from bayesrbf.base.log_posterior import places
+from bayesrbf.base.priors import ClassPrediction
+from bayesrbf.base.rows import MixtureParameters, MixtureSpecification
+
+# Categorical columns side by side: indicators, log probabilities, counts, draws.
+
+
+def one_hot(
+    codes: Int[np.ndarray, "obs categorical"], levels: tuple[int, ...]
+) -> Float[np.ndarray, "obs level"]:
+    """Indicators of the observed levels of all categorical columns, side by side.
+
+    A missing code is -1, and a block of zeros.
+    """
+    indicators = np.zeros((codes.shape[0], sum(levels)))
+    offsets = np.cumsum([0, *levels])[:-1]
+    rows, columns = np.nonzero(codes >= 0)
+    indicators[rows, offsets[columns] + codes[rows, columns]] = 1.0
+    return indicators
+
+
+def log_levels(parameters: MixtureParameters) -> Float[np.ndarray, "component level"]:
+    """Log level probabilities of all categorical columns, side by side."""
+    by_column = parameters.category_probabilities
+    if not by_column:
+        return np.zeros((parameters.weights.size, 0))
+    return np.log(np.concatenate(by_column, axis=1))
+
+
+def split_levels(
+    counts: np.ndarray, levels: tuple[int, ...]
+) -> tuple[Float[np.ndarray, "component _"], ...]:
+    """Undo the side-by-side layout of :func:`one_hot`."""
+    return tuple([counts[:, place] for place in _level_places(levels)])
+
+
+@cache
+def _level_places(levels: tuple[int, ...]) -> list[slice]:
+    """Where the levels of every column lie side by side."""
+    return places(list(levels))
+
+
+def draw_categories(
+    probabilities: Float[np.ndarray, "row category"], rng: np.random.Generator
+) -> Int[np.ndarray, " row"]:
+    """Draw one category per row; rows of probabilities sum to one."""
+    cumulative = probabilities.cumsum(axis=1)
+    # Times the sum, which rounding may leave beside 1.
+    uniform = rng.random(len(probabilities)) * cumulative[:, -1]
+    drawn = (cumulative <= uniform[:, None]).sum(axis=1)
+    return np.minimum(drawn, probabilities.shape[1] - 1)
+
+
+# Sums of what is known by its logarithms, and the class probabilities that they give.
+
+
+FEW: Final = 8
+"""Up to so many entries are summed by slices: a reduction over a short last axis takes ten times
+as long."""
+
+LEAST_LOG: Final = -700.0
+"""Bound of log probabilities, in nats, where their odds are taken: about where doubles end."""
+
+
+def component_log_weights(
+    parameters: MixtureParameters, specification: MixtureSpecification
+) -> Float[np.ndarray, " component"]:
+    """Joint log probability ``log pi_c + log w_k`` of class and component in nats."""
+    classes = np.asarray(specification.component_class)
+    return np.log(parameters.class_probabilities)[classes] + np.log(parameters.weights)
+
+
+def log_sum_exp(
+    log_values: Float[np.ndarray, "*shape"], axis: int
+) -> tuple[Float[np.ndarray, "*reduced"], Float[np.ndarray, "*shape"]]:
+    """Log of sums along an axis, and ``exp(log_values - log_sums)``, which sums to one along it.
+
+    The log values are finite, or some of them minus infinity.
+    """
+    # The sum of a single entry is that entry: no logarithm, and no rounding.
+    if log_values.shape[axis] == 1:
+        return np.squeeze(log_values, axis=axis).copy(), np.ones_like(log_values)
+    # The largest entry becomes exp(0): the sum neither overflows nor is 0.
+    top = reduced(np.maximum, log_values, axis)
+    parts = log_values - _along(top, axis)
+    np.exp(parts, out=parts)
+    sums = reduced(np.add, parts, axis)
+    parts /= _along(sums, axis)
+    return np.asarray(np.log(sums) + top), parts
+
+
+def log_softmax(log_values: Float[np.ndarray, "*shape"], axis: int) -> Float[np.ndarray, "*shape"]:
+    """Log values less the log of their sum, ``x - log sum exp x``, along an axis."""
+    shifted = log_values - _along(reduced(np.maximum, log_values, axis), axis)
+    sums = reduced(np.add, np.exp(shifted), axis)
+    shifted -= _along(np.asarray(np.log(sums)), axis)
+    return shifted
+
+
+def keeping(
+    log_p: Float[np.ndarray, "*rows label"],
+    before: Float[np.ndarray, "*rows label"],
+    kept: Float[np.ndarray, " label"] | None,
+) -> Float[np.ndarray, "*rows label"]:
+    """Log probabilities, of which those of some classes are what they were ``before``.
+
+    The others, whose entry in ``kept`` is NaN, share what these leave, as they do in ``log_p``.
+    What was before is known up to a constant a row, and the entries are added to it.
+
+    >>> kept = np.array([np.nan, np.nan, 0.0])
+    >>> np.exp(keeping(np.log([0.9, 0.05, 0.05]), np.log([0.2, 0.3, 0.5]), kept)).round(3)
+    array([0.474, 0.026, 0.5  ])
+    """
+    if kept is None:
+        return log_p
+    others = np.isnan(kept)
+    result = log_softmax(before + np.where(others, 0.0, kept), axis=-1)
+    rest, _ = log_sum_exp(result[..., others], axis=-1)
+    result[..., others] = log_softmax(log_p[..., others], axis=-1) + rest[..., None]
+    return result
+
+
+def log_odds(
+    probabilities: Float[np.ndarray, "*rows label"], least: float
+) -> Float[np.ndarray, "*rows label"]:
+    """Log odds of every class against all others; probabilities are held ``least`` from 0 and 1.
+
+    >>> log_odds(np.array([0.5, 0.9, 1.0]), 1e-4).round(2)
+    array([0.  , 2.2 , 9.21])
+    """
+    return np.asarray(logit(np.clip(probabilities, least, 1 - least)))
+
+
+def to_log_odds(
+    log_probabilities: Float[np.ndarray, "*rows label"],
+) -> Float[np.ndarray, "*rows label"]:
+    """Log odds of every class against all others, ``log p_c - log sum_b p_b``; both bounded.
+
+    Nothing is taken from one, so that classes that are nearly sure keep their digits.
+
+    >>> to_log_odds(np.log([0.2, 0.3, 0.5])).round(3)
+    array([-1.386, -0.847,  0.   ])
+    """
+    bounded = np.maximum(log_probabilities, LEAST_LOG)
+    n_classes = bounded.shape[-1]
+    others = [np.delete(bounded, label, axis=-1) for label in range(n_classes)]
+    rest = [np.logaddexp.reduce(other, axis=-1, initial=LEAST_LOG) for other in others]
+    return bounded - np.stack(rest, axis=-1)
+
+
+def reduced(
+    function: np.ufunc, values: Float[np.ndarray, "*shape"], axis: int
+) -> Float[np.ndarray, "*reduced"]:
+    """``function.reduce`` along an axis that is not empty."""
+    if axis == 0 or values.shape[axis] > FEW:
+        return np.asarray(function.reduce(values, axis=axis))
+    if axis == -1:
+        return np.asarray(reduce(function, [values[..., i] for i in range(values.shape[-1])]))
+    return np.asarray(reduce(function, np.moveaxis(values, axis, 0)))
+
+
+def _along(values: Float[np.ndarray, "*reduced"], axis: int) -> Float[np.ndarray, "*_"]:
+    """Values of a reduction, to be broadcast along its axis."""
+    if axis == -1:
+        return values[..., None]
+    return values if axis == 0 else np.expand_dims(values, axis)
+
+
+def class_log_joint(
+    log_joint: Float[np.ndarray, "*batch component"], class_slices: tuple[slice, ...]
+) -> tuple[Float[np.ndarray, "*batch label"], Float[np.ndarray, "*batch component"]]:
+    """Sum components to classes: ``log p(x_n, c)`` in nats, and ``p(k | x_n, c)``."""
+    by_class = np.empty((*log_joint.shape[:-1], len(class_slices)))
+    responsibilities = np.ones_like(log_joint)
+    for label, part in enumerate(class_slices):
+        if part.stop - part.start == 1:
+            by_class[..., label] = log_joint[..., part.start]
+        else:
+            by_class[..., label], responsibilities[..., part] = log_sum_exp(
+                log_joint[..., part], axis=-1
+            )
+    return by_class, responsibilities
+
+
+def to_prediction(log_joint: Float[np.ndarray, "*draws obs label"]) -> ClassPrediction:
+    """Take ``log p(x_o, c)`` apart: log class probabilities and ``log p(x_o)``, both in nats."""
+    log_density, _ = log_sum_exp(log_joint, axis=-1)
+    return ClassPrediction(log_joint - log_density[..., None], log_density)
+
+
+def class_shares(
+    labels: Int[np.ndarray, " obs"], weights: Float[np.ndarray, " obs"], n_classes: int
+) -> Float[np.ndarray, " label"]:
+    """Weighted frequencies of the classes among the labelled rows, without smoothing.
+
+    >>> class_shares(np.array([0, 1, -1, 1]), np.array([1.0, 1.0, 5.0, 2.0]), 2)
+    array([0.25, 0.75])
+    """
+    known = labels >= 0
+    counts = np.bincount(labels[known], weights[known], minlength=n_classes)
+    return counts / counts.sum()
+
+
+def at_prevalence(
+    log_probabilities: Float[np.ndarray, "*rows label"],
+    log_ratio: Float[np.ndarray, " label"] | float,
+) -> Float[np.ndarray, "*rows label"]:
+    r"""Class log probabilities where the prevalences are q and not the training rows' p.
+
+    .. math:: q(c | x) \propto \frac{q_c}{p_c} \, p(c | x)
+
+    ``log_ratio`` is ``log(q / p)``. The rule holds for the final probability: where that is a mean
+    over missing cells, modes or draws, the factor is applied to the mean.
+
+    >>> log_ratio = np.log([0.9 / 0.5, 0.1 / 0.5])
+    >>> np.exp(at_prevalence(np.log([[0.5, 0.5], [0.1, 0.9]]), log_ratio)).round(2)
+    array([[0.9, 0.1],
+           [0.5, 0.5]])
+    """
+    return log_softmax(log_probabilities + log_ratio, axis=-1)
+
+
+# Numbers that stand for draws: scrambled Sobol points, and the nodes of a quadrature.
+
+
+_PLACES, _MASSES = roots_hermitenorm(16)
+QUADRATURE = _PLACES, _MASSES / _MASSES.sum()
+"""Gauss-Hermite places and their probabilities: ``E[f(u)]`` of a standard normal number u."""
+
+
+@lru_cache(maxsize=32)
+def uniforms(
+    n_points: int, dimension: int, replicate: int = 0
+) -> Float[np.ndarray, "point dimension"]:
+    """Points that fill the unit cube evenly, strictly between 0 and 1; read-only.
+
+    ``n_points`` is a power of two. ``replicate`` numbers the scrambling: the spread of estimates
+    over replicates is their error.
+
+    >>> points = uniforms(64, 2)
+    >>> bool(abs(points.mean() - 0.5) < 0.01)
+    True
+    """
+    if dimension == 0:
+        return np.empty((n_points, 0))
+    points = qmc.Sobol(dimension, rng=np.random.default_rng(replicate)).random(n_points)
+    # A scrambled point can be 0, whose normal number is infinite.
+    points = np.clip(points, 2.0**-40, 1 - 2.0**-40)
+    points.setflags(write=False)
+    return points
+
+
+def normals(
+    n_points: int, dimension: int, replicate: int = 0
+) -> Float[np.ndarray, "point dimension"]:
+    """Points of :func:`uniforms` as standard normal numbers, ``Phi^-1(u)``."""
+    return np.asarray(ndtri(uniforms(n_points, dimension, replicate)))
+
+
+# Doubles with fewer digits, and numbers that only rounding tells apart.
+
+
+LEAST_SINGLE, MOST_SINGLE = 1e-30, 1e30
+"""Single precision has all its digits in this range."""
+LEAST_DISPUTED_PROBABILITY: Final = 1e-4
+"""Probabilities are held this far from 0 and 1: beyond, models disagree about nothing."""
+
+
+def single_digits(values: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+    """Doubles with the digits of single precision where it has them; a zero has no sign."""
+    held = (np.abs(values) > LEAST_SINGLE) & (np.abs(values) < MOST_SINGLE)
+    single = np.where(held, values, 0.0).astype(np.float32).astype(np.float64)
+    # Adding 0.0 takes the sign off -0.0.
+    rounded: Float[np.ndarray, "*shape"] = np.where(held, single, values + 0.0)
+    return rounded
+
+
+ROUNDING_OF_RANKS: Final = 1e-10
+"""Relative difference that rounding may explain; a number below one counts as one."""
+
+
+def ranked(
+    values: Float[np.ndarray, " item"], rounding: float = ROUNDING_OF_RANKS
+) -> Int[np.ndarray, " item"]:
+    """Places of the numbers from the highest down; what only rounding tells apart keeps its order.
+
+    >>> ranked(np.array([1.0, 3.0, 3.0 + 1e-14, 7.0])).tolist()
+    [3, 1, 2, 0]
+    """
+    order = np.argsort(-values, kind="stable")
+    falling = values[order]
+    least = falling[:-1] - rounding * np.maximum(1.0, np.abs(falling[:-1]))
+    lower = ~(falling[1:] >= least)  # so that NaN is lowest
+    group = np.cumsum(np.append(False, lower)[: values.size])
+    return order[np.lexsort([order, group])]
+
+
+# One BLAS thread inside a fit: the matrices are small, and threads are used over rows.
+
+
+def one_blas_thread() -> AbstractContextManager[object]:
+    """Limit the loaded BLAS to one thread within a block."""
+    limited: AbstractContextManager[object] = _libraries().limit(limits=1, user_api="blas")
+    return limited
+
+
+def on_one_blas_thread[**P, R](function: Callable[P, R]) -> Callable[P, R]:
+    """Limit the loaded BLAS to one thread within a function.
+
+    Threads that wait for each other spin: beside other work on two cores, a fit of hundreds of
+    small products took fifty times as long.
+    """
+
+    @wraps(function)
+    def limited(*args: P.args, **kwargs: P.kwargs) -> R:
+        with one_blas_thread():
+            return function(*args, **kwargs)
+
+    return limited
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """The loaded BLAS, looked up once: the search costs more than a small fit."""
+    return ThreadpoolController()

@@ -1,0 +1,519 @@
+"""Blocks of rows: in this process, from disk, or on the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+import tempfile
+import time
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final, Protocol, runtime_checkable
+
+import numpy as np
+
+# Blocks of rows, and those that this process reads one at a time.
+
+
+@runtime_checkable
+class Blocks[T](Protocol):
+    """Blocks of rows of one table in their order, or what a function made of each."""
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        ...
+
+    def __iter__(self) -> Iterator[T]:
+        """Every block in turn, in this process."""
+        ...
+
+    def map[S](self, function: Callable[..., S], *beside: Sequence[Any]) -> Blocks[S]:
+        """Apply a function to every block and its own entry of each sequence, when needed."""
+        ...
+
+    def kept(self) -> Blocks[T]:
+        """These blocks, made once and held where they lie."""
+        ...
+
+    def reduce(self, combine: Callable[[T, T], T]) -> T:
+        """All blocks combined into one, neighbour with neighbour."""
+        ...
+
+
+@dataclass(frozen=True)
+class LocalBlocks[T]:
+    """Blocks that this process makes one at a time; a block is forgotten after its use."""
+
+    makers: tuple[Callable[[], T], ...]
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return len(self.makers)
+
+    def __iter__(self) -> Iterator[T]:
+        """Make every block in turn."""
+        return (make() for make in self.makers)
+
+    def map[S](self, function: Callable[..., S], *beside: Sequence[Any]) -> Blocks[S]:
+        """Apply a function to every block and its own entry of each sequence, when needed."""
+        each = zip(self.makers, *beside, strict=True)
+        return LocalBlocks(tuple(partial(_made_then, function, *of_block) for of_block in each))
+
+    def kept(self) -> Blocks[T]:
+        """These blocks, made once: a single one in memory, several in temporary files.
+
+        The files are removed when nothing reads them any more.
+        """
+        if len(self.makers) == 1:
+            return LocalBlocks((partial(_same, self.makers[0]()),))
+        folder = _Folder()
+        return LocalBlocks(tuple(folder.keep(place, block) for place, block in enumerate(self)))
+
+    def reduce(self, combine: Callable[[T, T], T]) -> T:
+        """All blocks combined from the first to the last."""
+        return reduce(combine, self)
+
+
+def _made_then[T, S](function: Callable[..., S], make: Callable[[], T], *beside: Any) -> S:
+    """Make a block, and of it what the function makes."""
+    return function(make(), *beside)
+
+
+def _same[T](block: T) -> T:
+    """Give a block that is in memory."""
+    return block
+
+
+class _Folder:
+    """A temporary folder that is removed with the last block that is read from it."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="bayesrbf-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+    def keep[T](self, place: int, block: T) -> Callable[[], T]:
+        """Write a block, and say how to read it."""
+        with open(self.path / str(place), "wb") as file:
+            pickle.dump(block, file, protocol=pickle.HIGHEST_PROTOCOL)
+        return partial(self.read, place)
+
+    def read(self, place: int) -> Any:
+        """Read a block that this object wrote."""
+        with open(self.path / str(place), "rb") as file:
+            return pickle.load(file)
+
+
+# Blocks on the workers of a Dask cluster: only functions and what they reduce to travel.
+
+
+FAN_IN: Final = 8
+"""Blocks that one task of the tree combines."""
+PATIENCE: Final = 30.0
+"""Seconds without a single worker after which a result is given up."""
+BREATH: Final = 1.0
+"""Seconds between two looks at the workers."""
+
+
+class ClusterError(RuntimeError):
+    """A Dask cluster lost what a fit needs of it."""
+
+
+def has_cluster() -> bool:
+    """Whether this process is the client of a cluster."""
+    try:
+        from distributed import default_client
+    except ImportError:
+        return False
+    try:
+        default_client()
+    except ValueError:
+        return False
+    return True
+
+
+def is_dask(X: Any) -> bool:
+    """Whether something is an array or a frame of Dask."""
+    return hasattr(X, "__dask_graph__") and hasattr(X, "to_delayed")
+
+
+def dask_parts(X: Any) -> tuple[Any, ...]:
+    """The partitions of an array or a frame of Dask as tasks; none of anything else."""
+    return tuple(np.ravel(X.to_delayed())) if is_dask(X) else ()
+
+
+@dataclass(frozen=True)
+class DaskBlocks[T]:
+    """Blocks as tasks of the cluster whose client this process is."""
+
+    parts: tuple[Any, ...]
+    """One ``dask.delayed.Delayed`` a block."""
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return len(self.parts)
+
+    def __iter__(self) -> Iterator[T]:
+        """Every block in turn, in this process."""
+        return map(computed, self.parts)
+
+    def map[S](self, function: Callable[..., S], *beside: Sequence[Any]) -> Blocks[S]:
+        """Apply a function to every block; the function is sent once to each worker."""
+        from dask import delayed
+
+        shared, then = delayed(function, pure=False), delayed(_then, pure=False)
+        each = zip(self.parts, *beside, strict=True)
+        return DaskBlocks(tuple(then(shared, *of_block) for of_block in each))
+
+    def kept(self) -> Blocks[T]:
+        """These blocks, made once and held by the workers; one that is lost is made again."""
+        import dask
+
+        return DaskBlocks(tuple(dask.persist(*self.parts)))
+
+    def reduce(self, combine: Callable[[T, T], T]) -> T:
+        """All blocks combined in a tree.
+
+        ClusterError if a worker dies of a block again and again, or no worker is left.
+        """
+        from dask import delayed
+
+        level, fold = list(self.parts), delayed(_fold, pure=False)
+        while len(level) > 1:
+            groups = [level[first : first + FAN_IN] for first in range(0, len(level), FAN_IN)]
+            level = [fold(combine, *group) for group in groups]
+        return computed(level[0])
+
+
+def _then[T, S](function: Callable[..., S], block: T, *beside: Any) -> S:
+    """Apply a function that is a task's result itself."""
+    return function(block, *beside)
+
+
+def _fold[T](combine: Callable[[T, T], T], *blocks: T) -> T:
+    """Combine neighbours."""
+    return reduce(combine, blocks)
+
+
+def computed(root: Any) -> Any:
+    """The result of a task; errors of the function are raised as they are."""
+    from distributed import KilledWorker, default_client, wait
+
+    client = default_client()
+    future = client.compute(root)
+    alone_since: float | None = None
+    while True:
+        try:
+            wait(future, timeout=BREATH)
+        except TimeoutError:
+            alone_since = _alone_since(client, alone_since)
+            continue
+        try:
+            return future.result()
+        except KilledWorker as error:
+            raise ClusterError(
+                "A block of rows was lost with every worker that held it; it may be larger than "
+                "a worker's memory. Repartition the collection into smaller blocks, or give the "
+                "workers more memory."
+            ) from error
+
+
+def _alone_since(client: Any, before: float | None) -> float | None:
+    """Since when no worker is left; ClusterError where that is too long."""
+    try:
+        workers = client.scheduler_info()["workers"]
+    except OSError as error:
+        raise ClusterError("The scheduler of the Dask cluster cannot be reached.") from error
+    if workers:
+        return None
+    now = time.monotonic()
+    if before is not None and now - before > PATIENCE:
+        raise ClusterError(
+            f"The Dask cluster has had no worker for {PATIENCE:.0f} seconds; start workers and fit "
+            "again."
+        )
+    return now if before is None else before
+
+
+# Tables out of memory: cut into blocks of rows, and answers about the blocks put together.
+
+
+BLOCK_ROWS: Final = 131_072
+"""Rows of a block where the collection has no blocks of its own."""
+FORMS: Final = (
+    "a Parquet file or folder by path, a dask.array or dask.dataframe, a Zarr array, a memory map "
+    "or a polars LazyFrame"
+)
+
+
+@dataclass(frozen=True)
+class Collection:
+    """A table out of memory."""
+
+    blocks: Blocks[Any]
+    """Frames or arrays, whole rows each."""
+    lengths: tuple[int, ...] | None
+    """Rows of every block; None where only a pass over the data tells."""
+    dask: Any = None
+    """The Dask collection, whose partitions answers keep."""
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return self.blocks.n_blocks
+
+    def answers(self, answer: Callable[[Any], Any], like: Any) -> Any:
+        """Answers about all rows; ``like`` is one about a single row.
+
+        Of a Dask collection they are lazy. Of any other, arrays and datasets are put together, and
+        tables come one by one.
+        """
+        if self.dask is not None:
+            return _lazy_answers(self.dask, dask_parts(self.dask), answer, like)
+        return _put_together(self.blocks.map(answer), like)
+
+
+def is_collection(X: Any) -> bool:
+    """Whether something is a table out of memory; a memory map is an array as well.
+
+    >>> is_collection("registry.parquet"), is_collection(np.zeros((2, 2)))
+    (True, False)
+    """
+    return (
+        isinstance(X, str | os.PathLike)
+        or is_dask(X)
+        or _is_lazy_frame(X)
+        or (hasattr(X, "dtype") and getattr(X, "chunks", None) is not None)
+    )
+
+
+def as_collection(X: Any, names: tuple[str, ...] | None = None) -> Collection | None:
+    """Cut a table out of memory into blocks; None where it is in memory.
+
+    ``names`` are the columns to read of a file or a lazy frame, where it has them all.
+    """
+    if isinstance(X, str | os.PathLike):
+        return _of_files(Path(X), names)
+    if is_dask(X):
+        return _of_dask(X)
+    if _is_lazy_frame(X):
+        return _of_lazy_frame(X, names)
+    if is_collection(X) or isinstance(X, np.memmap):
+        return _of_array(X)
+    return None
+
+
+def _is_lazy_frame(X: Any) -> bool:
+    """Whether something is a polars LazyFrame."""
+    return type(X).__name__ == "LazyFrame" and type(X).__module__.startswith("polars")
+
+
+def _of_array(X: Any) -> Collection:
+    """Rows of a stored array, in multiples of its chunks."""
+    if X.ndim != 2:
+        raise ValueError(f"X must have rows and columns; received an array of shape {X.shape}.")
+    chunk = getattr(X, "chunks", (1,))[0]
+    step = max(1, BLOCK_ROWS // chunk) * chunk
+    bounds = [*range(0, X.shape[0], step), X.shape[0]]
+    places = [slice(*ends) for ends in pairwise(bounds)]
+    return Collection(
+        LocalBlocks(tuple(partial(_slice, X, place) for place in places)),
+        tuple(place.stop - place.start for place in places),
+    )
+
+
+def _slice(X: Any, place: slice) -> np.ndarray:
+    """Some rows in memory."""
+    return np.array(X[place])
+
+
+def _of_dask(X: Any) -> Collection:
+    """Partitions of Dask: tasks of a cluster, or made here one at a time where there is none."""
+    lengths = None
+    if hasattr(X, "chunks"):
+        if X.ndim != 2:
+            raise ValueError(f"X must have rows and columns; received {X.ndim} dimensions.")
+        X = X.rechunk({1: -1})
+        has_lengths = not np.isnan(X.chunks[0]).any()
+        lengths = tuple(map(int, X.chunks[0])) if has_lengths else None
+    parts = dask_parts(X)
+    blocks: Blocks[Any] = DaskBlocks(parts)
+    if not has_cluster():
+        blocks = LocalBlocks(tuple(part.compute for part in parts))
+    return Collection(blocks, lengths, X)
+
+
+def _of_lazy_frame(X: Any, names: tuple[str, ...] | None) -> Collection:
+    """A query of polars, run once into a temporary file in blocks of rows."""
+    return _LazyRows(X, names).collection()
+
+
+class _LazyRows:
+    """The rows of a lazy frame, written when a block is first asked for."""
+
+    def __init__(self, frame: Any, names: tuple[str, ...] | None) -> None:
+        columns = frame.collect_schema().names()
+        wanted = names is not None and set(names) <= set(columns)
+        self._frame = frame.select(names) if wanted else frame
+
+    def collection(self) -> Collection:
+        """Blocks of the file that the query was written to; the file goes with the last one."""
+        import tempfile
+        import weakref
+
+        import polars
+
+        handle, path = tempfile.mkstemp(prefix="bayesrbf-", suffix=".parquet")
+        os.close(handle)
+        weakref.finalize(self, Path(path).unlink, missing_ok=True)
+        self._frame.sink_parquet(path, row_group_size=BLOCK_ROWS)
+        self._file = polars.scan_parquet(path)
+        n_rows = self._file.select(polars.len()).collect().item()
+        starts = range(0, n_rows, BLOCK_ROWS)
+        lengths = tuple(min(BLOCK_ROWS, n_rows - start) for start in starts)
+        pairs = zip(starts, lengths, strict=True)
+        makers = tuple(partial(self.rows, start, length) for start, length in pairs)
+        return Collection(LocalBlocks(makers), lengths)
+
+    def rows(self, start: int, length: int) -> Any:
+        """Some rows as a polars frame."""
+        return self._file.slice(start, length).collect()
+
+
+def _of_files(path: Path, names: tuple[str, ...] | None) -> Collection:
+    """Row groups of a Parquet file, or of all files of a folder in the order of their names."""
+    try:
+        import pyarrow.parquet as parquet
+        from pyarrow.lib import ArrowInvalid
+    except ImportError as error:
+        raise ImportError(
+            "Reading Parquet by path needs pyarrow and pandas: pip install pyarrow pandas."
+        ) from error
+    files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+    if not files or not path.exists():
+        raise FileNotFoundError(
+            f"X={str(path)!r} names no Parquet file, and no folder with files named *.parquet."
+        )
+    makers, lengths = [], []
+    for file in files:
+        try:
+            opened = parquet.ParquetFile(file)
+        except ArrowInvalid as error:
+            raise ValueError(
+                f"X={str(path)!r} must be Parquet, which {file.name} is not ({error}). A CSV or "
+                "Excel file is read into memory by read_table(path, target) of this package: fit "
+                "its frame and target."
+            ) from error
+        with opened:
+            wanted = names is not None and set(names) <= set(opened.schema_arrow.names)
+            columns = list(names) if names is not None and wanted else None
+            for group, length in _groups(opened.metadata):
+                makers.append(partial(_read_group, file, group, columns))
+                lengths.append(length)
+    return Collection(LocalBlocks(tuple(makers)), tuple(lengths))
+
+
+def _groups(metadata: Any) -> Iterator[tuple[int, int]]:
+    """Number and rows of every row group."""
+    for group in range(metadata.num_row_groups):
+        yield group, metadata.row_group(group).num_rows
+
+
+def _read_group(file: Path, group: int, columns: list[str] | None) -> Any:
+    """One row group as a pandas frame."""
+    import pyarrow.parquet as parquet
+
+    with parquet.ParquetFile(file) as opened:
+        return opened.read_row_group(group, columns=columns).to_pandas(self_destruct=True)
+
+
+# ---- answers about blocks of rows, put together
+
+
+def no_rows(like: Any) -> Any:
+    """An answer about no row, from one about some."""
+    return like[{_rows_of(like): slice(0)}] if _is_dataset(like) else like[:0]
+
+
+def _put_together(answered: Iterable[Any], like: Any) -> Any:
+    """Arrays and datasets as one; tables stay one a block. Rows of datasets are numbered."""
+    if isinstance(like, np.ndarray):
+        return np.concatenate([like[:0], *answered])
+    if not _is_dataset(like):
+        return iter(answered)
+    parts = [no_rows(like), *answered]
+    columns = {name: np.concatenate([_values(part, name) for part in parts]) for name in like}
+    return _dataset(columns, sum(part.sizes[_rows_of(like)] for part in parts), like)
+
+
+def _lazy_answers(X: Any, parts: Sequence[Any], answer: Callable[[Any], Any], like: Any) -> Any:
+    """Answers about every partition of a Dask collection, computed when they are asked for.
+
+    Of arrays arrays, of frames frames; a dataset has lazy arrays, for which rows are counted.
+    """
+    from dask import array, delayed
+
+    if hasattr(X, "map_partitions") and not _is_dataset(like):
+        return X.map_partitions(answer, meta=like[:0], enforce_metadata=False)
+    shared, then = delayed(answer, pure=False), delayed(_answered, pure=False)
+    answered = [then(shared, part) for part in parts]
+
+    def joined(of_parts: Sequence[Any], lengths: Sequence[Any], like: Any) -> Any:
+        pieces = zip(of_parts, lengths, strict=True)
+        return array.concatenate(
+            [array.from_delayed(one, (n, *like.shape[1:]), like.dtype) for one, n in pieces]
+        )
+
+    if not _is_dataset(like):
+        return joined(answered, X.chunks[0], like)
+    lengths, values = _lengths(X), delayed(_values, pure=False)
+    columns = {
+        name: joined([values(one, name) for one in answered], lengths, like[name]) for name in like
+    }
+    return _dataset(columns, sum(lengths), like)
+
+
+def _dataset(columns: Mapping[str, Any], n_rows: int, like: Any) -> Any:
+    """A dataset of other rows than those of ``like``, with its names and attributes."""
+    variables = {name: (like[name].dims, one, like[name].attrs) for name, one in columns.items()}
+    coords = {**like.coords, _rows_of(like): np.arange(n_rows)}
+    return type(like)(variables, coords, like.attrs)
+
+
+def _lengths(X: Any) -> tuple[int, ...]:
+    """Rows of every partition; of a frame, and of an array that does not know, they are counted."""
+    if hasattr(X, "map_partitions"):
+        return tuple(map(int, X.map_partitions(len).compute()))
+    if np.isnan(X.chunks[0]).any():
+        X = X.copy()
+        X.compute_chunk_sizes()
+    return tuple(map(int, X.chunks[0]))
+
+
+def _answered(answer: Callable[[Any], Any], part: Any) -> Any:
+    """Apply a function that is a task's result itself."""
+    return answer(part)
+
+
+def _values(answer: Any, name: str) -> np.ndarray:
+    """A variable of a dataset."""
+    values: np.ndarray = answer[name].to_numpy()
+    return values
+
+
+def _is_dataset(like: Any) -> bool:
+    """Whether an answer is a dataset of xarray."""
+    return hasattr(like, "data_vars")
+
+
+def _rows_of(like: Any) -> str:
+    """The dim of the rows: the first of every variable."""
+    dim: str = next(iter(like.data_vars.values())).dims[0]
+    return dim

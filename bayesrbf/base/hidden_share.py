@@ -1,0 +1,98 @@
+r"""Weights, temperatures and pulls that depend on the share of a row's hidden cells.
+
+A probability that is calibrated on complete rows is not calibrated where few cells speak: evidence
+that is a little wrong in every column does not cancel any more. With the share h of hidden cells,
+every parameter :math:`\theta` of a calibration is piecewise linear between knots,
+
+.. math:: \theta(h) = \sum_k B_k(h) \, \theta_k, \qquad
+    q(c | x_o) \propto p(c | x_o)^{t(h)} \, \pi_c^{b(h)},
+
+with the hat functions B, the class shares :math:`\pi` of training, the temperature
+:math:`t = \exp \sum_k B_k \log t_k` and the pull b. A row without a cell has t = 0 and b = 1:
+nothing is known of it but the shares.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesrbf.base.arrays import log_softmax
+from bayesrbf.base.rows import Observations, Recalibration
+
+KNOTS: Final = (0.0, 0.5, 0.8, 1.0)
+"""Shares of hidden cells between which parameters are linear."""
+PULL_SD: Final = 0.5
+"""Prior standard deviation of the pull at every knot."""
+
+
+def hidden_share(rows: Observations) -> Float[np.ndarray, " obs"]:
+    """Share of the cells of every row that are hidden; 0 in a table without columns.
+
+    >>> rows = Observations(
+    ...     np.array([[1.0, np.nan]]), np.array([[-1, 2]]), np.zeros(1, int), np.ones(1))
+    >>> hidden_share(rows)
+    array([0.5])
+    """
+    hidden = np.column_stack([np.isnan(rows.real), rows.codes < 0])
+    counts: np.ndarray = hidden.sum(axis=1)
+    return counts / max(1, hidden.shape[1])
+
+
+def hats(hidden: Float[np.ndarray, "*rows"]) -> Float[np.ndarray, "*rows knot"]:
+    """Values of the hat functions, which sum to one.
+
+    >>> hats(np.array([0.0, 0.25, 0.95]))
+    array([[1.  , 0.  , 0.  , 0.  ],
+           [0.5 , 0.5 , 0.  , 0.  ],
+           [0.  , 0.  , 0.25, 0.75]])
+    """
+    unit = np.eye(len(KNOTS))
+    return np.stack([np.interp(hidden, KNOTS, at_knot) for at_knot in unit], axis=-1)
+
+
+def knot_weights(hidden: Float[np.ndarray, " row"]) -> Float[np.ndarray, "row knot"]:
+    """How much a row counts at every knot: the more the nearer, and not at all without a cell."""
+    return hats(hidden) * (hidden < 1)[:, None]
+
+
+def calibrated(
+    log_p: Float[np.ndarray, "*rows label"],
+    hidden: Float[np.ndarray, " obs"],
+    calibration: Recalibration,
+) -> Float[np.ndarray, "*rows label"]:
+    """Log probabilities of rows of which a share of the cells is hidden, calibrated."""
+    logs = np.log(calibration.temperatures)
+    return recalibrated(log_p, *powers(hidden, logs, calibration.pulls), calibration.log_shares)
+
+
+def powers(
+    hidden: Float[np.ndarray, "*rows"],
+    log_temperatures: Float[np.ndarray, "*draws knot"],
+    pulls: Float[np.ndarray, "*draws knot"],
+) -> tuple[Float[np.ndarray, "*all_rows"], Float[np.ndarray, "*all_rows"]]:
+    """Temperature and pull of every row, under one point or under every draw."""
+    basis, some = hats(hidden), hidden < 1
+    # Without a cell nothing is known but the shares, whatever the last knot says.
+    temperature = np.where(some, np.exp(log_temperatures @ basis.T), 0.0)
+    pull = np.where(some, pulls @ basis.T, 1.0)
+    return temperature, pull
+
+
+def recalibrated(
+    log_p: Float[np.ndarray, "*rows label"],
+    temperature: Float[np.ndarray, "*_rows"],
+    pull: Float[np.ndarray, "*_rows"],
+    log_shares: Float[np.ndarray, " label"],
+) -> Float[np.ndarray, "*rows label"]:
+    """Class log probabilities in nats: tempered, and pulled towards the class shares.
+
+    Rows of draws may share temperatures and pulls.
+
+    >>> log_p, log_shares = np.log([[0.3, 0.7]]), np.log([0.9, 0.1])
+    >>> np.exp(recalibrated(log_p, np.zeros(1), np.ones(1), log_shares))
+    array([[0.9, 0.1]])
+    """
+    return log_softmax(temperature[..., None] * log_p + pull[..., None] * log_shares, axis=-1)

@@ -1,0 +1,437 @@
+"""The interface of a log posterior density, and unconstrained coordinates of its variables."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import ClassVar, Self
+
+import numpy as np
+from jaxtyping import Float, Int, Real
+
+from bayesrbf.base.priors import ClassPrediction
+from bayesrbf.base.rows import Variable
+
+# Unconstrained coordinates of declared variables, as PyMC's value variables have them.
+#
+# - identity: :math:`\theta = v`;
+# - log: :math:`\theta = \log v`, log Jacobian :math:`\theta`;
+# - simplex: :math:`\theta = (\log p - \overline{\log p})` without its last entry,
+#   log Jacobian :math:`\sum \log p + \log K`.
+#
+# All simplices go through one pass, however many variables they make up.
+
+
+SMALLEST_PROBABILITY = 1e-300  # Stands for an underflown probability, so that its log stays finite.
+
+_NOTHING = np.zeros(0)
+
+
+def to_unconstrained(
+    variables: tuple[Variable, ...], values: Mapping[str, np.ndarray]
+) -> Float[np.ndarray, " coordinate"]:
+    """Coordinates of one point."""
+    return Coordinates.of(variables).to_unconstrained(values)
+
+
+def to_constrained(
+    variables: tuple[Variable, ...], thetas: Float[np.ndarray, "*batch coordinate"]
+) -> dict[str, np.ndarray]:
+    """Constrained values of one point or of many."""
+    return Coordinates.of(variables).to_constrained(thetas)
+
+
+def log_jacobian(
+    variables: tuple[Variable, ...], values: Mapping[str, np.ndarray]
+) -> tuple[float, Float[np.ndarray, " coordinate"]]:
+    """Log determinant of d values / d coordinates, and its gradient in the coordinates."""
+    simplices = Simplices.among(variables)
+    entries = simplices.entries(values)
+    value = simplices.log_sizes + float(safe_log(entries).sum())
+    gradient = np.zeros(sum(variable.size for variable in variables))
+    gradient[simplices.places] = simplices.gradient(np.ones_like(entries), entries)
+    for variable, place in slices(variables):
+        if variable.transform == "log":
+            value += float(np.log(values[variable.name]).sum())
+            gradient[place] = 1.0
+    return value, gradient
+
+
+def in_coordinates(
+    variables: tuple[Variable, ...],
+    values: Mapping[str, np.ndarray],
+    gradients: Mapping[str, np.ndarray],
+) -> Float[np.ndarray, " coordinate"]:
+    """Gradient in the coordinates from that in the constrained values."""
+    result = np.zeros(sum(variable.size for variable in variables))
+    for variable, place in slices(variables):
+        gradient, value = gradients[variable.name], values[variable.name]
+        if variable.transform == "log":
+            gradient = gradient * value
+        elif variable.transform == "simplex":
+            gradient = simplex_gradient(gradient * value, value)
+        result[place] = gradient.reshape(-1)
+    return result
+
+
+@cache
+def slices(variables: tuple[Variable, ...]) -> tuple[tuple[Variable, slice], ...]:
+    """Each variable with its place in the vector of coordinates."""
+    return tuple(zip(variables, places([v.size for v in variables]), strict=True))
+
+
+def places(sizes: list[int]) -> list[slice]:
+    """Lay things of these sizes one after the other: the entries of each."""
+    edges = [0, *itertools.accumulate(sizes)]
+    return [slice(a, b) for a, b in itertools.pairwise(edges)]
+
+
+def simplex_gradient(
+    counts: Float[np.ndarray, "*batch level"], probabilities: Float[np.ndarray, "*batch level"]
+) -> Float[np.ndarray, "*batch free"]:
+    r"""Gradient of :math:`\sum_l m_l \log p_l` in simplex coordinates.
+
+    With :math:`g_l = m_l - (\sum m) p_l` it is :math:`g_l - g_L` without the last.
+    """
+    raw = counts - counts.sum(axis=-1, keepdims=True) * probabilities
+    return raw[..., :-1] - raw[..., -1:]
+
+
+def safe_log(probabilities: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+    """Logarithm that stays finite at zero: at least -691."""
+    return np.log(np.maximum(probabilities, SMALLEST_PROBABILITY))
+
+
+class Simplices:
+    """All simplices among the variables, their entries side by side.
+
+    A simplex lies along the last axis of its variable. ``names``, ``slices`` and ``places`` have
+    the variables that hold simplices, the entries of each of them, and the coordinates of all.
+    ``log_sizes`` is the sum of the log numbers of entries.
+    """
+
+    def __init__(self, variables: tuple[Variable, ...]) -> None:
+        chosen = [(v, place) for v, place in slices(variables) if v.transform == "simplex"]
+        shapes = [v.shape for v, _ in chosen]
+        entries = places([math.prod(shape) for shape in shapes])
+        self.names = tuple(v.name for v, _ in chosen)
+        self.slices = dict(zip(self.names, entries, strict=True))
+        indices = [np.arange(place.start, place.stop) for _, place in chosen]
+        self.places = np.concatenate([np.zeros(0, np.intp), *indices])
+        numbers = [math.prod(shape[:-1]) for shape in shapes]
+        self._sizes = np.repeat([0, *(shape[-1] for shape in shapes)], [0, *numbers])
+        self.log_sizes = float(np.log(self._sizes).sum())
+        stops = self._sizes.cumsum()
+        self._starts, self._last = stops - self._sizes, stops - 1
+        self._owner = np.repeat(np.arange(stops.size), self._sizes)
+        self._free = np.delete(np.arange(self._owner.size), self._last)
+        self._last_of_free = self._last[self._owner[self._free]]
+
+    @staticmethod
+    @cache
+    def among(variables: tuple[Variable, ...]) -> Simplices:
+        """The simplices of these variables, prepared once."""
+        return Simplices(variables)
+
+    def entries(self, values: Mapping[str, np.ndarray]) -> Float[np.ndarray, " entry"]:
+        """Entries of all simplices, side by side, from one array per variable of ``names``."""
+        return np.concatenate([_NOTHING, *(values[name].reshape(-1) for name in self.names)])
+
+    def probabilities(
+        self, theta: Float[np.ndarray, "*batch free"]
+    ) -> Float[np.ndarray, "*batch entry"]:
+        """Points of the simplices, entries side by side, at given coordinates."""
+        logs = np.zeros((*theta.shape[:-1], self._owner.size))
+        logs[..., self._free] = theta
+        # Logs of a simplex are centred: the last is minus the sum of the others.
+        logs[..., self._last] = -np.add.reduceat(logs, self._starts, axis=-1)
+        # The largest entry becomes exp(0): no sum overflows or vanishes.
+        logs -= np.maximum.reduceat(logs, self._starts, axis=-1).take(self._owner, axis=-1)
+        powers = np.exp(logs)
+        return powers / np.add.reduceat(powers, self._starts, axis=-1).take(self._owner, axis=-1)
+
+    def coordinates(self, probabilities: Float[np.ndarray, " entry"]) -> Float[np.ndarray, " free"]:
+        """Coordinates of given points."""
+        logs = safe_log(probabilities)
+        means = np.add.reduceat(logs, self._starts) / self._sizes
+        return (logs - means[self._owner])[self._free]
+
+    def gradient(
+        self, counts: Float[np.ndarray, " entry"], probabilities: Float[np.ndarray, " entry"]
+    ) -> Float[np.ndarray, " free"]:
+        """:func:`simplex_gradient` of all simplices."""
+        raw = counts - np.add.reduceat(counts, self._starts)[self._owner] * probabilities
+        return raw[self._free] - raw[self._last_of_free]
+
+
+class Coordinates:
+    """The way from values of some variables to their coordinates and back, prepared once."""
+
+    def __init__(self, variables: tuple[Variable, ...]) -> None:
+        self._simplices = Simplices.among(variables)
+        self._slices = slices(variables)
+        self._dimension = sum(variable.size for variable in variables)
+
+    @staticmethod
+    @cache
+    def of(variables: tuple[Variable, ...]) -> Coordinates:
+        """The coordinates of these variables."""
+        return Coordinates(variables)
+
+    def to_unconstrained(
+        self, values: Mapping[str, np.ndarray]
+    ) -> Float[np.ndarray, " coordinate"]:
+        """Coordinates of one point."""
+        simplices, theta = self._simplices, np.zeros(self._dimension)
+        theta[simplices.places] = simplices.coordinates(simplices.entries(values))
+        for variable, place in self._slices:
+            if variable.transform != "simplex":
+                value = np.asarray(values[variable.name], dtype=float).reshape(-1)
+                theta[place] = np.log(value) if variable.transform == "log" else value
+        return theta
+
+    def to_constrained(
+        self, thetas: Float[np.ndarray, "*batch coordinate"]
+    ) -> dict[str, np.ndarray]:
+        """Constrained values of one point or of many."""
+        simplices, batch = self._simplices, thetas.shape[:-1]
+        probabilities = simplices.probabilities(thetas[..., simplices.places])
+        values = {}
+        for variable, place in self._slices:
+            if variable.transform == "simplex":
+                value = probabilities[..., simplices.slices[variable.name]]
+            else:
+                value = thetas[..., place]
+                value = np.exp(value) if variable.transform == "log" else value
+            values[variable.name] = value.reshape((*batch, *variable.shape))
+        return values
+
+
+# Interfaces between models and inference: a log posterior density, and a Markov kernel.
+#
+# A family writes the density at one point. Everything about many points has a default that takes
+# them one by one; a family that is quicker at many replaces it.
+
+
+class LogPosterior(ABC):
+    r"""A log posterior density over the unconstrained coordinates of the declared graph.
+
+    With theta the coordinates and v(theta) the constrained values,
+
+    .. math:: \log p(\theta) = \log p(v(\theta), x, y) + \log |\det dv / d\theta|.
+
+    A family writes ``variables``, ``value_and_gradient`` and ``pointwise``. One whose components
+    can trade places also writes ``component_class``, ``component_log_joint`` and ``permute``.
+    """
+
+    points_at_once: ClassVar[int] = 1
+    """Number of points that one call handles best; 1 where points are evaluated one by one."""
+
+    @property
+    @abstractmethod
+    def variables(self) -> tuple[Variable, ...]:
+        """Free variables, in the order of the coordinates."""
+
+    @abstractmethod
+    def value_and_gradient(
+        self, theta: Float[np.ndarray, " coordinate"], jacobian: bool = True
+    ) -> tuple[float, Float[np.ndarray, " coordinate"]]:
+        """Log density in nats and its gradient in the coordinates.
+
+        ``jacobian`` says whether the log determinant of the transforms is in it.
+        """
+
+    @abstractmethod
+    def pointwise(self, theta: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " obs"]:
+        """Unweighted log likelihood ``log p(x_n, y_n)`` of every row in nats."""
+
+    # ---- the coordinates and the values that they stand for
+
+    @cached_property
+    def dimension(self) -> int:
+        """Number of coordinates."""
+        return sum(variable.size for variable in self.variables)
+
+    @property
+    def scales(self) -> Float[np.ndarray, " coordinate"]:
+        """Rough size of one unit of each coordinate."""
+        return np.ones(self.dimension)
+
+    @property
+    def deterministic_variables(self) -> tuple[Variable, ...]:
+        """Variables that are functions of the free ones."""
+        return ()
+
+    def constrained(
+        self, thetas: Float[np.ndarray, "*draws coordinate"]
+    ) -> dict[str, Real[np.ndarray, "*_"]]:
+        """Values of the free variables by name, at one point or many."""
+        return to_constrained(self.variables, thetas)
+
+    def deterministic(
+        self, thetas: Float[np.ndarray, "*draws coordinate"]
+    ) -> dict[str, Float[np.ndarray, "*_"]]:
+        """Values of the deterministic variables by name, at one point or many."""
+        return {}
+
+    # ---- components that can trade places
+
+    @property
+    def component_class(self) -> Int[np.ndarray, " component"]:
+        """Class of every component; those of one class are exchangeable."""
+        return np.zeros(0, dtype=np.intp)
+
+    @property
+    def exchangeable(self) -> bool:
+        """Whether a class has components that can trade places."""
+        return bool(np.bincount(self.component_class).max(initial=0) > 1)
+
+    def component_log_joint(
+        self, theta: Float[np.ndarray, " coordinate"]
+    ) -> Float[np.ndarray, "row component"]:
+        """Log joint of rows and components, by which components are told apart.
+
+        ``log p(x_n, k)`` up to a constant per row, of the same rows at every call: all of the table
+        or some hundreds of it.
+        """
+        self._require_no_exchange("component_log_joint")
+        return np.zeros((0, self.component_class.size))
+
+    def permute(
+        self, theta: Float[np.ndarray, " coordinate"], order: Int[np.ndarray, " component"]
+    ) -> Float[np.ndarray, " coordinate"]:
+        """Reorder components within their classes: k of the result is component ``order[k]``.
+
+        The density at the new coordinates is the same.
+        """
+        self._require_no_exchange("permute")
+        return theta
+
+    def _require_no_exchange(self, method: str) -> None:
+        """NotImplementedError where components can trade places and the method is missing."""
+        if self.exchangeable:
+            raise NotImplementedError(
+                f"{type(self).__name__} has components of one class in component_class, so it must "
+                f"define {method}(); it has the default, which is for one component a class."
+            )
+
+    # ---- many points
+
+    def prepared_for_many(self) -> LogPosterior:
+        """A density that is prepared for thousands of points, equal but for rounding."""
+        return self
+
+    def evaluate(
+        self, theta: Float[np.ndarray, " coordinate"]
+    ) -> tuple[float, Float[np.ndarray, " coordinate"]]:
+        """Log density with Jacobian and its gradient anywhere; NaN where the model has none.
+
+        Searches try points far from any posterior.
+        """
+        try:
+            with np.errstate(all="ignore"):
+                return self.value_and_gradient(theta)
+        except (np.linalg.LinAlgError, FloatingPointError, OverflowError):
+            return np.nan, np.full(theta.size, np.nan)
+
+    def values_and_gradients(
+        self, thetas: Float[np.ndarray, "point coordinate"]
+    ) -> tuple[Float[np.ndarray, " point"], Float[np.ndarray, "point coordinate"]]:
+        """:meth:`evaluate` at every point; not finite where there is no density."""
+        values, gradients = np.empty(len(thetas)), np.empty(thetas.shape)
+        for i, theta in enumerate(thetas):
+            values[i], gradients[i] = self.evaluate(theta)
+        return values, gradients
+
+    def log_densities(
+        self, thetas: Float[np.ndarray, "point coordinate"]
+    ) -> Float[np.ndarray, " point"]:
+        """Log densities of :meth:`values_and_gradients` alone, equal but for rounding."""
+        return self.values_and_gradients(thetas)[0]
+
+    def log_likelihoods(
+        self, thetas: Float[np.ndarray, "point coordinate"]
+    ) -> Float[np.ndarray, "point obs"]:
+        """:meth:`pointwise` at every point, of which there is at least one."""
+        return np.stack([self.pointwise(theta) for theta in thetas])
+
+    def component_log_joints(
+        self, thetas: Float[np.ndarray, "point coordinate"]
+    ) -> Float[np.ndarray, "point row component"]:
+        """:meth:`component_log_joint` at every point, of which there is at least one."""
+        return np.stack([self.component_log_joint(theta) for theta in thetas])
+
+    # ---- a kernel of its own
+
+    def markov_kernel(self) -> MarkovKernel:
+        """A kernel that leaves the posterior invariant, before any tuning.
+
+        ValueError where the model has none, or cannot sweep its rows, such as rows of fractional
+        weight.
+        """
+        raise ValueError(
+            "Gibbs sampling needs a model whose latent variables have known conditionals, such as "
+            f"a mixture or exemplars; received a {type(self).__name__}: use refine('nuts')."
+        )
+
+
+class MarkovKernel(ABC):
+    """A Markov kernel that leaves a posterior invariant."""
+
+    @abstractmethod
+    def sweep(
+        self, theta: Float[np.ndarray, " coordinate"], rng: np.random.Generator
+    ) -> Float[np.ndarray, " coordinate"]:
+        """Move to the next point of a chain, distributed as the posterior if theta was.
+
+        Several threads may sweep at once, each with its own random numbers.
+        """
+
+    def adapted(self, thetas: Float[np.ndarray, "draw coordinate"]) -> Self | MarkovKernel:
+        """A kernel of the same posterior that has learned from draws of all chains.
+
+        The draws are then thrown away. The default has nothing to learn.
+        """
+        return self
+
+
+class Predictor(ABC):
+    """Class probabilities and density of rows that were prepared, under any posterior draws."""
+
+    delivered: Float[np.ndarray, "obs label"] | None = None
+    """Class log probabilities that are given out, where preparing the rows makes them."""
+    stretch: Float[np.ndarray, "obs label"] | None = None
+    """How much further out, in log odds, than what is given out the median of centred draws lies,
+    class by class; None: it is what is given out."""
+
+    @abstractmethod
+    def at_all(self, thetas: Real[np.ndarray, "draw coordinate"]) -> ClassPrediction:
+        """Predict under every draw; draws are the first axis of the result."""
+
+    def __call__(self, theta: Real[np.ndarray, " coordinate"]) -> ClassPrediction:
+        """Predict under one draw."""
+        many = self.at_all(theta[None])
+        return ClassPrediction(many.log_probabilities[0], many.log_density[0])
+
+
+@dataclass(frozen=True)
+class OneByOne(Predictor):
+    """A predictor that takes draws one by one."""
+
+    at: Callable[[np.ndarray], ClassPrediction]
+
+    def __call__(self, theta: Float[np.ndarray, " coordinate"]) -> ClassPrediction:
+        """Predict under one draw."""
+        return self.at(theta)
+
+    def at_all(self, thetas: Float[np.ndarray, "draw coordinate"]) -> ClassPrediction:
+        """Predict under every draw, of which there is at least one."""
+        said = [self.at(theta) for theta in thetas]
+        return ClassPrediction(
+            np.stack([one.log_probabilities for one in said]),
+            np.stack([one.log_density for one in said]),
+        )

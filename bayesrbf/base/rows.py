@@ -1,0 +1,605 @@
+"""Rows, parameters and structure of a mixture, as frozen records."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal, get_args
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from bayesrbf.base import records as names
+from bayesrbf.base.records import (
+    ANY_NUMBER,
+    LARGEST_SCALE,
+    MOST_PARTS,
+    TOLERANCE,
+    Requirements,
+    ascending,
+    permutation,
+    simplex,
+    stored,
+    within,
+)
+
+# Copies of held-out rows with cells hidden, and a calibration that depends on how many are.
+
+
+@stored
+class MaskedRows:
+    """Predictions for copies of held-out rows with more cells hidden, in the order of the rows."""
+
+    values: Float[np.ndarray, "obs copy *values"]
+    """Class log probabilities in nats, along the last axis."""
+    hidden: Float[np.ndarray, "obs version"]
+    """Share of hidden cells of every row as it is, then of its copies."""
+    log_shares: Float[np.ndarray, " label"]
+    """Log shares of the classes in training."""
+
+
+@stored
+class Recalibration:
+    """Temperatures and pulls to the class shares at the knots of the share of hidden cells."""
+
+    temperatures: Float[np.ndarray, " knot"]
+    pulls: Float[np.ndarray, " knot"]
+    log_shares: Float[np.ndarray, " label"]
+
+
+# Structure of a mixture before a fit: columns and their order, components, covariances.
+
+
+@stored
+class Order:
+    """Another order of a table: the old position of each real and categorical column and class."""
+
+    features: Int[np.ndarray, " feature"]
+    categories: Int[np.ndarray, " categorical"]
+    classes: Int[np.ndarray, " label"]
+
+    @cached_property
+    def inverse(self) -> Order:
+        """The order that leads back."""
+        return Order(np.argsort(self.features), np.argsort(self.categories), self.new_codes)
+
+    @cached_property
+    def new_codes(self) -> Int[np.ndarray, " label"]:
+        """Code that each class goes to."""
+        return np.argsort(self.classes)
+
+    @cached_property
+    def of_one_class(self) -> Order:
+        """A copy for rows that all belong to one class."""
+        return replace(self, classes=np.zeros(1, dtype=np.intp))
+
+    def then(self, following: Order) -> Order:
+        """The composition of two orders: this one first, then ``following``."""
+        return Order(
+            self.features[following.features],
+            self.categories[following.categories],
+            self.classes[following.classes],
+        )
+
+    def coordinates(self, levels: tuple[int, ...]) -> Int[np.ndarray, " coordinate"]:
+        """Old position of each coordinate of a point: reals, then indicators of levels.
+
+        ``levels`` are the numbers of levels in the old order; levels of a column stay in theirs.
+        """
+        edges = self.features.size + np.cumsum([0, *levels])
+        parts = [np.arange(edges[j], edges[j + 1]) for j in self.categories]
+        return np.concatenate([self.features, *parts])
+
+    def labels(self, codes: Int[np.ndarray, " obs"]) -> Int[np.ndarray, " obs"]:
+        """Class codes in this order; -1, where a label is hidden, stays."""
+        new = self.new_codes
+        same = np.array_equal(new, np.arange(new.size))
+        return codes if same else np.append(new, -1)[codes]
+
+    def __laws__(self) -> Requirements:
+        parts = (self.features, self.categories, self.classes)
+        yield all(map(permutation, parts)), "permutations"
+
+
+CovarianceType = Literal["full", "tied", "diag", "spherical"]
+CovarianceShape = Literal["full", "diag", "spherical"]
+Transform = Literal["identity", "log", "simplex"]
+
+COVARIANCE_TYPES: tuple[str, ...] = get_args(CovarianceType)
+
+
+@stored
+class Variable:
+    """One free variable of a declared graph, and where it lives.
+
+    The transform maps constrained to unconstrained coordinates. ``"simplex"`` acts on the last axis
+    and drops one coordinate: ``t = log p - mean(log p)`` without its last entry.
+    """
+
+    name: str  # Name in the graph, in the numerics and in the DataTree.
+    dims: tuple[str, ...]  # One name per axis of ``shape``.
+    shape: tuple[int, ...]  # Shape of the constrained value.
+    transform: Transform
+
+    @property
+    def unconstrained_shape(self) -> tuple[int, ...]:
+        """Shape in unconstrained coordinates."""
+        if self.transform == "simplex":
+            return (*self.shape[:-1], self.shape[-1] - 1)
+        return self.shape
+
+    @property
+    def size(self) -> int:
+        """Number of unconstrained coordinates."""
+        return math.prod(self.unconstrained_shape)
+
+
+@stored
+class MixtureSpecification:
+    """Structure of a (class-conditional) mixture over real and categorical columns.
+
+    A plain density is the case of one class. Components of all classes lie in
+    one flat order, class by class, so that classes may differ in their number.
+    """
+
+    n_features: int  # Number D of real columns; 0 for a purely categorical table.
+    levels: tuple[int, ...]  # Number of levels of every categorical column.
+    component_class: tuple[int, ...]  # Class of every component, non-decreasing from 0.
+    covariance_type: CovarianceType = "full"
+    """Shape of the covariances; the components of a class share one full one if ``"tied"``."""
+    tied: bool = False
+    """Whether all components of all classes share one covariance, of the given shape."""
+
+    def __post_init__(self) -> None:
+        classes = np.asarray(self.component_class)
+        steps = np.diff(classes, prepend=0)
+        if classes.size == 0 or np.any((steps != 0) & (steps != 1)):
+            raise ValueError(
+                "component_class must run through the classes in order from 0, such as "
+                f"(0, 0, 1); received {self.component_class}."
+            )
+        if self.covariance_type not in COVARIANCE_TYPES:
+            raise ValueError(
+                f"covariance_type must be one of {COVARIANCE_TYPES}; "
+                f"received {self.covariance_type!r}."
+            )
+
+    @cached_property
+    def n_components(self) -> int:
+        """Number K of components of all classes together."""
+        return len(self.component_class)
+
+    @cached_property
+    def n_classes(self) -> int:
+        """Number C of classes; 1 for a plain density."""
+        return self.component_class[-1] + 1
+
+    def components_in(self, order: Order) -> Int[np.ndarray, " component"]:
+        """Old component that each one comes from, where classes are in another order.
+
+        Components of a class stay in their order.
+        """
+        places = np.arange(self.n_components)
+        return np.concatenate([places[self.class_slices[label]] for label in order.classes])
+
+    def reordered(self, order: Order) -> MixtureSpecification:
+        """Put columns and classes in another order."""
+        classes = order.new_codes[np.asarray(self.component_class)[self.components_in(order)]]
+        levels = tuple(self.levels[place] for place in order.categories)
+        return replace(self, levels=levels, component_class=tuple(classes.tolist()))
+
+    @cached_property
+    def shape(self) -> CovarianceShape:
+        """Shape of one covariance matrix."""
+        return "full" if self.covariance_type == "tied" else self.covariance_type
+
+    @cached_property
+    def independent(self) -> bool:
+        """Whether the real cells of a row are independent given its component."""
+        return self.shape in ("diag", "spherical")
+
+    @property
+    def prior_rows(self) -> float:
+        """Default strength nu0 of the covariances' prior, in rows: D, or 0.3 D where several share.
+
+        It is 2 for diagonal and spherical covariances.
+        """
+        if self.shape != "full":
+            return 2.0
+        shared = self.tied or self.covariance_type == "tied"
+        return 0.3 * self.n_features if shared else float(self.n_features)
+
+    @property
+    def group_dims(self) -> tuple[str, ...]:
+        """Dims of the covariances' groups: of components, of classes, or none for a single one.
+
+        >>> MixtureSpecification(2, (), (0, 1), "tied").group_dims
+        ('class_label',)
+        """
+        if self.tied:
+            return ()
+        if self.covariance_type == "tied":
+            return (names.CLASS_LABEL,) if self.n_classes > 1 else ()
+        return (names.COMPONENT,)
+
+    @property
+    def group_shape(self) -> tuple[int, ...]:
+        """Lengths along :attr:`group_dims`."""
+        return self.group_sizes.shape if self.group_dims else ()
+
+    @cached_property
+    def class_slices(self) -> tuple[slice, ...]:
+        """Components of each class, as slices of the flat component axis."""
+        edges = np.searchsorted(self.component_class, range(self.n_classes + 1))
+        return tuple(slice(int(a), int(b)) for a, b in itertools.pairwise(edges))
+
+    @cached_property
+    def covariance_group(self) -> Int[np.ndarray, " component"]:
+        """Index of the covariance that each component uses."""
+        if self.tied:
+            return np.zeros(self.n_components, dtype=np.intp)
+        if self.covariance_type == "tied":
+            return np.asarray(self.component_class, dtype=np.intp)
+        return np.arange(self.n_components, dtype=np.intp)
+
+    @cached_property
+    def group_sizes(self) -> Int[np.ndarray, " group"]:
+        """Number G of means under each covariance."""
+        return np.bincount(self.covariance_group)
+
+    def __laws__(self) -> Requirements:
+        few = within((self.n_features, len(self.component_class)), 0, MOST_PARTS)
+        yield few, "numbers of columns and components that are none too many"
+        yield within(self.levels, 1, MOST_PARTS), "levels in every categorical column"
+
+
+# Units: rows that stay on one side of every split.
+
+
+@stored
+class Units:
+    """The unit of every row: copies of a row, or rows of one group, are one unit."""
+
+    numbers: Int[np.ndarray, " obs"]
+    """Rows of one number are one unit."""
+    counts: Float[np.ndarray, " obs"]
+    """How many units a row stands for: a part of one where a unit has several rows, several where
+    equal rows of different units are one row."""
+
+    @classmethod
+    def of(cls, numbers: Int[np.ndarray, " obs"]) -> Units:
+        """Units of rows that are not merged: every row is an equal part of its unit.
+
+        >>> Units.of(np.array([0, 0, 1])).counts
+        array([0.5, 0.5, 1. ])
+        """
+        codes, sizes = np.unique(numbers, return_inverse=True, return_counts=True)[1:]
+        return cls(codes, 1.0 / sizes[codes])
+
+    def take(self, rows: np.ndarray | slice) -> Units:
+        """Units of some rows."""
+        return Units(self.numbers[rows], self.counts[rows])
+
+    @property
+    def split(self) -> Bool[np.ndarray, " obs"]:
+        """Rows that are a part of a unit only."""
+        return self.counts < 1 - 1e-6  # parts that were added up are one but for rounding
+
+    def together(self, rows: np.ndarray) -> Bool[np.ndarray, " obs"]:
+        """Whether a row is of the same unit as some of the given rows."""
+        return np.isin(self.numbers, self.numbers[rows])
+
+    def __laws__(self) -> Requirements:
+        yield self.numbers.shape == self.counts.shape, "a number and a count of every row"
+        yield (
+            within(self.numbers, 0) and within(self.counts, 0),
+            "numbers and counts from 0 on",
+        )
+
+
+def joined_units(parts: Sequence[tuple[Units | None, int]]) -> Units | None:
+    """Units of the rows of several parts of a table, given with their numbers of rows."""
+    given = [units for units, _ in parts if units is not None]
+    if not given:
+        return None
+    free = 1 + max(int(units.numbers.max(initial=-1)) for units in given)
+    every = []
+    for units, n in parts:
+        every.append(Units(free + np.arange(n), np.ones(n)) if units is None else units)
+        free += n
+    return Units(
+        np.concatenate([units.numbers for units in every]),
+        np.concatenate([units.counts for units in every]),
+    )
+
+
+def copies_sentence(repeated: int) -> str:
+    """How many rows are copies of an earlier one, and how they are held out.
+
+    >>> copies_sentence(1)
+    '1 row equals an earlier row in every cell, beyond chance: no split has copies on both sides.'
+    """
+    who = "1 row equals" if repeated == 1 else f"{repeated} rows equal"
+    beyond = "beyond chance: no split has copies on both sides"
+    return f"{who} an earlier row in every cell, {beyond}."
+
+
+# Frozen records of a mixture: rows, parameters, units.
+
+
+AT_ONCE = 2**19
+"""Numbers that an array over a block of rows may take: 4 MiB."""
+IN_CACHE = 2**16
+"""Numbers of an array that is gone through several times: 512 KiB stay in a core's own cache."""
+
+
+def in_blocks(n_rows: int, numbers_a_row: int, *, cached: bool = False) -> Iterator[slice]:
+    """Neighbouring rows, so many that an array of that many numbers a row stays within the bound.
+
+    >>> list(in_blocks(5, AT_ONCE // 2))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    size = max(1, (IN_CACHE if cached else AT_ONCE) // max(1, numbers_a_row))
+    return (slice(first, min(first + size, n_rows)) for first in range(0, n_rows, size))
+
+
+@stored
+class Observations:
+    """Rows of a table as the numerics see them."""
+
+    real: Float[np.ndarray, "obs feature"] = field(metadata=ANY_NUMBER)
+    """Real cells, NaN where missing."""
+    codes: Int[np.ndarray, "obs categorical"]
+    """Level codes of the categorical cells, -1 where missing."""
+    labels: Int[np.ndarray, " obs"]
+    """Class codes, -1 where the label is hidden (0 everywhere for a density)."""
+    weights: Float[np.ndarray, " obs"]
+    """Factor of each row's log density, at least 0."""
+    log_jacobian: Float[np.ndarray, "*obs"] = field(default_factory=lambda: np.zeros(()))
+    """Log derivatives of the maps that the observed real cells came through, summed."""
+    units: Units | None = None
+    """Rows that stay on one side of every split; None: every row is alone."""
+    hidden: Float[np.ndarray, " obs"] | None = None
+    """Share of hidden cells of every row, where the real cells are its dissimilarities."""
+
+    @property
+    def n_obs(self) -> int:
+        """Number of rows."""
+        return self.real.shape[0]
+
+    @property
+    def n_labelled(self) -> float:
+        """Number of units with a label, whatever they weigh."""
+        return float(self.unit_counts[self.labels >= 0].sum())
+
+    @property
+    def unit_counts(self) -> Float[np.ndarray, " obs"]:
+        """How many units every row stands for."""
+        return np.ones(self.n_obs) if self.units is None else self.units.counts
+
+    def take(self, rows: np.ndarray | slice) -> Observations:
+        """Select rows, by index or boolean mask, in the given order; a slice copies nothing."""
+        return Observations(
+            self.real[rows],
+            self.codes[rows],
+            self.labels[rows],
+            self.weights[rows],
+            self.log_jacobian[rows] if self.log_jacobian.ndim else self.log_jacobian,
+            None if self.units is None else self.units.take(rows),
+            None if self.hidden is None else self.hidden[rows],
+        )
+
+    def in_blocks(self) -> Iterator[tuple[slice, Observations]]:
+        """Blocks of neighbouring rows, and which rows they are: what is made of each is small."""
+        for part in in_blocks(max(1, self.n_obs), self.real.shape[1] + self.codes.shape[1]):
+            yield part, self.take(part)
+
+    def reordered(self, order: Order) -> Observations:
+        """Put columns and classes in another order; rows stay in theirs."""
+        # take(), unlike an index, makes an array whose rows are in one piece
+        real, codes = self.real.take(order.features, 1), self.codes.take(order.categories, 1)
+        return replace(self, real=real, codes=codes, labels=order.labels(self.labels))
+
+    def unlabelled(self) -> Observations:
+        """Hide the labels: all are -1."""
+        return replace(self, labels=np.full_like(self.labels, -1))
+
+    def __laws__(self) -> Requirements:
+        yield not np.isinf(self.real).any(), "cells that are finite or NaN"
+        yield within(self.codes, -1) and within(self.labels, -1), "codes of -1 and above"
+        yield within(self.weights, 0), "weights of 0 and above"
+        yield self.log_jacobian.shape in ((), self.labels.shape), "a log Jacobian for every row"
+        hidden = self.hidden
+        yield hidden is None or hidden.shape == self.labels.shape, "a hidden share of every row"
+        units = self.units
+        yield units is None or units.numbers.shape == self.labels.shape, "a unit of every row"
+
+
+def joined_rows(parts: Sequence[Observations]) -> Observations:
+    """Rows of several tables of the same columns, one table after another."""
+    first = parts[0]
+    hidden = [part.hidden for part in parts if part.hidden is not None]
+    jacobians = [np.broadcast_to(part.log_jacobian, part.n_obs) for part in parts]
+    return Observations(
+        np.concatenate([part.real for part in parts]),
+        np.concatenate([part.codes for part in parts]),
+        np.concatenate([part.labels for part in parts]),
+        np.concatenate([part.weights for part in parts]),
+        np.concatenate(jacobians) if first.log_jacobian.ndim else first.log_jacobian,
+        joined_units([(part.units, part.n_obs) for part in parts]),
+        np.concatenate(hidden) if hidden else None,
+    )
+
+
+@dataclass(frozen=True)
+class ColumnAtoms:
+    """The point masses of a real column; cells there are missing, and a category says at which.
+
+    Its level 0 is a cell at no atom.
+    """
+
+    feature: int
+    """The real column."""
+    category: int
+    """The categorical column whose levels after the first are the atoms."""
+    values: Float[np.ndarray, " atom"]
+    """In the user's units, in rising order."""
+    standard: Float[np.ndarray, " atom"]
+    """In the units of the model."""
+
+
+@stored
+class Standardisation:
+    """Means and standard deviations of the real columns: ``x = location + scale * z``."""
+
+    location: Float[np.ndarray, " feature"]
+    scale: Float[np.ndarray, " feature"]
+
+    def forward(
+        self, real: Float[np.ndarray, "*rows feature"]
+    ) -> Float[np.ndarray, "*rows feature"]:
+        """Map from the user's units to standard units: ``(real - location) / scale``."""
+        standard = real - self.location
+        standard /= self.scale  # in place: a table is not copied twice
+        return standard
+
+    def backward(
+        self, real: Float[np.ndarray, "*rows feature"]
+    ) -> Float[np.ndarray, "*rows feature"]:
+        """Map from standard units to the user's units: ``location + scale * real``."""
+        return self.location + self.scale * real
+
+    def log_unit(self, rows: Observations) -> Float[np.ndarray, " obs"]:
+        """Log density of rows in the user's units less that in standard units, in nats.
+
+        It is minus the sum of the log scales of the observed cells, and what the maps in front
+        of the columns add.
+        """
+        return rows.log_jacobian - ~np.isnan(rows.real) @ np.log(self.scale)
+
+    def __laws__(self) -> Requirements:
+        yield within(self.scale, 1e-305), "positive scales"
+
+
+@stored
+class MixtureParameters:
+    """A point of the mixture: one value of everything that is free.
+
+    The holder knows the units of the reals: the numerics work in standard units, and everything
+    that a user sees is in the user's units.
+    """
+
+    class_probabilities: Float[np.ndarray, " label"]
+    """p(c), summing to one."""
+    weights: Float[np.ndarray, " component"]
+    """p(component | class), summing to one within each class."""
+    means: Float[np.ndarray, "component feature"]
+    precisions_cholesky: Float[np.ndarray, "group *feature"]
+    """Lower L, precision = L L', if full; roots of the precisions if diagonal or spherical."""
+    category_probabilities: tuple[Float[np.ndarray, "component _"], ...]
+    """p(level | component), one array per categorical column."""
+
+    def taken(
+        self,
+        components: Int[np.ndarray, " chosen"] | slice,
+        groups: Int[np.ndarray, " group"] | slice,
+    ) -> MixtureParameters:
+        """Some components and covariance groups, in the given order."""
+        return replace(
+            self,
+            weights=self.weights[components],
+            means=self.means[components],
+            precisions_cholesky=self.precisions_cholesky[groups],
+            category_probabilities=tuple(p[components] for p in self.category_probabilities),
+        )
+
+    def in_units(self, units: Standardisation) -> MixtureParameters:
+        """The mixture of x = location + scale * z, where this one is of z."""
+        # The second axis of factors of every shape is the column.
+        factors = (self.precisions_cholesky.swapaxes(1, -1) / units.scale).swapaxes(1, -1)
+        return replace(self, means=units.backward(self.means), precisions_cholesky=factors)
+
+    def standardised(self, units: Standardisation) -> MixtureParameters:
+        """The inverse of :meth:`in_units`."""
+        factors = (self.precisions_cholesky.swapaxes(1, -1) * units.scale).swapaxes(1, -1)
+        return replace(self, means=units.forward(self.means), precisions_cholesky=factors)
+
+    def __laws__(self) -> Requirements:
+        yield simplex(self.class_probabilities), "class probabilities that sum to one"
+        yield within(self.weights, 0, 1 + TOLERANCE), "weights that are probabilities"
+        yield all(map(simplex, self.category_probabilities)), "level probabilities that sum to one"
+        yield within(abs(self.means), 0, LARGEST_SCALE), "means in standard units"
+        yield within(abs(self.precisions_cholesky), 0, LARGEST_SCALE), "factors in standard units"
+
+
+def weighted_components(
+    class_probabilities: Float[np.ndarray, " label"], weights: Float[np.ndarray, " component"]
+) -> MixtureParameters:
+    """Components of which the weights alone are known: the laws of their columns are to follow."""
+    no_columns = np.empty((weights.size, 0))
+    return MixtureParameters(class_probabilities, weights, no_columns, no_columns, ())
+
+
+def joined_points(points: Sequence[MixtureParameters]) -> MixtureParameters:
+    """Components of mixtures without classes, one mixture after another, with their weights."""
+    levels = zip(*(point.category_probabilities for point in points), strict=True)
+    return MixtureParameters(
+        np.ones(1),
+        np.concatenate([point.weights for point in points]),
+        np.concatenate([point.means for point in points]),
+        np.concatenate([point.precisions_cholesky for point in points]),
+        tuple(map(np.concatenate, levels)),
+    )
+
+
+# Real columns of few values, which may stand for categories: codes of levels, grades, counts.
+
+
+@stored
+class FewValues:
+    """Real columns of few values, and their values."""
+
+    features: tuple[int, ...] = ()
+    values: tuple[Float[np.ndarray, " _"], ...] = ()
+    """In rising order."""
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """Number of values of every column."""
+        return tuple(values.size for values in self.values)
+
+    def as_categories(self, rows: Observations) -> Observations:
+        """Rows whose columns of few values are the last categories; a new value is missing.
+
+        >>> cells = np.array([[1.0, 0.5], [2.0, np.nan], [9.0, 2.5]])
+        >>> no_codes = np.zeros((3, 0), int)
+        >>> rows = Observations(cells, no_codes, np.ones(3, int), np.ones(3))
+        >>> rows_of_codes = FewValues((0,), (np.array([1.0, 2.0]),)).as_categories(rows)
+        >>> rows_of_codes.real.ravel(), rows_of_codes.codes.ravel()
+        (array([0.5, nan, 2.5]), array([ 0,  1, -1]))
+        """
+        codes = [rows.codes]
+        for feature, values in zip(self.features, self.values, strict=True):
+            same = rows.real[:, [feature]] == values
+            codes.append(np.where(same.any(axis=1), same.argmax(axis=1), -1)[:, None])
+        real = np.delete(rows.real, list(self.features), axis=1)
+        return replace(rows, real=real, codes=np.concatenate(codes, axis=1))
+
+    def places(self, n_real: int, n_categorical: int) -> Int[np.ndarray, " column"]:
+        """Where every column, reals then categories, stands among those of :meth:`as_categories`.
+
+        >>> FewValues((0,), (np.arange(3.0),)).places(2, 1)
+        array([2, 0, 1])
+        """
+        reals = [one for one in range(n_real) if one not in self.features]
+        order = [*reals, *range(n_real, n_real + n_categorical), *self.features]
+        return np.argsort(order)
+
+    def __laws__(self) -> Requirements:
+        yield len(self.features) == len(self.values), "values of every column"
+        rising = ascending(self.features) and all(map(ascending, self.values))
+        yield rising, "values in rising order"
+        yield all(values.size > 1 for values in self.values), "values that differ"

@@ -1,0 +1,117 @@
+"""Work of equal parts in several processes, and the progress of a run."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Final, Protocol, runtime_checkable
+
+from sklearn.utils.parallel import Parallel, delayed
+
+# Progress of a run, in one display.
+
+
+@runtime_checkable
+class Track(Protocol):
+    """Goes through a sequence and shows how far it is."""
+
+    def __call__[T](self, sequence: Sequence[T], description: str) -> Iterator[T]:
+        """Yield the entries one by one."""
+
+
+def silent[T](sequence: Sequence[T], description: str) -> Iterator[T]:
+    """Go through a sequence and show nothing.
+
+    >>> list(silent([1, 2], "Counting"))
+    [1, 2]
+    """
+    yield from sequence
+
+
+_AROUND: Final[ContextVar[Track]] = ContextVar("around", default=silent)
+"""The display of what a run is a part of: it shows the stages of its parts, too."""
+
+
+@contextmanager
+def showing(track: Track) -> Iterator[None]:
+    """Let a display show the stages of whatever runs within."""
+    token = _AROUND.set(track)
+    try:
+        yield
+    finally:
+        _AROUND.reset(token)
+
+
+@contextmanager
+def progress(shown: bool) -> Iterator[Track]:
+    """One display for all stages of a run, a bar a stage, removed when the run ends."""
+    if not shown or _AROUND.get() is not silent:
+        yield _AROUND.get()
+        return
+    from rich.progress import Progress
+
+    with Progress(transient=True) as bar:
+
+        def track(sequence: Sequence[Any], description: str) -> Iterator[Any]:
+            yield from bar.track(sequence, description=description)
+            bar.refresh()  # a stage of a few milliseconds is shown, too
+
+        yield track
+
+
+@contextmanager
+def shown_progress(name: str, total: int, shown: bool) -> Iterator[Callable[[int], None]]:
+    """Show how far all chains together are.
+
+    The context's value takes how many steps were done since it was last called.
+    """
+    if not shown:
+        yield lambda steps: None
+        return
+    from rich.progress import Progress
+
+    with Progress() as bar:
+        task = bar.add_task(name, total=total)
+        yield lambda steps: bar.advance(task, steps)
+
+
+# Work of equal parts, which processes may share.
+
+
+Heard = tuple[Warning | str, str, int]
+"""A warning, and the file and the line that it is about."""
+
+
+def run_tasks[T, A](
+    function: Callable[[T], A],
+    tasks: Sequence[T],
+    description: str,
+    n_jobs: int | None = None,
+    progress_bar: bool = False,
+) -> list[A]:
+    """Answers to all tasks in their order; ``n_jobs`` processes share them.
+
+    Progress is that of the answers. Warnings are given here, each once, from whatever process.
+    """
+    answers: list[A] = []
+    given: set[tuple[str, str, int]] = set()
+    with progress(progress_bar) as track:
+        parallel = Parallel(n_jobs=n_jobs, return_as="generator")
+        results = parallel(delayed(_listened)(function, task) for task in tasks)
+        for _ in track(tasks, description):
+            answer, heard = next(results)
+            answers.append(answer)
+            for message, file, line in heard:
+                if (about := (str(message), file, line)) not in given:
+                    given.add(about)
+                    warnings.warn_explicit(message, None, file, line)
+    return answers
+
+
+def _listened[T, A](function: Callable[[T], A], task: T) -> tuple[A, list[Heard]]:
+    """An answer, and the warnings on the way."""
+    with warnings.catch_warnings(record=True) as caught:
+        answer = function(task)
+    return answer, [(one.message, one.filename, one.lineno) for one in caught]

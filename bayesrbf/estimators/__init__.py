@@ -1,1 +1,0 @@
-"""The scikit-learn contract around the families; no mathematics in here."""

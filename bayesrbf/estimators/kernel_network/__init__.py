@@ -1,1 +1,0 @@
-"""Kernel networks as an estimator."""

@@ -1,1 +1,0 @@
-"""Exemplar classifiers as an estimator."""

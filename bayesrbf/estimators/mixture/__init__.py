@@ -1,1 +1,0 @@
-"""Mixtures as estimators: density, classifier, and what both share."""

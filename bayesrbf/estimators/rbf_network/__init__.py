@@ -1,1 +1,0 @@
-"""RBF networks as estimators, of classes and of numbers."""

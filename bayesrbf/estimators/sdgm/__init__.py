@@ -1,1 +1,0 @@
-"""Sparse discriminative mixtures as an estimator."""

@@ -1,1 +1,0 @@
-"""The calibrated default: members, pool and their posterior."""

@@ -1,0 +1,1 @@
+"""A folder a family: its estimator, its fitted model, its log posterior."""

@@ -1,0 +1,1 @@
+"""Mixtures as densities and as classifiers."""

@@ -1,0 +1,427 @@
+"""Structures and objectives of hybrid mixtures, and the choice among them by held-out rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from typing import Final, Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesrbf import table
+from bayesrbf.base.priors import MixturePrior, Objective, ObjectiveName
+from bayesrbf.base.records import ANY_NUMBER, Stored, stored
+from bayesrbf.base.rows import (
+    CovarianceType,
+    MixtureParameters,
+    MixtureSpecification,
+    Observations,
+    Recalibration,
+)
+from bayesrbf.families.hybrid.objectives import MixtureObjective, objective_of
+from bayesrbf.fit.arguments import Arguments, PerClass
+from bayesrbf.fit.calibration import Selection, unlabelled_gain
+from bayesrbf.fit.held_out import Fold, HeldOut, Masking, hold_out
+from bayesrbf.mixture.fitted import LIKELIHOOD, ColumnMaps, FittedMixture, Solver, fit_mixture_rows
+
+# Classifying mixtures among which held-out rows choose: structures, objectives, rows.
+
+
+KAPPAS: Final = (1.0, 0.5, 0.3, 0.1, 0.03)
+"""Weights of the density in a blend, from the likelihood on. Below, held-out log loss
+diverges where cells are hidden."""
+HINGE_WEIGHTS: Final = (0.25, 1.0, 4.0, 16.0)
+SHAPES: Final[tuple[CovarianceType, ...]] = ("full", "diag")
+"""Shapes of covariances to choose from, in classifiers and in densities."""
+MOST_COMPONENTS: Final = 3
+"""Components of a class beside which one is judged."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One candidate: a structure, an objective, and what it makes of the rows."""
+
+    objective: Objective
+    unlabelled_weight: float
+    """Factor of the weight of rows without a label."""
+    specification: MixtureSpecification
+    informative: bool = False
+    """Whether missing cells say something."""
+    masked: table.Columns | None = None
+    """Columns whose masks join the rows; None: the rows are as they were read."""
+
+    def cells(self, rows: Observations) -> Observations:
+        """Rows with the masks of their missing cells, where these are to join them."""
+        return rows if self.masked is None else table.with_masks(rows, self.masked)
+
+    def weigh(self, rows: Observations) -> Observations:
+        """Training rows of this candidate; those that weigh nothing are left out."""
+        rows = self.cells(rows)
+        if self.unlabelled_weight == 1 or not (rows.labels < 0).any():
+            return rows
+        weights = table.weigh_unlabelled(rows.labels, rows.weights, self.unlabelled_weight)
+        return replace(rows, weights=weights).take(weights > 0)
+
+    def with_masks(self, columns: table.Columns) -> Setting:
+        """The candidate under which missing cells of these columns say something."""
+        masked = columns.with_masks
+        specification = replace(self.specification, levels=masked.n_levels)
+        return replace(self, specification=specification, informative=True, masked=masked)
+
+
+@stored
+class MixtureCandidate:
+    """One classifying mixture that was judged."""
+
+    n_components: tuple[int, ...]
+    """Components of every class."""
+    covariance_type: CovarianceType
+    tied: bool
+    objective: Objective
+    unlabelled_weight: float
+    """Factor of the weight of rows without a label."""
+    informative: bool
+    """Whether missing cells say something."""
+    log_score: float = field(metadata=ANY_NUMBER)
+    """Log probability of the class of a row held out, in nats."""
+
+    @classmethod
+    def of(cls, setting: Setting, log_score: float) -> MixtureCandidate:
+        """A setting and its score."""
+        structure = setting.specification
+        return cls(
+            tuple(np.bincount(structure.component_class).tolist()),
+            structure.covariance_type,
+            structure.tied,
+            setting.objective,
+            float(setting.unlabelled_weight),
+            setting.informative,
+            float(log_score),
+        )
+
+
+def open_shapes(
+    specification: MixtureSpecification,
+    *,
+    open_type: bool,
+    open_tied: bool,
+    more_components: tuple[int, ...] | None = None,
+) -> tuple[MixtureSpecification, ...]:
+    """Every structure that is to be judged; one where nothing is open.
+
+    Without real columns there are no covariances to choose. Covariances that the classes share are
+    tried with the components of the specification alone, where it is open whether they are shared.
+
+    Examples
+    --------
+    >>> asked = MixtureSpecification(2, (), (0, 1))
+    >>> [(s.covariance_type, s.tied) for s in open_shapes(asked, open_type=True, open_tied=True)]
+    [('full', True), ('diag', True), ('full', False), ('diag', False)]
+    """
+    shapes = SHAPES if open_type else (specification.covariance_type,)
+    shared = (True, False) if open_tied else (specification.tied,)
+    if not specification.n_features:
+        shapes, shared = (specification.covariance_type,), (specification.tied,)
+    few = [
+        replace(specification, covariance_type=shape, tied=tied)
+        for tied in shared
+        for shape in shapes
+    ]
+    if more_components in (None, specification.component_class):
+        return tuple(few)
+    last = shared[-1]
+    return (
+        *few,
+        *(replace(one, component_class=more_components) for one in few if one.tied == last),
+    )
+
+
+def open_weights(
+    objective: Objective, *, open_dial: bool, unlabelled_weight: float | None, n_columns: int
+) -> list[tuple[Objective, float]]:
+    """Objectives and weights of unlabelled rows that are to be judged; one pair if none is open.
+
+    A weight of None opens 0, 1 / n_columns and 1.
+
+    Examples
+    --------
+    >>> blend = Objective("blend")
+    >>> pairs = open_weights(blend, open_dial=True, unlabelled_weight=1.0, n_columns=4)
+    >>> [objective.kappa for objective, _ in pairs]
+    [1.0, 0.5, 0.3, 0.1, 0.03]
+    """
+    objectives = [objective]
+    if open_dial and objective.name == "blend":
+        objectives = [replace(objective, kappa=kappa) for kappa in KAPPAS]
+    elif open_dial and objective.name == "hinge":
+        objectives = [replace(objective, hinge_weight=weight) for weight in HINGE_WEIGHTS]
+    weights = {0.0, 1.0 / n_columns, 1.0} if unlabelled_weight is None else {unlabelled_weight}
+    return [(one, weight) for one in objectives for weight in sorted(weights)]
+
+
+# The choice among classifying mixtures: fits without every fold, and questions put in turn.
+
+
+@dataclass(frozen=True)
+class Task:
+    """Everything that the fits of all settings and folds share."""
+
+    prior: MixturePrior
+    solver: Solver
+    """How to fit; its objective is exchanged for that of a setting."""
+    from_labelled: bool = False
+    """Start at the fit to the labelled rows alone."""
+    column_maps: ColumnMaps = None
+
+    def begins_with(self, rows: Observations) -> bool:
+        """Whether fits to such rows start at the supervised one."""
+        return self.from_labelled and bool((rows.labels < 0).any())
+
+    def begin(
+        self, rows: Observations, specification: MixtureSpecification, seed: int
+    ) -> MixtureParameters | None:
+        """The supervised fit in the user's units, where fits start at it."""
+        if not self.begins_with(rows):
+            return None
+        solver = replace(self.solver, objective=LIKELIHOOD, seed=seed)
+        labelled = rows.take(rows.labels >= 0)
+        mixture, _ = fit_mixture_rows(
+            labelled, specification, self.prior, solver, None, self.column_maps
+        )
+        return mixture.start
+
+    def fits(
+        self, rows: Observations, settings: Sequence[Setting], seed: int
+    ) -> Iterator[FittedMixture]:
+        """Fit every setting to the same rows."""
+        start: MixtureParameters | None = None
+        structure: MixtureSpecification | None = None
+        for setting in settings:
+            if setting.specification != structure:
+                structure = setting.specification
+                start = self.begin(setting.cells(rows), structure, seed)
+            solver = replace(self.solver, objective=setting.objective, seed=seed)
+            mixture, _ = fit_mixture_rows(
+                setting.weigh(rows), structure, self.prior, solver, start, self.column_maps
+            )
+            yield mixture
+
+    def held_out(
+        self, splits: Iterable[Fold], settings: Sequence[Setting], classes: np.ndarray
+    ) -> tuple[HeldOut | None, dict[int, list[FittedMixture]]]:
+        """Class log joints of rows that were not fitted to, and the fits of every fold.
+
+        The joints are of shape (n_held_out, n_settings, n_classes).
+        """
+        of_folds: dict[int, list[FittedMixture]] = {}
+
+        def predict(fold: int, train: Observations, test: Observations) -> np.ndarray:
+            of_folds[fold] = list(self.fits(train, settings, self.solver.seed + 1 + fold))
+            joints = [
+                mixture.class_log_joint(setting.cells(test))
+                for setting, mixture in zip(settings, of_folds[fold], strict=True)
+            ]
+            return np.stack(joints, axis=1)
+
+        # In this process: fits of another would not be kept.
+        return hold_out(splits, predict, classes, n_jobs=1), of_folds
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The chosen setting and its temperature."""
+
+    setting: Setting
+    temperature: float | None = None
+    """Out-of-fold temperature of the chosen setting; None where it was not held out."""
+    uncalibrated: Float[np.ndarray, " label"] | None = None
+    """What is added to the log joints of classes that no row held out has; NaN for the others."""
+    judged: tuple[tuple[Setting, float], ...] = ()
+    """Settings in the order of trial, and their scores."""
+    unlabelled: str = ""
+    """What rows without a label did, in a sentence; empty where leaving them out was not tried."""
+    of_folds: Mapping[int, FittedMixture] = field(default_factory=dict)
+    """Fits of the chosen setting without each fold."""
+
+    def after(self, earlier: Choice) -> Choice:
+        """The choice, with what was judged and found before it."""
+        before = [setting for setting, _ in earlier.judged]
+        new = [(setting, score) for setting, score in self.judged if setting not in before]
+        judged = (*earlier.judged, *new)
+        return replace(self, judged=judged, unlabelled=self.unlabelled or earlier.unlabelled)
+
+    @property
+    def candidates(self) -> tuple[MixtureCandidate, ...]:
+        """Judged candidates: the chosen setting, then the others in the order of trial."""
+        score = next((score for setting, score in self.judged if setting == self.setting), np.nan)
+        others = [pair for pair in self.judged if pair[0] != self.setting]
+        return tuple(MixtureCandidate.of(*pair) for pair in [(self.setting, score), *others])
+
+    def calibration(
+        self, splits: Sequence[Fold], classes: np.ndarray, masking: Masking
+    ) -> Recalibration | None:
+        """Calibration of the chosen setting, which alone predicts rows with cells hidden."""
+        if self.temperature is None:
+            return None
+
+        def predict(fold: int, train: Observations, test: Observations) -> np.ndarray:
+            return self.of_folds[fold].class_log_joint(test)
+
+        held_out = hold_out(splits, predict, classes, masking=masking)
+        return None if held_out is None else held_out.calibration(self.temperature)
+
+
+def choose(
+    task: Task,
+    splits: Iterable[Fold],
+    settings: Sequence[Setting],
+    classes: np.ndarray,
+    *,
+    calibrate: bool,
+    margin: float = 0.0,
+) -> Choice:
+    """Take the setting of the best out-of-fold log score; the first where no row is held out."""
+    held_out, of_folds = task.held_out(splits, settings, classes)
+    if held_out is None:
+        return Choice(settings[0])
+    selection = held_out.selection(settings, calibrate=calibrate, margin=margin)
+    return Choice(
+        selection.chosen,
+        held_out.of_candidate(selection.best).temperature,
+        held_out.of_candidate(selection.best).uncalibrated,
+        tuple(zip(settings, selection.scores.tolist(), strict=True)),
+        _of_unlabelled(selection),
+        {fold: mixtures[selection.best] for fold, mixtures in of_folds.items()},
+    )
+
+
+def _of_unlabelled(selection: Selection[Setting]) -> str:
+    """The chosen setting beside the best one that differs in whether unlabelled rows count."""
+    chosen = selection.chosen
+    counts = chosen.unlabelled_weight > 0
+    rivals = [
+        place
+        for place, one in enumerate(selection.candidates)
+        if (one.unlabelled_weight > 0) != counts
+        and replace(one, unlabelled_weight=chosen.unlabelled_weight) == chosen
+    ]
+    if not rivals:
+        return ""
+    rival = max(rivals, key=lambda place: selection.scores[place])
+    counted, left_out = (selection.best, rival) if counts else (rival, selection.best)
+    weight = selection.candidates[counted].unlabelled_weight
+    gains = selection.row_scores[counted] - selection.row_scores[left_out]
+    return unlabelled_gain(f"{weight:.3g} each", gains, selection.weights)
+
+
+@dataclass(frozen=True)
+class Round:
+    """One of the questions that are put to the held-out rows in turn."""
+
+    changes: Sequence[Callable[[Setting], Setting]]
+    """What makes the candidates of the setting chosen so far; the simplest first."""
+    margin: float = 0.0
+    """Standard errors by which a later candidate must be better than one before it."""
+
+
+def choose_in_turn(
+    task: Task,
+    splits: Sequence[Fold],
+    start: Setting,
+    rounds: Sequence[Round],
+    classes: np.ndarray,
+    *,
+    calibrate: bool,
+) -> Choice:
+    """Choose round by round; a round with one candidate takes it unseen."""
+    choice = Choice(start)
+    for each in rounds:
+        settings = [change(choice.setting) for change in each.changes]
+        if settings == [choice.setting]:
+            continue
+        if len(settings) == 1:
+            choice = replace(choice, setting=settings[0], temperature=None)
+            continue
+        better = choose(task, splits, settings, classes, calibrate=calibrate, margin=each.margin)
+        choice = better.after(choice)
+    if calibrate and choice.temperature is None:
+        choice = choose(task, splits, [choice.setting], classes, calibrate=True).after(choice)
+    return choice
+
+
+# Which of a hybrid mixture's arguments are open, and what the others ask for.
+
+
+OPEN: Final = "cv"
+"""The word that leaves an argument to the rows held out."""
+
+
+@dataclass(frozen=True)
+class HybridArguments:
+    """Arguments on which objective, solver and candidates depend."""
+
+    n_components: Stored[int | PerClass[int] | Literal["cv"]]
+    covariance_type: Stored[CovarianceType | Literal["cv"]]
+    tied: Stored[bool | Literal["cv"]]
+    missingness: Stored[Literal["ignorable", "informative", "cv"]]
+    unlabelled_weight: Stored[float | Literal["cv"] | None]
+    objective: Stored[ObjectiveName | MixtureObjective]
+    n_init: Stored[int]
+    max_iter: Stored[int]
+    tol: Stored[float]
+
+    @classmethod
+    def of(cls, parameters: Arguments) -> HybridArguments:
+        """Those among the parameters of a classifier."""
+        return cls(**{one.name: parameters[one.name] for one in fields(cls)})
+
+    def solver(self, seed: int) -> Solver:
+        """How mixtures are fitted."""
+        return Solver(
+            self.n_init,
+            self.max_iter,
+            float(self.tol),
+            seed,
+            steps=objective_of(self.objective).steps,
+        )
+
+    def rounds(
+        self, specification: MixtureSpecification, columns: table.Columns
+    ) -> tuple[Setting, tuple[Round, ...]]:
+        """The first candidate, and the questions to the held-out rows in their order.
+
+        Shapes first, because the likelihood has the best shapes of a blend, too, and costs a
+        fraction of it; then the dial and the weight of unlabelled rows; missing cells last.
+        """
+        asked, n_columns = objective_of(self.objective), len(columns.names)
+        objective, open_dial = asked.constants, asked.is_open
+        open_weight = self.unlabelled_weight == OPEN
+        weight = 1 / n_columns if self.unlabelled_weight is None else 1.0
+        many = None
+        if self.n_components == OPEN:
+            many = tuple(np.repeat(specification.component_class, MOST_COMPONENTS).tolist())
+        shapes = open_shapes(
+            specification,
+            open_type=self.covariance_type == OPEN,
+            open_tied=self.tied == OPEN,
+            more_components=many,
+        )
+        cheap = LIKELIHOOD if open_dial or len(shapes) > 1 else objective
+        first_weight = 0.0 if open_weight else weight
+        start = Setting(cheap, first_weight, shapes[0], informative=bool(columns.masked))
+        weights = open_weights(
+            objective,
+            open_dial=open_dial,
+            unlabelled_weight=None if open_weight else weight,
+            n_columns=n_columns,
+        )
+        holes: list[Callable[[Setting], Setting]] = [replace]
+        if self.missingness == OPEN and any(columns.missing):
+            holes.append(partial(Setting.with_masks, columns=columns))
+        return start, (
+            Round([partial(replace, specification=shape) for shape in shapes], 1.0),
+            Round([partial(replace, objective=o, unlabelled_weight=w) for o, w in weights]),
+            Round(holes, 1.0),
+        )

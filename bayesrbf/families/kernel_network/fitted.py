@@ -1,0 +1,433 @@
+"""A fitted kernel network, with companion mixtures for its missing cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bayesrbf import table
+from bayesrbf.base import records as names
+from bayesrbf.base.arrays import class_shares, single_digits
+from bayesrbf.base.log_posterior import OneByOne, Predictor
+from bayesrbf.base.priors import ClassPrediction, MixturePrior
+from bayesrbf.base.records import MOST_LOG, Requirements, scales, simplex, stored, within
+from bayesrbf.base.rows import MixtureSpecification, Observations
+from bayesrbf.families.kernel_network.kernels import (
+    CellMoments,
+    EigenBasis,
+    KernelName,
+    ProductKernel,
+    averaged,
+    cell_moments,
+    eigen_basis,
+    product_kernel,
+    relevance_factors,
+)
+from bayesrbf.families.kernel_network.posterior import (
+    INTERCEPT_SD,
+    KernelNetworkLogPosterior,
+    OutputFit,
+    class_log_probabilities,
+    fit_output,
+    output_layer,
+)
+from bayesrbf.families.kernel_network.rates import (
+    RateSearch,
+    learn_rates,
+    rate_log_posteriors,
+    rates_at,
+)
+from bayesrbf.families.kernel_network.records import RateCriterion
+from bayesrbf.fit.model import Axes, Description, FittedModel, RowView, observed_rows, row_weights
+from bayesrbf.mixture.fitted import (
+    FittedMixture,
+    Solver,
+    component_class,
+    fit_mixture_rows,
+    mixture_coords,
+    start_near,
+)
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+
+# What the missing cells of a kernel may hold: companion mixtures whose answers are averaged.
+
+
+SHARED_STRENGTH, LEAST_STRENGTH = 0.3, 0.1
+"""Rows of prior per real column behind a covariance that all classes share."""
+COMPANION_TOL, COMPANION_ITERATIONS = 1e-3, 100
+"""When a companion's EM stops: it fills cells, and fills them no better for the last digits."""
+MOST_OF_A_CLASS: Final = 4
+"""Components that a class of the second companion has at most."""
+ROWS_OF_A_GROUP, FEWEST_GROUPS, MOST_GROUPS = 25, 2, 24
+"""Rows per component of the third companion, and the bounds of their number."""
+
+
+@stored
+class Companions:
+    """Mixtures that say together what missing cells may hold, each as much as the others."""
+
+    mixtures: tuple[FittedMixture, ...]
+
+    @property
+    def first(self) -> FittedMixture:
+        """The one that stands for all where one density is asked for."""
+        return self.mixtures[0]
+
+    def cells(self, rows: Observations) -> CellMoments:
+        """Rows as a kernel sees them: cells with their moments, in standard units."""
+        return averaged([_cells(rows, mixture) for mixture in self.mixtures])
+
+    def __laws__(self) -> Requirements:
+        structures = [mixture.specification for mixture in self.mixtures]
+        columns = {(structure.n_features, structure.levels) for structure in structures}
+        yield len(columns) == 1, "mixtures, all of the same columns"
+
+
+def _cells(rows: Observations, mixture: FittedMixture) -> CellMoments:
+    """Rows as a kernel sees them under one companion, which need not know their classes."""
+    standard = mixture.standardise(rows.unlabelled())
+    return cell_moments(standard, mixture.parameters, mixture.specification)
+
+
+def fit_companion(
+    rows: Observations, levels: tuple[int, ...], n_classes: int, prior: MixturePrior, seed: int
+) -> Companions:
+    """One companion: one component a class, tied."""
+    return Companions((_fitted(rows, levels, tuple(range(n_classes)), prior, seed),))
+
+
+def fit_companions(
+    rows: Observations,
+    levels: tuple[int, ...],
+    n_classes: int,
+    prior: MixturePrior,
+    seed: int,
+    near: Companions | None = None,
+) -> Companions:
+    """Three companions where a cell is missing, else the first alone.
+
+    They differ in the groups of rows that a covariance, common to all, is taken within: the
+    classes, up to four groups a class, and groups found without the labels. Which of them fills
+    the cells best differs from table to table. Those ``near`` have as many groups, and are starts.
+    """
+    complete = not (np.isnan(rows.real).any() or (rows.codes < 0).any())
+    if near is None:
+        n_groups = np.clip(rows.weights.sum() // ROWS_OF_A_GROUP, FEWEST_GROUPS, MOST_GROUPS)
+        groups: tuple[tuple[int, ...], ...] = (
+            tuple(range(n_classes)),
+            component_class(rows, n_classes, MOST_OF_A_CLASS),
+            (0,) * int(n_groups),
+        )
+        starts: Sequence[FittedMixture | None] = (None, None, None)
+    else:
+        groups = tuple(one.specification.component_class for one in near.mixtures)
+        starts = near.mixtures
+    first = _fitted(rows, levels, groups[0], prior, seed, starts[0])
+    if complete:
+        return Companions((first,))
+    unlabelled = table.distinct(replace(rows, labels=np.zeros_like(rows.labels)))[0]
+    further = zip((rows, unlabelled), groups[1:], starts[1:], strict=True)
+    others = [_fitted(one, levels, of, prior, seed, start) for one, of, start in further]
+    return Companions((first, *others))
+
+
+def _fitted(
+    rows: Observations,
+    levels: tuple[int, ...],
+    components: tuple[int, ...],
+    prior: MixturePrior,
+    seed: int,
+    near: FittedMixture | None = None,
+) -> FittedMixture:
+    """A mixture of components of given classes, with one covariance for all."""
+    specification = MixtureSpecification(rows.real.shape[1], levels, components, "full", True)
+    solver = Solver(1, COMPANION_ITERATIONS, COMPANION_TOL, seed)
+    start = None if near is None else start_near(near, rows)
+    shared = shared_prior(prior, specification)
+    return fit_mixture_rows(rows, specification, shared, solver, start)[0]
+
+
+def shared_prior(prior: MixturePrior, specification: MixtureSpecification) -> MixturePrior:
+    """The prior of a covariance that all components share, unless the user set its strength.
+
+    0.3 D rows stand behind the one covariance in all: with the declared prior's strength a mean,
+    few components would decide for many.
+    """
+    d, n_means = specification.n_features, specification.n_components
+    if prior.degrees_of_freedom is not None or d == 0 or not specification.tied:
+        return prior
+    freedom = max(SHARED_STRENGTH * d - n_means, LEAST_STRENGTH * d)
+    return replace(prior, degrees_of_freedom=freedom)
+
+
+# A fitted kernel network, and the steps from weighted rows to it.
+
+
+Rates = Literal["fixed"] | RateCriterion
+"""How the rates of a kernel are found."""
+
+
+@dataclass(frozen=True)
+class KernelSettings:
+    """Settings of a kernel network, as the estimator's arguments describe them."""
+
+    kernel: KernelName
+    relevance: float
+    l2: float
+    n_basis: int = 250
+    n_exemplars: int = 2000
+    tol: float = 1e-3
+    max_iter: int = 1000
+    seed: int = 0
+    rates: Rates = "fixed"
+    scale: float = 1.0
+    search: RateSearch = field(default_factory=RateSearch)
+    """How much is spent on rates that are learned."""
+
+
+@stored
+class FittedKernelNetwork(FittedModel):
+    """A fitted kernel network: eigenfunctions of the kernel, and output weights upon them."""
+
+    companions: Companions  # Give missing cells their distributions.
+    basis: EigenBasis
+    theta: Float[np.ndarray, " coordinate"]  # Output weights, then intercepts.
+    class_frequencies: Float[np.ndarray, " label"]
+    """Weighted shares of the classes among the labelled training rows: what is said of a row
+    without a cell, of which the kernel knows nothing."""
+    l2: float  # Precision of the prior of the output weights.
+
+    @property
+    def kind(self) -> str:
+        """Its kind beside those of a stack's members."""
+        return "kernel network"
+
+    @property
+    def density(self) -> FittedMixture:
+        """The first companion."""
+        return self.companions.first
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return int(self.class_frequencies.size)
+
+    @property
+    def n_features(self) -> int:
+        """Width of the hidden layer."""
+        return self.basis.n_basis
+
+    @property
+    def rates(self) -> Float[np.ndarray, " column"]:
+        """Rate of every column, reals then categorical."""
+        return self.basis.kernel.rates
+
+    @property
+    def relevance(self) -> Float[np.ndarray, " column"]:
+        """Rate of every column over the largest of its kind, reals then categorical."""
+        kernel = self.basis.kernel
+        parts = (kernel.real_rates, kernel.category_rates)
+        return np.concatenate([part / part.max(initial=1e-300) for part in parts])
+
+    def features(self, rows: Observations) -> Float[np.ndarray, "obs basis"]:
+        """The hidden layer of rows."""
+        return self.basis.features(self.companions.cells(rows))
+
+    def class_log_joint(
+        self, rows: Observations, temperature: float = 1.0
+    ) -> Float[np.ndarray, "obs label"]:
+        """Class log probabilities at the fitted point; shares of classes need no calibration."""
+        return self.of_cells(self.companions.cells(rows), temperature)(self.theta)
+
+    def of_view(self, view: RowView) -> Float[np.ndarray, "obs label"]:
+        """Class log probabilities of rows, whose cells several kernels see alike."""
+        return self.of_cells(view.cells(self.companions), 1.0)(self.theta)
+
+    def of_cells(self, cells: CellMoments, temperature: float) -> Callable[..., np.ndarray]:
+        """Class log probabilities of rows as the kernel sees them, under any output weights."""
+        features, empty = self.basis.features(cells), cells.empty[:, None]
+        # The caller multiplies by the temperature, which the shares do not need.
+        by_shares = np.log(self.class_frequencies) / temperature
+        return lambda theta: np.where(
+            empty, by_shares, class_log_probabilities(features, theta, self.n_classes)
+        )
+
+    @property
+    def condensed(self) -> FittedKernelNetwork:
+        """A copy with equal predictions and one feature an output, without a posterior."""
+        # Projections and output weights are multiplied into one matrix.
+        weights, intercepts = output_layer(self.theta, self.n_features)
+        basis = replace(self.basis, projection=self.basis.projection @ weights.T)
+        return replace(
+            self, basis=basis, theta=np.concatenate([np.eye(len(weights)).ravel(), intercepts])
+        )
+
+    @property
+    def rounded(self) -> FittedKernelNetwork:
+        """A copy whose large arrays, exemplars and projection, have single precision's digits."""
+        basis = self.basis
+        exemplars = replace(
+            basis.exemplars,
+            mean=single_digits(basis.exemplars.mean),
+            variance=single_digits(basis.exemplars.variance),
+        )
+        projection = single_digits(basis.projection)
+        return replace(self, basis=replace(basis, exemplars=exemplars, projection=projection))
+
+    def log_posterior(self, rows: Observations) -> KernelNetworkLogPosterior:
+        """The log posterior of the output weights; hidden layer and companion are held."""
+        return KernelNetworkLogPosterior(
+            self.features(rows), rows.labels, rows.weights, self.n_classes, self.l2
+        )
+
+    def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
+        """The fitted output weights."""
+        return self.theta
+
+    def predictor(
+        self, log_posterior: Any, rows: Observations, temperature: float = 1.0
+    ) -> Predictor:
+        """Prepare rows for predictions under any output weights; no draw changes the density."""
+        log_probabilities = self.of_cells(self.companions.cells(rows), temperature)
+        density = self.density.log_density(rows)
+        return OneByOne(lambda theta: ClassPrediction(log_probabilities(theta), density))
+
+    def declare(self, rows: Observations, axes: Axes) -> pm.Model:
+        """The graph of the output layer on the hidden layer of training rows."""
+        from bayesrbf.models.kernel_network import declare_kernel_network
+
+        assert axes.classes is not None  # a network of classes
+        return declare_kernel_network(
+            self.features(rows),
+            rows.labels,
+            rows.weights,
+            class_names=axes.classes.tolist(),
+            weight_precision=float(self.l2),
+            intercept_sd=INTERCEPT_SD,
+            obs_names=axes.obs.tolist(),
+        )
+
+    def description(self, rows: Observations, axes: Axes) -> Description:
+        """Names of companion and output layer; of two classes only the second has weights."""
+        assert axes.classes is not None
+        coords = mixture_coords(self.density.specification, axes) | {
+            names.BASIS: np.arange(self.n_features),
+            names.OUTPUT: axes.classes[1:] if axes.classes.size == 2 else axes.classes,
+        }
+        labels = (names.OBS,), np.where(rows.labels < 0, np.nan, rows.labels)
+        observed = observed_rows(rows.unlabelled()) | {names.OBSERVED_LABEL: labels}
+        return Description(coords, observed, row_weights(rows), names.OBSERVED_LABEL)
+
+    def __laws__(self) -> Requirements:
+        structure, kernel, n = self.density.specification, self.basis.kernel, self.n_classes
+        yield kernel.real_rates.size == structure.n_features, "its companion's real columns"
+        yield kernel.levels == structure.levels, "its companion's categorical columns"
+        yield structure.n_classes in (1, n), "its companion's classes"
+        yield simplex(self.class_frequencies), "shares of classes that sum to one"
+        yield n > 0 and bool((self.class_frequencies > 0).all()), "positive shares of classes"
+        outputs = 1 if n == 2 else n
+        yield self.theta.size == outputs * (self.n_features + 1), "a weight of every feature"
+        yield within(abs(self.theta), 0, MOST_LOG), "output weights"
+        yield scales(self.l2), "a positive precision"
+
+
+def fit_kernel_network(
+    rows: Observations,
+    levels: tuple[int, ...],
+    n_classes: int,
+    prior: MixturePrior,
+    settings: KernelSettings,
+) -> tuple[FittedKernelNetwork, OutputFit]:
+    """Fit companion and network to distinct weighted rows, in the user's units."""
+    companions = fit_companion(rows, levels, n_classes, prior, settings.seed)
+    exemplars = find_exemplars(rows, settings.n_exemplars, settings.seed)
+    layer = hidden_layer(rows, companions.cells(rows), companions, settings, exemplars)
+    return fit_kernel_rows(rows, companions, layer, settings)
+
+
+Exemplars = tuple[Int[np.ndarray, " exemplar"], Int[np.ndarray, " seen"] | None]
+"""Rows with different cells, some of them if they are many; each row's place among all."""
+
+
+@dataclass(frozen=True)
+class HiddenLayer:
+    """Eigenfunctions of a kernel, and their values at the training rows."""
+
+    basis: EigenBasis
+    features: Float[np.ndarray, "obs basis"]
+    rate_point: Float[np.ndarray, " coordinate"] | None = None
+    """Where the search of the rates ended, if they were learned."""
+
+
+def hidden_layer(
+    rows: Observations,
+    cells: CellMoments,
+    companions: Companions,
+    settings: KernelSettings,
+    exemplars: Exemplars,
+    rate_start: Float[np.ndarray, " coordinate"] | None = None,
+) -> HiddenLayer:
+    """Find the kernel's rates, from a start if there is one, and place the exemplars.
+
+    ``cells`` are the rows as kernels see them with the companions; several networks share them and
+    the exemplars.
+    """
+    kernel = fixed_kernel(rows, cells, companions, settings)
+    n_classes, criterion = companions.first.specification.n_classes, settings.rates
+    rates, point = kernel.rates, None
+    if criterion != "fixed" and n_classes > 1:
+        search = settings.search
+        judges = rate_log_posteriors(
+            kernel, cells, rows, n_classes, criterion, settings.seed, search
+        )
+        point = learn_rates(judges, search.steps, rate_start)
+        rates = rates_at(point, rates)
+    chosen, place = exemplars
+    kernel = kernel.with_rates(rates / settings.scale)
+    basis, features = eigen_basis(kernel, cells.take(chosen), settings.n_basis)
+    features = features[place] if place is not None else basis.features(cells)
+    return HiddenLayer(basis, features, point)
+
+
+def fixed_kernel(
+    rows: Observations, cells: CellMoments, companions: Companions, settings: KernelSettings
+) -> ProductKernel:
+    """The kernel at fixed rates."""
+    structure = companions.first.specification
+    levels, n_classes = structure.levels, structure.n_classes
+    standard = companions.first.standardise(rows)
+    factors = relevance_factors(standard, levels, n_classes, settings.relevance)
+    return product_kernel(settings.kernel, cells, rows.weights, levels, factors)
+
+
+def fit_kernel_rows(
+    rows: Observations, companions: Companions, layer: HiddenLayer, settings: KernelSettings
+) -> tuple[FittedKernelNetwork, OutputFit]:
+    """Find the output weights of a network with a hidden layer."""
+    n_classes = companions.first.specification.n_classes
+    log_posterior = KernelNetworkLogPosterior(
+        layer.features, rows.labels, rows.weights, n_classes, settings.l2
+    )
+    fit = fit_output(log_posterior, tol=settings.tol, max_iter=settings.max_iter)
+    shares = class_shares(rows.labels, rows.weights, n_classes)
+    return FittedKernelNetwork(companions, layer.basis, fit.theta, shares, settings.l2), fit
+
+
+def find_exemplars(rows: Observations, n_exemplars: int, seed: int) -> Exemplars:
+    """Rows with different cells, at random where they are more than so many."""
+    # Rows that differ in label or weight alone are one exemplar: twice the same row would make
+    # the kernel matrix singular.
+    alike = replace(rows, labels=np.zeros_like(rows.labels), weights=np.ones(rows.n_obs))
+    _, place = table.distinct(alike)
+    _, chosen = np.unique(place, return_index=True)
+    if chosen.size <= n_exemplars:
+        return chosen, place
+    drawn = np.random.default_rng(seed).choice(chosen, n_exemplars, replace=False)
+    return np.sort(drawn), None

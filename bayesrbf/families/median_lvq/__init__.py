@@ -1,0 +1,1 @@
+"""Exemplars: median GLVQ and RSLVQ."""

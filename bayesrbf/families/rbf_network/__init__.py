@@ -1,0 +1,1 @@
+"""RBF networks: a classifier and a regressor."""

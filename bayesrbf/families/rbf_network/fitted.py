@@ -1,0 +1,691 @@
+"""A fitted RBF network, and the steps from weighted rows to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+
+import numpy as np
+from jaxtyping import Float, Int
+from sklearn.utils import check_consistent_length, column_or_1d
+from threadpoolctl import ThreadpoolController
+
+from bayesrbf import table
+from bayesrbf.base import records as names
+from bayesrbf.base.log_posterior import Predictor
+from bayesrbf.base.priors import MixturePrior, Status
+from bayesrbf.base.records import ANY_NUMBER, Requirements, scales, stored
+from bayesrbf.base.rows import (
+    CovarianceType,
+    MixtureParameters,
+    MixtureSpecification,
+    Observations,
+    Order,
+    Standardisation,
+)
+from bayesrbf.families.rbf_network.maximise import maximise_in_halves
+from bayesrbf.families.rbf_network.posterior import (
+    Classes,
+    Network,
+    Numbers,
+    Output,
+    OutputLayer,
+    RBFNetworkLogPosterior,
+    StudentMixture,
+    completed_linear,
+    fit_output_layer,
+    mean_log_probabilities,
+)
+from bayesrbf.families.rbf_network.records import (
+    FEATURES,
+    Features,
+    RBFNetworkHyperparameters,
+    RBFNetworkParameters,
+    RBFNetworkSpecification,
+    Response,
+)
+from bayesrbf.fit.arguments import SHARED, Arguments, Rule, integer, number, positive
+from bayesrbf.fit.asking import new_rows
+from bayesrbf.fit.model import (
+    LEAST_TABLES,
+    MOST_DRAWN,
+    REPLICATES,
+    Axes,
+    Description,
+    FittedModel,
+    Replicates,
+    evenly,
+    observed_rows,
+    row_weights,
+)
+from bayesrbf.fit.table import FittedTable
+from bayesrbf.inference.draws import Draws
+from bayesrbf.mixture import points as mixture_points
+from bayesrbf.mixture.em import fit_mixture
+from bayesrbf.mixture.fitted import FittedMixture, mixture_coords
+from bayesrbf.mixture.missing import mostly_complete, with_holes
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+
+# A fitted RBF network: a mixture as hidden layer, classes or numbers as responses.
+
+
+COMPLETIONS = 64  # Of a row with holes at the fitted point; a power of two.
+COMPLETIONS_OF_A_DRAW = 16  # The same under every posterior draw.
+
+
+@stored
+class ClassResponses:
+    """Responses that are classes: the labels of rows are class codes."""
+
+    n_outputs: int
+    kind: Response = "classes"
+
+    values: ClassVar[None] = None
+    units_of_graph: None = None
+
+    def output(self, rows: Observations) -> Classes:
+        """Responses of training rows, with their likelihood."""
+        return Classes(rows.labels)
+
+    def canonical(self, rows: Observations) -> tuple[Order, Classes, Observations]:
+        """The canonical order of training rows, their responses in it, and the rows."""
+        order = table.canonical_order(rows, self.n_outputs)
+        return order, Classes(order.labels(rows.labels)), rows
+
+    def observed(self, rows: Observations) -> Float[np.ndarray, " obs"]:
+        """Class codes, NaN where hidden."""
+        return np.where(rows.labels >= 0, rows.labels, np.nan)
+
+    def of_graph(self, rows: Observations) -> np.ndarray:
+        """Class codes, -1 where hidden."""
+        return rows.labels
+
+
+@stored
+class NumberResponses:
+    """Responses that are numbers: the labels of rows are places among their distinct values."""
+
+    values: Float[np.ndarray, " value"]  # Distinct responses in the user's units, ascending.
+    units: Standardisation
+    kind: Response = "number"
+    n_outputs: int = 1
+
+    @property
+    def units_of_graph(self) -> Standardisation:
+        """Location and scale, which the graph takes out of the responses."""
+        return self.units
+
+    def canonical(self, rows: Observations) -> tuple[Order, Numbers, Observations]:
+        """The canonical order of training rows, their responses, and the rows as of one class."""
+        order = table.canonical_order(rows).of_one_class
+        return order, self.output(rows), replace(rows, labels=np.minimum(rows.labels, 0))
+
+    def output(self, rows: Observations) -> Numbers:
+        """Responses of training rows in standard units, with their likelihood."""
+        values = self.units.forward(self.observed(rows)[:, None])[:, 0]
+        return Numbers(values, float(self.units.scale[0]))
+
+    def observed(self, rows: Observations) -> Float[np.ndarray, " obs"]:
+        """Responses in the user's units, NaN where hidden."""
+        return np.where(rows.labels >= 0, self.values[np.maximum(rows.labels, 0)], np.nan)
+
+    def of_graph(self, rows: Observations) -> np.ndarray:
+        """Responses in the user's units, as the graph takes them; NaN where hidden."""
+        return self.observed(rows)
+
+    def __laws__(self) -> Requirements:
+        yield self.n_outputs == 1 == self.units.scale.size, "one output, in its units"
+        yield self.values.size > 0, "responses"
+
+
+Responses = ClassResponses | NumberResponses
+
+
+@stored
+class Noise:
+    """Student's t about the mean of a number, in units of the fitted noise."""
+
+    scale: float = 1.0
+    df: float = field(default=np.inf, metadata=ANY_NUMBER)  # Normal noise, as it was fitted.
+
+    def __laws__(self) -> Requirements:
+        yield scales(self.scale) and self.df > 2, "a positive scale, and more than two degrees"
+
+
+@stored
+class FittedNetwork(FittedModel):
+    """A fitted network of classes or of numbers."""
+
+    specification: RBFNetworkSpecification
+    hyperparameters: RBFNetworkHyperparameters
+    """The resolved prior, in the user's units; its mixture's centre is the standardisation."""
+    parameters: RBFNetworkParameters  # The fitted point, in standard units.
+    responses: Responses
+    integrate: bool  # Whether rows with holes are predicted by the mean over completions.
+    order: Order  # The canonical order of columns, in which rows are completed.
+    noise: Noise = Noise()
+    """Of numbers at the fitted point, as rows held out show it."""
+
+    @property
+    def n_features(self) -> int:
+        """Width of the hidden layer."""
+        return self.specification.mixture.n_components
+
+    @property
+    def kind(self) -> str:
+        """Its kind beside those of a stack's members."""
+        return "RBF network"
+
+    @property
+    def density(self) -> FittedMixture:
+        """The hidden layer, without its outputs."""
+        hidden, prior = self.specification.mixture, self.hyperparameters.mixture
+        return FittedMixture(hidden, prior, self.parameters.mixture, self.order)
+
+    @property
+    def number_responses(self) -> NumberResponses:
+        """The responses of a network of numbers."""
+        return cast(NumberResponses, self.responses)
+
+    @property
+    def start(self) -> RBFNetworkParameters:
+        """The fitted point with its mixture in the user's units, from where a fit may start."""
+        return self.parameters.in_units(self.density.units)
+
+    def features(self, rows: Observations) -> Float[np.ndarray, "obs component"]:
+        """The hidden layer of rows."""
+        network = Network(self.density.standardise(rows), self.specification)
+        return network.features(self.parameters.mixture)
+
+    def linear(self, rows: Observations) -> Float[np.ndarray, "obs output"]:
+        """``f w + b``; a numeric response in standard units."""
+        return Network(self.density.standardise(rows), self.specification).linear(self.parameters)
+
+    def class_log_joint(
+        self, rows: Observations, temperature: float = 1.0
+    ) -> Float[np.ndarray, "obs label"]:
+        """Class log probabilities, of the mean over completions where the network integrates."""
+        standard = self.density.standardise(rows)
+        if not self.integrates(standard):
+            return Network(standard, self.specification).linear(self.parameters)
+        return mean_log_probabilities(
+            standard,
+            self.parameters,
+            self.specification,
+            draws=COMPLETIONS,
+            temperature=temperature,
+            order=self.order,
+        )
+
+    def integrates(self, rows: Observations) -> bool:
+        """Whether rows are predicted by the mean over completions; never where none has holes."""
+        return self.integrate and bool(with_holes(rows).any())
+
+    def completed_linear(
+        self,
+        standard: Observations,
+        point: RBFNetworkParameters,
+        *,
+        draws: int = COMPLETIONS,
+        replicate: int = 0,
+    ) -> Float[np.ndarray, "draw obs output"]:
+        """Linear outputs of several completions; of the rows themselves where none is needed."""
+        if not self.integrates(standard):
+            return Network(standard, self.specification).linear(point)[None]
+        return completed_linear(
+            standard, point, self.specification, draws=draws, replicate=replicate, order=self.order
+        )
+
+    def predictive(
+        self, rows: Observations, points: list[RBFNetworkParameters] | None
+    ) -> StudentMixture:
+        """Numeric responses of rows in the user's units, at the fit or averaged over points.
+
+        The noise is that of the points, or at the fitted point as rows held out show it.
+        """
+        units = self.number_responses.units
+        location, scale = units.location[0], units.scale[0]
+        standard = self.density.standardise(rows)
+        if points is None:
+            linear = self.completed_linear(standard, self.parameters)[:, :, 0]
+            scales = np.full(len(linear), scale * self.parameters.noise_precision**-0.5)
+            means = location + scale * linear
+            return StudentMixture(means, scales * self.noise.scale, self.noise.df)
+        draws = [  # one completion a draw: together they are the posterior's
+            self.completed_linear(standard, point, draws=1, replicate=replicate)[0, :, 0]
+            for replicate, point in enumerate(points)
+        ]
+        # The standard deviation in standard units.
+        noise = np.array([point.noise_precision for point in points]) ** -0.5
+        return StudentMixture(location + scale * np.array(draws), scale * noise)
+
+    def predictive_under(
+        self, log_posterior: Any, rows: Observations, draws: Draws | None
+    ) -> StudentMixture:
+        """Numeric responses of rows at the fit, or averaged over draws of the posterior."""
+        if draws is None:
+            return self.predictive(rows, None)
+        thetas = draws.theta.reshape(-1, log_posterior.dimension)
+        return self.predictive(rows, [self.network_at(log_posterior, theta) for theta in thetas])
+
+    def replicates(
+        self, log_posterior: Any, rows: Observations, draws: Draws | None, seed: int
+    ) -> Replicates:
+        """Responses drawn for training rows that have one; of many rows and draws, some."""
+        labelled = np.flatnonzero(rows.labels >= 0)
+        kept = labelled[evenly(labelled.size, MOST_DRAWN // REPLICATES)]
+        some, rng = rows.take(kept), np.random.default_rng(seed)
+        truth = self.responses.observed(some)
+        if draws is None:
+            predictive = self.predictive(some, None)
+            drawn = np.stack([predictive.draw(rng) for _ in range(REPLICATES)])[None]
+            return Replicates(kept, drawn, truth)
+        every = -(-draws.theta.shape[1] // LEAST_TABLES)
+
+        def drawn_under(theta: np.ndarray) -> np.ndarray:
+            network = self.network_at(log_posterior, theta)
+            return self.predictive(some, [network]).draw(rng)
+
+        drawn = np.apply_along_axis(drawn_under, 2, draws.theta[:, ::every])
+        return Replicates(kept, drawn, truth, every)
+
+    def log_posterior(self, rows: Observations) -> RBFNetworkLogPosterior:
+        """The declared joint on rows."""
+        return RBFNetworkLogPosterior(
+            self.density.standardise(rows),
+            self.responses.output(rows),
+            self.specification,
+            self.hyperparameters,
+        )
+
+    def n_codes(self, n_classes: int) -> int:
+        """Number of classes, or of different numbers."""
+        return n_classes if self.responses.values is None else self.responses.values.size
+
+    def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
+        """The fitted point in the coordinates of its log posterior."""
+        return log_posterior.pack(self.start)
+
+    def network_at(
+        self, log_posterior: Any, theta: Float[np.ndarray, " coordinate"]
+    ) -> RBFNetworkParameters:
+        """The network under a posterior draw, in standard units."""
+        return log_posterior.unpack(theta).standardised(self.density.units)
+
+    def mixture_at(
+        self, log_posterior: Any, theta: Float[np.ndarray, " coordinate"]
+    ) -> MixtureParameters:
+        """The hidden layer under a posterior draw, in standard units."""
+        return log_posterior.unpack(theta).mixture.standardised(self.density.units)
+
+    def predictor(
+        self, log_posterior: Any, rows: Observations, temperature: float = 1.0
+    ) -> Predictor:
+        """Prepare rows for predictions at any coordinates: classes and density apart."""
+        standard = self.density.standardise(rows)
+        completions = COMPLETIONS_OF_A_DRAW if self.integrates(standard) else 0
+        return log_posterior.predictor(standard, completions, temperature, self.order)
+
+    def declare(
+        self, rows: Observations, axes: Axes, coefficients: Literal["signed", "halves"] = "signed"
+    ) -> pm.Model:
+        """The graph on training rows."""
+        from bayesrbf.models.rbf_network import declare_rbf_network
+
+        return declare_rbf_network(
+            rows,
+            self.responses.of_graph(rows),
+            self.specification,
+            self.hyperparameters,
+            coefficients=coefficients,
+            response_units=self.responses.units_of_graph,
+            **axes.of_graph,
+        )
+
+    def description(self, rows: Observations, axes: Axes) -> Description:
+        """As in the graph: the node of the rows has no label, the responses are a node."""
+        coords = mixture_coords(self.specification.mixture, replace(axes, classes=None))
+        if axes.classes is not None:
+            coords[names.CLASS_LABEL] = axes.classes
+        responses = (names.OBS,), self.responses.observed(rows)
+        observed = observed_rows(rows.unlabelled()) | {names.OBSERVED_LABEL: responses}
+        scored = names.JOINT if self.hyperparameters.kappa == 1 else names.OBJECTIVE
+        return Description(coords, observed, row_weights(rows), scored)
+
+    def __laws__(self) -> Requirements:
+        structure, point = self.specification, self.parameters
+        yield structure.n_outputs == self.responses.n_outputs, "an output of every response"
+        yield structure.response == self.responses.kind, "responses of its kind"
+        shape = structure.n_outputs, structure.mixture.n_components
+        yield point.coefficients.shape == shape, "a weight of every component"
+        yield point.intercepts.size == structure.n_outputs, "an intercept of every output"
+        yield from self.density.__laws__()
+
+
+# The MAP fit of a declared RBF network: EM, then the output layer, then both together.
+
+
+@dataclass(frozen=True)
+class NetworkFit:
+    """A fitted network and the way there."""
+
+    parameters: RBFNetworkParameters  # The point, in standard units.
+    joint: Float[np.ndarray, " iteration"]
+    """Log posterior density without Jacobian at the start and after every iteration, in nats, in
+    standard units."""
+    status: Status
+    violation: float
+    """Largest entry of the smallest subgradient at the point, in nats per unit of a standard
+    coordinate."""
+
+
+def reordered(
+    parameters: RBFNetworkParameters, order: Order, specification: RBFNetworkSpecification
+) -> RBFNetworkParameters:
+    """Put columns and classes in another order than the specification's."""
+    return RBFNetworkParameters(
+        mixture_points.reordered(parameters.mixture, order.of_one_class, specification.mixture),
+        parameters.coefficients[order.classes],
+        parameters.intercepts[order.classes],
+        parameters.noise_precision,
+    )
+
+
+def fit_joint(
+    observations: Observations,
+    output: Output,
+    specification: RBFNetworkSpecification,
+    hyperparameters: RBFNetworkHyperparameters,
+    *,
+    rng: np.random.Generator,
+    n_init: int = 4,
+    max_iter: int = 1000,
+    tol: float = 1e-6,
+    start: RBFNetworkParameters | None = None,
+) -> NetworkFit:
+    """Find a mode of the declared joint (without Jacobian), starting from EM.
+
+    Rows are in standard units, and their labels are not used. EM has ``n_init`` starts; a given
+    ``start`` takes their place. Both EM and the joint ascent have at most ``max_iter``
+    iterations and end when one gains at most ``tol`` nats per unit of row weight.
+    """
+    target = RBFNetworkLogPosterior(observations, output, specification, hyperparameters)
+    if start is None:
+        em = EMSettings(rng, n_init, max_iter, tol)
+        start = _em_start(observations, output, specification, hyperparameters, em)
+    theta = target.pack(start)
+    if not np.isfinite(target.smooth(theta).value):
+        return NetworkFit(start, np.full(1, -np.inf), Status.DEGENERATE, np.nan)
+    weights = np.zeros(theta.size, dtype=bool)
+    weights[target.coefficient_places] = True
+    found = maximise_in_halves(
+        target.smooth,
+        theta,
+        np.where(weights, hyperparameters.l1, 0.0),
+        weights & (hyperparameters.l1 > 0 or hyperparameters.link > 0),
+        max_iter=max_iter,
+        tolerance=tol * float(observations.weights.sum()),
+    )
+    return NetworkFit(
+        target.unpack(found.theta),
+        found.path,
+        Status.CONVERGED if found.stopped else Status.MAX_ITER,
+        found.violation,
+    )
+
+
+@dataclass(frozen=True)
+class EMSettings:
+    """How the start of a hidden layer is fitted."""
+
+    rng: np.random.Generator
+    n_init: int
+    max_iter: int
+    tol: float
+
+
+def _em_start(
+    observations: Observations,
+    output: Output,
+    specification: RBFNetworkSpecification,
+    hyperparameters: RBFNetworkHyperparameters,
+    em: EMSettings,
+) -> RBFNetworkParameters:
+    """EM for the hidden layer, then the output layer on its features."""
+    mixture = fit_mixture(
+        # As rows of one class: labels have no say in the hidden layer's start.
+        replace(observations, labels=np.zeros_like(observations.labels)),
+        specification.mixture,
+        hyperparameters.mixture,
+        rng=em.rng,
+        n_init=em.n_init,
+        max_iter=em.max_iter,
+        tol=em.tol,
+    ).parameters
+    layer = fit_output_layer(
+        Network(observations, specification).features(mixture),
+        output,
+        observations.weights,
+        hyperparameters,
+        OutputLayer.empty(specification),
+    )
+    return RBFNetworkParameters(
+        mixture, layer.coefficients, layer.intercepts, layer.noise_precision
+    )
+
+
+# From settings and weighted rows to a fitted RBF network: what every fit and fold shares.
+
+
+DEFAULT_COMPONENTS = 10  # Components of a mixture where no number is given.
+
+DEFAULT_L2: dict[Features, float] = {"responsibility": 0.1, "density": 0.1, "log_density": 3.0}
+"""Precision of output weights where none is given: logarithms are larger than shares."""
+
+
+@dataclass(frozen=True)
+class NetworkSettings:
+    """How a network is built and fitted; the estimators say what each argument is."""
+
+    features: Features
+    n_components: int
+    covariance_type: CovarianceType
+    link: float
+    l1: float
+    l2: float
+    kappa: float | None  # Power of p(x); None: one over the number of columns.
+    n_init: int
+    max_iter: int
+    tol: float
+    seed: int
+
+    def specification(
+        self, n_features: int, levels: tuple[int, ...], n_outputs: int, response: Response
+    ) -> RBFNetworkSpecification:
+        """Structure of the network on a table."""
+        component_class = (0,) * self.n_components
+        mixture = MixtureSpecification(n_features, levels, component_class, self.covariance_type)
+        return RBFNetworkSpecification(mixture, n_outputs, self.features, response)
+
+
+SAFE_WITH_HOLES = 0.3
+"""Least power of p(x) where cells are missing. Below it their likelihood counts for too little."""
+
+
+def fit_network(
+    rows: Observations,
+    responses: Responses,
+    specification: RBFNetworkSpecification,
+    prior: MixturePrior,
+    settings: NetworkSettings,
+    start: RBFNetworkParameters | None = None,
+) -> tuple[FittedNetwork, NetworkFit]:
+    """Standardise distinct weighted rows, in the user's units, and fit a network to them.
+
+    A start, its mixture in the user's units as well, takes the place of restarts. All of it
+    happens in the canonical order of columns and classes: what is found does not depend on the
+    order in which they are given.
+    """
+    order, output, rows = responses.canonical(rows)
+    begin = None if start is None else reordered(start, order, specification)
+    rows, specification = rows.reordered(order), specification.reordered(order)
+    units = table.standardisation(rows.real, rows.weights)
+    standard = replace(rows, real=units.forward(rows.real))
+    hyperparameters = _resolve(rows, units, specification, prior, settings)
+    inner = hyperparameters.standardised()
+    rng = np.random.default_rng(settings.seed)
+    begin = None if begin is None else begin.standardised(units)
+    # One BLAS thread: the matrices are small.
+    with ThreadpoolController().limit(limits=1, user_api="blas"):
+        fit = fit_joint(
+            standard,
+            output,
+            specification,
+            inner,
+            rng=rng,
+            n_init=settings.n_init,
+            max_iter=settings.max_iter,
+            tol=settings.tol,
+            start=begin,
+        )
+    back = order.inverse
+    network = FittedNetwork(
+        specification.reordered(back),
+        hyperparameters.reordered(back),
+        reordered(fit.parameters, back, specification),
+        responses,
+        integrate=mostly_complete(rows),
+        order=order.of_one_class,
+    )
+    return network, replace(fit, parameters=network.parameters)
+
+
+def _resolve(
+    rows: Observations,
+    units: Standardisation,
+    specification: RBFNetworkSpecification,
+    prior: MixturePrior,
+    settings: NetworkSettings,
+) -> RBFNetworkHyperparameters:
+    """Every number of the prior on this table, in the user's units."""
+    structure = specification.mixture
+    marginals = table.marginals(rows.codes, structure.levels, rows.weights)
+    kappa = settings.kappa
+    if kappa is None:
+        kappa = 1 / (structure.n_features + len(structure.levels))
+        if with_holes(rows).any():
+            kappa = max(kappa, SAFE_WITH_HOLES)
+    return RBFNetworkHyperparameters(
+        mixture=prior.resolve(structure, units, marginals),
+        l1=settings.l1,
+        l2=settings.l2,
+        link=settings.link,
+        kappa=kappa,
+    )
+
+
+# What both RBF networks do: check and read arguments, fit to rows, tell how it went, declare.
+
+
+RULES = SHARED | {
+    "n_components": integer(),
+    "features": Rule(
+        f"one of {FEATURES} (for training rows as hidden units use KernelNetworkClassifier)",
+        FEATURES,
+    ),
+    "l1": number(),
+    "l2": number(),
+    "link": number(),
+    "kappa": positive(None),
+}
+"""Rules of the arguments of both RBF networks."""
+
+
+def check_penalties(owner: str, arguments: Arguments) -> None:
+    """Refuse a prior of the output weights that is none."""
+    if arguments["l1"] == 0 and arguments["l2"] == 0:
+        raise ValueError(
+            f"{owner} needs a proper prior of the output weights: l1 or l2 must be positive."
+        )
+
+
+def network_settings(arguments: Arguments, seed: int) -> NetworkSettings:
+    """How a network is built and fitted, from the arguments of its estimator."""
+    n_components, kappa = arguments["n_components"], arguments["kappa"]
+    features, l2 = arguments["features"], arguments["l2"]
+    return NetworkSettings(
+        features=features,
+        n_components=DEFAULT_COMPONENTS if n_components is None else int(n_components),
+        covariance_type=arguments["covariance_type"],
+        link=float(arguments["link"]),
+        l1=float(arguments["l1"]),
+        l2=DEFAULT_L2[features] if l2 is None else float(l2),
+        kappa=None if kappa is None else float(kappa),
+        n_init=int(arguments["n_init"]),
+        max_iter=int(arguments["max_iter"]),
+        tol=float(arguments["tol"]),
+        seed=seed,
+    )
+
+
+def fit_to_rows(
+    rows: Observations,
+    levels: tuple[int, ...],
+    responses: Responses,
+    prior: MixturePrior | None,
+    settings: NetworkSettings,
+    previous: FittedNetwork | None = None,
+) -> tuple[FittedNetwork, NetworkFit]:
+    """Fit both layers to distinct rows, from where a previous fit of the same table ended."""
+    specification = settings.specification(
+        rows.real.shape[1], levels, responses.n_outputs, responses.kind
+    )
+    prior = MixturePrior() if prior is None else prior
+    start = None if previous is None else previous.start
+    return fit_network(rows, responses, specification, prior, settings, start)
+
+
+def read_responses(
+    X: object, y: object, weights: Float[np.ndarray, " obs"]
+) -> tuple[NumberResponses, Int[np.ndarray, " obs"]]:
+    """Distinct responses with their units, and each row's place among them, -1 where hidden."""
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None.")
+    numbers = np.asarray(column_or_1d(y, warn=True), dtype=np.float64)
+    check_consistent_length(X, numbers)
+    if np.isinf(numbers).any():
+        raise ValueError("y contains infinity; every response must be a number, or NaN.")
+    usable = ~np.isnan(numbers) & (weights > 0)
+    if not usable.any():
+        raise ValueError(
+            "y needs at least one response of positive weight; every one is NaN or has "
+            "sample_weight 0."
+        )
+    values, places = np.unique(numbers[usable], return_inverse=True)
+    # From sorted distinct values, so that weight 2 is the row twice to the last bit.
+    mass = np.bincount(places, weights=weights[usable])
+    units = table.standardisation(values[:, None], mass)
+    codes = np.full(numbers.size, -1)
+    codes[usable] = places
+    return NumberResponses(values, units), codes
+
+
+def transform(
+    fit: FittedTable[FittedNetwork, object], X: object
+) -> Float[np.ndarray, "obs component"]:
+    """Hidden layer: the features of each row.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_obs, n_columns)
+        Rows; missing cells are summed out.
+
+    Returns
+    -------
+    ndarray of shape (n_obs, n_components)
+        Responsibilities, densities or their logarithms at the fitted point.
+    """
+    return fit.model.features(new_rows(fit, X).cells)

@@ -1,0 +1,465 @@
+"""RBF networks that predict numbers: a mixture as hidden layer, Gaussian noise about a line."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.base import RegressorMixin
+
+from bayesrbf import table
+from bayesrbf.base import records as names
+from bayesrbf.base.priors import MixturePrior, Status, Trace
+from bayesrbf.base.records import Stored
+from bayesrbf.base.rows import CovarianceType, Observations
+from bayesrbf.families.hybrid.density import MixtureMethods
+from bayesrbf.families.rbf_network.fitted import (
+    RULES,
+    FittedNetwork,
+    NetworkFit,
+    Noise,
+    NumberResponses,
+    check_penalties,
+    fit_to_rows,
+    network_settings,
+    read_responses,
+    transform,
+)
+from bayesrbf.families.rbf_network.posterior import StudentMixture
+from bayesrbf.families.rbf_network.records import Features
+from bayesrbf.fit.arguments import Rule, warn
+from bayesrbf.fit.asking import ask, new_rows
+from bayesrbf.fit.calibration import fit_noise
+from bayesrbf.fit.estimator import Estimator
+from bayesrbf.fit.held_out import hold_out, split_rows
+from bayesrbf.fit.reading import Labels, check_table, read_rows, refuse_collection
+from bayesrbf.fit.table import FittedTable, TrainingTable
+from bayesrbf.fit.training import by_blocks
+from bayesrbf.mixture.missing import with_holes
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+PROBABILITY: Final = Rule(
+    "a probability within (0, 1)", kind=Real, low=0.0, high=1.0, closed="neither"
+)
+
+
+class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
+    r"""Regression with a mixture as hidden layer.
+
+    .. math::
+       y \mid x_o \sim N(w' f(x_o) + b, 1 / \tau), \qquad
+       p(x_o) = \sum_k \pi_k\, p(x_o \mid k)
+
+    The fit is the mode of one declared joint, :math:`\log p(y \mid f(x)) + \kappa \log p(x)` plus
+    priors. Missing cells are summed out; rows whose response is NaN teach the hidden layer.
+
+    Where at least half of the training rows were complete, a row with holes is predicted by
+    :math:`p(y | x_o) = \int p(y | x)\, p(x_m | x_o)\, dx_m` over draws of its missing cells, and
+    its interval covers their uncertainty; otherwise by :math:`f(x_o)`, as in training.
+
+    Parameters
+    ----------
+    n_components : int
+        Components of the mixture.
+    features : {"log_density", "responsibility", "density"}
+        What a component tells the output layer. Logarithms make a surface of second degree;
+        responsibilities make any surface, but need many rows.
+    covariance_type : {"full", "tied", "diag", "spherical"}
+        Shape of the covariances. Log densities of a diagonal one are sums over columns,
+        and so is what is predicted from them: take ``"full"`` where columns interact.
+    l1 : float
+        Rate of the Laplace factor of the prior of output weights, the response in standard units.
+    l2 : float
+        Precision of its normal factor.
+    link, kappa : float
+        As in :class:`bayesrbf.RBFNetworkClassifier`.
+    calibrate : bool
+        Describe the noise at the fitted point by out-of-fold residuals, with scale and tails of
+        Student's t, and not by residuals of the fitted rows. Draws of :meth:`refine` keep their
+        own noise.
+    cv : int, splitter or iterable of index pairs
+        Folds of the calibration.
+    prior : MixturePrior, optional
+        Hyper-parameters of the hidden layer; ``MixturePrior()`` by default.
+    n_init : int
+        Number of starts of EM.
+    max_iter : int
+        Most iterations.
+    tol : float
+        The fit stops when an iteration gains at most ``tol`` nats per unit of row weight.
+    random_state : int, RandomState or None
+        Source of starts and draws; an int makes results repeatable.
+    missingness : {"ignorable", "informative"}
+        ``"informative"``: whether a cell is missing tells about its component.
+    categorical_features : array-like or "from_dtype", optional
+        Positions, names or mask of the categorical columns. None: of frames by dtype, else none.
+    handle_unknown : {"missing", "error"}
+        What an unseen level is at predict.
+    inference : {"map", "laplace", "advi", "nuts", "bootstrap"}
+        Posterior made by ``fit``; :meth:`refine` makes another later.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_components,)
+        Output weights, in the units of the response.
+    intercept_ : float
+        Bias, in the units of the response.
+    noise_sd_ : float
+        Standard deviation of the response about its mean, at the fitted point.
+    noise_scale_ : float
+        Factor of ``noise_sd_`` that residuals out of fold ask for; 1 if not calibrated.
+    noise_df_ : float
+        Degrees of freedom of these residuals; infinite (normal) if not calibrated.
+    posterior_ : xarray.DataTree
+        Posterior of the declared graph; one draw after ``inference="map"``.
+    status_ : str
+        How the fit ended, in a sentence. It does not say what rows without a response did.
+    converged_ : bool
+        Whether it converged.
+    n_iter_ : int
+        Iterations of the best start.
+    lower_bound_ : float
+        Joint objective at the fitted point, columns standardised.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_columns,)
+        Names of the columns, where the table had names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.linspace(0, 6, 60)[:, None]
+    >>> model = RBFNetworkRegressor(6, features="responsibility", random_state=0)
+    >>> model = model.fit(X, np.sin(X[:, 0]))
+    >>> mean, sd = model.predict([[1.5], [np.nan]], return_std=True)
+    >>> mean.shape, bool(0.7 < mean[0] < 1.3)
+    ((2,), True)
+    """
+
+    fitted_: FittedTable[FittedNetwork, None]
+
+    _rules = RULES
+
+    def __init__(
+        self,
+        n_components: Stored[int] = 6,
+        *,
+        features: Stored[Features] = "log_density",
+        covariance_type: Stored[CovarianceType] = "diag",
+        l1: Stored[float] = 0.0,
+        l2: Stored[float] = 1.0,
+        link: Stored[float] = 0.0,
+        kappa: Stored[float | None] = None,
+        calibrate: Stored[bool] = True,
+        cv: object = 5,
+        prior: Stored[MixturePrior | None] = None,
+        n_init: Stored[int] = 4,
+        max_iter: Stored[int] = 1000,
+        tol: Stored[float] = 1e-6,
+        random_state: Stored[int | np.random.RandomState | None] = None,
+        missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
+        categorical_features: object = None,
+        handle_unknown: Stored[Literal["missing", "error"]] = "missing",
+        inference: Stored[Literal["map", "laplace", "advi", "nuts", "bootstrap"]] = "map",
+    ) -> None:
+        self.n_components = n_components
+        self.features = features
+        self.covariance_type = covariance_type
+        self.l1 = l1
+        self.l2 = l2
+        self.link = link
+        self.kappa = kappa
+        self.calibrate = calibrate
+        self.cv = cv
+        self.prior = prior
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.missingness = missingness
+        self.categorical_features = categorical_features
+        self.handle_unknown = handle_unknown
+        self.inference = inference
+
+    # ---- fitting
+
+    def fit(
+        self, X: object, y: object, sample_weight: object = None, groups: object = None
+    ) -> Self:
+        """Fit hidden and output layer, calibrate, and draw if ``inference`` asks.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; NaN, None and NA are missing cells.
+        y : array-like of shape (n_obs,)
+            Responses; NaN is hidden.
+        sample_weight : array-like of shape (n_obs,), optional
+            Row weights, at least 0: a row of weight 2 counts twice, and no split parts it.
+        groups : array-like of shape (n_obs,), optional
+            Group of each row, such as its patient: no split that the fit makes has rows of one
+            group on both sides, and the bootstrap weighs them together.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If an argument, the table, the responses or the weights cannot be used.
+        """
+        return self._take(lambda: self._fitted_to(X, y, sample_weight, groups))
+
+    def _fitted_to(
+        self, X: object, y: object, sample_weight: object, groups: object
+    ) -> FittedTable[FittedNetwork, None]:
+        """Read the table, fit hidden and output layer, and judge the noise on rows held out."""
+        reading = self._reading()
+        refuse_collection(reading.owner, X)
+        weights = check_table(reading, X, y, sample_weight)
+        responses, codes = read_responses(X, y, weights)
+        training = read_rows(reading, X, Labels(codes, weights), groups)
+        distinct, _ = table.distinct(training.rows)
+        model, fit = self._fit_rows(distinct, training, responses, training.seed)
+        if self.calibrate:
+            model = replace(model, noise=self._noise(model, training, fit.status))
+        return self._ended(training, model, None, (fit.status, Trace(fit.joint)))
+
+    def _check_arguments(self) -> None:
+        """Check every argument, and both penalties together."""
+        super()._check_arguments()
+        check_penalties(type(self).__name__, self.get_params(deep=False))
+
+    def _fit_rows(
+        self,
+        rows: Observations,
+        training: TrainingTable,
+        responses: NumberResponses,
+        seed: int,
+        previous: FittedNetwork | None = None,
+    ) -> tuple[FittedNetwork, NetworkFit]:
+        """Fit hidden and output layer to distinct rows."""
+        settings = network_settings(self.get_params(deep=False), seed)
+        levels = training.read_columns.n_levels
+        return fit_to_rows(rows, levels, responses, self.prior, settings, previous)
+
+    def _noise(self, model: FittedNetwork, training: TrainingTable, status: Status) -> Noise:
+        """Scale and tails of residuals out of fold, in units of the fitted noise."""
+        responses, seed = model.number_responses, training.seed
+        # Not in units of the fold's own noise: a network that meets every row has none.
+        fitted_precision = model.parameters.noise_precision
+        # Where the whole fit came to no end, folds that went on from it would know its rows.
+        previous = model if status is Status.CONVERGED else None
+
+        def residuals(fold: int, train: Observations, test: Observations) -> np.ndarray:
+            network, _ = self._fit_rows(train, training, responses, seed + 1 + fold, previous)
+            off = responses.output(test).targets - network.linear(test)[:, 0]
+            return off * fitted_precision**0.5
+
+        splits = split_rows(self.cv, training.rows, training.kept, seed, responses=True)
+        if model.integrate:  # what is missing has draws of its own to speak for it
+            splits = ((train, test.take(~with_holes(test))) for train, test in splits)
+        held_out = hold_out(splits, residuals, classes=None)
+        if held_out is None:
+            warn(
+                f"{type(self).__name__}(calibrate=True): cv={self.cv} holds out no row with a "
+                "response, so intervals trust the training rows; give more rows, or other splits."
+            )
+            return Noise()
+        return Noise(*fit_noise(held_out.values, held_out.weights))
+
+    @property
+    def noise_scale_(self) -> float:
+        """Scale of the residuals of rows held out, in units of the fitted noise."""
+        return self._fit.model.noise.scale
+
+    @property
+    def noise_df_(self) -> float:
+        """Degrees of freedom of those residuals; infinite for normal ones."""
+        return self._fit.model.noise.df
+
+    @property
+    def coef_(self) -> Float[np.ndarray, " component"]:
+        """Output weights, in the units of the response."""
+        return (
+            self.fitted_.model.number_responses.units.scale[0]
+            * self.fitted_.model.parameters.coefficients[0]
+        )
+
+    @property
+    def intercept_(self) -> float:
+        """Bias, in the units of the response."""
+        bias = self.fitted_.model.parameters.intercepts
+        return float(self.fitted_.model.number_responses.units.backward(bias)[0])
+
+    @property
+    def noise_sd_(self) -> float:
+        """Standard deviation of the response about its mean, at the fitted point."""
+        precision = self.fitted_.model.parameters.noise_precision
+        return float(self.fitted_.model.number_responses.units.scale[0] * precision**-0.5)
+
+    # ---- predicting
+
+    def predict(
+        self, X: object, return_std: bool = False
+    ) -> Float[np.ndarray, " obs"] | tuple[Float[np.ndarray, " obs"], Float[np.ndarray, " obs"]]:
+        """Mean of the response of each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are integrated out.
+        return_std : bool
+            Whether to return the standard deviation as well.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_obs,)
+            Posterior mean; at the fitted point where there are no draws.
+        sd : ndarray of shape (n_obs,), only if ``return_std``
+            Of a new response: noise as rows held out show it, or after :meth:`refine`
+            the posterior's noise and spread.
+        """
+        predictive = self._predictive(X)
+        if not return_std:
+            return predictive.mean()
+        return predictive.mean(), predictive.sd()
+
+    def predict_interval(self, X: object, prob: float = 0.9) -> Float[np.ndarray, "obs 2"]:
+        """Equal-tailed interval of a new response of each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are integrated out.
+        prob : float
+            Probability inside the interval, within (0, 1).
+
+        Returns
+        -------
+        ndarray of shape (n_obs, 2)
+            Lower and upper ends, in the units of the response.
+
+        Raises
+        ------
+        ValueError
+            If ``prob`` is no probability within (0, 1).
+        """
+        PROBABILITY.check(prob, "predict_interval(prob=...)")
+        return self._predictive(X).interval(prob)
+
+    @by_blocks
+    def uncertainty(self, X: object, prob: float = 0.9) -> xr.Dataset:
+        """Mean, spread and interval of each row's response, and the novelty of the row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are integrated out.
+        prob : float
+            Probability inside the intervals, within (0, 1).
+
+        Returns
+        -------
+        xarray.Dataset
+            Over obs, in the units of the response: ``mean`` and ``sd`` (:meth:`predict`), the ends
+            ``lower`` and ``upper`` of :meth:`predict_interval`, and ``sd_of_mean``, the part of
+            ``sd`` that comes from missing cells and, after :meth:`refine`, from doubt about
+            the parameters. ``log_density`` of the cells in nats; :meth:`novelty`.
+            ``to_dataframe()`` has one line for every row.
+
+        Raises
+        ------
+        ValueError
+            If ``prob`` is no probability within (0, 1).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> X = np.linspace(0, 6, 60)[:, None]
+        >>> y = np.sin(X[:, 0]) + np.random.default_rng(0).normal(0, 0.1, 60)
+        >>> model = RBFNetworkRegressor(6, features="responsibility", random_state=0).fit(X, y)
+        >>> told = model.uncertainty([[1.5], [40.0]]).to_dataframe()
+        >>> bool(0.05 < told["sd"][0] < 0.2), bool(told["novelty"][1] > 0.99)
+        (True, True)
+        """
+        from bayesrbf.fit.probabilities import RowAnswers
+
+        PROBABILITY.check(prob, "uncertainty(prob=...)")
+        fit = self._fit
+        rows = new_rows(fit, X, holes=True)
+        predictive = self._predictive_of(rows.cells)
+        lower, upper = predictive.interval(prob).T
+        figures = {
+            "mean": predictive.mean(),
+            "sd": predictive.sd(),
+            "lower": lower,
+            "upper": upper,
+            "sd_of_mean": predictive.sd_of_mean(),
+            "log_density": fit.density.log_density(rows.cells),
+            "novelty": fit.novelty(rows.cells),
+        }
+        return RowAnswers(
+            {name: ((names.OBS,), values) for name, values in figures.items()},
+            coords={names.OBS: rows.names},
+            attrs={"prob": prob, "point_estimate": int(fit.draws is None)},
+        )
+
+    def log_predictive_density(self, X: object, y: object) -> Float[np.ndarray, " obs"]:
+        """Log density of given responses.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are integrated out.
+        y : array-like of shape (n_obs,)
+            Their responses.
+
+        Returns
+        -------
+        ndarray of shape (n_obs,)
+            ``log p(y | x_o)`` in nats, in the units of the response.
+        """
+        return self._predictive(X).log_density(np.asarray(y, dtype=np.float64))
+
+    def _predictive(self, X: object) -> StudentMixture:
+        """Predictive distribution of the responses, in the user's units."""
+        return self._predictive_of(new_rows(self._fit, X, holes=True).cells)
+
+    def _predictive_of(self, rows: Observations) -> StudentMixture:
+        """Predictive distribution of the responses of rows that were read."""
+        fit = self.fitted_
+        log_posterior = None if fit.draws is None else fit.log_posterior
+        return fit.model.predictive_under(log_posterior, rows, fit.draws)
+
+    def _answers_about(self, X: object) -> dict[str, np.ndarray]:
+        """Answers about a row that are tried where a file is read."""
+        return super()._answers_about(X) | {"predict_interval": self.predict_interval(X)}
+
+    transform = ask(transform)
+
+    def sample(self, n_samples: int = 1) -> tuple[Any, Float[np.ndarray, " row"]]:
+        """Draw new rows from the hidden layer, and their responses from the output layer.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of rows.
+
+        Returns
+        -------
+        X : same container as the ``X`` of ``fit``
+            Rows at the fitted point.
+        y : ndarray of shape (n_samples,)
+            Their responses.
+        """
+        rows, _ = self._draw(n_samples, self._fit.model.density.parameters)
+        return rows, self._predictive(rows).draw(np.random.default_rng(self.seed_))

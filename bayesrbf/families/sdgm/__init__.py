@@ -1,0 +1,1 @@
+"""Sparse discriminative mixtures."""

@@ -1,0 +1,991 @@
+"""Evidence maximisation of a sparse mixture: modes of weights, precisions, ascent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotri
+from scipy.sparse.linalg import LinearOperator, cg
+from scipy.special import softmax
+
+from bayesrbf.base.arrays import ranked
+from bayesrbf.base.priors import MixturePrior, Status
+from bayesrbf.base.rows import MixtureSpecification, Observations, Standardisation
+from bayesrbf.families.sdgm.posterior import (
+    Designs,
+    LabelExpectation,
+    Labels,
+    class_log_probabilities,
+    complete_curvature,
+    completion_error,
+    component_curvatures,
+    curvature_product,
+    expect,
+    hidden_information,
+    places,
+    standard_points,
+    to_logits,
+    weight_gradient,
+)
+from bayesrbf.families.sdgm.records import (
+    Basis,
+    CompletedRows,
+    SDGMFit,
+    SDGMModes,
+    SDGMParameters,
+    SDGMTrace,
+)
+from bayesrbf.mixture.em import starting_point
+from bayesrbf.mixture.expectation import prepare
+
+# A point of the type-II maximisation: components, active weights, and their whitened features.
+#
+# The whitened features of a component have no more coordinates than the features have rank. With
+# Phi = F B, F of full rank r, and A the precisions of a component's n weights, the singular vectors
+# V of :math:`A^{-1/2} B^\top` span all directions that change a logit of a row: :math:`w = A^{-1/2}
+# V c` with c standard normal, and the rest of w keeps its prior. For n <= r, V is the identity.
+
+
+RANK = 1e-10  # Singular values below this fraction of the largest are rounding errors.
+LEAST_PROPORTION = 1e-5  # Components with a smaller probability are pruned.
+
+
+@dataclass(frozen=True)
+class Factored:
+    """Features Phi of all points, and their factors F (orthonormal columns) and B: Phi = F B."""
+
+    features: Float[np.ndarray, "point feature"]
+    left: Float[np.ndarray, "point rank"]
+    right: Float[np.ndarray, "rank feature"]
+
+
+def factor_features(features: Float[np.ndarray, "point feature"], reduce: bool) -> Factored:
+    """Factor the features by their rank, unless they are few and independent.
+
+    Without ``reduce`` the factors have more rank than any component has weights, and are not used.
+    """
+    if not reduce:
+        return Factored(features, features, np.eye(features.shape[1]))
+    left, sizes, right = np.linalg.svd(features, full_matrices=False)
+    rank = int((sizes > RANK * sizes[0]).sum())
+    return Factored(features, left[:, :rank], sizes[:rank, None] * right[:rank])
+
+
+@dataclass(frozen=True)
+class Whitened:
+    """Features of whitened coordinates c with standard normal priors, and the way back.
+
+    ``directions`` are the V of every component, with orthonormal columns; ``deviations`` are
+    the prior standard deviations of the weights.
+    """
+
+    designs: Designs
+    directions: tuple[Float[np.ndarray, "_ _"], ...]
+    deviations: Float[np.ndarray, " weight"]
+
+    def weights(
+        self, coordinates: Float[np.ndarray, " coordinate"]
+    ) -> Float[np.ndarray, " weight"]:
+        """Weights ``A^-1/2 V c`` at given coordinates."""
+        parts = [
+            v @ coordinates[place]
+            for v, place in zip(self.directions, places(self.designs), strict=True)
+        ]
+        return self.deviations * np.concatenate([np.zeros(0), *parts])
+
+    def coordinates(
+        self, weights: Float[np.ndarray, " weight"]
+    ) -> Float[np.ndarray, " coordinate"]:
+        """Coordinates ``V' A^1/2 w`` of the part of given weights that the rows determine."""
+        edges = np.cumsum([len(v) for v in self.directions])[:-1]
+        parts = np.split(weights / self.deviations, edges)
+        pairs = zip(self.directions, parts, strict=True)
+        return np.concatenate([np.zeros(0), *(v.T @ part for v, part in pairs)])
+
+    def determined(self, inverses: list[Float[np.ndarray, "_ _"]]) -> Float[np.ndarray, " weight"]:
+        """How much of every weight the rows determine, between 0 and 1: MacKay's gamma.
+
+        It is 1 less the ratio of posterior to prior variance, from the posterior covariance of
+        every component's c.
+        """
+        parts = []
+        for v, inverse in zip(self.directions, inverses, strict=True):
+            known = np.eye(v.shape[1]) - inverse
+            parts.append(((v @ known) * v).sum(axis=1))
+        return np.clip(np.concatenate([np.zeros(0), *parts]), 0.0, 1.0)
+
+    def covariance(
+        self, inverse: Float[np.ndarray, "coordinate coordinate"]
+    ) -> Float[np.ndarray, "weight weight"]:
+        """Posterior covariance of the weights, given that of c.
+
+        Directions that change no row keep their prior.
+        """
+        n_weights = self.deviations.size
+        v = np.zeros((n_weights, len(inverse)))
+        row = 0
+        for direction, place in zip(self.directions, places(self.designs), strict=True):
+            v[row : row + len(direction), place] = direction
+            row += len(direction)
+        whitened = np.eye(n_weights) + v @ (inverse - np.eye(len(inverse))) @ v.T
+        return self.deviations[:, None] * whitened * self.deviations
+
+
+@dataclass(frozen=True)
+class State:
+    """A point of the type-II maximisation: surviving components, and active weights in their order.
+
+    ``proportions`` sum to one within each class.
+    """
+
+    component_class: Int[np.ndarray, " component"]
+    proportions: Float[np.ndarray, " component"]
+    component: Int[np.ndarray, " weight"]
+    feature: Int[np.ndarray, " weight"]
+    coefficients: Float[np.ndarray, " weight"]
+    precisions: Float[np.ndarray, " weight"]
+
+    def whitened(self, factored: Factored) -> Whitened:
+        """Whitened features of every component's active weights at their precisions."""
+        deviations = self.precisions**-0.5
+        designs, directions = [], []
+        for k in range(self.component_class.size):
+            mine = self.component == k
+            used, scale = self.feature[mine], deviations[mine]
+            if used.size <= factored.left.shape[1]:  # no reduction: V is the identity
+                designs.append(factored.features[:, used] * scale)
+                directions.append(np.eye(used.size))
+                continue
+            left, sizes, right = np.linalg.svd(factored.right[:, used] * scale, full_matrices=False)
+            seen = sizes > RANK * sizes[0]
+            designs.append(factored.left @ (left[:, seen] * sizes[seen]))
+            directions.append(right[seen].T)
+        return Whitened(tuple(designs), tuple(directions), deviations)
+
+
+def without_superfluous(state: State) -> State:
+    """Drop components that are rare or like another, and give their probability to one that stays.
+
+    Every class keeps a component.
+    """
+    dropped, heirs = _superfluous(state)
+    if not dropped.any():
+        return state
+    proportions = np.bincount(heirs, weights=state.proportions, minlength=dropped.size)
+    renumbered = np.cumsum(~dropped) - 1
+    kept = ~dropped[state.component]
+    return State(
+        state.component_class[~dropped],
+        proportions[~dropped],
+        renumbered[state.component[kept]],
+        state.feature[kept],
+        state.coefficients[kept],
+        state.precisions[kept],
+    )
+
+
+def _superfluous(
+    state: State,
+) -> tuple[Bool[np.ndarray, " component"], Int[np.ndarray, " component"]]:
+    """Components to drop, and the component that takes over each one's probability.
+
+    All components of a class without weights are alike, and one of them stays.
+    """
+    n_components = state.component_class.size
+    bare = np.bincount(state.component, minlength=n_components) == 0
+    heirs = np.arange(n_components)
+    for label in np.unique(state.component_class):
+        members = np.flatnonzero(state.component_class == label)
+        alike = members[bare[members]]
+        heirs[alike] = alike[:1]
+        largest = members[np.argmax(state.proportions[members])]
+        rare = members[state.proportions[members] < LEAST_PROPORTION]
+        heirs[rare] = largest
+    return heirs != np.arange(n_components), heirs
+
+
+# The mode of the weights given their precisions, and the covariance around it.
+#
+# Weights are whitened, :math:`w_k = T_k c_k` with :math:`T_k T_k^\top` the prior covariance (of
+# those directions that the rows distinguish), so that every prior is standard normal. Where a
+# component has more weights than the features have rank, its c has one coordinate a rank: the
+# Woodbury identity, by a change of basis.
+#
+# The search is Newton's method with a line search. Steps and covariance come from one curvature
+# matrix of all weights or, where they are too many for that, from one a component. Then conjugate
+# gradients take the components' curvatures as their preconditioner, and the covariance is that of
+# each component with the others held. That is accurate enough to find the weights that the rows do
+# not determine, which are most of them at first.
+
+
+HALVINGS = 30  # Most halvings of a step in the line search.
+ROUNDING_OF_LOG_POSTERIOR = 1e-13  # Relative error of a log posterior.
+BLENDS = (0.0, 0.25, 0.5, 1.0)
+"""Fractions of the hidden information that stay in the Hessian, tried in turn.
+
+At 1 it is the complete-data curvature, which is never indefinite.
+"""
+WIDE = 5e9
+"""Beyond this many products in one curvature of all weights, every component has its own."""
+MOST_COORDINATES = 12_000
+"""With more whitened weights than this, one curvature would take more than 1 GiB."""
+GRADIENTS = 20  # Most iterations of conjugate gradients in a step; each of them ascends.
+RELATIVE = 0.1  # Conjugate gradients end when the residual is below this fraction of the gradient.
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A point of the whitened weights and what was found there.
+
+    ``log_posterior`` is the log likelihood less ``c . c / 2``. ``decrement`` is twice the rise
+    in nats that the last step promised.
+    """
+
+    coordinates: Float[np.ndarray, " coordinate"]
+    expectation: LabelExpectation
+    log_posterior: float
+    decrement: float
+
+
+def find_mode(
+    designs: Designs,
+    labels: Labels,
+    log_proportions: Float[np.ndarray, " component"],
+    start: Float[np.ndarray, " coordinate"],
+    *,
+    tol: float,
+    max_steps: int,
+    teacher: Float[np.ndarray, "point component"] | None = None,
+    wide: bool = False,
+) -> Mode:
+    """Climb the log posterior of the whitened weights.
+
+    The step is Newton's on the observed Hessian, blended towards the complete-data one where it
+    would not ascend. The search ends when a step promises a rise of at most ``tol / 2`` nats.
+
+    A ``teacher`` gives responsibilities that replace the point's own: the complete-data problem,
+    which has one mode. Where the weights are ``wide``, too many for one curvature matrix, steps are
+    those of conjugate gradients on the complete-data curvature.
+    """
+
+    def evaluate(coordinates: np.ndarray) -> tuple[LabelExpectation, float]:
+        logits = to_logits(designs, coordinates, log_proportions)
+        expectation = expect(labels, logits)
+        likelihood = expectation.log_likelihood
+        if teacher is not None:
+            expectation = _taught(expectation, labels, teacher)
+            likelihood = _taught_likelihood(expectation, logits)
+        return expectation, likelihood - 0.5 * float(coordinates @ coordinates)
+
+    here = start
+    expectation, value = evaluate(here)
+    decrement = np.inf
+    for _ in range(max_steps):
+        gradient = weight_gradient(designs, expectation.logit_gradient) - here
+        if wide:
+            step, exact = separate_step(designs, expectation, gradient), False
+        else:
+            complete = teacher is not None
+            step, exact = newton_step(designs, labels, expectation, gradient, complete=complete)
+        decrement = float(gradient @ step)
+        if decrement <= tol:
+            break
+        found = _search(evaluate, here, step, value, decrement)
+        if found is None:
+            break
+        here, expectation, value = found
+        # Newton's method converges quadratically: the next step would promise the square of this.
+        if exact and decrement**2 <= tol:
+            break
+    return Mode(here, expectation, value, decrement)
+
+
+def _taught(expectation: LabelExpectation, labels: Labels, teacher: np.ndarray) -> LabelExpectation:
+    """The E-step with a teacher's responsibilities and equally probable completions."""
+    sizes = labels.sizes
+    completion_probabilities = np.repeat(1.0 / sizes, sizes)
+    return LabelExpectation(
+        expectation.pointwise,
+        expectation.probabilities,
+        teacher,
+        completion_probabilities,
+        completion_probabilities * np.repeat(labels.weights, sizes),
+        expectation.log_likelihood,
+    )
+
+
+def _taught_likelihood(expectation: LabelExpectation, logits: np.ndarray) -> float:
+    """Complete-data log likelihood of the teacher's responsibilities."""
+    top = logits.max(axis=1)
+    log_all = np.log(np.exp(logits - top[:, None]).sum(axis=1)) + top
+    explained = (expectation.responsibilities * logits).sum(axis=1) - log_all
+    return float(expectation.weights @ explained)
+
+
+def _search(
+    evaluate: Callable[[np.ndarray], tuple[LabelExpectation, float]],
+    here: np.ndarray,
+    step: np.ndarray,
+    value: float,
+    decrement: float,
+) -> tuple[np.ndarray, LabelExpectation, float] | None:
+    """The first of ever shorter steps that raises the value; None if there is none.
+
+    A rise that rounding would hide is taken on trust: the gradient knows it to more digits.
+    """
+    hidden = ROUNDING_OF_LOG_POSTERIOR * max(1.0, abs(value))
+    for halving in range(HALVINGS):
+        size = 0.5**halving
+        trial = here + size * step
+        expectation, reached = evaluate(trial)
+        if reached >= value + 1e-4 * size * decrement - hidden:
+            return trial, expectation, reached
+    return None
+
+
+def is_wide(designs: Designs) -> bool:
+    """Whether one curvature of all weights together would take long; never with one component."""
+    size = sum(design.shape[1] for design in designs)
+    return len(designs) > 1 and (designs[0].shape[0] + size) * size**2 > WIDE
+
+
+def check_size(designs: Designs) -> None:
+    """Raise ValueError where one curvature of all weights would fill the memory."""
+    size = sum(design.shape[1] for design in designs)
+    if size > MOST_COORDINATES:
+        raise ValueError(
+            f"{size} weights are left, beyond the {MOST_COORDINATES} of which all can be judged "
+            "together: use fewer components or columns, or a larger max_iter."
+        )
+
+
+def newton_step(
+    designs: Designs,
+    labels: Labels,
+    expectation: LabelExpectation,
+    gradient: np.ndarray,
+    *,
+    complete: bool,
+) -> tuple[Float[np.ndarray, " coordinate"], bool]:
+    """Newton's step on the least blended Hessian that is positive definite; it ascends.
+
+    The flag says whether the Hessian was not blended. With ``complete`` it is that of the complete
+    data, and exact. Raises FloatingPointError where the Hessian is not finite.
+    """
+    curvature = complete_curvature(designs, labels, expectation)
+    curvature[np.diag_indices_from(curvature)] += 1.0
+    if complete:
+        return cho_solve(cho_factor(curvature, lower=True), gradient), True
+    hidden = hidden_information(designs, labels, expectation)
+    for blend in BLENDS:
+        try:
+            factor = cho_factor(curvature - (1 - blend) * hidden, lower=True)
+        except np.linalg.LinAlgError:
+            continue  # indefinite: more of the complete-data curvature
+        return cho_solve(factor, gradient), blend == 0.0
+    raise FloatingPointError(
+        "The complete-data curvature of the weights is not finite; rescale the columns, "
+        "or strengthen the prior with a larger alpha_init."
+    )
+
+
+def separate_step(
+    designs: Designs, expectation: LabelExpectation, gradient: Float[np.ndarray, " coordinate"]
+) -> Float[np.ndarray, " coordinate"]:
+    """About Newton's step on the complete-data Hessian, which is never formed; it ascends."""
+    slots, shape = places(designs), (gradient.size, gradient.size)
+    roots = [
+        cho_factor(block + np.eye(len(block)), lower=True)
+        for block in component_curvatures(designs, expectation)
+    ]
+
+    def alone(vector: np.ndarray) -> np.ndarray:
+        parts = (cho_solve(root, vector[slot]) for root, slot in zip(roots, slots, strict=True))
+        return np.concatenate(list(parts))
+
+    curvature = LinearOperator(
+        shape, matvec=lambda v: v + curvature_product(designs, expectation, v), dtype=float
+    )
+    preconditioner = LinearOperator(shape, matvec=alone, dtype=float)
+    step, _ = cg(curvature, gradient, M=preconditioner, rtol=RELATIVE, maxiter=GRADIENTS)
+    return np.asarray(step)
+
+
+def spread_of_components(
+    designs: Designs, labels: Labels, expectation: LabelExpectation, *, wide: bool
+) -> tuple[list[Float[np.ndarray, "_ _"]], float]:
+    """Complete-data covariance of every component's coordinates, and the log determinant.
+
+    The determinant is that of the curvature. Where ``wide``, components count as independent.
+    """
+    if wide:
+        blocks = component_curvatures(designs, expectation)
+        pairs = [inverse_curvature(block + np.eye(len(block))) for block in blocks]
+        return [inverse for inverse, _ in pairs], sum(log for _, log in pairs)
+    curvature = complete_curvature(designs, labels, expectation)
+    inverse, log_determinant = inverse_curvature(curvature + np.eye(len(curvature)))
+    return [inverse[slot, slot] for slot in places(designs)], log_determinant
+
+
+def inverse_curvature(
+    curvature: Float[np.ndarray, "coordinate coordinate"],
+) -> tuple[Float[np.ndarray, "coordinate coordinate"], float]:
+    """Inverse and log determinant of a positive definite matrix; raises LinAlgError for others."""
+    if not curvature.size:  # every weight is pruned; LAPACK complains on stderr
+        return curvature.copy(), 0.0
+    root, _ = cho_factor(curvature, lower=True)
+    lower, _ = dpotri(root, lower=True)  # a third of the work of solving for every unit vector
+    inverse = np.tril(lower) + np.tril(lower, -1).T
+    return inverse, 2 * float(np.log(np.diagonal(root)).sum())
+
+
+# Type-II maximisation: precisions of the weights from the evidence, zeros by pruning.
+#
+# Between mode searches every precision takes MacKay's step with the complete-data curvature,
+# :math:`\alpha \leftarrow (1 - \alpha \Lambda_{hh}) / w_h^2`, and every component probability the
+# mean responsibility of its class. The EM step :math:`1 / (w_h^2 + \Lambda_{hh})` would prune
+# nothing in a thousand steps.
+#
+# The evidence at its maximum over many precisions is too high, by more the more weights are active.
+# With a log-uniform prior between the bounds that the fit keeps them in, and MacKay's error bars on
+# the logs, :math:`\sigma^2_{\log \alpha} = 2 / \gamma`, every active weight costs
+#
+# .. math:: \log \frac{\sqrt{4 \pi / \gamma}}{\log \alpha_{\max} - \log \alpha_{\min}}
+#
+# nats, about two. A weight that was dropped costs nothing: all large precisions are one model.
+#
+# See Tipping and Faul (2003), Fast marginal likelihood maximisation for sparse Bayesian models,
+# AISTATS, equation 20, for the maximum over one precision. Hayashi and Uchida (2021), A
+# discriminative Gaussian mixture model with sparsity, ICLR, section 3 and appendix A. MacKay
+# (1992), Bayesian interpolation, Neural Computation 4, 415-447, section 4.3, for the error bars of
+# precisions. MacKay (1992), Neural Computation 4, 448-472, section 4, for the step.
+
+
+LEAST_PRECISION = 1e-6
+"""The prior standard deviation of a weight is at most 1000.
+
+Otherwise it has no bound where the classes are separable: the likelihood has no maximum there.
+"""
+BARELY = 0.01
+"""A weight whose gamma is below this may be dropped at once: see :func:`_doomed`.
+
+Gamma is the part of its prior variance that the rows explain.
+"""
+SETTLED = 0.1
+"""Once no log precision changes by more than this, single precisions may jump to their maximum."""
+TIED = 1e-6
+"""Moves of log precisions that differ by less are a tie.
+
+Weights of the two levels of a column mirror each other: without a tie rounding would say which of
+them jumps, or is pruned.
+"""
+LOOSE = 1e-8
+"""Mode searches between updates end where a step would raise the log posterior by half of it."""
+TIGHT = 1e-16  # The same for the last mode search of a run; both in nats.
+LOOSE_STEPS, TIGHT_STEPS = 2, 100
+"""Most Newton steps between updates, and in the last search.
+
+Few are enough between updates, because each update moves the mode anyway.
+"""
+
+
+@dataclass(frozen=True)
+class EvidenceProblem:
+    """Training rows and the features of their points."""
+
+    rows: CompletedRows
+    factored: Factored
+
+    def labels(self, component_class: Int[np.ndarray, " component"]) -> Labels:
+        """The components that each point's row may have, given the class of every component."""
+        allowed = np.repeat(self.rows.allowed[:, component_class], self.rows.sizes, axis=0)
+        return Labels(allowed, self.rows.starts, self.rows.weights)
+
+
+@dataclass(frozen=True)
+class Run:
+    """Where one restart ended, and how it got there.
+
+    ``log_posterior`` is the log density of the weights given their precisions. ``evidence`` is
+    the Laplace approximation of the log evidence with the observed Hessian. ``determined`` is
+    MacKay's gamma of every weight, between 0 and 1. ``n_indefinite`` counts the directions in
+    which the log posterior does not curve downwards. ``completion_error`` is the standard error
+    of the log likelihood that comes from the finite number of completions.
+    """
+
+    parameters: SDGMParameters
+    trace: SDGMTrace
+    status: Status
+    log_posterior: float
+    evidence: float
+    determined: Float[np.ndarray, " weight"]
+    n_indefinite: int
+    completion_error: float
+
+
+def maximise_evidence(
+    problem: EvidenceProblem, start: State, *, tol: float, max_iter: int, alpha_max: float
+) -> Run:
+    """Alternate mode searches with updates of precisions and proportions.
+
+    A run has converged when no log precision changes by more than ``tol``. Weights whose
+    precision would exceed ``alpha_max`` are pruned. May raise ValueError where the weights that
+    are left are too many for one curvature matrix in memory.
+    """
+    state, status, change, wide = start, Status.MAX_ITER, np.inf, True
+    path: list[tuple[float, int, int]] = []
+    for _ in range(max_iter):
+        whitened = state.whitened(problem.factored)
+        labels = problem.labels(state.component_class)
+        # While there are many weights, every component is judged with the others held.
+        wide = wide and change > SETTLED and is_wide(whitened.designs)
+        if not wide:
+            check_size(whitened.designs)
+        mode = _mode(state, whitened, labels, tol=LOOSE, max_steps=LOOSE_STEPS, wide=wide)
+        inverses, log_determinant = spread_of_components(
+            whitened.designs, labels, mode.expectation, wide=wide
+        )
+        size = (state.coefficients.size, state.component_class.size)
+        path.append((mode.log_posterior - 0.5 * log_determinant, *size))
+        state, change = _update(
+            state, mode, whitened, inverses, alpha_max, settled=change <= SETTLED
+        )
+        # A run may end only where all weights are judged together.
+        if change <= tol and not wide:
+            status = Status.CONVERGED
+            break
+    return _finish(problem, state, path, status)
+
+
+def _mode(
+    state: State,
+    whitened: Whitened,
+    labels: Labels,
+    *,
+    tol: float,
+    max_steps: int,
+    wide: bool = False,
+) -> Mode:
+    """Search for the mode of the weights, from those of the state."""
+    return find_mode(
+        whitened.designs,
+        labels,
+        np.log(state.proportions),
+        whitened.coordinates(state.coefficients),
+        tol=tol,
+        max_steps=max_steps,
+        wide=wide,
+    )
+
+
+def _update(
+    state: State,
+    mode: Mode,
+    whitened: Whitened,
+    inverses: list[np.ndarray],
+    alpha_max: float,
+    *,
+    settled: bool,
+) -> tuple[State, float]:
+    """New precisions and proportions, without what they prune, and the largest change.
+
+    The change is that of a log precision, infinite where something was pruned. Once all
+    precisions have settled, the one that moves most jumps to the maximum of its evidence.
+    """
+    coefficients = whitened.weights(mode.coordinates)
+    determined = whitened.determined(inverses)
+    penalty = state.precisions * coefficients**2
+    # The new precision is gamma / w²; compared like this, no weight of 0 is divided by.
+    active = (determined < alpha_max * coefficients**2) & ~_doomed(determined, penalty)
+    precisions = np.full(active.size, np.inf)
+    precisions[active] = determined[active] / coefficients[active] ** 2
+    precisions = np.maximum(precisions, LEAST_PRECISION)
+    change = np.inf  # after pruning nothing has settled
+    if active.all():
+        moves = np.abs(np.log(precisions / state.precisions))
+        change = float(moves.max(initial=0.0))
+        if settled and moves.size:
+            most = int(ranked(moves, TIED)[0])
+            precisions[most] = _best(state.precisions[most], determined[most], penalty[most])
+            active[most] = precisions[most] < alpha_max
+            change = change if active[most] else np.inf
+    updated = State(
+        state.component_class,
+        _proportions(state.component_class, mode),
+        state.component[active],
+        state.feature[active],
+        coefficients[active],
+        precisions[active],
+    )
+    pruned = without_superfluous(updated)
+    fewer = pruned.component_class.size < state.component_class.size
+    return pruned, np.inf if fewer else change
+
+
+def _doomed(
+    determined: Float[np.ndarray, " weight"], penalty: Float[np.ndarray, " weight"]
+) -> Bool[np.ndarray, " weight"]:
+    """Weights that the rows hardly determine and whose evidence has no finite maximum.
+
+    With the others held, the log evidence rises towards infinite precision wherever alpha w^2
+    <= gamma (1 - gamma). MacKay's steps go there, too, but only geometrically.
+    """
+    return (determined < BARELY) & (penalty <= determined * (1 - determined))
+
+
+def _best(precision: float, determined: float, penalty: float) -> float:
+    """The precision with the highest evidence while all others are held.
+
+    MacKay's steps converge to it, but cover only the fraction gamma of the distance in each step: a
+    weight that the rows hardly determine would need hundreds.
+    """
+    excess = penalty - determined * (1 - determined)
+    if excess <= 0:
+        return np.inf
+    return max(float(precision * determined**2 / excess), LEAST_PRECISION)
+
+
+def _proportions(
+    component_class: Int[np.ndarray, " component"], mode: Mode
+) -> Float[np.ndarray, " component"]:
+    """Mean responsibilities within each class."""
+    mass = mode.expectation.weights @ mode.expectation.responsibilities
+    return mass / np.bincount(component_class, weights=mass)[component_class]
+
+
+def _finish(
+    problem: EvidenceProblem, state: State, path: list[tuple[float, int, int]], status: Status
+) -> Run:
+    """The exact mode at the last precisions, and the covariance around it."""
+    whitened = state.whitened(problem.factored)
+    check_size(whitened.designs)
+    labels = problem.labels(state.component_class)
+    mode = _mode(state, whitened, labels, tol=TIGHT, max_steps=TIGHT_STEPS)
+    state = replace(state, coefficients=whitened.weights(mode.coordinates))
+    complete = complete_curvature(whitened.designs, labels, mode.expectation)
+    complete[np.diag_indices_from(complete)] += 1.0
+    observed = complete - hidden_information(whitened.designs, labels, mode.expectation)
+    n_indefinite = int((np.linalg.eigvalsh(observed) <= 0).sum())
+    # A saddle has no Laplace approximation: the complete-data curvature stands in.
+    inverse, log_determinant = inverse_curvature(complete if n_indefinite else observed)
+    log_prior = 0.5 * float(np.log(state.precisions / (2 * np.pi)).sum())
+    evidence, n_weights, n_components = (np.array(column) for column in zip(*path, strict=True))
+    return Run(
+        parameters=SDGMParameters(
+            state.component_class,
+            state.proportions,
+            state.component,
+            state.feature,
+            state.coefficients,
+            state.precisions,
+            whitened.covariance(inverse),
+        ),
+        trace=SDGMTrace(evidence, n_weights, n_components),
+        status=status,
+        log_posterior=mode.log_posterior + log_prior,
+        evidence=mode.log_posterior - 0.5 * log_determinant,
+        determined=whitened.determined([inverse[p, p] for p in places(whitened.designs)]),
+        n_indefinite=n_indefinite,
+        completion_error=completion_error(labels, mode.expectation),
+    )
+
+
+def log_masses(runs: list[Run], alpha_max: float) -> Float[np.ndarray, " restart"]:
+    """Log evidence of every restart with its precisions integrated out, in nats."""
+    return np.array([run.evidence + log_volume(run.determined, alpha_max) for run in runs])
+
+
+def log_volume(determined: Float[np.ndarray, " weight"], alpha_max: float) -> float:
+    """Log of the fraction of the precisions' prior that their posterior takes, at most 0.
+
+    ``determined`` is MacKay's gamma of the active weights.
+
+    >>> round(log_volume(np.array([1.0]), alpha_max=1e5), 2)
+    -1.97
+    """
+    reach = max(float(np.log(alpha_max / LEAST_PRECISION)), 1.0)
+    log_widths = 0.5 * np.log(4 * np.pi / np.maximum(determined, 1e-9))
+    # A posterior as wide as the prior takes all of it, and not more.
+    return float(np.minimum(log_widths - np.log(reach), 0.0).sum())
+
+
+# The fit: several starts, each maximised to its own sparse model and weighted by its evidence.
+#
+# Starts are clusters within the classes, and weights that lead there. Ends with the same class
+# probabilities of the rows are one mode, and count once.
+
+
+LATER_START = 0.1
+"""Every other restart begins with this fraction of the first precision.
+
+Which of the two prunes good weights too early depends on the table.
+"""
+RACE_ROWS = 5000
+"""Most rows that the restarts see in the primal form; the winner is then run on all rows."""
+MOST_NUMBERS = 2**29  # Most numbers in the features of all components at the start: 4 GiB.
+OWN_RESPONSIBILITY = 0.9  # Responsibility of a row's own cluster at the start.
+FIRST_STEPS = 5  # Newton steps towards the clusters, after which the search is free.
+ALIKE = 0.01
+"""Ends whose class probabilities at the training rows differ by less than this are one mode."""
+LEAST_PROBABILITY = 1e-3
+"""Modes below this fraction of the largest probability are left out, as draws seldom meet them."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the evidence is maximised.
+
+    Weights start at precision ``alpha_init`` and are pruned beyond ``alpha_max``; a run has
+    converged when no log precision changes by more than ``tol`` and has at most ``max_iter``
+    updates. There are ``n_init`` restarts, or one where all would be the same.
+    """
+
+    alpha_init: float = 1.0
+    alpha_max: float = 1e5
+    tol: float = 1e-3
+    max_iter: int = 500
+    n_init: int = 8
+
+    def run(self, problem: EvidenceProblem, start: State) -> Run:
+        """Maximise the evidence from a start."""
+        return maximise_evidence(
+            problem, start, tol=self.tol, max_iter=self.max_iter, alpha_max=self.alpha_max
+        )
+
+
+def fit_sdgm(
+    rows: CompletedRows,
+    observations: Observations,
+    basis: Basis,
+    units: Standardisation,
+    specification: MixtureSpecification,
+    *,
+    rng: np.random.Generator,
+    settings: Settings,
+) -> SDGMFit:
+    """Maximise the evidence from several starts and weight the ends.
+
+    ``rows`` are in the user's units; ``observations`` are the same rows with their missing cells,
+    in standard units, and with the label of no class where a row may have several: the starts are
+    drawn from them.
+
+    The last component of the last class has no weights, because logits are differences. Two
+    restarts in four begin with fewer components, and the evidence judges them: a component that is
+    not needed is seldom pruned once it has rows of its own.
+
+    Of more than ``RACE_ROWS`` rows, the restarts see as many, evenly spread. The responsibilities
+    of the most probable end then start one run with all rows and with the components that it began
+    with; that run's end is the only mode.
+
+    May raise ValueError where the weights would fill the memory.
+    """
+    phi = basis.at(standard_points(rows.points, units))
+    dual = basis.kernel is not None or phi.shape[1] > phi.shape[0]
+    n_rows = rows.starts.size
+    few = min(n_rows, RACE_ROWS)
+    some = np.arange(n_rows) if dual else np.linspace(0, n_rows - 1, few).round().astype(np.intp)
+    problem = _problem(rows, phi, some, dual)
+    _check_size(problem, phi.shape[0], specification.n_components)
+    runs = _restarts(problem, observations.take(some), specification, rng, settings)
+    masses = log_masses(runs, settings.alpha_max)
+    number = int(ranked(masses)[0])
+    chosen, begun = runs[number], _begun_with(specification, number)
+    if some.size == n_rows:
+        modes = probable_modes(problem, runs, masses)
+    else:
+        problem = _problem(rows, phi, np.arange(n_rows), dual)
+        responsibilities = inherited_responsibilities(problem, chosen.parameters, begun)
+        classes = np.asarray(begun.component_class, dtype=np.intp)
+        chosen = settings.run(
+            problem, first_state(problem, classes, responsibilities, settings.alpha_init)
+        )
+        modes = SDGMModes((chosen.parameters,), np.ones(1))
+    return SDGMFit(
+        modes,
+        chosen.trace,
+        chosen.status,
+        chosen.log_posterior,
+        np.array([run.evidence for run in runs]),
+        chosen.n_indefinite,
+        chosen.completion_error,
+    )
+
+
+def _problem(
+    rows: CompletedRows,
+    phi: Float[np.ndarray, "point feature"],
+    some: Int[np.ndarray, " chosen"],
+    dual: bool,
+) -> EvidenceProblem:
+    """Some of the rows, with their features factored."""
+    if some.size == rows.starts.size:
+        return EvidenceProblem(rows, factor_features(phi, reduce=dual))
+    points = np.isin(np.repeat(np.arange(rows.starts.size), rows.sizes), some)
+    sizes = rows.sizes[some]
+    part = CompletedRows(
+        rows.points[points], np.cumsum(sizes) - sizes, rows.allowed[some], rows.weights[some]
+    )
+    return EvidenceProblem(part, factor_features(phi[points], reduce=dual))
+
+
+def _restarts(
+    problem: EvidenceProblem,
+    observations: Observations,
+    specification: MixtureSpecification,
+    rng: np.random.Generator,
+    settings: Settings,
+) -> list[Run]:
+    """Run every start to its end."""
+    n_starts = settings.n_init if specification.n_components > specification.n_classes else 1
+    runs = []
+    for restart in range(n_starts):
+        begun = _begun_with(specification, restart)
+        responsibilities = cluster_responsibilities(observations, problem.rows, begun, rng)
+        precision = settings.alpha_init * LATER_START ** (restart % 2)
+        classes = np.asarray(begun.component_class, dtype=np.intp)
+        runs.append(
+            settings.run(problem, first_state(problem, classes, responsibilities, precision))
+        )
+    return runs
+
+
+def _begun_with(specification: MixtureSpecification, restart: int) -> MixtureSpecification:
+    """The components that a restart begins with.
+
+    Two restarts have all components, the next two half as many, two all, two a quarter, and so
+    on, until one a class has been tried; further halvings would repeat it.
+    """
+    counts = np.bincount(specification.component_class)
+    turn, fewer = divmod(restart // 2, 2)
+    if not fewer or turn >= np.log2(counts.max()):
+        return specification
+    halved = np.ceil(counts / 2 ** (turn + 1)).astype(int)
+    return replace(
+        specification, component_class=tuple(np.repeat(np.arange(counts.size), halved).tolist())
+    )
+
+
+def _check_size(problem: EvidenceProblem, n_points: int, n_components: int) -> None:
+    """Refuse to start where the features of all components would fill the memory."""
+    rank = min(problem.factored.left.shape[1], problem.factored.features.shape[1])
+    size = (n_components - 1) * rank
+    if (n_points + rank) * size > MOST_NUMBERS:
+        raise ValueError(
+            f"{n_components} components with {rank} independent features each would make "
+            f"{size} weights, which on {n_points} points (rows with holes are several) take "
+            f"more than {8 * MOST_NUMBERS / 2**30:.0f} GiB: use fewer components or columns, or "
+            "form='kernel' where the rows are fewer than the products of columns."
+        )
+
+
+def cluster_responsibilities(
+    observations: Observations,
+    rows: CompletedRows,
+    specification: MixtureSpecification,
+    rng: np.random.Generator,
+) -> Float[np.ndarray, "point component"]:
+    """Responsibilities of clusters within the classes that a row may have, one line a point.
+
+    Most of a row belongs to the component of its nearest cluster. ``observations`` are the rows
+    with their missing cells, in standard units, and with the label of no class where a row may have
+    several.
+    """
+    real = np.zeros(specification.n_features)
+    marginals = tuple(np.full(n, 1.0 / n) for n in specification.levels)
+    prior = MixturePrior().resolve(specification, Standardisation(real, real + 1), marginals)
+    point = starting_point(observations, specification, prior, rng)
+    log_joint = prepare(observations, specification).component_log_joint(point)
+    allowed = rows.allowed[:, list(specification.component_class)]
+    nearest = np.where(allowed, log_joint, -np.inf).argmax(axis=1)
+    responsibilities = (1 - OWN_RESPONSIBILITY) * allowed / allowed.sum(axis=1, keepdims=True)
+    responsibilities[np.arange(len(responsibilities)), nearest] += OWN_RESPONSIBILITY
+    return np.repeat(responsibilities, rows.sizes, axis=0)
+
+
+def inherited_responsibilities(
+    problem: EvidenceProblem, found: SDGMParameters, specification: MixtureSpecification
+) -> Float[np.ndarray, "point component"]:
+    """Responsibilities of a sparse model, in the first components of every class.
+
+    ``specification`` has the components of every class before any was pruned; the pruned ones get a
+    small responsibility.
+    """
+    classes = np.asarray(specification.component_class)
+    phi = problem.factored.features
+    logits = phi @ found.dense(phi.shape[1]) + np.log(found.proportions)
+    within = np.arange(found.n_components) - np.searchsorted(
+        found.component_class, found.component_class
+    )
+    places = np.searchsorted(classes, found.component_class) + within
+    known = expect(problem.labels(found.component_class), logits).responsibilities
+    allowed = problem.labels(classes).allowed
+    responsibilities = (1 - OWN_RESPONSIBILITY) * allowed / allowed.sum(axis=1, keepdims=True)
+    responsibilities[:, places] += OWN_RESPONSIBILITY * known
+    return responsibilities
+
+
+def first_state(
+    problem: EvidenceProblem,
+    component_class: Int[np.ndarray, " component"],
+    responsibilities: Float[np.ndarray, "point component"],
+    alpha_init: float,
+) -> State:
+    """All weights active, moved by a few Newton steps towards given responsibilities.
+
+    The last component gets no weights.
+    """
+    n_features, n_free = problem.factored.features.shape[1], component_class.size - 1
+    state = State(
+        component_class,
+        1.0 / np.bincount(component_class)[component_class],
+        np.repeat(np.arange(n_free), n_features),
+        np.tile(np.arange(n_features), n_free),
+        np.zeros(n_free * n_features),
+        np.full(n_free * n_features, alpha_init),
+    )
+    whitened = state.whitened(problem.factored)
+    mode = find_mode(
+        whitened.designs,
+        problem.labels(component_class),
+        np.log(state.proportions),
+        whitened.coordinates(state.coefficients),
+        tol=1e-3,
+        max_steps=FIRST_STEPS,
+        teacher=responsibilities,
+        wide=is_wide(whitened.designs),
+    )
+    return replace(state, coefficients=whitened.weights(mode.coordinates))
+
+
+def probable_modes(
+    problem: EvidenceProblem, runs: list[Run], masses: Float[np.ndarray, " restart"]
+) -> SDGMModes:
+    """The distinct ends of the restarts, the most probable first.
+
+    Of ends that are alike the one with the largest of the ``masses`` (see :func:`log_masses`) is
+    kept; improbable modes are left out.
+    """
+    kept: list[int] = []
+    seen: list[np.ndarray] = []
+    for number in ranked(masses):
+        here = _probabilities(problem, runs[number].parameters)
+        if all(np.abs(here - other).max(initial=0.0) > ALIKE for other in seen):
+            kept.append(int(number))
+            seen.append(here)
+    probabilities = softmax(masses[kept])
+    probable = probabilities >= LEAST_PROBABILITY * probabilities[0]
+    parameters = tuple(runs[kept[i]].parameters for i in np.flatnonzero(probable))
+    return SDGMModes(parameters, probabilities[probable] / probabilities[probable].sum())
+
+
+def _probabilities(
+    problem: EvidenceProblem, parameters: SDGMParameters
+) -> Float[np.ndarray, "point label"]:
+    """Class probabilities of the training points at a mode."""
+    phi = problem.factored.features
+    logits = phi @ parameters.dense(phi.shape[1]) + np.log(parameters.proportions)
+    return np.exp(class_log_probabilities(logits, parameters.component_class))

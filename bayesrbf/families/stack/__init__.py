@@ -1,0 +1,1 @@
+"""The calibrated stack of several families."""

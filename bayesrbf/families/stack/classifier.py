@@ -1,0 +1,420 @@
+"""The calibrated default: kernel networks, mixtures and trees, pooled on rows held out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+
+from bayesrbf import table
+from bayesrbf.answers.rehearse import Rehearsal, rehearsal_of
+from bayesrbf.base.priors import MixturePrior, Status, Trace
+from bayesrbf.base.records import Stored
+from bayesrbf.base.rows import Observations
+from bayesrbf.families.stack.fitted import FittedStack, StackSettings
+from bayesrbf.families.stack.intervals import (
+    DrawnMembers,
+    MemberDraws,
+    bootstrap_stack,
+    draw_members,
+)
+from bayesrbf.families.stack.members import MEMBERS, TREES, OtherMember, own_members
+from bayesrbf.families.stack.model_doubt import FOLDS, fit_stack
+from bayesrbf.families.stack.posterior import LEAST_MEMBER_PROBABILITY
+from bayesrbf.fit.arguments import warn
+from bayesrbf.fit.classifier import Classifier
+from bayesrbf.fit.drawing import drawn
+from bayesrbf.fit.held_out import masking_of, unit_folds
+from bayesrbf.fit.table import FittedTable, TrainingTable
+from bayesrbf.fit.training import read_training
+from bayesrbf.inference.draws import Draws
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# Members of a stack that other libraries made: any classifier with probabilities.
+
+
+@dataclass(frozen=True)
+class ExtraMember:
+    """A classifier that is given the table as the user gave it."""
+
+    name: str
+    estimator: Any
+    """Not fitted as a recipe, fitted as a member."""
+    columns: table.Columns
+    template: object
+    """Container of the table, without rows."""
+
+    def fit(self, rows: Observations) -> ExtraMember:
+        """Fit a clone to the labelled rows."""
+        labelled = rows.take(np.flatnonzero(rows.labels >= 0))
+        estimator, weighted = clone(self.estimator), {}
+        if has_fit_parameter(estimator, "sample_weight"):
+            weighted = {"sample_weight": labelled.weights}
+        elif np.allclose(whole := np.round(labelled.weights), labelled.weights):
+            copies = np.repeat(np.arange(labelled.n_obs), whole.astype(int))
+            labelled = labelled.take(copies)
+        else:
+            raise ValueError(
+                f"StackedClassifier(extra=...): {self.name} takes no sample_weight, but the rows "
+                "have weights that are no whole numbers; leave it out, or fit without weights."
+            )
+        estimator.fit(self._table(labelled), labelled.labels, **weighted)
+        return ExtraMember(self.name, estimator, self.columns, self.template)
+
+    def class_log_joint(self, rows: Observations, n_classes: int) -> Float[np.ndarray, "obs label"]:
+        """Log class probabilities; a class that it has not seen is next to impossible."""
+        probabilities = np.zeros((rows.n_obs, n_classes))
+        probabilities[:, self.estimator.classes_] = self.estimator.predict_proba(self._table(rows))
+        return np.log(np.maximum(probabilities, LEAST_MEMBER_PROBABILITY))
+
+    def _table(self, rows: Observations) -> object:
+        """Rows in the container of the user."""
+        return table.decode(rows.real, rows.codes, self.columns, self.template)
+
+
+def extra_members(
+    extra: object, columns: table.Columns, template: object
+) -> tuple[OtherMember, ...]:
+    """Name the classifiers that a user adds to a stack."""
+    members: list[ExtraMember] = []
+    for item in [] if extra is None else list(extra):  # type: ignore[call-overload]
+        name, estimator = item if isinstance(item, tuple) else (type(item).__name__, item)
+        if not (hasattr(estimator, "fit") and hasattr(estimator, "predict_proba")):
+            raise ValueError(
+                "StackedClassifier(extra=...) must hold classifiers with predict_proba, or pairs "
+                f"of a name and such a classifier; received {item!r}."
+            )
+        members.append(ExtraMember(str(name), estimator, columns, template))
+    names = [member.name for member in members]
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise ValueError(
+            f"StackedClassifier(extra=...) has two members {sorted(twice)[0]!r}; give each a name, "
+            "as in extra=[('trees', ...), ('deep trees', ...)]."
+        )
+    if taken := sorted(set(names) & {*MEMBERS, *TREES}):
+        raise ValueError(
+            f"StackedClassifier(extra=...) has a member {taken[0]!r}, as stacks have one of their "
+            f"own; give it another name, as in extra=[('my {taken[0]}', ...)]."
+        )
+    return tuple(members)
+
+
+def kin_of_extra(extra: object) -> tuple[str, ...]:
+    """Teachers of a rehearsal that are of the same kind as a classifier that a user adds."""
+    from bayesrbf.families.stack.teachers import kin_of
+
+    given: list[object] = [] if extra is None else list(extra)  # type: ignore[call-overload]
+    return kin_of(one[-1] if isinstance(one, tuple) else one for one in given)
+
+
+StackFit = FittedTable[FittedStack, MemberDraws]
+
+
+class StackedClassifier(Classifier):
+    r"""Calibrated pool of kernel networks, mixtures, trees and whatever else is given.
+
+    .. math:: p(c | x_o) \propto \Bigl(\sum_j w_j \, p_{j}(c | x_o)\Bigr)^t \pi_c^b, \quad
+        p_j(c | x_o) \propto \tilde p_j(c | x_o)^{t_j}
+
+    Every member is fitted without each fold in turn. Held-out rows are predicted as they are and
+    with cells hidden. These predictions give temperatures, weights w and the pull b to the class
+    shares, as functions of the share of hidden cells. Members are then fitted to all rows. Density,
+    novelty and imputations come from a companion: three full Gaussians per class, no map.
+
+    =================== ============================================================= ============
+    member              what it is                                                    reals mapped
+    =================== ============================================================= ============
+    laplace             kernel network, Laplace, relevance 0.8, l2 = 1/10             half ranks
+    laplace_equal       kernel network, Laplace, relevance 0, l2 = 1/30               half ranks
+    laplace_short       as laplace, at a third of the length                          half ranks
+    laplace_evidence    as laplace, l2 = 1/30, rates by evidence                      half ranks
+    gaussian_loo        kernel network, Gaussian, l2 = 1/10, rates by leave-one-out   half ranks
+    gaussian_loo_light  as gaussian_loo, l2 = 1/100                                   half ranks
+    gaussian_loo_levels as gaussian_loo_light, reals of 3 to 12 values as categories  half ranks
+    normal              one Gaussian a class, one covariance for all                  Yeo-Johnson
+    mixture             three Gaussians a class, full covariances                     Yeo-Johnson
+    normal_blend        as normal, by the blend log p(y|x) + 0.3 log p(x)             Yeo-Johnson
+    mixture_blend       three Gaussians a class, one covariance for all, by the blend Yeo-Johnson
+    forest              60 trees; a row goes both ways where the cell is missing      ranks
+    boosting            300 small trees, the same way                                 ranks
+    =================== ============================================================= ============
+
+    Parameters
+    ----------
+    members : {"default", "smooth", "lite"} or sequence of str
+        "default" has all but laplace and normal, "smooth" the same without trees, so that all are
+        declared graphs. "lite" is quicker: laplace_short, laplace_evidence, gaussian_loo_light,
+        mixture, normal_blend and trees. A set has gaussian_loo_levels only where a real column has
+        3 to 12 values, ten rows each on average, and boosting only from 1,000 labelled rows on.
+    extra : sequence of classifiers or (name, classifier) pairs, optional
+        Further members, given the table as it is without the rows whose label is hidden.
+    cv : int, splitter or iterable of index pairs, optional
+        Folds; None: five, three above 2,500 labelled rows; of 7,500 or more a part is held out.
+    class_prior : array-like of shape (n_classes,) or mapping of class to float, optional
+        Class probabilities of use, in the order of ``classes_``; None: those of training.
+    unlabelled : object, optional
+        What marks a hidden label beside NaN and None, such as -1.
+    unlabelled_weight : float
+        Factor of the weight of rows without a label, which teach all but the pool; 0 drops them.
+    prior : MixturePrior, optional
+        Hyper-parameters of the mixtures; ``MixturePrior()`` by default.
+    n_jobs : int, optional
+        Processes that share the folds and the refits; None: as joblib is told, else one.
+    random_state : int, RandomState or None
+        Source of folds, starts and draws; an int makes results repeatable.
+    categorical_features : array-like or "from_dtype", optional
+        Positions, names or mask of the categorical columns. None: of frames by dtype, else none.
+    handle_unknown : {"missing", "error"}
+        What an unseen level is at predict.
+    inference : {"map", "laplace", "bootstrap"}
+        Posterior made by ``fit``; :meth:`refine` makes another later.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, sorted.
+    members_ : tuple of str
+        Names of the members; :meth:`member_table` has the spread of what follows.
+    weights_, member_temperatures_ : ndarray of shape (n_members,)
+        Their weights, which sum to one, and temperatures, for rows with all cells.
+    temperature_ : float
+        Temperature of the pool for such rows.
+    relevance_ : pandas.DataFrame
+        Rates of the columns (lines) over the largest of their kind, in the members that learn them.
+    pointwise_ : tuple of str
+        Members that stay at their fitted point when draws are made.
+    posterior_ : xarray.DataTree
+        Posterior of weights and temperatures; one draw after ``inference="map"``.
+    status_ : str
+        How the fit ended, in a sentence, and what rows without a label did: the gain in log score
+        on some folds, fitted without them once more, and its standard error.
+    converged_ : bool
+        Whether it converged.
+    n_iter_ : int
+        1: members and pool are fitted one after another, once.
+    lower_bound_ : float
+        Log posterior density of weights and temperatures.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_columns,)
+        Names of the columns, where the table had names.
+
+    References
+    ----------
+    .. [1] Yao, Vehtari, Simpson, Gelman (2018), Using stacking to average Bayesian
+       predictive distributions, Bayesian Analysis 13, section 3.
+    .. [2] Guo et al. (2017), On calibration of modern neural networks, ICML, section 4.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> y = np.repeat(["a", "b"], 30)
+    >>> X = np.random.default_rng(0).normal(size=(60, 2)) + 3 * (y == "b")[:, None]
+    >>> X[::4, 1] = np.nan
+    >>> stack = StackedClassifier("lite", random_state=0).fit(X, y)
+    >>> stack.predict([[0.1, np.nan], [np.nan, 3.1]])
+    array(['a', 'b'], dtype='<U1')
+    """
+
+    fitted_: StackFit
+
+    def __init__(
+        self,
+        members: object = "default",
+        *,
+        extra: object = None,
+        cv: object = None,
+        class_prior: object = None,
+        unlabelled: object = None,
+        unlabelled_weight: Stored[float] = 1.0,
+        prior: Stored[MixturePrior | None] = None,
+        n_jobs: Stored[int | None] = None,
+        random_state: Stored[int | np.random.RandomState | None] = None,
+        categorical_features: object = None,
+        handle_unknown: Stored[Literal["missing", "error"]] = "missing",
+        inference: Stored[Literal["map", "laplace", "bootstrap"]] = "map",
+    ) -> None:
+        self.members = members
+        self.extra = extra
+        self.cv = cv
+        self.class_prior = class_prior
+        self.unlabelled = unlabelled
+        self.unlabelled_weight = unlabelled_weight
+        self.prior = prior
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.categorical_features = categorical_features
+        self.handle_unknown = handle_unknown
+        self.inference = inference
+
+    def fit(
+        self, X: object, y: object, sample_weight: object = None, groups: object = None
+    ) -> Self:
+        """Hold out, temper, pool, and fit all members to all rows.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; NaN, None and NA are missing cells. A table out of memory (a Dask collection, a
+            Parquet file by its path) is read into it; beyond 16,777,216 cells a random sample is.
+        y : array-like of shape (n_obs,), or the name of a column out of memory
+            Class labels; NaN and None are hidden.
+        sample_weight : array-like of shape (n_obs,), optional
+            Row weights, at least 0: a row of weight 2 counts twice, and no split parts it.
+        groups : array-like of shape (n_obs,), optional
+            Group of each row, such as its patient: no split that the fit makes has rows of one
+            group on both sides, and the bootstrap weighs them together.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        return self._take(lambda: self._fitted_to(X, y, sample_weight, groups))
+
+    def _fitted_to(self, X: object, y: object, sample_weight: object, groups: object) -> StackFit:
+        """Read the table, hold out, temper, pool, and fit all members to all rows."""
+        reading = replace(self._reading(), of_sample=True)
+        training, of_blocks = read_training(reading, X, y, sample_weight, groups)
+        model, copies, sentence = fit_stack(
+            training, self._settings(training), self.cv, self.n_jobs
+        )
+        way = "" if of_blocks is None else of_blocks.way_of_sample(training)
+        return self._ended(
+            replace(training, copies=copies),
+            model,
+            DrawnMembers(),
+            (Status.CONVERGED, Trace(np.array([model.log_density_at_point]))),
+            sentence + way,
+            temperature=model.pool.temperature,
+            calibration=model.calibration,
+        )
+
+    def _settings(
+        self, training: TrainingTable, fitted: FittedStack | None = None
+    ) -> StackSettings:
+        """Which members are fitted, and to what; those that were fitted, if some were."""
+        columns, rows, seed = training.read_columns, training.rows, training.seed
+        prior, few = self.prior or MixturePrior(), table.few_values(rows)
+        n_classes = training.class_labels.size
+        if fitted is None:
+            own = own_members(self.members, few, rows.n_labelled)
+            extra = extra_members(self.extra, columns, training.template)
+        else:
+            extra, prior = fitted.members.extra, fitted.prior
+            own = fitted.members.names
+        masking = masking_of(rows, columns, n_classes, seed)
+        return StackSettings(own, extra, columns.n_levels, n_classes, prior, seed, few, masking)
+
+    # ---- parts of the fit
+
+    @property
+    def members_(self) -> tuple[str, ...]:
+        """Names of the members."""
+        return self._fit.model.names
+
+    @property
+    def weights_(self) -> Float[np.ndarray, " member"]:
+        """Weights of the members, for rows with all cells."""
+        return self._fit.model.pool.weights
+
+    @property
+    def member_temperatures_(self) -> Float[np.ndarray, " member"]:
+        """Temperatures of the members, for rows with all cells."""
+        return self._fit.model.pool.member_temperatures
+
+    @property
+    def pointwise_(self) -> tuple[str, ...]:
+        """Members that stay at their fitted point when draws are made."""
+        return self._fit.details.pointwise(self.members_)
+
+    @property
+    def out_of_fold_(self) -> pd.DataFrame:
+        """Class probabilities of the training rows that were held out, by position and class.
+
+        The members of a fold did not see its rows, and the pool of a fold is fitted to the rows
+        of the others: a cross-validation that takes no fit more. Of 7,500 different rows or more
+        only a part is held out.
+        """
+        return self._fit.model.out_of_fold_table(self._fit.table)
+
+    @property
+    def relevance_(self) -> pd.DataFrame:
+        """Rates of the columns over the largest of their kind, in the members that learn them."""
+        return self._fit.model.relevance_table(self.columns_)
+
+    # ---- a posterior
+
+    def refine(self, method: str = "laplace", **options: object) -> Self:
+        """Draw weights and temperatures, and with them the parameters of the members.
+
+        Members are drawn from their Laplace approximations. Trees, those of other libraries or with
+        over 2,000 coordinates stay at their fitted point: ``pointwise_`` and a warning name them.
+
+        Parameters
+        ----------
+        method : {"laplace", "nuts", "bootstrap"}
+            How weights and temperatures are drawn. The bootstrap also refits the members, and
+            counts how far they disagree: take it for intervals to act on.
+        **options : object
+            Passed on: ``draws`` (250), ``chains`` and more; for the bootstrap ``draws`` (200),
+            ``refits`` of the members (12) that they share, ``random_state``, ``progress_bar``.
+
+        Returns
+        -------
+        self
+            With the draws in ``posterior_``.
+        """
+        return super().refine(method, **options)
+
+    def _drawn(self, fit: StackFit, method: str, options: dict[str, Any]) -> StackFit:
+        """Draws of weights and temperatures; the bootstrap fits the members anew, too."""
+        if method != "bootstrap":
+            return self._with_draws(fit, drawn(fit, method, {"draws": 250, **options}))
+        rows, _ = table.distinct(fit.rows)
+        folds = unit_folds(rows.labels, rows.units, FOLDS, fit.table.seed)
+        settings = self._settings(fit.table, fit.model)
+        options = {"random_state": fit.table.seed, **options}
+        draws, refits = bootstrap_stack(
+            fit.model, settings, rows, folds, n_jobs=self.n_jobs, **options
+        )
+        return fit.replaced(details=refits).with_draws(draws)
+
+    def _with_draws(self, fit: StackFit, draws: Draws) -> StackFit:
+        """Draws of the pool, and as many of every member that can be drawn."""
+        chains, n_draws, _ = draws.theta.shape
+        members = draw_members(fit.model.members, fit.rows, chains, n_draws, fit.table.seed)
+        fit = fit.replaced(details=members).with_draws(draws.first(members.n_draws or n_draws))
+        pointwise = members.pointwise(fit.model.names)
+        if pointwise:
+            warn(
+                f"{fit.table.owner}: left at the fitted point: {', '.join(pointwise)}; "
+                "so the draws understate what is not known."
+            )
+        return fit
+
+    def member_table(self) -> pd.DataFrame:
+        """Members with their weights, the spread of the weights, temperatures and scores.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a member, one for the stack: ``weight``, its ``sd`` and ends of 90 % (``lower``,
+            ``upper``), ``temperature``, held-out ``log_loss`` in nats (the stack's is optimistic).
+        """
+        fit = self._fit
+        return fit.model.member_table(fit.table.seed)
+
+
+@rehearsal_of.register
+def _(estimator: StackedClassifier) -> Rehearsal:
+    """Intervals of the bootstrap, and no teacher of the kind of a member of one's own."""
+    return Rehearsal("bootstrap", kin_of_extra(estimator.extra))

@@ -1,0 +1,479 @@
+"""A fitted stack, and the steps from a training table to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.optimize import nnls
+
+from bayesrbf.base import records as names
+from bayesrbf.base.hidden_share import KNOTS, PULL_SD, hats, hidden_share
+from bayesrbf.base.log_posterior import OneByOne
+from bayesrbf.base.priors import ClassPrediction, MixturePrior
+from bayesrbf.base.records import Requirements, stored, within
+from bayesrbf.base.rows import (
+    FewValues,
+    MixtureSpecification,
+    Observations,
+    Recalibration,
+    in_blocks,
+    joined_rows,
+)
+from bayesrbf.base.scores import log_loss
+from bayesrbf.families.kernel_network.fitted import Exemplars
+from bayesrbf.families.stack.disagreement import variance_of_kinds
+from bayesrbf.families.stack.members import (
+    EM_ITERATIONS,
+    EM_STARTS,
+    EM_TOL,
+    MEMBERS,
+    TREES,
+    FittedMembers,
+    OtherMember,
+    SharedTraining,
+    Starts,
+    fit_members,
+    fit_trees,
+    recipe_of,
+)
+from bayesrbf.families.stack.pool import Pool, fit_pools, log_posterior_of
+from bayesrbf.families.stack.posterior import (
+    LEAST_MEMBER_PROBABILITY,
+    LOG_TEMPERATURE_SD,
+    PSEUDO_ROWS,
+    StackLogPosterior,
+)
+from bayesrbf.fit.held_out import HeldOut, Masking, NumberedFold, hold_out_folds
+from bayesrbf.fit.model import Axes, Delivery, Description, FittedModel
+from bayesrbf.fit.probabilities import ClassPosterior
+from bayesrbf.fit.table import TrainingTable
+from bayesrbf.inference.draws import Draws
+from bayesrbf.mixture.fitted import FittedMixture, Solver, component_class, fit_mixture_rows
+from bayesrbf.table.columns import Columns
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pymc as pm
+
+
+# A fitted stack: members, the pool of what they say, and a density of the columns.
+
+
+class VaryingMembers(Protocol):
+    """How the members of a stack vary between its draws."""
+
+    def class_posterior(
+        self,
+        model: Any,
+        training: Observations,
+        draws: Draws | None,
+        log_ratio: Float[np.ndarray, " label"],
+        seed: int,
+    ) -> ClassPosterior:
+        """The posterior of class probabilities, draws of the members included."""
+        ...
+
+
+NUMBERS_A_ROW = 256
+"""Numbers that members hold of a row: many times its cells."""
+
+
+@stored
+class FittedStack(FittedModel):
+    """A fitted stack; its own posterior is that of weights and temperatures."""
+
+    predictors_deliver = True
+
+    members: FittedMembers
+    pool: Pool
+    """Of rows with all cells."""
+    held: HeldOut
+    """What members said about rows that they were not fitted to."""
+    companion: FittedMixture
+    names: tuple[str, ...]
+    """Names of the members."""
+    emptier: tuple[Pool, ...]
+    """Of rows with more and more of their cells hidden: at the knots after the first."""
+    prior: MixturePrior
+    """Declared prior of the mixtures."""
+
+    @property
+    def density(self) -> FittedMixture:
+        """The companion, on columns as they are."""
+        return self.companion
+
+    @property
+    def n_scored(self) -> int:
+        """Number of rows held out."""
+        return int(self.held.labels.size)
+
+    def class_log_joint(
+        self, rows: Observations, temperature: float = 1.0
+    ) -> Float[np.ndarray, "obs label"]:
+        """Class log probabilities at the fitted point in nats; some rows at a time."""
+        result = np.empty((rows.n_obs, self.members.n_classes))
+        for part in in_blocks(rows.n_obs, NUMBERS_A_ROW):
+            some = rows.take(part)
+            values = self.members.log_probabilities(some)
+            result[part] = self.pooled(values, hidden_share(some))
+        return result
+
+    def pooled(
+        self, values: Float[np.ndarray, "row member label"], hidden: Float[np.ndarray, " row"]
+    ) -> Float[np.ndarray, "row label"]:
+        """Class log probabilities of the fitted pool, from what members say of rows."""
+        return self.pool_posterior.pooled(values, hidden, self.fitted_point)
+
+    def calibrated_log_probabilities(
+        self, rows: Observations, delivery: Delivery
+    ) -> Float[np.ndarray, "obs label"]:
+        """Class log probabilities of the pool, whose temperatures are part of it."""
+        return self.class_log_joint(rows)
+
+    def class_posterior(
+        self,
+        log_posterior: Any,
+        rows: Observations,
+        draws: Draws | None,
+        delivery: Delivery,
+    ) -> ClassPosterior:
+        """Draws of the stack and of its members, joined; each has its own temperatures."""
+        varying = cast(VaryingMembers, delivery.details)
+        return varying.class_posterior(self, rows, draws, delivery.log_ratio, delivery.seed)
+
+    def log_posterior(self, rows: Observations) -> StackLogPosterior:
+        """The log posterior of weights and temperatures, given the rows held out."""
+        return self.pool_posterior
+
+    @cached_property
+    def pool_posterior(self) -> StackLogPosterior:
+        """The log posterior: of all rows of a table, only those held out speak of the pool."""
+        return log_posterior_of(self.held)
+
+    def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
+        """The fitted weights and temperatures."""
+        return self.fitted_point
+
+    @cached_property
+    def fitted_point(self) -> Float[np.ndarray, " coordinate"]:
+        """The fitted weights and temperatures."""
+        return packed(self.pool_posterior, (self.pool, *self.emptier))
+
+    @property
+    def held_share(self) -> Float[np.ndarray, " obs"]:
+        """Share of hidden cells of the rows held out, as they are."""
+        masked = self.held.masked
+        return np.zeros(self.held.labels.size) if masked is None else masked.hidden[:, 0]
+
+    def out_of_fold(self) -> Float[np.ndarray, "obs label"]:
+        """Class log probabilities of the rows held out, by pools that are fitted to others."""
+        rows, hidden = self.held, self.held_share
+        result = np.full((rows.labels.size, self.members.n_classes), np.nan)
+        for part in np.unique(rows.parts):
+            others, own = rows.take(rows.parts != part), rows.parts == part
+            pool = log_posterior_of(others)
+            point = packed(pool, fit_pools(others))
+            result[own] = pool.pooled(rows.values[own], hidden[own], point)
+        return result
+
+    @property
+    def kinds(self) -> Int[np.ndarray, " member"]:
+        """The kind of every member, as a number; each member of another library is its own."""
+        kinds = [recipe_of(name).kind for name in self.members.names]
+        kinds += [f"extra {name}" for name in self.names[len(kinds) :]]
+        return np.unique(kinds, return_inverse=True)[1]
+
+    def pool_and_variance(
+        self, values: Float[np.ndarray, "row member label"], hidden: Float[np.ndarray, " row"]
+    ) -> tuple[Float[np.ndarray, "row label"], Float[np.ndarray, "row label"]]:
+        """Class log probabilities of the fitted pool and the variance of the kinds about it.
+
+        ``values`` are what members say before temperatures. Of a row without a cell all that is
+        said is the class shares, about which kinds do not disagree.
+        """
+        at_point = self.pool_posterior.of_rows(hidden, self.fitted_point)
+        members = np.log(at_point.members(values))
+        pool = self.pooled(values, hidden)
+        variance = variance_of_kinds(members, pool, self.kinds)
+        if self.held.masked is not None:
+            variance[hidden == 1] = 0
+        return pool, variance
+
+    @cached_property
+    def knot_variances(self) -> Float[np.ndarray, " knot"]:
+        """Mean variance of the kinds at every knot of the share of hidden cells.
+
+        By least squares over the rows held out, as they are and with some cells hidden.
+        """
+        masked = self.held.masked
+        assert masked is not None  # who has no copies has one variance
+        values = np.concatenate([self.held.values[:, None], masked.values], axis=1)
+        hidden = masked.hidden.reshape(-1)
+        _, variance = self.pool_and_variance(values.reshape(-1, *values.shape[2:]), hidden)
+        # Weighted least squares, without rows of no cell: about these kinds cannot disagree.
+        root = np.sqrt(np.repeat(self.held.weights, values.shape[1]) * (hidden < 1))
+        variances: Float[np.ndarray, " knot"] = nnls(
+            root[:, None] * hats(hidden), root * variance.mean(axis=1)
+        )[0]
+        return variances
+
+    @property
+    def calibration(self) -> Recalibration | None:
+        """Temperatures and pulls of the pool at the knots; None where it has one for all rows."""
+        masked, pools = self.held.masked, (self.pool, *self.emptier)
+        if masked is None:
+            return None
+        temperatures, pulls = np.array([(one.temperature, one.pull) for one in pools]).T.copy()
+        return Recalibration(temperatures, pulls, masked.log_shares)
+
+    @property
+    def log_density_at_point(self) -> float:
+        """Log posterior density of the fitted weights and temperatures, without Jacobian."""
+        return self.pool_posterior.value_and_gradient(self.fitted_point, jacobian=False)[0]
+
+    def predictor(
+        self, log_posterior: StackLogPosterior, rows: Observations, temperature: float = 1.0
+    ) -> OneByOne:
+        """Prepare rows for predictions at any weights and temperatures, members as fitted."""
+        values, hidden = self.members.log_probabilities(rows), hidden_share(rows)
+        density = self.companion.log_density(rows)
+        return OneByOne(
+            lambda theta: ClassPrediction(log_posterior.pooled(values, hidden, theta), density)
+        )
+
+    def out_of_fold_table(self, training: TrainingTable) -> pd.DataFrame:
+        """Class probabilities of the training rows that were held out, by their positions."""
+        import pandas as pd
+
+        p = np.exp(self.out_of_fold())
+        assert training.copies is not None  # a stack knows where its rows were held out
+        positions, places = training.copies
+        columns = pd.Index(training.class_labels, name=names.LABEL)
+        return pd.DataFrame(p[places], pd.Index(positions, name=names.OBS), columns)
+
+    def relevance_table(self, columns: Columns) -> pd.DataFrame:
+        """Relevance of every column in every member that learns its rates."""
+        import pandas as pd
+
+        own = self.members.own
+        learned = {one.name: one.relevance for one in own if MEMBERS[one.name].rates != "fixed"}
+        index = pd.Index(columns.real_names + columns.categorical_names, name=names.COLUMN)
+        values = np.reshape(list(learned.values()), (len(learned), len(index))).T
+        return pd.DataFrame(values, index, pd.Index(list(learned), name=names.MEMBER))
+
+    def member_table(self, seed: int) -> pd.DataFrame:
+        """Weights and their spread, temperatures and held-out losses in nats, member by member."""
+        import pandas as pd
+
+        from bayesrbf.inference.laplace import laplace
+
+        pool, log_posterior = self.pool, self.pool_posterior
+        draws = laplace(log_posterior, self.fitted_point, draws=500, chains=1, random_state=seed)
+        weights = log_posterior.constrained(draws.theta)[names.WEIGHTS]
+        n_members = len(self.names)
+        # Of the pools at the knots the first is for rows with all cells.
+        weights = weights.reshape(-1, n_members * (1 + len(self.emptier)))[:, :n_members]
+        return pd.DataFrame(
+            {
+                "weight": [*pool.weights, 1.0],
+                "sd": [*weights.std(axis=0), np.nan],
+                "lower": [*np.quantile(weights, 0.05, axis=0), np.nan],
+                "upper": [*np.quantile(weights, 0.95, axis=0), np.nan],
+                "temperature": [*pool.member_temperatures, pool.temperature],
+                "log_loss": self._losses(),
+            },
+            index=pd.Index([*self.names, "stack"], name=names.MEMBER),
+        )
+
+    def _losses(self) -> list[float]:
+        """Held-out log losses of every member alone and of the stack; NaN without rows."""
+        held_out = self.held
+        if held_out.labels.size == 0:
+            return [np.nan] * (len(self.names) + 1)
+        at_point = self.pool_posterior.of_rows(self.held_share, self.fitted_point)
+        members = at_point.members(held_out.values)
+        whole = np.exp(self.pooled(held_out.values, self.held_share))
+        every = [*np.moveaxis(members, 1, 0), whole]
+        return [
+            float(np.average(log_loss(p, held_out.labels), weights=held_out.weights)) for p in every
+        ]
+
+    def declare(self, rows: Observations, axes: Axes) -> pm.Model:
+        """The graph of weights and temperatures on the rows held out."""
+        from bayesrbf.models.stack import declare_stack
+
+        assert axes.classes is not None
+        judged_rows = self.held.among_judged()
+        return declare_stack(
+            judged_rows.values,
+            judged_rows.labels,
+            judged_rows.weights,
+            member_names=self.names,
+            class_names=axes.classes.tolist(),
+            concentration=1 + PSEUDO_ROWS,
+            log_temperature_sd=LOG_TEMPERATURE_SD,
+            least=LEAST_MEMBER_PROBABILITY,
+            masked=judged_rows.masked,
+            knots=KNOTS,
+            pull_sd=PULL_SD,
+        )
+
+    def description(self, rows: Observations, axes: Axes) -> Description:
+        """Names, and the labels of the rows held out."""
+        coords = {
+            names.MEMBER: list(self.names),
+            names.HIDDEN_SHARE: list(KNOTS),
+            names.OBS: np.arange(self.held.labels.size),
+            names.LABEL: axes.classes,
+        }
+        return Description(
+            coords,
+            {names.OBSERVED_LABEL: ((names.OBS,), self.held.labels)},
+            {"row_weight": ((names.OBS,), self.held.weights)},
+            names.OBSERVED_LABEL,
+        )
+
+    def __laws__(self) -> Requirements:
+        n, n_classes = len(self.names), self.members.n_classes
+        own = self.members.names
+        yield own == self.names and len(set(own)) == n, "its members' names"
+        yield self.pool.weights.size == n, "a weight of every member"
+        yield self.held.values.shape[1:] == (n, n_classes), "held-out rows of its members"
+        yield within(self.held.labels, 0, n_classes), "held-out rows of its classes"
+        seen = self.companion.specification
+        shape = seen.n_features, seen.levels, seen.n_classes
+        yield shape == self.members.own[0].table_shape, "a companion of its columns"
+
+
+def packed(
+    log_posterior: StackLogPosterior, pools: Sequence[Pool]
+) -> Float[np.ndarray, " coordinate"]:
+    """Coordinates of the pools at all knots, or of one for all rows."""
+    every = (
+        [pool.weights for pool in pools],
+        [pool.member_temperatures for pool in pools],
+        [pool.temperature for pool in pools],
+        [pool.pull for pool in pools],
+    )
+    one = slice(None) if len(pools) > 1 else 0
+    return log_posterior.pack(*(np.array(entries)[one] for entries in every))
+
+
+# How a stack is fitted: members held out fold by fold, and all of them to all rows.
+
+
+DENSITY_COMPONENTS = 3
+"""Components that a class of the stack's density has at most."""
+
+
+@dataclass(frozen=True)
+class StackSettings:
+    """What is fitted in every fold and at the end."""
+
+    members: tuple[str, ...]
+    """Names of own members, trees last."""
+    extra: tuple[OtherMember, ...]
+    """Members of other libraries, not fitted."""
+    levels: tuple[int, ...]
+    n_classes: int
+    prior: MixturePrior
+    seed: int
+    """Seed of starts and exemplars."""
+    few: FewValues = field(default_factory=FewValues)
+    """Real columns that a member may take for categories."""
+    masking: Masking | None = None
+    """How cells of rows held out are hidden, where they are."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all members."""
+        return self.members + tuple(member.name for member in self.extra)
+
+    @property
+    def smooth(self) -> tuple[str, ...]:
+        """Names of the own members that are no trees."""
+        return tuple(name for name in self.members if name not in TREES)
+
+    def training(
+        self,
+        rows: Observations,
+        seed: int,
+        starts: Starts | None = None,
+        of_cells: Exemplars | None = None,
+    ) -> SharedTraining:
+        """Rows, and what members fitted to them share."""
+        own = self.levels, self.n_classes, self.prior, self.seed + seed
+        return SharedTraining(rows, *own, starts, self.few, of_cells)
+
+    def fit(self, training: SharedTraining) -> FittedMembers:
+        """Fit all members to the same rows."""
+        extra = tuple(member.fit(training.rows) for member in self.extra)
+        trees = [name for name in self.members if name in TREES]
+        return FittedMembers(
+            fit_members(training, self.smooth),
+            extra,
+            self.n_classes,
+            fit_trees(training.rows, trees, self.n_classes, training.seed),
+        )
+
+    def fit_density(self, rows: Observations) -> FittedMixture:
+        """Fit the density of the columns as they are: up to three Gaussians a class, no map."""
+        components = component_class(rows, self.n_classes, DENSITY_COMPONENTS)
+        specification = MixtureSpecification(rows.real.shape[1], self.levels, components)
+        solver = Solver(EM_STARTS, EM_ITERATIONS, EM_TOL, self.seed)
+        return fit_mixture_rows(rows, specification, self.prior, solver)[0]
+
+    def hold_out(
+        self, numbered: NumberedFold
+    ) -> tuple[Float[np.ndarray, "row member label"], Sequence[Observations]]:
+        """What members fitted to some rows say of others, as they are and with cells hidden."""
+        fold, train, test = numbered
+        members = self.fit(self.training(train, fold + 1)).condensed
+        versions = [test]
+        if self.masking is not None and self._takes_missing(members, test):
+            versions = self.masking.versions(fold, train, test)
+        return members.log_probabilities(joined_rows(versions)), versions
+
+    def _takes_missing(self, members: FittedMembers, rows: Observations) -> bool:
+        """Whether members of other libraries answer where a cell is missing."""
+        if not self.extra:
+            return True
+        one = rows.take(np.arange(min(1, rows.n_obs)))
+        try:
+            members.log_probabilities(
+                replace(one, real=np.full_like(one.real, np.nan), codes=np.full_like(one.codes, -1))
+            )
+        except (TypeError, ValueError):
+            return False
+        return True
+
+    def hold_out_folds(self, folds: Sequence[NumberedFold], n_jobs: int | None) -> HeldOut | None:
+        """What members say of the rows held out in all folds.
+
+        None where no row could be held out. ``n_jobs`` processes share the folds. Where a member of
+        another library takes no missing cells, rows are predicted as they are alone.
+        """
+        return hold_out_folds(folds, self.hold_out, self.n_classes, n_jobs, self.masking)
+
+
+def stack_of(
+    members: FittedMembers,
+    rows: Observations,
+    settings: StackSettings,
+    pools: Sequence[Pool],
+    held_out: HeldOut,
+) -> FittedStack:
+    """Members and pools as a stack, with the density of the distinct rows.
+
+    Members have the digits of single precision: what they predict moves in its seventh digit, and
+    the file is half as large.
+    """
+    (pool, *emptier), density = pools, settings.fit_density(rows)
+    return FittedStack(
+        members.rounded, pool, held_out, density, settings.names, tuple(emptier), settings.prior
+    )

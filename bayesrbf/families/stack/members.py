@@ -1,0 +1,647 @@
+"""Members of a stack: recipes, their fits, and what they share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    NamedTuple,
+    Protocol,
+    Self,
+    cast,
+    runtime_checkable,
+)
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesrbf import table
+from bayesrbf.base.log_posterior import LogPosterior, Predictor
+from bayesrbf.base.priors import MixturePrior, Objective, PowerMaps
+from bayesrbf.base.records import MOST_PARTS, Requirements, stored, within
+from bayesrbf.base.rows import (
+    CovarianceType,
+    FewValues,
+    MixtureSpecification,
+    Observations,
+    Standardisation,
+)
+from bayesrbf.families.kernel_network.fitted import (
+    Companions,
+    Exemplars,
+    FittedKernelNetwork,
+    HiddenLayer,
+    KernelSettings,
+    Rates,
+    find_exemplars,
+    fit_companions,
+    fit_kernel_rows,
+    hidden_layer,
+    shared_prior,
+)
+from bayesrbf.families.kernel_network.kernels import CellMoments
+from bayesrbf.families.kernel_network.rates import RateSearch
+from bayesrbf.families.stack.posterior import bounded_log_probabilities
+from bayesrbf.families.stack.trees import (
+    Boosting,
+    Forest,
+    TreeRows,
+    grow_boosting,
+    grow_forest,
+    tree_cells,
+)
+from bayesrbf.fit.drawing import weighted_sample
+from bayesrbf.fit.model import Axes, Description, FittedModel, RowView
+from bayesrbf.mixture.fitted import (
+    FittedMixture,
+    Solver,
+    component_class,
+    fit_mixture_rows,
+    start_near,
+)
+from bayesrbf.mixture.maps import HalfRankMaps, fit_half_rank, fit_power
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+
+# Training rows of a stack's members, and everything that these members share.
+#
+# Real columns are standardised and mapped towards a normal shape in front of every
+# member: half ranks for kernels, Yeo-Johnson's powers for mixtures.
+
+
+Shape = Literal["half_rank", "power", "values"]
+
+EM_STARTS, EM_TOL, EM_ITERATIONS = 3, 1e-3, 40
+"""One start of three components is a matter of luck: of three, the best is worth .01 to .03
+nats to such a mixture, where ten times the tolerance is worth nothing."""
+NETWORK_ROWS: Final = 20_000
+"""Rows that kernel networks are fitted to, at most: they have a thousand exemplars."""
+N_EXEMPLARS = 1000
+"""Twice as many were level on adult and waveform, from 2,000 to 8,000 rows."""
+SEARCH: Final = RateSearch(subsamples=2, steps=15)
+SEARCH_NEAR: Final = RateSearch(subsamples=1, steps=3)
+"""How rates are learned from rows, and from there under other weights of the rows."""
+
+
+@stored
+class ValueMaps:
+    """Reals of few values as categories, the others by half ranks."""
+
+    few: FewValues
+    others: HalfRankMaps
+
+    @property
+    def units(self) -> Standardisation:
+        """Location and scale of the columns that stay real."""
+        return self.others.units
+
+    @property
+    def rounded(self) -> ValueMaps:
+        """Maps with the digits of single precision."""
+        return replace(self, others=self.others.rounded)
+
+    def applied(self, rows: Observations) -> Observations:
+        """Rows as a member behind the maps sees them."""
+        return self.others.applied(self.few.as_categories(rows))
+
+    def in_table(self, of_columns: Float[np.ndarray, " column"]) -> Float[np.ndarray, " column"]:
+        """Numbers of the columns that a member sees, in the order of the table's columns."""
+        n_few, n_others = len(self.few.features), self.others.units.scale.size
+        return of_columns[self.few.places(n_others + n_few, of_columns.size - n_others - n_few)]
+
+
+ColumnMaps = HalfRankMaps | PowerMaps | ValueMaps
+"""Real columns towards a normal shape, or towards categories."""
+
+
+LayerKey = tuple[tuple[int, ...], KernelSettings]
+"""What networks share whatever the rows: levels of the columns that they see, and settings."""
+
+
+class MixtureForm(NamedTuple):
+    """What mixtures fitted by EM share whatever the rows."""
+
+    n_components: int
+    """Most components of a class."""
+    covariance_type: CovarianceType
+    tied: bool
+
+
+@dataclass(frozen=True)
+class Starts:
+    """What was fitted to rows: where searches under other weights of the same rows start."""
+
+    companions: Mapping[tuple[int, ...], Companions]
+    """By the levels of the columns that they see."""
+    mixtures: Mapping[MixtureForm, FittedMixture]
+    rate_points: Mapping[LayerKey, Float[np.ndarray, " coordinate"]]
+    """Where the searches of rates ended."""
+
+
+@dataclass(frozen=True)
+class SharedTraining:
+    """Training rows, and what the members fitted to them share."""
+
+    rows: Observations
+    """Distinct weighted rows, in the user's units."""
+    levels: tuple[int, ...]
+    n_classes: int
+    prior: MixturePrior
+    """Declared prior of mixtures and companion."""
+    seed: int
+    starts: Starts | None = None
+    """What was fitted to the same rows under their own weights. A fit to a part of the rows that
+    the others judge has none: groups of a mixture and few steps of a search remember them."""
+    few: FewValues = field(default_factory=FewValues)
+    """Real columns that a member may take for categories."""
+    of_cells: Exemplars | None = None
+    """The exemplars, where they were found in the same cells under other weights."""
+    _layers: dict[LayerKey, HiddenLayer] = field(default_factory=dict, init=False)
+    _mixtures: dict[MixtureForm, FittedMixture] = field(default_factory=dict, init=False)
+    _mapped: dict[Shape, Observations] = field(default_factory=dict, init=False)
+
+    @cached_property
+    def of_networks(self) -> SharedTraining:
+        """The rows of kernel networks: of very many some, with equally many of every class."""
+        if self.rows.n_obs <= NETWORK_ROWS:
+            return self
+        return replace(self, rows=weighted_sample(self.rows, NETWORK_ROWS, self.seed))
+
+    @cached_property
+    def with_categories(self) -> SharedTraining:
+        """These rows, reals of few values as categories."""
+        if not self.few.features:
+            return self
+        rows, levels = self.few.as_categories(self.rows), self.levels + self.few.levels
+        return replace(self, rows=rows, levels=levels, few=FewValues(), of_cells=None)
+
+    @cached_property
+    def units(self) -> Standardisation:
+        """Location and scale of the real columns."""
+        return table.standardisation(self.rows.real, self.rows.weights)
+
+    @cached_property
+    def half_rank(self) -> HalfRankMaps:
+        """Half ranks of the rows."""
+        return fit_half_rank(self.units, self.rows.real, self.rows.weights)
+
+    @cached_property
+    def power(self) -> PowerMaps:
+        """Yeo-Johnson's powers of the rows."""
+        return fit_power(self.units, self.rows.real, self.rows.weights)
+
+    @cached_property
+    def values(self) -> ValueMaps:
+        """Reals of few values as categories, half ranks of the others."""
+        return ValueMaps(self.few, self.with_categories.half_rank)
+
+    @cached_property
+    def companions(self) -> Companions:
+        """The mixtures that fill in the missing cells of the kernels."""
+        rows = self.mapped("half_rank")
+        near = None if self.starts is None else self.starts.companions.get(self.levels)
+        return fit_companions(rows, self.levels, self.n_classes, self.prior, self.seed, near)
+
+    @cached_property
+    def cells(self) -> CellMoments:
+        """The rows as the kernels see them."""
+        return self.companions.cells(self.mapped("half_rank"))
+
+    @cached_property
+    def exemplars(self) -> Exemplars:
+        """The rows that carry the kernels."""
+        if self.of_cells is not None:
+            return self.of_cells
+        return find_exemplars(self.mapped("half_rank"), N_EXEMPLARS, self.seed)
+
+    def layer(self, settings: KernelSettings) -> HiddenLayer:
+        """The hidden layer of a network; networks that differ in their output alone share it."""
+        # The same key in every fold, whose seeds differ, and for networks of other penalties.
+        key = self.levels, replace(settings, l2=1.0, seed=0)
+        if key not in self._layers:
+            start = None if self.starts is None else self.starts.rate_points.get(key)
+            searched = replace(settings, search=SEARCH if start is None else SEARCH_NEAR)
+            rows = self.mapped("half_rank")
+            self._layers[key] = hidden_layer(
+                rows, self.cells, self.companions, searched, self.exemplars, start
+            )
+        return self._layers[key]
+
+    def mixture(self, form: MixtureForm) -> FittedMixture:
+        """A mixture fitted by EM to the rows behind the power maps; members share it."""
+        if form not in self._mixtures:
+            rows = self.mapped("power")
+            near = None if self.starts is None else self.starts.mixtures.get(form)
+            if near is None:
+                classes, start = component_class(rows, self.n_classes, form.n_components), None
+            else:
+                classes, start = near.specification.component_class, start_near(near, rows)
+            structure = MixtureSpecification(
+                rows.real.shape[1], self.levels, classes, form.covariance_type, form.tied
+            )
+            # A covariance that all share leaves less to luck.
+            starts = 1 if form.tied else EM_STARTS
+            solver = Solver(starts, EM_ITERATIONS, EM_TOL, self.seed)
+            prior = shared_prior(self.prior, structure)
+            self._mixtures[form] = fit_mixture_rows(rows, structure, prior, solver, start)[0]
+        return self._mixtures[form]
+
+    @property
+    def as_starts(self) -> Starts:
+        """What members fitted to these rows found."""
+        if self.of_networks is not self:
+            return replace(self.of_networks.as_starts, mixtures=dict(self._mixtures))
+        layers = self._layers.items()
+        points = {key: one.rate_point for key, one in layers if one.rate_point is not None}
+        # Only what was asked for: a complete table may need no companion.
+        companions = {self.levels: self.companions} if self._layers else {}
+        if self.few.features:
+            others = self.with_categories.as_starts
+            companions |= others.companions
+            points |= others.rate_points
+        return Starts(companions, dict(self._mixtures), points)
+
+    def maps(self, shape: Shape) -> ColumnMaps:
+        """The maps of a kind."""
+        if shape == "values":
+            return self.values
+        return self.half_rank if shape == "half_rank" else self.power
+
+    def mapped(self, shape: Shape) -> Observations:
+        """The rows behind the maps of a kind."""
+        if shape not in self._mapped:
+            self._mapped[shape] = self.maps(shape).applied(self.rows)
+        return self._mapped[shape]
+
+
+# Recipes of a stack's members, and the sets of members that a word stands for.
+
+
+BLEND_ITERATIONS, BLEND_TOL = 20, 1e-4
+NETWORK_TOL, NETWORK_ITERATIONS = 3e-3, 500
+N_BASIS = 250
+
+
+@dataclass(frozen=True)
+class KernelMember:
+    """Recipe of a kernel network."""
+
+    kernel: Literal["laplace", "gaussian"]
+    relevance: float
+    """How far columns that tell nothing are shrunk, from 0 to 1."""
+    l2: float
+    rates: Rates = "fixed"
+    scale: float = 1.0
+    shape: Shape = "half_rank"
+    """Map of the real columns."""
+
+    kind: ClassVar = "kernel network"
+    """Members of one kind err together."""
+
+    def rows_of(self, training: SharedTraining) -> SharedTraining:
+        """The training rows that it is fitted to: some where they are many."""
+        return training.of_networks
+
+    def fit(self, training: SharedTraining) -> FittedKernelNetwork:
+        """Fit to its training rows."""
+        settings = KernelSettings(
+            self.kernel,
+            self.relevance,
+            self.l2,
+            N_BASIS,
+            N_EXEMPLARS,
+            NETWORK_TOL,
+            NETWORK_ITERATIONS,
+            training.seed,
+            self.rates,
+            self.scale,
+        )
+        seen = training.with_categories if self.shape == "values" else training
+        rows, layer = seen.mapped("half_rank"), seen.layer(settings)
+        return fit_kernel_rows(rows, seen.companions, layer, settings)[0]
+
+
+@dataclass(frozen=True)
+class MixtureMember:
+    """Recipe of a class-conditional mixture."""
+
+    n_components: int
+    """Most components of a class."""
+    covariance_type: CovarianceType
+    tied: bool
+    objective: Objective
+
+    rates: ClassVar[Rates] = "fixed"
+    """It has no kernel to learn."""
+
+    @property
+    def kind(self) -> str:
+        """Members of one kind err together: those of one Gaussian a class, and of several."""
+        return "Gaussian" if self.n_components == 1 else "mixture"
+
+    @property
+    def shape(self) -> Shape:
+        """Map of the real columns."""
+        return "power"
+
+    def rows_of(self, training: SharedTraining) -> SharedTraining:
+        """The training rows that it is fitted to: all."""
+        return training
+
+    def fit(self, training: SharedTraining) -> FittedMixture:
+        """Fit to its training rows."""
+        by_em = training.mixture(MixtureForm(self.n_components, self.covariance_type, self.tied))
+        if self.objective.name == "likelihood":
+            return by_em
+        solver = Solver(
+            1,
+            EM_ITERATIONS,
+            BLEND_TOL,
+            training.seed,
+            objective=self.objective,
+            steps=BLEND_ITERATIONS,
+        )
+        rows, structure = training.mapped(self.shape), by_em.specification
+        prior = shared_prior(training.prior, structure)
+        return fit_mixture_rows(rows, structure, prior, solver, by_em.start)[0]
+
+
+@dataclass(frozen=True)
+class TreeMember:
+    """Recipe of trees, which have no density and no posterior."""
+
+    grow: Callable[..., Forest | Boosting]
+    """Of labelled rows and a seed."""
+
+    kind: ClassVar = "trees"
+    """Members of one kind err together."""
+
+    def fit(self, rows: Observations, n_classes: int, seed: int) -> Forest | Boosting:
+        """Grow on the labelled rows, in the canonical order of columns and classes."""
+        rows = rows.take(rows.labels >= 0)
+        order = table.canonical_order(rows, n_classes)
+        rows = rows.reordered(order)
+        given = TreeRows(tree_cells(rows), rows.labels, rows.weights, n_classes)
+        return self.grow(given, seed=seed).reordered(order.inverse)
+
+
+Member = KernelMember | MixtureMember
+_LIKELIHOOD, _BLEND = Objective("likelihood"), Objective("blend", kappa=0.3)
+
+MEMBERS: Final[Mapping[str, Member]] = {
+    "laplace": KernelMember("laplace", 0.8, 1 / 10),
+    "laplace_equal": KernelMember("laplace", 0.0, 1 / 30),
+    "laplace_short": KernelMember("laplace", 0.8, 1 / 10, scale=1 / 3),
+    "laplace_evidence": KernelMember("laplace", 0.8, 1 / 30, "evidence"),
+    "gaussian_loo": KernelMember("gaussian", 0.8, 1 / 10, "leave-one-out"),
+    "gaussian_loo_light": KernelMember("gaussian", 0.8, 1 / 100, "leave-one-out"),
+    "gaussian_loo_levels": KernelMember("gaussian", 0.8, 1 / 100, "leave-one-out", shape="values"),
+    "normal": MixtureMember(1, "full", True, _LIKELIHOOD),
+    "mixture": MixtureMember(3, "full", False, _LIKELIHOOD),
+    "normal_blend": MixtureMember(1, "full", True, _BLEND),
+    "mixture_blend": MixtureMember(3, "full", True, _BLEND),
+}
+"""Recipes by name; the stack's documentation says what each is."""
+TREES: Final[Mapping[str, TreeMember]] = {
+    "forest": TreeMember(partial(grow_forest, n_trees=60)),
+    "boosting": TreeMember(partial(grow_boosting, n_steps=300)),
+}
+"""Recipes of members without a density, by name."""
+OF_FEW_VALUES: Final = ("gaussian_loo_levels",)
+"""Members of the default where a real column has few values."""
+BY_NAME_ALONE: Final = ("laplace", "normal")
+"""Members that were part of the default before the forest was: with it they add nothing."""
+SMOOTH: Final = tuple(name for name in MEMBERS if name not in OF_FEW_VALUES + BY_NAME_ALONE)
+LITE: Final = (
+    "laplace_short",
+    "laplace_evidence",
+    "gaussian_loo_light",
+    "mixture",
+    "normal_blend",
+    "forest",
+)
+DEFAULT: Final = (*SMOOTH, "forest")
+OF_MANY_ROWS: Final = ("boosting",)
+"""Members of the default and of the lite set where rows are many. On adult boosting overtakes the
+others between 500 and 2,000 rows; on 29 tables of at most 700 it adds nothing."""
+ROWS_FOR_BOOSTING: Final = 1000.0
+"""Weight of the labelled rows from which it is a member."""
+SETS: Final[Mapping[str, tuple[str, ...]]] = {
+    "default": DEFAULT,
+    "smooth": SMOOTH,
+    "lite": LITE,
+}
+"""Members that one word stands for."""
+
+
+def recipe_of(name: str) -> Member | TreeMember:
+    """The recipe of a member."""
+    return MEMBERS[name] if name in MEMBERS else TREES[name]
+
+
+def own_members(members: object, few: FewValues, n_labelled: float) -> tuple[str, ...]:
+    """Names of the members that ``StackedClassifier(members=...)`` asks for, trees last.
+
+    ``n_labelled`` is the number of labelled units.
+    """
+    chosen: tuple[Any, ...]
+    if isinstance(members, str) and members in SETS:
+        chosen = SETS[members] + OF_FEW_VALUES * bool(few.features)
+        if n_labelled >= ROWS_FOR_BOOSTING and members != "smooth":
+            chosen += OF_MANY_ROWS
+    else:
+        chosen = tuple(members) if isinstance(members, list | tuple) else (members,)
+        unknown = [name for name in chosen if name not in MEMBERS and name not in TREES]
+        if unknown or set(chosen) <= set(TREES) or len(set(chosen)) < len(chosen):
+            raise ValueError(
+                "StackedClassifier(members=...) must be 'default', 'smooth', 'lite' or different "
+                f"names among {', '.join((*MEMBERS, *TREES))}, not of trees alone; "
+                f"received {members!r}."
+            )
+    return tuple(sorted(chosen, key=TREES.__contains__))
+
+
+# Members of a stack that were fitted to rows in the user's units.
+
+
+@stored
+class FittedMember(FittedModel):
+    """A fitted member: maps of the columns in front of a fitted model."""
+
+    name: str
+    columns: ColumnMaps
+    model: FittedKernelNetwork | FittedMixture
+
+    @property
+    def density(self) -> FittedMixture | None:
+        """None: a density of mapped rows is not one of the user's rows."""
+        return None
+
+    @property
+    def table_shape(self) -> tuple[int, tuple[int, ...], int]:
+        """Real columns, levels and classes of the table, as it is in front of the maps."""
+        seen, few = self.model.density.specification, self.columns.few
+        own = len(seen.levels) - len(few.features)
+        return seen.n_features + len(few.features), seen.levels[:own], self.model.n_classes
+
+    @property
+    def condensed(self) -> FittedMember:
+        """What predicts the same from less; drawn from it is nothing."""
+        return replace(self, model=self.model.condensed)
+
+    def rounded(self, columns: ColumnMaps) -> FittedMember:
+        """The member with the digits of single precision in what is large, behind rounded maps."""
+        return replace(self, columns=columns, model=self.model.rounded)
+
+    def class_log_joint(
+        self, rows: Observations, temperature: float = 1.0
+    ) -> Float[np.ndarray, "obs label"]:
+        """Class log joint, or log probabilities, at the fitted point."""
+        return self.model.class_log_joint(self.columns.applied(rows), temperature)
+
+    @property
+    def relevance(self) -> Float[np.ndarray, " column"]:
+        """Relevance of every column of the table in a kernel network, reals then categories."""
+        relevance = cast(FittedKernelNetwork, self.model).relevance
+        if MEMBERS[self.name].shape != "values":
+            return relevance
+        return cast(ValueMaps, self.columns).in_table(relevance)
+
+    def of_view(self, view: RowView) -> Float[np.ndarray, "obs label"]:
+        """Class log joint, or log probabilities, of rows behind the maps of the member."""
+        return self.model.of_view(view)
+
+    def log_posterior(self, rows: Observations) -> LogPosterior:
+        """The log posterior of the member's parameters given mapped rows."""
+        return self.model.log_posterior(self.columns.applied(rows))
+
+    def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
+        """The fitted point in the coordinates of the log posterior."""
+        return self.model.point(log_posterior)
+
+    def predictor(
+        self, log_posterior: Any, rows: Observations, temperature: float = 1.0
+    ) -> Predictor:
+        """Prepare rows for predictions at any coordinates."""
+        return self.model.predictor(log_posterior, self.columns.applied(rows), temperature)
+
+    def declare(self, rows: Observations, axes: Axes) -> pm.Model:
+        """The graph of the member's model on mapped rows."""
+        return self.model.declare(self.columns.applied(rows), axes)
+
+    def description(self, rows: Observations, axes: Axes) -> Description:
+        """Names and mapped rows."""
+        return self.model.description(self.columns.applied(rows), axes)
+
+    def __laws__(self) -> Requirements:
+        few, (n_reals, _, _) = self.columns.few, self.table_shape
+        seen = self.model.density.specification
+        yield self.columns.units.scale.size == seen.n_features, "a map of every column"
+        last = seen.levels[len(seen.levels) - len(few.features) :]
+        yield last == few.levels, "levels for the values of its columns"
+        yield within(few.features, 0, n_reals), "real columns of few values"
+        recipe = MEMBERS.get(self.name)
+        own = recipe is not None and (recipe.shape == "values" or not few.features)
+        yield own, "a recipe, and categories for a kernel alone"
+
+
+def fit_members(training: SharedTraining, members: Sequence[str]) -> tuple[FittedMember, ...]:
+    """Fit members by name to rows that they share."""
+    recipes = [(name, MEMBERS[name]) for name in members]
+    return tuple(
+        FittedMember(name, own.maps(recipe.shape), recipe.fit(own))
+        for name, recipe, own in ((name, one, one.rows_of(training)) for name, one in recipes)
+    )
+
+
+@stored
+class FittedTrees:
+    """A fitted member of trees."""
+
+    name: str
+    model: Forest | Boosting
+
+    def class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
+        """Class log probabilities, of any set of cells."""
+        return self.model.log_probabilities(tree_cells(rows))
+
+    def __laws__(self) -> Requirements:
+        yield self.name in TREES, "a recipe"
+
+
+def fit_trees(
+    rows: Observations, names: Sequence[str], n_classes: int, seed: int
+) -> tuple[FittedTrees, ...]:
+    """Fit members of trees by name."""
+    return tuple(FittedTrees(name, TREES[name].fit(rows, n_classes, seed)) for name in names)
+
+
+@runtime_checkable
+class OtherMember(Protocol):
+    """A member that another library made, and any that is given the rows as they are."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the stack."""
+
+    def fit(self, rows: Observations) -> Self:
+        """A member that is fitted to rows."""
+
+    def class_log_joint(self, rows: Observations, n_classes: int) -> Float[np.ndarray, "obs label"]:
+        """Class log joint, or log probabilities."""
+
+
+@stored
+class FittedMembers:
+    """All members, fitted."""
+
+    own: tuple[FittedMember, ...]
+    extra: tuple[OtherMember, ...]
+    n_classes: int
+    trees: tuple[FittedTrees, ...]
+
+    def __laws__(self) -> Requirements:
+        yield 0 < self.n_classes <= MOST_PARTS and len(self.own) > 0, "classes and members"
+        shapes = {member.table_shape for member in self.own}
+        yield len(shapes) == 1, "members of the same columns"
+        n_features, levels, n_classes = shapes.pop()
+        yield n_classes == self.n_classes, "members of its classes"
+        trees, columns = [one.model.trees for one in self.trees], n_features + len(levels)
+        yield all(within(one.feature, -1, columns) for one in trees), "splits of its columns"
+        yield all(one.leaves.shape[1] == n_classes for one in trees), "leaves of its classes"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the members that are not of other libraries."""
+        smooth = tuple(one.name for one in self.own)
+        return smooth + tuple(one.name for one in self.trees)
+
+    @property
+    def condensed(self) -> FittedMembers:
+        """Members that predict the same from less: those that draws share are many."""
+        return replace(self, own=tuple(member.condensed for member in self.own))
+
+    @property
+    def rounded(self) -> FittedMembers:
+        """Members with the digits of single precision in what is large; maps stay shared."""
+        shared = {id(member.columns): member.columns for member in self.own}
+        maps = {key: columns.rounded for key, columns in shared.items()}
+        own = tuple(member.rounded(maps[id(member.columns)]) for member in self.own)
+        return replace(self, own=own)
+
+    def log_probabilities(self, rows: Observations) -> Float[np.ndarray, "obs member label"]:
+        """Class log probabilities of every member at its fitted point, in nats, -60 at least."""
+        maps = {id(member.columns): member.columns for member in self.own}
+        views = {key: RowView(columns.applied(rows)) for key, columns in maps.items()}
+        joints = [member.of_view(views[id(member.columns)]) for member in self.own]
+        joints += [member.class_log_joint(rows) for member in self.trees]
+        joints += [member.class_log_joint(rows, self.n_classes) for member in self.extra]
+        return bounded_log_probabilities(np.stack(joints, axis=1))

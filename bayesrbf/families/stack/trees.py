@@ -1,0 +1,333 @@
+"""Members of a stack that are trees: forests and boosting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate
+from typing import Any, Final
+
+import numpy as np
+from jaxtyping import Float, Float32, Int, Int32
+from threadpoolctl import threadpool_limits
+
+from bayesrbf.base.arrays import log_softmax
+from bayesrbf.base.records import (
+    MOST_LOG,
+    TOLERANCE,
+    Requirements,
+    ascending,
+    simplex,
+    stored,
+    within,
+)
+from bayesrbf.base.rows import Observations, Order
+from bayesrbf.families.stack.compiled import add_leaves
+from bayesrbf.families.stack.posterior import LEAST_MEMBER_PROBABILITY
+
+# Trees of thresholds, and the classes of rows of which any cells are missing.
+#
+# A split sends a row left where its cell is at most the threshold. Where the cell is missing the
+# row goes both ways, by the shares s of the training rows that went there [1]_,
+#
+# .. math:: f(x_o) = \frac{1}{T} \sum_t \sum_l p_{tl} \prod_{k \in path(t, l)} w_{tk}(x_o), \quad
+#     w_{tk} \in \{0, 1\} \text{ where the cell is known}, \; \{s_{tk}, 1 - s_{tk}\} \text{ else},
+#
+# with class probabilities p of the leaves l. Boosting adds log odds of its leaves likewise. A row
+# without a cell gets the mean of all leaves by their training rows. Ways with less than 1/64 of a
+# row are not parted any more: the row goes where most rows went.
+#
+# Thresholds lie between ranks: trees are grown on the ranks of the cells among those of training,
+# so units and monotone maps of a column change nothing.
+#
+# .. [1] Quinlan (1993), C4.5: programs for machine learning, chapter 3.
+
+
+@stored
+class Trees:
+    """Trees, whose nodes stand one after another: a split, all of its left side, its right side."""
+
+    feature: Int32[np.ndarray, " node"]
+    """Column of a split, reals before categories; -1 of a leaf."""
+    threshold: Float[np.ndarray, " node"]
+    """Largest cell that goes left, in the user's units; 0 of a leaf."""
+    onward: Int32[np.ndarray, " node"]
+    """Right child of a split; row of a leaf in ``leaves``."""
+    left_share: Float32[np.ndarray, " node"]
+    """Share of the training rows that went left; 0 of a leaf."""
+    leaves: Float32[np.ndarray, "leaf label"]
+    """What a leaf says of every class."""
+    roots: Int32[np.ndarray, " tree"]
+
+    def sums(self, cells: Float[np.ndarray, "obs column"]) -> Float[np.ndarray, "obs label"]:
+        """What the leaves say of rows, over all trees. Missing cells are NaN."""
+        totals = np.zeros((len(cells), self.leaves.shape[1]))
+        arrays = self.feature, self.threshold, self.onward, self.left_share, self.leaves
+        add_leaves(np.ascontiguousarray(cells), *arrays, self.roots, totals)
+        return totals
+
+    def reordered(self, order: Order) -> Trees:
+        """The same trees for columns and classes in another order."""
+        new = np.argsort(np.append(order.features, order.features.size + order.categories))
+        feature = np.where(self.feature < 0, -1, new[self.feature]).astype(np.int32)
+        return replace(self, feature=feature, leaves=self.leaves[:, order.classes])
+
+    def __laws__(self) -> Requirements:
+        n, here = self.feature.size, np.arange(self.feature.size)
+        split, end = self.feature >= 0, self.feature < 0
+        yield n > 0 and bool(end[-1]) and within(self.feature, -1), "nodes, the last of them a leaf"
+        yield within(self.onward[end], 0, len(self.leaves)), "a row of values of every leaf"
+        yield bool((self.onward[split] > here[split]).all()), "children behind their parents"
+        yield within(self.onward[split], 0, n), "children of every split"
+        yield within(self.left_share, 0, 1 + TOLERANCE), "shares from 0 to 1"
+        begin = self.roots.size > 0 and within(self.roots, 0, n) and ascending(self.roots)
+        yield begin, "trees that begin at nodes, one after another"
+
+
+@stored
+class Forest:
+    """Trees whose leaves have class probabilities; a forest says their mean."""
+
+    trees: Trees
+
+    def log_probabilities(
+        self, cells: Float[np.ndarray, "obs column"]
+    ) -> Float[np.ndarray, "obs label"]:
+        """Class log probabilities of rows. Missing cells are NaN."""
+        means = self.trees.sums(cells) / self.trees.roots.size
+        logs: np.ndarray = np.log(np.maximum(means, LEAST_MEMBER_PROBABILITY))
+        return logs
+
+    def reordered(self, order: Order) -> Forest:
+        """The same forest for columns and classes in another order."""
+        return replace(self, trees=self.trees.reordered(order))
+
+    def __laws__(self) -> Requirements:
+        yield simplex(self.trees.leaves), "leaves with class probabilities"
+
+
+@stored
+class Boosting:
+    """Trees whose leaves are added to the log odds of the classes."""
+
+    trees: Trees
+    base: Float[np.ndarray, " label"]
+    """Log odds without a tree; -60 of a class without a row."""
+
+    def log_probabilities(
+        self, cells: Float[np.ndarray, "obs column"]
+    ) -> Float[np.ndarray, "obs label"]:
+        """Class log probabilities of rows. Missing cells are NaN."""
+        return log_softmax(self.base + self.trees.sums(cells), axis=1)
+
+    def reordered(self, order: Order) -> Boosting:
+        """The same trees for columns and classes in another order."""
+        return Boosting(self.trees.reordered(order), self.base[order.classes])
+
+    def __laws__(self) -> Requirements:
+        leaves, base = self.trees.leaves, self.base
+        yield base.size == leaves.shape[1], "a class for every column of its leaves"
+        yield all(within(abs(one), 0, MOST_LOG) for one in (leaves, base)), "log odds"
+
+
+def tree_cells(rows: Observations) -> Float[np.ndarray, "obs column"]:
+    """Reals, then categories as their codes; missing cells are NaN."""
+    codes = np.where(rows.codes < 0, np.nan, rows.codes)
+    return np.concatenate([rows.real, codes], axis=1)
+
+
+def ranked(
+    cells: Float[np.ndarray, "obs column"],
+) -> tuple[Float32[np.ndarray, "obs column"], list[Float[np.ndarray, " _"]]]:
+    """Rank of every cell among the different ones of its column, and these in rising order.
+
+    >>> ranked(np.array([[7.0], [1e300], [np.nan], [7.0]]))
+    (array([[ 0.],
+           [ 1.],
+           [nan],
+           [ 0.]], dtype=float32), [array([7.e+000, 1.e+300])])
+    """
+    values = [np.unique(column[~np.isnan(column)]) for column in cells.T]
+    ranks = np.full(cells.shape, np.nan, np.float32)
+    for column, different in enumerate(values):
+        here = ~np.isnan(cells[:, column])
+        ranks[here, column] = np.searchsorted(different, cells[here, column])
+    return ranks, values
+
+
+def unranked(
+    thresholds: Float[np.ndarray, " split"], values: Float[np.ndarray, " value"]
+) -> Float[np.ndarray, " split"]:
+    """Thresholds between ranks as thresholds between values, which part them alike.
+
+    An infinite one parts known cells from missing ones: all numbers are below.
+
+    >>> unranked(np.array([0.0, 0.5, 1.5]), np.array([2.0, 4.0, 16.0]))
+    array([ 2.,  3., 10.])
+    """
+    values = np.append(values, np.finfo(float).max)
+    thresholds = np.minimum(thresholds, values.size - 1)
+    below = np.floor(thresholds).astype(np.intp)
+    above = np.minimum(below + 1, values.size - 1)
+    part = thresholds - below
+    between = (1 - part) * values[below] + part * values[above]
+    # A mean of neighbouring numbers is one of them, and must not be the upper one.
+    lower, upper = values[below], np.nextafter(values[above], -np.inf)
+    return np.where(above > below, np.clip(between, lower, np.maximum(lower, upper)), lower)
+
+
+# Trees, grown by scikit-learn on the ranks of cells.
+
+
+BOOSTING: Final = {"learning_rate": 0.05, "l2_regularization": 1.0, "early_stopping": False}
+FEWEST_LEAVES, MOST_LEAVES, ROOT_OF_A_LEAF = 8, 32, 8.0
+"""Leaves of a boosted tree: the root of the number of rows over eight. On adult 16 are better from
+16,000 rows on and 31 from 40,000; on 4,000 rows 8 are."""
+MOST_COPIES: Final = 100_000
+"""Copies of all rows together, where fewer rows differ."""
+DIGITS: Final = 64
+"""Parts of a power of two to which weights are rounded."""
+ROWS_OF_A_TREE: Final = 20_000
+"""Rows that are drawn anew for a tree of a forest, at most: its nodes are as many."""
+ABSENT: Final = -60.0
+"""Log odds of a class without a row."""
+
+
+@dataclass(frozen=True)
+class TreeRows:
+    """Labelled rows; a missing cell is NaN."""
+
+    cells: Float[np.ndarray, "obs column"]
+    labels: Int[np.ndarray, " obs"]
+    weights: Float[np.ndarray, " obs"]
+    n_classes: int
+
+    @cached_property
+    def used(self) -> Float[np.ndarray, " obs"]:
+        """Weights to two digits, so that the same trees grow where one is moved slightly.
+
+        Small ones are scaled up to a sum of as many as there are rows, and large ones down to
+        ``MOST_COPIES`` in all.
+        """
+        n, total = self.labels.size, self.weights.sum()
+        scale = min(max(1.0, n / total), max(n, MOST_COPIES) / total)
+        mantissas, exponents = np.frexp(self.weights * scale)
+        return np.ldexp(np.round(mantissas * DIGITS) / DIGITS, exponents)
+
+    def fit(
+        self,
+        model: Any,
+        places: Int[np.ndarray, " copy"],
+        weights: Float[np.ndarray, " copy"] | None,
+    ) -> list[Float[np.ndarray, " _"]]:
+        """Fit a model to the ranks of the cells of some rows; different cells of each column."""
+        ranks, values = ranked(self.cells)
+        ranks = ranks[places]
+        ranks[:, np.isnan(ranks).all(axis=0)] = 0.0  # no split uses such a column
+        model.fit(ranks, self.labels[places], sample_weight=weights)
+        return values
+
+
+def grow_forest(rows: TreeRows, *, n_trees: int, seed: int) -> Forest:
+    """Grow trees, each on rows drawn anew, some where they are many."""
+    from sklearn.ensemble import RandomForestClassifier  # takes a second: predictions need it not
+
+    drawn = min(round(rows.used.sum()), ROWS_OF_A_TREE)
+    model = RandomForestClassifier(n_trees, max_samples=drawn, random_state=seed)
+    # Rows are drawn as often as they weigh.
+    weights = None if (rows.used == 1).all() else rows.used
+    values = rows.fit(model, np.arange(rows.labels.size), weights)
+    nodes = [
+        _Nodes(
+            tree.feature.astype(np.intp),
+            tree.threshold,
+            tree.children_right.astype(np.intp),
+            tree.weighted_n_node_samples,
+            _in_columns(tree.value[:, 0], model.classes_, rows.n_classes),
+        )
+        for tree in (one.tree_ for one in model.estimators_)
+    ]
+    trees = _joined(nodes, values)
+    # In single precision shares sum to one but for rounding.
+    leaves = trees.leaves / trees.leaves.sum(axis=1, keepdims=True)
+    return Forest(replace(trees, leaves=leaves))
+
+
+def grow_boosting(rows: TreeRows, *, n_steps: int, seed: int) -> Boosting:
+    """Grow trees, each on what those before it leave."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    # Boosting counts rows, not their weights, where it bounds leaves.
+    copies = np.maximum(np.round(rows.used), 1).astype(np.intp)
+    places = np.repeat(np.arange(copies.size), copies)
+    leaves = np.clip(np.sqrt(copies.sum()) / ROOT_OF_A_LEAF, FEWEST_LEAVES, MOST_LEAVES)
+    model = HistGradientBoostingClassifier(
+        max_iter=n_steps, max_leaf_nodes=int(leaves), random_state=seed, **BOOSTING
+    )
+    with threadpool_limits(1, user_api="openmp"):  # threads that wait spin beside other work
+        values = rows.fit(model, places, (rows.used / copies)[places])
+    # Of two classes the second alone has trees.
+    classes = model.classes_ if model.classes_.size > 2 else model.classes_[1:]
+    nodes = [
+        _Nodes(
+            np.where(one["is_leaf"], -1, one["feature_idx"]).astype(np.intp),
+            one["num_threshold"],
+            one["right"].astype(np.intp),
+            one["count"].astype(float),
+            _in_columns(one["value"][:, None], classes[[place]], rows.n_classes),
+        )
+        # scikit-learn has no public name for the nodes; a test compares what they say.
+        for step in model._predictors
+        for place, one in enumerate(tree.nodes for tree in step)
+    ]
+    base = np.full(rows.n_classes, ABSENT)
+    base[model.classes_] = 0.0
+    base[classes] = np.ravel(model._baseline_prediction)
+    return Boosting(_joined(nodes, values), base)
+
+
+@dataclass(frozen=True)
+class _Nodes:
+    """A tree of scikit-learn, whose left children, too, are the next nodes."""
+
+    feature: Int[np.ndarray, " node"]
+    rank: Float[np.ndarray, " node"]
+    right: Int[np.ndarray, " node"]
+    rows: Float[np.ndarray, " node"]
+    """Weight of the training rows that came here."""
+    values: Float[np.ndarray, "node label"]
+
+
+def _in_columns(
+    values: Float[np.ndarray, "node some"], classes: Int[np.ndarray, " some"], n_classes: int
+) -> Float[np.ndarray, "node label"]:
+    """Values of some classes as columns of all."""
+    columns = np.zeros((len(values), n_classes))
+    columns[:, classes] = values
+    return columns
+
+
+def _joined(nodes: Sequence[_Nodes], values: Sequence[Float[np.ndarray, " _"]]) -> Trees:
+    """The arrays of trees, one after another."""
+    roots = [0, *accumulate(tree.feature.size for tree in nodes)]
+    feature = np.concatenate([tree.feature for tree in nodes])
+    split = feature >= 0
+    rank = np.concatenate([tree.rank for tree in nodes])
+    threshold = np.zeros(feature.size)
+    for column, different in enumerate(values):
+        here = feature == column
+        threshold[here] = unranked(rank[here], different)
+    onward = np.concatenate([tree.right + root for tree, root in zip(nodes, roots, strict=False)])
+    onward[~split] = np.arange((~split).sum())
+    weights = np.concatenate([tree.rows for tree in nodes])
+    left_share = np.zeros(feature.size)
+    left_share[split] = weights[np.flatnonzero(split) + 1] / weights[split]
+    return Trees(
+        np.where(split, feature, -1).astype(np.int32),
+        threshold,
+        onward.astype(np.int32),
+        left_share.astype(np.float32),
+        np.concatenate([tree.values for tree in nodes])[~split].astype(np.float32),
+        np.array(roots[:-1], np.int32),
+    )

@@ -1,0 +1,1 @@
+"""From a user's table to a fit: reading, held-out rows, calibration, probabilities, draws."""

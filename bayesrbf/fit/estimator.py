@@ -1,0 +1,406 @@
+"""What every estimator shares: arguments, a fit taken at once, calibration, a posterior, a file."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC
+from collections.abc import Callable
+from copy import copy
+from os import PathLike
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict, Unpack
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from bayesrbf import table
+from bayesrbf.answers.conditional import (
+    conditional,
+    dependence,
+    impute,
+    novelty,
+    score_samples,
+    surprise,
+)
+from bayesrbf.answers.probabilities import declare, diagnose
+from bayesrbf.base.arrays import one_blas_thread
+from bayesrbf.base.priors import Status, Trace
+from bayesrbf.base.rows import Observations, Recalibration, copies_sentence
+from bayesrbf.fit.arguments import SHARED, Rule, warn
+from bayesrbf.fit.asking import ask
+from bayesrbf.fit.drawing import drawn
+from bayesrbf.fit.held_out import HeldOut, Predict, hold_out, masking_of, split_rows
+from bayesrbf.fit.model import FittedModel
+from bayesrbf.fit.reading import Reading
+from bayesrbf.fit.table import FittedTable, TrainingTable
+from bayesrbf.fit.training import by_blocks
+from bayesrbf.inference.draws import Draws
+from bayesrbf.table.columns import Columns
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+# The calibration of a classifier on rows that its fits have not seen.
+
+
+class Calibrated(TypedDict, total=False):
+    """Fields of a ``FittedTable`` that say how its class probabilities are calibrated."""
+
+    temperature: float
+    calibration: Recalibration | None
+    uncalibrated: Float[np.ndarray, " label"] | None
+    averages: bool
+
+
+def out_of_fold_calibration(
+    predict: Predict,
+    cv: object,
+    rows: Observations,
+    columns: table.Columns,
+    kept: Int[np.ndarray, " kept"],
+    classes: np.ndarray,
+    seed: int,
+    owner: str,
+) -> Calibrated:
+    """What rows that the model has not seen tell of class log joints, of one draw or of several.
+
+    Nothing, with a warning that names the ``owner``, where no row was held out. Where cells of the
+    columns can be hidden, there is also what calibrates the tempered probabilities then.
+    """
+    # Codes beyond the classes are sets of several: such a row tells of no single class.
+    splits = (
+        (train, test.take(test.labels < classes.size))
+        for train, test in split_rows(cv, rows, kept, seed)
+    )
+    certain = np.intersect1d(rows.labels, np.arange(classes.size))
+    masking = masking_of(rows, columns, classes.size, seed)
+    predictions = hold_out(splits, predict, classes, required=certain, masking=masking)
+    if predictions is not None:
+        return calibrated(predictions)
+    warn(
+        f"{owner}(calibrate=True): cv={cv} holds out no labelled row (the only row of a "
+        "class never is), so the temperature is 1; label more rows, or give other splits."
+    )
+    return {}
+
+
+def calibrated(held_out: HeldOut) -> Calibrated:
+    """What rows held out tell, and what becomes of classes that none of them has."""
+    temperature = held_out.temperature
+    return {
+        "temperature": temperature,
+        "calibration": held_out.calibration(temperature),
+        "uncalibrated": held_out.uncalibrated,
+    }
+
+
+# What every estimator shares: arguments checked, a fit taken at once, a posterior, a file.
+
+
+AnyFit = FittedTable[Any, Any]
+"""A fit of any family."""
+
+
+class Estimator(BaseEstimator, ABC):
+    """Base of every estimator. A family writes its constructor, its ``fit`` and its model.
+
+    A fit leaves one value behind, ``fitted_``; all other fitted attributes are parts of it.
+    """
+
+    fitted_: AnyFit
+
+    _rules: ClassVar[dict[str, Rule]] = SHARED
+    _is_shown = False
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+    def __dir__(self) -> list[str]:
+        # the tree is listed without its value, which takes long to make
+        others = [name for name in object.__dir__(self) if name != "posterior_"]
+        tree = ["posterior_"] if "fitted_" in vars(self) and not self._is_shown else []
+        return [name for name in others if hasattr(self, name)] + tree
+
+    def _get_fitted_attr_html(self, doc_link: str = "") -> object:
+        # scikit-learn shows the value of every name in dir(), so it is asked of a copy without it
+        if self._is_shown:
+            return super()._get_fitted_attr_html(doc_link)
+        shown = copy(self)
+        shown._is_shown = True
+        return shown._get_fitted_attr_html(doc_link)
+
+    # ---- fitting
+
+    def _take(self, make: Callable[[], AnyFit]) -> Self:
+        """Take over a fit in one assignment: an error or an interrupt leaves the one before.
+
+        BLAS has one thread meanwhile: threads that wait for each other spin, and beside other work
+        a fit of hundreds of small products took fifty times as long.
+        """
+        try:
+            with one_blas_thread():
+                made = make()
+        except Exception as error:
+            if _interrupted(error):  # as compilers of kernels report it
+                raise KeyboardInterrupt from error
+            raise
+        self.fitted_ = made
+        return self
+
+    def _check_arguments(self) -> None:
+        """Check every constructor argument that does not depend on the data."""
+        for name, value in self.get_params(deep=False).items():
+            if name in self._rules:
+                self._rules[name].check(value, f"{type(self).__name__}({name}=...)")
+
+    def _reading(self, **changes: Any) -> Reading:
+        """How the training table is read, once the arguments are checked."""
+        self._check_arguments()
+        arguments = self.get_params(deep=False)
+        return Reading(type(self).__name__, arguments, **changes)
+
+    def _ended(
+        self,
+        training: TrainingTable,
+        model: FittedModel,
+        details: object,
+        outcome: tuple[Status, Trace],
+        sentence: str = "",
+        **probabilities: Unpack[Calibrated],
+    ) -> AnyFit:
+        """A fit that ended, with draws if ``inference`` asks; a warning if it did not end well."""
+        status, trace = outcome
+        sentence = sentence or status.sentence
+        converged = status is Status.CONVERGED
+        if status not in (Status.CONVERGED, Status.STOPPED):
+            warn(f"{type(self).__name__}: {sentence}", ConvergenceWarning)
+        if training.repeated:
+            sentence = f"{sentence} {copies_sentence(training.repeated)}"
+        fit: AnyFit = FittedTable(
+            training, model, trace, converged, sentence, details, **probabilities
+        )
+        inference = vars(self)["inference"]
+        return fit if inference == "map" else self._drawn(fit, inference, {})
+
+    def _check_method(self, method: str) -> None:
+        """Refuse a method that cannot draw from this posterior, or a posterior that is none."""
+
+    # ---- a posterior
+
+    def refine(self, method: str = "laplace", **options: object) -> Self:
+        """Draw from the posterior, starting at the fitted point.
+
+        Parameters
+        ----------
+        method : {"laplace", "advi", "gibbs", "nuts", "bootstrap"}
+            Gaussian approximation at the mode; Gaussian approximation of least
+            divergence; data augmentation, for mixtures; the No-U-Turn sampler; modes
+            under random weights of the rows, one chain of independent draws.
+        **options : object
+            Passed on: ``draws``, ``chains``, ``random_state``, ``progress_bar``;
+            ``resample`` for the approximations, ``tune`` for the samplers, and
+            more; see :func:`bayesrbf.inference.laplace.laplace`,
+            :func:`bayesrbf.inference.variational.advi`,
+            :func:`bayesrbf.inference.gibbs.gibbs`,
+            :func:`bayesrbf.inference.nuts.nuts` and
+            :func:`bayesrbf.inference.bootstrap.bootstrap`. Ctrl-C keeps what was drawn.
+
+        Returns
+        -------
+        self
+            With the draws in ``posterior_``.
+
+        Raises
+        ------
+        ValueError
+            If the method is unknown, or none for this model.
+        """
+        check_is_fitted(self)
+        self.fitted_.require_all_rows(f"refine({method!r})")
+        return self._take(lambda: self._drawn(self.fitted_, method, options))
+
+    def _drawn(self, fit: AnyFit, method: str, options: dict[str, object]) -> AnyFit:
+        """The fit with draws by a method."""
+        self._check_method(method)
+        return fit.with_draws(drawn(fit, method, options))
+
+    def use_posterior(self, tree: xr.DataTree) -> Self:
+        """Take draws of the declared graph from any sampler.
+
+        Parameters
+        ----------
+        tree : xarray.DataTree
+            With a group ``posterior`` that holds every free variable of
+            ``declare()``: what ``pm.sample()``, ``pm.fit().sample()`` or the
+            samplers of pymc-extras give for it.
+
+        Returns
+        -------
+        self
+            With the draws, components named as in the fit, in ``posterior_``.
+
+        Raises
+        ------
+        ValueError
+            If a free variable of the graph is missing, or has other dims, names
+            along a dim or another shape.
+        """
+        from bayesrbf.fit.trees import from_datatree
+
+        check_is_fitted(self)
+        fit = self.fitted_
+        fit.require_all_rows("use_posterior()")
+        coords = fit.model.description(fit.rows, fit.axes).coords
+        draws = from_datatree(tree, fit.log_posterior, coords)
+        return self._take(lambda: self._with_draws(fit, draws))
+
+    def _with_draws(self, fit: AnyFit, draws: Draws) -> AnyFit:
+        """The fit with draws that came from elsewhere."""
+        return fit.with_draws(draws)
+
+    # ---- questions
+
+    declare, diagnose = ask(declare), ask(diagnose)
+    score_samples, novelty = by_blocks(ask(score_samples)), by_blocks(ask(novelty))
+    impute, surprise = by_blocks(ask(impute)), ask(surprise)
+    conditional, dependence = ask(conditional), ask(dependence)
+
+    # ---- parts of the fit
+
+    @property
+    def _fit(self) -> AnyFit:
+        """The fit; NotFittedError where there is none."""
+        check_is_fitted(self)
+        return self.fitted_
+
+    @property
+    def model_(self) -> FittedModel:
+        """The fitted model."""
+        return self._fit.model
+
+    @property
+    def columns_(self) -> Columns:
+        """Names and kinds of the columns."""
+        return self._fit.columns
+
+    @property
+    def rows_(self) -> Observations:
+        """Training rows of positive weight, as the model takes them."""
+        return self._fit.rows
+
+    @property
+    def kept_(self) -> Int[np.ndarray, " obs"]:
+        """Where each of them stood in the table."""
+        return self._fit.table.kept
+
+    @property
+    def seed_(self) -> int:
+        """Seed of the fit."""
+        return self._fit.table.seed
+
+    @property
+    def passes_(self) -> int:
+        """Passes over a training table out of memory; 0 for one in memory."""
+        return self._fit.table.passes
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns."""
+        return self._fit.table.n_columns
+
+    @property
+    def feature_names_in_(self) -> Shaped[np.ndarray, " column"]:
+        """Names of the columns, where the table had names."""
+        names = self._fit.table.names
+        if names is None:
+            raise AttributeError("The table of the fit had no names of columns.")
+        return names
+
+    @property
+    def draws_(self) -> Draws | None:
+        """Draws of the posterior, components named as in the fit."""
+        return self._fit.draws
+
+    @property
+    def posterior_(self) -> xr.DataTree:
+        """Posterior of the declared graph; one draw after ``inference="map"``."""
+        return self._fit.tree
+
+    @property
+    def status_(self) -> str:
+        """How the fit ended, in a sentence."""
+        return self._fit.sentence
+
+    @property
+    def converged_(self) -> bool:
+        """Whether the fit converged."""
+        return self._fit.converged
+
+    @property
+    def n_iter_(self) -> int:
+        """Iterations of the fit."""
+        return self._fit.trace.n_iter
+
+    @property
+    def lower_bound_(self) -> float:
+        """Log posterior density of the fitted point."""
+        return float(self._fit.trace.log_posterior[-1])
+
+    # ---- a file
+
+    def save(self, path: str | PathLike[str]) -> str:
+        """Write the fitted estimator to one ``.safetensors`` file, whole or not at all.
+
+        The file holds the training rows too, for :meth:`declare` and :meth:`refine`, and what
+        ``set_output`` was told, but no metadata requests such as those of ``set_fit_request``.
+
+        Parameters
+        ----------
+        path : path-like
+            File to write; read it with :func:`bayesrbf.load`.
+
+        Returns
+        -------
+        str
+            SHA-256 of the file in hexadecimal.
+        """
+        from bayesrbf.fit.saving import save
+
+        check_is_fitted(self)
+        return save(self, self.fitted_, path)
+
+    def __loaded__(self) -> None:
+        """Check what was read: arguments, and answers about a training row, which are shared later.
+
+        ValueError where a number is none, or class probabilities do not sum to one.
+        """
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            self._check_arguments()
+            answers = self._answers_about(self.fitted_.stored_row())
+        for name, values in answers.items():
+            if not np.isfinite(values).all():
+                raise ValueError(f"{name} of a stored row gives {values.ravel()[0]}")
+            total = values.sum()
+            if name == "predict_proba" and abs(total - 1) > 1e-6:
+                raise ValueError(f"the class probabilities of a stored row sum to {total}")
+
+    def _answers_about(self, X: object) -> dict[str, np.ndarray]:
+        """Answers about a row that are tried where a file is read."""
+        has_density = self.fitted_.model.density is not None
+        return {"score_samples": self.score_samples(X)} if has_density else {}
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether an error came of an interrupt."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None

@@ -1,0 +1,587 @@
+"""Rows held out of a fit: folds, predictions of them, and copies with cells hidden."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Final
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy.special import logsumexp, softmax
+
+from bayesrbf import table
+from bayesrbf.base.arrays import class_shares, single_digits
+from bayesrbf.base.hidden_share import knot_weights
+from bayesrbf.base.records import MOST_LOG, Requirements, stored, within
+from bayesrbf.base.rows import (
+    MaskedRows,
+    Observations,
+    Recalibration,
+    Units,
+    joined_rows,
+    joined_units,
+)
+from bayesrbf.base.scores import log_scores
+from bayesrbf.base.tasks import run_tasks
+from bayesrbf.fit.calibration import Selection, fit_powers, fit_temperature, tempered
+from bayesrbf.table.columns import Columns
+
+# Folds: which rows are held out of a fit.
+
+
+Fold = tuple[Observations, Observations]
+"""Training and held-out rows, each distinct and weighted, in the user's units."""
+
+NumberedFold = tuple[int, Observations, Observations]
+"""Number of a fold, its training and its held-out rows."""
+
+
+def stratified_folds(
+    labels: Int[np.ndarray, " obs"], n_folds: int, seed: int | None
+) -> Int[np.ndarray, " obs"]:
+    """Deal the rows of every class to folds in turn; no fold takes the last row of a class.
+
+    Classes are dealt in the order of their first rows, whatever their codes. Rows without a label
+    and the only row of a class are in no fold: -1. Without a seed rows are dealt as they stand.
+
+    >>> stratified_folds(np.array([0, 0, 1, 1, 1, 2, -1]), 2, seed=0)
+    array([ 0,  1,  1,  0,  0, -1, -1])
+    """
+    rng = np.random.default_rng(seed)
+    folds = np.full(labels.size, -1)
+    dealt = 0
+    labelled = np.flatnonzero(labels >= 0)
+    firsts = np.sort(np.unique(labels[labelled], return_index=True)[1])
+    for label in labels[labelled[firsts]]:
+        members = np.flatnonzero(labels == label)
+        members = members if seed is None else rng.permutation(members)
+        # A class goes on with the fold after the last one's: folds get similar sizes.
+        if members.size > 1:
+            folds[members] = (dealt + np.arange(members.size)) % n_folds
+            dealt += members.size
+    return folds
+
+
+def grouped_folds(
+    labels: Int[np.ndarray, " obs"], groups: Int[np.ndarray, " obs"], n_folds: int, seed: int | None
+) -> Int[np.ndarray, " obs"]:
+    """Deal whole groups to folds of similar size and class frequencies, the largest first.
+
+    Without a seed groups of one size are dealt in the order of their numbers.
+
+    Rows without a label are in no fold (-1), nor are those of a group without which no other fold
+    would have a class.
+
+    >>> grouped_folds(np.array([0, 1, 0, 1, 0, -1]), np.array([0, 0, 1, 1, 2, 2]), 2, seed=0)
+    array([ 0,  0,  1,  1,  0, -1])
+    """
+    rng = np.random.default_rng(seed)
+    labelled = labels >= 0
+    names, codes = np.unique(groups, return_inverse=True)
+    counts = np.zeros((names.size, labels.max() + 1))
+    np.add.at(counts, (codes[labelled], labels[labelled]), 1)
+    shares = counts / counts.sum(axis=0).clip(1)
+    mass = np.zeros((n_folds, counts.shape[1]))
+    place = np.full(names.size, -1)
+    order = np.flatnonzero(counts.any(axis=1))
+    order = order if seed is None else rng.permutation(order)
+    for group in order[np.argsort(-counts[order].sum(axis=1), kind="stable")]:
+        # The fold whose squared shares of the classes grow least: it has least of these classes.
+        fold = int(((mass + shares[group]) ** 2 - mass**2).sum(axis=1).argmin())
+        place[group], mass[fold] = fold, mass[fold] + shares[group]
+    for label in range(counts.shape[1]):
+        having = np.flatnonzero((counts[:, label] > 0) & (place >= 0))
+        elsewhere = np.any((counts[:, label] > 0) & (place < 0))
+        if having.size and not elsewhere and np.unique(place[having]).size == 1:
+            place[having[0]] = -1
+    return np.where(labelled, place[codes], -1)
+
+
+def later_folds(
+    labels: Int[np.ndarray, " obs"], times: Float[np.ndarray, " obs"], n_folds: int
+) -> Int[np.ndarray, " obs"]:
+    """Number the later half of the labelled rows as folds in the order of time; others are -1.
+
+    Each is to be predicted from the rows before it. Rows of one time are in one fold; no fold
+    begins before every class has been seen twice. See Tashman (2000), Out-of-sample tests of
+    forecasting accuracy, International Journal of Forecasting 16, 437-450.
+
+    >>> later_folds(np.array([0, 1, 0, 1, 0, 1, 0, -1]), np.arange(8.0), 3)
+    array([-1, -1, -1, -1,  0,  0,  1, -1])
+    """
+    folds = np.full(labels.size, -1)
+    rows = np.flatnonzero((labels >= 0) & ~np.isnan(times))
+    rows = rows[np.argsort(times[rows], kind="stable")]
+    if not rows.size:
+        return folds
+    seconds = [np.flatnonzero(labels[rows] == label)[1:2] for label in np.unique(labels[rows])]
+    started = 1 + max((int(place[0]) for place in seconds if place.size), default=0)
+    start = max(rows.size // 2, started)
+    # Rows of the time at which training ends stay in training.
+    later = rows[start:][times[rows[start:]] > times[rows[start - 1]]]
+    parts = np.arange(later.size) * min(n_folds - 1, later.size) // max(later.size, 1)
+    moments, moment = np.unique(times[later], return_inverse=True)
+    first = np.array([parts[moment == place].min() for place in range(moments.size)], dtype=int)
+    if later.size:
+        folds[later] = np.unique(first[moment], return_inverse=True)[1]
+    return folds
+
+
+def unit_folds(
+    labels: Int[np.ndarray, " obs"], units: Units | None, n_folds: int, seed: int | None
+) -> Int[np.ndarray, " obs"]:
+    """Deal units to folds: row by row where every row is alone, else all rows of a unit at once."""
+    if units is None or np.unique(units.numbers).size == labels.size:
+        return stratified_folds(labels, n_folds, seed)
+    return grouped_folds(labels, units.numbers, n_folds, seed)
+
+
+def folds_of(
+    folds: Int[np.ndarray, " obs"], units: Units | None
+) -> list[tuple[Int[np.ndarray, " train"], Int[np.ndarray, " test"]]]:
+    """Positions of training and held-out rows of every fold, by the number of each row's fold.
+
+    No row of a unit of which some is held out teaches.
+
+    >>> folds_of(np.array([0, 1, -1]), Units.of(np.array([0, 1, 1])))
+    [(array([1, 2]), array([0])), (array([0]), array([1]))]
+    """
+    outs = [folds == fold for fold in np.unique(folds[folds >= 0])]
+    kept_out = outs if units is None else [units.together(out) for out in outs]
+    return [
+        (np.flatnonzero(~away), np.flatnonzero(out))
+        for away, out in zip(kept_out, outs, strict=True)
+    ]
+
+
+def split_rows(
+    cv: object,
+    rows: Observations,
+    kept: Int[np.ndarray, " kept"],
+    seed: int,
+    *,
+    responses: bool = False,
+) -> Iterator[Fold]:
+    """Training and held-out rows of every fold.
+
+    An integer deals the labelled units of every class in turn, in an order of their own. Equal rows
+    of one unit are held out as one row, whatever its weight, and no row of the unit teaches then.
+    Equal rows of different units, which are different people, are dealt one by one: were they held
+    out together, a row that stands there with both labels would always be predicted from the other
+    label alone. The only unit of a class is never held out. Labels that stand for ``responses``,
+    which are numbers, make no classes.
+
+    Splits speak of the rows as they were given to ``fit``; ``kept`` has their positions there.
+    """
+    if not isinstance(cv, Integral):
+        yield from _as_given(cv, rows, kept, classifier=not responses)
+        return
+    if cv < 2:
+        raise ValueError(f"cv must be at least 2 folds; received cv={cv}.")
+    dealt = _dealt(rows)
+    labels = np.minimum(dealt.labels, 0) if responses else dealt.labels
+    folds = unit_folds(labels, dealt.units, int(cv), seed)
+    for train, test in folds_of(folds, dealt.units):
+        # Different people who are equal meet again.
+        yield table.distinct(dealt.take(train))[0], table.distinct(dealt.take(test))[0]
+
+
+def _dealt(rows: Observations) -> Observations:
+    """What is dealt to folds, in an order that does not depend on that of the rows.
+
+    Equal rows of one unit are one row, and a row that stands for several units is as many.
+    """
+    place = table.distinct(rows)[1]
+    if rows.units is None:
+        return rows.take(np.lexsort((rows.weights, place)))
+    numbers = rows.units.numbers
+    pairs = place * (numbers.max() + 1) + numbers
+    _, first, merged = np.unique(pairs, return_index=True, return_inverse=True)
+    counts = np.bincount(merged, rows.units.counts)
+    shares = np.maximum(np.round(counts), 1).astype(np.intp)
+    several = np.repeat(shares > 1, shares)
+    chosen = np.repeat(first, shares)
+    numbers, place = numbers[chosen], place[chosen]
+    numbers[several] = numbers.max() + 1 + np.arange(several.sum())
+    # Of equal rows that of the unit whose rows come first.
+    mean_place = (np.bincount(numbers, place) / np.bincount(numbers).clip(1))[numbers]
+    weights = np.repeat(np.bincount(merged, rows.weights) / shares, shares)
+    order = np.lexsort((mean_place, weights, place))
+    _, starts, codes = np.unique(numbers[order], return_index=True, return_inverse=True)
+    units = Units(np.argsort(np.argsort(starts))[codes], np.repeat(counts / shares, shares)[order])
+    return replace(rows.take(chosen[order]), weights=weights[order], units=units)
+
+
+def _as_given(
+    cv: object, rows: Observations, kept: Int[np.ndarray, " kept"], *, classifier: bool
+) -> Iterator[Fold]:
+    """Folds of a splitter, whose indices are of the rows as they were given."""
+    n_given = int(kept.max()) + 1
+    labels = np.full(n_given, -1)
+    labels[kept] = rows.labels
+    from sklearn.model_selection import check_cv  # a tenth of a second, and for a fit alone
+
+    splitter = check_cv(cv, labels, classifier=classifier)
+    splits = [
+        tuple(_places(part, n_given) for part in split)
+        for split in splitter.split(np.zeros((n_given, 1)), labels)
+    ]
+    # A fold may be of rows without weight at the end of the table, all folds may not.
+    tests = np.concatenate([test for _, test in splits]) if splits else np.zeros(0, np.intp)
+    if tests.size and tests.min() >= n_given:
+        raise _no_places(tests, n_given)
+    for train, test in splits:
+        held_out = np.isin(kept, test) & (rows.labels >= 0)
+        yield (
+            table.distinct(rows.take(np.isin(kept, train)))[0],
+            table.distinct(rows.take(held_out))[0],
+        )
+
+
+def _places(part: object, n_given: int) -> Int[np.ndarray, " part"]:
+    """Positions of the rows of one side of a split, which may be a mask of all rows.
+
+    Rows without weight at the end of the table are not among the ``n_given``.
+    """
+    given = np.asarray(part)
+    flat = given.shape == (given.size,)
+    if given.dtype == bool and flat and given.size >= n_given:
+        return np.flatnonzero(given)
+    whole = flat and (given.dtype.kind in "iu" or not given.size)
+    if not whole or (given.size and given.min() < 0):
+        raise _no_places(given, n_given)
+    return given.astype(np.intp)
+
+
+def _no_places(given: np.ndarray, n_given: int) -> ValueError:
+    """The error about one side of a split that has no positions of rows."""
+    ends = f", from {given.min()} to {given.max()}" if given.dtype.kind in "iu" else ""
+    return ValueError(
+        "cv must give positions of rows, counted from 0, or masks of one boolean for each row; "
+        f"of {n_given} rows received {given.size} values of {given.dtype}{ends}."
+    )
+
+
+def numbered_folds(
+    splits: Iterable[Fold],
+    classes: np.ndarray | None,
+    required: Int[np.ndarray, " class"] | None = None,
+) -> list[NumberedFold]:
+    """The folds that hold a row out, with their numbers.
+
+    The training rows of each need the ``required`` codes, or all ``classes``, whose labels are for
+    the message. None stands for responses that are numbers.
+    """
+    folds = list(splits)
+    if classes is not None:
+        needed = np.arange(classes.size) if required is None else required
+        for number, (train, _) in enumerate(folds):
+            absent = np.setdiff1d(needed, train.labels)
+            if absent.size:
+                raise ValueError(
+                    f"the training rows of fold {number} of cv have no row of class "
+                    f"{classes.tolist()[absent[0]]!r}; give splits whose training rows have every "
+                    "class, or an integer cv."
+                )
+    return [(number, train, test) for number, (train, test) in enumerate(folds) if test.n_obs]
+
+
+# Hides more and more cells of held-out rows, and keeps the predictions for the copies.
+
+
+STRATA: Final = 3
+"""Copies whose share of hidden cells is drawn from a third of the way from none to all; one more
+copy keeps a single cell."""
+MANY_ROWS: Final = 2500.0
+"""Weight of the labelled rows from which a row has one copy, of any kind: together they tell as
+much as the copies of fewer rows do."""
+
+
+@dataclass(frozen=True)
+class Masking:
+    """A scheme that hides cells of held-out rows."""
+
+    columns: Columns
+    log_shares: Float[np.ndarray, " label"]
+    """Log shares of the classes in training."""
+    seed: int
+    of_many: bool = False
+    """Whether a row has one copy."""
+
+    def versions(self, fold: int, train: Observations, test: Observations) -> list[Observations]:
+        """Held-out rows of a fold as they are, followed by copies with cells hidden.
+
+        Cells are drawn in the canonical order of the training rows' columns: the order in which a
+        user's table has them changes nothing.
+        """
+        order = table.canonical_positions(train, self.columns)
+        rng = np.random.default_rng([self.seed, fold])
+        observed = table.observed_cells(test, self.columns)
+        hidden = np.zeros((STRATA + 1, *observed.shape), bool)
+        hidden[..., order] = hiding_masks(observed[:, order], rng)
+        if self.of_many:
+            kinds = rng.permutation(np.arange(test.n_obs) % len(hidden))
+            hidden = hidden[kinds, np.arange(test.n_obs)][None]
+        return [test, *(table.hide(test, mask, self.columns) for mask in hidden)]
+
+    def hidden(self, versions: Sequence[Observations]) -> Float[np.ndarray, "obs version"]:
+        """Share of hidden cells of the rows in all versions."""
+        return np.stack([table.hidden_share(rows, self.columns) for rows in versions], axis=1)
+
+    def answered(
+        self,
+        values: Sequence[np.ndarray],
+        hidden: Sequence[np.ndarray],
+    ) -> MaskedRows:
+        """Predictions for the copies of all folds.
+
+        Both lists have an array of shape (n_held_out, n_versions, ...) a fold. Single precision
+        tells enough of them, and a file is smaller.
+        """
+        answers = single_digits(np.concatenate(values)[:, 1:])
+        return MaskedRows(answers, single_digits(np.concatenate(hidden)), self.log_shares)
+
+
+def masking_of(rows: Observations, columns: Columns, n_classes: int, seed: int) -> Masking | None:
+    """The scheme that hides cells; None where a missing cell says something.
+
+    None, too, where labels are sets of classes, of which no shares follow.
+    """
+    if columns.masked or not columns.names or rows.labels.max() >= n_classes:
+        return None
+    shares = class_shares(rows.labels, rows.weights, n_classes)
+    of_many = rows.n_labelled > MANY_ROWS
+    return Masking(columns, np.log(shares), seed, of_many)
+
+
+def hiding_masks(
+    observed: Bool[np.ndarray, "obs column"], rng: np.random.Generator
+) -> Bool[np.ndarray, "copy obs column"]:
+    """Which cells every copy hides; the last copy keeps one observed cell of every row."""
+    n_obs, n_columns = observed.shape
+    shares = (np.arange(STRATA)[:, None] + rng.random((STRATA, n_obs))) / STRATA
+    some = rng.random((STRATA, n_obs, n_columns)) < shares[..., None]
+    # One of the observed cells at random. A row without any keeps a cell that is missing.
+    alone = np.where(observed, rng.random(observed.shape), -1.0).argmax(axis=1)
+    all_but_one = np.arange(n_columns) != alone[:, None]
+    return np.concatenate([some, all_but_one[None]])
+
+
+# Predictions of the rows that are held out of a fit: candidates compared, one calibrated.
+
+
+SMALLEST: Final = 1e-300
+STEPS: Final = 200
+EXCLUDED: Final = 1000.0
+"""Nats that a class without a row held out is below the others: at no temperature it counts."""
+
+Predict = Callable[[int, Observations, Observations], np.ndarray]
+"""Maps the number of a fold, its training and its held-out rows to an entry a held-out row."""
+
+
+@stored
+class HeldOut:
+    """Out-of-fold predictions of all folds, one fold after another."""
+
+    values: Float[np.ndarray, "obs *values"]
+    labels: Int[np.ndarray, " obs"]  # True class codes.
+    weights: Float[np.ndarray, " obs"]
+    masked: MaskedRows | None = None
+    """What is said of the rows with more of their cells hidden."""
+    folds: Int[np.ndarray, " obs"] | None = None
+    """Which fold held a row out."""
+    log_shares: Float[np.ndarray, " label"] | None = None
+    """Log shares of the classes among the labelled training rows of a fold."""
+    units: Units | None = None
+    """Which rows are one unit; None: every row is alone."""
+
+    def __laws__(self) -> Requirements:
+        yield within(self.labels, 0) and within(self.weights, 0), "labels and weights"
+        yield within(abs(self.values), 0, MOST_LOG), "log probabilities"
+        same = self.folds is None or self.folds.shape == self.labels.shape
+        yield same, "a fold of every row"
+
+    @property
+    def parts(self) -> Int[np.ndarray, " obs"]:
+        """The fold of every row; of a single fold halves, for a pool to be fitted to others."""
+        alone = self.folds is None or np.unique(self.folds).size < 2
+        return np.arange(self.labels.size) % 2 if alone else np.asarray(self.folds)
+
+    @property
+    def unjudged(self) -> Int[np.ndarray, " class"]:
+        """Classes that none of the rows has, of a table whose shares are known."""
+        comparable = self.log_shares is not None and self.labels.size
+        classes = np.arange(self.values.shape[-1] if comparable else 0)
+        return np.setdiff1d(classes, self.labels)
+
+    @property
+    def uncalibrated(self) -> Float[np.ndarray, " label"] | None:
+        """What is added to the log joints of classes that no row has, in nats; NaN for the others.
+
+        Over rows of other classes the probability of a class is on average at most its share: where
+        it is more, it is made that share. Nothing else is known of it. None if all are judged.
+        """
+        absent = self.unjudged
+        if not absent.size or self.log_shares is None:
+            return None
+        p = softmax(self.values, axis=-1)
+        p = p.reshape(len(p), -1, p.shape[-1]).mean(axis=1)  # over draws, or members
+        log_p = np.log(np.maximum(p, SMALLEST))
+        moves = np.zeros(log_p.shape[1])
+        for _ in range(STEPS):
+            mean = np.average(softmax(log_p + moves, axis=1), axis=0, weights=self.weights)
+            excess = np.log(np.maximum(mean, SMALLEST)) - self.log_shares
+            moves[absent] = np.minimum(moves - excess, 0.0)[absent]
+        moves[np.setdiff1d(np.arange(moves.size), absent)] = np.nan
+        return moves
+
+    def among_judged(self) -> HeldOut:
+        """Predictions given that the class is one of those that are held out.
+
+        Of another nothing can be learnt here: every probability that it has would look like a
+        mistake.
+        """
+        absent, masked = self.unjudged, self.masked
+        if not absent.size:
+            return self
+
+        def without(values: np.ndarray) -> np.ndarray:
+            values = values.copy()
+            values[..., absent] = values.max(axis=-1, keepdims=True) - EXCLUDED
+            return values
+
+        if masked is not None:
+            masked = replace(masked, values=without(masked.values))
+        return replace(self, values=without(self.values), masked=masked)
+
+    def take(self, rows: Bool[np.ndarray, " obs"]) -> HeldOut:
+        """Some of the rows."""
+        masked, folds, units = self.masked, self.folds, self.units
+        if masked is not None:
+            masked = replace(masked, values=masked.values[rows], hidden=masked.hidden[rows])
+        return HeldOut(
+            self.values[rows],
+            self.labels[rows],
+            self.weights[rows],
+            masked,
+            None if folds is None else folds[rows],
+            self.log_shares,
+            None if units is None else units.take(rows),
+        )
+
+    def of_candidate(self, place: int) -> HeldOut:
+        """Predictions of one of several candidates, whose number is the second axis."""
+        masked = self.masked
+        if masked is not None:
+            masked = replace(masked, values=masked.values[:, :, place])
+        return replace(self, values=self.values[:, place], masked=masked)
+
+    def selection[C](
+        self, candidates: Sequence[C], *, calibrate: bool, margin: float = 0.0
+    ) -> Selection[C]:
+        """Candidates by the log scores of their class log joints.
+
+        ``calibrate`` judges each at its best temperature, at which it would be used.
+        """
+        each = [self.of_candidate(place) for place in range(len(candidates))]
+        row_scores = [one.log_scores(one.temperature if calibrate else 1.0) for one in each]
+        return Selection(tuple(candidates), np.array(row_scores), self.weights, margin)
+
+    def log_scores(self, temperature: float = 1.0) -> Float[np.ndarray, " obs"]:
+        """Log scores of class log joints at a temperature, in nats."""
+        return log_scores(tempered(self.among_judged().values, temperature), self.labels)
+
+    @property
+    def temperature(self) -> float:
+        """Temperature of class log joints, of one draw or of several."""
+        return fit_temperature(self.among_judged().values, self.labels, self.weights)
+
+    def calibration(self, temperature: float) -> Recalibration | None:
+        """Calibration of tempered log probabilities at every knot of the share of hidden cells.
+
+        None where no cells were hidden. Predictions of several draws are averaged.
+        """
+        judged = self.among_judged()
+        if judged.masked is None:
+            return None
+        every = np.concatenate([judged.values[:, None], judged.masked.values], axis=1)
+        n_versions = every.shape[1]
+        labels, weights = (np.repeat(one, n_versions) for one in (self.labels, self.weights))
+        log_p = tempered(every.reshape(labels.size, *every.shape[2:]), temperature)
+        if log_p.ndim > 2:
+            log_p = logsumexp(log_p, axis=1) - np.log(log_p.shape[1])
+        by_knot = knot_weights(judged.masked.hidden.reshape(-1)) * weights[:, None]
+        powers = [
+            fit_powers(log_p[some], labels[some], at_knot[some], judged.masked.log_shares)
+            for at_knot, some in zip(by_knot.T, by_knot.T > 0, strict=True)
+        ]
+        temperatures, pulls = np.array(powers).T.copy()
+        return Recalibration(temperatures, pulls, judged.masked.log_shares)
+
+
+def hold_out(
+    splits: Iterable[Fold],
+    predict: Predict,
+    classes: np.ndarray | None,
+    n_jobs: int | None = None,
+    required: Int[np.ndarray, " class"] | None = None,
+    masking: Masking | None = None,
+) -> HeldOut | None:
+    """Fit to the training rows of every fold and predict its held-out rows; None if there are none.
+
+    ``n_jobs`` processes share the folds; :func:`numbered_folds` has the classes that they need.
+    With ``masking`` the rows are predicted with cells hidden, too.
+    """
+    folds = numbered_folds(splits, classes, required)
+
+    def answer(fold: NumberedFold) -> tuple[np.ndarray, Sequence[Observations]]:
+        number, train, test = fold
+        versions = [test] if masking is None else masking.versions(number, train, test)
+        return predict(number, train, joined_rows(versions)), versions
+
+    n_classes = None if classes is None else classes.size
+    return hold_out_folds(folds, answer, n_classes, n_jobs, masking)
+
+
+def hold_out_folds(
+    folds: Sequence[NumberedFold],
+    answer: Callable[[NumberedFold], tuple[np.ndarray, Sequence[Observations]]],
+    n_classes: int | None,
+    n_jobs: int | None,
+    masking: Masking | None,
+) -> HeldOut | None:
+    """What is said of the rows held out in all folds, one fold after another; None without folds.
+
+    ``answer`` has the rows of a fold as they are and then with more and more cells hidden, and an
+    entry for every row of each of these versions. ``n_jobs`` processes share the folds.
+    """
+    if not folds:
+        return None
+    values, versions = [], []
+    for entries, of_fold in run_tasks(answer, folds, "Holding rows out", n_jobs):
+        by_version = entries.reshape(len(of_fold), -1, *entries.shape[1:])
+        values.append(np.ascontiguousarray(np.moveaxis(by_version, 0, 1)))
+        versions.append(of_fold)
+    masked = None
+    if masking is not None and all(len(every) > 1 for every in versions):
+        masked = masking.answered(values, [masking.hidden(every) for every in versions])
+    tests = [test for test, *_ in versions]
+    return HeldOut(
+        np.concatenate([answers[:, 0] for answers in values]),
+        np.concatenate([test.labels for test in tests]),
+        np.concatenate([test.weights for test in tests]),
+        masked,
+        np.repeat(np.arange(len(tests)), [test.n_obs for test in tests]),
+        None if n_classes is None else log_shares(folds[0], n_classes),
+        joined_units([(test.units, test.n_obs) for test in tests]),
+    )
+
+
+def log_shares(fold: NumberedFold, n_classes: int) -> Float[np.ndarray, " label"]:
+    """Log shares of the classes among the labelled training rows of a fold."""
+    _, rows, _ = fold
+    rows = rows.take(rows.labels < n_classes)  # a code beyond is a set of classes
+    with np.errstate(divide="ignore"):
+        return np.log(class_shares(rows.labels, rows.weights, n_classes))

@@ -1,0 +1,361 @@
+"""The interface of a fitted model of any family, and labels drawn for its rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self, cast, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+from sklearn.base import BaseEstimator
+
+from bayesrbf import table
+from bayesrbf.base import records as names
+from bayesrbf.base.arrays import class_shares, draw_categories
+from bayesrbf.base.log_posterior import LogPosterior, Predictor
+from bayesrbf.base.priors import PowerMaps
+from bayesrbf.base.rows import MixtureParameters, Observations, Recalibration
+from bayesrbf.families.kernel_network.kernels import CellMoments
+from bayesrbf.fit.probabilities import ClassPosterior, given_out
+from bayesrbf.inference.draws import Draws
+from bayesrbf.table.columns import Columns
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+
+# Rows that several models see, such as the members of a stack.
+
+
+@runtime_checkable
+class FillsCells(Protocol):
+    """A model that gives missing cells of a kernel their distributions."""
+
+    def cells(self, rows: Observations) -> CellMoments:
+        """Rows as a kernel sees them."""
+        ...
+
+
+class RowView:
+    """Rows as some models see them; what kernels with the same companions see is made once."""
+
+    def __init__(self, rows: Observations) -> None:
+        self.rows = rows
+        self._cells: dict[int, CellMoments] = {}
+
+    def cells(self, companions: FillsCells) -> CellMoments:
+        """The rows as kernels with these companions see them."""
+        if id(companions) not in self._cells:
+            self._cells[id(companions)] = companions.cells(self.rows)
+        return self._cells[id(companions)]
+
+
+# Labels and responses drawn for training rows, beside their own: for predictive checks.
+
+
+REPLICATES: Final = 1000
+"""Labels drawn per row of a point estimate."""
+MOST_DRAWN: Final = 2**21
+"""Numbers behind the labels drawn for training rows: 16 MiB."""
+LEAST_TABLES: Final = 50
+"""Tables of drawn labels; ArviZ lays as many over the real one."""
+
+
+@dataclass(frozen=True)
+class Replicates:
+    """Labels or responses drawn for training rows, beside their own."""
+
+    rows: Int[np.ndarray, " row"]  # Places among the training rows.
+    drawn: Shaped[np.ndarray, "chain draw row"]
+    truth: Shaped[np.ndarray, " row"]
+    every: int = 1  # One draw of the posterior in so many has drawn.
+
+
+def evenly(n: int, most: int) -> Int[np.ndarray, " place"]:
+    """At most so many of the first n integers, evenly spread."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(int))
+
+
+def drawn_labels(posterior: ClassPosterior, rows: Observations, seed: int) -> Replicates:
+    """Labels drawn for labelled training rows, at the class shares of training.
+
+    Of large tables some rows and every k-th draw are taken, so that there are at most
+    ``MOST_DRAWN`` probabilities.
+    """
+    labelled = np.flatnonzero(rows.labels >= 0)
+    tables = REPLICATES if posterior.n_draws == 1 else LEAST_TABLES
+    most = max(1, MOST_DRAWN // (tables * posterior.n_classes))
+    places = labelled[evenly(labelled.size, most)]
+    numbers = posterior.n_draws * places.size * posterior.n_classes
+    every = min(posterior.theta.shape[1], -(-numbers // MOST_DRAWN))
+    shares = np.zeros(posterior.n_classes)
+    thinned = replace(posterior, theta=posterior.theta[:, ::every], log_ratio=shares)
+    drawn = draw_labels(thinned.draws(rows.take(places))[0], seed)
+    return Replicates(places, drawn, rows.labels[places], every)
+
+
+def draw_labels(
+    probabilities: Float[np.ndarray, "chain draw obs label"], seed: int
+) -> Int[np.ndarray, "chain drawn obs"]:
+    """One label a row and draw; a point estimate is drawn from many times."""
+    if probabilities.shape[0] * probabilities.shape[1] == 1:
+        probabilities = np.repeat(probabilities, REPLICATES, axis=1)
+    rows = probabilities.reshape(-1, probabilities.shape[-1])
+    labels = draw_categories(rows, np.random.default_rng(seed))
+    return labels.reshape(probabilities.shape[:-1])
+
+
+# The interface of a fitted model of any family.
+
+
+Named = dict[str, tuple[tuple[str, ...], np.ndarray]]
+"""Arrays of a group of the DataTree, each with its dims."""
+
+
+@dataclass(frozen=True)
+class Axes:
+    """Names along the dims of a fitted table: its columns, its rows and its classes."""
+
+    columns: Columns | None
+    obs: Shaped[np.ndarray, " obs"]
+    classes: Shaped[np.ndarray, " label"] | None
+
+    @property
+    def of_graph(self) -> dict[str, Any]:
+        """Names as arguments of the graphs of rows."""
+        assert self.columns is not None  # rows that are only compared have no such graph
+        named = {
+            "feature_names": self.columns.real_names,
+            "categorical_names": self.columns.categorical_names,
+            "level_names": self.columns.all_levels,
+            "obs_names": self.obs.tolist(),
+        }
+        return named if self.classes is None else named | {"class_names": self.classes.tolist()}
+
+
+@dataclass(frozen=True)
+class Description:
+    """Coordinates and two groups of data for the DataTree, beside the draws."""
+
+    coords: Mapping[str, Any]
+    observed: Named
+    constant: Named
+    scored: str
+    """What the log likelihood is of. Two models can be compared if theirs are of the same."""
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """How class probabilities are given out."""
+
+    temperature: float
+    log_ratio: Float[np.ndarray, " label"]
+    """Log ratio of the prevalences of use to those of training."""
+    calibration: Recalibration | None
+    """What calibrates tempered probabilities where cells are hidden."""
+    uncalibrated: Float[np.ndarray, " label"] | None
+    """What is added to the log joints of classes that no row held out has, which are not
+    calibrated; NaN for the others."""
+    hidden: Callable[[Observations], np.ndarray]
+    """Gives the share of the cells of every row that are missing."""
+    seed: int
+    """Of what doubts the class shares."""
+    details: object = None
+    """What the fit tells beside its model: of a stack, how its members vary between draws."""
+
+
+@runtime_checkable
+class Doubt(Protocol):
+    """How far a classifier may be from the truth, told by other models of the same rows."""
+
+    @property
+    def table_shape(self) -> tuple[int, tuple[int, ...], int]:
+        """Real columns, levels and classes of their table."""
+
+    def around(
+        self,
+        posterior: ClassPosterior,
+        point: Callable[[Observations], Float[np.ndarray, "obs label"]],
+        seed: int,
+    ) -> ClassPosterior:
+        """The posterior of class probabilities that counts it."""
+
+
+class FittedModel(ABC):
+    """A fitted model: what predicting, drawing and declaring need, and nothing else.
+
+    Rows are in the user's units everywhere. A classifier, a member of a stack, a companion that
+    fills cells and a hidden layer are all of this kind.
+    """
+
+    predictors_deliver: ClassVar[bool] = False
+    """Whether what predicts rows under draws has what is given out, too."""
+    maps: PowerMaps | None = None
+    """Maps in front of the real columns, of a model that has them."""
+
+    @property
+    def kind(self) -> str:
+        """Its kind beside those of a stack's members; empty where it compares with none."""
+        return ""
+
+    @property
+    @abstractmethod
+    def density(self) -> FittedModel | None:
+        """The fitted density of rows, where the model has one."""
+
+    @abstractmethod
+    def class_log_joint(
+        self, rows: Observations, temperature: float = 1.0
+    ) -> Float[np.ndarray, "obs label"]:
+        """Class log joint or log probabilities at the fitted point, up to a constant a row.
+
+        The temperature matters where a mean over completions is taken of tempered
+        probabilities: there, the result is what tempering would turn into that mean.
+        """
+
+    def of_view(self, view: RowView) -> Float[np.ndarray, "obs label"]:
+        """:meth:`class_log_joint` of rows that several models see."""
+        return self.class_log_joint(view.rows)
+
+    @abstractmethod
+    def log_posterior(self, rows: Observations) -> LogPosterior:
+        """The log posterior given training rows, in the coordinates of the graph.
+
+        A model that is a point estimate only says so in a ValueError.
+        """
+
+    @abstractmethod
+    def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
+        """The fitted point in the coordinates of its log posterior."""
+
+    @abstractmethod
+    def predictor(
+        self, log_posterior: Any, rows: Observations, temperature: float = 1.0
+    ) -> Predictor:
+        """Prepare rows for predictions at any coordinates: classes and density apart."""
+
+    def mixture_at(
+        self, log_posterior: Any, theta: Float[np.ndarray, " coordinate"]
+    ) -> MixtureParameters:
+        """The density under a posterior draw, in standard units; most families hold it fixed."""
+        if self.density is None:
+            raise ValueError(f"{type(self).__name__} has no density.")
+        parameters: MixtureParameters = cast(Any, self.density).parameters
+        return parameters
+
+    def class_shares(self, rows: Observations, n_classes: int) -> Float[np.ndarray, " label"]:
+        """Shares of the classes that predictions stand for: those of the labelled rows."""
+        return class_shares(rows.labels, rows.weights, n_classes)
+
+    def calibrated_log_probabilities(
+        self, rows: Observations, delivery: Delivery
+    ) -> Float[np.ndarray, "obs label"]:
+        """Class log probabilities at the fitted point and the class shares of training."""
+        return given_out(
+            self.class_log_joint(rows, delivery.temperature),
+            delivery.temperature,
+            delivery.calibration,
+            delivery.hidden(rows),
+            delivery.uncalibrated,
+        )
+
+    def class_posterior(
+        self,
+        log_posterior: Any,
+        rows: Observations,
+        draws: Draws | None,
+        delivery: Delivery,
+    ) -> ClassPosterior:
+        """The posterior of class probabilities given training rows; one draw for a point."""
+        fitted = self.point(log_posterior)[None, None]
+        return ClassPosterior(
+            predictor=lambda new: self.predictor(log_posterior, new, delivery.temperature),
+            theta=fitted if draws is None else draws.theta,
+            log_ratio=delivery.log_ratio,
+            temperature=delivery.temperature,
+        ).calibrated(
+            delivery.calibration, delivery.uncalibrated, delivery.hidden, rows, delivery.seed
+        )
+
+    def with_draws(self, draws: Draws) -> Self:
+        """The model that can predict under draws; most need nothing for it."""
+        return self
+
+    def replicates(
+        self, log_posterior: Any, rows: Observations, draws: Draws | None, seed: int
+    ) -> Replicates | None:
+        """Responses drawn for training rows, of a model of numbers."""
+        return None
+
+    def at_prevalence(
+        self, parameters: MixtureParameters, log_ratio: Float[np.ndarray, " label"]
+    ) -> MixtureParameters:
+        """A density at other class shares; a density without classes has none."""
+        return parameters
+
+    # ---- rows as the model takes them
+
+    def training_rows(self, rows: Observations) -> Observations:
+        """Training rows; of a model that compares rows, what they were compared to."""
+        return rows
+
+    def compared(self, X: Any, shell: BaseEstimator) -> Observations | None:
+        """New rows compared to training rows; None where cells are read column by column."""
+        return None
+
+    def seen(self, cells: Observations) -> Observations:
+        """Cells in the user's units, as they are or compared to training rows."""
+        return cells
+
+    def hidden_share(
+        self, rows: Observations, columns: Columns | None
+    ) -> Float[np.ndarray, " obs"]:
+        """Share of the cells of every row that are missing."""
+        assert columns is not None  # a model that compares rows counts for itself
+        return table.hidden_share(rows, columns)
+
+    def stored_row(self, n_columns: int) -> object | None:
+        """A training row as new rows come, where the model and not the table keeps it."""
+        return None
+
+    @property
+    def n_scored(self) -> int:
+        """Number of labelled rows that the model itself keeps: held out, or compared."""
+        return 0
+
+    def n_codes(self, n_classes: int) -> int:
+        """Number of codes that labels of rows may have, in most families one a class."""
+        return n_classes
+
+    # ---- graph and tree
+
+    @abstractmethod
+    def declare(self, rows: Observations, axes: Axes) -> pm.Model:
+        """The PyMC graph on training rows; a family may take more options."""
+
+    @abstractmethod
+    def description(self, rows: Observations, axes: Axes) -> Description:
+        """Names and training rows, for the DataTree."""
+
+    def training_cells(self, rows: Observations) -> Observations:
+        """Cells of the training rows; a model that compares rows keeps them beside."""
+        return rows
+
+    def observed(self, rows: Observations) -> Named:
+        """Rows as a group of the DataTree."""
+        return observed_rows(rows)
+
+
+def observed_rows(rows: Observations) -> Named:
+    """Cells of rows as the observed node of the graph, NaN where hidden."""
+    codes = np.column_stack([rows.labels, rows.codes]).astype(float)
+    codes[codes < 0] = np.nan
+    cells = np.column_stack([codes[:, :1], rows.real, codes[:, 1:]])
+    return {names.OBSERVED: ((names.OBS, names.COLUMN), cells)}
+
+
+def row_weights(rows: Observations) -> Named:
+    """Weights of the rows, as constant data of the graph."""
+    return {"row_weight": ((names.OBS,), rows.weights)}

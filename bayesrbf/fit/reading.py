@@ -1,0 +1,374 @@
+"""A training table in memory, as an estimator reads it, and its doubtful columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+from sklearn.base import BaseEstimator
+from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state
+from sklearn.utils.validation import _num_samples, validate_data
+
+from bayesrbf import table
+from bayesrbf.base.blocks import is_collection
+from bayesrbf.base.rows import Units, copies_sentence
+from bayesrbf.fit.arguments import (
+    Arguments,
+    ColumnWarning,
+    prevalence,
+    row_groups,
+    row_weights,
+    warn,
+)
+from bayesrbf.fit.table import TrainingTable
+from bayesrbf.reading.noticing import in_one_spelling, written_apart
+from bayesrbf.table.columns import Columns
+from bayesrbf.table.containers import read_cells
+
+if TYPE_CHECKING:
+    from bayesrbf.reading.notes import Note
+
+
+# Describes doubtful columns of a training table in one sentence.
+
+
+SHOWN: Final = 5
+"""Columns that the sentence tells about."""
+MANY_COPIES: Final = 0.05
+"""Share of copies among the rows from which there is a warning: many tables have one or two."""
+MOST: Final = 500
+"""Columns of a table beyond which none is looked at: a millisecond each, and ids matter less."""
+
+
+def column_doubts(X: object, columns: Columns, *, named: bool, grouped: bool = True) -> str:
+    """Stand-ins for missing cells, names of rows and text that is numbers; empty for a clean table.
+
+    Where the categorical columns are ``named``, and of columns whose type is a category, text is
+    what it should be, and only its levels are looked at. Fits that are ``grouped`` take groups.
+    """
+    clauses = list(_doubts(X, columns, named, grouped)) if len(columns.names) <= MOST else []
+    clauses += _codes_apart(columns)
+    more = f"; {len(clauses) - SHOWN} more columns are doubtful" if len(clauses) > SHOWN else ""
+    sentence = "; ".join(clauses[:SHOWN]) + more
+    return f"{sentence[0].upper()}{sentence[1:]}." if clauses else ""
+
+
+def warn_of_labels(
+    classes: Shaped[np.ndarray, " label"], codes: Int[np.ndarray, " obs"], owner: str
+) -> None:
+    """Warn of one class alone, labels that may mean none, and labels that are written alike."""
+    from bayesrbf.reading.cells import doubtful_labels
+
+    frequencies = np.bincount(codes[codes >= 0], minlength=classes.size).tolist()
+    labels = {str(label): label for label in classes.tolist()}
+    if len(labels) == 1:
+        warn(
+            f"{owner}.fit received one class alone, {classes.tolist()[0]!r}: its probability is 1 "
+            "everywhere, and nothing can be told apart. Give labelled rows of another class."
+        )
+    for note in doubtful_labels("y", dict(zip(labels, frequencies, strict=True))):
+        if note.topic == "label for missing":
+            label = labels[note.value]
+            warn(
+                f"{owner}.fit takes the label {label!r} for a class ({note.count} rows). If it "
+                f"means that a row has no label, give unlabelled={label!r}.",
+                ColumnWarning,
+            )
+        else:
+            warn(
+                f"{owner}.fit takes the labels {note.value} for different classes; they differ by "
+                f"{note.example}. If they mean the same, write them alike.",
+                ColumnWarning,
+            )
+
+
+def warn_of_copies(repeated: int, n_rows: int, owner: str) -> None:
+    """Warn where many rows are copies of an earlier one; ``status_`` tells of any."""
+    if repeated > MANY_COPIES * n_rows:
+        warn(f"{owner}.fit: {copies_sentence(repeated)}", ColumnWarning)
+
+
+def warn_of_lone_rows(
+    classes: Shaped[np.ndarray, " label"], codes: Int[np.ndarray, " obs"], owner: str
+) -> None:
+    """Warn where a class has one labelled row, which no fit can be judged by."""
+    counts = np.bincount(codes[codes >= 0], minlength=classes.size)[: classes.size]
+    lone = [repr(label) for label in classes[counts == 1].tolist()]
+    if lone and counts.max() > 1:  # where no class has more, nothing is held out, and fit says so
+        named = ", ".join(lone[:SHOWN]) + (", ..." if len(lone) > SHOWN else "")
+        warn(
+            f"{owner}.fit: one labelled row alone is of class {named}. It is never held out, so "
+            "the probability of such a class cannot be validated, nor calibrated; label more of "
+            "its rows, or leave it out."
+        )
+
+
+def _doubts(X: object, columns: Columns, named: bool, grouped: bool) -> Iterator[str]:
+    """A clause on each doubtful column."""
+    from bayesrbf.reading.noticing import MISSING_CODE, REMEDY, notice, numbers_as_text
+
+    for name in (columns.names[position] for position in columns.empty):
+        yield f"column {name!r} has no cell (it is left out, and stays missing)"
+    cells = read_cells(X)
+    looked: dict[str, Any] = {}
+    decided = set[str]()
+    remedy = f" ({REMEDY})"  # Said once.
+    for name, column, declared, kind in zip(
+        cells.names, cells.columns, cells.declared, columns.kinds, strict=True
+    ):
+        if column.dtype.kind == "f" and kind == "real":
+            looked[name] = column
+        elif kind == "categorical":
+            texts = column.tolist()
+            if named or declared:
+                decided.add(name)
+            elif clause := numbers_as_text(cell for cell in texts if isinstance(cell, str)):
+                yield f"column {name!r} {clause}{remedy}"
+                remedy = ""
+                continue
+            if all(cell is None or isinstance(cell, str) for cell in texts):
+                level = in_one_spelling({cell for cell in texts if cell is not None})
+                looked[name] = [None if cell is None else level[cell] for cell in texts]
+    for note in notice(looked):
+        # What is far from all others and no usual code, such as a row of zeros that were centred,
+        # is told of files only.
+        usual = note.topic != "stand-in" or MISSING_CODE.fullmatch(note.value)
+        if usual and note.topic in (OF_LEVELS if note.column in decided else CLAUSES):
+            yield f"column {note.column!r} {CLAUSES[note.topic](note)}{_groups(note, grouped)}"
+
+
+def _codes_apart(columns: Columns) -> Iterator[str]:
+    """A clause on each column of codes such as 7 and 007, which may be one number or two codes."""
+    from bayesrbf.reading.notes import listed
+
+    for name, levels in columns.levels_of.items():
+        texts = [level for level in levels if isinstance(level, str)]
+        if apart := written_apart(texts):
+            yield (
+                f"column {name!r} holds {listed(list(map(repr, apart)))}, which are one number and "
+                "count as levels apart (if they are one, write them in one way)"
+            )
+
+
+def _holds(note: Note, why: str) -> str:
+    """A stand-in."""
+    often = "one cell" if note.count == 1 else f"{note.count} cells"
+    return f"holds {note.value} in {often}, {why} (if it means missing, make it NaN)"
+
+
+def _groups(note: Note, grouped: bool) -> str:
+    """What to do about names of patients and the like; empty for all else."""
+    if note.topic not in REPEATED:
+        return ""
+    if not grouped:
+        return " (if it names patients or the like, leave it out)"
+    return (
+        " (if it says which rows belong together, leave it out and give it as groups= to fit, so "
+        "that they are never both fitted and held out)"
+    )
+
+
+OF_LEVELS: Final = frozenset({"word for missing", "spelled alike", "names of rows"})
+"""Topics that are told of categories that were named or declared, too."""
+REPEATED: Final = ("repeated names", "repeated numbers", "repeated texts")
+CLAUSES: Final[dict[str, Callable[[Note], str]]] = {
+    "stand-in": lambda note: _holds(note, "far from all other values"),
+    "only negative": lambda note: _holds(note, "and no other negative value"),
+    "word for missing": lambda note: _holds(
+        replace(note, value=repr(note.value)), "read as a category"
+    ),
+    "spelled alike": lambda note: (
+        f"holds {note.value}, which differ by {note.example} (if they mean the same, write them "
+        "alike)"
+    ),
+    "identifier": lambda note: (
+        f"has {note.value}, such as {note.example} (if it names the rows, leave it out)"
+    ),
+    "names of rows": lambda note: (
+        f"has {note.count} texts that are all different, such as {note.example!r} (leave it out: "
+        "it names the rows)"
+    ),
+    **dict.fromkeys(REPEATED, lambda note: f"has {note.value}, such as {note.example}"),
+    "free text": lambda note: (
+        f"holds text that hardly repeats, {note.count} distinct values (leave it out, or make "
+        "categories of it)"
+    ),
+}
+"""What is said of a column, by the topic of a note."""
+
+
+# A training table in memory, as an estimator asks for it to be read.
+
+
+LARGEST_SEED: Final = 2**31 - 1
+BLOCK: Final = 20_000
+"""Rows of an array up to which it is one block, wherever it lies."""
+
+Weights = Float[np.ndarray, " obs"]
+Codes = Int[np.ndarray, " obs"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How an estimator asks for its training table to be read."""
+
+    owner: str
+    """Name of the estimator, for errors."""
+    arguments: Arguments
+    """Those of its constructor."""
+    labelled: bool = True
+    """Whether y holds class labels."""
+    of_sample: bool = False
+    """Whether of a table out of memory a random sample is all that is fitted to."""
+    unlabelled_weight: float = 1.0
+    """Factor of the weight of rows without a label."""
+
+    @property
+    def features(self) -> dict[str, Any]:
+        """What the user says of kinds of columns, as :func:`table.learn_columns` takes it."""
+        name = "categorical_features"
+        return {name: self.arguments[name]} if name in self.arguments else {}
+
+    @property
+    def missingness(self) -> str:
+        """Whether it tells anything that a cell is missing; where that is open, not at first."""
+        missingness: str = self.arguments.get("missingness", "ignorable")
+        return "ignorable" if missingness == "cv" else missingness
+
+    @property
+    def finds_atoms(self) -> bool:
+        """Whether frequent values of real columns are point masses."""
+        return self.arguments.get("atoms") == "auto"
+
+    @property
+    def seed(self) -> int:
+        """A seed from ``random_state``: the next one of a generator."""
+        return int(check_random_state(self.arguments["random_state"]).randint(LARGEST_SEED))
+
+    def prevalence(
+        self, classes: Shaped[np.ndarray, " label"]
+    ) -> Float[np.ndarray, " label"] | None:
+        """Class probabilities of use; None keeps those of training."""
+        return prevalence(self.arguments["class_prior"], classes, self.owner)
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Codes and weights of the rows of a table, before those without weight are left out."""
+
+    codes: Codes
+    weights: Weights
+    classes: Shaped[np.ndarray, " label"] | None = None
+    prevalence: Float[np.ndarray, " label"] | None = None
+
+
+def check_table(reading: Reading, X: object, y: object, sample_weight: object) -> Weights:
+    """Refuse what is no table in memory or has no row; the row weights."""
+    table.as_frame(X)  # our own error for what is no table, before scikit-learn raises its
+    column_names(X)
+    if reading.labelled and y is None:
+        raise ValueError(f"{reading.owner}.fit requires y to be passed, but the target y is None.")
+    if _num_samples(X) == 0:
+        raise ValueError("X has 0 sample(s), but fit needs at least one row.")
+    return row_weights(sample_weight, X)
+
+
+def column_names(X: object) -> tuple[int, Shaped[np.ndarray, " column"] | None]:
+    """Number of columns and their names as scikit-learn keeps them, None without names."""
+    shell = BaseEstimator()  # it takes the names, so that a fit that fails changes no estimator
+    validate_data(shell, X, skip_check_array=True)
+    names = vars(shell).get("feature_names_in_")
+    return int(vars(shell).get("n_features_in_", 0)), names  # learn_columns refuses other shapes
+
+
+def read_labels(reading: Reading, X: object, y: object, weights: Weights) -> Labels:
+    """Class codes and weights of the rows; a class without weight is left out."""
+    check_consistent_length(X, y)
+    unlabelled = reading.arguments["unlabelled"]
+    factor = reading.unlabelled_weight
+    classes, codes, weights = table.present_classes(y, weights, unlabelled, factor)
+    warn_of_labels(classes, codes, reading.owner)
+    warn_of_lone_rows(classes, codes[weights > 0], reading.owner)
+    return Labels(codes, weights, classes, reading.prevalence(classes))
+
+
+def read_rows(reading: Reading, X: object, labels: Labels, groups: object = None) -> TrainingTable:
+    """Columns of a table in memory, and its rows of positive weight: no other row teaches."""
+    n_columns, names = column_names(X)
+    of_rows = row_groups(groups, X, f"{reading.owner}.fit")
+    codes, weights = labels.codes, labels.weights
+    kept = np.flatnonzero(weights > 0)
+    if kept.size < weights.size:
+        X, codes, weights = _safe_indexing(X, kept), codes[kept], weights[kept]
+    columns = table.learn_columns(X, missingness=reading.missingness, **reading.features)
+    cells = table.encode(X, columns)
+    doubts = doubts_of(reading, X, columns)
+    # Weights of a density say how many rows stand against its prior.
+    rows, repeated = table.with_units(
+        replace(cells, labels=codes, weights=weights),
+        None if of_rows is None else of_rows[kept],
+        relative=reading.labelled,
+    )
+    warn_of_copies(repeated, kept.size, reading.owner)
+    table.check_spreads(cells.real, rows.weights, columns.real_names)
+    if reading.finds_atoms:
+        atoms = tuple(table.find_atoms(column, rows.weights) for column in cells.real.T)
+        columns = replace(columns, atoms=atoms)
+        cells = table.encode(X, columns)
+    training = TrainingTable(
+        reading.owner,
+        columns,
+        replace(cells, labels=codes, weights=rows.weights, units=rows.units),
+        kept,
+        reading.seed,
+        n_columns,
+        names,
+        classes=labels.classes,
+        prevalence=labels.prevalence,
+        handle_unknown=reading.arguments["handle_unknown"],
+        doubts=doubts,
+        repeated=repeated,
+        unlabelled_weight=reading.unlabelled_weight,
+    )
+    return training.with_template(X)
+
+
+def units_in(X: object, groups: object, owner: str) -> tuple[Units | None, int]:
+    """Units of the rows of a table in memory, and how many are copies of an earlier one."""
+    cells = table.encode(X, table.learn_columns(X))
+    rows, repeated = table.with_units(cells, row_groups(groups, X, owner), relative=False)
+    return rows.units, repeated
+
+
+def doubts_of(reading: Reading, X: object, columns: table.Columns) -> str:
+    """What is doubtful about the columns of the training table; a warning where something is."""
+    named = reading.arguments["categorical_features"]
+    inferred = named is None or (isinstance(named, str) and named == "from_dtype")
+    doubts = column_doubts(X, columns, named=not inferred, grouped=reading.labelled)
+    if doubts:
+        warn(doubts, ColumnWarning)
+    return doubts
+
+
+def read_table(
+    reading: Reading, X: object, y: object, sample_weight: object, groups: object = None
+) -> TrainingTable:
+    """Columns, classes and rows of a table in memory."""
+    weights = check_table(reading, X, y if reading.labelled else None, sample_weight)
+    if not reading.labelled:
+        return read_rows(reading, X, Labels(np.zeros(weights.size, dtype=int), weights))
+    return read_rows(reading, X, read_labels(reading, X, y, weights), groups)
+
+
+def refuse_collection(owner: str, X: object) -> None:
+    """TypeError where a table out of memory is handed to a fit that needs all rows at once."""
+    if is_collection(X):
+        raise TypeError(
+            f"{owner}.fit takes a table in memory, and {type(X).__name__} is read block by block: "
+            "fit a random sample of its rows, drawn from all blocks, such as "
+            "X.sample(frac=0.01).compute() of Dask, or fit MixtureDensity, HybridMixtureClassifier "
+            "or StackedClassifier to it."
+        )

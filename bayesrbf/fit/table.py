@@ -1,0 +1,584 @@
+"""A fit as one frozen record: table, model, trace, draws; and rows far from all of training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+
+from bayesrbf import table
+from bayesrbf.base.arrays import at_prevalence
+from bayesrbf.base.log_posterior import LogPosterior, Predictor
+from bayesrbf.base.priors import ClassPrediction, Trace
+from bayesrbf.base.records import (
+    MOST_LOG,
+    Requirements,
+    field_values,
+    named,
+    scales,
+    simplex,
+    within,
+)
+from bayesrbf.base.rows import MixtureParameters, Observations, Recalibration
+from bayesrbf.fit.calibration import tempered
+from bayesrbf.fit.model import Axes, Delivery, Doubt, FittedModel, Replicates, drawn_labels, evenly
+from bayesrbf.fit.probabilities import ClassPosterior
+from bayesrbf.fit.trees import posterior_tree
+from bayesrbf.inference.draws import Draws
+from bayesrbf.mixture.cells import Cells, cell_law, novelty
+from bayesrbf.mixture.fitted import FittedMixture
+from bayesrbf.table.columns import Columns
+from bayesrbf.table.order import standardisation
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from bayesrbf.inference.diagnose import Finding
+
+
+# The training table as it was read.
+
+
+@named
+@dataclass(frozen=True, eq=False)
+class TrainingTable:
+    """A training table as it was read: columns, rows and, for a classifier, classes."""
+
+    owner: str
+    """Name of the estimator, for messages."""
+    columns: Columns | None
+    """None where rows are only compared, by a metric that knows no columns."""
+    rows: Observations
+    """Rows of positive weight, in the user's units; without cells where rows are compared."""
+    kept: Int[np.ndarray, " obs"]
+    """Where each row stood in the table."""
+    seed: int
+    n_columns: int
+    names: Shaped[np.ndarray, " column"] | None = None
+    """Names of the columns, where the table had names."""
+    template: Any = None
+    """A table without a row, of the user's type; None where rows are not given back."""
+    classes: Shaped[np.ndarray, " label"] | None = None
+    """Class labels in the order of their codes."""
+    prevalence: Float[np.ndarray, " label"] | None = None
+    """Class probabilities of use; None: those of training."""
+    handle_unknown: Literal["missing", "error"] = "missing"
+    """What a level is that no training row had."""
+    doubts: str = ""
+    """A sentence on columns that may not be what they seem; empty where none is doubtful."""
+    copies: Int[np.ndarray, "2 given"] | None = None
+    """Where the log likelihood is of distinct rows: every row, and its place among those."""
+    unlabelled_weight: float = 1.0
+    """Factor of the weight of rows without a label."""
+    passes: int = 0
+    """Passes over a table out of memory; 0 for one in memory."""
+    sampled: bool = False
+    """Whether the rows are a sample of a table out of memory, all of which was fitted to."""
+    repeated: int = 0
+    """Rows that are copies of an earlier one beyond chance."""
+
+    @property
+    def read_columns(self) -> Columns:
+        """The columns of a table that was read column by column."""
+        if self.columns is None:
+            raise AttributeError(
+                f"This {self.owner} compares rows and knows no columns of a table."
+            )
+        return self.columns
+
+    @property
+    def class_labels(self) -> Shaped[np.ndarray, " label"]:
+        """The classes of a classifier."""
+        assert self.classes is not None  # what asks for classes is a classifier
+        return self.classes
+
+    @property
+    def scored(
+        self,
+    ) -> tuple[Int[np.ndarray, " row"] | None, Int[np.ndarray, " row"] | None]:
+        """Place of every row in the log likelihood, and its unit; None: its own."""
+        units, places, of_rows = self.rows.units, None, np.arange(self.kept.size)
+        if self.copies is not None:
+            names, places = self.copies
+            sorter = np.argsort(self.kept)
+            at = sorter[np.searchsorted(self.kept, names, sorter=sorter).clip(max=sorter.size - 1)]
+            # Rows that were merged into distinct ones are not all kept.
+            of_rows = np.where(self.kept[at] == names, at, places)
+        if units is None:
+            return places, None
+        alone = units.counts[of_rows] > 1  # equal people, merged into one row
+        own = units.numbers.max() + 1 + np.arange(of_rows.size)
+        return places, np.where(alone, own, units.numbers[of_rows])
+
+    def __laws__(self) -> Requirements:
+        columns, rows = self.columns, self.rows
+        yield 0 <= self.seed < 2**31, "a seed"
+        yield within(self.kept, 0) and rows.n_obs > 0, "positions of its rows"
+        yield rows.n_obs == self.kept.size, "a position of every row"
+        yield self.n_columns > 0 and self.passes >= 0, "columns, and passes over them"
+        yield 0 <= self.repeated < max(rows.n_obs, 1) or columns is None, "fewer copies than rows"
+        yield within(self.unlabelled_weight, 0), "a weight of rows without a label"
+        yield columns is not None or self.template is None, "the columns of its frame"
+        if columns is not None:
+            yield self.n_columns == len(columns.names), "as many columns as it was fitted to"
+            texts = self.names is None or all(isinstance(name, str) for name in self.names)
+            named = self.names is None or list(self.names) == list(columns.names)
+            yield texts and named, "its columns' names"
+            frame = getattr(self.template, "columns", columns.names)
+            yield len(frame) == len(columns.names), "a frame of its columns"
+            dtypes = [getattr(one, "kind", "f") for one in getattr(self.template, "dtypes", ())]
+            texts_of = {kind for kind, of in zip(columns.kinds, dtypes, strict=False) if of == "O"}
+            yield "real" not in texts_of, "numbers in its columns of numbers"
+        if self.classes is not None:
+            n, labels = self.classes.size, self.classes.tolist()
+            plain = all(isinstance(label, str | int | float) for label in labels)
+            yield plain and self.classes.ndim == 1 and n == len(set(labels)), "classes that differ"
+            p = self.prevalence
+            yield p is None or (p.size == n and simplex(p)), "prevalences that sum to one"
+            yield p is None or bool((p > 0).all()), "positive prevalences"
+
+    def decoded(self, cells: Cells, like: Any) -> Any:
+        """Cells as a table of the type of another."""
+        return table.decode(*cells, self.read_columns, like)
+
+    def with_template(self, like: Any) -> TrainingTable:
+        """What was read, with an empty table of the user's type."""
+        none = self.rows.take(np.arange(0))
+        return replace(self, template=self.decoded((none.real, none.codes), like))
+
+
+# Rows far outside of the training table, of which less and less is known.
+#
+# The tail of a model's densities decides there, which no row has ever told: a Gaussian is sure of a
+# class at any distance. With :math:`e(x)` the largest distance of a cell from the range of its
+# column in training, in standard deviations and less those that are near, what is given out is
+#
+# .. math:: (1 - w) \, p(c | x) + w \, \pi_c, \quad
+#     \frac{w}{1 - w} = \Bigl(\frac{e(x)}{1000}\Bigr)^2,
+#
+# the class shares of training the more the further the row: the odds that it is of no class as the
+# training table has them rise as those of a distribution with a heavy tail. Where e is 0, nothing
+# is changed.
+
+
+NEAR: Final = 10.0
+"""Standard deviations outside of the range up to which a row is not far."""
+FURTHEST: Final = 1e100
+HALF: Final = 1000.0
+"""Further ones at which half of the probability is that of the class shares."""
+
+
+@dataclass(frozen=True)
+class FarRows:
+    """What is given out at rows far outside of a training table."""
+
+    low: Float[np.ndarray, " column"]
+    high: Float[np.ndarray, " column"]
+    """Range of the numbers of every column in training."""
+    scale: Float[np.ndarray, " column"]
+    """Their standard deviations."""
+    log_shares: Float[np.ndarray, " label"]
+    """Log class shares of training."""
+
+    def unknown(self, rows: Observations) -> Float[np.ndarray, " obs"]:
+        """The share w of every row that is given to the class shares."""
+        if not self.scale.size:
+            return np.zeros(rows.n_obs)
+        cells = rows.real
+        with np.errstate(over="ignore"):  # infinitely far is far
+            outside = np.maximum(self.low - cells, cells - self.high) / self.scale - NEAR
+        # A missing cell, as NaN, is not outside.
+        furthest = np.fmin(np.fmax(outside, 0.0).max(axis=1), FURTHEST)
+        odds = (furthest / HALF) ** 2
+        return odds / (1 + odds)
+
+    def mixed(
+        self, log_p: Float[np.ndarray, "*draws obs label"], rows: Observations
+    ) -> Float[np.ndarray, "*draws obs label"]:
+        """Class log probabilities as they are given out."""
+        return _mixed(log_p, self.unknown(rows), self.log_shares)
+
+    def around(self, posterior: ClassPosterior) -> ClassPosterior:
+        """The posterior whose draws are given out likewise."""
+        if not self.scale.size:
+            return posterior
+
+        def prepare(rows: Observations) -> Predictor:
+            predictor, unknown = posterior.predictor(rows), self.unknown(rows)
+            if not unknown.any():
+                return predictor
+            delivered = predictor.delivered
+            if delivered is not None:
+                delivered = _mixed(delivered, unknown, self.log_shares)
+            how = posterior.temperature, unknown, self.log_shares
+            return FarPredictor(predictor, *how, delivered, predictor.stretch)
+
+        return replace(posterior, predictor=prepare)
+
+
+@dataclass(frozen=True)
+class FarPredictor(Predictor):
+    """A predictor of rows of which some are far."""
+
+    predictor: Predictor
+    temperature: float
+    """At which its log probabilities will be tempered."""
+    unknown: Float[np.ndarray, " obs"]
+    log_shares: Float[np.ndarray, " label"]
+    delivered: Float[np.ndarray, "obs label"] | None = None
+    stretch: Float[np.ndarray, "obs label"] | None = None
+
+    def at_all(self, thetas: Shaped[np.ndarray, "draw coordinate"]) -> ClassPrediction:
+        """Predict under every draw; draws are the first axis of the result."""
+        prediction = self.predictor.at_all(thetas)
+        log_p = tempered(prediction.log_probabilities, self.temperature)
+        mixed = _mixed(log_p, self.unknown, self.log_shares)
+        return ClassPrediction(mixed / self.temperature, prediction.log_density)
+
+
+def far_rows(training: Observations, log_shares: Float[np.ndarray, " label"]) -> FarRows:
+    """What training rows, in the user's units, say of far ones.
+
+    >>> training = Observations(
+    ...     np.array([[0.0], [2.0]]), np.zeros((2, 0), int), np.array([0, 1]), np.ones(2))
+    >>> far = far_rows(training, np.log([0.5, 0.5]))
+    >>> new = np.array([[2.0], [12.0], [1012.0], [np.nan]])
+    >>> rows = Observations(new, np.zeros((4, 0), int), np.full(4, -1), np.ones(4))
+    >>> far.unknown(rows)
+    array([0. , 0. , 0.5, 0. ])
+    """
+    cells = training.real
+    unit = standardisation(cells, training.weights)
+    observed = ~np.isnan(cells)
+    low = np.where(observed, cells, np.inf).min(axis=0)
+    high = np.where(observed, cells, -np.inf).max(axis=0)
+    return FarRows(low, high, unit.scale, log_shares)
+
+
+def _mixed(
+    log_p: Float[np.ndarray, "*draws obs label"],
+    unknown: Float[np.ndarray, " obs"],
+    log_shares: Float[np.ndarray, " label"],
+) -> Float[np.ndarray, "*draws obs label"]:
+    """Class log probabilities, of which a share is that of the class shares."""
+    far = unknown > 0
+    if not far.any():
+        return log_p
+    with np.errstate(divide="ignore"):
+        rest, w = np.log1p(-unknown[far, None]), np.log(unknown[far, None])
+    result = log_p.copy()
+    result[..., far, :] = np.logaddexp(rest + log_p[..., far, :], w + log_shares)
+    return result
+
+
+# A fit as one frozen record: table, model, trace, draws, and the answers from them.
+
+
+DIAGNOSED = 200
+"""Most training rows whose class probabilities are diagnosed."""
+
+
+@named
+@dataclass(frozen=True, eq=False)
+class FittedTable[M: FittedModel, D]:
+    """A model fitted to a table: everything that an answer about rows or parameters needs."""
+
+    table: TrainingTable
+    model: M
+    trace: Trace
+    converged: bool
+    sentence: str
+    """How the fit ended."""
+    details: D
+    """What else a family tells of its fit."""
+    temperature: float = 1.0
+    """Factor of the class log probabilities."""
+    calibration: Recalibration | None = None
+    """What calibrates tempered probabilities where cells are hidden."""
+    uncalibrated: Float[np.ndarray, " label"] | None = None
+    """What is added to the log joints of classes that no row held out has; NaN for the others."""
+    averages: bool = False
+    """Whether probabilities are means over draws, where there are draws."""
+    draws: Draws | None = None
+    """With the components named as in the fit."""
+    raw: Draws | None = None
+    """The draws as they came."""
+    doubt: Doubt | None = None
+    """Other kinds of models, where intervals count that this one may be wrong."""
+
+    __getstate__ = field_values
+
+    def __laws__(self) -> Requirements:
+        training, model, draws = self.table, self.model, self.draws
+        rows, columns, density = training.rows, training.columns, self.mixture
+        n_codes = model.n_codes(1 if training.classes is None else training.classes.size)
+        yield within(rows.labels, -1, n_codes), "codes of its labels"
+        if training.copies is not None:
+            placed = within(training.copies[0], 0) and within(training.copies[1], 0, model.n_scored)
+            yield placed, "places of the copies of rows"
+        if columns is not None and density is not None:
+            levels = columns.n_levels
+            yield rows.real.shape[1] == len(columns.real_names), "rows of its real columns"
+            yield rows.codes.shape[1] == len(levels), "rows of its categorical columns"
+            below = rows.codes < np.array([*levels, 1])[: len(levels)]
+            yield bool(below.all()), "codes of levels"
+            structure = density.specification
+            yield structure.levels == levels, "a model of its levels"
+            yield structure.n_features == len(columns.real_names), "a model of its columns"
+            if self.doubt is not None:
+                shape = len(columns.real_names), levels, self.classes.size
+                yield self.doubt.table_shape == shape, "a pool of its columns"
+        yield scales(self.temperature) and self.temperature < MOST_LOG, "a temperature"
+        if (moves := self.uncalibrated) is not None:
+            judged = np.isnan(moves)
+            yield moves.shape == self.classes.shape and bool(judged.any()), "classes held out"
+            yield within(moves[~judged], -MOST_LOG, 1e-9), "moves of classes"
+        yield (draws is None) == (self.raw is None), "the draws as they came"
+        if draws is not None and self.raw is not None:
+            yield self.raw.theta.shape == draws.theta.shape, "the same draws as they came"
+
+    def replaced(self, **changes: Any) -> FittedTable[M, D]:
+        """The fit with other fields; the log posterior is prepared again for another model only."""
+        changed: FittedTable[M, D] = replace(self, **changes)
+        if changed.model is self.model and changed.table.rows is self.table.rows:
+            prepared = self.__dict__.get("log_posterior")
+            if prepared is not None:
+                changed.__dict__["log_posterior"] = prepared
+        return changed
+
+    def at_prevalence(self, prevalence: Float[np.ndarray, " label"] | None) -> FittedTable[M, D]:
+        """The fit at other class probabilities of use; None: at those of training."""
+        return self.replaced(table=replace(self.table, prevalence=prevalence))
+
+    # ---- what was read
+
+    @property
+    def rows(self) -> Observations:
+        """Training rows as the model takes them."""
+        return self.model.training_rows(self.table.rows)
+
+    @property
+    def columns(self) -> Columns:
+        """Columns of the table: names, kinds, levels."""
+        return self.table.read_columns
+
+    @property
+    def classes(self) -> Shaped[np.ndarray, " label"]:
+        """Class labels."""
+        return self.table.class_labels
+
+    @property
+    def axes(self) -> Axes:
+        """Names of columns, training rows and classes."""
+        return Axes(self.table.columns, self.table.kept, self.table.classes)
+
+    def require_all_rows(self, what: str) -> None:
+        """ValueError where the training rows are out of memory, which a posterior is asked of."""
+        if self.table.sampled:
+            raise ValueError(
+                f"{self.table.owner}.{what} needs the training rows in memory, and this fit read "
+                f"them block by block ({self.table.passes} passes); fit a random sample of the "
+                "rows for it."
+            )
+
+    def stored_row(self) -> Any:
+        """A training row, as new rows come."""
+        stored = self.model.stored_row(self.table.n_columns)
+        if stored is not None:
+            return stored
+        first = self.rows.take(np.arange(1))
+        return self.table.decoded((first.real, first.codes), self.table.template)
+
+    # ---- posterior
+
+    @cached_property
+    def log_posterior(self) -> LogPosterior:
+        """The log posterior given the training rows."""
+        return self.model.log_posterior(self.rows)
+
+    @property
+    def point(self) -> Float[np.ndarray, " coordinate"]:
+        """The fitted point in the coordinates of the log posterior."""
+        return self.model.point(self.log_posterior)
+
+    def with_draws(self, raw: Draws) -> FittedTable[M, D]:
+        """The fit with draws, as they came and with the components named as in the fit.
+
+        Other models beside it were asked for with the draws before.
+        """
+        from bayesrbf.inference.draws import relabel
+
+        draws = relabel(self.log_posterior, raw, self.point)
+        model = self.model.with_draws(draws)
+        return self.replaced(draws=draws, raw=raw, model=model, doubt=None)
+
+    @cached_property
+    def tree(self) -> xr.DataTree:
+        """Posterior, log likelihood, training rows and what is drawn for them, as one tree."""
+        return posterior_tree(
+            self.model,
+            self.log_posterior,
+            self.draws,
+            self.rows,
+            self.axes,
+            self.trace,
+            self.table.copies,
+            self._replicates(),
+        )
+
+    def _replicates(self) -> Replicates | None:
+        """Labels or responses drawn for the training rows; None for a density."""
+        if self.table.classes is not None:
+            return drawn_labels(self.class_posterior, self.rows, self.table.seed)
+        return self.model.replicates(self.log_posterior, self.rows, self.draws, self.table.seed)
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Every figure about the fit and its draws, each with a sentence and a judgement."""
+        from bayesrbf.inference.diagnose import judge_columns, judge_copies, judge_map
+
+        return (
+            judge_map(self.sentence, self.converged),
+            *([judge_columns(self.table.doubts)] if self.table.doubts else []),
+            *([judge_copies(self.table.repeated)] if self.table.repeated else []),
+            *self._findings_of_draws(),
+        )
+
+    def _findings_of_draws(self) -> Iterator[Finding]:
+        """Findings about draws and their leave-one-out figures; of a point, that it is one."""
+        from bayesrbf.inference.diagnose import findings, judge_leave_one_out, leave_one_out
+        from bayesrbf.inference.draws import point
+
+        draws, log_posterior = self.draws, self.log_posterior
+        if draws is None:
+            yield from findings(point(log_posterior, self.point))
+            return
+        yield from findings(draws, raw=self.raw, **self._probabilities_of_training())
+        # Without a coordinate every draw is the same, rows left out or not. A draw of the
+        # bootstrap is none of the posterior, from which weights could take out a row.
+        if log_posterior.dimension and draws.method != "bootstrap":
+            yield from judge_leave_one_out(leave_one_out(log_posterior, draws, *self.table.scored))
+
+    def _probabilities_of_training(self) -> dict[str, np.ndarray]:
+        """Class probabilities of some training rows, under the draws and at the fit."""
+        if self.table.classes is None:
+            return {}
+        posterior = self.class_posterior
+        some = self.rows.take(evenly(self.rows.n_obs, DIAGNOSED))
+        if self.model.predictors_deliver:  # what they would prepare for draws serves no point
+            at_point = np.exp(self.class_log_probabilities(some))
+        else:
+            at_point = posterior.at_point(some, self.point)
+        return {"probabilities": posterior.draws(some)[0], "map_probabilities": at_point}
+
+    # ---- class probabilities
+
+    @property
+    def class_shares(self) -> Float[np.ndarray, " label"]:
+        """Shares of the classes that predictions stand for."""
+        return self.model.class_shares(self.rows, self.classes.size)
+
+    @property
+    def log_ratio(self) -> Float[np.ndarray, " label"]:
+        """Log ratio of the prevalences of use to those of training."""
+        if self.table.prevalence is None:
+            return np.zeros(self.classes.size)
+        return np.log(self.table.prevalence) - np.log(self.class_shares)
+
+    def hidden_share(self, rows: Observations) -> Float[np.ndarray, " obs"]:
+        """Share of the cells of every row that are missing."""
+        return self.model.hidden_share(rows, self.table.columns)
+
+    def class_log_probabilities(
+        self, rows: Observations, draws: int | None = None
+    ) -> Float[np.ndarray, "obs label"]:
+        """Class log probabilities as they are given out; a mean over draws may be over fewer."""
+        if self.averages and self.draws is not None:
+            mean = self.class_posterior.thinned(draws).mean(rows)
+            with np.errstate(divide="ignore"):
+                return np.log(mean)
+        log_p = self._calibrated(rows)
+        if self.table.prevalence is None:
+            return log_p
+        return at_prevalence(log_p, self.log_ratio)
+
+    @cached_property
+    def doubted_posterior(self) -> ClassPosterior:
+        """The posterior of class probabilities that intervals are of."""
+        if self.doubt is None or self.draws is None:
+            return self.class_posterior
+        return self.doubt.around(self.class_posterior, self._calibrated, self.table.seed)
+
+    @property
+    def assumes_model(self) -> bool:
+        """Whether intervals know of no other kind of model."""
+        pools = self.model.predictors_deliver  # a stack, whose refits tell how its kinds differ
+        refitted = self.draws is not None and self.draws.method == "bootstrap"
+        return self.doubt is None and not (pools and refitted)
+
+    @property
+    def centred(self) -> bool:
+        """Whether the draws of that posterior are moved to what is given out."""
+        return not self.averages or self.doubt is not None
+
+    def _calibrated(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
+        """Class log probabilities at the fitted point and the shares of training."""
+        log_p = self.model.calibrated_log_probabilities(rows, self._delivery)
+        return self._far.mixed(log_p, rows)
+
+    @cached_property
+    def _far(self) -> FarRows:
+        """What is given out at rows far outside of the training table."""
+        return far_rows(self.table.rows, np.log(self.class_shares))
+
+    @cached_property
+    def class_posterior(self) -> ClassPosterior:
+        """The posterior of class probabilities if the model is right; one draw for a point."""
+        rows, draws = self.rows, self.draws
+        posterior = self.model.class_posterior(self.log_posterior, rows, draws, self._delivery)
+        return self._far.around(posterior)
+
+    @property
+    def _delivery(self) -> Delivery:
+        """How class probabilities are given out."""
+        how = self.temperature, self.log_ratio, self.calibration, self.uncalibrated
+        return Delivery(*how, self.hidden_share, self.table.seed, self.details)
+
+    # ---- what the density says
+
+    def in_use(self, parameters: MixtureParameters) -> MixtureParameters:
+        """A density at the prevalences of use."""
+        if self.table.prevalence is None:
+            return parameters
+        return self.model.at_prevalence(parameters, self.log_ratio)
+
+    @property
+    def mixture(self) -> FittedMixture | None:
+        """The mixture that says what rows look like, at the prevalences of training."""
+        return cast(FittedMixture | None, self.model.density)
+
+    @property
+    def density(self) -> FittedMixture:
+        """The mixture that says what rows look like, at the prevalences of use."""
+        mixture = self.mixture
+        assert mixture is not None  # what asks for a density is not there without one
+        parameters = self.in_use(mixture.parameters)
+        return mixture if self.table.prevalence is None else replace(mixture, parameters=parameters)
+
+    def drawn_densities(self, number: int, rng: np.random.Generator) -> list[MixtureParameters]:
+        """The density in standard units, at the prevalences of use, under some posterior draws."""
+        assert self.draws is not None  # what asks for draws asks first whether there are any
+        thetas = self.draws.theta.reshape(-1, self.draws.theta.shape[-1])
+        chosen = rng.choice(len(thetas), size=number, replace=number > len(thetas))
+        return [self.in_use(self.model.mixture_at(self.log_posterior, thetas[i])) for i in chosen]
+
+    def novelty(self, rows: Observations) -> Float[np.ndarray, " obs"]:
+        """How unlike the training table rows are, from 0 to 1; NaN without a density."""
+        if self.model.density is None:
+            return np.full(rows.n_obs, np.nan)
+        law = cell_law(self.density, self.columns)
+        rng = np.random.default_rng(self.table.seed)
+        return novelty(self.density.standardise(rows), law, rng)

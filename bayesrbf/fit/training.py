@@ -1,0 +1,433 @@
+"""A training table wherever its rows are: in memory, on disk, or on a cluster."""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, wraps
+from itertools import accumulate, pairwise
+from operator import add
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from jaxtyping import Bool, Float
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from bayesrbf import table
+from bayesrbf.base.blocks import BLOCK_ROWS, Blocks, Collection, as_collection, dask_parts, no_rows
+from bayesrbf.base.priors import Fit, MixturePrior
+from bayesrbf.base.rows import Observations
+from bayesrbf.families.hybrid.objectives import Likelihood
+from bayesrbf.fit.arguments import LEAST_WEIGHT, MOST_WEIGHT
+from bayesrbf.fit.drawing import Sample
+from bayesrbf.fit.reading import (
+    BLOCK,
+    Reading,
+    column_names,
+    read_table,
+    warn_of_copies,
+    warn_of_labels,
+)
+from bayesrbf.fit.table import TrainingTable
+from bayesrbf.mixture.fitted import FittedMixture, Solver, fit_mixture_blocks
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+
+# Answers of fitted estimators about tables out of memory, block by block.
+
+
+def by_blocks[F: Callable[..., object]](method: F) -> F:
+    """Let a method that answers row by row take tables out of memory.
+
+    Answers about Dask collections are lazy and have their partitions; others are put together.
+    """
+
+    @wraps(method)
+    def answered(estimator: BaseEstimator, X: object, *args: object, **options: object) -> object:
+        if isinstance(X, np.ndarray) and len(X) <= BLOCK_ROWS:
+            return method(estimator, X, *args, **options)  # a memory map is one block
+        fitted = vars(estimator).get("fitted_")
+        names = None if fitted is None else fitted.table.names
+        collection = as_collection(X, None if names is None else tuple(names))
+        if collection is None:
+            return method(estimator, X, *args, **options)
+        check_is_fitted(estimator)
+        like = method(estimator, fitted.stored_row(), *args, **options)
+        if isinstance(like, list):
+            raise ValueError(
+                f"{method.__name__}() draws several tables from one in memory: of a table read "
+                "block by block, every block would be drawn by the same random numbers. Hand over "
+                "one block at a time, or leave draws out."
+            )
+        return collection.answers(_Answer(estimator, method.__name__, args, options, like), like)
+
+    return cast(F, answered)
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """A method of a fitted estimator and its arguments; a function of blocks that can travel."""
+
+    estimator: BaseEstimator
+    method: str
+    args: tuple[object, ...]
+    options: dict[str, object]
+    like: object
+    """The answer about one row."""
+
+    def __call__(self, block: object) -> object:
+        """Answer about the rows of a block."""
+        if not _num_samples(block):
+            return no_rows(self.like)
+        return getattr(self.estimator, self.method)(block, *self.args, **self.options)
+
+
+# A training table, wherever its rows are.
+#
+# One out of memory is read in passes over its blocks: columns and classes, then a sample, which all
+# is decided on; a mixture is then fitted to all rows.
+
+
+SAMPLE_ROWS: Final = BLOCK
+"""Rows of the sample, on which everything but the parameters is decided."""
+SAMPLE_CELLS: Final = 2**24
+"""Cells of the sample where it is all that is fitted to: 128 MiB of reals."""
+
+
+@dataclass(frozen=True)
+class OutOfCore:
+    """Rows of a training table out of memory, encoded where they lie."""
+
+    blocks: Blocks[Observations]
+    lengths: tuple[int, ...]
+    """Rows of every block that weigh something."""
+    sample: Observations
+    mass: float
+    """Weight of all rows."""
+
+    def weighed(self, weigh: Callable[[Observations], Observations]) -> OutOfCore:
+        """The table with other weights of its rows."""
+        return replace(self, blocks=self.blocks.map(weigh))
+
+    def _as_all(self, rows: Observations) -> Observations:
+        """Rows of the sample, together as heavy as the whole table."""
+        factor = self.mass / float(self.sample.weights.sum())
+        return replace(rows, weights=factor * rows.weights)
+
+    def fit_all(
+        self, training: TrainingTable, model: FittedMixture, prior: MixturePrior, solver: Solver
+    ) -> tuple[TrainingTable, FittedMixture, Fit, str]:
+        """The mixture and its fit to all rows from that to the sample; a sentence on the way."""
+        rows = self._as_all(training.rows)
+        model, fit, passes = fit_mixture_blocks(
+            self.blocks, model, rows, prior=prior, solver=solver
+        )
+        training = replace(training, rows=rows, passes=training.passes + passes)
+        way = (
+            f"{training.passes} passes over {sum(self.lengths)} rows in {len(self.lengths)} "
+            f"blocks, from the optimum of {self.sample.n_obs} rows drawn at random."
+        )
+        return training, model, fit, way
+
+    def way_of_sample(self, training: TrainingTable) -> str:
+        """A sentence on the sample, where that is all that is fitted to."""
+        drawn, n_rows = self.sample.n_obs, sum(self.lengths)
+        whose = f"all {n_rows}" if drawn == n_rows else f"{drawn} of {n_rows}"
+        chance = "" if drawn == n_rows else " drawn at random,"
+        blocks = f"{len(self.lengths)} blocks in {training.passes} passes"
+        return f" Fitted to {whose} rows,{chance} read from {blocks}."
+
+
+def read_training(
+    reading: Reading, X: object, y: object, sample_weight: object, groups: object = None
+) -> tuple[TrainingTable, OutOfCore | None]:
+    """Columns, classes and rows of a training table; of one out of memory, its blocks, too.
+
+    In memory the whole table is one block.
+    """
+    is_one_block = isinstance(X, np.ndarray) and len(X) <= BLOCK  # a larger memory map is not
+    collection = None if is_one_block else as_collection(X)
+    if collection is not None:
+        if groups is not None:
+            raise ValueError(
+                f"{reading.owner}.fit(groups=...) needs a table in memory, and X is out of memory: "
+                "leave groups out, or fit a random sample of the groups."
+            )
+        return _read_collection(reading, collection, y, sample_weight)
+    return read_table(reading, X, y, sample_weight, groups), None
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What one pass over the rows tells before any is encoded."""
+
+    columns: table.Columns | None
+    """None where there is no row."""
+    classes: np.ndarray
+    lengths: tuple[int, ...]
+    """Rows of every block that weigh something."""
+    mass: float
+    like: Any
+    """A table of one row."""
+
+    def joined(self, other: Survey) -> Survey:
+        """What the rows of both tell."""
+        lengths = self.lengths + other.lengths
+        if other.columns is None or self.columns is None:
+            return replace(self if other.columns is None else other, lengths=lengths)
+        try:
+            classes = np.unique(np.concatenate([self.classes, other.classes]))
+        except TypeError as error:
+            raise TypeError(
+                "y has labels of other types in some blocks than in others; make all of them text "
+                "or all of them numbers."
+            ) from error
+        columns = table.joined_columns(self.columns, other.columns)
+        return Survey(columns, classes, lengths, self.mass + other.mass, self.like)
+
+
+def _read_collection(
+    reading: Reading, collection: Collection, y: object, sample_weight: object
+) -> tuple[TrainingTable, OutOfCore]:
+    """Read columns and classes of a table out of memory, and a sample of its rows."""
+    _refuse_arguments(reading)
+    target = y if reading.labelled and isinstance(y, str) else None
+    unlabelled = reading.arguments.get("unlabelled")
+    asked = LabelsInBlocks(reading.labelled, target, unlabelled, reading.unlabelled_weight)
+    parts, passes = _parts_of(collection, y if reading.labelled else None, sample_weight, asked)
+    survey = parts.map(partial(_surveyed, options=reading.features)).reduce(Survey.joined)
+    columns = _columns(survey, reading.missingness)
+    n_rows = sum(survey.lengths)
+    sampled = n_rows > SAMPLE_ROWS and not reading.of_sample
+    if sampled:
+        _refuse_inference(reading, n_rows)
+    n_columns, names = column_names(survey.like)
+    if reading.labelled and not survey.classes.size:
+        raise ValueError("y needs at least one labelled row of positive weight.")
+    of_use = reading.prevalence(survey.classes) if reading.labelled else None
+    seed = reading.seed
+    read = partial(_encoded, columns=columns, classes=survey.classes, like=survey.like)
+    rows = parts.map(read).kept()
+    n_classes = survey.classes.size
+    most = max(SAMPLE_ROWS, SAMPLE_CELLS // n_columns if reading.of_sample else 0)
+    of_class = most // (n_classes + reading.labelled) if n_rows > most else n_rows
+    draw = partial(Sample.of, n_classes=n_classes, most=of_class, seed=seed)
+    sample = rows.map(draw, list(accumulate(survey.lengths, initial=0))[:-1]).reduce(Sample.joined)
+    weighed = sample.weighed()
+    weighed, repeated = table.with_units(weighed, relative=False)
+    mass = float(sample.by_label.sum())
+    if reading.labelled and weighed.n_obs == n_rows:  # rows that are drawn weigh for others
+        usual = table.usual_weight(table.copies_of(weighed), weighed)
+        weighed, mass = _scaled(weighed, usual), mass / usual
+        rows = rows.map(partial(_scaled, usual=usual))
+    if reading.finds_atoms:
+        atoms = tuple(table.find_atoms(column, weighed.weights) for column in weighed.real.T)
+        columns = replace(columns, atoms=atoms)
+        weighed = table.at_their_atoms(weighed, columns)
+        rows = rows.map(partial(table.at_their_atoms, columns=columns))
+    warn_of_copies(repeated, weighed.n_obs, reading.owner)
+    if reading.labelled:
+        warn_of_labels(survey.classes, weighed.labels, reading.owner)
+    training = TrainingTable(
+        reading.owner,
+        columns,
+        weighed,
+        sample.places,  # rows of weight zero have no number
+        seed,
+        n_columns,
+        names,
+        classes=survey.classes if reading.labelled else None,
+        prevalence=of_use,
+        handle_unknown=reading.arguments["handle_unknown"],
+        unlabelled_weight=reading.unlabelled_weight,
+        repeated=repeated,
+        passes=passes + 3,
+        sampled=sampled,
+    )
+    of_blocks = OutOfCore(rows, survey.lengths, weighed, mass)
+    return training.with_template(survey.like), of_blocks
+
+
+def _scaled(rows: Observations, usual: float) -> Observations:
+    """Rows whose weights are relative to the usual one."""
+    return rows if usual == 1 else replace(rows, weights=rows.weights / usual)
+
+
+BY_BLOCKS: Final[dict[str, tuple[object, ...]]] = {
+    "trim": (False,),
+    "pool": (None,),
+    "objective": ("likelihood", Likelihood()),
+}
+"""Arguments that need all rows at once unless they have one of these values."""
+
+
+def _refuse_arguments(reading: Reading) -> None:
+    """ValueError that names an argument which needs all rows at once."""
+    for name, possible in BY_BLOCKS.items():
+        given = reading.arguments.get(name, possible[0])
+        if given not in possible:
+            raise ValueError(
+                f"{reading.owner}({name}={given!r}) needs all rows in memory, and X is out "
+                f"of memory: pass {name}={possible[0]!r}, or fit a random sample of the rows."
+            )
+
+
+def _refuse_inference(reading: Reading, n_rows: int) -> None:
+    """ValueError where draws need rows in memory, and these are too many."""
+    inference = reading.arguments["inference"]
+    if inference != "map":
+        raise ValueError(
+            f"{reading.owner}(inference={inference!r}) needs every row again and again, and takes "
+            f"at most {SAMPLE_ROWS:,} rows of a table out of memory; received {n_rows:,}: pass "
+            "inference='map', or fit a random sample of the rows."
+        )
+
+
+def _surveyed(part: Part, options: dict[str, Any]) -> Survey:
+    """What a block tells."""
+    n_rows = part.weights.size
+    if not n_rows:
+        return Survey(None, part.present, (0,), 0.0, None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # figures of a block are not those of the table
+        columns = table.learn_columns(part.table, whole=False, **options)
+    mass, like = float(part.weights.sum()), part.table[:1]
+    return Survey(columns, np.unique(part.present), (n_rows,), mass, like)
+
+
+def _columns(survey: Survey, missingness: str) -> table.Columns:
+    """Columns of the whole table; ValueError if it has no row or weighs next to nothing."""
+    columns = survey.columns
+    if columns is None:
+        raise ValueError("X has 0 sample(s) of positive weight, but fit needs at least one row.")
+    mean = survey.mass / sum(survey.lengths)
+    if not LEAST_WEIGHT <= mean <= MOST_WEIGHT:
+        raise ValueError(
+            f"sample_weight must have a mean between {LEAST_WEIGHT:g} and {MOST_WEIGHT:g}; "
+            f"received {mean:g}. Divide it by its mean."
+        )
+    columns = table.in_one_name(columns)
+    return columns.with_masks if missingness == "informative" else columns
+
+
+def _encoded(part: Part, columns: table.Columns, classes: np.ndarray, like: object) -> Observations:
+    """The rows of a block."""
+    if not part.weights.size:
+        return table.encode(like, columns).take(np.arange(0))
+    labels = np.full(_num_samples(part.table), -1, dtype=np.intp)
+    labels[~part.hidden] = np.searchsorted(classes, part.present)
+    return replace(table.encode(part.table, columns), labels=labels, weights=part.weights)
+
+
+# ---- blocks with their labels and weights
+
+
+@dataclass(frozen=True)
+class LabelsInBlocks:
+    """How labels and weights of a table are read."""
+
+    labelled: bool
+    target: str | None = None
+    """The column of X that holds the labels; None where they come beside it."""
+    unlabelled: object = None
+    """What marks a hidden label."""
+    unlabelled_weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Part:
+    """The rows of a block that weigh something, as they were handed over."""
+
+    table: Any
+    present: np.ndarray
+    """Labels of the rows that have one."""
+    hidden: Bool[np.ndarray, " obs"]
+    weights: Float[np.ndarray, " obs"]
+
+
+def _parts_of(
+    collection: Collection, y: object, sample_weight: object, asked: LabelsInBlocks
+) -> tuple[Blocks[Part], int]:
+    """Blocks with their labels and weights, and the passes that it took to cut these.
+
+    Labels and weights are Dask collections of the same partitions, or one value a row in memory.
+    """
+    beside = {"y": None if asked.target else y, "sample_weight": sample_weight}
+    lengths, passes = collection.lengths, 0
+    if lengths is None and any(v is not None and not dask_parts(v) for v in beside.values()):
+        lengths, passes = tuple(collection.blocks.map(_length).reduce(add)), 1
+    n_blocks = collection.n_blocks
+    cut = [_cut(values, lengths, n_blocks, name) for name, values in beside.items()]
+    return collection.blocks.map(partial(_part, asked=asked), *cut), passes
+
+
+def _length(block: object) -> list[int]:
+    """Number of rows of a block."""
+    return [_num_samples(block)]
+
+
+def _cut(
+    values: object, lengths: tuple[int, ...] | None, n_blocks: int, name: str
+) -> Sequence[object]:
+    """One value a row as one array a block; None for every block where there are none."""
+    if values is None:
+        return [None] * n_blocks
+    parts = dask_parts(values)
+    if parts and len(parts) != n_blocks:
+        raise ValueError(
+            f"{name} must have the partitions of X, which has {n_blocks}; received {len(parts)}. "
+            f"Make it from X, or hand {name} over in memory."
+        )
+    if parts or lengths is None:
+        return parts
+    if _num_samples(values) != sum(lengths):
+        raise ValueError(
+            "Found input variables with inconsistent numbers of samples: X has "
+            f"{sum(lengths)} rows and {name} has {_num_samples(values)}."
+        )
+    ends = list(accumulate(lengths, initial=0))
+    return [_safe_indexing(values, slice(*pair)) for pair in pairwise(ends)]
+
+
+def _part(block: Any, labels: object, weights: object, asked: LabelsInBlocks) -> Part:
+    """The rows of a block that weigh something, with their labels."""
+    # On a cluster the parts of other collections arrive as what they hold.
+    labels, weights = (v.compute() if hasattr(v, "compute") else v for v in (labels, weights))
+    if asked.target:
+        frame = nw.from_native(block, eager_only=True)
+        if asked.target not in frame.columns:
+            near = difflib.get_close_matches(asked.target, frame.columns, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(frame.columns)}."
+            raise ValueError(f"y={asked.target!r} names no column of X; {hint}")
+        labels, block = frame[asked.target].to_native(), frame.drop(asked.target).to_native()
+    n_rows = _num_samples(block)
+    for name, values in (("y", labels), ("sample_weight", weights)):
+        if values is not None and _num_samples(values) != n_rows:
+            raise ValueError(
+                f"The blocks of X and {name} must have as many rows as each other; received "
+                f"{n_rows} and {_num_samples(values)}."
+            )
+    present, hidden = np.zeros(n_rows, np.intp), np.zeros(n_rows, dtype=bool)
+    if asked.labelled and n_rows:
+        present, hidden = table.read_labels(labels, asked.unlabelled)
+    weighed = np.where(hidden, asked.unlabelled_weight, 1.0) * _weights(weights, n_rows)
+    kept = weighed > 0
+    if not kept.all():
+        block = _safe_indexing(block, np.flatnonzero(kept))
+    return Part(block, present[kept[~hidden]], hidden[kept], weighed[kept])
+
+
+def _weights(weights: object, n_rows: int) -> Float[np.ndarray, " obs"]:
+    """Row weights of a block; ValueError if one is negative or no number."""
+    if weights is None:
+        return np.ones(n_rows)
+    values = np.asarray(weights, dtype=np.float64)
+    if values.shape != (n_rows,) or not (np.isfinite(values) & (values >= 0)).all():
+        raise ValueError("sample_weight must hold one finite number of at least 0 for every row.")
+    return values

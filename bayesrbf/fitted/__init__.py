@@ -1,1 +1,0 @@
-"""Fitted models of every family, as one interface: what stands between an estimator and arrays."""

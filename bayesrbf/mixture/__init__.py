@@ -1,0 +1,1 @@
+"""The mixture: laws, E-step, EM, posterior, Gibbs, discriminative objectives, missing cells."""

@@ -1,0 +1,825 @@
+"""Missing and observed cells under a mixture: their laws, tails, novelty, completed rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby
+from typing import Final
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy.special import log_ndtr, log_softmax, logsumexp, ndtr
+
+from bayesrbf.base.arrays import QUADRATURE
+from bayesrbf.base.rows import (
+    ColumnAtoms,
+    MixtureParameters,
+    MixtureSpecification,
+    Observations,
+    in_blocks,
+)
+from bayesrbf.families.sdgm.posterior import complete
+from bayesrbf.families.sdgm.records import CompletedRows
+from bayesrbf.mixture.expectation import prepare
+from bayesrbf.mixture.fitted import FittedMixture
+from bayesrbf.mixture.laws import laws_of
+from bayesrbf.mixture.missing import conditional_draws, sample
+from bayesrbf.mixture.posterior import joined
+from bayesrbf.table.columns import Columns
+from bayesrbf.table.order import distinct
+
+# The law of a cell given other cells of its row: tails, means and intervals, in logs.
+
+
+ROUNDING_OF_LEVEL_PROBABILITIES = 1e-9
+"""Levels that are more probable than the observed one by this factor count as just as probable."""
+HALVINGS: Final = 36
+"""Of the range that a quantile lies in."""
+FARTHEST: Final = 12.0
+"""Quantiles lie within so many standard deviations of some component."""
+
+LEAST_PLACE_WEIGHT: Final = 1e-4
+"""Least weight of a place that stands for a cell."""
+
+
+@dataclass(frozen=True)
+class CellLaw:
+    """The law of the cells of a row given others: a mixture in its own units."""
+
+    parameters: MixtureParameters
+    specification: MixtureSpecification
+    in_users_units: Callable[[np.ndarray], np.ndarray]
+    """Takes reals out of the units of the parameters."""
+    atoms: Sequence[ColumnAtoms] = ()
+    prob: float | None = None
+    """Probability of the central intervals; None: there are none, which is quicker."""
+
+    def log_joint(self, rows: Observations) -> Float[np.ndarray, "obs component"]:
+        """Log joint of rows and components; -inf for those that are not of the row's class."""
+        prepared = prepare(rows, self.specification)
+        has_label = rows.labels >= 0
+        classes = np.asarray(self.specification.component_class)
+        other = has_label[:, None] & (classes != rows.labels[:, None])
+        return np.where(other, -np.inf, prepared.component_log_joint(self.parameters))
+
+
+@dataclass(frozen=True)
+class RealLaws:
+    """Laws of real cells: a normal law under every component, and the masses of atoms."""
+
+    means: Float[np.ndarray, "row component feature"]
+    sds: Float[np.ndarray, "row component feature"]
+    log_shares: Float[np.ndarray, "row component *feature"]
+    """Log responsibilities given other cells of the row."""
+    law: CellLaw
+
+    def judge(
+        self, z: Float[np.ndarray, "row feature"]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Log tail, mean and the ends of the interval of every cell; cells are in the law's units.
+
+        There are no intervals where the law asks for none.
+        """
+        away = (z[:, None] - self.means) / self.sds
+        log_below = logsumexp(self._log_free + log_ndtr(away), axis=1)
+        log_above = logsumexp(self._log_free + log_ndtr(-away), axis=1)
+        for atoms, mass in self._atoms:
+            at = z[:, atoms.feature, None]
+            for log_side, side in (
+                (log_below, atoms.standard <= at),
+                (log_above, atoms.standard >= at),
+            ):
+                # there may be no atom on that side, and a cell that is not judged is NaN
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    beyond = np.log(np.where(side, mass, 0.0).sum(axis=1))
+                    log_side[:, atoms.feature] = np.logaddexp(log_side[:, atoms.feature], beyond)
+        # An atom at the cell counts on both sides, so twice the smaller tail can exceed 1.
+        log_tail = np.minimum(np.log(2) + np.minimum(log_below, log_above), 0.0)
+        if self.law.prob is None:
+            lower, upper = (np.full(z.shape, np.nan) for _ in range(2))
+        else:
+            tails = 0.5 - 0.5 * self.law.prob, 0.5 + 0.5 * self.law.prob
+            lower, upper = (self.quantile(share) for share in tails)
+        return log_tail, self.mean(), lower, upper
+
+    def mean(self) -> Float[np.ndarray, "row feature"]:
+        """Means, in the user's units."""
+        return self._moment(1, np.zeros_like(self.means[:, 0]))
+
+    def sd(self) -> Float[np.ndarray, "row feature"]:
+        """Standard deviations, in the user's units."""
+        return np.sqrt(self._moment(2, self.mean()))
+
+    def quantile(self, share: float) -> Float[np.ndarray, "row feature"]:
+        """The number below which that share of the law lies, by halving, in the user's units."""
+        low = (self.means - FARTHEST * self.sds).min(axis=1)
+        high = (self.means + FARTHEST * self.sds).max(axis=1)
+        for atoms, _ in self._atoms:
+            low[:, atoms.feature] = np.minimum(low[:, atoms.feature], atoms.standard[0] - 1)
+            high[:, atoms.feature] = np.maximum(high[:, atoms.feature], atoms.standard[-1] + 1)
+        # Halving needs no derivative, and none exists at an atom, where the function jumps.
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            beyond = self._below(middle) >= share
+            low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
+        quantiles = self.law.in_users_units(high)
+        for atoms, mass in self._atoms:
+            # Halving ends beside an atom: where the level lies within its jump, it is the quantile.
+            for place, value in enumerate(atoms.values):
+                at = np.full(low.shape, np.nan)
+                at[:, atoms.feature] = atoms.standard[place]
+                upto = self._below(at)[:, atoms.feature]
+                jump = (upto - mass[:, place] < share) & (share <= upto)
+                quantiles[jump, atoms.feature] = value
+        return quantiles
+
+    def points(
+        self, feature: int
+    ) -> tuple[Float[np.ndarray, "row point"], Float[np.ndarray, "row point"]]:
+        """Places that stand for the cells of a column, in the user's units, and their weights.
+
+        They are the nodes of every component's quadrature and the atoms. Places that weigh less
+        than ``LEAST_PLACE_WEIGHT`` weigh nothing.
+        """
+        nodes, masses = QUADRATURE
+        means, sds = self.means[..., None], self.sds[..., None]
+        cells = np.moveaxis(means + sds * nodes, 3, 2)  # the feature is last
+        values = self.law.in_users_units(cells)[..., feature]
+        weights = self._free[:, :, feature, None] * masses
+        values, weights = (of_node.reshape(len(means), -1) for of_node in (values, weights))
+        for atoms, mass in self._atoms:
+            if atoms.feature == feature:
+                values = np.hstack([values, np.broadcast_to(atoms.values, mass.shape)])
+                weights = np.hstack([weights, mass])
+        weights = np.where(weights < LEAST_PLACE_WEIGHT, 0.0, weights)
+        return values, weights / weights.sum(axis=1, keepdims=True)
+
+    def _below(self, z: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row feature"]:
+        """Distribution function at numbers in the law's units."""
+        below = (self._free * ndtr((z[:, None] - self.means) / self.sds)).sum(axis=1)
+        for atoms, mass in self._atoms:
+            under = atoms.standard <= z[:, atoms.feature, None]
+            below[:, atoms.feature] += np.where(under, mass, 0.0).sum(axis=1)
+        return below
+
+    def _moment(
+        self, order: int, centre: Float[np.ndarray, "row feature"]
+    ) -> Float[np.ndarray, "row feature"]:
+        """Moments about a centre, both in the user's units."""
+        # Maps bend the units, so a moment in the user's units is a quadrature, not a formula.
+        total = np.zeros_like(centre)
+        for node, mass in zip(*QUADRATURE, strict=True):
+            away = self.law.in_users_units(self.means + node * self.sds) - centre[:, None]
+            total += mass * (self._free * away**order).sum(axis=1)
+        for atoms, mass in self._atoms:
+            away = atoms.values - centre[:, atoms.feature, None]
+            total[:, atoms.feature] += (mass * away**order).sum(axis=1)
+        return total
+
+    @cached_property
+    def _atoms(self) -> list[tuple[ColumnAtoms, Float[np.ndarray, "row atom"]]]:
+        """Atoms and their probabilities."""
+        masses = []
+        for atoms in self.law.atoms:
+            theta = self.law.parameters.category_probabilities[atoms.category]
+            shares = np.broadcast_to(np.exp(self.log_shares), self.means.shape)
+            masses.append((atoms, shares[:, :, atoms.feature] @ theta[:, 1:]))
+        return masses
+
+    @cached_property
+    def _log_free(self) -> Float[np.ndarray, "row component feature"]:
+        """Log probabilities of the components and of no atom."""
+        log_free = np.broadcast_to(self.log_shares, self.means.shape).copy()
+        for atoms in self.law.atoms:
+            theta = self.law.parameters.category_probabilities[atoms.category]
+            log_free[:, :, atoms.feature] += np.log(theta[:, 0])
+        return log_free
+
+    @cached_property
+    def _free(self) -> Float[np.ndarray, "row component feature"]:
+        """Probabilities of the components and of no atom."""
+        return np.exp(self._log_free)
+
+
+def level_tails(
+    log_shares: Float[np.ndarray, "row component"],
+    theta: Float[np.ndarray, "component level"],
+    cell: Int[np.ndarray, " row"],
+) -> tuple[Float[np.ndarray, " row"], Int[np.ndarray, " row"]]:
+    """Log tail of cells of a categorical column, and its most probable level."""
+    levels = logsumexp(log_shares[:, :, None] + np.log(theta), axis=1)
+    own = levels[np.arange(cell.size), cell]
+    # Levels that are equally probable but for rounding must all count, whichever was observed.
+    at_most = np.where(levels <= own[:, None] + ROUNDING_OF_LEVEL_PROBABILITIES, levels, -np.inf)
+    return np.minimum(logsumexp(at_most, axis=1), 0.0), levels.argmax(axis=1)
+
+
+# Tail probabilities of observed cells, each given the rest of its row.
+#
+# For a real cell, with o the observed cells, :math:`Q = \Sigma_{oo}^{-1}` and
+# :math:`d = x_o - \mu_o`, every leave-one-out conditional of a component comes from one
+# inverse: :math:`x_j | x_{o \setminus j}, k \sim N(x_j - (Q d)_j / Q_{jj}, 1 / Q_{jj})`.
+# Components are weighted by :math:`p(k | x_{o \setminus j}) \propto p(k, x_o) / p(x_j |
+# x_{o \setminus j}, k)`, so a cell has no say in how it is judged. In a column with atoms a
+# the distribution is :math:`F(x) = \sum_k p(k | x_{o \setminus j}) (\theta_{kj0}
+# \Phi_k(x) + \sum_{a \le x} \theta_{kja})`. Everything is computed in logs: a tail may be far
+# smaller than the smallest number.
+
+
+ODD: Final = float(np.log(0.005))
+"""Log tail below which a cell may be an error, and has no say in how others are judged."""
+LOOKS: Final = 2
+"""Times that the cells of a row with odd ones are judged anew."""
+
+
+@dataclass(frozen=True)
+class JudgedCells:
+    """Every observed cell beside what the rest of its row suggests; NaN where missing."""
+
+    log_tail: Float[np.ndarray, "obs feature"]
+    """``log 2 min(P(X <= x), P(X >= x))`` at the cell x, given the rest of the row; at most 0."""
+    expected: Float[np.ndarray, "obs feature"]
+    """Mean of that distribution, in the user's units."""
+    lower: Float[np.ndarray, "obs feature"]
+    """Lower end of its central interval, in the user's units; NaN where none was asked for."""
+    upper: Float[np.ndarray, "obs feature"]
+    """Upper end."""
+    level_log_tail: Float[np.ndarray, "obs categorical"]
+    """Log probability of all levels at most as probable as the observed one."""
+    level_expected: Int[np.ndarray, "obs categorical"]
+    """Most probable level given the rest of the row; -1 where missing."""
+
+    @property
+    def tail(self) -> Float[np.ndarray, "obs feature"]:
+        """``2 min(P(X <= x), P(X >= x))``."""
+        return np.exp(self.log_tail)
+
+    def completed_by(self, other: JudgedCells) -> JudgedCells:
+        """A copy in which cells that are missing here are judged as in ``other``."""
+        fields = {
+            name: np.where(value < 0 if value.dtype.kind == "i" else np.isnan(value), more, value)
+            for (name, value), more in zip(vars(self).items(), vars(other).values(), strict=True)
+        }
+        return JudgedCells(**fields)
+
+    def with_rows(self, places: Int[np.ndarray, " row"], rows: JudgedCells) -> JudgedCells:
+        """A copy with some rows in place of those at the given places."""
+        fields = {name: value.copy() for name, value in vars(self).items()}
+        for name, value in vars(rows).items():
+            fields[name][places] = value
+        return JudgedCells(**fields)
+
+
+def judge_cells(rows: Observations, law: CellLaw) -> JudgedCells:
+    """Judge every cell by the rest of its row, without cells there that look wrong themselves.
+
+    An error spoils the verdict on its neighbours. So a row with odd cells is judged again without
+    them: these cells, too, by what is left.
+    """
+    verdict = leave_one_cell_out(rows, law)
+    for _ in range(LOOKS):
+        odd, odd_levels = verdict.log_tail < ODD, verdict.level_log_tail < ODD
+        places = np.flatnonzero(odd.any(axis=1) | odd_levels.any(axis=1))
+        some = rows.take(places)
+        rest = without(some, odd[places], odd_levels[places], law.atoms)
+        anew = leave_one_cell_out(rest, law).completed_by(hidden_cells(rest, some, law))
+        verdict = verdict.with_rows(places, anew)
+    return verdict
+
+
+def without(
+    rows: Observations,
+    reals: Bool[np.ndarray, "obs feature"],
+    levels: Bool[np.ndarray, "obs categorical"],
+    atoms: Sequence[ColumnAtoms] = (),
+) -> Observations:
+    """Rows less some of their cells; with a real cell goes what is said of its atoms."""
+    levels = levels.copy()
+    for column in atoms:
+        levels[:, column.category] |= reals[:, column.feature]
+    return replace(
+        rows, real=np.where(reals, np.nan, rows.real), codes=np.where(levels, -1, rows.codes)
+    )
+
+
+def leave_one_cell_out(rows: Observations, law: CellLaw) -> JudgedCells:
+    """Judge every observed cell by the rest of its row, and by its label where there is one.
+
+    Rows are in the units of the law. The category of a column's atoms is judged with the real
+    column, and is no cell of its own.
+
+    Two columns that are nearly equal; the second row breaks the pattern:
+
+    >>> from bayesrbf.base.rows import MixtureParameters
+    >>> from bayesrbf.base.rows import MixtureSpecification
+    >>> real = np.array([[1.0, 1.1], [1.0, -1.0], [np.nan, 1.0]])
+    >>> rows = Observations(real, np.zeros((3, 0), int), np.zeros(3, int), np.ones(3))
+    >>> factor = np.linalg.cholesky(np.linalg.inv([[1.0, 0.95], [0.95, 1.0]]))
+    >>> point = MixtureParameters(np.ones(1), np.ones(1), np.zeros((1, 2)), factor[None], ())
+    >>> law = CellLaw(point, MixtureSpecification(2, (), (0,)), lambda real: real)
+    >>> leave_one_cell_out(rows, law).tail.round(3)
+    array([[0.885, 0.631],
+           [0.   , 0.   ],
+           [  nan, 0.317]])
+    """
+    log_joint = law.log_joint(rows)
+    # The closed form is for normal laws. A column with atoms is hidden below and judged by what
+    # the rest of the row says of it, like a missing cell.
+    reals = _reals(rows.real, log_joint, law)
+    log_tails, best = _levels(rows.codes, log_joint, law.parameters)
+    nothing = np.zeros(rows.real.shape, dtype=bool), np.zeros(rows.codes.shape, dtype=bool)
+    for atoms in law.atoms:
+        column = nothing[0].copy()
+        column[:, atoms.feature] = True
+        verdict = hidden_cells(without(rows, column, nothing[1], law.atoms), rows, law)
+        alone = (verdict.log_tail, verdict.expected, verdict.lower, verdict.upper)
+        for every, of_column in zip(reals, alone, strict=True):
+            every[:, atoms.feature] = of_column[:, atoms.feature]
+        log_tails[:, atoms.category], best[:, atoms.category] = np.nan, -1
+    log_tail, expected, lower, upper = reals
+    return JudgedCells(log_tail, expected, lower, upper, log_tails, best)
+
+
+def hidden_cells(rest: Observations, rows: Observations, law: CellLaw) -> JudgedCells:
+    """Judge the cells of rows that are missing from their rest, by all that the rest has."""
+    log_shares = log_softmax(law.log_joint(rest), axis=1)
+    z, theta = rows.real.copy(), law.parameters.category_probabilities
+    for atoms in law.atoms:
+        at = rows.codes[:, atoms.category]
+        # A cell at an atom is NaN among the reals; what is judged is the atom's value. Codes 0 (no
+        # atom) and -1 (missing) pick a number here that the next line does not use.
+        here = np.append(atoms.standard, np.nan)[at - 1]
+        z[:, atoms.feature] = np.where(at > 0, here, z[:, atoms.feature])
+    results = [np.full_like(z, np.nan) for _ in range(4)]
+    for block in laws_of(law.specification).reals.conditionals(rest.real, law.parameters):
+        hidden = np.isnan(rest.real[block.rows]) & ~np.isnan(z[block.rows])
+        sd = np.sqrt(np.where(hidden[:, None], block.variances, 1.0))
+        laws = RealLaws(block.means, sd, log_shares[block.rows, :, None], law)
+        for result, values in zip(results, laws.judge(z[block.rows]), strict=True):
+            result[block.rows] = np.where(hidden, values, np.nan)
+    log_tails = np.full(rows.codes.shape, np.nan)
+    best = np.full(rows.codes.shape, -1)
+    for column in range(rows.codes.shape[1]):
+        here = np.flatnonzero((rest.codes[:, column] < 0) & (rows.codes[:, column] >= 0))
+        cell = rows.codes[here, column]
+        of_column = level_tails(log_shares[here], theta[column], cell)
+        log_tails[here, column], best[here, column] = of_column
+    for atoms in law.atoms:
+        log_tails[:, atoms.category], best[:, atoms.category] = np.nan, -1
+    log_tail, expected, lower, upper = results
+    return JudgedCells(log_tail, expected, lower, upper, log_tails, best)
+
+
+def _reals(
+    real: Float[np.ndarray, "obs feature"],
+    log_joint: Float[np.ndarray, "obs component"],
+    law: CellLaw,
+) -> list[np.ndarray]:
+    """Log tail, mean and interval of every real cell given the rest, block by block."""
+    n_features, plain = law.specification.n_features, replace(law, atoms=())
+    results = [np.full_like(real, np.nan) for _ in range(4)]
+    if n_features == 0:
+        return results
+    reals = laws_of(law.specification).reals
+    width = n_features * max(n_features, law.specification.n_components)
+    for rows in in_blocks(len(real), width):
+        observed = ~np.isnan(real[rows])
+        shift, precision = reals.leave_one_out(
+            real[rows], law.parameters.means, law.parameters.precisions_cholesky
+        )
+        # Log p(x_j | rest, k) but for a constant; taken off the joint, the cell has no say in the
+        # shares by which it is judged.
+        log_own = 0.5 * (np.log(precision) - shift**2 * precision)
+        log_shares = log_softmax(log_joint[rows, :, None] - log_own, axis=1)
+        # Any number does for a missing cell: its results are dropped.
+        z = np.nan_to_num(real[rows])
+        laws = RealLaws(z[:, None] - shift, precision**-0.5, log_shares, plain)
+        for result, values in zip(results, laws.judge(z), strict=True):
+            result[rows] = np.where(observed, values, np.nan)
+    return results
+
+
+def _levels(
+    codes: Int[np.ndarray, "obs categorical"],
+    log_joint: Float[np.ndarray, "obs component"],
+    parameters: MixtureParameters,
+) -> tuple[Float[np.ndarray, "obs categorical"], Int[np.ndarray, "obs categorical"]]:
+    """Log tail and most probable level of every category given the rest."""
+    log_tail, expected = np.full(codes.shape, np.nan), np.full(codes.shape, -1)
+    for column, theta in enumerate(parameters.category_probabilities):
+        present = np.flatnonzero(codes[:, column] >= 0)
+        cell = codes[present, column]
+        # Categories are independent within a component: a cell leaves the joint by a subtraction.
+        log_shares = log_softmax(log_joint[present] - np.log(theta[:, cell].T), axis=1)
+        log_tail[present, column], expected[present, column] = level_tails(log_shares, theta, cell)
+    return log_tail, expected
+
+
+# The law of a row's missing cells given its observed ones: a mixture again.
+#
+# Given component k the missing reals are normal and the other missing cells independent, and
+#
+# .. math:: p(x_m | x_o) = \sum_k p(k | x_o) \, p(x_m | x_o, k).
+#
+# Under several points s of the parameters it is the mean of their laws, a mixture of all their
+# components, of which that of point s and component k has the share :math:`p_s(k | x_o) / S`.
+
+
+@dataclass(frozen=True)
+class ConditionalLaw:
+    """Laws of the missing cells of rows, in the units of a law that they are given in."""
+
+    rows: Observations
+    law: CellLaw
+    """Its components are those of all points, point by point."""
+    n_points: int = 1
+
+    @cached_property
+    def log_shares(self) -> Float[np.ndarray, "obs component"]:
+        """Log responsibilities of all components given the observed cells."""
+        log_joint = self._by_point(self.rows)
+        shares = log_softmax(log_joint, axis=2) - np.log(self.n_points)
+        return shares.reshape(len(shares), -1)
+
+    @cached_property
+    def shares(self) -> Float[np.ndarray, "obs component"]:
+        """Responsibilities of all components given the observed cells."""
+        return np.exp(self.log_shares)
+
+    def mean(self) -> Float[np.ndarray, "obs feature"]:
+        """Means of the missing reals in the user's units; NaN elsewhere."""
+        return self._of_reals(lambda laws: laws.mean())
+
+    def sd(self) -> Float[np.ndarray, "obs feature"]:
+        """Standard deviations of the missing reals in the user's units; NaN elsewhere."""
+        return self._of_reals(lambda laws: laws.sd())
+
+    def quantile(self, share: float) -> Float[np.ndarray, "obs feature"]:
+        """Quantiles of the missing reals in the user's units; NaN elsewhere."""
+        return self._of_reals(lambda laws: laws.quantile(share))
+
+    def levels(self, category: int) -> Float[np.ndarray, "obs level"]:
+        """Probabilities of the levels of a category, as if its cells were all missing."""
+        return self.shares @ self.law.parameters.category_probabilities[category]
+
+    def log_density(self, whole: Observations) -> Float[np.ndarray, " obs"]:
+        """Log density of cells, ``log p(x_o, x_m) - log p(x_o)``, in the units of the law.
+
+        The rows given are those here, with missing cells filled; those that still are missing are
+        summed out.
+        """
+        log_whole = logsumexp(self._by_point(whole), axis=2)
+        log_given = logsumexp(self._by_point(self.rows), axis=2)
+        # Every point divides by its own p(given) before the mean over points is taken: a mixture of
+        # conditionals, not the conditional of a mixture.
+        log_density: Float[np.ndarray, " obs"] = logsumexp(log_whole - log_given, axis=1)
+        return log_density - np.log(self.n_points)
+
+    def _by_point(self, rows: Observations) -> Float[np.ndarray, "obs point component"]:
+        """Log joint of rows and components, apart for every point."""
+        log_joint = self.law.log_joint(rows.unlabelled())
+        return log_joint.reshape(rows.n_obs, self.n_points, -1)
+
+    def reals(self) -> Iterator[tuple[Int[np.ndarray, " row"], RealLaws]]:
+        """Laws of the missing reals, some rows at a time; those of other cells mean nothing."""
+        law, real = self.law, self.rows.real
+        reals = laws_of(law.specification).reals
+        for block in reals.conditionals(real, law.parameters):
+            hole = np.isnan(real[block.rows])
+            # The law of an observed cell is not read; its variance is 0, and 1 divides safely.
+            sds = np.sqrt(np.where(hole[:, None], block.variances, 1.0))
+            yield (
+                block.rows,
+                RealLaws(block.means, sds, self.log_shares[block.rows, :, None], law),
+            )
+
+    def _of_reals(
+        self, of: Callable[[RealLaws], Float[np.ndarray, "row feature"]]
+    ) -> Float[np.ndarray, "obs feature"]:
+        """A figure of the missing reals."""
+        real = self.rows.real
+        figures = np.full_like(real, np.nan)
+        for rows, laws in self.reals():
+            figures[rows] = np.where(np.isnan(real[rows]), of(laws), np.nan)
+        return figures
+
+
+# Rows whose cells a mixture fills or takes away: for a person, for a likelihood, for a fit.
+
+
+TRAINING_DRAWS = 32  # Completions of a row with holes in the likelihood.
+MOST_TRIMMED: Final = 0.05
+"""Share of a column's cells that is taken away at most, by weight."""
+FEWEST_KEPT: Final = 4
+"""Distinct numbers that a real column keeps at least; else all of it stays."""
+
+LabelSets = Bool[np.ndarray, "set label"]
+"""Classes of every kind of label: a code per class, then the sets of several classes."""
+
+
+def completions(
+    companion: FittedMixture, rows: Observations, draws: int, replicate: int = 0
+) -> tuple[Float[np.ndarray, "point coordinate"], Int[np.ndarray, " row"]]:
+    """Points of rows, and the first of each row; the companion completes those with holes."""
+    # The companion has one class for all: codes of labels mean nothing to it.
+    unlabelled = replace(rows, labels=np.full_like(rows.labels, -1))
+    return complete(
+        unlabelled,
+        companion.parameters,
+        companion.specification,
+        companion.units,
+        draws=draws,
+        replicate=replicate,
+        order=companion.order,
+    )
+
+
+def labelled(companion: FittedMixture, rows: Observations, sets: LabelSets) -> CompletedRows:
+    """Training rows as the likelihood takes them."""
+    points, starts = completions(companion, rows, TRAINING_DRAWS)
+    allowed = np.concatenate([sets, np.ones((1, sets.shape[1]), dtype=bool)])[rows.labels]
+    return CompletedRows(points, starts, allowed, rows.weights)  # a hidden label, -1, allows all
+
+
+def informative(rows: Observations, sets: LabelSets) -> Bool[np.ndarray, " obs"]:
+    """Rows whose label says something. A label that allows every class says nothing."""
+    return (rows.labels >= 0) | (sets.shape[1] == 1)
+
+
+def set_shares(rows: Observations, sets: LabelSets) -> Float[np.ndarray, " label"]:
+    """Weighted shares of the classes among the rows whose label says anything.
+
+    A row that may have several classes is shared out among them as the rows of one class
+    are, where half a row of each is added to those: no class has a share of 0. Of rows with one
+    class each, nothing is added to the counts.
+    """
+    by_set = np.bincount(
+        rows.labels[rows.labels >= 0], rows.weights[rows.labels >= 0], minlength=len(sets)
+    )
+    within = sets * (by_set[: sets.shape[1]] + 0.5)
+    counts = by_set @ (within / within.sum(axis=1, keepdims=True))
+    return counts / counts.sum()
+
+
+Cells = tuple[Float[np.ndarray, "obs feature"], Int[np.ndarray, "obs categorical"]]
+"""Real cells and codes."""
+
+
+def column_atoms(mixture: FittedMixture, columns: Columns) -> tuple[ColumnAtoms, ...]:
+    """The atoms of a mixture's real columns, in the user's units and in standard ones."""
+    atoms = []
+    for feature, category in columns.atomic.items():
+        values = np.asarray(columns.atoms[feature])
+        real = np.full((values.size, len(columns.atoms)), np.nan)
+        real[:, feature] = values
+        hidden = np.full((values.size, len(columns.n_levels)), -1)
+        rows = Observations(real, hidden, np.full(values.size, -1), np.ones(values.size))
+        standard = mixture.standardise(rows).real[:, feature]
+        atoms.append(ColumnAtoms(feature, category, values, standard))
+    return tuple(atoms)
+
+
+def cell_law(mixture: FittedMixture, columns: Columns, prob: float | None = None) -> CellLaw:
+    """The law by which a mixture judges cells, at its fitted point."""
+    return CellLaw(
+        mixture.parameters,
+        mixture.specification,
+        mixture.in_users_units,
+        column_atoms(mixture, columns),
+        prob,
+    )
+
+
+def conditional_law(
+    mixture: FittedMixture,
+    rows: Observations,
+    columns: Columns,
+    points: Sequence[MixtureParameters],
+) -> ConditionalLaw:
+    """The law of the missing cells of rows in the user's units, averaged over points."""
+    parameters, specification = joined(points, mixture.specification)
+    atoms = column_atoms(mixture, columns)
+    law = CellLaw(parameters, specification, mixture.in_users_units, atoms)
+    return ConditionalLaw(mixture.standardise(rows), law, len(points))
+
+
+def levels_of(
+    law: ConditionalLaw, columns: Columns, position: int
+) -> tuple[tuple[object, ...], Float[np.ndarray, "obs level"]] | None:
+    """Levels of a column, or its atoms, and their probabilities in every row; None without any."""
+    if columns.kinds[position] == "categorical":
+        category = columns.categorical_positions.index(position)
+        return columns.levels[category], law.levels(category)
+    atomic = {columns.real_positions[j]: category for j, category in columns.atomic.items()}
+    if position in atomic:
+        return columns.all_levels[atomic[position]], law.levels(atomic[position])
+    return None
+
+
+def most_likely(mixture: FittedMixture, rows: Observations, columns: Columns) -> Cells:
+    """Rows in the user's units, missing cells at their conditional mean or most probable level."""
+    real, codes = np.empty_like(rows.real), np.empty_like(rows.codes)
+    for part, some in rows.in_blocks():
+        real[part], codes[part] = _most_likely(mixture, some, columns)
+    return real, codes
+
+
+def _most_likely(mixture: FittedMixture, rows: Observations, columns: Columns) -> Cells:
+    """One block of rows, missing cells at their conditional mean or most probable level."""
+    law = conditional_law(mixture, rows, columns, [mixture.parameters])
+    best = [law.levels(category).argmax(axis=1) for category in range(rows.codes.shape[1])]
+    for one in law.law.atoms:
+        best[one.category] = np.zeros(rows.n_obs, dtype=np.intp)  # a mean is at no atom
+    return _fill(rows, law.mean(), np.column_stack([rows.codes[:, :0], *best]))
+
+
+def drawn(
+    mixture: FittedMixture,
+    rows: Observations,
+    points: Sequence[MixtureParameters],
+    rng: np.random.Generator,
+) -> Iterator[Cells]:
+    """Rows in the user's units, missing cells drawn jointly under every point in standard units.
+
+    What equal points next to each other say of the rows is found once.
+    """
+    standard = mixture.standardise(rows)
+    for _, same in groupby(points, key=id):
+        point, *more = same
+        draws = 1 + len(more)
+        for whole in conditional_draws(standard, point, mixture.specification, rng, draws):
+            yield _fill(rows, mixture.in_users_units(whole.real), whole.codes)
+
+
+def _fill(rows: Observations, real: np.ndarray, codes: np.ndarray) -> Cells:
+    """Keep observed cells, and take the others from completed rows."""
+    return (
+        np.where(np.isnan(rows.real), real, rows.real),
+        np.where(rows.codes < 0, codes, rows.codes),
+    )
+
+
+def hide_masked(
+    real: Float[np.ndarray, "obs feature"],
+    codes: Int[np.ndarray, "obs categorical"],
+    columns: Columns,
+) -> Cells:
+    """Take away the cells of drawn rows whose mask was drawn as missing."""
+    real, codes = real.copy(), codes.copy()
+    first = len(columns.levels)
+    masks = codes[:, first : first + len(columns.masked)] == 1
+    for position, mask in zip(columns.masked, masks.T, strict=True):
+        kind = columns.kinds[position]
+        place = columns.positions(kind).index(position)
+        # A drawn mask says that the cell would not have been observed.
+        if kind == "categorical":
+            codes[mask, place] = -1
+            continue
+        real[mask, place] = np.nan
+        # The code of its atom would tell what the hidden cell is.
+        if place in columns.atomic:
+            codes[mask, columns.atomic[place]] = -1
+    return real, codes
+
+
+def trimmed(rows: Observations, mixture: FittedMixture, columns: Columns) -> Observations:
+    """Weighted rows in the user's units, odd cells missing, as a mixture judges them.
+
+    A mixture that is fitted to wrong cells spends components on them.
+    """
+    # Copies are judged once, and share the verdict.
+    once, place = distinct(rows)
+    law = cell_law(mixture, columns)
+    verdict = judge_cells(mixture.standardise(once), law)
+    reals = _oddest(verdict.log_tail, once.weights)
+    levels = _oddest(verdict.level_log_tail, once.weights)
+    for feature in range(once.real.shape[1]):
+        kept = once.real[~reals[:, feature], feature]
+        if np.unique(kept[~np.isnan(kept)]).size < FEWEST_KEPT:
+            reals[:, feature] = False
+    levels[:, len(columns.levels) :] = False  # masks of missing cells are no cells
+    return without(rows, reals[place], levels[place], law.atoms)
+
+
+def _oddest(
+    log_tail: Float[np.ndarray, "obs column"], weights: Float[np.ndarray, " obs"]
+) -> Bool[np.ndarray, "obs column"]:
+    """The cells of least tail below ``ODD``; of every column at most ``MOST_TRIMMED``."""
+    order = np.argsort(log_tail, axis=0, kind="stable")  # NaN comes last
+    present = ~np.isnan(log_tail)
+    total = weights @ present
+    # Weight of the cells at least as odd, in every column.
+    before = np.cumsum(np.take_along_axis(weights[:, None] * present, order, axis=0), axis=0)
+    rank = np.empty_like(before)
+    np.put_along_axis(rank, order, before, axis=0)
+    return present & (log_tail < ODD) & (rank <= MOST_TRIMMED * total)
+
+
+# How unlike the rows of a mixture a row is, comparable between rows with different holes.
+#
+# A row may be odd because its cells are improbable together, or each of them by itself. Both are
+# log densities in standard units behind the maps, of the row and of its cells alone,
+#
+# .. math:: u = \log p(x_o), \qquad v = \sum_{j \in o} \log p(x_j), \qquad
+#    s = \log \Phi\Big(\frac{u - \bar u}{\mathrm{sd}(u)}\Big)
+#    + \log \Phi\Big(\frac{v - \bar v}{\mathrm{sd}(v)}\Big),
+#
+# with means and standard deviations of the model's own rows that have the same cells missing. The
+# novelty of a row is the share of these rows that have a larger s.
+
+
+SIMULATED: Final = 500
+"""Rows of the model that each row is compared with."""
+ROUNDING_OF_STATISTIC: Final = 1e-9
+"""Rows whose s differs by less are alike, and numbers that vary by less do not vary."""
+
+
+def novelty(
+    rows: Observations, law: CellLaw, rng: np.random.Generator
+) -> Float[np.ndarray, " obs"]:
+    """Share of the model's rows, with the same cells missing, that have a larger s; ties halve.
+
+    Rows are in the units of the law.
+    """
+    together, alone = np.empty(rows.n_obs), np.empty(rows.n_obs)
+    for part, some in rows.in_blocks():
+        together[part] = _log_density(some, law)
+        alone[part] = _cells_alone(some, law).sum(axis=1)
+    others, _ = sample(law.parameters, law.specification, SIMULATED, rng)
+    for atoms in law.atoms:
+        # A drawn cell at an atom is NaN among the reals, as it is in a user's rows.
+        others.real[others.codes[:, atoms.category] > 0, atoms.feature] = np.nan
+    others_alone = _cells_alone(others, law)
+    reals = ~np.isnan(rows.real)
+    for atoms in law.atoms:
+        reals[:, atoms.feature] |= rows.codes[:, atoms.category] > 0
+    observed = np.hstack([reals, rows.codes >= 0])
+    patterns, place = np.unique(observed, axis=0, return_inverse=True)
+    place = place.ravel()
+    by_pattern = np.argsort(place, kind="stable")
+    ends = np.searchsorted(place[by_pattern], np.arange(len(patterns) + 1))
+    result = np.empty(rows.n_obs)
+    for part in in_blocks(len(patterns), SIMULATED * observed.shape[1]):
+        block = patterns[part]
+        simulated = _log_density(_with_holes(others, block, rows.real.shape[1]), law)
+        pairs = zip(block, simulated.reshape(len(block), SIMULATED), strict=True)
+        for number, (pattern, others_together) in enumerate(pairs, part.start):
+            alike = by_pattern[ends[number] : ends[number + 1]]
+            # Logs of cells by themselves add up, so one pass over the rows serves all patterns.
+            both = (together[alike], others_together), (alone[alike], others_alone @ pattern)
+            tails = [_log_tails(values, reference) for values, reference in both]
+            own, theirs = (sum(of_rows, np.zeros(())) for of_rows in zip(*tails, strict=True))
+            result[alike] = _share_above(own, theirs)
+    return result
+
+
+def _log_tails(values: np.ndarray, reference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Log normal tails of numbers and of those that give the mean and the standard deviation."""
+    centre, spread = float(reference.mean()), float(reference.std())
+    spread = spread if spread > ROUNDING_OF_STATISTIC else 1.0  # of rows without a cell, say
+    return log_ndtr((values - centre) / spread), log_ndtr((reference - centre) / spread)
+
+
+def _share_above(
+    own: Float[np.ndarray, " row"], others: Float[np.ndarray, " other"]
+) -> Float[np.ndarray, " row"]:
+    """Share of others that are larger than each number; ties halve."""
+    others = np.sort(others)
+    below = np.searchsorted(others, own - ROUNDING_OF_STATISTIC, "left")
+    upto = np.searchsorted(others, own + ROUNDING_OF_STATISTIC, "right")
+    share: Float[np.ndarray, " row"] = 1 - 0.5 * (below + upto) / others.size
+    return share
+
+
+def _log_density(rows: Observations, law: CellLaw) -> Float[np.ndarray, " obs"]:
+    """Log density of the observed cells, in the units of the law; labels are not used."""
+    log_joint = law.log_joint(rows.unlabelled())
+    log_density: Float[np.ndarray, " obs"] = logsumexp(log_joint, axis=1)
+    return log_density
+
+
+def _cells_alone(rows: Observations, law: CellLaw) -> Float[np.ndarray, "obs cell"]:
+    """Log density of every cell by itself, 0 where missing: reals first, then categories."""
+    n_reals, n_cells = rows.real.shape[1], rows.real.shape[1] + rows.codes.shape[1]
+    log_densities = np.empty((rows.n_obs, n_cells))
+    for cell in range(n_cells):
+        alone = np.arange(n_cells)[None] == cell
+        log_densities[:, cell] = _log_density(_with_holes(rows, alone, n_reals), law)
+    return log_densities
+
+
+def _with_holes(
+    rows: Observations, patterns: Bool[np.ndarray, "pattern cell"], n_features: int
+) -> Observations:
+    """All rows under every pattern of observed cells, pattern by pattern."""
+    shown = np.repeat(patterns, rows.n_obs, axis=0)
+    real, codes = np.tile(rows.real, (len(patterns), 1)), np.tile(rows.codes, (len(patterns), 1))
+    n = len(shown)
+    return Observations(
+        np.where(shown[:, :n_features], real, np.nan),
+        np.where(shown[:, n_features:], codes, -1),
+        np.full(n, -1),
+        np.ones(n),
+    )

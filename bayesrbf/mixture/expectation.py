@@ -1,0 +1,587 @@
+"""The E-step: rows prepared once, then expected statistics at any parameters."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, Protocol, runtime_checkable
+
+import numba
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from bayesrbf.base.arrays import (
+    component_log_weights,
+    log_levels,
+    log_sum_exp,
+    one_blas_thread,
+    one_hot,
+    split_levels,
+)
+from bayesrbf.base.blocks import Blocks
+from bayesrbf.base.rows import (
+    IN_CACHE,
+    MixtureParameters,
+    MixtureSpecification,
+    Observations,
+    in_blocks,
+)
+from bayesrbf.mixture.compiled import (
+    Model,
+    Results,
+    balanced_chunks,
+    expect,
+    log_tables,
+    pack,
+    plan_tiles,
+    unpack_counts,
+)
+from bayesrbf.mixture.gaussian import (
+    MOST_PRODUCTS,
+    Components,
+    FullComponents,
+    Moments,
+    QuadraticMoments,
+    centred_moments,
+    exact,
+    products,
+    quadratic_forms,
+)
+from bayesrbf.mixture.laws import Laws, laws_of
+from bayesrbf.mixture.statistics import JointPoint, Statistics
+
+# The E-step in NumPy: the reference of the compiled kernels, and quick on small tables.
+
+
+LEAST_ROWS = 64
+"""Rows of a block below which matrix products are slow."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows that share their admissible components and their number of missing reals."""
+
+    rows: Int[np.ndarray, " row"]
+    components: slice
+    bordered: Float[np.ndarray, "row bordered"]
+    products: Float[np.ndarray, "product row"] | None
+    observed: Bool[np.ndarray, "row feature"]
+    missing: Int[np.ndarray, "row m"]
+    one_hot: Float[np.ndarray, "row level"]
+    weights: Float[np.ndarray, " row"]
+
+
+def cut(
+    table: Observations,
+    specification: MixtureSpecification,
+    rows: Int[np.ndarray, " row"],
+    components: slice,
+    *,
+    by_products: bool = True,
+) -> list[Block]:
+    """Cut rows of a table in standard units into blocks of equal work that fit the cache.
+
+    Rows of a block may have the same components and lack equally many reals. ``by_products`` says
+    whether blocks of complete rows get the products of their cells, where affordable.
+    """
+    observed = ~np.isnan(table.real[rows])
+    # A trailing 1 makes centring a part of one matrix product.
+    bordered = np.column_stack([np.nan_to_num(table.real[rows]), np.ones(rows.size)])
+    indicators = one_hot(table.codes[rows], specification.levels)
+    counts = laws_of(specification).reals.holes(observed)
+    k, d = components.stop - components.start, specification.n_features
+    n_products = (d + 1) * (d + 2) // 2
+    affordable = rows.size * n_products <= MOST_PRODUCTS and specification.shape == "full"
+    blocks: list[Block] = []
+    for m in np.unique(counts):
+        multiplied = by_products and affordable and m == 0
+        width = max(k, n_products) if multiplied else k * max(d, int(m) ** 2, 1)
+        width = min(width, IN_CACHE // LEAST_ROWS) if multiplied else width
+        same = np.flatnonzero(counts == m)
+        for place in in_blocks(same.size, width, cached=True):
+            part = same[place]
+            places = np.nonzero(~observed[part])[1] if m else np.empty(0, dtype=np.intp)
+            blocks.append(
+                Block(
+                    rows=rows[part],
+                    components=components,
+                    bordered=bordered[part],
+                    products=products(bordered[part]) if multiplied else None,
+                    observed=observed[part],
+                    missing=places.reshape(part.size, m),
+                    one_hot=indicators[part],
+                    weights=table.weights[rows[part]],
+                )
+            )
+    return blocks
+
+
+KEPT_CELLS = 20_000_000
+"""Most numbers that are kept between a density and its gradient, as moments of all rows."""
+
+LOWEST = -1e300
+"""Floor of a log density: a square that overflows must not make every component -inf."""
+
+
+class ComponentsAt:
+    """Components at one point in standard units. What all blocks need of them is computed once."""
+
+    def __init__(self, parameters: MixtureParameters, specification: MixtureSpecification) -> None:
+        self._law = laws_of(specification).reals
+        self.means = parameters.means
+        self.factors = parameters.precisions_cholesky[specification.covariance_group]
+        self._log_weights = component_log_weights(parameters, specification)
+        self._levels = log_levels(parameters)  # of all columns, side by side
+        self._components: dict[tuple[int, int], Components] = {}
+
+    def moments(self, block: Block) -> Moments | QuadraticMoments:
+        """Log joints and conditional moments of a block's rows under its components.
+
+        They come from products of cells where the block has these and no component is too narrow.
+        """
+        part = block.components
+        moments: Moments | QuadraticMoments
+        if block.products is not None and self._forms[1][part].all():
+            moments = QuadraticMoments(self._forms[0][part] @ block.products, block.products)
+        else:
+            components = self._components.setdefault(
+                (part.start, part.stop), self._law.components(self.means[part], self.factors[part])
+            )
+            moments = components.moments(block.bordered, block.observed, block.missing)
+            moments.log_density[:] += self._log_weights[part, None]
+        log_joint = moments.log_density  # made for this block: what follows is in place
+        if self._levels.shape[1]:
+            log_joint += self._levels[part] @ block.one_hot.T
+        np.maximum(log_joint, LOWEST, out=log_joint)
+        return moments
+
+    @cached_property
+    def _forms(
+        self,
+    ) -> tuple[Float[np.ndarray, "component product"], Bool[np.ndarray, " component"]]:
+        """All components with their log weights as quadratic forms, and which the forms serve."""
+        forms = quadratic_forms(FullComponents(self.means, self.factors))
+        served = exact(forms)
+        forms[:, -1] += self._log_weights  # the last product is 1
+        return forms, served
+
+
+@dataclass
+class _Sums:
+    """Running sums of the statistics; every block is added in place."""
+
+    counts: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    categories: np.ndarray
+    products: np.ndarray | None = None
+
+    @classmethod
+    def zeros(cls, laws: Laws) -> _Sums:
+        k, moments = laws.reals.n_components, laws.reals.no_moments()
+        return cls(np.zeros(k), *moments, np.zeros((k, sum(laws.levels.levels))))
+
+    def add(self, block: Block, moments: Moments | QuadraticMoments, weights: np.ndarray) -> None:
+        """Add a block's moments under weights of its rows; products are centred last."""
+        part = block.components
+        if self.categories.shape[1]:
+            self.categories[part] += weights @ block.one_hot
+        if not isinstance(moments, QuadraticMoments):
+            self.counts[part] += weights.sum(axis=1)
+            moments.add_to(self.first[part], self.second[part], weights)
+            return
+        if self.products is None:
+            self.products = np.zeros((len(self.counts), len(moments.products)))
+        self.products[part] += moments.sums(weights)
+
+    def statistics(
+        self,
+        means: np.ndarray,
+        levels: tuple[int, ...],
+        log_likelihood: float,
+        pointwise: np.ndarray,
+    ) -> Statistics:
+        """The sums, those of products turned into moments about the means."""
+        if self.products is not None:
+            first, second = centred_moments(self.products, means)
+            self.counts += self.products[:, -1]  # the last product is 1
+            self.first += first
+            self.second += second
+        by_column = split_levels(self.categories, levels)
+        return Statistics(
+            self.counts, self.first, self.second, by_column, log_likelihood, pointwise
+        )
+
+
+class ArrayExpectation:
+    """E-step over rows in standard units, in NumPy. Rows are cut into blocks when first needed."""
+
+    def __init__(self, observations: Observations, specification: MixtureSpecification) -> None:
+        self._specification, self._laws = specification, laws_of(specification)
+        self._observations = observations
+        self._every = slice(0, specification.n_components)
+
+    def for_many(self) -> ArrayExpectation | CompiledExpectation:
+        """These rows in compiled kernels, if there are any rows."""
+        if self._observations.n_obs == 0:
+            return self
+
+        return CompiledExpectation(self._observations, self._specification)
+
+    def statistics(self, parameters: MixtureParameters) -> Statistics:
+        """Expected statistics, centred at the means; labels restrict the components of a row."""
+        pointwise = np.empty(self._observations.n_obs)
+        point = ComponentsAt(parameters, self._specification)
+        sums = _Sums.zeros(self._laws)
+        for block in self._by_label:
+            moments = point.moments(block)
+            pointwise[block.rows], responsibilities = log_sum_exp(moments.log_density, axis=0)
+            responsibilities *= block.weights
+            sums.add(block, moments, responsibilities)
+        log_likelihood = float(self._observations.weights @ pointwise)
+        levels = self._specification.levels
+        return sums.statistics(parameters.means, levels, log_likelihood, pointwise)
+
+    def component_log_joint(
+        self, parameters: MixtureParameters
+    ) -> Float[np.ndarray, "obs component"]:
+        """``log pi_c + log w_k + log p(x_o | k)`` of every row and component; labels ignored."""
+        point = ComponentsAt(parameters, self._specification)
+        log_joint = np.empty((self._observations.n_obs, self._specification.n_components))
+        for block in self._all_rows:
+            log_joint[block.rows] = point.moments(block).log_density.T
+        return log_joint
+
+    def at(self, parameters: MixtureParameters) -> JointPoint:
+        """Log joints of every row and component, and the moments that carry gradients back."""
+        point = ComponentsAt(parameters, self._specification)
+        log_joint = np.empty((self._observations.n_obs, self._specification.n_components))
+        kept: list[Moments | QuadraticMoments] = []
+        keeps = self._keeps_moments
+        for block in self._to_centre:
+            moments = point.moments(block)
+            log_joint[block.rows] = moments.log_density.T
+            if keeps:
+                kept.append(moments)
+        return JointPoint(log_joint, partial(self._weighted_statistics, point, kept))
+
+    def _weighted_statistics(
+        self,
+        point: ComponentsAt,
+        kept: list[Moments | QuadraticMoments],
+        gradients: Float[np.ndarray, "obs component"],
+    ) -> Statistics:
+        """Sums over the rows with gradients in the place of weighted responsibilities."""
+        sums = _Sums.zeros(self._laws)
+        for index, block in enumerate(self._to_centre):
+            moments = kept[index] if kept else point.moments(block)
+            sums.add(block, moments, np.ascontiguousarray(gradients[block.rows].T))
+        return sums.statistics(point.means, self._specification.levels, 0.0, np.zeros(0))
+
+    @cached_property
+    def _by_label(self) -> list[Block]:
+        """Rows of every label under the components that it allows."""
+        table, specification = self._observations, self._specification
+        if not (table.labels >= 0).any():
+            return self._all_rows
+        blocks = []
+        for label, components in [*enumerate(specification.class_slices), (-1, self._every)]:
+            rows = np.flatnonzero(table.labels == label)
+            blocks += cut(table, specification, rows, components)
+        return blocks
+
+    @cached_property
+    def _all_rows(self) -> list[Block]:
+        """All rows under all components."""
+        rows = np.arange(self._observations.n_obs)
+        return cut(self._observations, self._specification, rows, self._every)
+
+    @cached_property
+    def _to_centre(self) -> list[Block]:
+        """All rows under all components, without products of cells, whose sums may cancel."""
+        table, rows = self._observations, np.arange(self._observations.n_obs)
+        return cut(table, self._specification, rows, self._every, by_products=False)
+
+    @property
+    def _keeps_moments(self) -> bool:
+        """Whether the moments of all rows may be held from the density to the gradient."""
+        k, d = self._specification.n_components, self._specification.n_features
+        cells = sum(b.rows.size * k * (d + b.missing.shape[1] ** 2) for b in self._to_centre)
+        return cells <= KEPT_CELLS
+
+
+# The E-step in compiled kernels, on as many threads as the table has work for.
+
+
+class CompiledExpectation:
+    """E-step over rows in standard units, in compiled kernels.
+
+    The work is cut into pieces that depend on the table alone and whose sums are added in
+    a fixed order: results are equal to the last bit on any number of threads. ``n_threads``
+    is how many work at most; None for what Numba was granted (``NUMBA_NUM_THREADS``, by default
+    one per processor).
+    """
+
+    def __init__(
+        self,
+        observations: Observations,
+        specification: MixtureSpecification,
+        *,
+        n_threads: int | None = None,
+    ) -> None:
+        self.specification = specification
+        self._classes = np.asarray(specification.component_class)
+        self._law = laws_of(specification).reals
+        packing = pack(observations.codes, specification.levels)
+        self.members = packing.members  # what combined category codes stand for
+        self.tiles = plan_tiles(observations, packing.codes, specification)
+        self._chunks = balanced_chunks(self.tiles, specification).tolist()
+        self._every = np.full_like(self.tiles.components, 0)
+        # Ranges of components that ignore the labels.
+        self._every[:, 1] = specification.n_components
+        # Whether cells are missing under full covariances.
+        self.has_holes = bool(self.tiles.n_missing.any())
+        self._n_obs = observations.n_obs
+        granted = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
+        available = granted if n_threads is None else n_threads
+        self._n_threads = min(available, self.n_pieces)
+        self._pool: ThreadPoolExecutor | None = None
+        self._pool_process = 0
+
+    @property
+    def n_pieces(self) -> int:
+        """Pieces that threads may share."""
+        return len(self._chunks) - 1
+
+    def __getstate__(self) -> dict[str, object]:
+        return self.__dict__ | {"_pool": None}  # threads cannot be pickled, and start anew
+
+    def statistics(self, parameters: MixtureParameters) -> Statistics:
+        """Expected statistics, centred at the means; labels restrict the components of a row."""
+        pointwise = np.empty(self._n_obs)
+        unused = np.empty((0, self.specification.n_components))
+        model = self._model(parameters)
+        pieces = self._run(model, self.tiles.components, pointwise, unused)
+        return self._statistics(
+            pieces, pointwise, float(_total([piece.log_likelihood for piece in pieces])[0])
+        )
+
+    def component_log_joint(
+        self, parameters: MixtureParameters
+    ) -> Float[np.ndarray, "obs component"]:
+        """``log pi_c + log w_k + log p(x_o | k)`` of every row and component; labels ignored."""
+        return self._log_joint(self._model(parameters))
+
+    def at(self, parameters: MixtureParameters) -> JointPoint:
+        """Log joints of every row and component, ready to carry gradients back."""
+        model = self._model(parameters)
+        return JointPoint(self._log_joint(model), partial(self._weighted_statistics, model))
+
+    def for_many(self) -> CompiledExpectation:
+        """The expectation itself: its rows are in compiled kernels already."""
+        return self
+
+    def _log_joint(self, model: Model) -> Float[np.ndarray, "obs component"]:
+        """``log pi_c + log w_k + log p(x_o | k)`` of every row and component; labels ignored."""
+        log_joint = np.empty((self._n_obs, self.specification.n_components))
+        self._run(model, self._every, np.empty(0), log_joint)
+        return log_joint
+
+    def _weighted_statistics(
+        self, model: Model, gradients: Float[np.ndarray, "obs component"]
+    ) -> Statistics:
+        """Sums over the rows with gradients in the place of weighted responsibilities."""
+        nothing = np.empty(0)
+        unused = np.empty((0, self.specification.n_components))
+        gradients = np.require(gradients, requirements=["C", "W"])
+        return self._statistics(
+            self._run(model, self._every, nothing, unused, gradients), nothing, 0.0
+        )
+
+    def _statistics(
+        self, pieces: list[Results], pointwise: np.ndarray, log_likelihood: float
+    ) -> Statistics:
+        """The sums of all pieces."""
+        return Statistics(
+            counts=_total([piece.counts for piece in pieces]),
+            first=_total([piece.first for piece in pieces]),
+            second=_total([piece.second for piece in pieces]),
+            category_counts=self._category_counts(_total([piece.categories for piece in pieces])),
+            log_likelihood=log_likelihood,
+            pointwise=pointwise,
+        )
+
+    def _run(
+        self,
+        model: Model,
+        ranges: np.ndarray,
+        pointwise: np.ndarray,
+        log_joint: np.ndarray,
+        slopes: np.ndarray | None = None,
+    ) -> list[Results]:
+        """Send every piece through the kernels; the caller's thread works too."""
+        slopes = np.empty((0, self.specification.n_components)) if slopes is None else slopes
+        given = (ranges, slopes, *model)
+        pieces = [self.empty_results(pointwise, log_joint) for _ in self._chunks[1:]]
+        left = iter(range(len(pieces)))  # each number goes to one thread
+        others = [
+            self._threads().submit(self._work, left, pieces, given)
+            for _ in range(1, self._n_threads)
+        ]
+        self._work(left, pieces, given)
+        for other in others:
+            other.result()
+        return pieces
+
+    def _work(self, left: Iterator[int], pieces: list[Results], given: tuple[Any, ...]) -> None:
+        """Send pieces through the kernels until none is left: a slow thread takes fewer."""
+        ranges, *rest = given
+        for i in left:
+            expect(self.tiles, ranges, self._chunks[i], self._chunks[i + 1], pieces[i], *rest)
+
+    def _threads(self) -> ThreadPoolExecutor:
+        """The threads beside the caller's. A forked process inherits none and starts its own."""
+        if self._pool is None or self._pool_process != os.getpid():
+            self._pool = ThreadPoolExecutor(self._n_threads - 1, "bayesrbf-expectation")
+            self._pool_process = os.getpid()
+        return self._pool
+
+    def empty_results(
+        self,
+        pointwise: Float[np.ndarray, " _"] | None = None,
+        log_joint: Float[np.ndarray, "_ component"] | None = None,
+    ) -> Results:
+        """Room for the sums of one piece.
+
+        All pieces write the rows' log likelihood to ``pointwise``, and their log joint to
+        ``log_joint`` where that has rows.
+        """
+        k = self.specification.n_components
+        return Results(
+            np.zeros(k),
+            *self._law.no_moments(),
+            np.zeros((len(self.members), k)),
+            np.zeros(1),
+            np.empty(self._n_obs) if pointwise is None else pointwise,
+            np.empty((0, k)) if log_joint is None else log_joint,
+        )
+
+    def _model(self, parameters: MixtureParameters) -> Model:
+        """Put the parameters into the form that the kernels read."""
+        classes = parameters.class_probabilities.take(self._classes)
+        levels = parameters.category_probabilities
+        constants, categories = log_tables(classes, parameters.weights, levels, self.members)
+        if not self.specification.n_features:
+            return Model(constants, None, None, None, categories)
+        # Numba compiles a kernel once more for arrays that are read-only, as a loaded model's are.
+        means = np.require(parameters.means, requirements=["C", "W"])
+        factors = parameters.precisions_cholesky
+        normals = self._law.kernel_normals(means, factors, self.has_holes)
+        constants += normals.constants
+        return Model(constants, normals.full, normals.holes, normals.diagonal, categories)
+
+    def _category_counts(self, counts: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Counts of single levels from those of combined codes, without the missing level."""
+        levels = self.specification.levels
+        if not levels:
+            return ()
+        by_level = np.zeros((self.specification.n_components, sum(levels)))
+        unpack_counts(counts, self.members, by_level)
+        return split_levels(by_level, levels)
+
+
+def _total(pieces: list[np.ndarray]) -> np.ndarray:
+    """Sum of one statistic over all pieces, in their order."""
+    total = pieces[0]
+    for piece in pieces[1:]:
+        total += piece
+    return total
+
+
+# The E-step: rows prepared once, then expected statistics at any parameters.
+
+
+COMPILED_FROM = 200_000
+"""Multiply-adds of an iteration above which loading the compiled kernels pays."""
+
+
+@runtime_checkable
+class Sums(Protocol):
+    """Sums over rows, in memory or elsewhere, as EM asks for them."""
+
+    def statistics(self, parameters: MixtureParameters) -> Statistics:
+        """Expected sufficient statistics, centred at the means; labels and row weights count."""
+        ...
+
+
+@runtime_checkable
+class Expectation(Protocol):
+    """Rows of one table under one specification, ready for any parameters in standard units."""
+
+    def statistics(self, parameters: MixtureParameters) -> Statistics:
+        """Expected sufficient statistics, centred at the means; labels and row weights count."""
+        ...
+
+    def component_log_joint(
+        self, parameters: MixtureParameters
+    ) -> Float[np.ndarray, "obs component"]:
+        """``log pi_c + log w_k + log p(x_o | k)`` of every row and component; labels ignored."""
+        ...
+
+    def at(self, parameters: MixtureParameters) -> JointPoint:
+        """Log joints of every row and component, ready to carry gradients back."""
+        ...
+
+    def for_many(self) -> Expectation:
+        """These rows, prepared for so many E-steps that loading compiled code pays."""
+        ...
+
+
+class BlockExpectation:
+    """E-step over blocks of rows in standard units, which stay where they are.
+
+    Sums alone come back, so ``pointwise`` is empty. ``passes`` counts the E-steps.
+    """
+
+    def __init__(self, rows: Blocks[Observations], specification: MixtureSpecification) -> None:
+        self._prepared = rows.map(partial(prepare, specification=specification)).kept()
+        self.passes = 0
+
+    def statistics(self, parameters: MixtureParameters) -> Statistics:
+        """Expected sufficient statistics, centred at the means; labels and row weights count."""
+        self.passes += 1
+        return self._prepared.map(partial(_sums, parameters=parameters)).reduce(Statistics.joined)
+
+
+def _sums(rows: Sums, parameters: MixtureParameters) -> Statistics:
+    """Statistics of a block, without what has a number a row."""
+    with one_blas_thread():
+        return replace(rows.statistics(parameters), pointwise=np.zeros(0))
+
+
+def prepare(observations: Observations, specification: MixtureSpecification) -> Expectation:
+    """Prepare rows for repeated E-steps, in NumPy or in compiled kernels.
+
+    Both give the same numbers but for rounding.
+    """
+    return preparation(observations, specification)(observations, specification)
+
+
+def preparation(
+    observations: Observations, specification: MixtureSpecification
+) -> Callable[[Observations, MixtureSpecification], Expectation]:
+    """The way to prepare such rows.
+
+    Small tables stay in NumPy, which needs no compiled code to be loaded. Large ones, and full
+    covariances with missing cells, use the compiled kernels.
+    """
+    rows, d = observations.real.shape
+    width = (d if specification.independent else d * d) + len(specification.levels)
+    dependent = not specification.independent and bool(np.isnan(observations.real).any())
+    large = dependent or rows * specification.n_components * width >= COMPILED_FROM
+    if rows and large:
+        return CompiledExpectation
+    return ArrayExpectation

@@ -1,0 +1,460 @@
+"""A fitted mixture, and the steps from weighted rows to it, in memory and over blocks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import softmax
+
+from bayesrbf import table
+from bayesrbf.base import records as names
+from bayesrbf.base.arrays import at_prevalence, class_log_joint, single_digits
+from bayesrbf.base.blocks import Blocks
+from bayesrbf.base.log_posterior import Predictor
+from bayesrbf.base.priors import Fit, MixtureHyperparameters, MixturePrior, Objective, PowerMaps
+from bayesrbf.base.records import Requirements, by_class, scales, stored
+from bayesrbf.base.rows import (
+    MixtureParameters,
+    MixtureSpecification,
+    Observations,
+    Order,
+    Standardisation,
+)
+from bayesrbf.fit.model import Axes, Description, FittedModel, observed_rows, row_weights
+from bayesrbf.mixture.discriminative import HybridLogPosterior, climb_objective
+from bayesrbf.mixture.em import BegunFit, begin_fit, fit_from
+from bayesrbf.mixture.expectation import BlockExpectation, prepare
+from bayesrbf.mixture.laws import SHAPES
+from bayesrbf.mixture.maps import fit_power
+from bayesrbf.mixture.points import MixturePoints, reordered
+from bayesrbf.mixture.posterior import MixtureLogPosterior, MixtureOnRows
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+
+# A fitted mixture, and the steps from weighted rows to it that every fit and fold shares.
+
+
+LIKELIHOOD = Objective()
+
+FARTHEST = 1e8
+"""Standardised cells are held within this. Beyond it a square is rounded by more than one nat, and
+what rows far out say of their class, which lies in the linear term, would be lost."""
+
+
+@stored
+class FittedMixture(FittedModel):
+    """A fitted mixture; with one class, a density."""
+
+    specification: MixtureSpecification
+    hyperparameters: MixtureHyperparameters
+    """The resolved prior, in the user's units; its centre is the standardisation."""
+    parameters: MixtureParameters
+    """The fitted point, in standard units."""
+    order: Order
+    """The canonical order of columns and classes, in which it was fitted."""
+    objective: Objective = LIKELIHOOD
+    """What the fit maximised, and what stands in the place of the likelihood in its posterior."""
+    maps: PowerMaps | None = None
+    """Maps in front of the real columns; prior and parameters are those of mapped columns."""
+
+    @property
+    def kind(self) -> str:
+        """Its kind beside those of a stack's members."""
+        return "Gaussian" if self.specification.n_components == self.n_classes else "mixture"
+
+    @property
+    def density(self) -> FittedMixture:
+        """The mixture itself."""
+        return self
+
+    def at_prevalence(
+        self, parameters: MixtureParameters, log_ratio: Float[np.ndarray, " label"]
+    ) -> MixtureParameters:
+        """Parameters whose class probabilities are moved to other class shares."""
+        moved = at_prevalence(np.log(parameters.class_probabilities), log_ratio)
+        return replace(parameters, class_probabilities=np.exp(moved))
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes; 1 for a density."""
+        return self.specification.n_classes
+
+    @property
+    def units(self) -> Standardisation:
+        """Location and scale of the real columns."""
+        return self.hyperparameters.units
+
+    @property
+    def start(self) -> MixtureParameters:
+        """The fitted point in the units of the mapped columns, from where another fit may start."""
+        return self.parameters.in_units(self.units)
+
+    @property
+    def condensed(self) -> FittedMixture:
+        """The mixture itself: it keeps nothing that predictions do not need."""
+        return self
+
+    @property
+    def rounded(self) -> FittedMixture:
+        """A copy whose precision factors, which are large, have the digits of single precision."""
+        factors = single_digits(self.parameters.precisions_cholesky)
+        return replace(self, parameters=replace(self.parameters, precisions_cholesky=factors))
+
+    def reordered(self, order: Order) -> FittedMixture:
+        """Put columns and classes in another order."""
+        return FittedMixture(
+            self.specification.reordered(order),
+            self.hyperparameters.reordered(order),
+            reordered(self.parameters, order, self.specification),
+            order.inverse.then(self.order),
+            self.objective,
+            None if self.maps is None else self.maps.reordered(order),
+        )
+
+    def mapped(self, rows: Observations) -> Observations:
+        """Rows behind the maps, with what these do to their log densities."""
+        return rows if self.maps is None else self.maps.applied(rows)
+
+    def standardise(self, rows: Observations) -> Observations:
+        """Rows behind the maps, in standard units, held within ``FARTHEST`` scales."""
+        rows = self.mapped(rows)
+        with np.errstate(over="ignore"):
+            real = self.hyperparameters.units.forward(rows.real)
+        return replace(rows, real=np.clip(real, -FARTHEST, FARTHEST))
+
+    def in_users_units(
+        self, standard: Float[np.ndarray, "*rows feature"]
+    ) -> Float[np.ndarray, "*rows feature"]:
+        """Cells that a model made, from standard units and through the maps to the user's units."""
+        mapped = self.units.backward(standard)
+        return mapped if self.maps is None else self.maps.within_range(self.maps.backward(mapped))
+
+    def component_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs component"]:
+        """``log pi_c + log w_k + log p(x_o | k)`` in standard units; labels are not used."""
+        log_joint = np.empty((rows.n_obs, self.specification.n_components))
+        for part, some in rows.in_blocks():
+            log_joint[part] = self._component_log_joint(some)
+        return log_joint
+
+    def _component_log_joint(self, block: Observations) -> Float[np.ndarray, "obs component"]:
+        """``log pi_c + log w_k + log p(x_o | k)`` of one block of rows; labels are not used."""
+        prepared = prepare(self.standardise(block), self.specification)
+        return prepared.component_log_joint(self.parameters)
+
+    def responsibilities(self, rows: Observations) -> Float[np.ndarray, "obs component"]:
+        """``p(k | x_o)`` of every component; labels are not used."""
+        shares = np.empty((rows.n_obs, self.specification.n_components))
+        for part, some in rows.in_blocks():
+            shares[part] = softmax(self._component_log_joint(some), axis=1)
+        return shares
+
+    def class_log_joint(
+        self, rows: Observations, temperature: float = 1.0
+    ) -> Float[np.ndarray, "obs label"]:
+        """``log pi_c + log p(x_o | c)`` in standard units; labels are not used."""
+        slices = self.specification.class_slices
+        log_joint = np.empty((rows.n_obs, len(slices)))
+        for part, some in rows.in_blocks():
+            log_joint[part] = class_log_joint(self._component_log_joint(some), slices)[0]
+        return log_joint
+
+    def log_unit(self, rows: Observations) -> Float[np.ndarray, " obs"]:
+        """Log density in the user's units less that in standard units."""
+        return self.units.log_unit(self.mapped(rows))
+
+    def log_density(self, rows: Observations) -> Float[np.ndarray, " obs"]:
+        """``log p(x_o)`` in the user's units."""
+        log_density = np.empty(rows.n_obs)
+        for part, some in rows.in_blocks():
+            in_standard_units = np.logaddexp.reduce(self._component_log_joint(some), axis=1)
+            log_density[part] = in_standard_units + self.log_unit(some)
+        return log_density
+
+    def class_shares(self, rows: Observations, n_classes: int) -> Float[np.ndarray, " label"]:
+        """Shares of the classes that predictions stand for.
+
+        Under the likelihood rows without a label teach the class probabilities, too: they
+        are shared out as the M-step did. Other objectives bend these, and stand for the
+        labelled rows.
+        """
+        labelled, hidden = super().class_shares(rows, n_classes), rows.labels < 0
+        if self.objective.coefficients != LIKELIHOOD.coefficients or not hidden.any():
+            return labelled
+        extra = self.hyperparameters.class_concentration - 1
+        smoothed = self.parameters.class_probabilities
+        counts = smoothed * (rows.weights.sum() + extra * smoothed.size) - extra
+        counts = np.maximum(counts, labelled * rows.weights[~hidden].sum())
+        return counts / counts.sum()
+
+    def log_posterior(self, rows: Observations) -> MixtureOnRows:
+        """The log posterior, or the log Gibbs posterior of another objective."""
+        data_and_prior = self.standardise(rows), self.specification, self.hyperparameters
+        if self.objective.name == "likelihood":
+            return MixtureLogPosterior(*data_and_prior)
+        return HybridLogPosterior(*data_and_prior, self.objective)
+
+    def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
+        """The fitted point in the coordinates of its log posterior."""
+        return log_posterior.pack(self.start)
+
+    def mixture_at(
+        self, log_posterior: Any, theta: Float[np.ndarray, " coordinate"]
+    ) -> MixtureParameters:
+        """The mixture under a posterior draw, in standard units."""
+        return log_posterior.unpack(theta).standardised(self.units)
+
+    def predictor(
+        self, log_posterior: Any, rows: Observations, temperature: float = 1.0
+    ) -> Predictor:
+        """Prepare rows for predictions at any coordinates: classes and density apart."""
+        return log_posterior.predictor(self.standardise(rows))
+
+    def declare(
+        self,
+        rows: Observations,
+        axes: Axes,
+        latent: Literal["marginal", "explicit"] = "marginal",
+    ) -> pm.Model:
+        """The graph of the density, or of the classes and their objective."""
+        from bayesrbf.models.mixture import declare_hybrid_mixture, declare_mixture
+
+        data_and_prior = rows, self.specification, self.hyperparameters
+        asked = axes.of_graph | {"latent": latent, "column_maps": self.maps}
+        if axes.classes is None:
+            return declare_mixture(*data_and_prior, **asked)
+        return declare_hybrid_mixture(*data_and_prior, **asked, objective=self.objective)
+
+    def description(self, rows: Observations, axes: Axes) -> Description:
+        """Names along every dim of the graph, and the training rows."""
+        coords = mixture_coords(self.specification, axes)
+        constant = row_weights(rows)
+        if axes.classes is not None:
+            of_component = axes.classes[list(self.specification.component_class)]
+            constant |= {names.COMPONENT_LABEL: ((names.COMPONENT,), of_component)}
+        return Description(coords, observed_rows(rows), constant, self._scored(axes))
+
+    def _scored(self, axes: Axes) -> str:
+        """What the log likelihood is of: rows, rows with labels, labels, or an objective's own."""
+        if axes.classes is None:
+            return names.OBSERVED
+        alpha, beta, hinge = self.objective.coefficients
+        named = {(1.0, 0.0, 0.0): names.JOINT, (1.0, -1.0, 0.0): names.OBSERVED_LABEL}
+        return named.get((alpha, beta, hinge), names.OBJECTIVE)
+
+    def __laws__(self) -> Requirements:
+        structure, point, prior = self.specification, self.parameters, self.hyperparameters
+        k, d, levels = structure.n_components, structure.n_features, structure.levels
+        yield point.class_probabilities.size == structure.n_classes, "a probability of every class"
+        yield point.means.shape == (k, d), "a mean of every component and column"
+        yield point.weights.size == k, "a weight of every component"
+        yield by_class(point.weights, structure.component_class), "weights that sum to one by class"
+        reals, factors = SHAPES[structure.shape](structure), point.precisions_cholesky
+        shape = reals.n_groups, *reals.matrix_shape
+        yield factors.shape == shape, "a factor of every covariance"
+        yield scales(reals.diagonal(factors)), "factors of positive diagonal"
+        shapes = [array.shape for array in point.category_probabilities]
+        yield shapes == [(k, n) for n in levels], "probabilities of all levels"
+        yield all((array > 0).all() for array in point.category_probabilities), "levels that can be"
+        yield prior.location.size == d, "a centre of every column"
+        sizes = [array.size for array in prior.category_concentrations]
+        yield sizes == list(levels), "concentrations of all levels"
+        order = self.order.features.size, self.order.categories.size, self.order.classes.size
+        ordered = order == (d, len(levels), structure.n_classes)
+        yield ordered, "an order of its columns and classes"
+        yield self.maps is None or self.maps.scale.size == d, "a map of every column"
+
+
+def mixture_coords(specification: MixtureSpecification, axes: Axes) -> dict[str, Any]:
+    """Names along every dim of a mixture's posterior, as the declared graph has them."""
+    columns = axes.columns
+    assert columns is not None  # a mixture is one of columns
+    features = columns.real_names
+    entries = range(specification.n_features)
+    coords: dict[str, Any] = {
+        names.OBS: axes.obs,
+        names.COLUMN: [names.LABEL, *features, *columns.categorical_names],
+        names.COMPONENT: np.arange(specification.n_components),
+        names.FEATURE: list(features),
+        names.FEATURE_BIS: list(features),
+        names.PRECISION_ENTRY: [f"{features[i]},{features[j]}" for i in entries for j in range(i)],
+    }
+    for index, levels in enumerate(columns.all_levels):
+        coords[names.category_level(index)] = [str(level) for level in levels]
+    if axes.classes is not None:
+        coords[names.CLASS_LABEL] = axes.classes
+    return coords
+
+
+# From weighted rows to a fitted mixture: in memory, and over blocks of rows.
+
+
+ColumnMaps = Literal["power"] | None
+"""Kind of the maps in front of the real columns."""
+
+STEPS = {"blend": 60}
+"""Iterations by objective: a blend that is followed further overfits."""
+DEFAULT_STEPS = 200
+ROWS_PER_COMPONENT = 8
+"""Rows of a class that a component needs: a class with fewer gets fewer components."""
+
+
+@stored
+class Solver:
+    """How a mixture is fitted."""
+
+    n_init: int
+    max_iter: int
+    tol: float
+    """Smallest rise of the log posterior per unit of row weight that counts."""
+    seed: int
+    """Of the restarts."""
+    objective: Objective = LIKELIHOOD
+    """What is maximised; anything but the likelihood starts at the fit by EM."""
+    steps: int | None = None
+    """Most iterations that the objective is followed; None: ``STEPS``."""
+
+    @property
+    def most_steps(self) -> int:
+        """Most iterations that the objective is followed."""
+        return STEPS.get(self.objective.name, DEFAULT_STEPS) if self.steps is None else self.steps
+
+
+def component_class(rows: Observations, n_classes: int, most: int) -> tuple[int, ...]:
+    """Class of every component; small classes have fewer.
+
+    Examples
+    --------
+    >>> labels = np.repeat([0, 1], [20, 5])
+    >>> rows = Observations(np.zeros((25, 1)), np.zeros((25, 0), int), labels, np.ones(25))
+    >>> component_class(rows, 2, 3)
+    (0, 0, 1)
+    """
+    labelled = rows.labels >= 0
+    counts = np.bincount(rows.labels[labelled], rows.weights[labelled], minlength=n_classes)
+    sizes = np.clip(counts // ROWS_PER_COMPONENT, 1, most).astype(int)
+    return tuple(np.repeat(np.arange(n_classes), sizes).tolist())
+
+
+def fit_mixture_rows(
+    rows: Observations,
+    specification: MixtureSpecification,
+    prior: MixturePrior,
+    solver: Solver,
+    start: MixtureParameters | None = None,
+    column_maps: ColumnMaps = None,
+) -> tuple[FittedMixture, Fit]:
+    """Map and standardise distinct weighted rows, in the user's units, and fit a mixture to them.
+
+    Rows that the caller does not hold are forgotten on the way, so that no copy of a large table
+    stands beside its standardised cells.
+
+    A start, in the units of the mapped columns, takes the place of restarts. All of it happens in
+    the canonical order of columns and classes: what is found does not depend on the order in
+    which they are given.
+    """
+    order = table.canonical_order(rows, specification.n_classes)
+    structure, rows = specification.reordered(order), rows.reordered(order)
+    units = table.standardisation(rows.real, rows.weights)
+    maps = None
+    if column_maps == "power" and rows.real.shape[1]:
+        maps = fit_power(units, rows.real, rows.weights)
+        rows = maps.applied(rows)
+        units = table.standardisation(rows.real, rows.weights)
+    marginals = table.marginals(rows.codes, structure.levels, rows.weights)
+    hyperparameters = prior.resolve(structure, units, marginals)
+    rows = replace(rows, real=units.forward(rows.real))
+    model = structure, hyperparameters.standardised()
+    begin = None
+    if start is not None:
+        begin = reordered(start, order, specification).standardised(units)
+    if solver.objective.name == "likelihood":
+        begun = _begun((rows, *model), solver, begin)
+        del rows  # EM has its own copy of them
+        fit = _climbed(begun, solver)
+    else:
+        fit = _fit_objective((rows, *model), solver, begin)
+    unchanged = order.inverse.then(order)
+    mixture = FittedMixture(
+        structure, hyperparameters, fit.parameters, unchanged, solver.objective, maps
+    )
+    mixture = mixture.reordered(order.inverse)
+    return mixture, replace(fit, parameters=mixture.parameters)
+
+
+def start_near(mixture: FittedMixture, rows: Observations) -> MixtureParameters:
+    """The point of a mixture in standard units, carried over to the units of other rows."""
+    return mixture.parameters.in_units(table.standardisation(rows.real, rows.weights))
+
+
+StandardProblem = tuple[Observations, MixtureSpecification, MixtureHyperparameters]
+
+
+def _begun(problem: StandardProblem, solver: Solver, start: MixtureParameters | None) -> BegunFit:
+    """The starts of EM, and the rows as it wants them."""
+    rng = np.random.default_rng(solver.seed)
+    return begin_fit(*problem, rng=rng, n_init=solver.n_init, start=start)
+
+
+def _climbed(begun: BegunFit, solver: Solver) -> Fit:
+    """The mode of the posterior, by EM."""
+    return begun.climb(tol=solver.tol, max_iter=solver.max_iter)
+
+
+def _fit_objective(
+    problem: StandardProblem, solver: Solver, start: MixtureParameters | None
+) -> Fit:
+    """The mode of the Gibbs posterior, from the start that is given or the one by EM."""
+    rows, specification, hyperparameters = problem
+    if start is None:
+        start = _climbed(_begun(problem, solver, None), solver).parameters
+    return climb_objective(
+        HybridLogPosterior(rows, specification, hyperparameters, solver.objective),
+        MixturePoints(specification, hyperparameters),
+        start,
+        max_iter=solver.most_steps,
+        tolerance=solver.tol * float(rows.weights.sum()),
+    )
+
+
+def fit_mixture_blocks(
+    rows: Blocks[Observations],
+    mixture: FittedMixture,
+    some: Observations,
+    *,
+    prior: MixturePrior,
+    solver: Solver,
+) -> tuple[FittedMixture, Fit, int]:
+    """Refit a mixture to weighted rows in the user's units by EM; the passes are counted.
+
+    Structure, maps and start are those of the mixture; units and prior are those of all rows.
+    ``some`` of the rows are together as heavy as all.
+    """
+    rows = rows.map(mixture.mapped)
+    form = mixture.specification
+    count = partial(table.RowSums.of, n_levels=form.levels, n_classes=form.n_classes)
+    sums = rows.map(count).reduce(table.RowSums.joined)
+    units = sums.units
+    hyperparameters = prior.resolve(form, units, sums.marginals)
+    standard = rows.map(partial(_standardised, units=units))
+    expectation = BlockExpectation(standard, form)
+    fit = fit_from(
+        mixture.start.standardised(units),
+        expectation,
+        form,
+        hyperparameters.standardised(),
+        tolerance=solver.tol * float(some.weights.sum()),
+        max_iter=solver.max_iter,
+    )
+    refitted = replace(mixture, hyperparameters=hyperparameters, parameters=fit.parameters)
+    return refitted, fit, expectation.passes + 2  # to prepare the rows, and for their units
+
+
+def _standardised(rows: Observations, units: Standardisation) -> Observations:
+    """Rows in standard units."""
+    return replace(rows, real=units.forward(rows.real))

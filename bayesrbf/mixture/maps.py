@@ -1,0 +1,170 @@
+r"""How maps of real columns towards a normal shape are learnt; a missing cell stays missing.
+
+**Half rank.** The mean of a column in standard units (held within 4) and of its normal scores
+:math:`\Phi^{-1}(\text{mid-rank} / n)`, restandardised: outliers come near, and yet far cells
+stay farther than near ones. Between the training cells it is linear, outside them flat.
+
+**Yeo-Johnson** (:mod:`bayesrbf.base.priors`). With v the weight of a cell, t the cell in
+standard units and a normal prior of standard deviation 1/2 around no change,
+
+.. math:: \hat\lambda = \arg\max \; -\tfrac12 \Big(\sum v\Big) \log \mathrm{Var}\,\psi(t)
+    + (\lambda - 1) \sum v \, \mathrm{sign}(t) \log(1 + |t|) - 2 (\lambda - 1)^2 .
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import ndtri
+
+from bayesrbf.base.arrays import single_digits
+from bayesrbf.base.priors import PowerMaps, yeo_johnson
+from bayesrbf.base.records import Requirements, ascending, stored, within
+from bayesrbf.base.rows import FewValues, Observations, Standardisation
+
+FARTHEST = 4.0
+"""Half ranks: bound of cells in standard units."""
+LAMBDAS = (-4.0, 6.0)
+"""Yeo-Johnson: range of the powers; 1 is no change."""
+GOLDEN = (np.sqrt(5) - 1) / 2
+STEPS = 25
+"""Golden sections of the search, which give powers within 1e-4."""
+PRIOR_PRECISION = 4.0
+"""Yeo-Johnson: of the prior of a power."""
+LEAST_SPREAD = 1e-12
+"""Spread, variance or weight of a column below which it has none."""
+
+
+@stored
+class HalfRankMaps:
+    """The half-rank map of every real column."""
+
+    units: Standardisation
+    knots: tuple[Float[np.ndarray, " _"], ...]
+    """Distinct training cells in standard units, ascending."""
+    scores: tuple[Float[np.ndarray, " _"], ...]
+    """Their standardised normal scores."""
+
+    few: ClassVar = FewValues()
+    """None is taken for a category."""
+
+    @property
+    def rounded(self) -> HalfRankMaps:
+        """A copy with single precision's digits, in which neighbouring knots may become one."""
+        pairs = zip(map(single_digits, self.knots), map(single_digits, self.scores), strict=True)
+        firsts = [(np.unique(knots, return_index=True), scores) for knots, scores in pairs]
+        knots = tuple(values for (values, _), _ in firsts)
+        return replace(self, knots=knots, scores=tuple(scores[at] for (_, at), scores in firsts))
+
+    def forward(self, real: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row feature"]:
+        """Map cells in the user's units."""
+        standard = self.units.forward(real)
+        result = 0.5 * np.clip(standard, -FARTHEST, FARTHEST)
+        for column, (knots, scores) in enumerate(zip(self.knots, self.scores, strict=True)):
+            result[:, column] += 0.5 * np.interp(standard[:, column], knots, scores)
+        return result
+
+    def applied(self, rows: Observations) -> Observations:
+        """Rows with their real cells mapped."""
+        return replace(rows, real=self.forward(rows.real))
+
+    def __laws__(self) -> Requirements:
+        n = self.units.scale.size
+        yield len(self.knots) == len(self.scores) == n, "knots for every column"
+        pairs = list(zip(self.knots, self.scores, strict=True))
+        yield all(a.shape == b.shape and a.size > 0 for a, b in pairs), "a score for every knot"
+        yield all(ascending(a) for a, _ in pairs), "knots in rising order"
+        yield all(within(b, -1e6, 1e6) for _, b in pairs), "scores in standard units"
+
+
+def fit_half_rank(
+    units: Standardisation,
+    real: Float[np.ndarray, "row feature"],
+    weights: Float[np.ndarray, " row"],
+) -> HalfRankMaps:
+    """Learn the normal scores of every column; a column without a cell is mapped by value alone."""
+    pairs = [_normal_scores(column, weights) for column in units.forward(real).T]
+    return HalfRankMaps(
+        units, tuple(knots for knots, _ in pairs), tuple(scores for _, scores in pairs)
+    )
+
+
+def _normal_scores(column: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct cells and their standardised normal scores; ties share a mid-rank."""
+    known = ~np.isnan(column)
+    if not known.any():
+        return np.zeros(1), np.zeros(1)
+    knots, place = np.unique(column[known], return_inverse=True)
+    mass = np.bincount(place, weights[known])
+    shares = mass / mass.sum()
+    # Mid-ranks keep clear of 0 and 1, where the normal quantile is infinite.
+    scores = ndtri(np.cumsum(shares) - 0.5 * shares)
+    scores = scores - shares @ scores
+    spread = np.sqrt(shares @ scores**2)
+    return knots, scores / (spread if spread > LEAST_SPREAD else 1.0)
+
+
+def fit_power(
+    units: Standardisation,
+    real: Float[np.ndarray, "row feature"],
+    weights: Float[np.ndarray, " row"],
+) -> PowerMaps:
+    """Find the power of every column, the mode of its posterior under a normal law of the column.
+
+    A column without two different cells is left alone.
+    """
+    standard = units.forward(real)
+    known = ~np.isnan(standard) & (weights[:, None] > 0)
+    # A missing cell stands at 0, which every power maps to itself, with a share of 0.
+    x = np.where(known, standard, 0.0)
+    mass = (known * weights[:, None]).sum(axis=0)
+    shares = known * weights[:, None] / np.maximum(mass, LEAST_SPREAD)
+    slope = (shares * np.sign(x) * np.log1p(np.abs(x))).sum(axis=0)
+
+    def loss(powers: np.ndarray) -> np.ndarray:
+        variance = _variance(yeo_johnson(x, powers), shares)
+        of_cells = 0.5 * np.log(np.maximum(variance, LEAST_SPREAD)) - (powers - 1) * slope
+        return mass * of_cells + 0.5 * PRIOR_PRECISION * (powers - 1) ** 2
+
+    powers = _golden_section(loss, x.shape[1])
+    # A constant column is left exactly as it is; the search would only come near to that.
+    still = _variance(x, shares) <= LEAST_SPREAD
+    return PowerMaps(
+        units.location,
+        units.scale,
+        np.where(still, 1.0, powers),
+        x.min(axis=0, initial=0.0),
+        x.max(axis=0, initial=0.0),
+    )
+
+
+def _variance(values: np.ndarray, shares: np.ndarray) -> Float[np.ndarray, " feature"]:
+    """Weighted variance of every column."""
+    mean = (shares * values).sum(axis=0)
+    return (shares * (values - mean) ** 2).sum(axis=0)
+
+
+def _golden_section(
+    loss: Callable[[np.ndarray], np.ndarray], n_columns: int
+) -> Float[np.ndarray, " feature"]:
+    """Minimise a function of each column's own power, all columns in step."""
+    low, high = (np.full(n_columns, bound) for bound in LAMBDAS)
+    left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    at_left, at_right = loss(left), loss(right)
+    for _ in range(STEPS):
+        lower = at_left < at_right
+        low, high = np.where(lower, low, left), np.where(lower, right, high)
+        # The golden ratio puts one of the old probes where a new one is due: one evaluation a step.
+        kept, at_kept = np.where(lower, left, right), np.where(lower, at_left, at_right)
+        probe = np.where(lower, high - GOLDEN * (high - low), low + GOLDEN * (high - low))
+        at_probe = loss(probe)
+        left, right = np.where(lower, probe, kept), np.where(lower, kept, probe)
+        at_left, at_right = (
+            np.where(lower, at_probe, at_kept),
+            np.where(lower, at_kept, at_probe),
+        )
+    return 0.5 * (low + high)

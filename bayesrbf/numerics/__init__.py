@@ -1,1 +1,0 @@
-"""Array mathematics of the families: NumPy, SciPy and Numba only."""

@@ -1,1 +1,0 @@
-"""Mixtures fitted for discrimination: objectives, their gradients and the search for a mode."""

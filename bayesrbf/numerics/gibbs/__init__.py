@@ -1,1 +1,0 @@
-"""Gibbs sweeps of a mixture: augmentation, conjugate blocks, jumps between modes."""

@@ -1,1 +1,0 @@
-"""Networks whose hidden layer is the training rows, on arrays."""

@@ -1,1 +1,0 @@
-"""Exemplars on dissimilarities: likelihood, search and sampling, on arrays."""

@@ -1,1 +1,0 @@
-"""The mixture: densities under missing cells, E-step, M-step, prior, log posterior."""

@@ -1,1 +1,0 @@
-"""The laws of columns given the component, one class each."""

@@ -1,1 +1,0 @@
-"""RBF networks whose hidden layer is a mixture, on arrays."""

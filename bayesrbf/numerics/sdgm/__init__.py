@@ -1,1 +1,0 @@
-"""Sparse discriminative Gaussian mixtures, on arrays."""

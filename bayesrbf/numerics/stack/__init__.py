@@ -1,1 +1,0 @@
-"""A stack of classifiers: its weights and temperatures."""

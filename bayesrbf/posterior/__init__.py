@@ -1,1 +1,0 @@
-"""What posterior draws say about rows: predictions, uncertainty, calibration."""

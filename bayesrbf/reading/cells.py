@@ -1,0 +1,715 @@
+"""Cells as people write them: numbers, dates, words for missing, and sentences about them."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from functools import cached_property
+from itertools import groupby
+from typing import Final
+
+from bayesrbf.reading.delimited import is_number
+from bayesrbf.reading.notes import Note, listed, option
+
+# Cells as people write them: decimal commas, percent signs, currencies, limits, dates.
+
+
+ORIGIN: Final = datetime(2000, 1, 1)
+"""The day from which dates are counted: a fixed one, so that new rows mean the same."""
+BLANKS: Final = "\u00a0\u202f\u2009 "
+APOSTROPHES: Final = "'\u2019"
+
+_MARK_PAIRS: Final = ((",", "."), (".", ","))  # Between thousands, and the decimal one.
+_CURRENCY: Final = r"[$€£¥₹]|USD|EUR|GBP|CHF|JPY|CAD|AUD"
+_DRESSED: Final = re.compile(
+    rf"(?P<sign>[+-]?) ?(?P<before>{_CURRENCY})?[{BLANKS}]?"
+    rf"(?P<body>[+-]?(?:\d(?:[\d.,{BLANKS}{APOSTROPHES}]*[\d.])?|[.,]\d+)(?:[eE][+-]?\d+)?)"
+    rf"[{BLANKS}]?(?P<after>%|{_CURRENCY})?"
+)
+_ISO: Final = re.compile(
+    r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[T ](\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?Z?)?", re.ASCII
+)
+_DAYS: Final = re.compile(
+    r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})([T ](\d{1,2}):(\d{2})(:\d{2})?)?", re.ASCII
+)
+_ISO_ASKED: Final = "write it as 2020-12-31"
+DATE: Final = re.compile(
+    r"(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4})([T ].*)?", re.ASCII
+)
+"""What looks like a date, whether or not it can be read as one."""
+
+
+@dataclass(frozen=True)
+class Notation:
+    """How the numbers of a column are written."""
+
+    numbers: dict[str, str]  # The plain number of each text that is one.
+    symbol: str = ""  # A percent sign or a currency that all of them have.
+    thousands: str = ""  # The mark between thousands; empty where there is none.
+    decimal_comma: str = ""  # A number with a decimal comma, as it is written.
+    doubtful: str = ""  # A number whose point could as well be between thousands.
+    problem: str = ""  # Why the numbers cannot be told, said of ``culprit``.
+    culprit: str = ""
+
+
+def read_numbers(
+    present: Sequence[str], thousands: str | None = None, decimal: str | None = None
+) -> Notation:
+    """The notation that all numbers among distinct texts have in common.
+
+    ``thousands`` and ``decimal`` decide where it is open what a mark is.
+
+    >>> read_numbers(["$1,200", "$3.50"]).numbers
+    {'$1,200': '1200', '$3.50': '3.50'}
+    >>> read_numbers(["57 %", "3.5%"]).numbers
+    {'57 %': '57', '3.5%': '3.5'}
+    >>> read_numbers(["1,200", "700"]).problem
+    'may be a decimal comma or a mark between thousands'
+    """
+    if thousands != "." and all(map(is_number, present)):  # as nearly all columns are
+        bare = {text: ("", text) for text in present}
+        doubtful = "" if decimal == "." else _three_digits(bare)
+        return Notation(dict(zip(present, present, strict=True)), doubtful=doubtful)
+    undressed = {text: _undressed(text, thousands) for text in present}
+    parts = {text: pair for text, pair in undressed.items() if pair is not None}
+    symbols = {symbol for symbol, _ in parts.values()}
+    bodies = [body for _, body in parts.values()]
+    if len(symbols) > 1:
+        first, second = sorted(symbols)[:2]
+        culprit = next(text for text, (symbol, _) in parts.items() if symbol == second)
+        among = next(text for text, (symbol, _) in parts.items() if symbol == first)
+        problem = f"is written in another unit than {among!r}; write one unit throughout"
+        return Notation(dict.fromkeys(parts, "0"), problem=problem, culprit=culprit)
+    symbol = symbols.pop() if symbols else ""
+    mark, point, problem, culprit = _marks(bodies, symbol, thousands, decimal)
+    if problem:
+        written = next(text for text, (_, body) in parts.items() if body == culprit)
+        return Notation(dict.fromkeys(parts, "0"), problem=problem, culprit=written)
+    plain = {
+        text: (body.replace(mark, "") if mark else body).replace(point, ".")
+        for text, (_, body) in parts.items()
+    }
+    numbers = {text: number for text, number in plain.items() if is_number(number)}
+    blanks = any(set(text) & set(BLANKS) for text in parts if _spaced(text))
+    raised = any(set(text) & set(APOSTROPHES) for text in parts)
+    commas = [text for text, (_, body) in parts.items() if point == "," and "," in body]
+    return Notation(
+        numbers,
+        symbol=symbol,
+        thousands=mark or (" " if blanks else "'" if raised else ""),
+        decimal_comma=commas[0] if commas else "",
+        doubtful="" if mark or point == "," or decimal == "." else _three_digits(parts),
+    )
+
+
+def possible_numbers(text: str) -> frozenset[float]:
+    """Every number that a text can be, with a decimal point or a decimal comma.
+
+    >>> sorted(possible_numbers("-999,0")), sorted(possible_numbers("1,234"))
+    ([-999.0], [1.234, 1234.0])
+    """
+    undressed = _undressed(text, None)
+    if undressed is None:
+        return frozenset()
+    body, numbers = undressed[1], set()
+    for mark, point in _MARK_PAIRS:
+        plain = body.replace(mark, "").replace(point, ".")
+        if (mark not in body or re.fullmatch(_grouped(mark, point), body)) and is_number(plain):
+            numbers.add(float(plain))
+    return frozenset(numbers)
+
+
+def _grouped(mark: str, point: str) -> str:
+    """Pattern of numbers with a mark between thousands."""
+    return rf"[+-]?[1-9]\d{{0,2}}(?:{re.escape(mark)}\d{{3}})+(?:{re.escape(point)}\d+)?"
+
+
+def _three_digits(parts: dict[str, tuple[str, str]]) -> str:
+    """A number, if every point of a column stands before three last digits and after no 0."""
+    pointed = [text for text, (_, body) in parts.items() if "." in body]
+    bodies = [parts[text][1] for text in pointed]
+    doubtful = all(re.fullmatch(r"[+-]?[1-9]\d{0,2}\.\d{3}", body) for body in bodies)
+    return pointed[0] if pointed and doubtful else ""
+
+
+def _spaced(text: str) -> bool:
+    """Whether blanks stand between digits."""
+    return re.search(rf"\d[{BLANKS}]\d", text) is not None
+
+
+def _undressed(text: str, thousands: str | None) -> tuple[str, str] | None:
+    """Symbol and body of a number, blanks and apostrophes between thousands removed; else None."""
+    if thousands and thousands not in ".," and thousands in text:
+        text = re.sub(rf"(?<=\d){re.escape(thousands)}(?=\d{{3}}(?!\d))", "", text)
+    match = _DRESSED.fullmatch(text)
+    if match is None or (match["before"] and match["after"]):
+        return None
+    if match["sign"] and match["body"][0] in "+-":
+        return None
+    body = match["sign"] + match["body"]
+    for mark in (f"[{BLANKS}]", f"[{APOSTROPHES}]"):
+        if re.search(mark, body):
+            if not re.fullmatch(rf"[+-]?\d{{1,3}}(?:{mark}\d{{3}})+(?:[.,]\d+)?", body):
+                return None
+            body = re.sub(mark, "", body)
+    return match["before"] or match["after"] or "", body
+
+
+def _marks(
+    bodies: Collection[str], symbol: str, thousands: str | None, decimal: str | None
+) -> tuple[str, str, str, str]:
+    """Mark between thousands, decimal mark, and, where that is open, why and at which number."""
+    for mark, point in _MARK_PAIRS:
+        having = [body for body in bodies if mark in body]
+        others = [body for body in bodies if point in body and mark not in body]
+        if not having or not all(re.fullmatch(_grouped(mark, point), body) for body in having):
+            continue
+        if any(body.count(point) > 1 for body in others):
+            continue
+        sure = any(body.count(mark) > 1 or point in body for body in having)
+        money = symbol not in ("", "%") and mark == "," and decimal != ","
+        if sure or others or money or thousands == mark:
+            return mark, point, "", ""
+    commas = [body for body in bodies if "," in body]
+    points = [body for body in bodies if "." in body]
+    if commas and points:
+        problem = (
+            f"has a decimal comma, but {points[0]!r} has a point; write one of them throughout"
+        )
+        return "", "", problem, commas[0]
+    if (
+        decimal != ","
+        and commas
+        and all(re.fullmatch(r"[+-]?[1-9]\d{0,2},\d{3}", body) for body in commas)
+    ):
+        return "", "", "may be a decimal comma or a mark between thousands", commas[0]
+    return "", "," if commas else ".", "", ""
+
+
+def date_of(days: float) -> str:
+    """The date of a number of days, to the nearest day; a dash where there is none.
+
+    >>> date_of(1.0), date_of(-0.6), date_of(float("nan")), date_of(1e9)
+    ('2000-01-02', '1999-12-31', '–', '–')
+    """
+    try:
+        return (ORIGIN + timedelta(days=round(days))).date().isoformat()
+    except (ValueError, OverflowError):
+        return "–"
+
+
+def date_and_time_of(days: float) -> str:
+    """The date of a number of days, with the time of day where it has one.
+
+    >>> date_and_time_of(1.0), date_and_time_of(0.75)
+    ('2000-01-02', '2000-01-01 18:00:00')
+    """
+    if days == round(days):
+        return date_of(days)
+    return (ORIGIN + timedelta(days=days)).isoformat(" ", "seconds")
+
+
+@dataclass(frozen=True)
+class Dates:
+    """The dates of a column."""
+
+    days: dict[str, float]  # Since :data:`ORIGIN`, of each text.
+    day_first: bool = False  # Whether the day was found to stand before the month.
+    problem: str = ""  # Why they cannot be told, said of ``culprit``.
+    advice: str = f"; {_ISO_ASKED}."
+    culprit: str = ""
+
+
+def read_dates(present: Sequence[str], day_first: bool = False) -> Dates:
+    """Days of distinct texts.
+
+    Dates start with the year (ISO 8601), or are written 31.12.2020; with strokes, the day is told
+    from the month by the numbers above 12, or by ``day_first``.
+
+    >>> read_dates(["2000-01-02", "2000-02-01 12:00"]).days
+    {'2000-01-02': 1.0, '2000-02-01 12:00': 31.5}
+    >>> read_dates(["3/4/2020"]).problem
+    'has day and month in an order that the column leaves open'
+    """
+    matched = {text: _DAYS.fullmatch(text) for text in present}
+    stroked = [match for match in matched.values() if match and match[2] != "."]
+    firsts, seconds = ({int(match[place]) for match in stroked} for place in (1, 3))
+    month_told, day_told = (max(numbers, default=0) > 12 for numbers in (seconds, firsts))
+    if stroked and month_told and day_told:
+        problem = "has day and month in an order that the column mixes"
+        return Dates({}, problem=problem, culprit=stroked[0].string)
+    if stroked and not (month_told or day_told or day_first):
+        problem = "has day and month in an order that the column leaves open"
+        advice = f"; {_ISO_ASKED}, or say --day-first."
+        return Dates({}, problem=problem, advice=advice, culprit=stroked[0].string)
+    days = {}
+    for text, match in matched.items():
+        try:
+            days[text] = _days(text, match, bool(match and match[2] == ".") or not month_told)
+        except ValueError:
+            return Dates({}, problem="is no date that can be read", culprit=text)
+    return Dates(days, day_told)
+
+
+def _days(text: str, match: re.Match[str] | None, day_first: bool) -> float:
+    """Days of one date; ValueError if it is none."""
+    if match is not None:
+        first, second = int(match[1]), int(match[3])
+        day, month = (first, second) if day_first else (second, first)
+        clock = time(int(match[6]), int(match[7])) if match[5] else time()
+        when = datetime.combine(date(int(match[4]), month, day), clock)
+    else:
+        iso = _ISO.fullmatch(text)
+        if iso is None:
+            raise ValueError(text)
+        clock = time(int(iso[4]), int(iso[5]), int(iso[6] or 0)) if iso[4] else time()
+        when = datetime.combine(date(int(iso[1]), int(iso[2]), int(iso[3])), clock)
+    return (when - ORIGIN).total_seconds() / 86_400
+
+
+_LIMIT: Final = re.compile("(?P<sign><=?|>=?|\u2264|\u2265) ?(?P<bare>.+)")
+
+
+def limits_among(texts: Iterable[str]) -> dict[str, str]:
+    """The texts that say a limit, and the limit of each as it is written.
+
+    >>> limits_among(["<5", "> 1,5", "7"])
+    {'<5': '5', '> 1,5': '1,5'}
+    """
+    matched = {text: _LIMIT.fullmatch(text) for text in texts}
+    return {text: match["bare"] for text, match in matched.items() if match}
+
+
+def beside_limit(text: str, limit: float) -> float:
+    """The number that stands for a cell: the nearest one below a limit, or above it.
+
+    All cells of one limit are one value, which no measured cell has, on the right side of all.
+
+    >>> beside_limit("<5", 5.0) < 5 < beside_limit(">5", 5.0)
+    True
+    """
+    return math.nextafter(limit, -math.inf if text[0] in "<\u2264" else math.inf)
+
+
+# Which cells mean "missing": words of the format, and what stands in, by text or by number.
+
+
+MISSING_MARKERS: Final = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null")
+"""Cells that are read as missing where a file has no nulls of its own."""
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """A value that was named as missing, of one column or of all."""
+
+    given: str  # As it was typed: VALUE or COLUMN=VALUE.
+    text: str
+    column: str | None = None
+
+    @property
+    def number(self) -> float | None:
+        """The number that it is; None for text."""
+        values = {float(self.text)} if is_number(self.text) else possible_numbers(self.text)
+        return next(iter(values)) if len(values) == 1 else None
+
+
+def stand_ins(given: Iterable[str], header: Collection[str]) -> tuple[StandIn, ...]:
+    """Values that were named as missing; ``COLUMN=VALUE`` where there is such a column.
+
+    >>> [(mark.column, mark.text) for mark in stand_ins(["-9", "a=-9", "b=-9"], ["a"])]
+    [(None, '-9'), ('a', '-9'), (None, 'b=-9')]
+    """
+    return tuple(_stand_in(text, header) for text in given)
+
+
+def _stand_in(given: str, header: Collection[str]) -> StandIn:
+    """One of them; the longest name counts where a name has an equals sign itself."""
+    for place in reversed([i for i, character in enumerate(given) if character == "="]):
+        if given[:place] in header:
+            return StandIn(given, given[place + 1 :], given[:place])
+    return StandIn(given, given)
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Which cells of a column mean "missing"."""
+
+    marks: frozenset[str]  # As they are written; the empty cell is one of them.
+    named: tuple[StandIn, ...] = ()  # Those that were asked for.
+
+    @cached_property
+    def texts(self) -> dict[str, str]:
+        """Every stand-in as cells have it, with the text that was typed for it."""
+        return {mark: mark for mark in self.marks} | {
+            stand_in.text: stand_in.text for stand_in in self.named
+        }
+
+    @cached_property
+    def numbers(self) -> dict[float, str]:
+        """Stand-ins that are numbers, with the text that was typed for each."""
+        typed = {mark.number: mark.text for mark in reversed(self.named)}
+        return {number: text for number, text in typed.items() if number is not None}
+
+    def among(
+        self,
+        distinct: Iterable[str],
+        *,
+        plain: bool = False,
+        thousands: str | None = None,
+        decimal: str | None = None,
+    ) -> dict[str, str]:
+        """The missing ones of the distinct cells of a column, and the mark of each.
+
+        A number is found however it is written. Where a cell could be two numbers, the notation of
+        the other cells decides; ``plain`` means that numbers have a decimal point or are text.
+
+        >>> missing = Missing(frozenset(["", "NA"]), stand_ins(["-999"], []))
+        >>> missing.among(["", "NA", "-999,0", "-999 €", "1,5"])
+        {'': '', 'NA': 'NA', '-999,0': '-999', '-999 €': '-999'}
+        """
+        distinct = list(distinct)
+        marks = {text: self.texts[text] for text in distinct if text in self.texts}
+        if not self.numbers:
+            return marks
+        values = {text: possible_numbers(text) for text in distinct if text not in marks}
+        for text, possible in values.items():
+            if len(possible) == 1 and (number := next(iter(possible))) in self.numbers:
+                marks[text] = self.numbers[number]
+        rest = [text for text in values if text not in marks]
+        if not any(values[text] & self.numbers.keys() for text in rest):
+            return marks
+        if plain:
+            read = {text: text for text in rest if is_number(text)}
+        else:
+            notation = read_numbers(rest, thousands, decimal)
+            read = {} if notation.problem else notation.numbers
+        for text, written in read.items():
+            if float(written) in self.numbers:
+                marks[text] = self.numbers[float(written)]
+        return marks
+
+
+def unmatched(
+    given: Sequence[StandIn],
+    matched: Collection[tuple[str, str]],
+    texts: Mapping[str, Collection[str]],
+    place: str,
+) -> Iterable[str]:
+    """A sentence on every value that was named as missing and that no cell is.
+
+    ``matched`` are columns and marks that some cell has, ``texts`` distinct cells of each column.
+    """
+    keys = {(column, _key(text)) for column, text in matched}
+    anywhere = {key for _, key in keys}
+    for mark in given:
+        key = _key(mark.text)
+        hit = key in anywhere if mark.column is None else (mark.column, key) in keys
+        if hit or mark.text in MISSING_MARKERS:
+            continue
+        where = place if mark.column is None else f"{place}, column {mark.column!r}"
+        yield f"{option('na', mark.given)}: {where} has no cell {mark.text!r}{_hint(mark, texts)}"
+
+
+def _hint(mark: StandIn, texts: Mapping[str, Collection[str]]) -> str:
+    """A suggestion for a stand-in that no cell has."""
+    column, equals, _ = mark.given.partition("=")
+    if mark.column is None and equals:
+        near = difflib.get_close_matches(column, texts, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"it has {listed(list(texts), 20)}."
+        return f", and no column {column!r}; {hint}"
+    if re.search(r"\d,\d", mark.text):
+        several = " ".join(option("na", value) for value in mark.text.split(","))
+        return f"; as numbers here have commas, name several values by {several}."
+    words = texts.values() if mark.column is None else [texts[mark.column]]
+    cells = {cell for some in words for cell in some if not is_number(cell)}
+    near = difflib.get_close_matches(mark.text, cells, n=1, cutoff=0.8)
+    return (
+        f"; did you mean {near[0]!r}?" if near else "; correct the value, or leave the option out."
+    )
+
+
+def _key(text: str) -> float | str:
+    """A mark by which those of one value are the same."""
+    number = StandIn(text, text).number
+    return text if number is None else number
+
+
+# Turns notes on a table into sentences, the most harmful first, like notes together.
+
+
+def sentences(notes: Iterable[Note]) -> tuple[str, ...]:
+    """The most harmful first; notes that differ by their columns alone are one sentence.
+
+    >>> noticed = [Note("stand-in", "age", "-999", 2), Note("stand-in", "weight", "-999", 3)]
+    >>> print(*sentences(noticed))
+    Columns 'age' and 'weight' hold -999 in 2 and 3 cells, far from all other values: if it means
+    missing, say --na=-999.
+    """
+    order = list(TOPICS)
+    ranked = sorted(notes, key=lambda note: order.index(note.topic))
+    places = {(note.topic, note.value): place for place, note in reversed([*enumerate(ranked)])}
+    ranked.sort(key=lambda note: places[note.topic, note.value])
+    like = groupby(ranked, key=lambda note: (note.topic, note.value))
+    return tuple(TOPICS[topic].format_map(_fields(list(same))) for (topic, _), same in like)
+
+
+def _fields(notes: Sequence[Note]) -> dict[str, object]:
+    """Values for a sentence on like notes: columns with a verb, values, options to type."""
+    first, many = notes[0], len(notes) > 1
+    names = tuple(note.column for note in notes)
+    counts = [note.count for note in notes]
+    subject = f"Column{'s' if many else ''} {listed([repr(name) for name in names])}"
+    several = {name: option(name, *names) for name in ("ignore", "categorical", "real", "dates")}
+    here = [
+        option("na", *(f"{note.column}={note.value}" for note in notes)),
+        option("na", first.value),
+    ]
+    return several | {
+        "has": f"{subject} {'have' if many else 'has'}",
+        "holds": f"{subject} {'hold' if many else 'holds'}",
+        "sets": f"{subject} {'set' if many else 'sets'}",
+        "column": first.column,
+        "value": first.value,
+        "count": first.count,
+        "example": first.example,
+        "counts": listed(counts),
+        # How often each column has it; "-999 2 times" would be read as one number.
+        "often": "in one cell" if counts == [1] else f"in {listed(counts)} cells",
+        # A value is missing in these columns only where others have it.
+        "missing": here[0] if first.elsewhere else here[1],
+        "id": option("id", first.column),
+        "group": option("group", first.column),
+        "time": option("time", first.column),
+        "it": "one of them" if many else "it",
+        "kept": (
+            f"{'They are' if many else 'It is'} left out, as by {several['ignore']}; "
+            f"{several['categorical']} keeps {'them' if many else 'it'} as categories."
+        ),
+        "each": " each" if many else "",
+        "order": f", {first.value}" if first.value else "",
+        "mark": {" ": "a blank", "'": "an apostrophe"}.get(first.value, repr(first.value)),
+        "limits": listed([f"{note.example!r} in {note.column!r}" for note in notes]),
+        "limit_cells": f"{listed(counts)} {'cell' if counts == [1] else 'cells'}",
+        "limit_reading": "missing." if first.value == "missing" else NEXT_TO_LIMIT,
+        "in_columns": listed(
+            [f"{n.count} {'cell' if n.count == 1 else 'cells'} of {n.column!r}" for n in notes]
+        ),
+    }
+
+
+NEXT_TO_LIMIT: Final = (
+    "a value of their own, next to the limit: they are not missing. To read them as missing, say "
+    "--below missing."
+)
+REPEATED: Final = (
+    "{has} {value}, such as {example}, as where patients come again. Rows of one patient would be "
+    "both fitted and held out, and the scores too good. If it says which rows belong together, say "
+    "{group}"
+)
+"""Of names of patients and the like, of whom several have more than one row."""
+
+TOPICS: Final[Mapping[str, str]] = {
+    "unread": "Left out: {value}",
+    "spelled alike": (
+        "{holds} {value}, which differ by {example}: if they mean the same, write them alike."
+    ),
+    "label for missing": (
+        "{holds} {value!r} {often}, read as a class: if it means that the label is missing, say "
+        "{missing}."
+    ),
+    "stand-in": (
+        "{holds} {value} {often}, far from all other values: if it means missing, say {missing}."
+    ),
+    "only negative": (
+        "{holds} {value} {often}, and no other negative value: if it means missing, say {missing}."
+    ),
+    "identifier": (
+        "{has} {value}, such as {example}: if {it} names the rows, say {id}; if it tells nothing, "
+        "{ignore}."
+    ),
+    "word for missing": (
+        "{holds} {value!r} {often}, read as a category: if it means missing, say {missing}."
+    ),
+    "repeated names": REPEATED + ". {kept}",
+    "repeated numbers": REPEATED + "; if it tells nothing, {ignore}.",
+    "repeated texts": REPEATED + "; if it tells nothing, {ignore}.",
+    "names of rows": (
+        "{has} texts that are all different, such as {example!r}. {kept} If {it} names the rows, "
+        "say {id}."
+    ),
+    "free text": (
+        "{holds} text that hardly repeats ({counts} distinct values), such as {example!r}. {kept}"
+    ),
+    "many units": (
+        "{holds} text such as {example!r} that hardly repeats; if it is a quantity, write plain "
+        "numbers. {kept}"
+    ),
+    "limits": (
+        "Cells beyond a limit, such as {limits} ({limit_cells}), were read as {limit_reading}"
+    ),
+    "repeated name": (
+        "{count} rows of {column!r}, which names the rows, have a name that stands above already, "
+        "such as {example!r}: if such rows belong together, say {group}."
+    ),
+    "points": (
+        "{has} three digits after every point, such as {example}, read as decimals, while other "
+        "columns have decimal commas: if the points set thousands apart, say --thousands '.'."
+    ),
+    "without time": (
+        "{count} rows have no {column!r}: they are never held out, and every fit learns from them."
+    ),
+    "unnamed dates": (
+        "{holds} dates, looked at as days since 2000-01-01: to fit, say {dates} to read them so, "
+        "{time} to hold the latest rows out, or {ignore}."
+    ),
+    "dates": (
+        "{holds} dates{order}, read as days since 2000-01-01. New rows have later dates than any "
+        "that the model has seen: if the date tells nothing, say {ignore}."
+    ),
+    "percent": ("{has} percent signs, read as numbers in per cent: {example!r} is {value}."),
+    "currency": "{holds} amounts in {value}, such as {example!r}, read as numbers.",
+    "thousands": "{sets} thousands apart by {mark}, such as {example!r}, read as numbers.",
+    "units": (
+        "{holds} text such as {example!r}, read as categories; if it is a quantity, write plain "
+        "numbers."
+    ),
+    "codes": (
+        "{holds} {value}, such as {example!r}: read as categories; if they are quantities, say "
+        "{real}."
+    ),
+    "apart": (
+        "{holds} {value}, which are one number: read as levels apart, as codes are; if they are "
+        "one, write them in one way."
+    ),
+    "one level": "{holds} {value}, read as one level: {example!r}.",
+    "numbers as text": (
+        "{holds} whole numbers written as text, such as {example!r}, read as numbers; if they are "
+        "codes, say {categorical}."
+    ),
+    "few whole numbers": (
+        "{holds} the whole numbers {value}: read as real; if they are codes, say {categorical}."
+    ),
+    "decimal commas": "{has} decimal commas, such as {example!r}.",
+    "missing": "{value!r} was read as missing: {in_columns}.",
+    "constant": "{holds} one value only{each}.",
+    "empty": "{has} no value.",
+    "sheets": "{value}",
+    "file": "{value}",
+}
+"""What is said of each topic, the most harmful one first."""
+
+LEFT_OUT: Final = frozenset({"repeated names", "names of rows", "free text", "many units"})
+"""Topics of columns of text that are no categories, because their cells hardly repeat."""
+
+NAMING: Final = LEFT_OUT | {"identifier", "repeated numbers", "repeated texts"}
+"""Topics of columns that may name rows or patients, of which nothing is said where a kind is."""
+
+
+# Texts that are not what they seem: words for "missing", and one word written in two ways.
+
+
+MISSING_WORDS: Final = re.compile(
+    r"unk(nown)?|missing|n\.[ak]\.|n/k|no (data|answer|value|response)|un(defined|specified)|tbd"
+    r"|not (known|available|applicable|recorded|measured|done|stated|reported|given|entered)"
+    r"|[-\u2010-\u2015]+|\.+|\*+|#|\?+|#(value|ref|div/0|num|null)!|#name\?|#n/?a( n/a)?|<na>"
+    r"|(?-i:None|na|NA)|n/a|-?nan|nat|\\n|-?1\.#(ind|qnan)|[(<\[](blank|empty|null|none|missing)[)>\]]"
+    r"|null|k\.a\.|keine angabe|unbekannt|inconnue?|non renseign\u00e9e?|desconocid[oa]",
+    re.IGNORECASE,
+)
+"""Words that people and programs write where nothing is known."""
+MOST_OF_COLUMN: Final = 0.3
+"""Share of a column beyond which a sign is taken for a category, such as - beside +."""
+SHOWN_WORDS: Final = 3
+_WHOLE: Final = re.compile(r"-?\d+(\.0)?", re.ASCII)
+
+FORMS: Final[Mapping[str, Callable[[str], str]]] = {
+    "capitals": str.casefold,
+    "blanks": lambda text: "".join(text.split()),
+    "signs that nobody sees": lambda text: "".join(
+        sign for sign in text if unicodedata.category(sign) != "Cf"
+    ),
+    "the Unicode form of their letters": lambda text: unicodedata.normalize("NFKC", text),
+}
+"""Ways to write a word, and what makes them one."""
+
+
+def words_for_missing(counts: Mapping[str, int]) -> Iterator[str]:
+    """Texts of a column, or labels, that people write where nothing is known.
+
+    >>> list(words_for_missing({"yes": 5, "unknown": 2, "-": 1, "None": 1}))
+    ['unknown', '-', 'None']
+    >>> list(words_for_missing({"+": 5, "-": 5}))
+    []
+    """
+    total = sum(counts.values())
+    for text, count in counts.items():
+        bare = text.strip()
+        word = bare in MISSING_MARKERS or MISSING_WORDS.fullmatch(bare)
+        sign = bare and not any(map(str.isalnum, bare)) and count > MOST_OF_COLUMN * total
+        if word and not sign and len(counts) > 1:
+            yield text
+
+
+def spelled_alike(name: str, counts: Mapping[str, int]) -> Iterator[Note]:
+    """Levels of a column, or labels, that differ by how they are written only.
+
+    >>> next(spelled_alike("y", {"yes": 3, "no": 2, "YES": 1})).value
+    "'yes' and 'YES' (3 and 1 cells)"
+    """
+    words: dict[str, list[str]] = {}
+    for text in counts:
+        words.setdefault(_plain(text), []).append(text)
+    differing: dict[str, list[str]] = {}
+    for texts in words.values():
+        if len(texts) > 1:
+            differing.setdefault(_difference(texts), []).append(_together(texts, counts))
+    for how, groups in differing.items():
+        yield Note("spelled alike", name, listed(groups, SHOWN_WORDS), len(groups), how)
+
+
+def doubtful_labels(name: str, counts: Mapping[str, int]) -> Iterator[Note]:
+    """Labels that may mean that there is none, and those that differ by how they are written.
+
+    >>> [note.value for note in doubtful_labels("y", {"0": 5, "1": 4, "-1": 3})]
+    ['-1']
+    """
+    for text in (*words_for_missing(counts), *_only_negative(counts)):
+        yield Note("label for missing", name, text, counts[text])
+    yield from spelled_alike(name, counts)
+
+
+def _only_negative(counts: Collection[str]) -> list[str]:
+    """The negative one of whole numbers, where there are two others: -1 and 1 are two classes."""
+    if len(counts) < 3 or not all(map(_WHOLE.fullmatch, counts)):
+        return []
+    negative = [text for text in counts if text.startswith("-")]
+    return negative if len(negative) == 1 else []
+
+
+def _plain(text: str, but: str = "") -> str:
+    """A word in all forms but one."""
+    for form, change in FORMS.items():
+        text = text if form == but else change(text)
+    return text
+
+
+def _difference(texts: Collection[str]) -> str:
+    """By what some ways to write one word differ."""
+    for form, change in FORMS.items():
+        if len(set(map(change, texts))) == 1:
+            return f"{form} only"
+    return listed([form for form in FORMS if len({_plain(text, form) for text in texts}) > 1])
+
+
+def _together(texts: Collection[str], counts: Mapping[str, int]) -> str:
+    """Ways to write one word, in signs that tell them apart, and how often each stands."""
+    shown = [repr(text) for text in texts]
+    seen = {unicodedata.normalize("NFKC", text) for text in shown}
+    if len(seen) < len(shown):  # letters that look the same
+        shown = [ascii(text) for text in texts]
+    return f"{listed(shown)} ({listed([counts[text] for text in texts])} cells)"

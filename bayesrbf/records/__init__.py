@@ -1,1 +1,0 @@
-"""Frozen records that every room knows: names, structure, parameters, priors, results."""

@@ -1,1 +1,0 @@
-"""One table in, one self-contained HTML page out: what a classifier knows and how sure it is."""

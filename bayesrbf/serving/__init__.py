@@ -1,1 +1,0 @@
-"""A model folder as a page to ask and an interface to call."""

@@ -1,1 +1,0 @@
-"""Thin calls of library solvers on arrays."""
