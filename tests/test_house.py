@@ -129,7 +129,7 @@ NODES_OF_BOOSTING = ["model._baseline_prediction", "model._predictors"]
 @pytest.mark.parametrize("path", TREES)
 def test_nothing_reads_the_private_state_of_another(path: str) -> None:
     reads = sorted(read.split(": ")[1] for read in private_reads(TREES[path]))
-    assert reads == (NODES_OF_BOOSTING if path == "bayesrbf/solvers/trees.py" else [])
+    assert reads == (NODES_OF_BOOSTING if path == "bayesrbf/families/stack/trees.py" else [])
 
 
 @pytest.mark.parametrize("name", estimators())
