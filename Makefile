@@ -92,7 +92,7 @@ docs: .venv/.with-docs
 # not install, that benchmark says which are absent and goes on.
 bench: .venv/.with-bench
 	@$(if $(findstring density,$(or $(ARGS),density)),$(MAKE) .venv-density/.with-bench-density || true)
-	$(bin)/python -m pytest tests/benchmarks --benchmark -s $(ARGS)
+	$(bin)/python -m pytest examples/bench --benchmark -s $(ARGS)
 
 env: .venv/.with-test
 

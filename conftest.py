@@ -90,12 +90,12 @@ if BENCHMARK not in sys.argv:  # a check of every call would be timed with the c
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        BENCHMARK, action="store_true", help="collect tests/benchmarks, which print figures"
+        BENCHMARK, action="store_true", help="collect examples/bench, which print figures"
     )
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    benchmark = (ROOT / "tests" / "benchmarks") in (collection_path, *collection_path.parents)
+    benchmark = (ROOT / "examples" / "bench") in (collection_path, *collection_path.parents)
     return True if benchmark and not config.getoption(BENCHMARK) else None
 
 

@@ -23,7 +23,7 @@ from bayesrbf.app import commands as cli
 from bayesrbf.app.report import collect, families, run
 from bayesrbf.app.report import families as sampling
 from bayesrbf.base.files import UNFINISHED, writing_together
-from tests.report.tables import mixed_table
+from tests.app.report.tables import mixed_table
 
 TOUCHES = ("open", "os.", "shutil.")
 CODES = {signal.SIGKILL: -9, signal.SIGINT: 130, signal.SIGTERM: 143}

@@ -10,8 +10,9 @@ and ``python -m tests.measured`` puts it there; tests/test_measured.py refuses a
 something else. A long benchmark keeps its parts by :func:`part` as they come: a run that stopped
 goes on, and a part runs again when the answers that it is about have changed.
 
-A figure is about answers of estimators (:mod:`tests.answers`): its key is a digest of those that
-are kept, so code can move. A figure of time or memory has the commit as its key (:data:`COST`).
+A figure is about answers of estimators (:mod:`tests.same_answers`): its key is a digest of those
+that are kept, so code can move. A figure of time or memory has the commit as its key
+(:data:`COST`).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from tests import answers
+from tests import same_answers
 from tests.moved import moved
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -64,7 +65,7 @@ class Figures:
     digits: tuple[int | None, ...]  # After the point; None where a cell is shown as it is.
     rows: tuple[tuple[Cell, ...], ...]
     run: Run
-    about: tuple[str, ...] = ()  # Subjects of tests/answers.py, all where empty; or COST.
+    about: tuple[str, ...] = ()  # Subjects of tests/same_answers.py, all where empty; or COST.
     counts: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     commits: tuple[str, ...] = ()  # Of the parts, where they were run at several.
 
@@ -206,7 +207,7 @@ def git(*words: str) -> str:
 @cache
 def key_of(about: tuple[str, ...]) -> str:
     """Digest of the kept answers that a figure is about; the commit for one of time or memory."""
-    return commit() if about == COST else answers.key_of(about)
+    return commit() if about == COST else same_answers.key_of(about)
 
 
 def older(figures: Figures) -> bool:

@@ -11,7 +11,8 @@ import numpy as np
 
 from bayesrbf.base.priors import PowerMaps
 from bayesrbf.base.rows import MixtureParameters, Observations
-from bayesrbf.mixture.expectation import ArrayExpectation, CompiledExpectation
+from bayesrbf.mixture.compiled_expectation import CompiledExpectation
+from bayesrbf.mixture.expectation import ArrayExpectation
 from bayesrbf.mixture.laws import laws_of
 from bayesrbf.mixture.missing import conditional_moments, sample
 from bayesrbf.mixture.posterior import MixtureLogPosterior

@@ -19,7 +19,7 @@ from bayesrbf.app.report import families
 from bayesrbf.app.report import run as effort
 from bayesrbf.app.report.job import OPTIONS, ReportOptions, options_content
 from bayesrbf.base.records import TableOptions
-from tests.report.tables import mixed_table
+from tests.app.report.tables import mixed_table
 
 FILES = {"model.safetensors", "options.json", "posterior.nc", "predictions.csv", "report.html"}
 

@@ -21,7 +21,7 @@ from bayesrbf.app.report import render as output
 from bayesrbf.app.report import run as effort
 from bayesrbf.app.report import run as running
 from bayesrbf.app.report.render import FILES, draws_content, to_netcdf
-from tests.report.tables import mixed_table
+from tests.app.report.tables import mixed_table
 from tests.test_cli import run
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bayesrbf.base import blocks as dask_blocks
-from tests.benchmarks import cluster_tree
-from tests.benchmarks.cluster_tree import Costs, pass_seconds
+from bench import cluster_tree
+from bench.cluster_tree import Costs, pass_seconds
 
 DEAR = Costs(row=1e-6, task=1e-3, fold=2e-4, transfer=5e-4, start=0.01)
 

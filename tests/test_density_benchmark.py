@@ -10,8 +10,8 @@ from scipy.stats import norm
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from bayesrbf.families.hybrid.density import MixtureDensity
-from tests.benchmarks.density_models import Ours
-from tests.benchmarks.density_scores import (
+from bench.density_models import Ours
+from bench.density_scores import (
     at_resolution,
     auroc,
     average_precision,
@@ -20,7 +20,7 @@ from tests.benchmarks.density_scores import (
     level_loss,
     r_precision,
 )
-from tests.benchmarks.density_tables import KINDS, PLANTED, Cells, Task, plant
+from bench.density_tables import KINDS, PLANTED, Cells, Task, plant
 
 
 def test_crps_is_the_mean_over_all_pairs() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from bayesrbf.app.arguments import TERMINATED, TIMED_OUT, limit_time, obeying
 from bayesrbf.app.commands import INTERRUPTED
-from tests.report.tables import mixed_table
+from tests.app.report.tables import mixed_table
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -123,7 +123,7 @@ def circles(edges: dict[str, set[str]]) -> list[set[str]]:
 
 
 NODES_OF_BOOSTING = ["model._baseline_prediction", "model._predictors"]
-"""scikit-learn has no public name for them; tests/numerics/test_trees.py sees what they say."""
+"""scikit-learn has no public name for them; tests/families/stack/ sees what they say."""
 
 
 @pytest.mark.parametrize("path", TREES)

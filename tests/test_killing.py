@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.report.tables import mixed_table
+from tests.app.report.tables import mixed_table
 
 ROOT = Path(__file__).resolve().parents[1]
 

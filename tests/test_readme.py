@@ -14,7 +14,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from bayesrbf.app.commands import app
-from tests.report.tables import mixed_table
+from tests.app.report.tables import mixed_table
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text("utf-8")

@@ -22,7 +22,7 @@ import pytest
 import yaml
 
 import bayesrbf
-from tests.report.tables import mixed_table
+from tests.app.report.tables import mixed_table
 
 ROOT = Path(__file__).resolve().parent.parent
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))

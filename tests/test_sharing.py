@@ -17,7 +17,7 @@ import joblib
 import numpy as np
 import pytest
 
-from tests.estimators.interrupting import interruptions
+from tests.fit.interrupting import interruptions
 from tests.looping import grown
 from tests.mutations import fitted
 from tests.trust.sections import program

@@ -154,7 +154,7 @@ def acquire(
     >>> str(told["best"][0].item()), bool(told["gain"][0, 0] > 0.3)
     ('x0', True)
     """
-    from bayesrbf.fit.probabilities import RowAnswers
+    from bayesrbf.fit.row_answers import RowAnswers
 
     _DRAWS.check(draws, "acquire(draws=...)")
     columns = fit.columns

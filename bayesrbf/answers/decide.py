@@ -61,7 +61,7 @@ def decide(fit: Fit, X: object, costs: object, reject: float | None = None) -> x
         If costs name what is no class, tables of them do not name every class, or one is missing
         or not finite.
     """
-    from bayesrbf.fit.probabilities import RowAnswers
+    from bayesrbf.fit.row_answers import RowAnswers
 
     rows = new_rows(fit, X)
     cells = rows.cells

@@ -274,7 +274,7 @@ def explain(
     UserWarning
         If a standard error is still larger after ``max_pairs``.
     """
-    from bayesrbf.fit.probabilities import RowAnswers
+    from bayesrbf.fit.row_answers import RowAnswers
 
     asked = {"exact": exact, "tolerance": tolerance, "max_pairs": max_pairs}
     for name, value in asked.items():

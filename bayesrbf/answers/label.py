@@ -38,7 +38,7 @@ def acquire_labels(estimator: Classifier, X: object) -> xr.Dataset:
     ValueError
         If there are no draws.
     """
-    from bayesrbf.fit.probabilities import RowAnswers
+    from bayesrbf.fit.row_answers import RowAnswers
 
     check_is_fitted(estimator)
     fit = estimator.fitted_

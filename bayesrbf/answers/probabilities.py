@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 from jaxtyping import Float, Shaped
 from scipy.special import log_softmax, logsumexp
 
@@ -16,11 +15,11 @@ from bayesrbf.base import records as names
 from bayesrbf.base.rows import Observations
 from bayesrbf.fit.asking import Fit, new_rows
 from bayesrbf.fit.probabilities import PredictiveSummary
-from bayesrbf.fit.trees import with_drawn_labels
 from bayesrbf.inference.draws import MEMORY
 
 if TYPE_CHECKING:
     import pymc as pm
+    import xarray as xr
 
     from bayesrbf.inference.diagnose import FindingsTable
 
@@ -119,7 +118,7 @@ def predict_posterior(
     ValueError
         If a label is no class of the fit, or not even one draw of each chain fits into the memory.
     """
-    from bayesrbf.fit.trees import predictions
+    from bayesrbf.fit.trees import predictions, with_drawn_labels
 
     cells = new_rows(fit, X).cells
     posterior = replace(fit.doubted_posterior, memory=memory)
@@ -158,7 +157,7 @@ def uncertainty(fit: Fit, X: object, prob: float = 0.9, *, memory: int = MEMORY)
         ``attrs["assumes_model"]`` is 1 where they hold only if the model is right.
         ``to_dataframe()`` has one line for every row, as for all answers about rows.
     """
-    from bayesrbf.fit.probabilities import to_dataset
+    from bayesrbf.fit.row_answers import to_dataset
 
     rows = new_rows(fit, X, holes=True)
     summary, novelty = summary_of(fit, rows.cells, prob, memory), fit.novelty(rows.cells)
@@ -215,6 +214,8 @@ class LabelShift:
         self, trained: Float[np.ndarray, " label"], classes: Shaped[np.ndarray, " label"]
     ) -> xr.Dataset:
         """The new probabilities beside the trained ones, with the names of the classes."""
+        import xarray as xr
+
         variables = {
             names.PROBABILITY: self.prior,
             "standard_error": self.standard_error,

@@ -9,7 +9,6 @@ from functools import singledispatch
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import xarray as xr
 from jaxtyping import Bool, Float, Int, Shaped
 from sklearn.base import clone
 from sklearn.utils import check_consistent_length
@@ -24,6 +23,8 @@ from bayesrbf.fit.reading import Reading
 from bayesrbf.inference.draws import Draws
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from bayesrbf.fit.classifier import Classifier
 
 
@@ -296,6 +297,8 @@ def to_dataset(
     Rows of one fit err together, so errors are of the spread between fits: over repeats for a
     teacher, over all fits for the overall coverage.
     """
+    import xarray as xr
+
     by_teacher, overall = ("teacher", "level"), ("level",)
     n_teachers, n_repeats, n_levels = coverage.shape
     fits = coverage.reshape(-1, n_levels)

@@ -22,17 +22,8 @@ from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.records import Column, Reading
 from bayesrbf.app.report.render import MOST_COLUMNS, environment
 from bayesrbf.app.report.sections import BARS, MOST_LEVEL_BARS, read_columns
-from bayesrbf.app.words import (
-    between,
-    clipped,
-    count,
-    element,
-    listing,
-    number,
-    percent,
-    picture,
-    plural,
-)
+from bayesrbf.app.svg import element, picture
+from bayesrbf.app.words import between, clipped, count, listing, number, percent, plural
 from bayesrbf.reading.notes import TableError, listed
 from bayesrbf.reading.read import ReadTable
 from bayesrbf.version import __version__

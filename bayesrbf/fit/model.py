@@ -17,13 +17,14 @@ from bayesrbf.base.arrays import class_shares, draw_categories
 from bayesrbf.base.log_posterior import LogPosterior, Predictor
 from bayesrbf.base.priors import PowerMaps
 from bayesrbf.base.rows import MixtureParameters, Observations, Recalibration
-from bayesrbf.families.kernel_network.kernels import CellMoments
 from bayesrbf.fit.probabilities import ClassPosterior, given_out
 from bayesrbf.inference.draws import Draws
 from bayesrbf.table.columns import Columns
 
 if TYPE_CHECKING:
     import pymc as pm
+
+    from bayesrbf.families.kernel_network.kernels import CellMoments
 
 
 # Rows that several models see, such as the members of a stack.

@@ -27,7 +27,6 @@ from bayesrbf.base.rows import MixtureParameters, Observations, Recalibration
 from bayesrbf.fit.calibration import tempered
 from bayesrbf.fit.model import Axes, Delivery, Doubt, FittedModel, Replicates, drawn_labels, evenly
 from bayesrbf.fit.probabilities import ClassPosterior
-from bayesrbf.fit.trees import posterior_tree
 from bayesrbf.inference.draws import Draws
 from bayesrbf.mixture.cells import Cells, cell_law, novelty
 from bayesrbf.mixture.fitted import FittedMixture
@@ -419,6 +418,8 @@ class FittedTable[M: FittedModel, D]:
     @cached_property
     def tree(self) -> xr.DataTree:
         """Posterior, log likelihood, training rows and what is drawn for them, as one tree."""
+        from bayesrbf.fit.trees import posterior_tree  # loads xarray, which a fit can do without
+
         return posterior_tree(
             self.model,
             self.log_posterior,

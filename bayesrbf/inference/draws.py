@@ -9,7 +9,6 @@ from dataclasses import field, replace
 from typing import Final, Self
 
 import numpy as np
-from arviz_stats.base.array import array_stats
 from jaxtyping import Bool, Float, Int, Shaped
 from scipy.optimize import linear_sum_assignment
 
@@ -199,6 +198,10 @@ def pareto_smooth(
     >>> float(weights.sum().round(12))
     1.0
     """
+    from arviz_stats.base.array import (
+        array_stats,  # loads xarray, which a prediction can do without
+    )
+
     finite = np.isfinite(log_ratios)
     if not finite.any():
         raise ValueError(

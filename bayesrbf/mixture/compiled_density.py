@@ -18,8 +18,9 @@ from bayesrbf.base.log_posterior import Simplices, slices
 from bayesrbf.base.priors import MixtureHyperparameters
 from bayesrbf.base.rows import MixtureSpecification, Variable
 from bayesrbf.mixture.compiled import Model, Results, Tiles, go_through
+from bayesrbf.mixture.compiled_expectation import CompiledExpectation
 from bayesrbf.mixture.compiled_gaussian import DiagonalGaussians, FullGaussians, GaussiansWithHoles
-from bayesrbf.mixture.expectation import CompiledExpectation, Expectation
+from bayesrbf.mixture.expectation import Expectation
 from bayesrbf.mixture.laws import laws_of
 from bayesrbf.mixture.points import DeclaredPrior, free_variables
 

@@ -14,8 +14,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bayesrbf.mixture.compiled_expectation import CompiledExpectation
 from bayesrbf.mixture.em import fit_mixture, problem_of
-from bayesrbf.mixture.expectation import ArrayExpectation, CompiledExpectation, prepare
+from bayesrbf.mixture.expectation import ArrayExpectation, prepare
 from tests.cases import first_quick
 from tests.models.configurations import (
     FACTORS,

@@ -20,8 +20,8 @@ from bayesrbf.families.rbf_network.posterior import Numbers, RBFNetworkLogPoster
 from bayesrbf.models.densities import elastic_net
 from bayesrbf.models.rbf_network import declare_rbf_network
 from tests.cases import first_quick, table
+from tests.families.rbf_network.rbf_networks import network, random_theta
 from tests.models.configurations import assert_close
-from tests.numerics.rbf_networks import network, random_theta
 
 CASES = {
     "responsibility": {"features": "responsibility"},

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+from tests.app.report.injections import PAYLOADS, SLOTS
 from tests.killing import COMMANDS
-from tests.report.injections import PAYLOADS, SLOTS
 from tests.trust.sections import Line, Row, Section, program, suite
 
 
@@ -19,8 +19,8 @@ def lines(long: bool) -> list[Line]:
         ),
         suite(
             "hostile texts on the page and in the terminal",
-            "tests/report/test_render.py",
-            "tests/report/test_words.py",
+            "tests/app/report/test_render.py",
+            "tests/app/report/test_words.py",
             long=long,
         ),
         suite(
@@ -31,7 +31,7 @@ def lines(long: bool) -> list[Line]:
         suite(
             f"{len(PAYLOADS)} hostile texts in {len(SLOTS)} places of the page, parsed, and opened "
             "in Chromium where it is installed",
-            "tests/report/test_injections.py",
+            "tests/app/report/test_injections.py",
             long=long,
         ),
         suite("interrupted writing of files", "tests/test_files.py", long=long),

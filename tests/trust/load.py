@@ -20,7 +20,7 @@ def lines(long: bool) -> list[Line]:
         Line("fits and draws in a loop", looped, 1000 if long else 50, "fits"),
         suite(
             "row weights of any size, wrapped interrupts",
-            "tests/estimators/test_extreme_weights.py",
+            "tests/fit/test_extreme_weights.py",
             long=long,
         ),
     ]

@@ -103,11 +103,11 @@ def suites(long: bool) -> list[Line]:
             "tests/inference/test_plug.py",
             long=long,
         ),
-        suite("order of rows, columns and labels", "tests/estimators/test_orders.py", long=long),
+        suite("order of rows, columns and labels", "tests/fit/test_orders.py", long=long),
     ]
 
 
-SUITES = ("tests/models", "tests/inference", "tests/estimators/test_orders.py")
+SUITES = ("tests/models", "tests/inference", "tests/fit/test_orders.py")
 SECTIONS = (
     Section("digits", digits),
     Section("invariance", invariances),

@@ -11,7 +11,7 @@ from tests.trust.sections import Line, Row, Section, program
 
 @dataclass(frozen=True)
 class Attack:
-    """A function of tests/serving/attacks.py, and how often it is repeated."""
+    """A function of tests/app/serve/attacks.py, and how often it is repeated."""
 
     what: str
     function: str
@@ -54,7 +54,7 @@ def lines(long: bool) -> list[Line]:
 
 def attacked(name: str, number: int, times: int) -> Row:
     """What an attack found."""
-    found: Row = program("tests.serving.attacks", name, number, times)
+    found: Row = program("tests.app.serve.attacks", name, number, times)
     return found
 
 

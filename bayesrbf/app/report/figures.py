@@ -13,21 +13,8 @@ from bayesrbf.answers.scores import ReliabilityCurve
 from bayesrbf.app.report.held_out import Costs
 from bayesrbf.app.report.learned import ClassCells, ClassColumn, Contribution, Effect, Member
 from bayesrbf.app.report.records import Curves
-from bayesrbf.app.words import (
-    PlotArea,
-    cell,
-    clipped,
-    count,
-    decimals_of,
-    element,
-    linear,
-    listing,
-    number,
-    percent,
-    picture,
-    plural,
-    points,
-)
+from bayesrbf.app.svg import PlotArea, element, linear, picture, points
+from bayesrbf.app.words import cell, clipped, count, decimals_of, listing, number, percent, plural
 
 # The pictures of the report, drawn as SVG from arrays.
 #

@@ -9,7 +9,8 @@ from markupsafe import Markup
 
 from bayesrbf.app.serve.case import Along, Moved
 from bayesrbf.app.serve.interface import Field
-from bayesrbf.app.words import PlotArea, clipped, element, ends, number, percent, picture, points
+from bayesrbf.app.svg import PlotArea, element, picture, points
+from bayesrbf.app.words import clipped, ends, number, percent
 
 WIDE: Final = 320.0
 EFFECT: Final = 160.0

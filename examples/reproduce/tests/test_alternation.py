@@ -23,7 +23,7 @@ from reproduce.alternation import (
     without,
 )
 from tests.cases import structure
-from tests.numerics.rbf_networks import prior, rows_and_labels, specified
+from tests.families.rbf_network.rbf_networks import prior, rows_and_labels, specified
 
 SCHEMES = ("em_lr", "em_lr_link", "em_lr_link_k", "caetano")
 

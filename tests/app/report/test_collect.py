@@ -1,0 +1,348 @@
+"""The whole page from a small table: what is said is true."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bayesrbf.app.report import families
+from bayesrbf.app.report.collect import Outcome, collect
+from bayesrbf.app.report.job import FamilyName, Inference, Job, Truth
+from bayesrbf.app.report.records import Report
+from bayesrbf.app.report.render import render
+from bayesrbf.app.report.sections import read_columns
+from tests.app.report.tables import mixed_table
+from tests.house import ROOT
+
+pytestmark = pytest.mark.slow
+
+KINDS = {"size": "real", "weight": "real", "colour": "categorical"}
+
+
+def job(inference: Inference = "laplace", **changes: Any) -> Job:
+    """A job on the small table."""
+    table = mixed_table()
+    fields = {
+        "title": "small",
+        "target": "outcome",
+        "X": table[["size", "weight", "colour"]],
+        "y": table["outcome"],
+        "kinds": KINDS,
+        "inference": inference,
+        "seed": 0,
+        "draws": 100,
+        "folds": 2,
+        "family": "mixture",
+    }
+    return Job(**(fields | changes))
+
+
+@pytest.fixture(scope="module")
+def outcome() -> Outcome:
+    return collect(job())
+
+
+def test_scores_are_of_all_labelled_rows(outcome: Outcome) -> None:
+    labelled = int(job().y.notna().sum())
+    assert outcome.report.confusion.sum() == labelled
+    assert [score.name for score in outcome.report.scores] == [
+        "this model", "class frequencies", "logistic regression", "random forest",
+    ]  # fmt: skip
+    own, frequencies = outcome.report.scores[:2]
+    assert own.log_loss[0] < frequencies.log_loss[0]
+    right = np.trace(outcome.report.confusion) / labelled
+    assert own.accuracy[0] == pytest.approx(right)
+
+
+def test_the_slip_is_found(outcome: Outcome) -> None:
+    worst = outcome.report.oddities.cells[0]
+    assert worst.row == "5"
+    assert worst.column in {"size", "weight"}
+    assert outcome.report.doubt.novel[0].row == "5"
+
+
+def test_figures_are_those_of_the_held_out_rows(outcome: Outcome) -> None:
+    report, rows = outcome.report, outcome.held_out.scored
+    p, labels = outcome.held_out.probabilities["this model"][rows], outcome.held_out.labels[rows]
+    ((name, one, _),) = report.performance.classes
+    c = report.classes.index(name)
+    pairs = p[labels == c, c][:, None] - p[labels != c, c]
+    assert one.auroc.value == pytest.approx((pairs > 0).mean() + (pairs == 0).mean() / 2)
+    right = np.diag(report.confusion) / report.confusion.sum(axis=1)
+    assert (one.sensitivity.value, one.specificity.value) == pytest.approx((right[c], right[1 - c]))
+    assert report.judged.answers == pytest.approx(1 - report.performance.accuracy.value)
+    assert report.oddities.improbable.number >= len(report.oddities.labels)
+
+
+def test_doubt_is_ordered_and_adds_up(outcome: Outcome) -> None:
+    doubt = outcome.report.doubt
+    totals = [row.aleatoric + row.epistemic for row in doubt.rows]
+    assert totals == sorted(totals, reverse=True)
+    assert len(doubt.rows) == 20
+    for row in doubt.rows:
+        assert row.lower < row.probability < row.upper
+        assert 0 < row.epistemic < row.aleatoric + row.epistemic <= np.log(2)
+
+
+def test_everything_is_said_about_convergence(outcome: Outcome) -> None:
+    names = [name for name, *_ in outcome.report.diagnostics.variables]
+    assert {"class_probabilities", "means", "precision_diagonal"} <= set(names)
+    assert {one.row for one in outcome.report.diagnostics.findings} >= {"pareto_k"}
+
+
+def test_coverage_without_truth_is_of_observed_cells(outcome: Outcome) -> None:
+    imputations = outcome.report.imputations
+    assert not imputations.hidden_truth
+    assert imputations.n_checked == int(job().X[["size", "weight"]].notna().to_numpy().sum())
+    assert np.all(np.diff(imputations.covered) >= 0)
+    assert imputations.covered[-1] > 0.85
+
+
+def test_page_of_a_real_run(outcome: Outcome) -> None:
+    html = render(outcome.report)
+    assert html.count("<section") == 9
+    assert "nan" not in html.lower().split()
+    assert ">None<" not in html
+    section = html[html.index('id="unsure"') : html.index('id="odd"')]
+    assert "was not tried here: " in section
+    assert '<span class="option">--rehearse</span>' in section
+    shares = re.findall(r"takes away about ([0-9.]+) %", html)
+    assert all(float(share) <= 100 for share in shares)
+    assert not re.search("held (it|the truth)", section)
+
+
+FAMILIES: dict[FamilyName, str] = {
+    "stack": "StackedClassifier",
+    "rbf": "RBFNetworkClassifier",
+    "sdgm": "SDGMClassifier",
+    "median_lvq": "MedianLVQClassifier",
+}
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def of_family(request: pytest.FixtureRequest) -> tuple[str, Outcome]:
+    """The small table by each of the other families; six members of a stack will do."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(families, "ROWS_FOR_ALL", 0)
+        return request.param, collect(job("auto", family=request.param, draws=40))
+
+
+def test_every_family_gives_a_page(of_family: tuple[FamilyName, Outcome]) -> None:
+    family, found = of_family
+    report = found.report
+    assert type(found.model).__name__ == report.estimator == FAMILIES[family]
+    assert report.confusion.sum() == int(job().y.notna().sum())
+    assert report.scores[0].log_loss[0] < report.scores[1].log_loss[0]
+    assert report.imputations.n_checked > 0
+    assert report.learned.contributions[0].most > 0
+    for effect in report.learned.effects:
+        np.testing.assert_allclose(effect.probabilities.sum(axis=1), 1)
+        assert effect.weights.sum() == pytest.approx(1)
+    assert found.uncertainty["epistemic_entropy"].notnull().all()
+    html = render(report)
+    assert html.count("<section") == 9
+    assert "nan" not in html.lower().split()
+    assert (">nearest component<" in html) == (family in {"mixture", "rbf"})
+    assert ("members of the stack and their weights" in html) == (family == "stack")
+    assert report.diagnostics.variables
+
+
+def test_columns_are_shown_by_their_labelled_cells(
+    of_family: tuple[FamilyName, Outcome],
+) -> None:
+    family, found = of_family
+    report = found.report
+    for column in report.learned.by_class:
+        labelled = job().X[column.name][job().y.notna()].count()
+        assert sum(own.cells for own in column.classes) == labelled
+    assert "The most telling columns, class by class" in render(report)
+    assert bool(report.learned.means) == (family in {"mixture", "rbf"})
+    if family == "stack":
+        assert report.oddities.cells[0].row == "5"
+        assert report.doubt.novel[0].row == "5"
+
+
+def test_members_are_those_of_the_stack(of_family: tuple[FamilyName, Outcome]) -> None:
+    family, found = of_family
+    members = found.report.learned.members
+    if family != "stack":
+        assert members == ()
+        return
+    assert len({member.name for member in members}) == len(found.model.members_)
+    assert sum(member.fitted for member in members) == pytest.approx(1)
+    assert sum(member.mean for member in members) == pytest.approx(1)
+    fitted = [member.fitted for member in members]  # the weights of what is given out
+    assert fitted == sorted(fitted, reverse=True) == sorted(found.model.weights_, reverse=True)
+    for member in members:
+        assert 0 <= member.lower <= member.mean <= member.upper <= 1
+        assert member.drawn == (member.name not in found.model.pointwise_)
+    assert "the whole stack fitted anew" in found.report.inference
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "members"), [(100, 4, 10), (100, 5, 11), (2001, 4, 5), (600, 30, 5)]
+)
+def test_size_alone_decides_on_members(
+    rows: int, columns: int, members: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import bayesrbf
+
+    class Recorder:
+        def __init__(self, **settings: object) -> None:
+            self.settings = settings
+
+        def fit(self, X: object, y: object, groups: object = None) -> Recorder:
+            self.members_, self.out_of_fold_ = ("laplace",) * members, pd.DataFrame()
+            return self
+
+    monkeypatch.setattr(bayesrbf, "StackedClassifier", Recorder)
+    X = pd.DataFrame(np.zeros((rows, columns)), columns=[f"c{j}" for j in range(columns)])
+    y = pd.Series(["a", "b"] * rows)[:rows]
+    large = job(X=X, y=y, kinds=dict.fromkeys(X, "real"), family="stack")
+    fitted = families.FAMILIES["stack"].procedure(large)(X[:3], y[:3])
+    assert fitted.model.settings["members"] == ("lite" if members == 5 else "default")
+    size = "5 members (lite)" if members == 5 else f"all {members} members"
+    assert f"stack of {size} for" in fitted.sentence
+    assert f"{columns} real columns and 2 classes" in fitted.sentence
+    assert "beyond, their intervals take minutes" in fitted.sentence
+
+
+@pytest.fixture(scope="module")
+def pointed() -> Report:
+    """A point estimate of a table whose truth is known."""
+    complete = mixed_table(hidden=0.0)
+    filled = complete.fillna({"size": 0.5, "weight": 1.0, "colour": "red"})
+    truth = Truth(filled[["size", "weight", "colour"]], filled["outcome"])
+    return collect(job("map", truth=truth)).report
+
+
+def test_truth_is_used_where_it_is_known(pointed: Report) -> None:
+    assert pointed.check is not None
+    assert pointed.check.rows == int(job().y.isna().sum())
+    assert pointed.imputations.hidden_truth
+    holes = job().X[["size", "weight"]].isna().to_numpy().sum()
+    assert pointed.imputations.n_checked == holes == pointed.imputations.truth.size
+
+
+def test_point_estimate_claims_no_intervals(pointed: Report) -> None:
+    assert not pointed.doubt.epistemic.any()
+    html = render(pointed)
+    assert "point estimate" in html
+    assert "– to –" not in html
+
+
+def test_rows_go_by_their_names_and_mistakes_by_their_costs() -> None:
+    """An index that names rows is what the page and the draws call them."""
+    ids = pd.Index([f"p{i:03d}" for i in range(len(job().X))], name="patient")
+    named = job("laplace", X=job().X.set_axis(ids), costs={"yes": 4.0})
+    found = collect(named)
+    report = found.report
+    assert report.row_title == "patient"
+    assert report.oddities.cells[0].row == "p004"
+    assert all(row.row in ids for row in report.doubt.rows)
+    assert found.uncertainty["obs"].to_numpy().tolist() == ids.tolist()
+    assert ">patient</th>" in render(report)
+    assert report.costs is not None
+    assert report.costs.by_class[1] == 4.0 * report.confusion[1, 0]
+    mean = sum(report.costs.by_class) / report.confusion.sum()
+    assert report.judged.answers == report.costs.rows[0][1] == pytest.approx(mean)
+
+
+def test_same_seed_same_report() -> None:
+    small = job("map", X=job().X[["colour"]], kinds={"colour": "categorical"})
+    first, again = (render(collect(small).report) for _ in range(2))
+    assert first == again
+
+
+PAGES = """
+from bayesrbf.app.report.collect import collect
+from bayesrbf.app.report.render import render
+from bayesrbf.app.report.run import sharing
+from tests.app.report.test_collect import job
+pages = []
+for jobs in (1, 2):
+    with sharing(jobs):
+        pages.append(render(collect(job("auto", family={family!r}, draws=20)).report))
+assert pages[0] == pages[1]
+"""
+"""In a process of its own: functions whose types are checked cannot be sent to others."""
+
+
+@pytest.mark.parametrize("family", ["stack", "mixture"])
+def test_any_number_of_processes_makes_the_same_page(family: str) -> None:
+    words = [sys.executable, "-W", "ignore", "-c", PAGES.format(family=family)]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("columns", [["colour"], ["size"]])
+def test_tables_of_one_kind(columns: list[str]) -> None:
+    table = mixed_table()
+    found = collect(job("map", X=table[columns], kinds={c: KINDS[c] for c in columns}))
+    assert "<svg" in render(found.report)
+
+
+def test_complete_table_with_every_label() -> None:
+    table = mixed_table(hidden=0.0).fillna({"size": 0.0, "weight": 0.0, "colour": "red"})
+    found = collect(job("map", X=table[["size", "weight", "colour"]], y=table["outcome"])).report
+    assert found.imputations.missing == 0
+    assert found.reading.missing == 0
+    assert "No cell is missing" in render(found)
+
+
+def test_oddities_of_columns_are_said() -> None:
+    rng = np.random.default_rng(0)
+    n = 60
+    y = pd.Series(rng.choice(["a", "b"], n), dtype=object)
+    X = pd.DataFrame(
+        {
+            "constant": np.ones(n),
+            "empty": np.full(n, np.nan),
+            "one": (one := rng.normal(size=n)),
+            "same": 3 * one + 1,
+            "leak": np.where(y == "a", 1.0, 0.0) + rng.normal(0, 0.01, n),
+            "hole": np.where(y == "a", np.nan, 1.0 + rng.random(n)),
+            "name": [f"row {i}" for i in range(n)],
+            "fine": rng.normal(size=n),
+        }
+    )
+    kinds = {c: "categorical" if c == "name" else "real" for c in X}
+    told = read_columns(job("map", X=X, y=y, kinds=kinds)).notes
+    assert [next(name for name in X if f"“{name}”" in note) for note in told] == [
+        "leak", "hole", "one",
+    ]  # fmt: skip
+    assert "“same”" in told[-1]
+    assert not any(f"“{name}”" in note for note in told for name in ("fine", "constant", "name"))
+
+
+def test_records_are_frozen(outcome: Outcome) -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        outcome.report.title = "other"  # type: ignore[misc]
+
+
+def test_degenerate_columns_and_a_class_of_one_row_are_survived() -> None:
+    rng = np.random.default_rng(0)
+    n = 30
+    y = pd.Series(["rare", *np.tile(["a", "b"], n)[: n - 1]], dtype=object)
+    X = pd.DataFrame(
+        {
+            "constant": np.full(n, 7.0),
+            "empty": np.full(n, np.nan),
+            "offset": 1e8 + rng.normal(size=n),
+            "tiny": 1e-8 * rng.normal(size=n),
+            "one level": ["k"] * n,
+        }
+    )
+    kinds = {c: "categorical" if c == "one level" else "real" for c in X}
+    found = collect(job("map", X=X, y=y, kinds=kinds)).report
+    assert found.confusion.sum() == n - 1
+    assert "<svg" in render(found)
+    losses = [score.log_loss[0] for score in found.scores]
+    assert np.isfinite(losses).all()

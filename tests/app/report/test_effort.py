@@ -1,0 +1,131 @@
+"""What a run is estimated to take, and what a time limit leaves of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from itertools import count
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from bayesrbf.app.report import run as effort
+from bayesrbf.app.report.families import FAMILIES, choose_method
+from bayesrbf.app.report.job import ALL_CORES, Job
+from bayesrbf.app.report.run import (
+    PROCESS_START,
+    processes,
+    quicker,
+    seconds_of,
+    seconds_of_run,
+    within,
+)
+from tests.app.report.test_collect import job
+
+
+@pytest.fixture
+def stack(monkeypatch: pytest.MonkeyPatch) -> Job:
+    """A stack whose fit takes ten seconds, and five if it is quick."""
+    monkeypatch.setattr(effort, "seconds_of", lambda one: 5.0 if one.quick else 10.0)
+    return job("auto", family="stack", folds=5)
+
+
+def test_the_fullest_form_within_the_limit_is_taken(stack):
+    full = seconds_of_run(stack, 10.0, True)
+    bare = seconds_of_run(dataclasses.replace(stack, inference="map"), 10.0, True)
+    quick = seconds_of_run(quicker(stack), 5.0, True)
+    assert quick < bare < full
+    assert within(stack, None)[0] == stack
+    assert within(stack, 2.1 * full)[0] == stack
+    chosen, _ = within(stack, 1.9 * full)
+    assert (chosen.inference, chosen.quick, chosen.folds) == ("map", False, 5)
+    assert "--time-limit allows" in chosen.notes[0]
+    chosen, _ = within(stack, 1.0)
+    assert (chosen.inference, chosen.quick, chosen.folds) == ("map", True, 5)
+    assert chosen.notes[0].startswith("Made with --quick, because --time-limit allows 1 seconds")
+
+
+def test_a_method_that_was_asked_for_stays(stack):
+    asked = dataclasses.replace(stack, inference="laplace")
+    assert quicker(asked).inference == "laplace"
+    assert within(asked, 1.0)[0].inference == "laplace"
+
+
+@pytest.mark.slow
+def test_quick_is_five_members_without_intervals_and_says_so(stack):
+    quick, line = within(quicker(stack), None)
+    assert quick.notes[0].startswith("Made with --quick: fewer members, no intervals")
+    assert line == "About 20 seconds on this machine."
+    built = FAMILIES["stack"].procedure(quick)
+    fitted = built(stack.X, stack.y)
+    assert fitted.call == "StackedClassifier(members='lite')"
+    assert "--quick" in fitted.sentence
+    method, why = choose_method(quick, fitted.model)
+    assert (method, why) == ("map", "because --quick was asked for.")
+
+
+def test_a_fit_is_shorter_than_a_report(stack):
+    assert seconds_of_run(stack, 10.0, False) < seconds_of_run(stack, 10.0, True)
+
+
+def test_the_timed_rows_have_every_class(monkeypatch):
+    small = job(family="mixture")
+    seen = []
+
+    def procedure(one):
+        return lambda X, y: seen.append(y)
+
+    family = dataclasses.replace(FAMILIES["mixture"], procedure=procedure)
+    monkeypatch.setitem(FAMILIES, "mixture", family)
+    monkeypatch.setattr(effort, "TIMED_ROWS", 10)
+    assert seconds_of(small) >= 0
+    assert len(seen) == 2
+    assert seen[0].value_counts().min() >= 4
+    assert len(seen[0]) < len(small.y)
+
+
+def test_a_timed_fit_that_fails_is_no_estimate(monkeypatch):
+    def procedure(one):
+        def fit(X, y):
+            raise ValueError("too few rows")
+
+        return fit
+
+    small = job(family="mixture")
+    family = dataclasses.replace(FAMILIES["mixture"], procedure=procedure)
+    monkeypatch.setitem(FAMILIES, "mixture", family)
+    assert np.isnan(seconds_of(small))
+    assert within(small, None) == (small, "")
+
+
+def test_rows_that_were_not_timed_lengthen_a_fit_less_than_in_proportion(monkeypatch):
+    small, timed = job(family="mixture"), []
+    family = dataclasses.replace(
+        FAMILIES["mixture"], procedure=lambda one: lambda X, y: timed.append(len(X))
+    )
+    monkeypatch.setitem(FAMILIES, "mixture", family)
+    monkeypatch.setattr(effort, "time", SimpleNamespace(perf_counter=count(step=10.0).__next__))
+    assert seconds_of(small) == 10.0
+    monkeypatch.setattr(effort, "TIMED_ROWS", 10)
+    assert 10.0 < seconds_of(small) < 10.0 * len(small.X) / timed[-1]
+    assert timed[-1] >= len(small.X) // effort.TIMED_PART
+
+
+def test_all_cores_are_taken_where_that_is_quicker_and_others_as_asked(monkeypatch):
+    monkeypatch.setattr(effort, "cpu_count", lambda: 4)
+    assert processes(ALL_CORES, PROCESS_START) == (1, PROCESS_START)
+    number, seconds = processes(ALL_CORES, 1000.0)
+    assert number == 4
+    assert 250.0 < seconds < 1000.0
+    assert processes(2, 1.0)[0] == 2
+    assert processes(1, 1000.0) == (1, 1000.0)
+    monkeypatch.setattr(effort, "cpu_count", lambda: 1)
+    assert processes(ALL_CORES, 1000.0) == (1, 1000.0)
+
+
+def test_a_job_says_how_many_processes_it_takes(stack, monkeypatch):
+    monkeypatch.setattr(effort, "cpu_count", lambda: 4)
+    asked = dataclasses.replace(stack, jobs=ALL_CORES)
+    assert within(asked, None)[0].jobs == 4
+    monkeypatch.setattr(effort, "seconds_of", lambda one: 0.01)
+    assert within(dataclasses.replace(asked, inference="map"), None)[0].jobs == 1

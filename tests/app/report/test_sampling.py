@@ -1,0 +1,106 @@
+"""The method that makes the report's posterior, and what is said about it."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bayesrbf.app.report import families as sampling
+from bayesrbf.app.report.families import choose_method, draw_posterior
+from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf.families.sdgm.classifier import SDGMClassifier
+from tests.app.report.test_collect import job
+from tests.cases import generative
+
+
+@pytest.fixture(scope="module")
+def model() -> HybridMixtureClassifier:
+    small = job()
+    classifier = generative(unlabelled_weight=1.0, random_state=0)
+    fitted: HybridMixtureClassifier = classifier.fit(small.X, small.y)
+    return fitted
+
+
+def test_a_small_table_is_sampled_exactly_and_a_large_one_is_not(model, monkeypatch):
+    mixture = job("auto", family="mixture")
+    assert choose_method(mixture, model)[0] == "gibbs"
+    monkeypatch.setattr(sampling, "AFFORDABLE", 100)
+    method, why = choose_method(mixture, model)
+    assert method == "laplace"
+    assert "70 rows" in why
+    assert "--inference gibbs" in why
+
+
+def test_a_stack_is_fitted_anew_where_that_takes_a_minute_at_most(model, monkeypatch):
+    stack = job("auto", family="stack")
+    assert choose_method(stack, model)[0] == "bootstrap"
+    monkeypatch.setattr(sampling, "MOST_REFITTED", 10)
+    method, why = choose_method(stack, model)
+    assert method == "map"
+    assert "70 rows of 3 columns" in why
+    assert "--inference bootstrap" in why
+
+
+def test_what_a_refit_costs_is_known_from_rows_columns_and_holes():
+    def full(rows: int, columns: int, holes: float = 0.0) -> pd.DataFrame:
+        cells = np.ones((rows, columns))
+        cells[: int(rows * holes)] = np.nan
+        return pd.DataFrame(cells)
+
+    assert sampling.refits_affordable(full(569, 30, 0.3))  # the demo has intervals
+    assert sampling.refits_affordable(full(348, 34))
+    assert not sampling.refits_affordable(full(2000, 10))
+    assert not sampling.refits_affordable(full(900, 60, 0.5))
+
+
+def test_no_method_needs_minutes_without_being_asked(model, monkeypatch):
+    monkeypatch.setattr(sampling, "MOST_CURVED", 3)
+    monkeypatch.setattr(sampling, "AFFORDABLE", 100)
+    method, why = choose_method(job("auto", family="mixture"), model)
+    assert method == "map"
+    assert "--inference laplace takes them" in why
+    in_part = SimpleNamespace(
+        model_=model.model_, rows_=dataclasses.replace(model.rows_, weights=model.rows_.weights / 3)
+    )
+    assert choose_method(job("auto", family="mixture"), in_part)[0] == "map"
+
+
+def test_rows_that_count_in_part_are_not_sampled_by_gibbs(model):
+    weights = np.where(np.arange(model.rows_.n_obs) < 5, 1 / 3, 1.0)
+    in_part = SimpleNamespace(
+        model_=model.model_, rows_=dataclasses.replace(model.rows_, weights=weights)
+    )
+    method, why = choose_method(job("auto", family="mixture"), in_part)
+    assert method == "laplace"
+    assert "count as a part of a row" in why
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["auto", "advi", "map"])
+def test_the_sentence_names_what_was_done(model, method):
+    drawn = draw_posterior(job(method, draws=20, family="mixture"), model)
+    done = drawn.refined.posterior_.attrs["inference"]
+    assert done == {"auto": "gibbs", "advi": "advi", "map": "map"}[method]
+    said = {
+        "auto": "Gibbs sampling.*80 draws.*is cheap",
+        "advi": "variational.*80 draws.*because it was asked for",
+        "map": "no intervals",
+    }
+    assert re.search(said[method], drawn.sentence)
+    assert drawn.model is model
+    assert model.posterior_.attrs["inference"] == "map"
+
+
+@pytest.mark.slow
+def test_a_fit_that_averages_has_intervals_without_draws():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    fitted = SDGMClassifier(1, n_init=1, random_state=0).fit(X, X[:, 0] + rng.normal(size=40) > 0)
+    drawn = draw_posterior(job("map", family="sdgm"), fitted)
+    assert "what the fit itself averages over" in drawn.sentence
+    assert (drawn.refined.uncertainty(X)["epistemic_entropy"] > 0).all()

@@ -1,0 +1,272 @@
+"""The page of a case: its figures are the estimator's, its texts are escaped, what it refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import log_loss
+
+import bayesrbf
+from bayesrbf.app.serve import case
+from bayesrbf.app.serve.interface import PARTS, ModelFolder, RequestError, ServedModel
+from bayesrbf.app.words import percent
+from bayesrbf.base.records import TableOptions
+from tests.app.serve.desks import COSTS, HOSTILE, ask, page, patients, serve_here, write_desk
+
+TABLE = patients()
+FORM = {"cell-0": "61,5", "cell-3": HOSTILE}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("desk")
+    options = TableOptions(dates=("seen",))
+    write_desk(path, TABLE, options=options, refine={"method": "laplace", "draws": 50})
+    return path
+
+
+@pytest.fixture(scope="module", autouse=True)
+def served(folder: Path) -> ServedModel:
+    desk = ModelFolder("", folder, refer=0.3)
+    serve_here(desk)
+    return ServedModel.of(desk)
+
+
+def row(**cells: object) -> pd.DataFrame:
+    """A row with some cells."""
+    usual: dict[str, object] = {"age": np.nan, "dose": np.nan, "seen": np.nan, "ward": None}
+    frame = pd.DataFrame([usual | cells])
+    return frame.astype({"age": float, "dose": float, "seen": float, "ward": "str"})
+
+
+def test_a_form_is_read_as_the_row_it_says(served: ServedModel) -> None:
+    form = FORM | {"cell-1": "1.5", "cell-2": "2022-01-31"}
+    read = case.row_of(served, form)
+    expected = row(age=61.5, dose=1.5, seen=8066.0, ward=HOSTILE)
+    pd.testing.assert_frame_equal(read, expected, check_dtype=False)
+
+
+def test_a_training_row_fills_the_form_that_is_read_as_that_row(served: ServedModel) -> None:
+    for place in (0, 7, 30):
+        read = case.row_of(served, case.form_of(served, place))
+        expected = served.cells.iloc[[place]].reset_index(drop=True)
+        pd.testing.assert_frame_equal(read, expected, check_dtype=False)
+
+
+def test_a_training_row_is_filled_in_exactly_however_numbers_are_written(tmp_path: Path) -> None:
+    table = patients()
+    table["dose"] = np.nextafter(table["dose"], 0)  # as next to a limit
+    table["seen"] += 0.25
+    for thousands, decimal in ((".", ","), (".", None), (None, ","), (",", None)):
+        options = TableOptions(thousands=thousands, decimal=decimal, dates=("seen",), id="case")
+        write_desk(tmp_path, table, options=options)
+        here = ServedModel.of(ModelFolder("", tmp_path))
+        for place in range(20):
+            read = case.row_of(here, case.form_of(here, place))
+            expected = here.cells.iloc[[place]].reset_index(drop=True)
+            pd.testing.assert_frame_equal(read, expected, check_dtype=False, check_exact=True)
+
+
+@pytest.mark.filterwarnings("ignore:.*takes the label .* for a class")
+@pytest.mark.parametrize("labels", [("-1", "1"), ("None", "Severe"), ("NA", "+"), ("=a", "'b")])
+def test_odd_names_of_classes_and_rows_are_those_of_the_folder(
+    labels: tuple[str, str], tmp_path: Path
+) -> None:
+    table = patients()
+    table["outcome"] = table["outcome"].map(dict(zip(("ill <b>", "well"), labels, strict=True)))
+    fitted = write_desk(tmp_path, table, options=TableOptions(id="case"), costs={})
+    here = ServedModel.of(ModelFolder("", tmp_path))
+    judged = here.held_out
+    assert judged is not None
+    assert judged.rows == len(table)
+    p = fitted.predict_proba(table.drop(columns="outcome"))
+    assert judged.log_loss == pytest.approx(log_loss(table["outcome"], p, labels=fitted.classes_))
+    assert here.predictions["label"].tolist() == table["outcome"].tolist()
+    assert here.predictions["case"].tolist()[:2] == ["000", "001"]
+
+
+def test_parts_have_the_figures_of_the_estimator(served: ServedModel) -> None:
+    given, model = row(age=61.5, ward=HOSTILE), served.estimator
+    p = model.predict_proba(given)[0]
+    text = page("part-answer", FORM)
+    assert all(percent(share) in text for share in p)
+    decision = case.decision_of(served, given)
+    assert decision is not None
+    costs = dict(decision.costs)
+    assert costs["well"] == pytest.approx(COSTS["ill <b>"] * p[0])
+    assert decision.refer == (min(costs.values()) > 0.3)
+    why = case.why_of(served, given, "well")
+    assert why.base + sum(cell.adds for cell in why.cells) == pytest.approx(why.log_odds)
+    gains = model.acquire(given)["gain"].to_numpy()[0]
+    measured = case.measurements_of(served, given) or []
+    names = [served.fields[j].name for j in np.argsort(-gains) if gains[j] > 0]
+    assert [one.column for one in measured] == names
+
+
+def test_a_curve_passes_through_the_answer(served: ServedModel) -> None:
+    field = served.fields[0]
+    curve = case.along(served, row(age=field.low, ward=HOSTILE), field, "well")
+    p = served.estimator.predict_proba(row(age=field.low, ward=HOSTILE))[0]
+    assert curve.at[0] == field.low == curve.here
+    assert curve.probability[0] == pytest.approx(p[served.classes.index("well")])
+    assert all(
+        low <= p <= high
+        for low, p, high in zip(curve.lower, curve.probability, curve.upper, strict=True)
+    )
+    levels = case.along(served, row(age=60.0, ward="b & c"), served.fields[3], "well")
+    assert len(levels.at) == 2
+    assert levels.here == [level for level, _ in served.fields[3].levels].index("b & c")
+
+
+def test_what_was_shown_before_is_compared_with() -> None:
+    first = page("part-answer", FORM)
+    found = re.search(r'name="before" value="([^"]*)"', first)
+    assert found is not None
+    assert "since the last answer" not in page("part-answer", FORM | {"before": found[1]})
+    assert "since the last answer" in page("part-answer", {"before": found[1]})
+    for odd in ("x y", "1", "2 -1", "nan nan"):
+        assert "since the last answer" not in page("part-answer", FORM | {"before": odd})
+
+
+def test_novelty_is_said_before_the_probability() -> None:
+    text = page("part-answer", {"cell-0": "61", "cell-1": "900"})
+    assert 0 < text.index("unlike the training table") < text.index('class="classes"')
+    assert "unlike" not in page("part-answer", FORM)
+
+
+def test_without_javascript_the_page_has_every_part() -> None:
+    text = page("answered", FORM | {"column": "0"})
+    for words in ("How probable", "What to do", "Along age", "Why", "measure next", "looks wrong"):
+        assert words in text
+    assert 'value="61,5"' in text
+    assert {f'id="part-{part}"' in text for part in PARTS} == {True}
+
+
+def test_an_empty_case_is_answered() -> None:
+    text = page("answered")
+    assert "No cell is known" in text
+    assert "Of 100 such rows" in text
+
+
+def test_a_training_row_is_shown_with_what_was_held_out(served: ServedModel) -> None:
+    text = page("page", row="3")
+    held_out = served.predictions.iloc[2]
+    assert percent(held_out[f"held_out_{held_out['label']}"]) in text
+    assert "a fit that had not seen it" in text
+
+
+@pytest.mark.parametrize("number", ["0", "81", "x", "-1", "1" * 400, "²", "0" * 12 + "99999"])
+def test_a_row_that_is_not_there_is_refused(number: str) -> None:
+    reply = ask("page", row=number)
+    assert reply.status == 422
+    assert "from 1 to 80" in reply.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [
+        ({"cell-0": "old", "cell-1": "much"}, ("'age'", "'dose'")),
+        ({"cell-0": "9" * 2000}, ("at most",)),
+        ({"cell-3": "\x00"}, ("plain text",)),
+    ],
+)
+def test_bad_cells_are_said_on_the_page_and_in_its_parts(
+    form: dict[str, str], words: tuple[str, ...]
+) -> None:
+    from urllib.parse import urlencode
+
+    body = urlencode(form).encode()
+    for task in ("answered", "part-answer", "export"):
+        reply = ask(task, body)
+        assert reply.status == 422
+        text = unescape(reply.content.decode())
+        assert all(word in text for word in words), task
+
+
+@pytest.mark.parametrize(("thousands", "written"), [(".", "1234,5"), (None, "1234.5")])
+def test_advice_is_how_the_table_writes_numbers(
+    thousands: str | None, written: str, tmp_path: Path
+) -> None:
+    write_desk(tmp_path, TABLE, options=TableOptions(thousands=thousands))
+    here = ServedModel.of(ModelFolder("", tmp_path))
+    with pytest.raises(RequestError, match=re.escape(written)) as refused:
+        case.row_of(here, {"cell-0": "old"})
+    assert "--" not in str(refused.value)
+
+
+def test_no_text_of_the_table_becomes_markup() -> None:
+    for text in (page("answered", FORM), page("page"), page("card"), page("api")):
+        assert "<script>alert" not in text
+        assert "ill <b>" not in text
+    assert "ill &lt;b&gt;" in page("card")
+
+
+def test_an_exported_case_has_the_cells_and_the_answers(served: ServedModel) -> None:
+    reply = ask("export", b"cell-0=61%2C5&label=well")
+    content = json.loads(reply.content)
+    assert "case.json" in reply.headers["Content-Disposition"]
+    assert content["cells"] == {"age": 61.5, "dose": None, "seen": None, "ward": None}
+    p = served.estimator.predict_proba(row(age=61.5))[0]
+    assert {one["label"]: one["probability"] for one in content["classes"]} == pytest.approx(
+        dict(zip(served.classes, p, strict=True))
+    )
+    assert [cell["column"] for cell in content["why"]["cells"]] == ["age"]
+
+
+def test_the_card_has_the_scores_of_the_held_out_rows(served: ServedModel) -> None:
+    judged = served.held_out
+    assert judged is not None
+    names = [f"held_out_{label}" for label in served.classes]
+    p = served.predictions[names].to_numpy()
+    labels = served.predictions["label"]
+    assert judged.log_loss == pytest.approx(log_loss(labels, p, labels=served.classes))
+    content = json.loads(ask("model").content)
+    assert content["held_out"]["log_loss"] == judged.log_loss
+    assert content["rows"] == 80
+    assert [column["kind"] for column in content["columns"]] == [
+        "number",
+        "number",
+        "date",
+        "levels",
+    ]
+
+
+def test_fields_know_the_range_of_their_column(served: ServedModel) -> None:
+    age, dose, seen, ward = served.fields
+    assert TABLE["age"].min() <= age.low < age.high <= TABLE["age"].max()
+    assert seen.is_date
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d", seen.extent)
+    shares = TABLE["ward"].value_counts(normalize=True)
+    assert dict(ward.levels) == pytest.approx(shares.to_dict())
+    assert max(dose.bars) == 1.0
+
+
+FAMILIES: dict[str, Any] = {
+    "stack": lambda: bayesrbf.StackedClassifier("lite", random_state=0),
+    "rbf": lambda: bayesrbf.RBFNetworkClassifier(3, random_state=0),
+    "sdgm": lambda: bayesrbf.SDGMClassifier(1, n_init=1, random_state=0),
+    "kernel": lambda: bayesrbf.KernelNetworkClassifier(random_state=0),
+    "median_lvq": lambda: bayesrbf.MedianLVQClassifier(random_state=0),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_has_its_page(family: str, tmp_path: Path) -> None:
+    write_desk(tmp_path, TABLE, FAMILIES[family]())
+    desk = ModelFolder("", tmp_path)
+    previous = ServedModel.of(desk)
+    serve_here(desk)
+    text = page("answered", FORM | {"column": "0"})
+    assert "How probable" in text
+    assert ("no density" in text) == (not previous.has_density)
+    assert page("card")
+    assert json.loads(ask("openapi").content)["openapi"].startswith("3.")

@@ -1,0 +1,282 @@
+"""The interface: its answers are the estimator's, whatever form the rows have; what it refuses."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bayesrbf.app.serve.interface import CSV, JSON, OPTIONS, PARQUET, QUESTIONS, Limits, ModelFolder
+from bayesrbf.base.records import TableOptions
+from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from tests.app.serve.desks import (
+    COSTS,
+    HOSTILE,
+    LIMITS,
+    answers,
+    ask,
+    patients,
+    problems,
+    serve_here,
+    write_desk,
+)
+
+TABLE = patients()
+NEW = TABLE.drop(columns="outcome").head(5)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def model(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder = tmp_path_factory.mktemp("desk")
+    fitted = write_desk(folder, TABLE, refine={"method": "laplace", "draws": 50})
+    serve_here(ModelFolder("", folder, refer=0.3))
+    return fitted
+
+
+def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """A frame as rows of JSON."""
+    return [
+        {name: cell for name, cell in row.items() if not pd.isna(cell)}
+        for row in frame.to_dict("records")
+    ]
+
+
+def p_of(lines: list[dict[str, Any]], model: Any) -> np.ndarray:
+    """The probabilities in some answers."""
+    return np.array([[line[f"probability_{label}"] for label in model.classes_] for line in lines])
+
+
+@pytest.mark.parametrize("form", [JSON, CSV, PARQUET])
+def test_probabilities_are_those_of_the_estimator_in_every_form(form: str, model: Any) -> None:
+    given = NEW.copy()
+    given.loc[1, ["age", "ward"]] = np.nan, None
+    parquet = io.BytesIO()
+    given.to_parquet(parquet)
+    bodies: dict[str, bytes] = {
+        JSON: json.dumps({"rows": rows_of(given)}).encode(),
+        CSV: given.to_csv(index=False).encode(),
+        PARQUET: parquet.getvalue(),
+    }
+    reply = ask("predict", bodies[form], form)
+    assert (reply.status, reply.media_type) == (200, form), reply.content
+    if form == JSON:
+        lines = answers(reply)
+    else:
+        read = pd.read_csv if form == CSV else pd.read_parquet
+        lines = read(io.BytesIO(reply.content)).to_dict("records")
+    assert [line["row"] for line in lines] == [1, 2, 3, 4, 5]
+    np.testing.assert_allclose(p_of(lines, model), model.predict_proba(given), rtol=1e-12)
+    assert [line["predicted"] for line in lines] == model.predict(given).tolist()
+
+
+def test_one_row_is_an_object_and_what_it_lacks_is_missing(model: Any) -> None:
+    few = answers(ask("predict", {"age": 61}))
+    blank = answers(ask("predict", [{"age": 61, "dose": None, "seen": "", "ward": " "}]))
+    assert few == blank
+    expected = model.predict_proba(
+        NEW.head(1).assign(age=61.0, dose=np.nan, seen=np.nan, ward=None)
+    )
+    np.testing.assert_allclose(p_of(few, model), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("text", ["1,5", " 1.5 ", "1.50", 1.5])
+def test_a_number_may_be_text_with_a_comma(text: object) -> None:
+    assert answers(ask("predict", {"dose": text})) == answers(ask("predict", {"dose": 1.5}))
+
+
+def test_numbers_of_json_are_numbers_where_the_table_has_points_between_thousands(
+    tmp_path: Path,
+) -> None:
+    write_desk(tmp_path, TABLE, options=TableOptions(thousands=".", decimal=","))
+    serve_here(ModelFolder("points", tmp_path))
+    number, text = (
+        answers(ask("predict", {"dose": dose}, model="points")) for dose in (1.234, "1,234")
+    )
+    assert number == text
+    assert number != answers(ask("predict", {"dose": 1234.0}, model="points"))
+
+
+def test_a_number_means_the_same_beside_whatever_text() -> None:
+    alone = answers(ask("predict", {"dose": 1.234}))[0]
+    beside = answers(ask("predict", [{"dose": 1.234}, {"dose": "1,5"}, {"dose": "1.234,5"}]))[0]
+    assert alone == beside
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_every_question_has_the_answer_of_its_method(question: str, model: Any) -> None:
+    given = NEW.copy()
+    given.loc[:2, "ward"] = None
+    query = {"costs": json.dumps(COSTS)} if "costs" in OPTIONS[question] else {}
+    lines = answers(ask(question, rows_of(given), **query))
+    if question == "predict":
+        return
+    options = {"costs": [[0.0, 5.0], [1.0, 0.0]], "reject": 0.3} if question == "decide" else {}
+    frame = getattr(model, question)(given, **options).to_dataframe()
+    if question == "uncertainty":
+        names = {"probability_well": "probability[well]", "novelty": "novelty"}
+        names |= {"lower_ill <b>": "lower[ill <b>]"}
+    else:
+        names = {name: name for name in frame if frame[name].dtype == float}
+    assert names
+    for own, its in names.items():
+        told = np.array([line[own] for line in lines], dtype=float)
+        np.testing.assert_allclose(told, frame[its], rtol=1e-9, err_msg=own)
+
+
+def test_rows_in_blocks_are_the_rows_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+
+    at_once = pd.DataFrame(answers(ask("uncertainty", rows_of(NEW))))
+    monkeypatch.setitem(module.BLOCKS, "uncertainty", 2)
+    in_blocks = pd.DataFrame(answers(ask("uncertainty", rows_of(NEW))))
+    pd.testing.assert_frame_equal(in_blocks, at_once, rtol=1e-9)
+
+
+def test_a_tally_counts_rows_and_sums_probabilities(model: Any) -> None:
+    tally = ask("uncertainty", rows_of(NEW)).tally
+    sums = model.predict_proba(NEW).sum(axis=0)
+    assert (tally.rows, tally.judged) == (5, 5)
+    np.testing.assert_allclose(list(tally.probability.values()), sums)
+    odd = ask("uncertainty", {"age": 61, "dose": 900.0}).tally
+    assert odd.novel == 1
+
+
+def test_every_problem_of_a_request_is_named_at_once() -> None:
+    rows = [{"agee": 1, "dose": [1]}, {"age": True, "ward": "\x1b"}, {"dose": {}}]
+    found = problems(ask("predict", rows))
+    assert len(found) == 5
+    assert found[0].endswith("did you mean 'age'?")
+    assert "row 2, 'age'" in found[2]
+
+
+def test_words_in_numbers_are_refused_in_the_words_of_the_command_line() -> None:
+    found = problems(ask("predict", [{"age": "old", "dose": "much"}, {"age": 3}]))
+    assert len(found) == 2
+    assert all("the request, row 1" in problem for problem in found)
+
+
+def test_the_label_and_what_training_left_out_may_come_along() -> None:
+    assert answers(ask("predict", {"age": 61, "outcome": "well"})) == answers(
+        ask("predict", {"age": 61})
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "media_type", "status", "words"),
+    [
+        (b"{", JSON, 422, "cannot be read"),
+        (b"[]", JSON, 422, "no row"),
+        (b"[1]", JSON, 422, "list of rows"),
+        (b'"age"', JSON, 422, "list of rows"),
+        (b'{"age": NaN}', JSON, 422, "NaN"),
+        (b'{"age": 1e999}', JSON, 422, "1e999"),
+        (b'{"age": ' + b"9" * 400 + b"}", JSON, 422, "'age'"),
+        (b'{"age": 1, "age": 2}', JSON, 422, "duplicate"),
+        (b'{"age": "\\ud800"}', JSON, 422, "no text"),
+        (b"\xff\xfe", JSON, 422, "cannot be read"),
+        (b"[" * 100_000, JSON, 422, "nested"),
+        (b'{"rows": [[[[[1]]]]]}', JSON, 422, "nested"),
+        (json.dumps([{"age": 1}] * 51).encode(), JSON, 413, "at most 50 rows"),
+        (b"age\n" + b"1\n" * 51, CSV, 413, "at most 50 rows"),
+        (b"age,dose\n1,2\n", CSV, 422, "lacks 'seen' and 'ward'"),
+        (b"", CSV, 422, "empty"),
+        (b"age\n1\n", PARQUET, 422, "content type"),
+        (b"PAR1", PARQUET, 422, "damaged"),
+        (b"PAR1", CSV, 422, "content type"),
+        (gzip.compress(b"age,dose,seen,ward\n" + b"1,2,3,b\n" * 9), CSV, 422, "content type"),
+        (b"age,dose,seen,ward\n" + b"1,2,3,b\n" * 200, CSV, 413, "at most 50 rows"),
+        (b"{}", "text/plain", 415, "Content-Type"),
+    ],
+)
+def test_a_bad_body_is_refused_in_words(
+    body: bytes, media_type: str, status: int, words: str
+) -> None:
+    assert words in " ".join(problems(ask("predict", body, media_type), status))
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ({"prob": "2"}, "between 0 and 1"),
+        ({"prob": "x", "refer": "1", "odd": "1"}, "no option"),
+        ({"costs": '{"well": 5, "well": 1}'}, "JSON object"),
+        ({"costs": "5"}, "JSON object"),
+        ({"costs": '{"odd": 1}'}, "no class"),
+        ({"costs": '{"well": -1}'}, "above 0"),
+    ],
+)
+def test_a_bad_option_is_refused_in_words(query: dict[str, str], words: str) -> None:
+    found = problems(ask("uncertainty", {"age": 61}, **query))
+    assert words in found[0]
+    assert len(found) == len(query)
+
+
+def test_every_problem_of_a_request_is_told_at_once() -> None:
+    rows = [{"agee": 1, "dose": [1]}, {"age": "old", "seen": "\u0007"}]
+    body = json.dumps({"rows": rows, "costs": {"well": 2}, "refer": 1}).encode()
+    found = problems(ask("uncertainty", body, JSON, prob="2", odd="1"))
+    words = ["no option", "between 0 and 1", "'costs': nothing stands beside", "'refer': nothing"]
+    words += ["did you mean 'age'?", "received a list", "no text", "'old' is text"]
+    assert len(found) == len(words)
+    assert all(word in problem for word, problem in zip(words, found, strict=True))
+    assert "--" not in "".join(found)
+    table = b"age,dose,seen\nold,1,2\n3,,x\n"
+    found = problems(ask("decide", table, CSV, odd="1"))
+    words = ["no option", "lacks 'ward'", "'old' is text", "'x' is text"]
+    assert all(word in problem for word, problem in zip(words, found, strict=True))
+
+
+def test_what_the_estimator_warns_of_comes_along_in_every_form() -> None:
+    odd = NEW.assign(ward="z")
+    sentences = json.loads(ask("predict", rows_of(odd)).content)["warnings"]
+    assert "'ward': 'z'" in sentences[0]
+    reply = ask("predict", odd.to_csv(index=False).encode(), CSV)
+    assert json.loads(reply.headers["Bayesrbf-Warnings"])[0] == sentences[0][:300]
+    assert not ask("predict", rows_of(NEW)).headers
+
+
+def test_a_word_for_missing_is_a_level_where_training_had_it(tmp_path: Path) -> None:
+    table = TABLE.assign(ward=TABLE["ward"].replace({"b & c": "NA"}))
+    fitted = write_desk(tmp_path, table)
+    serve_here(ModelFolder("na", tmp_path))
+    line = answers(ask("predict", {"age": 61, "ward": "NA"}, model="na"))
+    cells = {"age": 61.0, "dose": np.nan, "seen": np.nan, "ward": "NA"}
+    np.testing.assert_allclose(p_of(line, fitted), fitted.predict_proba(pd.DataFrame([cells])))
+    assert answers(ask("predict", {"age": 61, "ward": "NA"})) == answers(
+        ask("predict", {"age": 61})
+    )
+
+
+def test_decide_needs_costs(tmp_path: Path) -> None:
+    HybridMixtureClassifier(random_state=0).fit(
+        TABLE.drop(columns="outcome"), TABLE["outcome"]
+    ).save(tmp_path / "model.safetensors")
+    serve_here(ModelFolder("free", tmp_path))
+    assert "costs" in problems(ask("decide", {"age": 61}, model="free"))[0]
+    line = answers(ask("uncertainty", {"age": 61}, model="free"))[0]
+    assert line["lower_well"] is None  # without draws there is no interval
+    assert "decision" not in line
+
+
+def test_time_ends_an_answer_between_two_blocks() -> None:
+    late = Limits(LIMITS.rows, LIMITS.bytes, seconds=-1.0)
+    assert problems(ask("explain", rows_of(NEW), limits=late), 503)
+
+
+def test_levels_come_back_as_they_were() -> None:
+    line = answers(ask("surprise", {"age": 61, "ward": HOSTILE}))[0]
+    assert line["expected[ward]"] in (HOSTILE, "b & c")
+
+
+def test_very_many_problems_are_cut_short() -> None:
+    found = problems(ask("predict", [{f"{place}": 1} for place in range(45)]))
+    assert len(found) == 45
+    rows = [{f"odd{place}": 1, "age": []} for place in range(50)] + [{"x" * 50_000: 1}]
+    many = problems(ask("predict", rows, limits=Limits(rows=51)))
+    assert len(many) == 101
+    assert many[-1] == "There are more problems."

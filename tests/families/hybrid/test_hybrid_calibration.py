@@ -1,0 +1,165 @@
+"""The mixture classifier at another prevalence, and its temperature."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
+
+from bayesrbf.base.hidden_share import KNOTS
+from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf.fit.calibration import fit_temperature
+from bayesrbf.fit.held_out import HeldOut, stratified_folds
+from tests.cases import generative
+from tests.fit.class_tables import CLASSES, iris, table
+
+
+@pytest.mark.parametrize("calibrate", [False, True])
+def test_class_prior_is_bayes_rule(calibrate: bool) -> None:
+    X, y = table()
+    new = {"storm": 0.7, "calm": 0.1, "gale": 0.2}
+    model = generative(calibrate=calibrate, random_state=0)
+    fitted = clone(model).fit(X, y)
+    moved = clone(model).set_params(class_prior=new).fit(X, y)
+    trained = (y[:, None] == CLASSES).mean(axis=0)
+    odds = fitted.predict_proba(X) * np.array([0.1, 0.2, 0.7]) / trained
+    np.testing.assert_allclose(
+        moved.predict_proba(X), odds / odds.sum(axis=1, keepdims=True), atol=1e-12
+    )
+    as_array = clone(model).set_params(class_prior=[0.1, 0.2, 0.7]).fit(X, y)
+    np.testing.assert_array_equal(as_array.predict_proba(X), moved.predict_proba(X))
+    same = clone(model).set_params(class_prior=trained).fit(X, y)
+    np.testing.assert_allclose(same.predict_proba(X), fitted.predict_proba(X), atol=1e-12)
+
+
+def test_class_prior_moves_every_draw_by_bayes_rule_and_their_mean() -> None:
+    X, y = table()
+    new = np.array([0.1, 0.2, 0.7])
+    draws = {"draws": 20, "chains": 2}
+    model = generative(tied=True, random_state=0)
+    plain = clone(model).fit(X, y).refine("laplace", **draws)
+    moved = clone(model).set_params(class_prior=new).fit(X, y).refine("laplace", **draws)
+    trained = (y[:, None] == CLASSES).mean(axis=0)
+    drawn = plain.predict_posterior(X)["predictions"]["probability"].to_numpy()
+    odds = drawn * new / trained
+    found = moved.predict_posterior(X)["predictions"]["probability"].to_numpy()
+    np.testing.assert_allclose(found, odds / odds.sum(axis=-1, keepdims=True), atol=1e-10)
+    odds = drawn.mean(axis=(0, 1)) * new / trained
+    np.testing.assert_allclose(
+        moved.predict_proba(X), odds / odds.sum(axis=-1, keepdims=True), atol=1e-10
+    )
+
+
+@pytest.mark.parametrize(
+    "class_prior", [[0.5, 0.5], [0.5, 0.5, 0.5], [1.0, 0.0, 0.0], {"calm": 1.0}, [0.5, 0.6, -0.1]]
+)
+def test_a_class_prior_that_is_none_is_refused(class_prior: object) -> None:
+    X, y = table()
+    with pytest.raises(ValueError, match=r"class_prior=\.\.\."):
+        generative(class_prior=class_prior).fit(X, y)
+
+
+def test_calibration_tempers_and_pulls_to_the_shares_and_changes_no_density() -> None:
+    X, y = table()
+    X.iloc[0] = np.nan
+    plain = generative(random_state=0).fit(X, y)
+    model = generative(random_state=0, calibrate=True).fit(X, y)
+    assert plain.temperature_ == 1
+    assert plain.calibration_ is None
+    assert model.temperature_ != 1
+    powers = model.calibration_
+    hidden = X.isna().mean(axis=1).to_numpy()
+    temperature = np.exp(np.interp(hidden, KNOTS, np.log(powers.temperatures)))
+    pull = np.interp(hidden, KNOTS, powers.pulls)
+    temperature[hidden == 1], pull[hidden == 1] = 0, 1
+    logits = model.temperature_ * temperature[:, None] * plain.predict_log_proba(X)
+    shares = np.log((y[:, None] == CLASSES).mean(axis=0))
+    expected = softmax(logits + pull[:, None] * shares, axis=1)
+    np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-12)
+    np.testing.assert_array_equal(model.score_samples(X), plain.score_samples(X))
+
+
+def test_temperature_is_that_of_rows_the_folds_have_not_seen() -> None:
+    X, y = table()
+    splits = list(StratifiedKFold(4).split(X, y))
+    model = generative(random_state=0, calibrate=True, cv=splits).fit(X, y)
+    out = np.zeros((len(y), 3))
+    for train, test in splits:
+        fold = generative(random_state=0).fit(X.iloc[train], y[train])
+        out[test] = fold.predict_log_proba(X.iloc[test])
+    expected = fit_temperature(out, np.searchsorted(CLASSES, y), np.ones(len(y)))
+    assert model.temperature_ == pytest.approx(expected, rel=1e-6)
+    splitter = generative(random_state=0, calibrate=True, cv=StratifiedKFold(4))
+    assert splitter.fit(X, y).temperature_ == model.temperature_
+
+
+def test_temperature_cools_a_model_that_is_too_sure() -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    signal = rng.normal(0.5 * y)
+    X = signal[:, None] + 0.3 * rng.normal(size=(200, 8))  # read as independent: counted 8 times
+    model = generative(covariance_type="diag", tied=True, calibrate=True)
+    assert model.fit(X, y).temperature_ < 0.5
+
+
+def test_hidden_labels_and_lone_rows_stay_in_every_training_fold() -> None:
+    labels = np.r_[np.zeros(11, int), np.ones(7, int), 2, 2, 3, np.full(6, -1)]
+    folds = stratified_folds(labels, 3, seed=0)
+    assert (folds[labels == 3] == -1).all()
+    assert len(set(folds[labels == 2])) == 2
+    assert (folds[labels < 0] == -1).all()
+    for label in (0, 1):
+        counts = np.bincount(folds[labels == label], minlength=3)
+        assert counts.max() - counts.min() <= 1
+    total = np.bincount(folds[folds >= 0])
+    assert total.max() - total.min() <= 1
+
+
+def test_a_class_with_one_row_does_not_stop_calibration() -> None:
+    X, y = iris()
+    y = y.astype(object)
+    y[0] = "unique"
+    y[1:] = [str(label) for label in y[1:]]
+    y[60:80] = None
+    with pytest.warns(UserWarning, match="one labelled row alone is of class 'unique'"):
+        model = generative(calibrate=True, random_state=0).fit(X, y)
+    assert model.classes_.tolist() == ["0", "1", "2", "unique"]
+    assert np.isfinite(model.predict_log_proba(X)).all()
+    assert 0.05 < model.temperature_ < 20
+
+
+def test_folds_that_cannot_calibrate_say_so() -> None:
+    X, y = iris()
+    few = [0, 50, 100]
+    with pytest.warns(UserWarning, match="cv=5 holds out no labelled row"):
+        model = generative(calibrate=True).fit(X[few], y[few])
+    assert model.temperature_ == 1
+    with pytest.raises(ValueError, match="cv must be at least 2"):
+        generative(calibrate=True, cv=1).fit(X, y)
+    without = [(np.arange(100), np.arange(100, 150))]
+    with pytest.raises(ValueError, match="no row of class 2"):
+        generative(calibrate=True, cv=without).fit(X, y)
+
+
+def test_a_later_setting_must_be_better_by_its_standard_errors() -> None:
+    noise = np.random.default_rng(0).normal(size=400)
+    scores = np.stack([np.full(400, -3.0), -2.9 + 0.5 * noise])  # of the true class, 0
+    joints = np.stack([scores, np.log(-np.expm1(scores))], axis=-1).swapaxes(0, 1)
+    held = HeldOut(joints, np.zeros(400, dtype=int), np.ones(400))
+    gains = scores[1] - scores[0]
+    errors = gains.mean() / (gains.std() / 400**0.5)
+    assert errors > 0
+    for margin, chosen in ((0.0, "later"), (0.9 * errors, "later"), (1.1 * errors, "first")):
+        selection = held.selection(["first", "later"], calibrate=False, margin=margin)
+        assert selection.chosen == chosen
+
+
+def test_classes_share_their_covariance_unless_it_costs_them_something() -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 2
+    same = rng.normal(size=(300, 2)) + y[:, None]
+    apart = rng.normal(size=(300, 2)) * np.where(y, 4.0, 1.0)[:, None]
+    assert HybridMixtureClassifier(random_state=0).fit(same, y).tied_
+    assert not HybridMixtureClassifier(random_state=0).fit(apart, y).tied_
