@@ -42,7 +42,7 @@ check: .venv/.with-test
 	$(bin)/ruff check
 	$(bin)/ruff format --check
 	$(bin)/lint-imports
-	$(pytest) -q -m "not slow" -k "not ($(longer))" tests/numerics tests/table tests/posterior \
+	$(pytest) -q -m "not slow" -k "not ($(longer))" tests/base tests/mixture tests/table \
 	    tests/reading $(ARGS)
 
 test: .venv/.with-test

@@ -12,8 +12,7 @@ import arviz as az
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_iris
 
-from bayesrbf.answers.predictive_check import predictive_check
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf import HybridMixtureClassifier, predictive_check
 
 iris = load_iris(as_frame=True)
 X, y = iris.data.iloc[:, :2], iris.target_names[iris.target]

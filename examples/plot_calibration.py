@@ -15,7 +15,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
 from sklearn.model_selection import cross_val_predict
 
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf import HybridMixtureClassifier
 from bayesrbf.plots import plot_reliability
 
 bunch = load_breast_cancer(as_frame=True)

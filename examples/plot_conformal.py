@@ -18,7 +18,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from bayesrbf.answers.conformal import ConformalSets
+from bayesrbf import ConformalSets
 
 # %%
 # Pictures of digits lose cells: one in five lacks nothing, another nearly everything. The

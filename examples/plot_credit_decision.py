@@ -18,7 +18,7 @@ from sklearn.model_selection import (
     train_test_split,
 )
 
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf import HybridMixtureClassifier
 
 # %%
 # The applicants are made up. One in four does not pay back. Many leave the box for their savings

@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
 
-from bayesrbf.families.median_lvq.classifier import MedianLVQClassifier
+from bayesrbf import MedianLVQClassifier
 from bayesrbf.plots import plot_exemplars
 
 images, digits = load_digits(return_X_y=True)

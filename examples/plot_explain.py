@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_wine
 
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf import HybridMixtureClassifier
 
 wine = load_wine(as_frame=True)
 X, y = wine.data, wine.target_names[wine.target]

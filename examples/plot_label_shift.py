@@ -14,7 +14,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf import HybridMixtureClassifier
 
 bunch = load_breast_cancer(as_frame=True)
 columns = ["mean radius", "mean texture", "mean smoothness", "mean symmetry"]

@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_diabetes
 
-from bayesrbf.families.hybrid.density import MixtureDensity
+from bayesrbf import MixtureDensity
 
 columns = ["bmi", "bp", "s5", "target"]
 table = load_diabetes(as_frame=True, scaled=False).frame[columns].astype(float)

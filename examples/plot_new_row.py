@@ -15,7 +15,7 @@ import pandas as pd
 from sklearn.datasets import load_wine
 from sklearn.model_selection import train_test_split
 
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf import HybridMixtureClassifier
 
 bunch = load_wine(as_frame=True)
 columns = ["alcohol", "malic_acid", "alcalinity_of_ash", "flavanoids", "color_intensity", "hue"]

@@ -13,7 +13,7 @@ import pandas as pd
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf import HybridMixtureClassifier
 
 bunch = load_breast_cancer(as_frame=True)
 columns = ["mean radius", "mean texture", "mean smoothness", "worst area", "worst concave points"]

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.datasets import load_wine
 from sklearn.manifold import TSNE
 
-from bayesrbf.families.rbf_network.classifier import RBFNetworkClassifier
+from bayesrbf import RBFNetworkClassifier
 
 rng = np.random.default_rng(0)
 means = np.array([(-0.64, 3.41), (-1.81, -3.52), (-1.52, 1.75)])

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.datasets import load_diabetes
 from sklearn.model_selection import train_test_split
 
-from bayesrbf.families.rbf_network.regressor import RBFNetworkRegressor
+from bayesrbf import RBFNetworkRegressor
 
 X, y = load_diabetes(return_X_y=True, as_frame=True)
 X, X_new, y, y_new = train_test_split(X, y, test_size=0.5, random_state=0)

@@ -11,8 +11,7 @@ probabilities that the labels were drawn from.
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_wine
 
-from bayesrbf.answers.rehearse import rehearse
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf import HybridMixtureClassifier, rehearse
 from bayesrbf.plots import plot_rehearsal
 
 X, y = load_wine(return_X_y=True, as_frame=True)

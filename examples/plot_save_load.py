@@ -16,7 +16,7 @@ from sklearn.datasets import load_wine
 from sklearn.model_selection import train_test_split
 
 import bayesrbf
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf import HybridMixtureClassifier
 
 wine = load_wine(as_frame=True)
 X, y = wine.data.iloc[:, :6], wine.target_names[wine.target]

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import make_moons
 
-from bayesrbf.families.sdgm.classifier import SDGMClassifier
+from bayesrbf import SDGMClassifier
 from bayesrbf.plots import plot_sdgm
 
 # %%

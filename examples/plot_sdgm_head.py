@@ -19,7 +19,7 @@ from sklearn.model_selection import train_test_split
 from torch import nn
 
 from bayesrbf.datasets import data_folder
-from bayesrbf.torch.sdgm_head import SDGMHead
+from bayesrbf.torch import SDGMHead
 
 torch.set_num_threads(1)
 N_CLASSES = 10

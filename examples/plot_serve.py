@@ -21,7 +21,7 @@ from urllib.request import Request, urlopen
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_wine
 
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf import HybridMixtureClassifier
 
 wine = load_wine(as_frame=True)
 X, y = wine.data[["alcohol", "flavanoids", "color_intensity", "proline"]], wine.target

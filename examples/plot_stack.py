@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.datasets import load_wine
 from sklearn.model_selection import train_test_split
 
-from bayesrbf.families.stack.classifier import StackedClassifier
+from bayesrbf import StackedClassifier
 
 X, y = load_wine(return_X_y=True, as_frame=True)
 X = X.mask(np.random.default_rng(0).random(X.shape) < 1 / 3)

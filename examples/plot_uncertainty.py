@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_wine
 
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf import HybridMixtureClassifier
 
 X, y = load_wine(return_X_y=True, as_frame=True)
 hidden = np.random.default_rng(0).random(X.shape) < 1 / 3

@@ -13,7 +13,7 @@ from pytensor.graph.basic import Variable
 from pytensor.tensor import TensorVariable
 from pytensor.tensor.linalg import solve_triangular
 
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.priors import LEAST_EXPONENT, MixtureHyperparameters, PowerMaps
 from bayesrbf.base.rows import MixtureSpecification
 

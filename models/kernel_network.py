@@ -13,7 +13,7 @@ from pytensor.tensor import TensorVariable
 from scipy.linalg import helmert
 from scipy.spatial.distance import squareform
 
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.families.kernel_network.records import (
     NUGGET,
     RATE_PRIORS,

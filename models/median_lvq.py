@@ -12,7 +12,7 @@ from jaxtyping import Float
 from pytensor.graph.basic import Variable
 from pytensor.tensor import TensorVariable
 
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.families.median_lvq.records import Dissimilarities, Prototypes, Sigma, width_and_prior
 
 ROW: Final = "row"

@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from pytensor.graph.basic import Variable
 from pytensor.tensor import TensorVariable
 
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.priors import SHARPNESS, SMOOTHING, MixtureHyperparameters, Objective, PowerMaps
 from bayesrbf.base.rows import MixtureSpecification, Observations
 from bayesrbf.models import densities

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from pytensor.graph.basic import Variable
 from pytensor.tensor import TensorVariable
 
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.priors import Objective
 from bayesrbf.base.rows import Observations, Standardisation
 from bayesrbf.families.rbf_network.records import RBFNetworkHyperparameters, RBFNetworkSpecification

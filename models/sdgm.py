@@ -12,7 +12,7 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 from pytensor.tensor import TensorVariable
 
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.priors import GammaPrecisions, HorseshoePrecisions
 from bayesrbf.base.rows import Standardisation
 from bayesrbf.families.sdgm.records import Basis, CompletedRows, QuadraticBasis, SDGMSpecification

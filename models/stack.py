@@ -10,7 +10,7 @@ import pymc as pm
 import pytensor.tensor as pt
 from jaxtyping import Float, Int
 
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.rows import MaskedRows
 from bayesrbf.models.densities import label_draw, label_logp
 

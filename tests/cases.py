@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bayesrbf import HybridMixtureClassifier, MixturePrior
 from bayesrbf.base.log_posterior import to_constrained
-from bayesrbf.base.priors import MixtureHyperparameters, MixturePrior
+from bayesrbf.base.priors import MixtureHyperparameters
 from bayesrbf.base.rows import (
     MixtureParameters,
     MixtureSpecification,
     Observations,
     Standardisation,
 )
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
 from bayesrbf.mixture.points import free_variables, parameters_of
 
 COVARIANCES = list(itertools.product(("full", "tied", "diag", "spherical"), (False, True)))

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf import HybridMixtureClassifier
 
 
 def resident() -> float:

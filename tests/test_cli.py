@@ -17,8 +17,8 @@ from bayesrbf.app import commands as cli
 from bayesrbf.app.arguments import names_in
 from bayesrbf.app.report import families
 from bayesrbf.app.report import run as effort
-from bayesrbf.app.report.job import OPTIONS, ReportOptions, options_content
-from bayesrbf.base.records import TableOptions
+from bayesrbf.app.report.options import OPTIONS, ReportOptions, options_content
+from bayesrbf.base.table_options import TableOptions
 from tests.app.report.tables import mixed_table
 
 FILES = {"model.safetensors", "options.json", "posterior.nc", "predictions.csv", "report.html"}

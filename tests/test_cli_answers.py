@@ -24,7 +24,7 @@ import bayesrbf
 from bayesrbf.app.arguments import MODELS, spoken
 from bayesrbf.app.report import families as sampling
 from bayesrbf.app.report.families import FAMILIES
-from bayesrbf.app.report.job import FamilyName
+from bayesrbf.app.report.options import FamilyName
 from tests.app.report.tables import mixed_table
 from tests.test_cli import assert_one_sentence, run
 

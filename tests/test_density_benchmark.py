@@ -9,7 +9,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from bayesrbf.families.hybrid.density import MixtureDensity
+from bayesrbf import MixtureDensity
 from bench.density_models import Ours
 from bench.density_scores import (
     at_resolution,

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are of POSIX
 DEAF = """
 import os, signal, sys, time
 from contextlib import suppress
-from bayesrbf.app.commands import ending
+from bayesrbf.app import arguments as ending
 from bayesrbf.base.files import writing_together
 
 ending.GRACE = 0.1
@@ -86,7 +86,7 @@ def test_a_command_ends_by_itself_at_the_limit(tmp_path):
 def test_an_interrupt_of_source_that_is_executed_has_the_same_code(tmp_path):
     """As while a dataclass is made: Python would end by SIGINT in place of the exit code."""
     (tmp_path / "planted.py").write_text(
-        "from bayesrbf import cli\n"
+        "from bayesrbf.app import commands as cli\n"
         "cli.app = lambda *_, **__: exec('raise KeyboardInterrupt')\n"
         "cli.main()\n"
     )
@@ -111,7 +111,7 @@ def test_a_limit_must_be_above_0():
 
 REFUSED = """
 import sys
-from bayesrbf import cli
+from bayesrbf.app import commands as cli
 sys.argv = ["bayesrbf", *sys.argv[1:]]
 try:
     cli.main()

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.house import (
+    ROOT,
+    alone,
     arguments,
     estimators,
     imports,
+    names_of,
     own_bases,
     public_names,
+    read_by_app,
     trees,
 )
 
 MOST_ARGUMENTS = MOST_NAMES = 24
 MOST_ASKED = 5
 """Questions for own names by ``hasattr`` and ``getattr``; no more may come."""
+MOST_ALONE, MOST_READ = 33, 120
+"""Files with one importer, and names of the core that app/ reads; no more may come."""
 NAMEDTUPLE = {"_asdict", "_fields", "_make", "_replace"}
 """Public methods of named tuples in spite of their names."""
 
@@ -160,6 +168,35 @@ def test_own_names_are_hardly_ever_asked_for() -> None:
 
 def test_no_files_import_each_other() -> None:
     assert circles({path: imports(path) for path in TREES}) == []
+
+
+def test_few_files_have_a_single_importer() -> None:
+    assert len(alone()) <= MOST_ALONE, alone()
+
+
+def test_pages_read_the_core_through_few_names() -> None:
+    assert len(read_by_app()) <= MOST_READ, sorted(read_by_app())
+
+
+def test_kernels_stand_in_files_that_are_named_so() -> None:
+    """Their sources are the key of what is compiled, and types are not checked there."""
+    compiled = {file for file, name in names_read("bayesrbf/base/compiled.py") if name == "kernel"}
+    assert {Path(file).name.startswith("compiled") for file in compiled} == {True}
+
+
+def names_read(file: str) -> Iterator[tuple[str, str]]:
+    """Files that import names of a file, with these names."""
+    for path, tree in TREES.items():
+        yield from ((path, name) for other, name in names_of(tree) if other == file)
+
+
+@pytest.mark.parametrize("page", ["architecture.md", "adding_a_family.md"])
+def test_files_that_a_page_names_exist(page: str) -> None:
+    named = re.findall(
+        r"`((?:bayesrbf|models|tests|examples)/[\w/.]*)`", (ROOT / "docs" / page).read_text()
+    )
+    assert len(named) > 10
+    assert [one for one in named if not (ROOT / one).exists()] == []
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesrbf.families.hybrid.density import MixtureDensity
+from bayesrbf import MixtureDensity
 from bayesrbf.mixture.points import variables_of
 from tests.invariance import FAMILIES, LAWS, broken, table, units
 from tests.models.configurations import name_of

@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 from sklearn import config_context
 
+from bayesrbf import MixtureDensity, load
 from bayesrbf.base.artefact import ArtefactError, save_state
-from bayesrbf.families.hybrid.density import MixtureDensity
-from bayesrbf.fit.saving import load, save
+from bayesrbf.fit.saving import save
 from tests.cases import generative
 from tests.forgeries import Forgery, forge, put
 

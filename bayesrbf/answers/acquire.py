@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 
 from bayesrbf import table
 from bayesrbf.answers.decide import read_costs
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.rows import Observations, in_blocks
 from bayesrbf.fit.arguments import Rule
 from bayesrbf.fit.asking import Fit, new_cells

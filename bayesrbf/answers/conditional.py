@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from scipy.stats import false_discovery_control
 
 from bayesrbf import table
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.rows import MixtureParameters, Observations
 from bayesrbf.fit.arguments import Rule, integer
 from bayesrbf.fit.asking import Fit, new_cells, new_rows

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from bayesrbf import table
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.fit.arguments import PerClass
 from bayesrbf.fit.asking import Fit, new_rows
 from bayesrbf.fit.probabilities import constant, cost_curve, expected_costs, mistakes, varied

@@ -13,11 +13,12 @@ from jaxtyping import Bool, Float, Int
 from scipy.special import comb
 
 from bayesrbf import table
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.arrays import to_log_odds
 from bayesrbf.base.rows import AT_ONCE, in_blocks
-from bayesrbf.fit.arguments import Rule, positive, warn
+from bayesrbf.fit.arguments import Rule, positive
 from bayesrbf.fit.asking import Fit, new_cells
+from bayesrbf.fit.warning import warn
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sklearn.utils.validation import check_is_fitted
 
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.fit.asking import new_rows
 from bayesrbf.fit.classifier import Classifier
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.fit.estimator import Estimator
 
 if TYPE_CHECKING:

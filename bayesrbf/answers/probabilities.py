@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float, Shaped
 from scipy.special import log_softmax, logsumexp
 
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.rows import Observations
 from bayesrbf.fit.asking import Fit, new_rows
 from bayesrbf.fit.probabilities import PredictiveSummary

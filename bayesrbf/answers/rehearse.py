@@ -16,10 +16,11 @@ from sklearn.utils import check_consistent_length
 from bayesrbf import table
 from bayesrbf.base.arrays import draw_categories
 from bayesrbf.base.tasks import run_tasks
-from bayesrbf.fit.arguments import ColumnWarning, row_groups
+from bayesrbf.fit.arguments import row_groups
 from bayesrbf.fit.calibration import fit_temperature, tempered
 from bayesrbf.fit.drawing import METHODS
 from bayesrbf.fit.reading import Reading
+from bayesrbf.fit.warning import ColumnWarning
 from bayesrbf.inference.draws import Draws
 
 if TYPE_CHECKING:

@@ -23,14 +23,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import CycloptsError, Parameter
 
-from bayesrbf.app.report.job import ALL_CORES
+from bayesrbf.app.report.options import ALL_CORES
 from bayesrbf.base.files import remove_scratch
-from bayesrbf.base.records import TableOptions
-from bayesrbf.fit.arguments import FOR_DEVELOPERS, ColumnWarning
+from bayesrbf.base.table_options import TableOptions
+from bayesrbf.fit.warning import FOR_DEVELOPERS, ColumnWarning
 
 if TYPE_CHECKING:
     from bayesrbf.app.check import DriftCheck
-    from bayesrbf.app.report.job import ReportOptions
+    from bayesrbf.app.report.options import ReportOptions
     from bayesrbf.app.validate import Validation
 
 
@@ -361,7 +361,7 @@ def need(packages: Iterable[str] = REPORT_PACKAGES, by: str = "report") -> None:
 
 def model_for(folder: Path, table: Path) -> tuple[ReportOptions, Any]:
     """Options and model of a folder, for a table; what is absent is refused before imports."""
-    from bayesrbf.app.report.job import read_options
+    from bayesrbf.app.report.options import read_options
     from bayesrbf.app.report.render import MODEL
     from bayesrbf.reading.read import names_in_file
 

@@ -31,8 +31,8 @@ from bayesrbf.app.words import (
 )
 from bayesrbf.families.hybrid.density import MixtureDensity
 from bayesrbf.fit import asking as two_tables
-from bayesrbf.fit.arguments import ColumnWarning
 from bayesrbf.fit.asking import Change, tail_of_count
+from bayesrbf.fit.warning import ColumnWarning
 from bayesrbf.reading.cells import date_of
 from bayesrbf.table.columns import Columns, as_levels
 from bayesrbf.table.containers import as_frame, read_cells

@@ -37,8 +37,8 @@ from bayesrbf.app.arguments import (
     typed,
     with_values_joined,
 )
-from bayesrbf.app.report.job import ALL_CORES, FamilyName, Inference
-from bayesrbf.base.records import PLAIN
+from bayesrbf.app.report.options import ALL_CORES, FamilyName, Inference
+from bayesrbf.base.table_options import PLAIN
 from bayesrbf.version import __version__
 
 # Commands that judge models: one on labelled new rows, several beside each other.
@@ -512,7 +512,7 @@ def fit(
     """
     need()
     limit_time(time_limit)
-    from bayesrbf.app.report.job import OPTIONS, ReportOptions, options_content
+    from bayesrbf.app.report.options import OPTIONS, ReportOptions, options_content
     from bayesrbf.app.report.render import MODEL, PAGE
     from bayesrbf.app.report.run import problems_of_target
     from bayesrbf.base.files import write_whole, writing_together

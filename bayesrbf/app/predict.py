@@ -16,11 +16,11 @@ import pandas as pd
 from scipy.stats import binom
 
 from bayesrbf.app.check import NOVEL_ROW, observed_reals, training_cells
-from bayesrbf.app.report.job import ReportOptions
+from bayesrbf.app.report.options import ReportOptions
 from bayesrbf.app.report.render import predictions_frame, to_csv
 from bayesrbf.app.validate import as_classes
 from bayesrbf.app.words import clipped, listing, number, plural
-from bayesrbf.base.records import PLAIN, TableOptions
+from bayesrbf.base.table_options import PLAIN, TableOptions
 from bayesrbf.fit.asking import FEWEST, changed_columns
 from bayesrbf.reading.formats import RawTable
 from bayesrbf.reading.notes import TableError

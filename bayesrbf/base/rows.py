@@ -12,7 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.records import (
     ANY_NUMBER,
     LARGEST_SCALE,

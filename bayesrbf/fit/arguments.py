@@ -1,12 +1,10 @@
-"""Rules for arguments of estimators, and warnings that name the caller."""
+"""Constructor arguments: what each may be, checked at fit with one sentence per fault."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
-from pathlib import Path
 from types import UnionType
 from typing import Any, Final, Literal
 
@@ -16,9 +14,6 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples
 
 from bayesrbf.base.priors import MixturePrior
 from bayesrbf.base.records import Stored as Stored
-
-# Constructor arguments: what each may be, checked at fit with one sentence per fault.
-
 
 type PerClass[T] = Mapping[Any, T]
 """A value for each class, by its label: keys of a mapping are invariant, labels of any type."""
@@ -207,25 +202,3 @@ def row_groups(groups: object, X: object, owner: str) -> Shaped[np.ndarray, " ob
             f"received {len(given) if given.ndim == 1 else f'an array of shape {given.shape}'}."
         )
     return given
-
-
-# Warnings at the line of the user's code that led to them.
-
-
-class ColumnWarning(UserWarning):
-    """Columns or rows of a training table that are not what they seem."""
-
-
-FOR_DEVELOPERS: Final = (
-    DeprecationWarning,
-    PendingDeprecationWarning,
-    FutureWarning,
-    ImportWarning,
-)
-"""What warnings of other libraries tell those who program, and neither a page nor a terminal."""
-PACKAGE: Final = str(Path(__file__).parent.parent)
-
-
-def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line outside this package from which it was called, however deep that was."""
-    warnings.warn(message, category, skip_file_prefixes=(PACKAGE,))

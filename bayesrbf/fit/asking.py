@@ -17,9 +17,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayesrbf import table
 from bayesrbf.base.rows import Observations
-from bayesrbf.fit.arguments import warn
 from bayesrbf.fit.model import FittedModel
 from bayesrbf.fit.table import FittedTable, TrainingTable
+from bayesrbf.fit.warning import warn
 from bayesrbf.table.columns import Columns
 from bayesrbf.table.containers import missing_cells, read_cells
 

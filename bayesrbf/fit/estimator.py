@@ -29,7 +29,7 @@ from bayesrbf.answers.probabilities import declare, diagnose
 from bayesrbf.base.arrays import one_blas_thread
 from bayesrbf.base.priors import Status, Trace
 from bayesrbf.base.rows import Observations, Recalibration, copies_sentence
-from bayesrbf.fit.arguments import SHARED, Rule, warn
+from bayesrbf.fit.arguments import SHARED, Rule
 from bayesrbf.fit.asking import ask
 from bayesrbf.fit.drawing import drawn
 from bayesrbf.fit.held_out import HeldOut, Predict, hold_out, masking_of, split_rows
@@ -37,6 +37,7 @@ from bayesrbf.fit.model import FittedModel
 from bayesrbf.fit.reading import Reading
 from bayesrbf.fit.table import FittedTable, TrainingTable
 from bayesrbf.fit.training import by_blocks
+from bayesrbf.fit.warning import warn
 from bayesrbf.inference.draws import Draws
 from bayesrbf.table.columns import Columns
 

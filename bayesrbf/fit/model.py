@@ -12,7 +12,7 @@ from jaxtyping import Float, Int, Shaped
 from sklearn.base import BaseEstimator
 
 from bayesrbf import table
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.arrays import class_shares, draw_categories
 from bayesrbf.base.log_posterior import LogPosterior, Predictor
 from bayesrbf.base.priors import PowerMaps

@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.fit.probabilities import PredictiveSummary
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import xarray as xr
 from jaxtyping import Bool, Float, Int, Shaped
 
 from bayesrbf import table
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.log_posterior import LogPosterior, to_unconstrained
 from bayesrbf.base.priors import Trace
 from bayesrbf.base.rows import Observations, Variable

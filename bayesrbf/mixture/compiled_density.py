@@ -12,7 +12,7 @@ import numba
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.compiled import SOURCES, entry_point, kernel
 from bayesrbf.base.log_posterior import Simplices, slices
 from bayesrbf.base.priors import MixtureHyperparameters

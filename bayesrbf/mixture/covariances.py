@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.rows import Variable
 from bayesrbf.mixture.gaussian import (
     LOG_2PI,

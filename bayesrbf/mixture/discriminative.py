@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from scipy.optimize import minimize
 
 from bayesrbf.base import log_posterior as coordinates
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.arrays import class_log_joint, log_sum_exp, one_blas_thread
 from bayesrbf.base.priors import (
     SHARPNESS,

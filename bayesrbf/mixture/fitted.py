@@ -11,7 +11,7 @@ from jaxtyping import Float
 from scipy.special import softmax
 
 from bayesrbf import table
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.arrays import at_prevalence, class_log_joint, single_digits
 from bayesrbf.base.blocks import Blocks
 from bayesrbf.base.log_posterior import Predictor

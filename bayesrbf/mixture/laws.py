@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.arrays import draw_categories, one_hot, split_levels
 from bayesrbf.base.priors import MixtureHyperparameters
 from bayesrbf.base.rows import MixtureParameters, MixtureSpecification, Order, Variable

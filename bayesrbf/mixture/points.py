@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from scipy.special import gammaln
 
 from bayesrbf.base import log_posterior as coordinates
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.log_posterior import Simplices, safe_log, slices
 from bayesrbf.base.priors import MixtureHyperparameters
 from bayesrbf.base.rows import (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Self
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.arrays import class_log_joint, to_prediction
 from bayesrbf.base.log_posterior import LogPosterior, Predictor
 from bayesrbf.base.priors import ClassPrediction, MixtureHyperparameters

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.linalg import lapack
 from scipy.special import gammaln
 
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.rows import MixtureSpecification, Order, Variable, in_blocks
 from bayesrbf.mixture.gaussian import LOG_2PI, Components, Conditional
 from bayesrbf.mixture.statistics import (

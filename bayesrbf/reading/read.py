@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bayesrbf.base.records import BELOW, TableOptions
+from bayesrbf.base.table_options import BELOW, TableOptions
 from bayesrbf.reading.cells import (
     DATE,
     LEFT_OUT,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from bayesrbf.torch.sdgm_head import SDGMHead
-
 try:
     import torch  # noqa: F401  said here once, for all modules of the package
 except ModuleNotFoundError as error:
@@ -15,5 +13,6 @@ except ModuleNotFoundError as error:
         name="torch",
     ) from error
 
+from bayesrbf.torch.sdgm_head import SDGMHead
 
 __all__ = ["SDGMHead"]

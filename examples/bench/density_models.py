@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayesrbf.families.hybrid.density import MixtureDensity
+from bayesrbf import MixtureDensity
 from bayesrbf.mixture.missing import conditional_probabilities
 from bayesrbf.table.encode import encode, find_atoms
 from bench.density_scores import at_resolution

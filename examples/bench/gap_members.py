@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 from scipy.stats import chi2_contingency
 
-from bayesrbf.base.priors import MixturePrior
+from bayesrbf import MixturePrior
 from bayesrbf.base.rows import Observations
 from bayesrbf.families.stack.members import FittedMember, SharedTraining, fit_members
 from bayesrbf.table.encode import at_atoms, few_values, find_atoms

@@ -32,9 +32,8 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
+from bayesrbf import HybridMixtureClassifier, StackedClassifier
 from bayesrbf.base.scores import log_loss
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.stack.classifier import StackedClassifier
 from bench.figures import show
 from bench.stack_tables import Split, split
 from bench.test_stack import chosen

@@ -27,9 +27,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.feature_selection import mutual_info_classif
 from sklearn.model_selection import train_test_split
 
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
-from bayesrbf.families.stack.classifier import StackedClassifier
+from bayesrbf import HybridMixtureClassifier, KernelNetworkClassifier, StackedClassifier
 from bayesrbf.families.stack.pool import fit_pool
 from bench.figures import show
 from bench.stack_tables import CHOSEN, FRESH, Split, load

@@ -19,8 +19,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.stack.classifier import StackedClassifier
+from bayesrbf import HybridMixtureClassifier, StackedClassifier
 from bench.copulas import TEACHERS, Copula
 from bench.figures import Row, show
 from bench.test_intervals import divergence

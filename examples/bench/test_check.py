@@ -12,9 +12,8 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from bayesrbf.app.check import check
+from bayesrbf import HybridMixtureClassifier, check
 from bayesrbf.datasets import load_table
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
 from bench.figures import show
 
 TABLES = (

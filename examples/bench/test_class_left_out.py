@@ -20,9 +20,7 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import roc_auc_score
 
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
-from bayesrbf.families.stack.classifier import StackedClassifier
+from bayesrbf import HybridMixtureClassifier, KernelNetworkClassifier, StackedClassifier
 from bench.figures import Row, show
 from bench.teachers import rows_of
 from bench.test_stack import chosen

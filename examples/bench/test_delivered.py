@@ -19,13 +19,15 @@ from typing import Any
 
 import pandas as pd
 
+from bayesrbf import (
+    HybridMixtureClassifier,
+    KernelNetworkClassifier,
+    MedianLVQClassifier,
+    RBFNetworkClassifier,
+    SDGMClassifier,
+    StackedClassifier,
+)
 from bayesrbf.base.scores import log_loss
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
-from bayesrbf.families.median_lvq.classifier import MedianLVQClassifier
-from bayesrbf.families.rbf_network.classifier import RBFNetworkClassifier
-from bayesrbf.families.sdgm.classifier import SDGMClassifier
-from bayesrbf.families.stack.classifier import StackedClassifier
 from bench.figures import Row, show
 from bench.stack_tables import CHOSEN, FRESH, Split, split
 from bench.test_stack import chosen

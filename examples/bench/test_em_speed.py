@@ -21,7 +21,7 @@ from scipy.stats import multivariate_normal
 from sklearn.mixture import GaussianMixture
 from threadpoolctl import threadpool_limits
 
-from bayesrbf.base.priors import MixturePrior
+from bayesrbf import MixturePrior
 from bayesrbf.base.rows import (
     MixtureParameters,
     MixtureSpecification,

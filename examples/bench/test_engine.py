@@ -29,9 +29,9 @@ import pytest
 import xarray as xr
 from sklearn.model_selection import train_test_split
 
+from bayesrbf import HybridMixtureClassifier
 from bayesrbf.base.scores import log_loss
 from bayesrbf.datasets import hide_cells, hide_labels, load_table
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
 from bayesrbf.inference.diagnose import effective_draws
 from bench.figures import show
 from tests.cases import generative

@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bayesrbf import StackedClassifier
 from bayesrbf.base.rows import Observations
-from bayesrbf.families.stack.classifier import StackedClassifier
 from bayesrbf.families.stack.members import DEFAULT, LITE, OF_FEW_VALUES
 from bayesrbf.table.encode import few_values
 from bench.figures import show

@@ -15,8 +15,8 @@ import numpy as np
 from sklearn.mixture import GaussianMixture
 from sklearn.preprocessing import StandardScaler
 
+from bayesrbf import MixtureDensity
 from bayesrbf.datasets import load_table
-from bayesrbf.families.hybrid.density import MixtureDensity
 from bench.figures import show
 from tests.measured import COST
 

@@ -21,8 +21,8 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import train_test_split
 
+from bayesrbf import StackedClassifier
 from bayesrbf.datasets import hide_cells
-from bayesrbf.families.stack.classifier import StackedClassifier
 from bayesrbf.families.stack.fitted import StackSettings
 from bayesrbf.families.stack.members import DEFAULT
 from bayesrbf.fit.table import TrainingTable

@@ -26,12 +26,14 @@ from scipy.special import expit, logit, rel_entr
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
+from bayesrbf import (
+    HybridMixtureClassifier,
+    KernelNetworkClassifier,
+    RBFNetworkClassifier,
+    SDGMClassifier,
+    StackedClassifier,
+)
 from bayesrbf.datasets import load_table
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
-from bayesrbf.families.rbf_network.classifier import RBFNetworkClassifier
-from bayesrbf.families.sdgm.classifier import SDGMClassifier
-from bayesrbf.families.stack.classifier import StackedClassifier
 from bench.figures import Row, show
 from bench.stack_tables import CHOSEN, FRESH
 from bench.teachers import TEACHERS, Taught, probabilities, rows_of, taught

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
+from bayesrbf import KernelNetworkClassifier
 from bench.figures import show
 from bench.test_stack import SETS, Contestant, contest, counts, of
 

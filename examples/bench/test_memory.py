@@ -19,8 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.hybrid.density import MixtureDensity
+from bayesrbf import HybridMixtureClassifier, MixtureDensity
 from bench.figures import show
 from tests.measured import COST
 

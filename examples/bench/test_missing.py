@@ -22,10 +22,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from bayesrbf import HybridMixtureClassifier, MixtureDensity, StackedClassifier
 from bayesrbf.base.scores import log_loss
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.hybrid.density import MixtureDensity
-from bayesrbf.families.stack.classifier import StackedClassifier
 from bench.density_scores import crps
 from bench.figures import show
 from bench.stack_tables import split

@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.hybrid.density import MixtureDensity
-from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
-from bayesrbf.families.rbf_network.classifier import RBFNetworkClassifier
-from bayesrbf.families.stack.classifier import StackedClassifier
+from bayesrbf import (
+    HybridMixtureClassifier,
+    KernelNetworkClassifier,
+    MixtureDensity,
+    RBFNetworkClassifier,
+    StackedClassifier,
+)
 from bench.figures import show
 from bench.stack_tables import split
 from bench.test_stack import chosen

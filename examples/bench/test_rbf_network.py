@@ -17,10 +17,9 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
+from bayesrbf import KernelNetworkClassifier, RBFNetworkClassifier
 from bayesrbf.base.scores import log_loss
 from bayesrbf.datasets import load_table
-from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
-from bayesrbf.families.rbf_network.classifier import RBFNetworkClassifier
 from bench.figures import show
 from bench.stack_tables import CHOSEN, split
 from reproduce.alternation import AlternatingNetwork

@@ -23,10 +23,10 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from bayesrbf import HybridMixtureClassifier
 from bayesrbf.answers.scores import calibration
 from bayesrbf.base.scores import brier, correct, log_loss
 from bayesrbf.datasets import hide_cells, load_table
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
 from bench.figures import Row, show
 from tests.measured import part
 

@@ -21,10 +21,10 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 
+from bayesrbf import SDGMClassifier
 from bayesrbf.datasets import load_table
 from bayesrbf.families.sdgm import evidence as sdgm_ard
 from bayesrbf.families.sdgm import evidence as sdgm_fit
-from bayesrbf.families.sdgm.classifier import SDGMClassifier
 from bayesrbf.families.sdgm.evidence import Factored
 from bench import test_stack as stacks
 from bench.figures import show

@@ -18,8 +18,8 @@ from functools import cache, partial
 import numpy as np
 import pandas as pd
 
+from bayesrbf import StackedClassifier
 from bayesrbf.base.scores import log_loss
-from bayesrbf.families.stack.classifier import StackedClassifier
 from bayesrbf.fit.held_out import stratified_folds
 from bench.figures import Row, show
 from bench.stack_tables import Split, split

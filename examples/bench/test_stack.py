@@ -32,9 +32,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.rbf_network.classifier import RBFNetworkClassifier
-from bayesrbf.families.stack.classifier import StackedClassifier
+from bayesrbf import HybridMixtureClassifier, RBFNetworkClassifier, StackedClassifier
 from bayesrbf.families.stack.pool import fit_pool
 from bayesrbf.families.stack.posterior import bounded_log_probabilities, pooled
 from bayesrbf.fit.calibration import tempered

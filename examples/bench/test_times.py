@@ -13,8 +13,7 @@ from collections.abc import Callable
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.stack.classifier import StackedClassifier
+from bayesrbf import HybridMixtureClassifier, StackedClassifier
 from bench.figures import show
 from bench.stack_tables import split
 from bench.test_stack import CONTESTANTS

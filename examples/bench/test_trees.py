@@ -25,8 +25,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
+from bayesrbf import StackedClassifier
 from bayesrbf.base.rows import Observations
-from bayesrbf.families.stack.classifier import StackedClassifier
 from bayesrbf.families.stack.fitted import StackSettings
 from bayesrbf.families.stack.members import BY_NAME_ALONE, DEFAULT, LITE, SMOOTH
 from bayesrbf.families.stack.posterior import LEAST_MEMBER_PROBABILITY

@@ -16,12 +16,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bayesrbf import (
+    HybridMixtureClassifier,
+    KernelNetworkClassifier,
+    RBFNetworkClassifier,
+    SDGMClassifier,
+    StackedClassifier,
+)
 from bayesrbf.base.scores import log_loss
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
-from bayesrbf.families.rbf_network.classifier import RBFNetworkClassifier
-from bayesrbf.families.sdgm.classifier import SDGMClassifier
-from bayesrbf.families.stack.classifier import StackedClassifier
 from bench.figures import Row, show
 from bench.stack_tables import split
 from bench.test_stack import chosen

@@ -28,9 +28,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from threadpoolctl import ThreadpoolController
 
-from bayesrbf import table
+from bayesrbf import MixturePrior, table
 from bayesrbf.base.arrays import component_log_weights, log_softmax, log_sum_exp, ranked
-from bayesrbf.base.priors import MixturePrior
 from bayesrbf.base.rows import CovarianceType, MixtureParameters, MixtureSpecification, Observations
 from bayesrbf.families.rbf_network.fitted import ClassResponses, FittedNetwork, reordered
 from bayesrbf.families.rbf_network.posterior import (

@@ -20,8 +20,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from bayesrbf import RBFNetworkRegressor
 from bayesrbf.datasets import hide_cells, load_table
-from bayesrbf.families.rbf_network.regressor import RBFNetworkRegressor
 from reproduce.cells import Cell, Figures
 
 DRAWN: Final = 300  # Rows of a generated table.

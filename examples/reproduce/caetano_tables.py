@@ -27,9 +27,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
+from bayesrbf import KernelNetworkClassifier, RBFNetworkClassifier
 from bayesrbf.datasets import Dataset, load_table
-from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
-from bayesrbf.families.rbf_network.classifier import RBFNetworkClassifier
 from reproduce.alternation import AlternatingNetwork
 from reproduce.cells import Cell, Figures
 

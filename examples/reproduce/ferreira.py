@@ -29,8 +29,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from bayesrbf import RBFNetworkClassifier
 from bayesrbf.datasets import data_folder, load_table
-from bayesrbf.families.rbf_network.classifier import RBFNetworkClassifier
 from reproduce import published
 from reproduce.alternation import AlternatingNetwork
 from reproduce.caetano import compared

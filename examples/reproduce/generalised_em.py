@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
-from bayesrbf import table
+from bayesrbf import MedianLVQPrior, table
 from bayesrbf.base.arrays import log_softmax, ranked
 from bayesrbf.base.rows import Observations
 from bayesrbf.families.median_lvq.classifier import widths_to_try
@@ -24,7 +24,6 @@ from bayesrbf.families.median_lvq.fitted import candidates_of, exemplar_log_join
 from bayesrbf.families.median_lvq.records import (
     Dissimilarities,
     MedianLVQParameters,
-    MedianLVQPrior,
     Prototypes,
     Sigma,
 )

@@ -28,8 +28,8 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from bayesrbf import SDGMClassifier
 from bayesrbf.datasets import data_folder, load_table
-from bayesrbf.families.sdgm.classifier import SDGMClassifier
 from reproduce import published, sdgm_synthetic
 from reproduce.cells import Cell, Figures, print_table, run_cells
 

@@ -20,7 +20,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from bayesrbf.families.median_lvq.classifier import MedianLVQClassifier
+from bayesrbf import MedianLVQClassifier
 from reproduce import published
 from reproduce.cells import Cell, Figures, Found, print_table, run_cells, side_by_side
 from reproduce.dissimilarity_methods import (

@@ -18,17 +18,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from bayesrbf.base.priors import MixturePrior
-from bayesrbf.datasets import data_folder, load_table
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.hybrid.objectives import (
+from bayesrbf import (
     Blend,
     ConditionalLikelihood,
     Hinge,
+    HybridMixtureClassifier,
     Likelihood,
     Margin,
-    MixtureObjective,
+    MixturePrior,
 )
+from bayesrbf.datasets import data_folder, load_table
+from bayesrbf.families.hybrid.objectives import MixtureObjective
 
 N_FOLDS: Final = 5
 PRINCIPAL_COMPONENTS: Final = 50  # Principal components of images.

@@ -21,8 +21,8 @@ from matplotlib.figure import Figure
 from rich.console import Console
 from sklearn.exceptions import ConvergenceWarning
 
+from bayesrbf import SDGMClassifier
 from bayesrbf.datasets import load_table
-from bayesrbf.families.sdgm.classifier import SDGMClassifier
 from bayesrbf.plots import plot_sdgm
 from reproduce.cells import Cell, Figures, print_table
 

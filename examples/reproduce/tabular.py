@@ -25,8 +25,8 @@ from rich.console import Console
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import train_test_split
 
+from bayesrbf import StackedClassifier
 from bayesrbf.datasets import data_folder
-from bayesrbf.families.stack.classifier import StackedClassifier
 from reproduce import published
 from reproduce.cells import Cell, Figures, print_table, run_cells
 

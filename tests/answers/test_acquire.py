@@ -13,11 +13,13 @@ import pytest
 from scipy.integrate import trapezoid
 from scipy.special import xlogy
 
-from bayesrbf.answers.label import acquire_labels
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
-from bayesrbf.families.median_lvq.classifier import MedianLVQClassifier
-from bayesrbf.families.stack.classifier import StackedClassifier
+from bayesrbf import (
+    HybridMixtureClassifier,
+    KernelNetworkClassifier,
+    MedianLVQClassifier,
+    StackedClassifier,
+    acquire_labels,
+)
 from tests.cases import generative
 from tests.fit.class_tables import CLASSES, iris, table
 from tests.fit.test_atoms import spiked

@@ -13,12 +13,14 @@ from scipy.integrate import cumulative_trapezoid, trapezoid
 from scipy.stats import multivariate_normal, norm
 
 import bayesrbf
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.hybrid.density import MixtureDensity
-from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
-from bayesrbf.families.median_lvq.classifier import MedianLVQClassifier
-from bayesrbf.families.rbf_network.regressor import RBFNetworkRegressor
-from bayesrbf.families.stack.classifier import StackedClassifier
+from bayesrbf import (
+    HybridMixtureClassifier,
+    KernelNetworkClassifier,
+    MedianLVQClassifier,
+    MixtureDensity,
+    RBFNetworkRegressor,
+    StackedClassifier,
+)
 from bayesrbf.mixture.points import component_covariances
 from tests.cases import first_quick, generative
 from tests.families.hybrid.density_tables import mixed_frame, real_table

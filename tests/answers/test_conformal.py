@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import ShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier
 
-from bayesrbf.answers.conformal import ConformalSets
+from bayesrbf import ConformalSets
 from tests.cases import generative
 from tests.fit.class_tables import CLASSES, table
 

@@ -11,10 +11,12 @@ import pytest
 from sklearn.metrics import confusion_matrix, make_scorer
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 
-from bayesrbf.answers.decide import cost_curves
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
-from bayesrbf.families.median_lvq.classifier import MedianLVQClassifier
+from bayesrbf import (
+    HybridMixtureClassifier,
+    KernelNetworkClassifier,
+    MedianLVQClassifier,
+    cost_curves,
+)
 from tests.cases import generative
 from tests.fit.class_tables import CLASSES, table
 

@@ -7,10 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bayesrbf.families.hybrid.density import MixtureDensity
-from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
-from bayesrbf.families.median_lvq.classifier import MedianLVQClassifier
-from bayesrbf.families.stack.classifier import StackedClassifier
+from bayesrbf import KernelNetworkClassifier, MedianLVQClassifier, MixtureDensity, StackedClassifier
 from tests.cases import generative
 from tests.families.hybrid.density_tables import mixed_frame
 from tests.fit.class_tables import iris, table

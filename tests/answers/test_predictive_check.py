@@ -8,11 +8,13 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from bayesrbf.answers.predictive_check import predictive_check
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.hybrid.density import MixtureDensity
-from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
-from bayesrbf.families.median_lvq.classifier import MedianLVQClassifier
+from bayesrbf import (
+    HybridMixtureClassifier,
+    KernelNetworkClassifier,
+    MedianLVQClassifier,
+    MixtureDensity,
+    predictive_check,
+)
 from tests.cases import generative
 
 

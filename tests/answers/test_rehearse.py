@@ -11,13 +11,15 @@ import xarray as xr
 from sklearn.ensemble import RandomForestClassifier
 
 import bayesrbf.answers.rehearse as stage
-from bayesrbf.answers.rehearse import rehearse
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
-from bayesrbf.families.median_lvq.classifier import MedianLVQClassifier
-from bayesrbf.families.rbf_network.classifier import RBFNetworkClassifier
-from bayesrbf.families.sdgm.classifier import SDGMClassifier
-from bayesrbf.families.stack.classifier import StackedClassifier
+from bayesrbf import (
+    HybridMixtureClassifier,
+    KernelNetworkClassifier,
+    MedianLVQClassifier,
+    RBFNetworkClassifier,
+    SDGMClassifier,
+    StackedClassifier,
+    rehearse,
+)
 from tests.cases import generative
 from tests.fit.class_tables import table
 

@@ -10,9 +10,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from bayesrbf.answers.label import acquire_labels
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.rbf_network.regressor import RBFNetworkRegressor
+from bayesrbf import HybridMixtureClassifier, RBFNetworkRegressor, acquire_labels
 from tests.cases import generative
 
 COSTS = {"sick": {"treat": 1.0, "wait": 20.0}, "well": {"treat": 2.0, "wait": 0.0}}

@@ -10,8 +10,7 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 import bayesrbf
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.hybrid.density import MixtureDensity
+from bayesrbf import HybridMixtureClassifier, MixtureDensity
 
 
 def clean(n: int = 250, seed: int = 0) -> np.ndarray:

@@ -10,11 +10,9 @@ import pandas as pd
 import pytest
 
 import bayesrbf
+from bayesrbf import HybridMixtureClassifier, MedianLVQClassifier, MixtureDensity
 from bayesrbf.app.check import Remark, training_cells
 from bayesrbf.app.predict import read_rows
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.hybrid.density import MixtureDensity
-from bayesrbf.families.median_lvq.classifier import MedianLVQClassifier
 
 SETTINGS = {"covariance_type": "full", "cv": 3, "random_state": 0}
 

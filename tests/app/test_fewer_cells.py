@@ -6,9 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bayesrbf import HybridMixtureClassifier, StackedClassifier
 from bayesrbf.app.predict import BlockPredictions
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.stack.classifier import StackedClassifier
 
 pytestmark = pytest.mark.filterwarnings("ignore:The model was fitted to a point")
 

@@ -14,13 +14,13 @@ import pandas as pd
 import pytest
 
 import bayesrbf
+from bayesrbf import HybridMixtureClassifier
 from bayesrbf.app.predict import complete_blocks, read_complete, read_labelled
-from bayesrbf.app.report.job import ReportOptions
+from bayesrbf.app.report.options import ReportOptions
 from bayesrbf.app.serve import case
 from bayesrbf.app.serve.interface import CSV, PARQUET, ModelFolder, ServedModel
-from bayesrbf.base.records import TableOptions
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.fit.arguments import ColumnWarning
+from bayesrbf.base.table_options import TableOptions
+from bayesrbf.fit.warning import ColumnWarning
 from tests.app.serve.desks import answers, ask, page, problems, serve_here
 
 LEVELS: dict[str, list[Any]] = {

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bayesrbf import HybridMixtureClassifier, TableError
 from bayesrbf.app.arguments import typed
 from bayesrbf.app.predict import (
     BlockPredictions,
@@ -20,11 +21,9 @@ from bayesrbf.app.predict import (
     read_rows,
     row_number,
 )
-from bayesrbf.app.report.job import OPTIONS, ReportOptions, options_content, read_options
-from bayesrbf.base.records import TableOptions
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf.app.report.options import OPTIONS, ReportOptions, options_content, read_options
+from bayesrbf.base.table_options import TableOptions
 from bayesrbf.reading.formats import raw_blocks
-from bayesrbf.reading.notes import TableError
 from bayesrbf.reading.read import read_file
 
 ASKED = TableOptions(

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from bayesrbf import TableError
 from bayesrbf.app.arguments import costs_in, need, typed, with_values_joined
-from bayesrbf.base.records import TableOptions
-from bayesrbf.reading.notes import TableError
+from bayesrbf.base.table_options import TableOptions
 from bayesrbf.reading.read import read_file
 
 

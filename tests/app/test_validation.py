@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 import bayesrbf
+from bayesrbf import HybridMixtureClassifier, Validation
 from bayesrbf.app.check import training_cells
-from bayesrbf.app.validate import Validation, of_training_rows, validation_of
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf.app.validate import of_training_rows, validation_of
 
 CLASSES = np.array(["a", "b", "c"])
 

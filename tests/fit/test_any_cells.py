@@ -17,12 +17,14 @@ from scipy.special import expit
 from scipy.stats import beta
 
 import bayesrbf
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
-from bayesrbf.families.median_lvq.classifier import MedianLVQClassifier
-from bayesrbf.families.rbf_network.classifier import RBFNetworkClassifier
-from bayesrbf.families.sdgm.classifier import SDGMClassifier
-from bayesrbf.families.stack.classifier import StackedClassifier
+from bayesrbf import (
+    HybridMixtureClassifier,
+    KernelNetworkClassifier,
+    MedianLVQClassifier,
+    RBFNetworkClassifier,
+    SDGMClassifier,
+    StackedClassifier,
+)
 from bayesrbf.families.stack.model_doubt import FEWER
 from bayesrbf.fit.held_out import MANY_ROWS, STRATA, hiding_masks
 

@@ -15,15 +15,17 @@ import pytest
 import xarray as xr
 from sklearn.exceptions import ConvergenceWarning
 
-from bayesrbf.families.hybrid.density import MixtureDensity
-from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
-from bayesrbf.families.median_lvq.classifier import MedianLVQClassifier
-from bayesrbf.families.rbf_network.classifier import RBFNetworkClassifier
-from bayesrbf.families.rbf_network.regressor import RBFNetworkRegressor
-from bayesrbf.families.sdgm.classifier import SDGMClassifier
-from bayesrbf.families.stack.classifier import StackedClassifier
+from bayesrbf import (
+    KernelNetworkClassifier,
+    MedianLVQClassifier,
+    MixtureDensity,
+    RBFNetworkClassifier,
+    RBFNetworkRegressor,
+    SDGMClassifier,
+    StackedClassifier,
+    load,
+)
 from bayesrbf.fit import model as replicates
-from bayesrbf.fit.saving import load
 from bayesrbf.table.columns import learn_columns
 from bayesrbf.table.encode import encode
 from bayesrbf.table.units import copies_of

@@ -9,9 +9,7 @@ import pytest
 from scipy.integrate import trapezoid
 
 import bayesrbf
-from bayesrbf.answers.predictive_check import predictive_check
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.hybrid.density import MixtureDensity
+from bayesrbf import HybridMixtureClassifier, MixtureDensity, predictive_check
 from bayesrbf.fit.asking import new_rows
 from bayesrbf.mixture.cells import cell_law, leave_one_cell_out
 from tests.cases import generative

@@ -11,8 +11,7 @@ from numpydoc.docscrape import NumpyDocString
 from sklearn.base import BaseEstimator
 
 import bayesrbf
-from bayesrbf.answers.conformal import ConformalSets
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf import ConformalSets, HybridMixtureClassifier
 from tests.house import estimators
 
 X = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)), columns=["age", "dose"])

@@ -11,8 +11,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.hybrid.density import MixtureDensity
+from bayesrbf import HybridMixtureClassifier, MixtureDensity
 from tests.cases import generative
 
 Table = tuple[Any, np.ndarray]

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 
+from bayesrbf import HybridMixtureClassifier
 from bayesrbf.base import blocks as dask_blocks
 from bayesrbf.base.blocks import ClusterError, DaskBlocks, as_collection
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
 from bayesrbf.fit import training
 from bayesrbf.mixture.statistics import Statistics
 from tests.fit.registries import ROWS, chunkings, in_partitions, registry

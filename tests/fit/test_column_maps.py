@@ -11,13 +11,11 @@ from scipy.integrate import trapezoid
 from scipy.special import logsumexp
 
 import bayesrbf
-from bayesrbf.answers.predictive_check import predictive_check
-from bayesrbf.base import records as names
+from bayesrbf import HybridMixtureClassifier, MixtureDensity, predictive_check
+from bayesrbf.base import names
 from bayesrbf.base.log_posterior import slices
+from bayesrbf.base.names import COLUMN_POWERS
 from bayesrbf.base.priors import PowerMaps
-from bayesrbf.base.records import COLUMN_POWERS
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.hybrid.density import MixtureDensity
 
 GRID = np.sinh(np.linspace(-8.0, 9.0, 60_001))
 """Numbers from -1,500 to 4,000, close together near 0."""

@@ -11,16 +11,12 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
+from bayesrbf import HybridMixtureClassifier, MedianLVQClassifier, MixtureDensity, check, load
 from bayesrbf.app.arguments import of_dates
-from bayesrbf.app.check import check
 from bayesrbf.app.predict import novelty_of
-from bayesrbf.base.records import TableOptions
+from bayesrbf.base.table_options import TableOptions
 from bayesrbf.datasets import load_table
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.hybrid.density import MixtureDensity
-from bayesrbf.families.median_lvq.classifier import MedianLVQClassifier
 from bayesrbf.fit.reading import column_doubts
-from bayesrbf.fit.saving import load
 from bayesrbf.inference.diagnose import PosteriorWarning
 from bayesrbf.table.columns import learn_columns
 

@@ -9,15 +9,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.hybrid.density import MixtureDensity
-from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
-from bayesrbf.families.median_lvq.classifier import MedianLVQClassifier
-from bayesrbf.families.rbf_network.classifier import RBFNetworkClassifier
-from bayesrbf.families.rbf_network.regressor import RBFNetworkRegressor
-from bayesrbf.families.sdgm.classifier import SDGMClassifier
-from bayesrbf.families.stack.classifier import StackedClassifier
-from bayesrbf.fit.arguments import ColumnWarning
+from bayesrbf import (
+    HybridMixtureClassifier,
+    KernelNetworkClassifier,
+    MedianLVQClassifier,
+    MixtureDensity,
+    RBFNetworkClassifier,
+    RBFNetworkRegressor,
+    SDGMClassifier,
+    StackedClassifier,
+)
+from bayesrbf.fit.warning import ColumnWarning
 
 EMPTY = ["e", "f", "g"]
 FAMILIES: dict[str, Callable[[], Any]] = {

@@ -14,8 +14,8 @@ import pytest
 from sklearn import config_context
 from sklearn.base import clone
 
+from bayesrbf import StackedClassifier
 from bayesrbf.answers.probabilities import LabelShift
-from bayesrbf.families.stack.classifier import StackedClassifier
 from bayesrbf.fit.estimator import Estimator
 from bayesrbf.inference import draws as inference_draws
 from bayesrbf.inference import laplace

@@ -12,13 +12,15 @@ import pandas as pd
 import pytest
 
 import bayesrbf
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.hybrid.density import MixtureDensity
-from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
-from bayesrbf.families.median_lvq.classifier import MedianLVQClassifier
-from bayesrbf.families.rbf_network.classifier import RBFNetworkClassifier
-from bayesrbf.families.stack.classifier import StackedClassifier
-from bayesrbf.fit.arguments import ColumnWarning
+from bayesrbf import (
+    HybridMixtureClassifier,
+    KernelNetworkClassifier,
+    MedianLVQClassifier,
+    MixtureDensity,
+    RBFNetworkClassifier,
+    StackedClassifier,
+)
+from bayesrbf.fit.warning import ColumnWarning
 
 FAMILIES: dict[str, Callable[[], Any]] = {
     "mixture": lambda: HybridMixtureClassifier(1, random_state=0),

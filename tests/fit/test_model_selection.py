@@ -17,9 +17,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, log_loss
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.fit.arguments import ColumnWarning
-from bayesrbf.fit.model_selection import LabelledKFold, labelled_scorer
+from bayesrbf import HybridMixtureClassifier, LabelledKFold, labelled_scorer
+from bayesrbf.fit.warning import ColumnWarning
 
 ROWS = np.random.default_rng(0).permutation(150)
 X = load_iris().data[ROWS]

@@ -9,14 +9,16 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from bayesrbf.families.hybrid.density import MixtureDensity
-from bayesrbf.families.hybrid.objectives import Margin
-from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
-from bayesrbf.families.median_lvq.classifier import MedianLVQClassifier
-from bayesrbf.families.rbf_network.classifier import RBFNetworkClassifier
-from bayesrbf.families.rbf_network.regressor import RBFNetworkRegressor
-from bayesrbf.families.sdgm.classifier import SDGMClassifier
-from bayesrbf.families.stack.classifier import StackedClassifier
+from bayesrbf import (
+    KernelNetworkClassifier,
+    Margin,
+    MedianLVQClassifier,
+    MixtureDensity,
+    RBFNetworkClassifier,
+    RBFNetworkRegressor,
+    SDGMClassifier,
+    StackedClassifier,
+)
 from tests.cases import generative
 from tests.fit.class_tables import table
 

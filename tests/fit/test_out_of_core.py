@@ -14,18 +14,21 @@ import pytest
 import xarray as xr
 import zarr
 
-from bayesrbf.base.priors import MixturePrior
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.hybrid.density import MixtureDensity
-from bayesrbf.families.hybrid.objectives import Hinge, Likelihood
-from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
-from bayesrbf.families.median_lvq.classifier import MedianLVQClassifier
-from bayesrbf.families.rbf_network.classifier import RBFNetworkClassifier
-from bayesrbf.families.rbf_network.regressor import RBFNetworkRegressor
-from bayesrbf.families.sdgm.classifier import SDGMClassifier
-from bayesrbf.families.stack.classifier import StackedClassifier
+from bayesrbf import (
+    Hinge,
+    HybridMixtureClassifier,
+    KernelNetworkClassifier,
+    Likelihood,
+    MedianLVQClassifier,
+    MixtureDensity,
+    MixturePrior,
+    RBFNetworkClassifier,
+    RBFNetworkRegressor,
+    SDGMClassifier,
+    StackedClassifier,
+    load,
+)
 from bayesrbf.fit import drawing, training
-from bayesrbf.fit.saving import load
 from bayesrbf.mixture.fitted import FittedMixture, Solver, fit_mixture_rows
 from bayesrbf.table.order import distinct
 from tests.fit.registries import (

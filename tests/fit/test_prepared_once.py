@@ -7,8 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
-from bayesrbf.families.rbf_network.classifier import RBFNetworkClassifier
+from bayesrbf import KernelNetworkClassifier, RBFNetworkClassifier
 from bayesrbf.mixture import expectation as array_expectation
 from bayesrbf.mixture import expectation as compiled_expectation
 from tests.cases import generative

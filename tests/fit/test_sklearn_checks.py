@@ -8,15 +8,17 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.hybrid.density import MixtureDensity
-from bayesrbf.families.hybrid.objectives import Hinge
-from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
-from bayesrbf.families.median_lvq.classifier import MedianLVQClassifier
-from bayesrbf.families.rbf_network.classifier import RBFNetworkClassifier
-from bayesrbf.families.rbf_network.regressor import RBFNetworkRegressor
-from bayesrbf.families.sdgm.classifier import SDGMClassifier
-from bayesrbf.families.stack.classifier import StackedClassifier
+from bayesrbf import (
+    Hinge,
+    HybridMixtureClassifier,
+    KernelNetworkClassifier,
+    MedianLVQClassifier,
+    MixtureDensity,
+    RBFNetworkClassifier,
+    RBFNetworkRegressor,
+    SDGMClassifier,
+    StackedClassifier,
+)
 from bayesrbf.public import ESTIMATORS
 from tests.cases import generative
 

@@ -10,9 +10,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.reading.notes import TableError
-from bayesrbf.reading.read import read_table
+from bayesrbf import HybridMixtureClassifier, TableError, read_table
 from tests.cases import generative
 
 N = 80

@@ -13,8 +13,8 @@ import numpy as np
 import pymc as pm
 from scipy.special import log_softmax
 
+from bayesrbf import GammaPrecisions, MixturePrior
 from bayesrbf.base.log_posterior import LogPosterior
-from bayesrbf.base.priors import GammaPrecisions, MixturePrior
 from bayesrbf.base.rows import MixtureSpecification, Observations, Standardisation
 from bayesrbf.families.kernel_network.posterior import INTERCEPT_SD, KernelNetworkLogPosterior
 from bayesrbf.families.median_lvq.records import Dissimilarities, Prototypes, SigmaPrior

@@ -15,9 +15,10 @@ import pymc as pm
 from scipy.optimize import minimize, root
 from scipy.special import log_softmax
 
+from bayesrbf import GammaPrecisions, MixturePrior
 from bayesrbf.base.hidden_share import KNOTS, PULL_SD
 from bayesrbf.base.log_posterior import LogPosterior
-from bayesrbf.base.priors import GammaPrecisions, MixturePrior, Objective
+from bayesrbf.base.priors import Objective
 from bayesrbf.base.rows import MaskedRows, MixtureSpecification, Observations, Standardisation
 from bayesrbf.families.kernel_network.posterior import (
     INTERCEPT_SD,

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import kstest
 
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.log_posterior import to_unconstrained
 from bayesrbf.base.priors import MixtureHyperparameters
 from bayesrbf.base.rows import MixtureSpecification, Observations, Standardisation

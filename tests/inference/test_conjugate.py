@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.base.priors import MixtureHyperparameters, MixturePrior
+from bayesrbf import MixturePrior
+from bayesrbf.base.priors import MixtureHyperparameters
 from bayesrbf.base.rows import MixtureSpecification, Observations, Standardisation
 from bayesrbf.inference.laplace import laplace
 from bayesrbf.inference.nuts import nuts

@@ -9,7 +9,7 @@ import pytest
 from scipy.special import gammaln
 from scipy.stats import dirichlet, gamma, multivariate_t, norm
 
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.priors import MixtureHyperparameters
 from bayesrbf.base.rows import MixtureParameters, MixtureSpecification, Observations
 from bayesrbf.mixture.expectation import prepare

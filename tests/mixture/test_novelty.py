@@ -8,9 +8,9 @@ import pytest
 from scipy.stats import norm
 
 import bayesrbf
+from bayesrbf import MixtureDensity
 from bayesrbf.app.check import NOVEL_ROW
 from bayesrbf.app.predict import novelty_of
-from bayesrbf.families.hybrid.density import MixtureDensity
 from bayesrbf.mixture.cells import SIMULATED
 from bayesrbf.mixture.points import component_covariances
 from tests.cases import generative

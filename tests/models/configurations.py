@@ -10,7 +10,8 @@ from functools import cache, cached_property
 import numpy as np
 import pymc as pm
 
-from bayesrbf.base.priors import MixtureHyperparameters, MixturePrior
+from bayesrbf import MixturePrior
+from bayesrbf.base.priors import MixtureHyperparameters
 from bayesrbf.base.rows import MixtureSpecification, Observations, Standardisation
 from bayesrbf.mixture.posterior import MixtureLogPosterior
 from bayesrbf.models.mixture import declare_hybrid_mixture

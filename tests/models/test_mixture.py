@@ -9,7 +9,7 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from bayesrbf.base.priors import MixturePrior
+from bayesrbf import MixturePrior
 from bayesrbf.base.rows import MixtureSpecification, Observations, Standardisation
 from bayesrbf.models.mixture import declare_hybrid_mixture, declare_mixture
 from tests.models.configurations import Configuration, compile_graph

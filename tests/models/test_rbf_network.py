@@ -14,7 +14,7 @@ import pymc as pm
 import pytest
 from scipy.integrate import quad
 
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.rows import Standardisation
 from bayesrbf.families.rbf_network.posterior import Numbers, RBFNetworkLogPosterior
 from bayesrbf.models.densities import elastic_net

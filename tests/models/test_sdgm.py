@@ -9,7 +9,7 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from bayesrbf.base.priors import GammaPrecisions, HorseshoePrecisions
+from bayesrbf import GammaPrecisions, HorseshoePrecisions
 from bayesrbf.base.rows import Standardisation
 from bayesrbf.families.sdgm.posterior import (
     SDGMLogPosterior,

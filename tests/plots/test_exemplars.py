@@ -14,7 +14,7 @@ mpl.use("agg")
 
 import matplotlib.pyplot as plt
 
-from bayesrbf.families.median_lvq.classifier import MedianLVQClassifier
+from bayesrbf import MedianLVQClassifier
 from bayesrbf.plots import plot_exemplars
 
 

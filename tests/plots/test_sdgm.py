@@ -15,7 +15,7 @@ mpl.use("agg")
 
 import matplotlib.pyplot as plt
 
-from bayesrbf.families.sdgm.classifier import SDGMClassifier
+from bayesrbf import SDGMClassifier
 from bayesrbf.plots import plot_sdgm
 
 

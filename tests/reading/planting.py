@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from bayesrbf.reading.notes import TableError
-from bayesrbf.reading.read import read_table
+from bayesrbf import TableError, read_table
 
 Plant = Callable[[pd.DataFrame, np.random.Generator], pd.DataFrame]
 SHARE = 0.08

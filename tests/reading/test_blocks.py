@@ -9,10 +9,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from bayesrbf.base.records import TableOptions
+from bayesrbf import TableError
+from bayesrbf.base.table_options import TableOptions
 from bayesrbf.reading import delimited as decoding
 from bayesrbf.reading import formats as parquet_rows
-from bayesrbf.reading.notes import TableError
 from bayesrbf.reading.read import names_in_file, read_blocks, read_file
 
 WHERE = re.compile(r"[;.] | \(and")

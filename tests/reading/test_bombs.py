@@ -12,9 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from bayesrbf import TableError, read_table
 from bayesrbf.reading import delimited as decoding
-from bayesrbf.reading.notes import TableError
-from bayesrbf.reading.read import read_table
 
 FEW = 2**16
 

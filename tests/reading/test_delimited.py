@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bayesrbf import TableError
 from bayesrbf.reading.delimited import Delimited, delimited_blocks, is_number
-from bayesrbf.reading.notes import TableError
 
 PLAIN = "name,size\nfox,1.5\nowl,2\n"
 

@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bayesrbf.reading.notes import TableError
-from bayesrbf.reading.read import ReadTable, read_table
+from bayesrbf import ReadTable, TableError, read_table
 from bayesrbf.table.columns import learn_columns
 
 

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesrbf.reading.notes import TableError
+from bayesrbf import TableError, read_table
 from bayesrbf.reading.noticing import ROW_NAMES, notice
-from bayesrbf.reading.read import read_table
 
 
 def lab(*cells: str) -> pd.DataFrame:

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesrbf.base.records import TableOptions
+from bayesrbf import TableError, read_table
+from bayesrbf.base.table_options import TableOptions
 from bayesrbf.reading.cells import Missing, stand_ins
-from bayesrbf.reading.notes import TableError
 from bayesrbf.reading.noticing import notice
-from bayesrbf.reading.read import read_file, read_table
+from bayesrbf.reading.read import read_file
 
 
 def table(*cells: str, **more: list[str]) -> pd.DataFrame:

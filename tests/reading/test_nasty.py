@@ -7,8 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from bayesrbf.reading.notes import TableError
-from bayesrbf.reading.read import read_table
+from bayesrbf import TableError, read_table
 from tests.reading import nasty, nasty_parquet
 from tests.reading.nasty import Nasty
 

@@ -14,12 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 
-from bayesrbf.families.hybrid.density import MixtureDensity
-from bayesrbf.fit.arguments import ColumnWarning
+from bayesrbf import MixtureDensity, TableError, read_table
+from bayesrbf.fit.warning import ColumnWarning
 from bayesrbf.reading.cells import read_dates, read_numbers
-from bayesrbf.reading.notes import TableError
 from bayesrbf.reading.noticing import notice
-from bayesrbf.reading.read import read_table
 from tests.cases import generative
 from tests.reading.planting import TROUBLES, heard
 

@@ -13,11 +13,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from bayesrbf.families.hybrid.density import MixtureDensity
-from bayesrbf.fit.arguments import ColumnWarning
-from bayesrbf.reading.notes import TableError
+from bayesrbf import MixtureDensity, TableError, read_table
+from bayesrbf.fit.warning import ColumnWarning
 from bayesrbf.reading.noticing import numbers_as_text
-from bayesrbf.reading.read import read_table
 
 N = 60
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bayesrbf import read_table
 from bayesrbf.reading.noticing import KnownLevels, in_one_spelling, written_apart
-from bayesrbf.reading.read import read_table
 
 WHOLE = ["0", "0.0", "1", "1.0", "-2", "-2.0", "A"]
 

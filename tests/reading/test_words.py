@@ -9,11 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
-from bayesrbf.fit.arguments import ColumnWarning
+from bayesrbf import HybridMixtureClassifier, KernelNetworkClassifier, read_table
+from bayesrbf.fit.warning import ColumnWarning
 from bayesrbf.reading.cells import doubtful_labels, spelled_alike, words_for_missing
-from bayesrbf.reading.read import read_table
 from tests.cases import generative
 
 N = 120

@@ -50,10 +50,10 @@ from bayesrbf.app.report.sections import (
     read_intervals,
     read_oddities,
 )
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.scores import brier, correct, log_loss, mean_over_folds
 from bayesrbf.base.tasks import progress, run_tasks
-from bayesrbf.fit.arguments import FOR_DEVELOPERS, ColumnWarning
+from bayesrbf.fit.warning import FOR_DEVELOPERS, ColumnWarning
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -25,7 +25,8 @@ from bayesrbf.app.report.held_out import (
     rivals,
     silently,
 )
-from bayesrbf.app.report.job import FamilyName, Job
+from bayesrbf.app.report.job import Job
+from bayesrbf.app.report.options import FamilyName
 from bayesrbf.app.words import aligned, count, ends, listing, number, percent, plural, spread
 from bayesrbf.base.scores import correct, log_loss
 from bayesrbf.families.stack.intervals import REFITS

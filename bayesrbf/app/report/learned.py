@@ -14,7 +14,7 @@ from scipy.special import rel_entr
 from bayesrbf import table
 from bayesrbf.app.report.families import FAMILIES, Drawn
 from bayesrbf.app.report.job import Job
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.tasks import run_tasks
 from bayesrbf.families.hybrid.density import MixtureDensity
 

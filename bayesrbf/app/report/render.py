@@ -21,9 +21,9 @@ from bayesrbf.app.report import figures as column_figures
 from bayesrbf.app.report import figures as decision_figures
 from bayesrbf.app.report import verdict as findings
 from bayesrbf.app.report.held_out import RIVALS_IN_WORDS, decisions
-from bayesrbf.app.report.job import OPTIONS
+from bayesrbf.app.report.options import OPTIONS
 from bayesrbf.app.report.records import Report, leads
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.version import __version__
 
 if TYPE_CHECKING:

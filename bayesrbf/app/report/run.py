@@ -37,14 +37,13 @@ from bayesrbf.answers.scores import LEVEL, Interval
 from bayesrbf.app.report.collect import collect, phases
 from bayesrbf.app.report.families import FAMILIES, check_method, refits_affordable
 from bayesrbf.app.report.held_out import Phase, problems_of_costs
-from bayesrbf.app.report.job import (
+from bayesrbf.app.report.job import Job, Truth
+from bayesrbf.app.report.options import (
     ALL_CORES,
     OPTIONS,
     FamilyName,
     Inference,
-    Job,
     ReportOptions,
-    Truth,
     options_content,
 )
 from bayesrbf.app.report.records import Report, leads

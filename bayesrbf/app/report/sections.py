@@ -33,7 +33,7 @@ from bayesrbf.app.report.records import (
     UnsureRow,
 )
 from bayesrbf.app.words import between, clipped, exact, listing, number, percent, plural
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.priors import MixturePrior
 from bayesrbf.base.tasks import run_tasks
 from bayesrbf.families.hybrid.density import MixtureDensity

@@ -15,7 +15,7 @@ from bayesrbf.app.check import NOVEL_ROW
 from bayesrbf.app.explain import ClassAnswer, UnexpectedCell, Why, class_answers, odd_cells, why
 from bayesrbf.app.serve.interface import RequestError, completed, cost_matrix
 from bayesrbf.app.words import between, percent
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.fit.probabilities import entropy
 from bayesrbf.reading.cells import date_and_time_of
 from bayesrbf.reading.delimited import CONTROL

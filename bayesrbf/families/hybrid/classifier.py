@@ -25,21 +25,14 @@ from bayesrbf.families.hybrid.selection import (
     Task,
     choose_in_turn,
 )
-from bayesrbf.fit.arguments import (
-    SHARED,
-    PerClass,
-    Rule,
-    components_per_class,
-    number,
-    one_of,
-    warn,
-)
+from bayesrbf.fit.arguments import SHARED, PerClass, Rule, components_per_class, number, one_of
 from bayesrbf.fit.classifier import Classifier, Labels
 from bayesrbf.fit.drawing import METHODS
 from bayesrbf.fit.estimator import Calibrated
 from bayesrbf.fit.held_out import masking_of, split_rows
 from bayesrbf.fit.table import FittedTable, TrainingTable
 from bayesrbf.fit.training import read_training
+from bayesrbf.fit.warning import warn
 from bayesrbf.mixture.fitted import ColumnMaps, FittedMixture, fit_mixture_rows
 
 HybridFit = FittedTable[FittedMixture, tuple[MixtureCandidate, ...]]

@@ -16,13 +16,14 @@ from bayesrbf.base.priors import Fit, MixturePrior
 from bayesrbf.base.records import Stored
 from bayesrbf.base.rows import COVARIANCE_TYPES, CovarianceType, MixtureParameters
 from bayesrbf.families.hybrid.pool import DensityCandidate, DensityOptions, Settings, find_density
-from bayesrbf.fit.arguments import SHARED, Rule, integer, one_of, warn
+from bayesrbf.fit.arguments import SHARED, Rule, integer, one_of
 from bayesrbf.fit.asking import new_rows
 from bayesrbf.fit.estimator import AnyFit, Estimator
 from bayesrbf.fit.model import FittedModel
 from bayesrbf.fit.reading import LARGEST_SEED
 from bayesrbf.fit.table import FittedTable
 from bayesrbf.fit.training import by_blocks, read_training
+from bayesrbf.fit.warning import warn
 from bayesrbf.mixture.cells import hide_masked
 from bayesrbf.mixture.fitted import ColumnMaps, FittedMixture, Solver
 from bayesrbf.mixture.missing import sample

@@ -11,7 +11,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from bayesrbf import table
 from bayesrbf.answers.rehearse import Rehearsal, rehearsal_of
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.priors import MixturePrior, Trace
 from bayesrbf.base.records import Stored
 from bayesrbf.base.rows import Observations

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf import table
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.arrays import class_shares, single_digits
 from bayesrbf.base.log_posterior import OneByOne, Predictor
 from bayesrbf.base.priors import ClassPrediction, MixturePrior

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.optimize import minimize
 
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.arrays import log_softmax, on_one_blas_thread
 from bayesrbf.base.log_posterior import LogPosterior
 from bayesrbf.base.priors import Status

@@ -54,7 +54,6 @@ from bayesrbf.fit.arguments import (
     one_of,
     row_groups,
     row_weights,
-    warn,
 )
 from bayesrbf.fit.asking import ask, new_rows
 from bayesrbf.fit.classifier import Classifier, Labels
@@ -62,6 +61,7 @@ from bayesrbf.fit.estimator import AnyFit, Calibrated, calibrated
 from bayesrbf.fit.held_out import HeldOut, hold_out, masking_of, split_rows
 from bayesrbf.fit.reading import doubts_of, read_labels, refuse_collection, warn_of_copies
 from bayesrbf.fit.table import FittedTable, TrainingTable
+from bayesrbf.fit.warning import warn
 
 if TYPE_CHECKING:
     import pandas as pd

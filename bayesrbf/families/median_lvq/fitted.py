@@ -12,7 +12,7 @@ from jaxtyping import Float, Int, Real, Shaped
 from sklearn.base import BaseEstimator
 
 from bayesrbf import table
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.arrays import to_prediction
 from bayesrbf.base.hidden_share import hidden_share
 from bayesrbf.base.log_posterior import OneByOne, Predictor

@@ -435,7 +435,7 @@ def log_kernel(values: Real[np.ndarray, "*shape"], sigma: float) -> Float[np.nda
 def similarities(values: Real[np.ndarray, "*shape"], sigma: float) -> Float[np.ndarray, "*shape"]:
     r"""Kernel, :math:`e^{-d / \sigma^2}`.
 
-    >>> kernel(np.array([0.0, np.log(2.0)]), 1.0)
+    >>> similarities(np.array([0.0, np.log(2.0)]), 1.0)
     array([1. , 0.5])
     """
     logs = log_kernel(values, sigma)

@@ -10,7 +10,7 @@ from typing import Final, Self
 import numpy as np
 from jaxtyping import Float, Int, Real
 
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.arrays import ranked
 from bayesrbf.base.log_posterior import LogPosterior, MarkovKernel
 from bayesrbf.base.priors import Status, Trace

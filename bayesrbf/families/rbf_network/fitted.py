@@ -11,7 +11,7 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from threadpoolctl import ThreadpoolController
 
 from bayesrbf import table
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.log_posterior import Predictor
 from bayesrbf.base.priors import MixturePrior, Status
 from bayesrbf.base.records import ANY_NUMBER, Requirements, scales, stored

@@ -13,7 +13,7 @@ from scipy.special import digamma, erfcx, gammaln, logsumexp, ndtr, ndtri, stdtr
 from scipy.stats import t as student
 
 from bayesrbf.base import log_posterior as coordinates
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.arrays import component_log_weights, log_softmax, log_sum_exp
 from bayesrbf.base.log_posterior import SMALLEST_PROBABILITY, OneByOne, Predictor
 from bayesrbf.base.priors import ClassPrediction

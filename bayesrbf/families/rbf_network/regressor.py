@@ -11,7 +11,7 @@ from jaxtyping import Float
 from sklearn.base import RegressorMixin
 
 from bayesrbf import table
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.priors import MixturePrior, Status, Trace
 from bayesrbf.base.records import Stored
 from bayesrbf.base.rows import CovarianceType, Observations
@@ -30,7 +30,7 @@ from bayesrbf.families.rbf_network.fitted import (
 )
 from bayesrbf.families.rbf_network.posterior import StudentMixture
 from bayesrbf.families.rbf_network.records import Features
-from bayesrbf.fit.arguments import Rule, warn
+from bayesrbf.fit.arguments import Rule
 from bayesrbf.fit.asking import ask, new_rows
 from bayesrbf.fit.calibration import fit_noise
 from bayesrbf.fit.estimator import Estimator
@@ -38,6 +38,7 @@ from bayesrbf.fit.held_out import hold_out, split_rows
 from bayesrbf.fit.reading import Labels, check_table, read_rows, refuse_collection
 from bayesrbf.fit.table import FittedTable, TrainingTable
 from bayesrbf.fit.training import by_blocks
+from bayesrbf.fit.warning import warn
 from bayesrbf.mixture.missing import with_holes
 
 if TYPE_CHECKING:

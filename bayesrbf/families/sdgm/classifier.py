@@ -31,7 +31,6 @@ from bayesrbf.fit.arguments import (
     instance,
     one_of,
     positive,
-    warn,
 )
 from bayesrbf.fit.asking import new_rows
 from bayesrbf.fit.classifier import Classifier
@@ -44,6 +43,7 @@ from bayesrbf.fit.reading import (
     refuse_collection,
 )
 from bayesrbf.fit.table import FittedTable, TrainingTable
+from bayesrbf.fit.warning import warn
 from bayesrbf.table.encode import is_label_sets, read_label_sets
 
 

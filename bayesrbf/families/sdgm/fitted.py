@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from scipy.special import ndtri
 
 from bayesrbf import table
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.arrays import at_prevalence, log_sum_exp, uniforms
 from bayesrbf.base.log_posterior import OneByOne, Predictor
 from bayesrbf.base.priors import MixturePrior, PrecisionPrior

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.special import gammaln
 
 from bayesrbf.base import log_posterior as coordinates
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.arrays import log_softmax, log_sum_exp, one_hot
 from bayesrbf.base.log_posterior import LogPosterior, OneByOne, Predictor
 from bayesrbf.base.priors import (

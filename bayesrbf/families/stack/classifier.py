@@ -25,12 +25,12 @@ from bayesrbf.families.stack.intervals import (
 from bayesrbf.families.stack.members import MEMBERS, TREES, OtherMember, own_members
 from bayesrbf.families.stack.model_doubt import FOLDS, fit_stack
 from bayesrbf.families.stack.posterior import LEAST_MEMBER_PROBABILITY
-from bayesrbf.fit.arguments import warn
 from bayesrbf.fit.classifier import Classifier
 from bayesrbf.fit.drawing import drawn
 from bayesrbf.fit.held_out import masking_of, unit_folds
 from bayesrbf.fit.table import FittedTable, TrainingTable
 from bayesrbf.fit.training import read_training
+from bayesrbf.fit.warning import warn
 from bayesrbf.inference.draws import Draws
 
 if TYPE_CHECKING:

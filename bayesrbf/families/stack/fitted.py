@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.optimize import nnls
 
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.hidden_share import KNOTS, PULL_SD, hats, hidden_share
 from bayesrbf.base.log_posterior import OneByOne
 from bayesrbf.base.priors import ClassPrediction, MixturePrior

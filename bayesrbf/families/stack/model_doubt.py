@@ -36,7 +36,6 @@ from bayesrbf.families.stack.intervals import (
 )
 from bayesrbf.families.stack.members import SharedTraining, own_members, recipe_of
 from bayesrbf.families.stack.pool import Pool, equal_pool, fit_pool, fit_pools
-from bayesrbf.fit.arguments import warn
 from bayesrbf.fit.calibration import unlabelled_gain
 from bayesrbf.fit.estimator import AnyFit
 from bayesrbf.fit.held_out import (
@@ -51,6 +50,7 @@ from bayesrbf.fit.held_out import (
 )
 from bayesrbf.fit.probabilities import LEAST_DOUBT, ClassPosterior
 from bayesrbf.fit.table import TrainingTable
+from bayesrbf.fit.warning import warn
 
 # The rows that are held out of the members of a stack, and what they tell.
 

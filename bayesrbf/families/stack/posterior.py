@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from scipy.special import gammaln, log_softmax, softmax
 
 from bayesrbf.base import log_posterior as coordinates
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 from bayesrbf.base.arrays import keeping, on_one_blas_thread
 from bayesrbf.base.hidden_share import KNOTS, PULL_SD, hats, powers, recalibrated
 from bayesrbf.base.log_posterior import LogPosterior

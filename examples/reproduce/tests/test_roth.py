@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 from sklearn.base import clone
 
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf import HybridMixtureClassifier
 from reproduce import roth, roth_methods
 from reproduce.roth_methods import DIAGONAL_50, PIXELS, USPS_TEST, splits, with_holes
 

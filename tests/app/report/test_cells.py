@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bayesrbf import MixtureDensity
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.sections import JudgedTable, judge_table, odd_cells
 from bayesrbf.datasets import TARGET, demo_tables
-from bayesrbf.families.hybrid.density import MixtureDensity
 from bayesrbf.mixture.cells import cell_law, hidden_cells
 from bayesrbf.table.encode import encode
 from tests.app.report.test_collect import job

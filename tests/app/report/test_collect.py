@@ -14,7 +14,8 @@ import pytest
 
 from bayesrbf.app.report import families
 from bayesrbf.app.report.collect import Outcome, collect
-from bayesrbf.app.report.job import FamilyName, Inference, Job, Truth
+from bayesrbf.app.report.job import Job, Truth
+from bayesrbf.app.report.options import FamilyName, Inference
 from bayesrbf.app.report.records import Report
 from bayesrbf.app.report.render import render
 from bayesrbf.app.report.sections import read_columns

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bayesrbf import HybridMixtureClassifier
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.learned import Contribution, Effect, contributions, read_effects
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
 
 
 @pytest.fixture(scope="module")

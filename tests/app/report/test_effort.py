@@ -11,7 +11,8 @@ import pytest
 
 from bayesrbf.app.report import run as effort
 from bayesrbf.app.report.families import FAMILIES, choose_method
-from bayesrbf.app.report.job import ALL_CORES, Job
+from bayesrbf.app.report.job import Job
+from bayesrbf.app.report.options import ALL_CORES
 from bayesrbf.app.report.run import (
     PROCESS_START,
     processes,

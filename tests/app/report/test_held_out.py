@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
+from bayesrbf import HybridMixtureClassifier
 from bayesrbf.app.report.collect import Outcome, collect
 from bayesrbf.app.report.families import FAMILIES, Fitted, Procedure, common_settings
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.render import render
 from bayesrbf.app.report.sections import judge_table, left_out
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
 from tests.app.report.tables import mixed_table
 
 ROWS, COLUMNS, NEW = 60, 12, 2_000

@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bayesrbf import TableError, read_table
 from bayesrbf.app import look as looking
 from bayesrbf.app.look import lines_of_look, look, of_duplicates, of_holes, render_look
-from bayesrbf.reading.notes import TableError
-from bayesrbf.reading.read import read_table
 from tests.app.report.browsing import Page
 from tests.app.report.tables import mixed_table
 from tests.test_cli import run

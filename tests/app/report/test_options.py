@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from bayesrbf.app.report.job import OPTIONS, ReportOptions, options_content, read_options
+from bayesrbf.app.report.options import OPTIONS, ReportOptions, options_content, read_options
 from bayesrbf.app.report.render import FILES, predictions_frame
-from bayesrbf.base import records as names
+from bayesrbf.base import names
 
 
 def test_what_was_written_is_read(tmp_path: Path) -> None:

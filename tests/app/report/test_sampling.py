@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bayesrbf import HybridMixtureClassifier, SDGMClassifier
 from bayesrbf.app.report import families as sampling
 from bayesrbf.app.report.families import choose_method, draw_posterior
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.sdgm.classifier import SDGMClassifier
 from tests.app.report.test_collect import job
 from tests.cases import generative
 

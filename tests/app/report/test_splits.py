@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bayesrbf import ReadTable, TableError, read_table
 from bayesrbf.app.report.families import FAMILIES, peers
 from bayesrbf.app.report.held_out import Fitter, hold_out
 from bayesrbf.app.report.job import Job, splits_of
 from bayesrbf.app.report.run import prepare
 from bayesrbf.fit.held_out import grouped_folds
-from bayesrbf.reading.notes import TableError
-from bayesrbf.reading.read import ReadTable, read_table
 
 LABELS = st.lists(st.integers(-1, 2), min_size=8, max_size=50)
 

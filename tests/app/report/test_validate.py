@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bayesrbf import HybridMixtureClassifier
 from bayesrbf.app.report.families import FAMILIES
 from bayesrbf.app.report.held_out import (
     LOGISTIC,
@@ -19,7 +20,6 @@ from bayesrbf.app.report.held_out import (
 )
 from bayesrbf.app.report.job import Job
 from bayesrbf.base.scores import log_loss
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
 from tests.app.report.tables import mixed_table
 
 

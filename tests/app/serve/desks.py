@@ -11,13 +11,13 @@ from urllib.parse import urlencode
 import numpy as np
 import pandas as pd
 
-from bayesrbf.app.report.job import OPTIONS, ReportOptions, options_content
+from bayesrbf import HybridMixtureClassifier
+from bayesrbf.app.report.options import OPTIONS, ReportOptions, options_content
 from bayesrbf.app.report.render import MODEL, PREDICTIONS, to_csv
 from bayesrbf.app.serve.interface import JSON, Asked, Limits, ModelFolder, Reply
 from bayesrbf.app.serve.server import load_models, perform
 from bayesrbf.base.files import write_whole
-from bayesrbf.base.records import PLAIN, TableOptions
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf.base.table_options import PLAIN, TableOptions
 
 LIMITS: Final = Limits(rows=50, bytes=100_000, seconds=60.0)
 COSTS: Final = {"ill <b>": 5.0}

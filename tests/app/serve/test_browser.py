@@ -16,7 +16,7 @@ import pytest
 
 from bayesrbf.app.report.render import PREDICTIONS
 from bayesrbf.app.words import percent
-from bayesrbf.base.records import TableOptions
+from bayesrbf.base.table_options import TableOptions
 from tests.app.report.browsing import browser
 from tests.app.report.injections import HOST, PAYLOADS
 from tests.app.serve.browsers import TEXTS, chromium, contrast, served, visiting

@@ -17,7 +17,7 @@ import bayesrbf
 from bayesrbf.app.serve import case
 from bayesrbf.app.serve.interface import PARTS, ModelFolder, RequestError, ServedModel
 from bayesrbf.app.words import percent
-from bayesrbf.base.records import TableOptions
+from bayesrbf.base.table_options import TableOptions
 from tests.app.serve.desks import COSTS, HOSTILE, ask, page, patients, serve_here, write_desk
 
 TABLE = patients()

@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bayesrbf import HybridMixtureClassifier
+from bayesrbf.app.serve import interface
 from bayesrbf.app.serve.interface import CSV, JSON, OPTIONS, PARQUET, QUESTIONS, Limits, ModelFolder
-from bayesrbf.base.records import TableOptions
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf.base.table_options import TableOptions
 from tests.app.serve.desks import (
     COSTS,
     HOSTILE,
@@ -130,9 +131,8 @@ def test_every_question_has_the_answer_of_its_method(question: str, model: Any) 
 
 
 def test_rows_in_blocks_are_the_rows_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-
     at_once = pd.DataFrame(answers(ask("uncertainty", rows_of(NEW))))
-    monkeypatch.setitem(module.BLOCKS, "uncertainty", 2)
+    monkeypatch.setitem(interface.BLOCKS, "uncertainty", 2)
     in_blocks = pd.DataFrame(answers(ask("uncertainty", rows_of(NEW))))
     pd.testing.assert_frame_equal(in_blocks, at_once, rtol=1e-9)
 

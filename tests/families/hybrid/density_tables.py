@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 
-from bayesrbf.families.hybrid.density import MixtureDensity
+from bayesrbf import MixtureDensity
 
 UNITS = np.array([1.0, 1e3, 1e-4])
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import bayesrbf
-from bayesrbf.base.priors import MixturePrior
-from bayesrbf.families.hybrid.density import MixtureDensity
+from bayesrbf import MixtureDensity, MixturePrior
 from bayesrbf.families.hybrid.pool import N_COMPONENTS, STRENGTHS
 from bayesrbf.families.hybrid.selection import SHAPES
 

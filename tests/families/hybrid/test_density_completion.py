@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from bayesrbf.families.hybrid.density import MixtureDensity
+from bayesrbf import MixtureDensity
 from tests.families.hybrid.density_tables import CONTAINERS, mixed_frame, point, real_table
 
 

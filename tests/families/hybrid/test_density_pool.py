@@ -11,8 +11,8 @@ import pytest
 from sklearn.base import clone
 
 import bayesrbf
+from bayesrbf import MixtureDensity
 from bayesrbf.families.hybrid import pool as density_pool
-from bayesrbf.families.hybrid.density import MixtureDensity
 from bayesrbf.families.stack.posterior import stacking_shares
 from tests.families.hybrid.test_density_choice import clusters
 

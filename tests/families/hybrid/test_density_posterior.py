@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from bayesrbf.families.hybrid.density import MixtureDensity
+from bayesrbf import MixtureDensity
 from bayesrbf.inference import laplace
 from bayesrbf.inference.diagnose import PosteriorWarning
 from tests.families.hybrid.density_tables import mixed_frame, real_table

@@ -8,8 +8,8 @@ from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
+from bayesrbf import HybridMixtureClassifier
 from bayesrbf.base.hidden_share import KNOTS
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
 from bayesrbf.fit.calibration import fit_temperature
 from bayesrbf.fit.held_out import HeldOut, stratified_folds
 from tests.cases import generative

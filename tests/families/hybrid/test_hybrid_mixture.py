@@ -13,11 +13,8 @@ import pytest
 from scipy.special import log_softmax
 from sklearn.base import clone
 
+from bayesrbf import HybridMixtureClassifier, MixtureDensity, MixturePrior, load
 from bayesrbf.base.artefact import ArtefactError, load_state, save_state
-from bayesrbf.base.priors import MixturePrior
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.hybrid.density import MixtureDensity
-from bayesrbf.fit.saving import load
 from tests.cases import generative
 from tests.fit.class_tables import CLASSES, iris, table
 

@@ -14,17 +14,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
 import bayesrbf
-from bayesrbf.base.priors import MixturePrior, Objective
-from bayesrbf.base.rows import MixtureSpecification, Observations
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.hybrid.objectives import (
-    WORDS,
+from bayesrbf import (
     Blend,
     ConditionalLikelihood,
     Hinge,
+    HybridMixtureClassifier,
     Margin,
-    MixtureObjective,
+    MixturePrior,
 )
+from bayesrbf.base.priors import Objective
+from bayesrbf.base.rows import MixtureSpecification, Observations
+from bayesrbf.families.hybrid.objectives import WORDS, MixtureObjective
 from bayesrbf.families.hybrid.selection import HybridArguments, Setting, Task, choose, open_weights
 from bayesrbf.fit.held_out import HeldOut, split_rows
 from bayesrbf.mixture.fitted import Solver

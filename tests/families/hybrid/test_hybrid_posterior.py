@@ -12,7 +12,7 @@ import xarray as xr
 from sklearn.base import clone
 
 import bayesrbf
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
+from bayesrbf import HybridMixtureClassifier
 from bayesrbf.inference.diagnose import PosteriorWarning
 from tests.cases import generative
 from tests.fit.class_tables import CLASSES, table

@@ -10,8 +10,7 @@ from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from bayesrbf.base.priors import MixturePrior
-from bayesrbf.families.hybrid.density import MixtureDensity
+from bayesrbf import MixtureDensity, MixturePrior
 from tests.families.hybrid.density_tables import CONTAINERS, mixed_frame, point, real_table
 
 

@@ -9,9 +9,8 @@ import pandas as pd
 import pytest
 
 import bayesrbf
+from bayesrbf import HybridMixtureClassifier, MixtureDensity
 from bayesrbf.base.rows import MixtureSpecification
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.hybrid.density import MixtureDensity
 from bayesrbf.families.hybrid.selection import open_shapes
 from bayesrbf.fit.calibration import Selection
 from bayesrbf.table.columns import learn_columns

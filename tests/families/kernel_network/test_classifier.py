@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 import bayesrbf
-from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
+from bayesrbf import KernelNetworkClassifier
 from bayesrbf.fit.asking import new_rows
 from tests.fit.class_tables import iris, table
 from tests.fit.test_bad_input import DEGENERATE

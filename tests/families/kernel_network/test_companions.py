@@ -7,11 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bayesrbf.base.priors import MixturePrior
+from bayesrbf import MixturePrior, StackedClassifier
 from bayesrbf.base.rows import Observations, Order
 from bayesrbf.families.kernel_network.fitted import Companions, fit_companion, fit_companions
 from bayesrbf.families.kernel_network.kernels import CellMoments, averaged
-from bayesrbf.families.stack.classifier import StackedClassifier
 from bayesrbf.families.stack.members import MEMBERS, SharedTraining, Starts
 from bayesrbf.fit.held_out import numbered_folds, split_rows
 from bayesrbf.mixture.fitted import component_class

@@ -11,8 +11,8 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import bayesrbf
+from bayesrbf import KernelNetworkClassifier
 from bayesrbf.families.kernel_network import classifier
-from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
 from bayesrbf.families.kernel_network.fitted import fit_kernel_network
 from bayesrbf.fit.held_out import split_rows
 from tests.fit.class_tables import table

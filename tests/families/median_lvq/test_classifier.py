@@ -17,11 +17,9 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validate
 
+from bayesrbf import MedianLVQClassifier, MedianLVQPrior, load
 from bayesrbf.base.rows import Observations
-from bayesrbf.families.median_lvq.classifier import MedianLVQClassifier
 from bayesrbf.families.median_lvq.gower import learn_gower
-from bayesrbf.families.median_lvq.records import MedianLVQPrior
-from bayesrbf.fit.saving import load
 
 CLASSES = np.array(["no", "so", "yes"], dtype=object)
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
+from bayesrbf import MedianLVQPrior
 from bayesrbf.base.priors import Status
 from bayesrbf.families.median_lvq.objectives import (
     ConditionalLikelihood,
@@ -20,12 +21,7 @@ from bayesrbf.families.median_lvq.objectives import (
     class_log_joint,
     class_margins,
 )
-from bayesrbf.families.median_lvq.records import (
-    Dissimilarities,
-    MedianLVQPrior,
-    Prototypes,
-    SigmaPrior,
-)
+from bayesrbf.families.median_lvq.records import Dissimilarities, Prototypes, SigmaPrior
 from bayesrbf.families.median_lvq.search import (
     climb,
     fit_exemplars,

@@ -14,7 +14,7 @@ from scipy.special import softmax
 from sklearn.datasets import load_iris, load_wine
 
 import bayesrbf
-from bayesrbf.families.rbf_network.classifier import RBFNetworkClassifier
+from bayesrbf import RBFNetworkClassifier
 from bayesrbf.fit.asking import new_rows
 
 

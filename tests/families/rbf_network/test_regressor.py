@@ -9,10 +9,10 @@ from scipy.stats import t as student
 from sklearn.datasets import make_friedman1
 
 import bayesrbf
+from bayesrbf import RBFNetworkRegressor
 from bayesrbf.families.rbf_network import fitted as network_training
 from bayesrbf.families.rbf_network.fitted import fit_network
 from bayesrbf.families.rbf_network.posterior import StudentMixture
-from bayesrbf.families.rbf_network.regressor import RBFNetworkRegressor
 from bayesrbf.fit.calibration import fit_noise
 
 pytestmark = pytest.mark.slow

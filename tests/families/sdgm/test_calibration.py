@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 
-from bayesrbf.families.sdgm.classifier import SDGMClassifier
+from bayesrbf import SDGMClassifier
 from bayesrbf.fit.asking import new_rows
 from bayesrbf.fit.held_out import stratified_folds
 

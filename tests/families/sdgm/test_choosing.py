@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from bayesrbf import table
+from bayesrbf import SDGMClassifier, table
 from bayesrbf.base.rows import MixtureSpecification
 from bayesrbf.families.sdgm import evidence as ard_fit
-from bayesrbf.families.sdgm.classifier import SDGMClassifier
 from bayesrbf.families.sdgm.evidence import (
     LEAST_PRECISION,
     LEAST_PROBABILITY,

@@ -13,15 +13,13 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
-from bayesrbf.base.priors import GammaPrecisions
+from bayesrbf import GammaPrecisions, SDGMClassifier, load
 from bayesrbf.datasets import load_table
 from bayesrbf.families.sdgm import evidence as ard_fit
 from bayesrbf.families.sdgm import evidence as mode_search
-from bayesrbf.families.sdgm.classifier import SDGMClassifier
 from bayesrbf.families.sdgm.fitted import DRAWS, REPLICATES
 from bayesrbf.families.sdgm.records import SDGMModes
 from bayesrbf.fit.asking import new_rows
-from bayesrbf.fit.saving import load
 
 HIDDEN = "ignore:.*rows without a label:UserWarning"
 

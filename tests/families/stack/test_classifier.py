@@ -18,10 +18,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import bayesrbf
+from bayesrbf import MixturePrior, StackedClassifier
 from bayesrbf.base.hidden_share import KNOTS
-from bayesrbf.base.priors import MixturePrior
 from bayesrbf.base.rows import Observations
-from bayesrbf.families.stack.classifier import StackedClassifier
 from bayesrbf.families.stack.disagreement import usual_rows
 from bayesrbf.families.stack.fitted import StackSettings
 from bayesrbf.families.stack.intervals import DrawnMembers, StackRefits

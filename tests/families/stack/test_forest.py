@@ -12,8 +12,8 @@ from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 
 import bayesrbf
+from bayesrbf import StackedClassifier
 from bayesrbf.base.rows import FewValues
-from bayesrbf.families.stack.classifier import StackedClassifier
 from bayesrbf.families.stack.members import DEFAULT, ROWS_FOR_BOOSTING, SMOOTH, own_members
 
 MEMBERS = ("normal", "forest")

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bayesrbf import StackedClassifier
 from bayesrbf.base.hidden_share import hidden_share
-from bayesrbf.families.stack.classifier import StackedClassifier
 from bayesrbf.families.stack.members import LITE
 from bayesrbf.fit.asking import new_rows
 from tests.fit.class_tables import table

@@ -14,19 +14,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bayesrbf import (
+    HybridMixtureClassifier,
+    KernelNetworkClassifier,
+    MedianLVQClassifier,
+    RBFNetworkClassifier,
+    SDGMClassifier,
+    StackedClassifier,
+    load,
+)
 from bayesrbf.base.hidden_share import hidden_share
-from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
-from bayesrbf.families.kernel_network.classifier import KernelNetworkClassifier
-from bayesrbf.families.median_lvq.classifier import MedianLVQClassifier
-from bayesrbf.families.rbf_network.classifier import RBFNetworkClassifier
-from bayesrbf.families.sdgm.classifier import SDGMClassifier
 from bayesrbf.families.stack import model_doubt as beside
-from bayesrbf.families.stack.classifier import StackedClassifier
 from bayesrbf.families.stack.disagreement import disagreed
 from bayesrbf.families.stack.model_doubt import ModelDoubt
 from bayesrbf.families.stack.posterior import tempered_members
 from bayesrbf.fit.asking import new_rows
-from bayesrbf.fit.saving import load
 from tests.cases import generative
 
 CLASSIFIERS: dict[str, Callable[[], Any]] = {

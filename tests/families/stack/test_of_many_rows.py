@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bayesrbf import StackedClassifier
 from bayesrbf.base.rows import Observations
 from bayesrbf.families.stack import members as shared_training
 from bayesrbf.families.stack import model_doubt as stack_folds
 from bayesrbf.families.stack import trees
-from bayesrbf.families.stack.classifier import StackedClassifier
 from bayesrbf.families.stack.model_doubt import pool_splits
 from bayesrbf.fit.drawing import weighted_sample
 from bayesrbf.table.order import distinct

@@ -10,12 +10,11 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
+from bayesrbf import StackedClassifier, load
 from bayesrbf.base.artefact import check_record
 from bayesrbf.base.rows import FewValues, Observations
-from bayesrbf.families.stack.classifier import StackedClassifier
 from bayesrbf.families.stack.members import DEFAULT, LITE, own_members
 from bayesrbf.fit.asking import new_rows
-from bayesrbf.fit.saving import load
 from bayesrbf.table.encode import few_values
 
 CODES = np.array([3.0, 1.0, 4.0, 1.5, 9.0, 2.6])

@@ -1,0 +1,100 @@
+"""Options of a reader of tables: how cells are written, and the role of each column."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Final
+
+BELOW: Final = ("atom", "missing")
+"""What ``below`` can be."""
+_ALONE: Final = ("id", "group", "time")
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """How a table is read, the same for training and for new rows.
+
+    Attributes
+    ----------
+    na : tuple of str
+        Cells that mean missing, beside empty ones, NA and the like: -999,unknown or repeated;
+        age=-999 in one column only. A number is found however it is written. Where numbers of
+        the table have commas, -999,0 is one value.
+    id : str, optional
+        Column that names the rows; it is no part of the model.
+    ignore : tuple of str
+        Columns to leave out: a,b or repeated.
+    categorical : tuple of str
+        Columns of numbers that are codes: a,b or repeated.
+    real : tuple of str
+        Columns that are quantities, though they look like codes: a,b or repeated.
+    thousands : str, optional
+        The character that sets thousands apart, where numbers leave it open: "," makes
+        1,234 one thousand.
+    decimal : str, optional
+        The decimal mark, where numbers leave it open: "," makes 1,234 a bit more than one.
+    below : {"atom", "missing"}
+        What <5 is among numbers: a value of its own, next to the limit, or a missing cell.
+    dates : tuple of str
+        Columns of dates, read as days since 2000-01-01: a,b or repeated.
+    day_first : bool
+        Dates such as 3/4/2020 have the day first, where their column leaves it open.
+    group : str, optional
+        Column whose rows belong together, such as those of a patient: they are never on
+        both sides of a split. It is no part of the model.
+    time : str, optional
+        Column of numbers or dates: the latest rows are held out, and judge the fit to the
+        earlier ones. It is no part of the model.
+    """
+
+    na: tuple[str, ...] = ()
+    id: str | None = None
+    ignore: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    real: tuple[str, ...] = ()
+    thousands: str | None = None
+    decimal: str | None = None
+    below: str = "atom"
+    dates: tuple[str, ...] = ()
+    day_first: bool = False
+    group: str | None = None
+    time: str | None = None
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """Columns that say something of the rows and are no part of the model."""
+        return tuple(name for name in (self.id, self.group, self.time) if name is not None)
+
+    def named(self) -> dict[str, tuple[str, ...]]:
+        """The columns that each option names.
+
+        >>> TableOptions(id="case", ignore=("note",)).named()["id"]
+        ('case',)
+        """
+        several = {
+            "ignore": self.ignore,
+            "categorical": self.categorical,
+            "real": self.real,
+            "dates": self.dates,
+        }
+        alone = {"id": self.id, "group": self.group, "time": self.time}
+        return several | {option: (name,) for option, name in alone.items() if name is not None}
+
+    def among(self, header: Collection[str]) -> TableOptions:
+        """Options that name no column outside ``header``.
+
+        >>> TableOptions(id="case", ignore=("note", "age")).among(["age"])
+        TableOptions(na=(), id=None, ignore=('age',), ...)
+        """
+        kept = {
+            option: tuple(name for name in names if name in header)
+            for option, names in self.named().items()
+        }
+        several = {option: kept[option] for option in ("ignore", "categorical", "real", "dates")}
+        alone = {option: next(iter(kept.get(option, ())), None) for option in _ALONE}
+        return replace(self, **several, **alone)  # type: ignore[arg-type]
+
+
+PLAIN: Final = TableOptions()
+"""Nothing is asked."""
