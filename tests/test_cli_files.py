@@ -20,7 +20,7 @@ import xarray as xr
 from bayesrbf.app.report import render as output
 from bayesrbf.app.report import run as effort
 from bayesrbf.app.report import run as running
-from bayesrbf.app.report.render import FILES, draws_content, to_netcdf
+from bayesrbf.app.report.output import FILES, draws_content, to_netcdf
 from tests.app.report.tables import mixed_table
 from tests.test_cli import run
 
@@ -163,7 +163,7 @@ def test_netcdf_on_a_full_disk_does_not_end_the_process(tmp_path: Path) -> None:
 import resource, sys
 import xarray as xr
 from bayesrbf.base.files import write_whole, writing_together
-from bayesrbf.app.report.render import to_netcdf
+from bayesrbf.app.report.output import to_netcdf
 given, out, *limits = sys.argv[1:]
 tree = xr.open_datatree(given, engine="h5netcdf").load()
 for limit in map(int, limits):

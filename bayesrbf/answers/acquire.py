@@ -15,7 +15,8 @@ from bayesrbf.base import names
 from bayesrbf.base.rows import Observations, in_blocks
 from bayesrbf.fit.arguments import Rule
 from bayesrbf.fit.asking import Fit, new_cells
-from bayesrbf.fit.probabilities import best_measurement, entropy, expected_costs
+from bayesrbf.fit.decisions import best_measurement, expected_costs
+from bayesrbf.fit.probabilities import entropy
 from bayesrbf.mixture.cells import ConditionalLaw, conditional_law
 from bayesrbf.mixture.fitted import FittedMixture
 from bayesrbf.table.columns import Columns

@@ -13,7 +13,7 @@ from bayesrbf import table
 from bayesrbf.base import names
 from bayesrbf.fit.arguments import PerClass
 from bayesrbf.fit.asking import Fit, new_rows
-from bayesrbf.fit.probabilities import constant, cost_curve, expected_costs, mistakes, varied
+from bayesrbf.fit.decisions import constant, cost_curve, expected_costs, mistakes, varied
 
 if TYPE_CHECKING:
     import xarray as xr

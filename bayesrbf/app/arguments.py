@@ -362,7 +362,7 @@ def need(packages: Iterable[str] = REPORT_PACKAGES, by: str = "report") -> None:
 def model_for(folder: Path, table: Path) -> tuple[ReportOptions, Any]:
     """Options and model of a folder, for a table; what is absent is refused before imports."""
     from bayesrbf.app.report.options import read_options
-    from bayesrbf.app.report.render import MODEL
+    from bayesrbf.app.report.output import MODEL
     from bayesrbf.reading.read import names_in_file
 
     (folder / MODEL).stat()
@@ -377,7 +377,7 @@ def model_for(folder: Path, table: Path) -> tuple[ReportOptions, Any]:
 
 def point_to(folder: Path, files: Iterable[str]) -> None:
     """Print where the files are."""
-    from bayesrbf.app.report.render import PAGE
+    from bayesrbf.app.report.output import PAGE
 
     print(f"Open {folder / PAGE}")
     print(f"In {folder}: {', '.join(sorted(files))}")

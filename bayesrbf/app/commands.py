@@ -128,7 +128,7 @@ def compare(
         Print one JSON object, and nothing else, on stdout.
     """
     need()
-    from bayesrbf.app.report.run import problems_of_target
+    from bayesrbf.app.report.target import problems_of_target
     from bayesrbf.reading.read import read_file
 
     if folds < 2:
@@ -406,8 +406,8 @@ def report(
     """
     need()
     limit_time(time_limit)
-    from bayesrbf.app.report.render import FILES
-    from bayesrbf.app.report.run import problems_of_target
+    from bayesrbf.app.report.output import FILES
+    from bayesrbf.app.report.target import problems_of_target
     from bayesrbf.base.files import writing_together
     from bayesrbf.reading.read import read_file
 
@@ -513,8 +513,8 @@ def fit(
     need()
     limit_time(time_limit)
     from bayesrbf.app.report.options import OPTIONS, ReportOptions, options_content
-    from bayesrbf.app.report.render import MODEL, PAGE
-    from bayesrbf.app.report.run import problems_of_target
+    from bayesrbf.app.report.output import MODEL, PAGE
+    from bayesrbf.app.report.target import problems_of_target
     from bayesrbf.base.files import write_whole, writing_together
     from bayesrbf.reading.read import read_file
 
@@ -587,7 +587,7 @@ def demo(*, out: Path = Path("report"), seed: int = 0, jobs: int = ALL_CORES) ->
     need()
     import numpy as np
 
-    from bayesrbf.app.report.render import FILES, to_csv
+    from bayesrbf.app.report.output import FILES, to_csv
     from bayesrbf.app.report.run import facts_of, introduce, prepare, run, tell, within
     from bayesrbf.base.files import write_whole, writing_together
     from bayesrbf.datasets import TARGET, demo_tables
@@ -688,7 +688,7 @@ def serve(
         Do not open the page where this is a terminal.
     """
     need((*REPORT_PACKAGES, *PACKAGES), "server")
-    from bayesrbf.app.report.render import MODEL
+    from bayesrbf.app.report.output import MODEL
     from bayesrbf.app.serve.interface import Access, Limits, ModelFolder
 
     named = _named(folder, model)

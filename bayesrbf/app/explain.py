@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from bayesrbf.app.check import NOVEL_ROW
-from bayesrbf.app.report.held_out import decisions
+from bayesrbf.app.report.costs import decisions
 from bayesrbf.app.words import aligned, cell_text, clipped, listing, number, percent, signed
 from bayesrbf.reading.cells import date_of
 

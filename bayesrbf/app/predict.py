@@ -17,7 +17,7 @@ from scipy.stats import binom
 
 from bayesrbf.app.check import NOVEL_ROW, observed_reals, training_cells
 from bayesrbf.app.report.options import ReportOptions
-from bayesrbf.app.report.render import predictions_frame, to_csv
+from bayesrbf.app.report.output import predictions_frame, to_csv
 from bayesrbf.app.validate import as_classes
 from bayesrbf.app.words import clipped, listing, number, plural
 from bayesrbf.base.table_options import PLAIN, TableOptions

@@ -22,7 +22,7 @@ import pandas as pd
 import pytest
 
 import bayesrbf
-from bayesrbf.app.report.render import MODEL
+from bayesrbf.app.report.output import MODEL
 from bayesrbf.app.serve.interface import CSV, JSON, PARQUET
 from bench.figures import show
 from bench.test_report import mixed

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesrbf.answers.scores import LEVEL, calibration, slope
+from bayesrbf.app.report.costs import decisions, read_costs
 from bayesrbf.app.report.families import FAMILIES, Drawn, Fitted, Procedure, draw_posterior
 from bayesrbf.app.report.held_out import (
     CROSS_VALIDATION,
@@ -20,9 +21,7 @@ from bayesrbf.app.report.held_out import (
     HeldOutRows,
     Phase,
     class_frequencies,
-    decisions,
     hold_out,
-    read_costs,
     rivals,
     silently,
 )

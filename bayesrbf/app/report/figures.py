@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from markupsafe import Markup
 
 from bayesrbf.answers.scores import ReliabilityCurve
-from bayesrbf.app.report.held_out import Costs
+from bayesrbf.app.report.costs import Costs
 from bayesrbf.app.report.learned import ClassCells, ClassColumn, Contribution, Effect, Member
 from bayesrbf.app.report.records import Curves
 from bayesrbf.app.svg import PlotArea, element, linear, picture, points

@@ -30,12 +30,13 @@ from bayesrbf.answers.scores import (
     proportion,
     two_sided,
 )
-from bayesrbf.app.report.held_out import LOGISTIC, Costs, HeldOutRows, costs_of, decisions
+from bayesrbf.app.report.costs import Costs, costs_of, decisions
+from bayesrbf.app.report.held_out import LOGISTIC, HeldOutRows
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.learned import Kind, Learned
 from bayesrbf.app.words import between, clipped, ends, listing, number, percent, plural
 from bayesrbf.base.scores import brier, correct, log_loss, mean_over_folds
-from bayesrbf.fit.probabilities import mistakes, paid
+from bayesrbf.fit.decisions import mistakes, paid
 from bayesrbf.inference.diagnose import Finding
 
 # Figures of single classes on held-out rows: how they are ranked, found and acted on.

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import jinja2
-import numpy as np
-import pandas as pd
 from markupsafe import Markup, escape
 
 from bayesrbf.answers.scores import LEVEL
@@ -20,144 +15,12 @@ from bayesrbf.app.report import figures
 from bayesrbf.app.report import figures as column_figures
 from bayesrbf.app.report import figures as decision_figures
 from bayesrbf.app.report import verdict as findings
-from bayesrbf.app.report.held_out import RIVALS_IN_WORDS, decisions
-from bayesrbf.app.report.options import OPTIONS
+from bayesrbf.app.report.held_out import RIVALS_IN_WORDS
 from bayesrbf.app.report.records import Report, leads
-from bayesrbf.base import names
 from bayesrbf.version import __version__
 
 if TYPE_CHECKING:
-    import xarray as xr
-
-    from bayesrbf.app.report.held_out import HeldOutRows
-
-
-# Files of a report run: their names, predictions as CSV, draws as netCDF.
-
-
-MODEL: Final = "model.safetensors"
-PREDICTIONS: Final = "predictions.csv"
-POSTERIOR: Final = "posterior.nc"
-PAGE: Final = "report.html"
-FILES: Final = (PREDICTIONS, MODEL, OPTIONS, POSTERIOR, PAGE)
-
-LEAST_DRAWS: Final = 10
-
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""First characters that make a spreadsheet evaluate a cell."""
-
-
-def predictions_frame(
-    uncertainty: xr.Dataset,
-    given: pd.Series | None = None,
-    held_out: HeldOutRows | None = None,
-    costs: Mapping[str, float] | None = None,
-    ids: pd.Index | None = None,
-    first: int = 1,
-) -> pd.DataFrame:
-    """One line per row: class, probabilities, intervals, entropies in nats, novelty.
-
-    ``decision`` is the answer of least expected cost, where there are costs. ``ids`` name the rows
-    beside their numbers, which begin with ``first``.
-    ``novelty`` is near 1 where a row is unlike those of the training table. ``held_out_<class>`` is
-    the probability by a fit that had not seen the row's label, of the first held-out classifier.
-    """
-    classes = [str(label) for label in uncertainty[names.LABEL].to_numpy()]
-    mean = uncertainty[names.PROBABILITY].to_numpy()
-    columns: dict[str, object] = {"row": np.arange(first, first + len(mean))}
-    if ids is not None:
-        columns["id" if ids.name is None else str(ids.name)] = ids.to_list()
-    if given is not None:
-        columns["label"] = given.astype(object).where(given.notna(), None).to_list()
-    columns["predicted"] = np.array(classes, dtype=object)[mean.argmax(1)]
-    if costs:
-        columns["decision"] = np.array(classes, dtype=object)[decisions(mean, classes, costs)]
-    for name, source in (
-        ("probability", names.PROBABILITY),
-        ("lower", "lower"),
-        ("upper", "upper"),
-    ):
-        values = uncertainty[source].to_numpy()
-        columns |= {f"{name}_{label}": values[:, c] for c, label in enumerate(classes)}
-    for name in ("total_entropy", "aleatoric_entropy", "epistemic_entropy", "novelty"):
-        columns[name] = uncertainty[name].to_numpy()
-    if held_out is not None:
-        own = next(iter(held_out.probabilities.values()))
-        columns |= {f"held_out_{label}": own[:, c] for c, label in enumerate(classes)}
-    return pd.DataFrame(columns)
-
-
-def to_csv(frame: pd.DataFrame, *, header: bool = True) -> bytes:
-    r"""A frame as CSV in UTF-8 that no spreadsheet evaluates; missing cells become empty.
-
-    >>> to_csv(pd.DataFrame({"label": ["=1+1", None], "p": [0.25, float("nan")]}))
-    b"label,p\r\n'=1+1,0.25\r\n,\r\n"
-    """
-    text = io.StringIO(newline="")
-    writer = csv.writer(text)
-    if header:
-        writer.writerow([inert(name) for name in frame.columns])
-    columns = [frame.iloc[:, i].tolist() for i in range(frame.shape[1])]
-    writer.writerows([inert(cell) for cell in row] for row in zip(*columns, strict=True))
-    return text.getvalue().encode()
-
-
-def inert(cell: object) -> object:
-    """A cell that a spreadsheet does not evaluate: text like a formula gets an apostrophe.
-
-    >>> inert("@cmd"), inert(-0.5), inert(float("nan"))
-    ("'@cmd", -0.5, '')
-    """
-    if cell is None or (isinstance(cell, float) and cell != cell):
-        return ""
-    return "'" + cell if isinstance(cell, str) and cell.startswith(FORMULA) else cell
-
-
-def spelled(cell: str) -> str:
-    """A text of a file as it was before :func:`inert`.
-
-    >>> spelled(str(inert("-1"))), spelled("'tis")
-    ('-1', "'tis")
-    """
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA) else cell
-
-
-MOST_DRAW_BYTES: Final = 20_000_000
-"""Of the draws on disk; of more, every so many-th is written."""
-
-
-def draws_content(tree: xr.DataTree, whole: bool = False) -> tuple[memoryview, str]:
-    """The draws as a file of at most ``MOST_DRAW_BYTES``, unless whole, and what is left out.
-
-    Fewer than ten draws of a chain are no draws: a file of them may be larger.
-    """
-    content, every = to_netcdf(tree), 1
-    draws = int(tree[names.POSTERIOR].sizes.get("draw", 1))
-    while not whole and len(content) > MOST_DRAW_BYTES and draws // every >= 2 * LEAST_DRAWS:
-        every = min(draws // LEAST_DRAWS, every * -(-len(content) // MOST_DRAW_BYTES))
-        content = to_netcdf(tree.isel(draw=slice(None, None, every), missing_dims="ignore"))
-    if every == 1:
-        return content, ""
-    return content, (
-        f"{POSTERIOR} has 1 in {every} of the {draws} draws of a chain, so that it is not above "
-        f"{MOST_DRAW_BYTES // 1_000_000} MB; the model has them all, and --draws {draws} writes "
-        "them."
-    )
-
-
-def to_netcdf(tree: xr.DataTree) -> memoryview:
-    """A DataTree as compressed netCDF, made in memory.
-
-    HDF5 writes some of a file while closing it, and ends the process if that fails. A full disk
-    must therefore not meet a file of HDF5.
-    """
-    encoding = {
-        node.path: {name: {"zlib": True, "complevel": 1} for name in node.data_vars}
-        for node in tree.subtree
-        if node.data_vars
-    }
-    content: memoryview = tree.to_netcdf(engine="h5netcdf", encoding=encoding)
-    return content
+    pass
 
 
 # Frozen records to one self-contained page; every slot is escaped.

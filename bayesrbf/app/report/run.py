@@ -6,7 +6,6 @@ import hashlib
 import platform
 import time
 import warnings
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -36,7 +35,7 @@ from threadpoolctl import threadpool_limits
 from bayesrbf.answers.scores import LEVEL, Interval
 from bayesrbf.app.report.collect import collect, phases
 from bayesrbf.app.report.families import FAMILIES, check_method, refits_affordable
-from bayesrbf.app.report.held_out import Phase, problems_of_costs
+from bayesrbf.app.report.held_out import Phase
 from bayesrbf.app.report.job import Job, Truth
 from bayesrbf.app.report.options import (
     ALL_CORES,
@@ -46,17 +45,17 @@ from bayesrbf.app.report.options import (
     ReportOptions,
     options_content,
 )
-from bayesrbf.app.report.records import Report, leads
-from bayesrbf.app.report.render import (
+from bayesrbf.app.report.output import (
     MODEL,
     PAGE,
     POSTERIOR,
     PREDICTIONS,
     draws_content,
     predictions_frame,
-    render,
     to_csv,
 )
+from bayesrbf.app.report.records import Report, leads
+from bayesrbf.app.report.render import render
 from bayesrbf.app.report.verdict import events, evidence, unvalidated, verdict
 from bayesrbf.app.words import clipped, ends, harmless, listing, number, one_line, percent, plural
 from bayesrbf.base.files import write_whole
@@ -70,7 +69,7 @@ from bayesrbf.reading.read import ReadTable
 from bayesrbf.version import __version__
 
 if TYPE_CHECKING:
-    from bayesrbf.reading.read import Judge
+    pass
 
 
 # Estimates how long a run takes, and cuts it down to a time limit.
@@ -646,41 +645,3 @@ def figures(report: Report) -> dict[str, object]:
         "unsure": report.doubt.below,
         "cells_that_look_wrong": report.oddities.n_cells,
     }
-
-
-# Refuses targets that a classifier cannot be judged on.
-#
-# It is asked before anything that fits is imported: a bad table is refused at once.
-
-
-MOST_TARGET_CLASSES: Final = 50
-
-
-def problems_of_target(target: str, costs: Mapping[str, float]) -> Judge:
-    """A judge of target columns: sentences on why a report is impossible."""
-
-    def judge(y: pd.Series) -> Iterator[str]:
-        yield from _of_classes(y, target)
-        yield from problems_of_costs(costs, y.dropna().unique(), repr(target))
-
-    return judge
-
-
-def _of_classes(y: pd.Series, target: str) -> Iterator[str]:
-    """Fewer than two classes of two rows, or a class for every other row."""
-    counts = Counter(y.dropna().tolist())
-    if not counts:
-        yield f"Target {target!r} is empty: at least two classes need labelled rows."
-    elif len(counts) == 1:
-        only = next(iter(counts))
-        yield f"Target {target!r} has one class, {str(only)!r}: a classifier needs at least two."
-    elif len(counts) > max(2, min(MOST_TARGET_CLASSES, counts.total() / 2)):
-        yield (
-            f"Target {target!r} has {len(counts)} different values in {counts.total()} labelled "
-            "rows: a classifier needs few classes with many rows; is it a number to predict?"
-        )
-    elif sum(rows >= 2 for rows in counts.values()) < 2:
-        yield (
-            f"Target {target!r} has no two classes with two labelled rows each, so nothing can be "
-            "held out; label more rows."
-        )

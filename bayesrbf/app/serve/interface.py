@@ -24,13 +24,13 @@ from sklearn.base import is_classifier
 
 from bayesrbf.app.check import NOVEL_ROW, training_cells
 from bayesrbf.app.predict import complete_cells, refuse_kinds
-from bayesrbf.app.report.held_out import costs_of, decisions, problems_of_costs
+from bayesrbf.app.report.costs import costs_of, decisions, problems_of_costs
 from bayesrbf.app.report.options import ReportOptions, read_options
-from bayesrbf.app.report.render import MODEL, PREDICTIONS, predictions_frame, spelled, to_csv
+from bayesrbf.app.report.output import MODEL, PREDICTIONS, predictions_frame, spelled, to_csv
 from bayesrbf.app.words import cell, clipped, decimals_of, listing, plain
 from bayesrbf.base import names
 from bayesrbf.base.artefact import strict_json
-from bayesrbf.fit.probabilities import mistakes
+from bayesrbf.fit.decisions import mistakes
 from bayesrbf.fit.saving import load
 from bayesrbf.reading.cells import date_of
 from bayesrbf.reading.delimited import CONTROL

@@ -7,7 +7,8 @@ from functools import cache
 import numpy as np
 
 from bayesrbf.answers.scores import Counted, Interval, calibration, proportion
-from bayesrbf.app.report.held_out import Costs, HeldOutRows
+from bayesrbf.app.report.costs import Costs
+from bayesrbf.app.report.held_out import HeldOutRows
 from bayesrbf.app.report.learned import (
     ClassCells,
     ClassColumn,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.app.report.held_out import HeldOutRows, costs_of, decisions, read_costs
-from bayesrbf.fit.probabilities import constant, mistakes
+from bayesrbf.app.report.costs import costs_of, decisions, read_costs
+from bayesrbf.app.report.held_out import HeldOutRows
+from bayesrbf.fit.decisions import constant, mistakes
 
 CLASSES, BOTH = ("a", "b", "c"), ("this model", "flat")
 

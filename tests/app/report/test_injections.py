@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bayesrbf.app.commands import app
-from bayesrbf.app.report.render import FORMULA, to_csv
+from bayesrbf.app.report.output import FORMULA, to_csv
 from bayesrbf.app.words import clipped, harmless
 from tests.app.report.browsing import Page, Shape, browser, opened
 from tests.app.report.injections import HOST, PAYLOADS, SLOTS

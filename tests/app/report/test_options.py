@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 
 from bayesrbf.app.report.options import OPTIONS, ReportOptions, options_content, read_options
-from bayesrbf.app.report.render import FILES, predictions_frame
+from bayesrbf.app.report.output import FILES, predictions_frame
 from bayesrbf.base import names
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesrbf.app.report.render import PREDICTIONS
+from bayesrbf.app.report.output import PREDICTIONS
 from bayesrbf.app.words import percent
 from bayesrbf.base.table_options import TableOptions
 from tests.app.report.browsing import browser
