@@ -25,7 +25,7 @@ from bayesrbf import (
     SDGMClassifier,
     StackedClassifier,
 )
-from bayesrbf.families.stack.model_doubt import FEWER
+from bayesrbf.families.stack.fitting import FEWER
 from bayesrbf.fit.held_out import MANY_ROWS, STRATA, hiding_masks
 
 Table = tuple[pd.DataFrame, np.ndarray]

@@ -61,8 +61,8 @@ from bayesrbf.app.words import clipped, ends, harmless, listing, number, one_lin
 from bayesrbf.base.files import write_whole
 from bayesrbf.base.rows import copies_sentence
 from bayesrbf.base.tasks import Track, showing
+from bayesrbf.families.stack.fitting import usual_folds
 from bayesrbf.families.stack.intervals import REFITS
-from bayesrbf.families.stack.model_doubt import usual_folds
 from bayesrbf.fit.reading import units_in
 from bayesrbf.reading.notes import TableError
 from bayesrbf.reading.read import ReadTable

@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 import numpy as np
 from jaxtyping import Float
+from scipy.special import softmax
 
 from bayesrbf.base.priors import Fit, MixturePrior
 from bayesrbf.base.records import ANY_NUMBER, stored
@@ -21,7 +22,6 @@ from bayesrbf.base.rows import (
 )
 from bayesrbf.base.tasks import run_tasks
 from bayesrbf.families.hybrid.selection import SHAPES
-from bayesrbf.families.stack.posterior import stacking_shares
 from bayesrbf.fit.calibration import Selection
 from bayesrbf.fit.held_out import Fold, HeldOut, hold_out, split_rows
 from bayesrbf.mixture.cells import trimmed
@@ -42,7 +42,7 @@ from bayesrbf.table.order import distinct_rows
 #    s = \operatorname*{arg\,max}_s \sum_i v_i \log \sum_m s_m \, p_m(x_i)
 #
 # The rows i of the second sum are held out of the fits, and v are their weights (stacking of
-# densities; Smyth and Wolpert, 1999): :func:`bayesrbf.families.stack.posterior.stacking_shares`.
+# densities; Smyth and Wolpert, 1999): :func:`stacking_shares`.
 
 
 Refit = Callable[[int, Observations, int], FittedMixture]
@@ -351,3 +351,33 @@ def ascend(
                 line, np.array([judged[one] for one in line]), first_scores.weights
             ).chosen
     return Selection(tuple(judged), np.array([*judged.values()]), first_scores.weights)
+
+
+LEAST_SHARE: Final = 0.03
+"""Densities with less of a pool of densities are left out of it."""
+DENSITY_STEPS: Final = 200
+"""Iterations of EM for the shares of densities."""
+
+
+def stacking_shares(
+    log_density: Float[np.ndarray, "density obs"], weights: Float[np.ndarray, " obs"]
+) -> Float[np.ndarray, " density"]:
+    r"""Shares of a linear pool of densities by EM, without a prior; small ones are 0.
+
+    .. math:: s_m \leftarrow \frac{\sum_n v_n r_{mn}}{\sum_n v_n}, \quad
+        r_{mn} = \frac{s_m p_m(x_n)}{\sum_i s_i p_i(x_n)}
+
+    ``log_density`` is that of held-out rows.
+
+    >>> stacking_shares(np.log([[0.9, 0.9, 0.1], [0.1, 0.1, 0.9]]), np.ones(3)).round(2)
+    array([0.71, 0.29])
+    """
+    shares = np.full(len(log_density), 1 / len(log_density))
+    for _ in range(DENSITY_STEPS):
+        with np.errstate(divide="ignore"):
+            # In logs: densities of one row can be hundreds of nats apart.
+            responsibilities = softmax(np.log(shares)[:, None] + log_density, axis=0)
+        shares = responsibilities @ weights / weights.sum()
+    # The largest stays, even where all are small.
+    shares = np.where(shares < min(LEAST_SHARE, shares.max()), 0.0, shares)
+    return shares / shares.sum()

@@ -16,6 +16,7 @@ from bayesrbf.base.priors import MixturePrior, Status, Trace
 from bayesrbf.base.records import Stored
 from bayesrbf.base.rows import Observations
 from bayesrbf.families.stack.fitted import FittedStack, StackSettings
+from bayesrbf.families.stack.fitting import FOLDS, fit_stack
 from bayesrbf.families.stack.intervals import (
     DrawnMembers,
     MemberDraws,
@@ -23,7 +24,6 @@ from bayesrbf.families.stack.intervals import (
     draw_members,
 )
 from bayesrbf.families.stack.members import MEMBERS, TREES, OtherMember, own_members
-from bayesrbf.families.stack.model_doubt import FOLDS, fit_stack
 from bayesrbf.families.stack.posterior import LEAST_MEMBER_PROBABILITY
 from bayesrbf.fit.classifier import Classifier
 from bayesrbf.fit.drawing import drawn

@@ -42,10 +42,6 @@ LEAST_MEMBER_PROBABILITY = 1e-6
 LEAST_LOG = -60.0
 """Held-out log probabilities are held above this: one overflow must not set a temperature."""
 EM_STEPS = 300
-LEAST_SHARE = 0.03
-"""Densities with less of a pool of densities are left out of it."""
-DENSITY_STEPS = 200
-"""Iterations of EM for the shares of densities."""
 
 
 def bounded_log_probabilities(
@@ -90,30 +86,6 @@ def pool_weights(
     return pool
 
 
-def stacking_shares(
-    log_density: Float[np.ndarray, "density obs"], weights: Float[np.ndarray, " obs"]
-) -> Float[np.ndarray, " density"]:
-    r"""Shares of a linear pool of densities by EM, without a prior; small ones are 0.
-
-    .. math:: s_m \leftarrow \frac{\sum_n v_n r_{mn}}{\sum_n v_n}, \quad
-        r_{mn} = \frac{s_m p_m(x_n)}{\sum_i s_i p_i(x_n)}
-
-    ``log_density`` is that of held-out rows.
-
-    >>> stacking_shares(np.log([[0.9, 0.9, 0.1], [0.1, 0.1, 0.9]]), np.ones(3)).round(2)
-    array([0.71, 0.29])
-    """
-    shares = np.full(len(log_density), 1 / len(log_density))
-    for _ in range(DENSITY_STEPS):
-        with np.errstate(divide="ignore"):
-            # In logs: densities of one row can be hundreds of nats apart.
-            responsibilities = softmax(np.log(shares)[:, None] + log_density, axis=0)
-        shares = responsibilities @ weights / weights.sum()
-    # The largest stays, even where all are small.
-    shares = np.where(shares < min(LEAST_SHARE, shares.max()), 0.0, shares)
-    return shares / shares.sum()
-
-
 def tempered_members(
     log_probabilities: Float[np.ndarray, "*rows member label"],
     temperatures: Float[np.ndarray, "*all_rows member"],
@@ -145,7 +117,7 @@ def pooled(
     return np.log(total)
 
 
-# The log posterior of a stack's weights and temperatures; the formula is in pooling.
+# The log posterior of a stack's weights and temperatures, whose formula stands above.
 
 
 LOG_2PI = float(np.log(2 * np.pi))

@@ -23,9 +23,9 @@ from bayesrbf.base.hidden_share import KNOTS
 from bayesrbf.base.rows import Observations
 from bayesrbf.families.stack.disagreement import usual_rows
 from bayesrbf.families.stack.fitted import StackSettings
+from bayesrbf.families.stack.fitting import FOLDS, gain_of_unlabelled
 from bayesrbf.families.stack.intervals import DrawnMembers, StackRefits
 from bayesrbf.families.stack.members import DEFAULT, MEMBERS, TREES, SharedTraining, fit_members
-from bayesrbf.families.stack.model_doubt import FOLDS, gain_of_unlabelled
 from bayesrbf.families.stack.pool import fit_pools
 from bayesrbf.fit.asking import new_rows
 from bayesrbf.fit.held_out import NumberedFold, split_rows, stratified_folds

@@ -14,7 +14,7 @@ from bayesrbf.base.rows import Observations
 from bayesrbf.families.stack import members as shared_training
 from bayesrbf.families.stack import model_doubt as stack_folds
 from bayesrbf.families.stack import trees
-from bayesrbf.families.stack.model_doubt import pool_splits
+from bayesrbf.families.stack.fitting import pool_splits
 from bayesrbf.fit.drawing import weighted_sample
 from bayesrbf.table.order import distinct
 

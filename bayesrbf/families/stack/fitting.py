@@ -1,0 +1,175 @@
+"""How a stack is fitted: folds of its members, their pools, and what held-out rows tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Final
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bayesrbf import table
+from bayesrbf.base.priors import Status
+from bayesrbf.base.rows import Observations, joined_rows
+from bayesrbf.families.stack.fitted import FittedStack, StackSettings, stack_of
+from bayesrbf.families.stack.members import SharedTraining
+from bayesrbf.families.stack.pool import Pool, equal_pool, fit_pool, fit_pools
+from bayesrbf.fit.calibration import unlabelled_gain
+from bayesrbf.fit.held_out import (
+    MANY_ROWS,
+    Fold,
+    HeldOut,
+    NumberedFold,
+    numbered_folds,
+    split_rows,
+)
+from bayesrbf.fit.table import TrainingTable
+from bayesrbf.fit.warning import warn
+
+FOLDS, FEWER = 5, 3
+"""On ten tables of at most 150 rows, complete and with holes, ten folds were no better. Of many
+rows two thirds are enough for members that are weighed against each other."""
+ENOUGH: Final = 5000
+"""Different rows held out from which more tell little of weights and temperatures."""
+SHARE: Final = 0.15
+"""Share of the time of a fit that may be spent on it, unless a single fold takes more."""
+ALWAYS: Final = 100
+"""Rows that take as long as what a fit costs whatever the number of rows."""
+
+
+def fit_stack(
+    training: TrainingTable, settings: StackSettings, cv: object, n_jobs: int | None
+) -> tuple[FittedStack, Int[np.ndarray, "two given"], str]:
+    """Hold out, temper, pool, and fit all members; where rows were held out, and a sentence."""
+    rows, kept, seed = training.rows, training.kept, training.seed
+    folds = numbered_folds(pool_splits(cv, rows, kept, seed), training.class_labels)
+    distinct = table.distinct(rows)[0]
+    shared = settings.training(distinct, 0)
+    members = settings.fit(shared)
+    held_out = settings.hold_out_folds(folds, n_jobs)
+    gain = gain_of_unlabelled(settings, folds, held_out, n_jobs)
+    held_out, pools = pools_of(held_out, settings, training.owner)
+    copies = places_held_out(rows, kept, [test for _, _, test in folds])
+    model = stack_of(members, distinct, settings, pools, held_out)
+    parts = Status.CONVERGED.sentence, gain, partly_seen(shared, held_out)
+    return model, copies, " ".join(filter(None, parts))
+
+
+def usual_folds(n_labelled: float) -> int:
+    """Number of folds where the user gave none, by the number of labelled units."""
+    return FEWER if n_labelled > MANY_ROWS else FOLDS
+
+
+def pool_splits(
+    cv: object, rows: Observations, kept: Int[np.ndarray, " obs"], seed: int
+) -> Iterator[Fold]:
+    """The user's folds, or as many usual ones as hold out enough rows: of very many rows, one."""
+    if cv is not None:
+        return split_rows(cv, rows, kept, seed)
+    n_rows = int((table.distinct(rows)[0].labels >= 0).sum())
+    n_folds = max(usual_folds(rows.n_labelled), n_rows // ENOUGH)
+    enough = -(-n_folds * ENOUGH // n_rows)
+    return islice(split_rows(n_folds, rows, kept, seed), enough)
+
+
+def pools_of(
+    held_out: HeldOut | None, settings: StackSettings, owner: str
+) -> tuple[HeldOut, tuple[Pool, ...]]:
+    """Weights and temperatures; equal ones, with a warning, where no row could be held out."""
+    if held_out is not None:
+        return held_out, fit_pools(held_out)
+    warn(
+        f"{owner}: no labelled row could be held out (classes of one row never "
+        "are), so all members weigh the same and no temperature is fitted; label more rows."
+    )
+    n_members = len(settings.names)
+    values = np.zeros((0, n_members, settings.n_classes))
+    return HeldOut(values, np.zeros(0, np.intp), np.zeros(0)), (equal_pool(n_members),)
+
+
+def partly_seen(training: SharedTraining, held_out: HeldOut) -> str:
+    """A sentence on what saw a part of very many rows; empty where all was fitted to all."""
+    sentences, n_rows = [], training.rows.n_obs
+    networks, judged = training.of_networks.rows.n_obs, held_out.labels.size
+    n_labelled = int((training.rows.labels >= 0).sum())
+    if networks < n_rows:
+        sentences.append(f"Kernel networks were fitted to {networks} of {n_rows} different rows.")
+    if n_labelled > ENOUGH and judged < 0.9 * n_labelled:
+        sentences.append(f"{judged} different rows held out gave weights and temperatures.")
+    return " ".join(sentences)
+
+
+def gain_of_unlabelled(
+    settings: StackSettings,
+    folds: Sequence[NumberedFold],
+    held_out: HeldOut | None,
+    n_jobs: int | None,
+) -> str:
+    """What rows without a label gained on labelled ones held out; empty where there are none.
+
+    The first folds are fitted again without them, as many as the share allows, and one at least.
+    Either kind of members has a pool of its own, fitted to the same rows held out.
+    """
+    if held_out is None or not (folds[0][1].labels < 0).any():
+        return ""
+    bare = [(number, train.take(train.labels >= 0), test) for number, train, test in folds]
+    time = np.mean([ALWAYS + train.n_obs for _, train, _ in folds]) * (len(folds) + 1)
+    more = np.cumsum([ALWAYS + train.n_obs for _, train, _ in bare])
+    count = max(1, int((more <= SHARE * time).sum()))
+    again = replace(settings, masking=None).hold_out_folds(bare[:count], n_jobs)
+    assert again is not None  # each of these folds holds a row out
+    n = again.labels.size
+    with_them = HeldOut(held_out.values[:n], held_out.labels[:n], held_out.weights[:n])
+    gains = fit_pool(again).losses(again) - fit_pool(with_them).losses(with_them)
+    return unlabelled_gain("as given", gains, with_them.weights)
+
+
+def places_held_out(
+    rows: Observations, kept: Int[np.ndarray, " obs"], tests: Sequence[Observations]
+) -> Int[np.ndarray, "two given"]:
+    """Names of the labelled rows, and the place of each among the rows held out, fold after fold.
+
+    ``tests`` are the rows held out of every fold. Copies of a row are dealt to the folds that hold
+    them out by the weights that they have there.
+
+    >>> cells, none = np.array([[1.0], [2.0], [1.0]]), np.zeros((3, 0), int)
+    >>> rows = Observations(cells, none, np.array([0, 1, 0]), np.ones(3))
+    >>> places_held_out(
+    ...     rows,
+    ...     np.array([4, 5, 7]),
+    ...     [rows.take(slice(2, 3)), rows.take(slice(2))],
+    ... )
+    array([[4, 5, 7],
+           [0, 2, 1]])
+    """
+    everything = joined_rows([rows, *tests])
+    _, place = table.distinct(everything)
+    codes, labelled = place[: rows.n_obs], np.flatnonzero(rows.labels >= 0)
+    of_tests, weights = place[rows.n_obs :], everything.weights[rows.n_obs :]
+    if not of_tests.size:
+        return np.zeros((2, 0), dtype=np.intp)
+    order, ends = _ends(of_tests, weights)
+    some, row_ends = _ends(codes[labelled], rows.weights[labelled])
+    halves = (
+        rows.weights[labelled]
+        / np.bincount(codes[labelled], rows.weights[labelled])[codes[labelled]]
+    )
+    places = np.searchsorted(ends, row_ends - halves[some] / 2)
+    entry = order[np.minimum(places, order.size - 1)]
+    same_label = of_tests[entry] == codes[labelled[some]]  # others were never held out
+    result = np.stack([labelled[some], entry])[:, same_label]
+    result = result[:, np.argsort(result[0])]
+    return np.stack([kept[result[0]], result[1]])
+
+
+def _ends(
+    codes: Int[np.ndarray, " row"], weights: Float[np.ndarray, " row"]
+) -> tuple[Int[np.ndarray, " row"], Float[np.ndarray, " row"]]:
+    """Rows in the order of their codes: code plus the share of its weight up to each row."""
+    order = np.argsort(codes, kind="stable")
+    totals = np.bincount(codes, weights)
+    own = codes[order]
+    before = (np.cumsum(totals) - totals)[own]
+    return order, own + (np.cumsum(weights[order]) - before) / totals[own]
