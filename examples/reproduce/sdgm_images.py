@@ -19,7 +19,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from bayesrbf.datasets import data_folder
-from bayesrbf.torch.sdgm_head import SDGMHead
+from bayesrbf.torch import SDGMHead
 from reproduce.cells import Cell, Figures
 
 HEADS: Final = ("softmax", "SDGM")
