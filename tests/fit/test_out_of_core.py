@@ -105,16 +105,16 @@ def test_blocks_give_the_parameters_of_a_table_in_memory(monkeypatch: pytest.Mon
         return refit(rows, mixture, *rest, **how)
 
     monkeypatch.setattr(training, "fit_mixture_blocks", spied)
-    model = classifier().fit(in_partitions(X, [50, 51, 51, 180]), Y)
+    model = classifier(tol=1e-12).fit(in_partitions(X, [50, 51, 51, 180]), Y)
     inside = classifier(max_iter=5)
     with pytest.warns(Warning, match="max_iter"):
         inside.fit(X, Y)
-    rows, solver = distinct(inside.rows_)[0], Solver(2, 1000, 1e-6, 0)
+    rows, solver = distinct(inside.rows_)[0], Solver(2, 1000, 1e-12, 0)
     start = begun[0]
     mixture, fit = fit_mixture_rows(
         rows, start.specification, MixturePrior(), solver, start.start, None
     )
-    assert_same(model.model_, mixture, rtol=2e-4)  # tol bounds the log posterior alone
+    assert_same(model.model_, mixture, rtol=1e-6)  # tol bounds the log posterior alone
     assert model.n_iter_ == fit.trace.n_iter
     assert f"{model.passes_} passes over {ROWS} rows in 5 blocks" in model.status_
     assert model.columns_ == inside.columns_
