@@ -28,7 +28,6 @@ def files(long: bool) -> list[Line]:
         ),
         suite("cut and flipped model files", "tests/test_artefact.py", long=long),
         Line("`save` killed after a random time", killed, 200 if long else 20, "kills", 50),
-        suite("files of released versions, read again", "tests/test_golden.py", long=long),
         suite("what reading opens and imports", "tests/test_loading.py", long=long),
     ]
 
