@@ -70,7 +70,7 @@ FAMILIES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "stack": (lambda: StackedClassifier(random_state=0).fit(HOLES, Y), "laplace"),
 }
-QUICK = ("mixture", "sparse mixture", "kernel network")
+QUICK = ("mixture", "kernel network")
 BOOTSTRAPPED = ("mixture", "sparse mixture")
 EVERY = [
     pytest.param((name, way), marks=() if name in QUICK else pytest.mark.slow, id=f"{name} {way}")
@@ -264,6 +264,7 @@ def test_a_hidden_label_is_not_scored():
     assert scored.tolist() == [row for row in range(N) if row != 5]
 
 
+@pytest.mark.slow
 def test_rows_with_copies_have_a_likelihood_each_and_are_left_out_together(tmp_path: Path):
     """Whatever a model made of copies: the same rows in the same order."""
     order = np.random.default_rng(2).permutation(np.r_[np.arange(N), np.arange(12), 3, 3])

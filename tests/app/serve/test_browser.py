@@ -21,6 +21,7 @@ from tests.app.report.browsing import browser
 from tests.app.report.injections import HOST, PAYLOADS
 from tests.app.serve.browsers import TEXTS, chromium, contrast, served, visiting
 from tests.app.serve.desks import HOSTILE, patients, write_desk
+from tests.cases import first_quick
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -83,6 +84,7 @@ def test_typing_is_answered_without_a_button_and_a_blank_cell_is_missing(
         assert visit.console == []
 
 
+@pytest.mark.slow
 def test_a_comma_is_a_decimal_mark(desk: str, opened: Browser) -> None:
     shown = set()
     for text in ("61.5", "61,5"):
@@ -235,7 +237,7 @@ def test_without_javascript_the_button_answers(desk: str, opened: Browser) -> No
         assert "'age'" in page.inner_text("[role=alert]")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", first_quick(["light", "dark"]))
 def test_pages_are_read_on_narrow_screens_by_day_and_night(
     scheme: str, desk: str, opened: Browser
 ) -> None:
