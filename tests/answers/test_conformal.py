@@ -74,6 +74,7 @@ def test_sets_hold_the_class_as_often_as_asked_for_in_every_group(cv: object) ->
             assert not too_many(group, level, 10)
 
 
+@pytest.mark.slow
 def test_without_groups_rows_with_holes_are_held_too_seldom() -> None:
     found, missing = held(800, mondrian=None)
     assert not too_few(found[0.9], 0.9)

@@ -53,6 +53,7 @@ def test_a_class_of_one_row_keeps_its_share(family: str, classes: int) -> None:
     assert 0.6 < np.mean(ratios) < 1.6
 
 
+@pytest.mark.slow
 def test_draws_are_around_it() -> None:
     X, y, new = table(3, 0)
     with pytest.warns(UserWarning, match="cannot be validated"):

@@ -21,7 +21,6 @@ from tests.app.report.browsing import browser
 from tests.app.report.injections import HOST, PAYLOADS
 from tests.app.serve.browsers import TEXTS, chromium, contrast, served, visiting
 from tests.app.serve.desks import HOSTILE, patients, write_desk
-from tests.cases import first_quick
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -237,7 +236,8 @@ def test_without_javascript_the_button_answers(desk: str, opened: Browser) -> No
         assert "'age'" in page.inner_text("[role=alert]")
 
 
-@pytest.mark.parametrize("scheme", first_quick(["light", "dark"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_pages_are_read_on_narrow_screens_by_day_and_night(
     scheme: str, desk: str, opened: Browser
 ) -> None:
