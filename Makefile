@@ -46,7 +46,7 @@ check: .venv/.with-test
 	    tests/reading $(ARGS)
 
 test: .venv/.with-test
-	$(pytest) -m "not slow" --durations=20 $(ARGS)
+	$(pytest) -m "not slow" --hypothesis-profile=quick --durations=20 $(ARGS)
 
 test-all: .venv/.with-test
 	$(pytest) $(ARGS)

@@ -32,6 +32,13 @@ def first_quick(cases: Iterable[Any], number: int = 1) -> list[Any]:
     ]
 
 
+def some_quick(cases: Iterable[Any], *quick: Any) -> list[Any]:
+    """Cases of one parameter, of which all but those that are named are left to make test-all."""
+    every = list(cases)
+    assert all(one in every for one in quick), quick
+    return [case if case in quick else pytest.param(case, marks=pytest.mark.slow) for case in every]
+
+
 def generative(*n_components: Any, **settings: Any) -> HybridMixtureClassifier:
     """A class-conditional mixture of the columns as they are, by its likelihood alone."""
     plain = {

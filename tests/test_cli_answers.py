@@ -351,7 +351,9 @@ def test_help_states_the_exit_codes(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes that are closed are of POSIX")
-@pytest.mark.parametrize(("words", "code"), [(["models"], 141), (["--help"], 1)])
+@pytest.mark.parametrize(
+    ("words", "code"), [(["models"], 141), pytest.param(["--help"], 1, marks=pytest.mark.slow)]
+)
 def test_a_reader_that_leaves_is_no_error(words: list[str], code: int) -> None:
     """Rich, which prints the help, leaves with a code of its own."""
     read, write = os.pipe()

@@ -145,6 +145,7 @@ def test_draws_above_the_limit_are_thinned_and_the_sentence_says_so(
     assert kept["observed_data"].sizes["row"] == 5
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="limits of file sizes are of POSIX")
 def test_netcdf_on_a_full_disk_does_not_end_the_process(tmp_path: Path) -> None:
     """In a process of its own that may write no larger files, at several places of the file."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.cases import some_quick
 from tests.degenerate import (
     METHODS,
     NAMED,
@@ -22,7 +23,7 @@ from tests.degenerate import (
 QUICK = list(METHODS)[:7]
 
 
-@pytest.mark.parametrize("method", QUICK)
+@pytest.mark.parametrize("method", some_quick(QUICK, "mixture", "kernel network"))
 def test_some_tables_have_a_right_answer_or_a_named_error(method: str) -> None:
     """Every eighth table; the next method takes the tables after them."""
     tables = list(TABLES)[QUICK.index(method) :: 8]

@@ -46,7 +46,12 @@ def deaf(folder: Path, act: str) -> subprocess.CompletedProcess[str]:
     ("act", "code", "sentence"),
     [
         ("signal.raise_signal(signal.SIGTERM)", TERMINATED, "terminated; nothing was written."),
-        ("ending.limit_time(0.1)", TIMED_OUT, "the time limit was reached; nothing was written."),
+        pytest.param(
+            "ending.limit_time(0.1)",
+            TIMED_OUT,
+            "the time limit was reached; nothing was written.",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_process_that_hears_nothing_is_ended_and_leaves_nothing(tmp_path, act, code, sentence):

@@ -12,6 +12,9 @@ import pytest
 
 SCRIPTS = sorted((Path(__file__).resolve().parent.parent / "examples").glob("plot_*.py"))
 LONG = {
+    "plot_label_shift",
+    "plot_new_row",
+    "plot_next_measurement",
     "plot_arviz_tour",
     "plot_calibration",
     "plot_conformal",

@@ -31,15 +31,21 @@ def test_commands_ended_at_touches_of_the_disk_leave_old_output_or_new() -> None
 
 
 @pytest.fixture(scope="module")
-def fitted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A folder with a model and predictions, and a table of new rows."""
+def new(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table of new rows."""
+    file = tmp_path_factory.mktemp("new") / "new.csv"
+    mixed_table(2000, seed=1).to_csv(file, index=False)
+    return file
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a model and predictions."""
     folder = tmp_path_factory.mktemp("fitted")
     mixed_table(40).to_csv(folder / "table.csv", index=False)
-    mixed_table(2000, seed=1).to_csv(folder / "new.csv", index=False)
-    out = folder / "out"
-    command("fit", folder / "table.csv", *OPTIONS, "--out", out)
-    (out / "new-predictions.csv").write_text("old")
-    return out, folder / "new.csv"
+    command("fit", folder / "table.csv", *OPTIONS, "--out", folder / "out")
+    (folder / "out" / "new-predictions.csv").write_text("old")
+    return folder / "out"
 
 
 OPTIONS = ("--target", "outcome", "--model", "mixture", "--inference", "map")
@@ -62,28 +68,28 @@ def command(*words: object, limit: int | None = None) -> subprocess.CompletedPro
     )
 
 
-def test_full_disk_leaves_the_old_output(fitted: tuple[Path, Path]) -> None:
+@pytest.mark.slow
+def test_full_disk_leaves_the_old_output(fitted: Path, new: Path) -> None:
     """The disk takes half of the file."""
-    out, new = fitted
-    before = sorted(path.name for path in out.iterdir())
-    done = command("predict", out, new, limit=50_000)
+    before = sorted(path.name for path in fitted.iterdir())
+    done = command("predict", fitted, new, limit=50_000)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert "new-predictions.csv: file too large" in done.stderr
-    assert (out / "new-predictions.csv").read_text() == "old"
-    assert sorted(path.name for path in out.iterdir()) == before
+    assert (fitted / "new-predictions.csv").read_text() == "old"
+    assert sorted(path.name for path in fitted.iterdir()) == before
 
 
 @pytest.mark.skipif(not Path("/sys/kernel").is_dir(), reason="/sys is of Linux")
-def test_folder_that_cannot_be_written_is_told_before_any_work(fitted: tuple[Path, Path]) -> None:
+def test_folder_that_cannot_be_written_is_told_before_any_work(new: Path) -> None:
     """Root may write anywhere but there."""
-    done = command("report", fitted[1], *OPTIONS, "--out", "/sys/kernel/out")
+    done = command("report", new, *OPTIONS, "--out", "/sys/kernel/out")
     assert done.returncode == 2
     assert "bayesrbf: /sys/kernel/out cannot be written: " in done.stderr
     assert done.stderr.count("\n") == 1
 
 
-def test_predictions_of_a_table_are_whole(fitted: tuple[Path, Path]) -> None:
-    out, new = fitted
-    assert command("predict", out, new, "--out", new.with_name("p.csv")).returncode == 0
+@pytest.mark.slow
+def test_predictions_of_a_table_are_whole(fitted: Path, new: Path) -> None:
+    assert command("predict", fitted, new, "--out", new.with_name("p.csv")).returncode == 0
     assert len(pd.read_csv(new.with_name("p.csv"))) == 2000

@@ -35,10 +35,19 @@ print(json.dumps(told))
 """
 
 
-def test_reading_opens_the_file_and_imports_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "families",
+    [
+        pytest.param(("mixture with draws", "kernel network"), id="few"),
+        pytest.param(tuple(FAMILIES), marks=pytest.mark.slow, id="all"),
+    ],
+)
+def test_reading_opens_the_file_and_imports_nothing(
+    families: tuple[str, ...], tmp_path: Path
+) -> None:
     """After one of its kind: no file, module or program is opened by what a file holds."""
-    paths = [str(tmp_path / family) for family in FAMILIES]
-    for family, path in zip(FAMILIES, paths, strict=True):
+    paths = [str(tmp_path / family) for family in families]
+    for family, path in zip(families, paths, strict=True):
         fitted(family)[0].save(path)
     command = [sys.executable, "-W", "ignore", "-c", WATCHED, *paths]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

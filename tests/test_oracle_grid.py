@@ -11,6 +11,7 @@ import pytest
 
 from bayesrbf import MixtureDensity
 from bayesrbf.mixture.points import variables_of
+from tests.cases import first_quick
 from tests.invariance import FAMILIES, LAWS, broken, table, units
 from tests.models.configurations import name_of
 from tests.oracle_grid import (
@@ -118,7 +119,7 @@ def test_a_hidden_label_that_is_read_is_seen(monkeypatch: pytest.MonkeyPatch) ->
     assert furthest(EVERY, DEPENDENT).log_density > TOLERANCE
 
 
-@pytest.mark.parametrize("name", ["RBF network", "sparse discriminative mixture"])
+@pytest.mark.parametrize("name", first_quick(["RBF network", "sparse discriminative mixture"]))
 def test_rounding_decides_no_tie_between_starts_or_weights(name: str) -> None:
     """With this seed several starts, and two weights that mirror each other, are exactly tied."""
     assert units(FAMILIES[name], seed=1) < LAWS["shift and scale of real columns"].most

@@ -17,6 +17,7 @@ import joblib
 import numpy as np
 import pytest
 
+from tests.cases import first_quick
 from tests.fit.interrupting import interruptions
 from tests.looping import grown
 from tests.mutations import fitted
@@ -29,7 +30,7 @@ def predicted(model: Any, rows: Any) -> np.ndarray:
     return model.predict_proba(rows)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", first_quick(NAMES))
 def test_sixteen_threads_predict_the_same_bits(name: str) -> None:
     model, rows = fitted(name)
     alone = model.predict_proba(rows)

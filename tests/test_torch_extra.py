@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -43,6 +45,7 @@ def test_missing_torch_names_the_line_that_installs_it() -> None:
         assert "pip install torch" in last
 
 
+@pytest.mark.slow
 def test_package_does_not_load_torch_by_itself() -> None:
     done = run("import sys; from bayesrbf import SDGMClassifier; assert 'torch' not in sys.modules")
     assert done.returncode == 0, done.stderr

@@ -20,7 +20,7 @@ from bayesrbf import (
     StackedClassifier,
     acquire_labels,
 )
-from tests.cases import generative
+from tests.cases import generative, some_quick
 from tests.fit.class_tables import CLASSES, iris, table
 from tests.fit.test_atoms import spiked
 
@@ -59,7 +59,7 @@ def rows() -> pd.DataFrame:
     return frame
 
 
-@pytest.mark.parametrize("class_prior", [None, PRIOR])
+@pytest.mark.parametrize("class_prior", some_quick([None, PRIOR], PRIOR))
 @pytest.mark.parametrize(("loss", "doubt"), [(None, entropies), (COSTS, least_costs)])
 def test_gains_are_brute_force(class_prior: Any, loss: Any, doubt: Any) -> None:
     model = (

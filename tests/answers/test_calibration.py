@@ -8,6 +8,7 @@ import pytest
 from bayesrbf.answers.scores import calibration
 from bayesrbf.base.scores import brier, correct, log_loss, mean_over_folds
 from bayesrbf.fit.calibration import calibration_slope
+from tests.cases import some_quick
 
 
 def simulated(
@@ -69,7 +70,7 @@ def test_one_fold_has_no_error() -> None:
     assert np.isnan(mean_over_folds(np.ones(3), np.zeros(3, dtype=int))[1])
 
 
-@pytest.mark.parametrize("n_classes", [2, 3, 6])
+@pytest.mark.parametrize("n_classes", some_quick([2, 3, 6], 3))
 def test_calibrated_predictions_lie_within_their_noise(n_classes: int) -> None:
     """The 90 % band covers nine times in ten: 40 runs, at least 30 inside."""
     inside = [

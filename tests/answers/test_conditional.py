@@ -22,7 +22,7 @@ from bayesrbf import (
     StackedClassifier,
 )
 from bayesrbf.mixture.points import component_covariances
-from tests.cases import first_quick, generative
+from tests.cases import first_quick, generative, some_quick
 from tests.families.hybrid.density_tables import mixed_frame, real_table
 from tests.fit.class_tables import iris, table
 from tests.fit.test_atoms import spiked
@@ -103,7 +103,7 @@ def density_on_grid(model: Any, row: np.ndarray, column: int, grid: np.ndarray) 
     return np.exp(model.conditional(rows, [column]).log_density(values).to_numpy())
 
 
-@pytest.mark.parametrize("hidden", [np.nan, 1.0])
+@pytest.mark.parametrize("hidden", some_quick([np.nan, 1.0], 1.0))
 def test_a_mapped_cell_has_the_moments_and_quantiles_of_its_density(hidden: float) -> None:
     """The cell itself is not used where its column is named, and the others may have holes."""
     model = MixtureDensity(2, **MAPPED).fit(positive())
@@ -208,7 +208,7 @@ MAKERS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", first_quick(MAKERS, 5))
+@pytest.mark.parametrize("name", first_quick(MAKERS, 3))
 def test_it_fills_as_impute_does_and_is_a_difference_of_log_densities(name: str) -> None:
     X, y = table()
     model = MAKERS[name]().fit(X, y)

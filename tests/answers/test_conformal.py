@@ -14,7 +14,7 @@ from sklearn.model_selection import ShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier
 
 from bayesrbf import ConformalSets
-from tests.cases import generative
+from tests.cases import first_quick, generative
 from tests.fit.class_tables import CLASSES, table
 
 LEVELS = (0.5, 0.8, 0.9)
@@ -64,7 +64,7 @@ def too_many(found: np.ndarray, level: float, calibration: int) -> bool:
     return bool(binom.sf(found.sum() - 1, found.size, level + 1 / (calibration + 1)) < 1e-3)
 
 
-@pytest.mark.parametrize("cv", [4, ShuffleSplit(1, test_size=0.5, random_state=0)])
+@pytest.mark.parametrize("cv", first_quick([ShuffleSplit(1, test_size=0.5, random_state=0), 4]))
 def test_sets_hold_the_class_as_often_as_asked_for_in_every_group(cv: object) -> None:
     found, missing = held(400, cv=cv)
     for level, inside in found.items():
@@ -74,6 +74,7 @@ def test_sets_hold_the_class_as_often_as_asked_for_in_every_group(cv: object) ->
             assert not too_many(group, level, 10)
 
 
+@pytest.mark.slow
 def test_without_groups_rows_with_holes_are_held_too_seldom() -> None:
     found, missing = held(800, mondrian=None)
     assert not too_few(found[0.9], 0.9)

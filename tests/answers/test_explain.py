@@ -20,7 +20,7 @@ from bayesrbf import (
     SDGMClassifier,
     StackedClassifier,
 )
-from tests.cases import generative
+from tests.cases import generative, some_quick
 from tests.fit.class_tables import CLASSES, table
 
 PRIOR = {"calm": 0.2, "gale": 0.5, "storm": 0.3}
@@ -39,8 +39,7 @@ MAKERS: dict[str, Callable[[], Any]] = {
     ),
     "stack": lambda: StackedClassifier(["laplace", "normal"], cv=2, random_state=0),
 }
-SLOW = {"sdgm", "blend", "rbf", "exemplars, margins"}
-NAMES = [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in MAKERS]
+NAMES = some_quick(MAKERS, "mixture, draws", "mixture, prevalence", "exemplars", "stack")
 
 
 @cache

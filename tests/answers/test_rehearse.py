@@ -20,7 +20,7 @@ from bayesrbf import (
     StackedClassifier,
     rehearse,
 )
-from tests.cases import generative
+from tests.cases import generative, some_quick
 from tests.fit.class_tables import table
 
 QUICK: dict[str, Any] = {"teachers": ["boosting"], "n_repeats": 1, "draws": 40}
@@ -183,7 +183,7 @@ FAMILIES: dict[str, tuple[Any, str, dict[str, Any]]] = {
 LONG = {"RBF network", "sparse mixture", "stack", "stack, laplace"}
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", some_quick([2, 3], 3))
 @pytest.mark.parametrize(
     "family",
     [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in FAMILIES],

@@ -22,6 +22,7 @@ from bayesrbf.app.serve.interface import CSV, PARQUET, ModelFolder, ServedModel
 from bayesrbf.base.table_options import TableOptions
 from bayesrbf.fit.warning import ColumnWarning
 from tests.app.serve.desks import answers, ask, page, problems, serve_here
+from tests.cases import some_quick
 
 LEVELS: dict[str, list[Any]] = {
     "numbers": [0, 1, 2],
@@ -51,7 +52,7 @@ def trained(kind: str) -> tuple[HybridMixtureClassifier, pd.DataFrame, np.ndarra
     return model, X, y
 
 
-@pytest.fixture(params=LEVELS)
+@pytest.fixture(params=some_quick(LEVELS, "booleans", "times", "codes"))
 def fitted(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Any, ...]:
     model, X, y = trained(request.param)
     model.save(tmp_path / "model.safetensors")

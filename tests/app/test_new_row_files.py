@@ -82,8 +82,15 @@ def test_the_rows_of_training_are_read_again_as_they_were(tmp_path: Path) -> Non
     ("column", "cells", "advice"),
     [
         ("age", ["haemolytic", "12"], "Write numbers as 1234.5, or leave it empty."),
-        ("age", ["2020-01-01"], "Write numbers as 1234.5, or leave it empty."),
-        ("age", ["inf"], "Write numbers as 1234.5, or leave it empty."),
+        pytest.param(
+            "age",
+            ["2020-01-01"],
+            "Write numbers as 1234.5, or leave it empty.",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            "age", ["inf"], "Write numbers as 1234.5, or leave it empty.", marks=pytest.mark.slow
+        ),
         ("age", ["1,234"], "Write numbers as 1234.5, or leave it empty."),
         ("seen", ["3/4/2020"], "Write dates as 2020-12-31, or leave it empty."),
         ("seen", ["soon"], "Write dates as 2020-12-31, or leave it empty."),

@@ -27,6 +27,7 @@ from bayesrbf import (
 )
 from bayesrbf.families.stack.fitting import FEWER
 from bayesrbf.fit.held_out import MANY_ROWS, STRATA, hiding_masks
+from tests.cases import some_quick
 
 Table = tuple[pd.DataFrame, np.ndarray]
 KINDS: dict[str, Callable[[], object]] = {
@@ -56,12 +57,7 @@ def made(n: int, seed: int) -> Table:
     return X, y
 
 
-# A sparse mixture takes as long as all others together.
-SLOW = {"sparse mixture": pytest.mark.slow}
-PARAMS = [pytest.param(kind, marks=SLOW.get(kind, ())) for kind in KINDS]
-
-
-@pytest.fixture(scope="module", params=PARAMS)
+@pytest.fixture(scope="module", params=some_quick(KINDS, "mixture", "kernel network", "exemplars"))
 def fitted(request: pytest.FixtureRequest) -> bayesrbf.HybridMixtureClassifier:
     return KINDS[request.param]().fit(*made(400, seed=0))
 

@@ -12,7 +12,7 @@ import bayesrbf
 from bayesrbf import HybridMixtureClassifier, MixtureDensity, predictive_check
 from bayesrbf.fit.asking import new_rows
 from bayesrbf.mixture.cells import cell_law, leave_one_cell_out
-from tests.cases import generative
+from tests.cases import generative, some_quick
 from tests.fit.test_column_maps import at_a_draw
 
 GRID = np.linspace(-3.0, 60.0, 60_001)
@@ -52,7 +52,7 @@ def law(model: MixtureDensity, other: float) -> tuple[np.ndarray, float]:
     return on_grid, float(np.exp(model.score_samples(beside(np.array([0.0]), other)) - whole)[0])
 
 
-@pytest.mark.parametrize("other", [-1.0, 1.2, 4.0])
+@pytest.mark.parametrize("other", some_quick([-1.0, 1.2, 4.0], 1.2))
 def test_mass_and_density_add_up_and_fill_the_cell(fitted: MixtureDensity, other: float) -> None:
     on_grid, at_zero = law(fitted, other)
     x = GRID[GRID != 0]
@@ -63,8 +63,8 @@ def test_mass_and_density_add_up_and_fill_the_cell(fitted: MixtureDensity, other
     assert (drawn == 0).mean() == pytest.approx(at_zero, abs=4 * 0.5 / 4000**0.5)
 
 
-@pytest.mark.parametrize("cell", [0.0, 0.4, 3.0, 12.0])
-@pytest.mark.parametrize("other", [-1.0, 2.0])
+@pytest.mark.parametrize("cell", some_quick([0.0, 0.4, 3.0, 12.0], 0.0, 3.0))
+@pytest.mark.parametrize("other", some_quick([-1.0, 2.0], 2.0))
 def test_a_cell_is_judged_by_the_law_given_the_rest(
     fitted: MixtureDensity, cell: float, other: float
 ) -> None:

@@ -18,6 +18,7 @@ from bayesrbf.base import blocks as dask_blocks
 from bayesrbf.base.blocks import ClusterError, DaskBlocks, as_collection
 from bayesrbf.fit import training
 from bayesrbf.mixture.statistics import Statistics
+from tests.cases import some_quick
 from tests.fit.registries import ROWS, chunkings, in_partitions, registry
 from tests.fit.test_out_of_core import SETTINGS, assert_same
 
@@ -48,7 +49,7 @@ def threads() -> Iterator[Client]:
         yield client
 
 
-@pytest.mark.parametrize("ends", [[130], [0, 1, 90, 90, 200]])
+@pytest.mark.parametrize("ends", some_quick([[130], [0, 1, 90, 90, 200]], [0, 1, 90, 90, 200]))
 def test_a_cluster_gives_the_numbers_of_one_process(
     ends: list[int], alone: HybridMixtureClassifier, threads: Client
 ) -> None:

@@ -20,6 +20,7 @@ from bayesrbf import (
     StackedClassifier,
 )
 from bayesrbf.fit.warning import ColumnWarning
+from tests.cases import some_quick
 
 EMPTY = ["e", "f", "g"]
 FAMILIES: dict[str, Callable[[], Any]] = {
@@ -59,7 +60,7 @@ def fitted(family: str, X: pd.DataFrame, y: np.ndarray) -> tuple[Any, np.ndarray
     return model.fit(X, y), model.predict_proba(X)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", some_quick(FAMILIES, "mixture", "kernel network", "density"))
 def test_columns_without_a_cell_change_nothing_and_stay_unknown(family: str) -> None:
     X, wide, y = tables()
     _, plain = fitted(family, X, y)

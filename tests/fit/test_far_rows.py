@@ -17,6 +17,7 @@ from bayesrbf import (
     StackedClassifier,
 )
 from bayesrbf.fit.table import NEAR
+from tests.cases import some_quick
 
 FAMILIES: dict[str, Callable[[], Any]] = {
     "mixture": lambda: HybridMixtureClassifier(random_state=0),
@@ -51,7 +52,7 @@ def far(X: np.ndarray) -> np.ndarray:
     return np.array(rows)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", some_quick(FAMILIES, "mixture", "kernel network", "stack"))
 def test_nobody_is_sure_at_rows_that_are_far(family: str) -> None:
     X, y = table()
     model = FAMILIES[family]().fit(X, y)

@@ -20,7 +20,7 @@ from bayesrbf.fit.estimator import Estimator
 from bayesrbf.inference import draws as inference_draws
 from bayesrbf.inference import laplace
 from bayesrbf.public import ESTIMATORS
-from tests.cases import generative
+from tests.cases import generative, some_quick
 from tests.fit.interrupting import (
     FAMILIES,
     answers,
@@ -72,7 +72,7 @@ def test_interrupted_refinement_leaves_the_old_draws_or_new_ones(
     assert interrupted["refine"][name] > 0
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", some_quick(FAMILIES, "mixture", "kernel", "stack"))
 def test_error_late_in_a_fit_or_a_refinement_leaves_the_old_fit(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,7 +102,7 @@ def test_error_late_in_adapting_leaves_the_old_prevalence(monkeypatch: pytest.Mo
     assert held(model) == before
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", some_quick(FAMILIES, "mixture", "kernel", "stack"))
 def test_refit_sees_and_leaves_nothing_of_an_earlier_fit(name: str) -> None:
     """With names of columns, draws and a tree before, and none of them after."""
     (A, a), (B, b) = earlier(name), later(name)

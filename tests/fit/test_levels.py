@@ -21,6 +21,7 @@ from bayesrbf import (
     StackedClassifier,
 )
 from bayesrbf.fit.warning import ColumnWarning
+from tests.cases import first_quick, some_quick
 
 FAMILIES: dict[str, Callable[[], Any]] = {
     "mixture": lambda: HybridMixtureClassifier(1, random_state=0),
@@ -39,7 +40,7 @@ def table(levels: Any) -> pd.DataFrame:
     return pd.DataFrame({"a": A, "site": pd.Categorical(np.asarray(levels)[CODES])})
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", some_quick(FAMILIES, "mixture", "exemplars"))
 def test_long_codes_are_answered_as_short_ones(family: str, tmp_path: Path) -> None:
     short = FAMILIES[family]().fit(table([0, 1, 2]), Y)
     long = FAMILIES[family]().fit(table(LONG), Y).set_params(handle_unknown="error")
@@ -52,14 +53,14 @@ def test_long_codes_are_answered_as_short_ones(family: str, tmp_path: Path) -> N
     np.testing.assert_array_equal(loaded.predict_proba(text), short.predict_proba(table([0, 1, 2])))
 
 
-@pytest.mark.parametrize("family", ["mixture", "exemplars", "stack"])
+@pytest.mark.parametrize("family", first_quick(["mixture", "exemplars", "stack"], 2))
 def test_unknown_long_codes_are_refused(family: str) -> None:
     model = FAMILIES[family]().set_params(handle_unknown="error").fit(table(LONG), Y)
     with pytest.raises(ValueError, match=f"'site': {LONG[0] + 1}"):
         model.predict_proba(pd.DataFrame({"a": [0.0], "site": pd.Categorical([LONG[0] + 1])}))
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", some_quick(FAMILIES, "mixture", "exemplars"))
 @pytest.mark.parametrize("new", [["0", "1", "2"], ["0.0", "1.0", "2.0"], [0.0, 1.0, 2.0]])
 @pytest.mark.filterwarnings("error")
 def test_a_number_is_one_level_however_new_rows_write_it(family: str, new: list[Any]) -> None:
@@ -97,7 +98,7 @@ NUMBERS = pd.DataFrame(rng.normal(size=(60, 3)) * [1, 5, 10], columns=[10, 20, 3
 LABELS = (NUMBERS[10] > 0).to_numpy()
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", some_quick(FAMILIES, "mixture"))
 @pytest.mark.parametrize(
     "X",
     [

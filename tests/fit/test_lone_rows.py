@@ -17,6 +17,7 @@ from bayesrbf import (
     SDGMClassifier,
     StackedClassifier,
 )
+from tests.cases import some_quick
 
 FAMILIES: dict[str, Callable[[], Any]] = {
     "mixture": lambda: HybridMixtureClassifier(random_state=0),
@@ -41,7 +42,7 @@ def table(classes: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("classes", [2, pytest.param(3, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", some_quick(FAMILIES, "mixture", "kernel network", "stack"))
 def test_a_class_of_one_row_keeps_its_share(family: str, classes: int) -> None:
     ratios = []
     for seed in range(2):
@@ -52,6 +53,7 @@ def test_a_class_of_one_row_keeps_its_share(family: str, classes: int) -> None:
     assert 0.6 < np.mean(ratios) < 1.6
 
 
+@pytest.mark.slow
 def test_draws_are_around_it() -> None:
     X, y, new = table(3, 0)
     with pytest.warns(UserWarning, match="cannot be validated"):

@@ -56,15 +56,23 @@ def test_classes_are_dealt_evenly() -> None:
 @pytest.mark.parametrize(
     "hide",
     [
-        lambda y: np.where(HIDDEN, np.nan, y),
-        lambda y: np.array([None if h else v for h, v in zip(HIDDEN, y, strict=True)], object),
-        lambda y: np.array(
-            [None if h else f"c{v}" for h, v in zip(HIDDEN, y, strict=True)], object
+        pytest.param(lambda y: np.where(HIDDEN, np.nan, y), marks=pytest.mark.slow, id="nan"),
+        pytest.param(
+            lambda y: np.array([None if h else v for h, v in zip(HIDDEN, y, strict=True)], object),
+            marks=pytest.mark.slow,
+            id="none",
         ),
-        lambda y: pd.Series(y, dtype="Int64").mask(HIDDEN),
-        lambda y: np.where(HIDDEN, -1, y),
+        pytest.param(
+            lambda y: np.array(
+                [None if h else f"c{v}" for h, v in zip(HIDDEN, y, strict=True)], object
+            ),
+            id="text",
+        ),
+        pytest.param(
+            lambda y: pd.Series(y, dtype="Int64").mask(HIDDEN), marks=pytest.mark.slow, id="Int64"
+        ),
+        pytest.param(lambda y: np.where(HIDDEN, -1, y), marks=pytest.mark.slow, id="minus one"),
     ],
-    ids=["nan", "none", "text", "Int64", "minus one"],
 )
 def test_scores_are_those_of_the_labelled_rows_alone(hide: Any) -> None:
     """A classifier that knows labelled rows only gives the scores of an ordinary validation."""
@@ -85,6 +93,7 @@ def test_scores_are_those_of_the_labelled_rows_alone(hide: Any) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_grid_is_searched_with_hidden_labels() -> None:
     y = np.where(HIDDEN, np.nan, Y)
     grid = {"unlabelled_weight": [0.0, 1.0]}
@@ -124,7 +133,8 @@ def test_what_cannot_be_split_is_refused(folds: LabelledKFold, y: Any, message: 
 
 
 @pytest.mark.parametrize(
-    ("mark", "unlabelled", "call"), [(None, None, ""), (-1, -1, "unlabelled=-1")]
+    ("mark", "unlabelled", "call"),
+    [pytest.param(None, None, "", marks=pytest.mark.slow), (-1, -1, "unlabelled=-1")],
 )
 def test_scores_of_hidden_labels_say_which_splitter_and_scorer_to_take(
     mark: int | None, unlabelled: int | None, call: str

@@ -31,6 +31,7 @@ from bayesrbf import (
 from bayesrbf.fit import drawing, training
 from bayesrbf.mixture.fitted import FittedMixture, Solver, fit_mixture_rows
 from bayesrbf.table.order import distinct
+from tests.cases import some_quick
 from tests.fit.registries import (
     ROWS,
     chunkings,
@@ -50,6 +51,10 @@ SETTINGS: dict[str, Any] = {
     "n_init": 2,
     "random_state": 0,
 }
+
+
+BLOCKS = some_quick(chunkings(), [0, 0, 1, 1, 2, 130], [5, 5, 9, 200])
+"""Blocks of no row, of one, and of many."""
 
 
 @pytest.fixture(autouse=True)
@@ -87,7 +92,7 @@ def whole() -> HybridMixtureClassifier:
         return classifier().fit(table, in_partitions(Y.iloc[order], []))
 
 
-@pytest.mark.parametrize("ends", chunkings(), ids=str)
+@pytest.mark.parametrize("ends", BLOCKS, ids=str)
 def test_the_blocks_do_not_matter(ends: list[int], whole: HybridMixtureClassifier) -> None:
     order = odd_order()
     table, labels = in_partitions(X.iloc[order], ends), in_partitions(Y.iloc[order], ends)
@@ -192,7 +197,7 @@ def drawn() -> HybridMixtureClassifier:
     return classifier().fit(X, Y).refine("laplace", draws=40, chains=2)
 
 
-@pytest.mark.parametrize("ends", chunkings(), ids=str)
+@pytest.mark.parametrize("ends", BLOCKS, ids=str)
 def test_uncertainty_is_lazy_and_does_not_depend_on_the_blocks(
     ends: list[int], drawn: HybridMixtureClassifier
 ) -> None:

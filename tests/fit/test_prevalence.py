@@ -19,7 +19,7 @@ from bayesrbf import (
     StackedClassifier,
 )
 from bayesrbf.fit.asking import new_rows
-from tests.cases import generative
+from tests.cases import generative, some_quick
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -59,6 +59,7 @@ MAKERS: dict[str, Callable[..., Any]] = {
     ),
     "stack": lambda **a: StackedClassifier(["laplace", "normal", "normal_blend"], cv=2, **a),
 }
+POINTS = ("mixture, calibrated", "blend", "kernel, calibrated", "exemplars, margins", "stack")
 METHODS = {
     "mixture": ("laplace", "advi", "gibbs", "nuts", "bootstrap"),
     "mixture, calibrated": ("laplace",),
@@ -155,7 +156,7 @@ def by_bayes_rule(probabilities: np.ndarray) -> np.ndarray:
 # ---- another prevalence
 
 
-@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("name", some_quick(MAKERS, *POINTS))
 def test_another_prevalence_is_bayes_rule(name: str) -> None:
     plain = fitted(name).predict_proba(rows())
     moved = fitted(name, NEW).predict_proba(rows())

@@ -7,6 +7,7 @@ import pytest
 from scipy.special import log_softmax
 
 from bayesrbf.fit.calibration import fit_temperature, tempered
+from tests.cases import some_quick
 
 
 def out_of_fold(n: int = 400, seed: int = 0, sharpness: float = 1.0) -> tuple[np.ndarray, ...]:
@@ -22,7 +23,7 @@ def objective(log_p: np.ndarray, labels: np.ndarray, weights: np.ndarray, t: flo
     return float(2 * np.log(t) ** 2 - weights @ held_out)
 
 
-@pytest.mark.parametrize("sharpness", [0.05, 0.5, 1.0, 3.0, 40.0])
+@pytest.mark.parametrize("sharpness", some_quick([0.05, 0.5, 1.0, 3.0, 40.0], 0.05, 3.0))
 def test_no_temperature_of_a_fine_grid_is_better(sharpness: float) -> None:
     rows = out_of_fold(sharpness=sharpness)
     best = objective(*rows, fit_temperature(*rows))

@@ -27,7 +27,7 @@ CLASSIFIERS: dict[str, Callable[[], Any]] = {
     "exemplars": lambda: bayesrbf.MedianLVQClassifier(calibrate=True, random_state=0),
     "sparse mixture": lambda: bayesrbf.SDGMClassifier(1, calibrate=True, random_state=0),
 }
-SLOW = ("RBF network", "sparse mixture")
+SLOW = ("stack", "RBF network", "sparse mixture")
 every_classifier = pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in CLASSIFIERS]
 )

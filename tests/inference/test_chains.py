@@ -19,7 +19,7 @@ from bayesrbf.base.tasks import shown_progress
 from bayesrbf.inference.gibbs import gibbs
 from bayesrbf.inference.nuts import WORTHWHILE, longest_rectangle, processes_for, run_chains
 from bayesrbf.mixture.posterior import MixtureLogPosterior
-from tests.cases import hyperparameters, structure, table
+from tests.cases import first_quick, hyperparameters, structure, table
 
 pytestmark = pytest.mark.usefixtures("unchecked")
 
@@ -73,7 +73,7 @@ class Counting:
         return list(counts.items())
 
 
-@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("processes", first_quick([1, 2]))
 def test_all_chains_return_in_their_order_and_every_step_is_told(processes):
     told = []
     found, complete = run_chains(

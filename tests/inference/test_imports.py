@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.cases import first_quick
-
 ROOT = Path(__file__).resolve().parents[2]
 
 SCRIPT = """
@@ -40,7 +38,8 @@ FORBIDDEN = {
 }
 
 
-@pytest.mark.parametrize("method", first_quick(FORBIDDEN))
+@pytest.mark.slow
+@pytest.mark.parametrize("method", FORBIDDEN)
 def test_no_compiler_is_loaded(method):
     """From the fit to the diagnosis, as a user walks it."""
     if method == "nuts":

@@ -82,7 +82,7 @@ def compiled(name: str) -> Plugged:
     return Plugged(family, function, tuple(point[value.name].shape for value in model.value_vars))
 
 
-@pytest.fixture(params=first_quick(FAMILIES, number=2))
+@pytest.fixture(params=first_quick(FAMILIES))
 def plugged(request: pytest.FixtureRequest) -> Plugged:
     return compiled(request.param)
 

@@ -12,7 +12,14 @@ from bayesrbf.base.priors import OBJECTIVES, Objective
 from bayesrbf.base.rows import MixtureSpecification
 from bayesrbf.mixture.discriminative import HybridLogPosterior
 from bayesrbf.mixture.posterior import MixtureLogPosterior
-from tests.cases import CLASSES, COVARIANCES, hyperparameters, structure, table
+from tests.cases import (
+    CLASSES,
+    COVARIANCES,
+    hyperparameters,
+    some_quick,
+    structure,
+    table,
+)
 
 EVERY = [
     *(Objective(name) for name in OBJECTIVES),
@@ -49,9 +56,11 @@ def test_gradient_equals_central_differences(objective):
     assert_gradient(target_of(specification, objective, location=2.0, scale=3.0), seed=1)
 
 
-@pytest.mark.parametrize("classes", CLASSES.values(), ids=CLASSES)
+@pytest.mark.parametrize("classes", some_quick(CLASSES.values(), CLASSES["unequal"]), ids=CLASSES)
 @pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
-@pytest.mark.parametrize(("n_features", "levels"), [(2, (2,)), (0, (3,))])
+@pytest.mark.parametrize(
+    ("n_features", "levels"), [(2, (2,)), pytest.param(0, (3,), marks=pytest.mark.slow)]
+)
 def test_gradient_under_every_structure(covariance_type, tied, classes, n_features, levels):
     specification = structure(covariance_type, tied, classes, n_features, levels)
     for objective in (Objective("blend"), Objective("hinge")):

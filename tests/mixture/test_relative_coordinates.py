@@ -7,12 +7,27 @@ import pytest
 
 from bayesrbf.mixture.discriminative import RelativeCoordinates
 from bayesrbf.mixture.posterior import MixtureLogPosterior
-from tests.cases import CLASSES, COVARIANCES, hyperparameters, random_point, structure, table
+from tests.cases import (
+    CLASSES,
+    COVARIANCES,
+    hyperparameters,
+    random_point,
+    some_quick,
+    structure,
+    table,
+)
 
 
-@pytest.mark.parametrize("classes", CLASSES.values(), ids=CLASSES)
+@pytest.mark.parametrize("classes", some_quick(CLASSES.values(), CLASSES["unequal"]), ids=CLASSES)
 @pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
-@pytest.mark.parametrize(("n_features", "levels"), [(3, (2,)), (1, ()), (0, (3,))])
+@pytest.mark.parametrize(
+    ("n_features", "levels"),
+    [
+        (3, (2,)),
+        pytest.param(1, (), marks=pytest.mark.slow),
+        pytest.param(0, (3,), marks=pytest.mark.slow),
+    ],
+)
 def test_gradient_follows_the_change_of_coordinates(
     covariance_type, tied, classes, n_features, levels
 ):

@@ -17,7 +17,16 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize("file", FILES.values(), ids=FILES.keys())
+LONG = "CSV, 10,001 columns"
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        pytest.param(one, id=name, marks=[pytest.mark.slow] * (name == LONG))
+        for name, one in FILES.items()
+    ],
+)
 def test_nasty_file_becomes_what_it_must(file: Nasty, tmp_path: Path) -> None:
     path = tmp_path / f"nasty{file.suffix}"
     path.write_bytes(file.written())

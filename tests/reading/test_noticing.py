@@ -18,7 +18,7 @@ from bayesrbf import MixtureDensity, TableError, read_table
 from bayesrbf.fit.warning import ColumnWarning
 from bayesrbf.reading.cells import read_dates, read_numbers
 from bayesrbf.reading.noticing import notice
-from tests.cases import generative
+from tests.cases import first_quick, generative, some_quick
 from tests.reading.planting import TROUBLES, heard
 
 LOADERS = {
@@ -40,7 +40,7 @@ def test_a_clean_table_is_quiet(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
-@pytest.mark.parametrize("name", ["wine", "cancer"])
+@pytest.mark.parametrize("name", first_quick(["wine", "cancer"]))
 def test_a_planted_trouble_is_the_only_thing_noticed(
     name: str, trouble: str, tmp_path: Path
 ) -> None:
@@ -228,7 +228,9 @@ def with_column(cells: Any) -> tuple[pd.DataFrame, np.ndarray]:
     return X, np.where(a + rng.normal(size=240) > 0, "yes", "no")
 
 
-@pytest.mark.parametrize("what", NAMES)
+@pytest.mark.parametrize(
+    "what", some_quick(NAMES, "patient codes", "repeated UUIDs", "with a hole")
+)
 def test_names_of_rows_are_told_of_files_and_by_fit(what: str, tmp_path: Path) -> None:
     cells, said = NAMES[what]
     X, y = with_column(cells)

@@ -53,6 +53,7 @@ def test_on_tables_of_the_density_itself_as_many_are_listed_as_the_rate_allows()
     assert np.mean(wrong) <= 0.1
 
 
+@pytest.mark.slow
 def test_the_label_has_its_say_where_it_alone_tells_a_cell() -> None:
     rng = np.random.default_rng(0)
     y = np.repeat(["a", "b"], 120)

@@ -12,6 +12,7 @@ from bayesrbf.app.report.figures import by_class
 from bayesrbf.app.report.learned import FEWEST_FOR_CURVE, ClassCells, ClassColumn, read_class_column
 from bayesrbf.datasets import TARGET, demo_tables
 from tests.app.report.test_collect import job
+from tests.cases import first_quick
 
 LEVELS = np.array([0.1, 0.5, 0.9])
 
@@ -59,7 +60,7 @@ def demo() -> Any:
     return table_of(table.drop(columns=TARGET), table[TARGET])
 
 
-@pytest.mark.parametrize("name", ["worst_area", "mean_concave_points", "area_error"])
+@pytest.mark.parametrize("name", first_quick(["worst_area", "mean_concave_points", "area_error"]))
 def test_quantiles_of_the_demo_are_those_of_its_cells(demo: Any, name: str) -> None:
     classes = ["benign", "malignant"]
     column = read_class_column(demo, name, classes)

@@ -37,6 +37,7 @@ def drawn() -> Drawn:
     return drawn_by("laplace")
 
 
+@pytest.mark.slow
 def test_the_rehearsal_is_told_where_it_was_asked_for(
     drawn: Drawn, monkeypatch: pytest.MonkeyPatch
 ) -> None:

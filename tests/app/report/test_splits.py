@@ -155,6 +155,7 @@ def test_times_that_teach_no_class_are_refused(tmp_path: object) -> None:
         job(ReadTable(**{**vars(read), "target": late}))
 
 
+@pytest.mark.slow
 def test_copies_of_rows_are_on_one_side_of_every_split(tmp_path: Path) -> None:
     """Labels are coins, and every row stands there three times: a bad join."""
     rng = np.random.default_rng(4)

@@ -139,6 +139,7 @@ def test_counts_are_those_of_what_was_asked(desk: TestClient) -> None:
     assert sum(map(float, of_classes)) == pytest.approx(predicted)
 
 
+@pytest.mark.slow
 def test_several_models_have_names(folder: Path) -> None:
     folders = [ModelFolder("heart", folder), ModelFolder("liver", folder, {"well": 3.0})]
     with client(application(folders, 1, Access(), LIMITS)) as desk:

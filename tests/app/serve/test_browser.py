@@ -83,6 +83,7 @@ def test_typing_is_answered_without_a_button_and_a_blank_cell_is_missing(
         assert visit.console == []
 
 
+@pytest.mark.slow
 def test_a_comma_is_a_decimal_mark(desk: str, opened: Browser) -> None:
     shown = set()
     for text in ("61.5", "61,5"):
@@ -235,6 +236,7 @@ def test_without_javascript_the_button_answers(desk: str, opened: Browser) -> No
         assert "'age'" in page.inner_text("[role=alert]")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_pages_are_read_on_narrow_screens_by_day_and_night(
     scheme: str, desk: str, opened: Browser

@@ -15,13 +15,14 @@ from bayesrbf import KernelNetworkClassifier
 from bayesrbf.families.kernel_network import classifier
 from bayesrbf.families.kernel_network.fitted import fit_kernel_network
 from bayesrbf.fit.held_out import split_rows
+from tests.cases import some_quick
 from tests.fit.class_tables import table
 
 RATES = ("fixed", "evidence", "leave-one-out")
 LEARNED = RATES[1:]
 
-every_way = pytest.mark.parametrize("rates", RATES)
-every_learned = pytest.mark.parametrize("rates", LEARNED)
+every_way = pytest.mark.parametrize("rates", some_quick(RATES, "fixed", "evidence"))
+every_learned = pytest.mark.parametrize("rates", some_quick(LEARNED, "evidence"))
 
 
 def model(rates: str, **settings: object) -> KernelNetworkClassifier:

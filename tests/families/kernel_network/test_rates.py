@@ -26,6 +26,7 @@ from bayesrbf.families.kernel_network.rates import (
 )
 from bayesrbf.families.kernel_network.records import NUGGET, RateRows
 from bayesrbf.models.kernel_network import declare_kernel_rates
+from tests.cases import first_quick, some_quick
 
 LEVELS = (3, 2)
 KERNELS = ("laplace", "gaussian")
@@ -69,7 +70,7 @@ def responses(of: RateRows) -> np.ndarray:
     return contrasts / np.sqrt(np.average((contrasts**2).mean(axis=1), weights=of.weights))
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", first_quick(KERNELS))
 def test_distances_are_expectations_over_missing_cells(name: str) -> None:
     moments = cells()
     found = np.array([squareform(one) for one in expected_distances(moments, LEVELS, name)])
@@ -136,7 +137,7 @@ def test_leave_one_out_is_what_refits_without_each_row_say(n_classes: int) -> No
 
 
 @every_criterion
-@every_number_of_classes
+@pytest.mark.parametrize("n_classes", some_quick([2, 3], 3))
 def test_the_graph_is_equal_and_gradients_are_those_of_differences(
     n_classes: int, criterion: str
 ) -> None:

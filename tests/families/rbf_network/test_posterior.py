@@ -11,22 +11,22 @@ from scipy.stats import dirichlet
 from bayesrbf.families.rbf_network.posterior import Link, log_elastic_net_constant, relative_sizes
 from bayesrbf.families.rbf_network.records import RBFNetworkSpecification
 from bayesrbf.mixture.posterior import MixtureLogPosterior
-from tests.cases import structure, table
+from tests.cases import first_quick, structure, table
 from tests.families.rbf_network.rbf_networks import network, random_theta
 
 FEATURES = ("density", "responsibility", "log_density")
 
 
 @pytest.mark.parametrize("features", FEATURES)
-@pytest.mark.parametrize("response", ["classes", "number"])
+@pytest.mark.parametrize("response", first_quick(["classes", "number"]))
 @pytest.mark.parametrize(
     ("covariance_type", "n_features", "levels"),
     [
         ("full", 2, (3,)),
-        ("tied", 2, ()),
         ("diag", 1, (2, 2)),
-        ("spherical", 3, ()),
-        ("full", 0, (3,)),
+        pytest.param("tied", 2, (), marks=pytest.mark.slow),
+        pytest.param("spherical", 3, (), marks=pytest.mark.slow),
+        pytest.param("full", 0, (3,), marks=pytest.mark.slow),
     ],
 )
 def test_gradient_equals_central_differences(

@@ -46,6 +46,7 @@ def test_a_rule_gives_it_the_weight(fitted) -> None:
     assert dict(zip(fitted.members_, fitted.weights_, strict=True))["forest"] > 0.8
 
 
+@pytest.mark.slow
 def test_boosting_joins_where_rows_are_many() -> None:
     none = FewValues()
     for word in ("default", "lite"):
@@ -115,6 +116,7 @@ def test_a_row_without_a_cell_gets_the_class_shares(fitted) -> None:
     np.testing.assert_allclose(fitted.predict_proba(nothing)[0], shares, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_file_says_the_same_without_scikit_learns_forests(fitted, tmp_path) -> None:
     X, _ = table(30, seed=1)
     X.iloc[0] = np.nan

@@ -38,7 +38,7 @@ CLASSIFIERS: dict[str, Callable[[], Any]] = {
     "kernel network": lambda: KernelNetworkClassifier(random_state=0),
     "sparse mixture": lambda: SDGMClassifier(1, n_init=1, random_state=0),
 }
-SLOW = ("uncalibrated mixture", "RBF network", "sparse mixture")
+SLOW = ("uncalibrated mixture", "RBF network", "kernel network", "sparse mixture")
 
 
 def table(n: int = 90, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
@@ -85,6 +85,7 @@ def test_probabilities_stay_and_intervals_change(name: str) -> None:
     assert (best["probability_best"] != sure["probability_best"]).any()
 
 
+@pytest.mark.slow
 def test_a_kind_that_is_wrong_is_less_sure() -> None:
     """One Gaussian a class says one half everywhere, and is certain of it."""
     X, _ = table(60, seed=1)

@@ -76,6 +76,7 @@ def test_the_status_says_what_saw_which_rows(model: StackedClassifier) -> None:
     np.testing.assert_allclose(network.class_frequencies, shares, atol=0.02)
 
 
+@pytest.mark.slow
 def test_few_rows_are_all_seen(whole: StackedClassifier) -> None:
     assert "different rows" not in whole.status_
     assert "held out gave" not in whole.status_
@@ -95,6 +96,7 @@ def test_what_is_held_out_once_is_judged_by_others(model: StackedClassifier) -> 
     assert (after[held.parts == 1] != before[held.parts == 1]).any()
 
 
+@pytest.mark.slow
 def test_it_says_nearly_what_all_rows_say(
     model: StackedClassifier, whole: StackedClassifier
 ) -> None:
@@ -102,6 +104,7 @@ def test_it_says_nearly_what_all_rows_say(
     assert abs(model.predict_proba(X) - whole.predict_proba(X)).mean() < 0.04
 
 
+@pytest.mark.slow
 def test_the_bootstrap_refits_networks_to_the_same_rows(
     model: StackedClassifier, small: None
 ) -> None:
@@ -113,6 +116,7 @@ def test_the_bootstrap_refits_networks_to_the_same_rows(
     assert all(np.isfinite(one).all() for one in model.uncertainty(table(1)[0]).values())
 
 
+@pytest.mark.slow
 def test_order_of_rows_changes_nothing(model: StackedClassifier, small: None) -> None:
     X, y = table(0)
     order = np.random.default_rng(2).permutation(N)

@@ -25,6 +25,7 @@ from bayesrbf.families.stack.members import FittedMembers
 from bayesrbf.families.stack.posterior import member_probabilities
 from bayesrbf.fit.asking import new_rows
 from bayesrbf.mixture.maps import fit_half_rank
+from tests.cases import first_quick
 from tests.mutations import fitted, table
 
 MODEL = "stack with draws"
@@ -98,7 +99,7 @@ def test_what_is_kept_of_a_refit_predicts_as_the_whole() -> None:
     assert all(model.n_features == 1 for model in kernels)
 
 
-@pytest.mark.parametrize("kind", ["mixed", "real"])
+@pytest.mark.parametrize("kind", first_quick(["mixed", "real"]))
 def test_members_in_single_precision_predict_as_the_whole_and_take_less(kind: str) -> None:
     X, y = table(kind)
     model = bayesrbf.StackedClassifier(cv=2, random_state=0).fit(X, y)
