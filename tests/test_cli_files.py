@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from bayesrbf.app.report import render as output
+from bayesrbf.app.report import output
 from bayesrbf.app.report import run as effort
 from bayesrbf.app.report import run as running
 from bayesrbf.app.report.output import FILES, draws_content, to_netcdf

@@ -11,9 +11,8 @@ import pytest
 
 from bayesrbf import StackedClassifier
 from bayesrbf.base.rows import Observations
+from bayesrbf.families.stack import fitting, trees
 from bayesrbf.families.stack import members as shared_training
-from bayesrbf.families.stack import model_doubt as stack_folds
-from bayesrbf.families.stack import trees
 from bayesrbf.families.stack.fitting import pool_splits
 from bayesrbf.fit.drawing import weighted_sample
 from bayesrbf.table.order import distinct
@@ -35,7 +34,7 @@ def table(seed: int) -> tuple[pd.DataFrame, np.ndarray]:
 def shrink(patch: pytest.MonkeyPatch) -> None:
     """Few rows are very many."""
     patch.setattr(shared_training, "NETWORK_ROWS", 150)
-    patch.setattr(stack_folds, "ENOUGH", 100)
+    patch.setattr(fitting, "ENOUGH", 100)
     patch.setattr(trees, "ROWS_OF_A_TREE", 100)
 
 
