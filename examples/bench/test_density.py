@@ -161,8 +161,8 @@ def start_peers(folder: Path, printed: IO[bytes]) -> subprocess.Popen[bytes]:
     methods = os.environ.get("BAYESRBF_METHODS", "")
     arguments = [str(folder), str(folder / "answers"), methods]
     command = [python, "-m", "bench.density_peers", *arguments]
-    folder = ROOT / "examples"
-    return subprocess.Popen(command, cwd=folder, stdout=printed, stderr=subprocess.STDOUT)
+    beside = ROOT / "examples"
+    return subprocess.Popen(command, cwd=beside, stdout=printed, stderr=subprocess.STDOUT)
 
 
 def rows(key: str, model: str, task: Task, answer: Answer) -> Iterator[dict[str, object]]:

@@ -1,4 +1,4 @@
-"""Held-out probabilities of the whole procedure, and what decisions by them cost."""
+"""Held-out probabilities: the whole procedure, every choice included, fold by fold."""
 
 from __future__ import annotations
 
@@ -28,9 +28,6 @@ from bayesrbf.base.tasks import run_tasks
 from bayesrbf.mixture.maps import fit_half_rank
 from bayesrbf.table.encode import encode_labels
 from bayesrbf.table.order import standardisation
-
-# Held-out probabilities: the whole procedure, every choice included, fold by fold.
-
 
 LOGISTIC: Final = "logistic regression"
 FOREST: Final = "random forest"

@@ -1,4 +1,4 @@
-"""From frozen records to one self-contained page and the files beside it."""
+"""Frozen records to one self-contained page; every slot is escaped."""
 
 from __future__ import annotations
 
@@ -21,9 +21,6 @@ from bayesrbf.version import __version__
 
 if TYPE_CHECKING:
     pass
-
-
-# Frozen records to one self-contained page; every slot is escaped.
 
 
 OPTION: Final = re.compile(r"(--[a-z][a-z-]*(?:=[^\s;,]*[^\s;,.])?)")
