@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from bayesrbf import KernelNetworkClassifier, RBFNetworkClassifier
+from bayesrbf.mixture import compiled_expectation
 from bayesrbf.mixture import expectation as array_expectation
-from bayesrbf.mixture import expectation as compiled_expectation
 from tests.cases import generative
 
 MODELS = {
