@@ -1,4 +1,7 @@
-"""Pictures of probabilities, missing cells, exemplars, boundaries and dependence."""
+"""Pictures for a notebook: probabilities, missing cells, rehearsals, exemplars, boundaries.
+
+ArviZ draws the posterior: ``az.plot_trace_dist(model.posterior_)`` and the like take it as it is.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,16 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from bayesrbf.families.sdgm.classifier import SDGMClassifier
+
+__all__ = [
+    "plot_dependence",
+    "plot_doubt",
+    "plot_exemplars",
+    "plot_missing",
+    "plot_rehearsal",
+    "plot_reliability",
+    "plot_sdgm",
+]
 
 
 # Pictures of probabilities, missing cells and rehearsals.

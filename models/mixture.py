@@ -77,9 +77,8 @@ class RowMixture:
     ) -> TensorVariable:
         """Weighted log density of every row.
 
-        The parameters are those of ``MixtureNodes`` (module ``mixture_priors``), and the powers of
-        the maps behind them where there are any; the masks are 1 where a label or a cell is known,
-        else 0.
+        The parameters are those of ``MixtureNodes``, and the powers of the maps behind them where
+        there are any; the masks are 1 where a label or a cell is known, else 0.
         """
         joint = self.joint(
             value, component_probabilities, means, covariances, cell_observed, *by_column

@@ -1,4 +1,31 @@
-"""The file of an estimator: a state as JSON and arrays, written and read without running code."""
+"""The file of an estimator: a state as JSON and arrays, written and read without running code.
+
+Everything that a fitted estimator holds is written with the values below. Reading
+builds only these, whatever the text says: of classes, those that are ``@stored`` by name.
+
+================ ==========================================================
+value            in JSON
+================ ==========================================================
+None, bool, int, themselves
+str, float
+nan, inf         ``{"float": "nan"}``
+list             a list
+tuple            ``{"tuple": [...]}``
+dict             ``{"dict": {...}}``, ``{"pairs": [[key, value], ...]}`` for
+                 keys that are no strings
+numeric array    ``{"array": ["0", 30, [2, 3]]}``: six numbers of the first
+                 strip beside the JSON, which begin behind 30 others
+of few values    ``{"coded": [place, place]}``: for every cell the number
+                 of its value; the values
+held in single   ``{"single": place}``: doubles whose bits single precision
+precision        holds; ``{"coded single": [place, place]}`` where they are few
+array of objects ``{"objects": ["O" or "U", shape, [...]]}``
+record           ``{"record": ["Columns", {field: value}]}``
+equal record     ``{"same": 3}``: the fourth record that was finished
+Status           ``{"enum": ["Status", "converged"]}``
+empty frame      ``{"frame": ["pandas", [[name, dtype], ...]]}``
+================ ==========================================================
+"""
 
 from __future__ import annotations
 
@@ -507,7 +534,7 @@ def _finite(text: str) -> float:
 def unpack(tree: Any, strips: Mapping[str, np.ndarray]) -> Any:
     """Build the state that :func:`pack` took apart; the tree is not trusted.
 
-    StateError where it holds anything outside the table of :mod:`bayesrbf.base.artefact`.
+    StateError where it holds anything outside the table of this module.
 
     >>> from bayesrbf.base.artefact import pack
     >>> unpack(*pack({"levels": ("a", True, 2, float("inf"))}))

@@ -1,4 +1,10 @@
-"""Blocks of rows: in this process, from disk, or on the workers of a Dask cluster."""
+"""Blocks of rows: in this process, from disk, or on the workers of a Dask cluster.
+
+All that a fit asks of rows are sums. :class:`Blocks` says so in three verbs: ``map`` a function
+over blocks of rows, have them ``kept`` where they lie, ``reduce`` what came of them. Who runs the
+map is the block's business: this process, over blocks on disk (:class:`LocalBlocks`), or a Dask
+cluster (:class:`DaskBlocks`). :func:`as_collection` cuts what a user hands over into such blocks.
+"""
 
 from __future__ import annotations
 

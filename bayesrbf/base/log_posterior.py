@@ -61,23 +61,6 @@ def log_jacobian(
     return value, gradient
 
 
-def in_coordinates(
-    variables: tuple[Variable, ...],
-    values: Mapping[str, np.ndarray],
-    gradients: Mapping[str, np.ndarray],
-) -> Float[np.ndarray, " coordinate"]:
-    """Gradient in the coordinates from that in the constrained values."""
-    result = np.zeros(sum(variable.size for variable in variables))
-    for variable, place in slices(variables):
-        gradient, value = gradients[variable.name], values[variable.name]
-        if variable.transform == "log":
-            gradient = gradient * value
-        elif variable.transform == "simplex":
-            gradient = simplex_gradient(gradient * value, value)
-        result[place] = gradient.reshape(-1)
-    return result
-
-
 @cache
 def slices(variables: tuple[Variable, ...]) -> tuple[tuple[Variable, slice], ...]:
     """Each variable with its place in the vector of coordinates."""

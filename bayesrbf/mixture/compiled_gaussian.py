@@ -413,8 +413,8 @@ def deviate(cells: np.ndarray, means: np.ndarray, k: int, deviation: np.ndarray)
 
 # Gaussian components with full covariances over rows that all miss the same cells.
 #
-# The mathematics is that of :mod:`bayesrbf.mixture.compiled_gaussian`. As the rows of
-# a tile share one pattern of missing cells m, they share
+# The mathematics is that of rows with missing cells, below. As the rows of a tile share one
+# pattern of missing cells m, they share
 #
 # .. math:: C = P_{mm}^{-1}, \qquad B = -C P_{mo}, \qquad E[d_m | x_o] = B d_o ,
 #

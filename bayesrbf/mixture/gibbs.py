@@ -455,10 +455,10 @@ MOST_COMPONENTS = 4
 class ModeProposal:
     r"""A density over the components of one class that knows several modes of the posterior.
 
-    At each of M reference points the posterior is close to the conjugate one
-    (:mod:`bayesrbf.mixture.gibbs`) at a share of the expected statistics there: the
-    share that is known, because rows with missing cells or uncertain components say less. The
-    proposal is their mixture, and symmetric in the names of the components:
+    At each of M reference points the posterior is close to the conjugate one at a share of the
+    expected statistics there: the share that is known, because rows with missing cells or uncertain
+    components say less. The proposal is their mixture, and symmetric in the names of the
+    components:
 
     .. math::
        q(\theta) = \frac{1}{K!}
@@ -674,10 +674,10 @@ def _put(values: np.ndarray, places: slice | np.ndarray, replacement: np.ndarray
 
 # One Gibbs sweep of a mixture: theta -> components, missing cells -> theta.
 #
-# Components and missing cells are drawn jointly given theta (module ``augmentation``), and theta is
-# drawn jointly given both (``conjugate``). Before or after that, on the toss of a coin, one class
-# is offered a jump to another mode (``mode_jumps``), once draws of the posterior have been seen. So
-# a sweep reads the same backwards: it is a reversible Markov kernel of the posterior.
+# Components and missing cells are drawn jointly given theta, and theta is drawn jointly given both.
+# Before or after that, on the toss of a coin, one class is offered a jump to another mode, once
+# draws of the posterior have been seen. So a sweep reads the same backwards: it is a reversible
+# Markov kernel of the posterior.
 
 
 MOST_SWEEP_ROWS = 10_000_000  # Most rows, copies counted, that a sweep takes in.

@@ -195,7 +195,7 @@ def stretch_of_median(
 #     u = t - b \sqrt{a}, \quad s(x) = \max\left(1, \frac{q}{\pi(x)}\right),
 #
 # with q = 0.15: draws spread s times as far in the least usual rows, 15 in 100, unless the models
-# know nothing there anyway (:mod:`bayesrbf.families.stack.disagreement`). t is a sum over cells
+# know nothing there anyway (above). t is a sum over cells
 # over the square root of their number, so where the density is wrong by the same in every cell its
 # mean grows as the square root of a; b is that slope, by least squares.
 
