@@ -8,13 +8,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf.base import names
 from bayesrbf.fit.asking import new_rows
-from bayesrbf.fit.classifier import Classifier
+from bayesrbf.fit.estimator import Estimator
 
 if TYPE_CHECKING:
     import xarray as xr
 
 
-def acquire_labels(estimator: Classifier, X: object) -> xr.Dataset:
+def acquire_labels(estimator: Estimator, X: object) -> xr.Dataset:
     """What the label of each row would tell about the parameters.
 
     This is the mutual information of label and parameters under the draws of the posterior. It is

@@ -34,7 +34,7 @@ def brier(probabilities: Probabilities, labels: Labels) -> Float[np.ndarray, " o
     >>> brier(np.array([[0.5, 0.5], [0.1, 0.9]]), np.array([0, 1])).round(3)
     array([0.5 , 0.02])
     """
-    return np.asarray(((probabilities - one_hot(probabilities, labels)) ** 2).sum(1))
+    return np.asarray(((probabilities - _indicators(probabilities, labels)) ** 2).sum(1))
 
 
 def correct(probabilities: Probabilities, labels: Labels) -> Float[np.ndarray, " obs"]:
@@ -93,7 +93,7 @@ def mean_over_folds(
     return mean, float(np.sqrt(mass.size / (mass.size - 1) * (deviations**2).sum()))
 
 
-def one_hot(probabilities: Probabilities, labels: Labels) -> Float[np.ndarray, "obs label"]:
+def _indicators(probabilities: Probabilities, labels: Labels) -> Float[np.ndarray, "obs label"]:
     """Indicator of the true class, in the shape of the probabilities."""
     indicator = np.zeros_like(probabilities)
     indicator[np.arange(labels.size), labels] = 1.0

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
+from bayesrbf.reading.cells import is_number
 from bayesrbf.reading.notes import TableError
 
 # Bytes of a file as text: encodings, compression, and how much of it there may be.
@@ -129,7 +130,6 @@ def _without_mark(content: bytes) -> str:
 
 SEPARATORS: Final = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
 _SAMPLE: Final = 1000  # Rows that the separators are tried on.
-_NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 _QUOTED: Final = re.compile(r"'.*'", re.DOTALL)
 _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
@@ -149,17 +149,6 @@ class Delimited:
     rows: list[list[str]]
     lines: list[int]  # Line of the file on which each row starts.
     notes: tuple[str, ...]  # What was noticed.
-
-
-def is_number(text: str) -> bool:
-    """Whether a cell is a number written with a decimal point.
-
-    It is what ``float`` reads, except words, blanks and underscores.
-
-    >>> [is_number(text) for text in ("-1.5e3", ".5", "1_000", "nan", "1,5")]
-    [True, True, False, False, False]
-    """
-    return _NUMBER.fullmatch(text) is not None
 
 
 def delimited_blocks(content: bytes, name: str, size: int | None = None) -> Iterator[Delimited]:

@@ -15,13 +15,13 @@ from jaxtyping import Float
 
 from bayesrbf.reading.cells import (
     doubtful_labels,
+    is_number,
     limits_among,
     possible_numbers,
     read_numbers,
     spelled_alike,
     words_for_missing,
 )
-from bayesrbf.reading.delimited import is_number
 from bayesrbf.reading.inferring import AMOUNT, Values
 from bayesrbf.reading.notes import Note
 

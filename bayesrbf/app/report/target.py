@@ -5,13 +5,12 @@ It is asked before anything that fits is imported: a bad table is refused at onc
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 import pandas as pd
-
-from bayesrbf.app.report.costs import problems_of_costs
 
 if TYPE_CHECKING:
     from bayesrbf.reading.read import Judge
@@ -48,3 +47,20 @@ def _of_classes(y: pd.Series, target: str) -> Iterator[str]:
             f"Target {target!r} has no two classes with two labelled rows each, so nothing can be "
             "held out; label more rows."
         )
+
+
+def problems_of_costs(
+    costs: Mapping[str, float], classes: Iterable[object], owner: str
+) -> Iterator[str]:
+    """Costs of classes that the owner does not have, and costs that are not above 0, as sentences.
+
+    >>> list(problems_of_costs({"ill": 0.0}, ["sick", "well"], "the model"))
+    ["'ill' has a cost and is no class of the model: sick, well.", "The cost of 'ill' must be above
+    0 and finite; received 0."]
+    """
+    names = sorted(str(label) for label in classes)
+    for name, cost in costs.items():
+        if name not in names:
+            yield f"{name!r} has a cost and is no class of {owner}: {', '.join(names)}."
+        if not (math.isfinite(cost) and cost > 0):
+            yield f"The cost of {name!r} must be above 0 and finite; received {cost:g}."

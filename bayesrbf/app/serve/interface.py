@@ -24,9 +24,10 @@ from sklearn.base import is_classifier
 
 from bayesrbf.app.check import NOVEL_ROW, training_cells
 from bayesrbf.app.predict import complete_cells, refuse_kinds
-from bayesrbf.app.report.costs import costs_of, decisions, problems_of_costs
+from bayesrbf.app.report.costs import costs_of, decisions
 from bayesrbf.app.report.options import ReportOptions, read_options
 from bayesrbf.app.report.output import MODEL, PREDICTIONS, predictions_frame, spelled, to_csv
+from bayesrbf.app.report.target import problems_of_costs
 from bayesrbf.app.words import cell, clipped, decimals_of, listing, plain
 from bayesrbf.base import names
 from bayesrbf.base.artefact import strict_json
