@@ -18,7 +18,7 @@ from bayesrbf.base.arrays import to_log_odds
 from bayesrbf.base.rows import AT_ONCE, in_blocks
 from bayesrbf.fit.arguments import Rule, positive
 from bayesrbf.fit.asking import Fit, new_cells
-from bayesrbf.fit.warning import warn
+from bayesrbf.reading.notes import warn
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -275,7 +275,7 @@ def explain(
     UserWarning
         If a standard error is still larger after ``max_pairs``.
     """
-    from bayesrbf.fit.row_answers import RowAnswers
+    from bayesrbf.fit.probabilities import RowAnswers
 
     asked = {"exact": exact, "tolerance": tolerance, "max_pairs": max_pairs}
     for name, value in asked.items():

@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 from scipy.special import stdtrit
 from scipy.stats import norm, rankdata
 
-from bayesrbf.base.scores import Labels, Probabilities, Weights
+from bayesrbf.base.arrays import Labels, Probabilities, Weights
 from bayesrbf.fit.calibration import calibration_slope
 
 # Calibration error of class probabilities, and what chance alone does to it.

@@ -32,8 +32,8 @@ from bayesrbf.app.words import (
 from bayesrbf.families.hybrid.density import MixtureDensity
 from bayesrbf.fit import asking as two_tables
 from bayesrbf.fit.asking import Change, tail_of_count
-from bayesrbf.fit.warning import ColumnWarning
 from bayesrbf.reading.cells import date_of
+from bayesrbf.reading.notes import ColumnWarning
 from bayesrbf.table.columns import Columns, as_levels
 from bayesrbf.table.containers import as_frame, read_cells
 from bayesrbf.table.encode import decode
@@ -81,7 +81,7 @@ DRIFT_COMPONENTS: Final = 3
 def loaded[E: Estimator](estimator: E | str | PathLike[str]) -> E:
     """A fitted estimator as it was given, or read from the file that ``save`` wrote."""
     if isinstance(estimator, str | PathLike):
-        from bayesrbf.fit.saving import load
+        from bayesrbf.fit.estimator import load
 
         loaded_estimator: E = load(estimator)
         return loaded_estimator

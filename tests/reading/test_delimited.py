@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bayesrbf import TableError
 from bayesrbf.reading.cells import is_number
-from bayesrbf.reading.delimited import Delimited, delimited_blocks
+from bayesrbf.reading.formats import Delimited, delimited_blocks
 
 PLAIN = "name,size\nfox,1.5\nowl,2\n"
 

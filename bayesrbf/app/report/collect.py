@@ -50,9 +50,9 @@ from bayesrbf.app.report.sections import (
     read_oddities,
 )
 from bayesrbf.base import names
-from bayesrbf.base.scores import brier, correct, log_loss, mean_over_folds
+from bayesrbf.base.arrays import brier, correct, log_loss, mean_over_folds
 from bayesrbf.base.tasks import progress, run_tasks
-from bayesrbf.fit.warning import FOR_DEVELOPERS, ColumnWarning
+from bayesrbf.reading.notes import FOR_DEVELOPERS, ColumnWarning
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -28,7 +28,7 @@ from bayesrbf.app.report.held_out import (
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.options import FamilyName
 from bayesrbf.app.words import aligned, count, ends, listing, number, percent, plural, spread
-from bayesrbf.base.scores import correct, log_loss
+from bayesrbf.base.arrays import correct, log_loss
 from bayesrbf.families.stack.intervals import REFITS
 from bayesrbf.families.stack.model_doubt import comparable
 

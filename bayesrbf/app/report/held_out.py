@@ -23,7 +23,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from bayesrbf.app.report.job import Job, Splits, splits_of
 from bayesrbf.app.words import exact
-from bayesrbf.base.scores import log_loss
+from bayesrbf.base.arrays import log_loss
 from bayesrbf.base.tasks import run_tasks
 from bayesrbf.mixture.maps import fit_half_rank
 from bayesrbf.table.encode import encode_labels

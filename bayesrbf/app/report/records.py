@@ -35,8 +35,8 @@ from bayesrbf.app.report.held_out import LOGISTIC, HeldOutRows
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.learned import Kind, Learned
 from bayesrbf.app.words import between, clipped, ends, listing, number, percent, plural
-from bayesrbf.base.scores import brier, correct, log_loss, mean_over_folds
-from bayesrbf.fit.decisions import mistakes, paid
+from bayesrbf.base.arrays import brier, correct, log_loss, mean_over_folds
+from bayesrbf.fit.probabilities import mistakes, paid
 from bayesrbf.inference.diagnose import Finding
 
 # Figures of single classes on held-out rows: how they are ranked, found and acted on.

@@ -18,8 +18,7 @@ from bayesrbf.app.words import between, percent
 from bayesrbf.base import names
 from bayesrbf.fit.probabilities import entropy
 from bayesrbf.reading.cells import date_and_time_of
-from bayesrbf.reading.delimited import CONTROL
-from bayesrbf.reading.formats import RawColumn, RawTable
+from bayesrbf.reading.formats import CONTROL, RawColumn, RawTable
 
 if TYPE_CHECKING:
     from bayesrbf.app.serve.interface import Field, ServedModel

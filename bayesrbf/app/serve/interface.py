@@ -25,17 +25,15 @@ from sklearn.base import is_classifier
 from bayesrbf.app.check import NOVEL_ROW, training_cells
 from bayesrbf.app.predict import complete_cells, refuse_kinds
 from bayesrbf.app.report.costs import costs_of, decisions
-from bayesrbf.app.report.options import ReportOptions, read_options
+from bayesrbf.app.report.options import ReportOptions, problems_of_costs, read_options
 from bayesrbf.app.report.output import MODEL, PREDICTIONS, predictions_frame, spelled, to_csv
-from bayesrbf.app.report.target import problems_of_costs
 from bayesrbf.app.words import cell, clipped, decimals_of, listing, plain
 from bayesrbf.base import names
 from bayesrbf.base.artefact import strict_json
-from bayesrbf.fit.decisions import mistakes
-from bayesrbf.fit.saving import load
+from bayesrbf.fit.estimator import load
+from bayesrbf.fit.probabilities import mistakes
 from bayesrbf.reading.cells import date_of
-from bayesrbf.reading.delimited import CONTROL
-from bayesrbf.reading.formats import RawColumn, RawTable, opened_parquet, raw_content
+from bayesrbf.reading.formats import CONTROL, RawColumn, RawTable, opened_parquet, raw_content
 from bayesrbf.reading.notes import TableError
 from bayesrbf.reading.noticing import KnownLevels
 from bayesrbf.version import __version__

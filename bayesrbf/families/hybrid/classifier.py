@@ -32,8 +32,8 @@ from bayesrbf.fit.estimator import Calibrated
 from bayesrbf.fit.held_out import masking_of, split_rows
 from bayesrbf.fit.table import FittedTable, TrainingTable
 from bayesrbf.fit.training import read_training
-from bayesrbf.fit.warning import warn
 from bayesrbf.mixture.fitted import ColumnMaps, FittedMixture, fit_mixture_rows
+from bayesrbf.reading.notes import warn
 
 HybridFit = FittedTable[FittedMixture, tuple[MixtureCandidate, ...]]
 

@@ -43,7 +43,7 @@ from bayesrbf.fit.reading import (
     refuse_collection,
 )
 from bayesrbf.fit.table import FittedTable, TrainingTable
-from bayesrbf.fit.warning import warn
+from bayesrbf.reading.notes import warn
 from bayesrbf.table.encode import is_label_sets, read_label_sets
 
 
