@@ -297,9 +297,6 @@ def _check_cost(cost: object, argument: str) -> None:
         raise ValueError(f"{argument} must be a finite number; received {cost!r}.")
 
 
-# What to measure next: the expected gain of measuring each missing cell of a row.
-
-
 # Expected gain of measuring a missing cell.
 #
 # With R the doubt about the class of a row, its entropy or the cost of the best decision, a cell j

@@ -126,9 +126,6 @@ def drawn_tables(
     return check
 
 
-# Rehearsals: labels drawn from known probabilities, and how often intervals hold these.
-
-
 # Intervals of a classifier, judged on the user's rows with labels whose truth is known.
 
 

@@ -17,9 +17,6 @@ from bayesrbf.base.log_posterior import places
 from bayesrbf.base.priors import ClassPrediction
 from bayesrbf.base.rows import MixtureParameters, MixtureSpecification
 
-# Sums of logarithms, indicators of categories, quasi-random numbers, rounding, BLAS threads.
-
-
 # Categorical columns side by side: indicators, log probabilities, counts, draws.
 
 

@@ -51,9 +51,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-# What every estimator shares: arguments, a fit taken at once, calibration, a posterior, a file.
-
-
 # The calibration of a classifier on rows that its fits have not seen.
 
 

@@ -33,9 +33,6 @@ from bayesrbf.table.columns import Columns
 from bayesrbf.table.encode import encode_labels, read_labels
 from bayesrbf.table.order import units_of
 
-# Rows held out of a fit: folds, predictions of them, and copies with cells hidden.
-
-
 # Folds: which rows are held out of a fit.
 
 

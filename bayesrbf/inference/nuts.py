@@ -23,9 +23,6 @@ from bayesrbf.base.tasks import shown_progress
 from bayesrbf.inference.draws import Draws, check_numbers, on_grid, one_after_another
 from bayesrbf.inference.laplace import Whitened, approximate, dispersed, whitened
 
-# The No-U-Turn sampler over a log posterior, and chains in several processes.
-
-
 # Chains of one run, in this process or in several where that is faster.
 #
 # Python's threads do not help samplers whose steps take microseconds: all chains want the

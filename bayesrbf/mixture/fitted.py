@@ -57,9 +57,6 @@ if TYPE_CHECKING:
     import pymc as pm
 
 
-# Discriminative objectives of a mixture: log posterior, coordinates, ascent by L-BFGS.
-
-
 # Log Gibbs posterior of a class-conditional mixture under any objective.
 #
 # .. math:: \log q(\phi) = \sum_n v_n J_n(\phi) + \tau \log p(\phi)

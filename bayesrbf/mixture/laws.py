@@ -46,9 +46,6 @@ from bayesrbf.mixture.statistics import (
     Values,
 )
 
-# Shapes of covariances: full, diagonal and spherical.
-
-
 # Full covariances: a matrix a group.
 
 
@@ -471,9 +468,6 @@ class SphericalCovariances(IndependentColumns):
         if self.n_features:  # a mean over no columns has no value
             variances = (variances / scale**2).mean(axis=1, keepdims=True) * scale**2
         return variances**-0.5
-
-
-# Laws of all columns given the component: categorical ones, beside the real ones.
 
 
 # Categorical columns: a simplex of level probabilities for every component and column.

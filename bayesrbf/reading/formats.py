@@ -26,9 +26,6 @@ from bayesrbf.reading.cells import is_number
 from bayesrbf.reading.inferring import Kind
 from bayesrbf.reading.notes import Note, TableError, listed
 
-# Text files: encoding, compression, separator and structure, before any meaning.
-
-
 # Bytes of a file as text: encodings, compression, and how much of it there may be.
 
 
@@ -364,9 +361,6 @@ def _check_header_is_none_of_the_rows(
             f"{place}: the file seems to have no header, since {shown!r} looks like a "
             "cell; put the column names above the rows."
         )
-
-
-# Columns of text cells from CSV, Parquet, Excel and data frames.
 
 
 # Rows of Parquet files: all at once, by row groups, or some at random of a long file.

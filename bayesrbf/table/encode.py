@@ -32,9 +32,6 @@ from bayesrbf.table.containers import (
 )
 from bayesrbf.table.order import canonical_order, weigh_unlabelled
 
-# From tables and labels to arrays and back; point masses and few values of real columns.
-
-
 # Values at which a real column has a point mass, such as 0 or a limit of detection.
 
 

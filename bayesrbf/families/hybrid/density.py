@@ -50,9 +50,6 @@ from bayesrbf.reading.notes import warn
 from bayesrbf.table.columns import Columns
 from bayesrbf.table.order import distinct_rows
 
-# Densities chosen by cells held out, and a pool of several, which is a mixture again.
-
-
 # A pool of densities: fits of several candidates side by side, which is a mixture again.
 #
 # .. math:: p(x) = \sum_m s_m \sum_k w_{mk} \, p_{mk}(x), \quad
@@ -398,9 +395,6 @@ def stacking_shares(
     # The largest stays, even where all are small.
     shares = np.where(shares < min(LEAST_SHARE, shares.max()), 0.0, shares)
     return shares / shares.sum()
-
-
-# The mixture density: an estimator of densities of rows with holes.
 
 
 # What estimators share whose rows come from a mixture: its fit, responsibilities, new rows.

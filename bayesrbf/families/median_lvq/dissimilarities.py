@@ -19,9 +19,6 @@ from bayesrbf.base.records import TOLERANCE, Requirements, stored, within
 from bayesrbf.base.rows import Observations, in_blocks
 from bayesrbf.families.median_lvq.compiled import every_pair
 
-# Dissimilarities of rows by a metric that scikit-learn knows, by a callable, or by a matrix.
-
-
 # Dissimilarities of rows by a metric that scikit-learn knows, or by a callable.
 
 
