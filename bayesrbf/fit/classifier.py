@@ -15,7 +15,7 @@ from bayesrbf.answers.explain import explain
 from bayesrbf.answers.probabilities import predict_posterior, summary_of, uncertainty
 from bayesrbf.base.rows import Recalibration
 from bayesrbf.fit.asking import ask, new_rows
-from bayesrbf.fit.estimator import Calibrated, Estimator, out_of_fold_calibration
+from bayesrbf.fit.estimator import Calibrated, Estimator, fitting, out_of_fold_calibration
 from bayesrbf.fit.held_out import Predict
 from bayesrbf.fit.reading import Reading
 from bayesrbf.fit.table import TrainingTable
@@ -64,6 +64,7 @@ class Classifier(ClassifierMixin, Estimator):
 
     # ---- a posterior
 
+    @fitting()
     def refine(
         self,
         method: str = "laplace",
@@ -109,9 +110,8 @@ class Classifier(ClassifierMixin, Estimator):
         given = self.get_params(deep=False)
         cv, n_jobs = given.get("cv"), given.get("n_jobs")
         # First what may be refused, then what takes long.
-        return self._take(
-            lambda: self._drawn(fit, method, options).replaced(doubt=doubt_of(fit, cv, n_jobs))
-        )
+        self.fitted_ = self._drawn(fit, method, options).replaced(doubt=doubt_of(fit, cv, n_jobs))
+        return self
 
     # ---- predicting
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import warnings
 from abc import ABC
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from copy import copy
 from functools import cache
 from importlib import import_module
@@ -112,10 +113,34 @@ AnyFit = FittedTable[Any, Any]
 """A fit of any family."""
 
 
+@contextmanager
+def fitting() -> Iterator[None]:
+    """What a method that fits or draws runs in: one BLAS thread, and interrupts seen as such.
+
+    Threads that wait for each other spin: beside other work a fit of hundreds of small products
+    took fifty times as long.
+    """
+    try:
+        with one_blas_thread():
+            yield
+    except Exception as error:
+        if _interrupted(error):  # compilers of kernels wrap an interrupt in an error of their own
+            raise KeyboardInterrupt from error
+        raise
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether an error came of an interrupt."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
 class Estimator(BaseEstimator, ABC):
     """Base of every estimator. A family writes its constructor, its ``fit`` and its model.
 
-    A fit leaves one value behind, ``fitted_``; all other fitted attributes are parts of it.
+    A fit leaves one value behind, ``fitted_``; all other fitted attributes are parts of it. ``fit``
+    assigns it last, so an error or an interrupt leaves the fit before.
     """
 
     fitted_: AnyFit
@@ -145,22 +170,6 @@ class Estimator(BaseEstimator, ABC):
         return shown._get_fitted_attr_html(doc_link)
 
     # ---- fitting
-
-    def _take(self, make: Callable[[], AnyFit]) -> Self:
-        """Take over a fit in one assignment: an error or an interrupt leaves the one before.
-
-        BLAS has one thread meanwhile: threads that wait for each other spin, and beside other work
-        a fit of hundreds of small products took fifty times as long.
-        """
-        try:
-            with one_blas_thread():
-                made = make()
-        except Exception as error:
-            if _interrupted(error):  # as compilers of kernels report it
-                raise KeyboardInterrupt from error
-            raise
-        self.fitted_ = made
-        return self
 
     def _check_arguments(self) -> None:
         """Check every constructor argument that does not depend on the data."""
@@ -202,6 +211,7 @@ class Estimator(BaseEstimator, ABC):
 
     # ---- a posterior
 
+    @fitting()
     def refine(self, method: str = "laplace", **options: object) -> Self:
         """Draw from the posterior, starting at the fitted point.
 
@@ -230,15 +240,16 @@ class Estimator(BaseEstimator, ABC):
         ValueError
             If the method is unknown, or none for this model.
         """
-        check_is_fitted(self)
-        self.fitted_.require_all_rows(f"refine({method!r})")
-        return self._take(lambda: self._drawn(self.fitted_, method, options))
+        self._fit.require_all_rows(f"refine({method!r})")
+        self.fitted_ = self._drawn(self.fitted_, method, options)
+        return self
 
     def _drawn(self, fit: AnyFit, method: str, options: dict[str, object]) -> AnyFit:
         """The fit with draws by a method."""
         self._check_method(method)
         return fit.with_draws(drawn(fit, method, options))
 
+    @fitting()
     def use_posterior(self, tree: xr.DataTree) -> Self:
         """Take draws of the declared graph from any sampler.
 
@@ -262,12 +273,12 @@ class Estimator(BaseEstimator, ABC):
         """
         from bayesrbf.fit.trees import from_datatree
 
-        check_is_fitted(self)
-        fit = self.fitted_
+        fit = self._fit
         fit.require_all_rows("use_posterior()")
         coords = fit.model.description(fit.rows, fit.axes).coords
         draws = from_datatree(tree, fit.log_posterior, coords)
-        return self._take(lambda: self._with_draws(fit, draws))
+        self.fitted_ = self._with_draws(fit, draws)
+        return self
 
     def _with_draws(self, fit: AnyFit, draws: Draws) -> AnyFit:
         """The fit with draws that came from elsewhere."""
@@ -402,13 +413,6 @@ class Estimator(BaseEstimator, ABC):
         """Answers about a row that are tried where a file is read."""
         has_density = self.fitted_.model.density is not None
         return {"score_samples": self.score_samples(X)} if has_density else {}
-
-
-def _interrupted(error: BaseException | None) -> bool:
-    """Whether an error came of an interrupt."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__ or error.__context__
-    return error is not None
 
 
 # Fitted estimators in files: arguments and the fit, written whole and read without trust.

@@ -30,7 +30,7 @@ from bayesrbf.families.hybrid.selection import SHAPES
 from bayesrbf.fit.arguments import SHARED, Rule, integer, one_of
 from bayesrbf.fit.asking import new_rows
 from bayesrbf.fit.calibration import Selection
-from bayesrbf.fit.estimator import AnyFit, Estimator
+from bayesrbf.fit.estimator import AnyFit, Estimator, fitting
 from bayesrbf.fit.held_out import Fold, HeldOut, hold_out, split_rows
 from bayesrbf.fit.model import FittedModel
 from bayesrbf.fit.reading import LARGEST_SEED
@@ -617,6 +617,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         tags.target_tags.required = False
         return tags
 
+    @fitting()
     def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
         """Find the mode of the posterior, and draw from it if ``inference`` asks.
 
@@ -639,10 +640,6 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         ValueError
             If an argument, the table or the weights cannot be used.
         """
-        return self._take(lambda: self._fitted_to(X, sample_weight))
-
-    def _fitted_to(self, X: object, sample_weight: object) -> DensityFit:
-        """Read the table, choose what is open, and fit."""
         if self.inference != "map":
             self._check_method(self.inference)
         reading = self._reading(labelled=False)
@@ -665,7 +662,8 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
             training, model, fit, way = of_blocks.fit_all(training, model, weakened, solver)
         self._warn_where_singular(fit)
         outcome, sentence = (fit.status, fit.trace), f"{fit.status.sentence} {way}".rstrip()
-        return self._ended(training, model, chosen.candidates, outcome, sentence)
+        self.fitted_ = self._ended(training, model, chosen.candidates, outcome, sentence)
+        return self
 
     @property
     def candidates_(self) -> tuple[DensityCandidate, ...]:

@@ -57,9 +57,9 @@ from bayesrbf.fit.arguments import (
 )
 from bayesrbf.fit.asking import ask, new_rows
 from bayesrbf.fit.classifier import Classifier, Labels
-from bayesrbf.fit.estimator import AnyFit, Calibrated, calibrated
+from bayesrbf.fit.estimator import AnyFit, Calibrated, calibrated, fitting
 from bayesrbf.fit.held_out import HeldOut, hold_out, masking_of, split_rows
-from bayesrbf.fit.reading import doubts_of, read_labels, refuse_collection, warn_of_copies
+from bayesrbf.fit.reading import doubts_of, read_labels, warn_of_copies
 from bayesrbf.fit.table import FittedTable, TrainingTable
 from bayesrbf.reading.notes import warn
 
@@ -622,6 +622,7 @@ class MedianLVQClassifier(Classifier):
 
     # ---- fitting
 
+    @fitting()
     def fit(
         self, X: object, y: object, sample_weight: object = None, groups: object = None
     ) -> Self:
@@ -650,15 +651,8 @@ class MedianLVQClassifier(Classifier):
         ValueError
             If an argument, the rows, the labels or the weights cannot be used.
         """
-        return self._take(lambda: self._fitted_to(X, y, sample_weight, groups))
-
-    def _fitted_to(
-        self, X: object, y: object, sample_weight: object, groups: object
-    ) -> FittedTable[FittedExemplars, None]:
-        """Compare the training rows, choose the width, find the exemplars and calibrate."""
         reading = self._reading()
         owner = reading.owner
-        refuse_collection(owner, X)
         shell = type(owner, (BaseEstimator,), {})()  # takes the columns of X
         given = comparable_rows(X, self.metric, shell, reset=True)
         if y is None:
@@ -719,13 +713,14 @@ class MedianLVQClassifier(Classifier):
             none = table.encode(given, columns).take(np.arange(0))
             template = training.decoded((none.real, none.codes), given)
             training = replace(training, template=template)
-        return self._ended(
+        self.fitted_ = self._ended(
             training,
             model,
             None,
             (fit.status, fit.trace),
             **probabilities,
         )
+        return self
 
     def _check_arguments(self) -> None:
         """GLVQ has no likelihood: what asks for one is refused."""

@@ -27,7 +27,8 @@ from bayesrbf.families.rbf_network.records import Features
 from bayesrbf.fit.arguments import integer, number
 from bayesrbf.fit.asking import ask
 from bayesrbf.fit.classifier import Classifier, Labels, LogProbabilities
-from bayesrbf.fit.reading import read_table, refuse_collection
+from bayesrbf.fit.estimator import fitting
+from bayesrbf.fit.reading import read_table
 from bayesrbf.fit.table import FittedTable, TrainingTable
 
 
@@ -188,6 +189,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
 
     # ---- fitting
 
+    @fitting()
     def fit(
         self, X: object, y: object, sample_weight: object = None, groups: object = None
     ) -> Self:
@@ -215,14 +217,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         ValueError
             If an argument, the table, the labels or the weights cannot be used.
         """
-        return self._take(lambda: self._fitted_to(X, y, sample_weight, groups))
-
-    def _fitted_to(
-        self, X: object, y: object, sample_weight: object, groups: object
-    ) -> FittedTable[FittedNetwork, None]:
-        """Read the table, and fit hidden and output layer."""
         reading = self._reading()
-        refuse_collection(reading.owner, X)
         training = read_table(reading, X, y, sample_weight, groups)
         seed = training.seed
         model, fit = self._fit_rows(table.distinct(training.rows)[0], training, seed)
@@ -233,7 +228,8 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
 
         probabilities = self._calibration(training, held_out)
         outcome = fit.status, Trace(fit.joint)
-        return self._ended(training, model, None, outcome, **probabilities)
+        self.fitted_ = self._ended(training, model, None, outcome, **probabilities)
+        return self
 
     def _check_arguments(self) -> None:
         """Check every argument, and both penalties together."""

@@ -33,9 +33,9 @@ from bayesrbf.families.rbf_network.records import Features
 from bayesrbf.fit.arguments import Rule
 from bayesrbf.fit.asking import ask, new_rows
 from bayesrbf.fit.calibration import fit_noise
-from bayesrbf.fit.estimator import Estimator
+from bayesrbf.fit.estimator import Estimator, fitting
 from bayesrbf.fit.held_out import hold_out, split_rows
-from bayesrbf.fit.reading import Labels, check_table, read_rows, refuse_collection
+from bayesrbf.fit.reading import Labels, check_table, read_rows
 from bayesrbf.fit.table import FittedTable, TrainingTable
 from bayesrbf.fit.training import by_blocks
 from bayesrbf.mixture.missing import with_holes
@@ -190,6 +190,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
 
     # ---- fitting
 
+    @fitting()
     def fit(
         self, X: object, y: object, sample_weight: object = None, groups: object = None
     ) -> Self:
@@ -217,14 +218,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         ValueError
             If an argument, the table, the responses or the weights cannot be used.
         """
-        return self._take(lambda: self._fitted_to(X, y, sample_weight, groups))
-
-    def _fitted_to(
-        self, X: object, y: object, sample_weight: object, groups: object
-    ) -> FittedTable[FittedNetwork, None]:
-        """Read the table, fit hidden and output layer, and judge the noise on rows held out."""
         reading = self._reading()
-        refuse_collection(reading.owner, X)
         weights = check_table(reading, X, y, sample_weight)
         responses, codes = read_responses(X, y, weights)
         training = read_rows(reading, X, Labels(codes, weights), groups)
@@ -232,7 +226,8 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         model, fit = self._fit_rows(distinct, training, responses, training.seed)
         if self.calibrate:
             model = replace(model, noise=self._noise(model, training, fit.status))
-        return self._ended(training, model, None, (fit.status, Trace(fit.joint)))
+        self.fitted_ = self._ended(training, model, None, (fit.status, Trace(fit.joint)))
+        return self
 
     def _check_arguments(self) -> None:
         """Check every argument, and both penalties together."""
