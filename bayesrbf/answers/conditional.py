@@ -16,7 +16,7 @@ from bayesrbf import table
 from bayesrbf.base import names
 from bayesrbf.base.rows import MixtureParameters, Observations
 from bayesrbf.fit.arguments import Rule, integer
-from bayesrbf.fit.asking import Fit, new_cells, new_rows
+from bayesrbf.fit.asking import Fit, new_rows
 from bayesrbf.mixture.cells import (
     ConditionalLaw,
     JudgedCells,
@@ -438,7 +438,7 @@ def conditional(
     [7.5, 12.3]
     """
     DRAWS.check(draws, "conditional(draws=...)")
-    cells = new_cells(fit, X).cells
+    cells = new_rows(fit, X).cells
     observed = table.observed_cells(cells, fit.columns)
     asked = ~observed
     if columns is not None:

@@ -14,7 +14,7 @@ from bayesrbf import table
 from bayesrbf.base import names
 from bayesrbf.base.rows import Observations, in_blocks
 from bayesrbf.fit.arguments import PerClass, Rule
-from bayesrbf.fit.asking import Fit, new_cells, new_rows
+from bayesrbf.fit.asking import Fit, new_rows
 from bayesrbf.fit.estimator import Estimator
 from bayesrbf.fit.probabilities import (
     best_measurement,
@@ -433,13 +433,13 @@ def acquire(
     columns = fit.columns
     prices = _read_prices(costs, columns.names)
     losses = None if loss is None else read_costs(loss, fit.classes, "acquire(loss=...)")[0]
-    rows = new_cells(fit, X)
+    rows = new_rows(fit, X)
     cells = rows.cells
     measured = ~table.observed_cells(cells, columns) & ~np.isnan(prices)
     measured[:, columns.empty] = False
 
     def doubt(some: Observations) -> Float[np.ndarray, " row"]:
-        p = np.exp(fit.class_log_probabilities(fit.model.seen(some), draws))
+        p = np.exp(fit.class_log_probabilities(some, draws))
         return entropy(p) if losses is None else expected_costs(p, losses).min(axis=1)
 
     gain = measurement_gains(cells, measured, fit.density, columns, doubt)

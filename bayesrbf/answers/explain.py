@@ -17,7 +17,7 @@ from bayesrbf.base import names
 from bayesrbf.base.arrays import to_log_odds
 from bayesrbf.base.rows import AT_ONCE, in_blocks
 from bayesrbf.fit.arguments import Rule, positive
-from bayesrbf.fit.asking import Fit, new_cells
+from bayesrbf.fit.asking import Fit, new_rows
 from bayesrbf.reading.notes import warn
 
 if TYPE_CHECKING:
@@ -280,7 +280,7 @@ def explain(
     asked = {"exact": exact, "tolerance": tolerance, "max_pairs": max_pairs}
     for name, value in asked.items():
         RULES[name].check(value, f"explain({name}=...)")
-    rows = new_cells(fit, X)
+    rows = new_rows(fit, X)
     cells, columns, classes = rows.cells, fit.columns, fit.classes
     observed = table.observed_cells(cells, columns)
 
@@ -289,7 +289,7 @@ def explain(
     ) -> Float[np.ndarray, "coalition label"]:
         hidden = observed[places] & ~shown
         coalitions = table.hide(cells.take(places), hidden, columns)
-        return to_log_odds(fit.class_log_probabilities(fit.model.seen(coalitions)))
+        return to_log_odds(fit.class_log_probabilities(coalitions))
 
     seed = fit.table.seed if random_state is None else random_state
     effort = Effort(int(exact), float(tolerance), int(max_pairs), seed)

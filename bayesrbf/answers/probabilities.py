@@ -14,6 +14,7 @@ from scipy.special import log_softmax, logsumexp
 from bayesrbf.base import names
 from bayesrbf.base.rows import Observations
 from bayesrbf.fit.asking import Fit, new_rows
+from bayesrbf.fit.model import observed_rows
 from bayesrbf.fit.probabilities import PredictiveSummary
 from bayesrbf.inference.draws import MEMORY
 
@@ -127,7 +128,7 @@ def predict_posterior(
         probabilities,
         labels=fit.classes,
         rows=np.arange(cells.n_obs),
-        constant=fit.model.observed(cells),
+        constant=observed_rows(cells),
         thinning=thinning,
     )
     return tree if y is None else with_drawn_labels(tree, fit.classes, y, fit.table.seed)

@@ -439,26 +439,20 @@ class NewRows:
         return table.row_names(self.given, self.cells.n_obs)
 
 
-def new_cells(fit: Fit, X: object, *, holes: bool = False) -> NewRows:
+def new_rows(fit: Fit, X: object, *, holes: bool = False) -> NewRows:
     """Rows in the user's units; a warning if they have many ``holes``.
 
     It is for predictions: who asks about missing cells knows of them.
     """
+    shell = column_shell(fit.table, X)
+    if fit.table.whole is not None:
+        return NewRows(fit.table.whole.read(X, shell, reset=False), X)
     table.as_frame(X)  # our own error for what is no table
     if len(getattr(X, "shape", (0, 0))) == 2:  # encode has the words for other shapes
-        validate_data(column_shell(fit.table, X), X, reset=False, skip_check_array=True)
+        validate_data(shell, X, reset=False, skip_check_array=True)
     cells = table.encode(X, fit.columns, handle_unknown=fit.table.handle_unknown)
-    if fit.model.density is not None:  # exemplars keep no cells
-        warn_of_columns(fit.columns, fit.table.rows, cells, X if holes else None)
+    warn_of_columns(fit.columns, fit.table.rows, cells, X if holes else None)
     return NewRows(cells, X)
-
-
-def new_rows(fit: Fit, X: object, *, holes: bool = False) -> NewRows:
-    """Rows as the model takes them."""
-    compared = fit.model.compared(X, column_shell(fit.table, X))
-    if compared is not None:
-        return NewRows(compared, X)
-    return new_cells(fit, X, holes=holes)
 
 
 def column_shell(training: TrainingTable, X: object = None) -> BaseEstimator:

@@ -5,38 +5,28 @@ from __future__ import annotations
 import numbers
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Final, Literal, Self
 
 import numpy as np
 from jaxtyping import Float, Int, Real, Shaped
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags, _safe_indexing
+from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
 from bayesrbf.answers.rehearse import Rehearsal, rehearsal_of
 from bayesrbf.base.records import Stored
-from bayesrbf.base.rows import Observations, Units, joined_rows
-from bayesrbf.families.median_lvq.dissimilarities import (
-    GOWER,
-    PRECOMPUTED,
-    Metric,
-    check_values,
-    comparable_rows,
-    learn_gower,
-    pairwise,
-)
+from bayesrbf.base.rows import Observations, joined_rows
+from bayesrbf.families.median_lvq.dissimilarities import check_values
 from bayesrbf.families.median_lvq.fitted import (
-    ComparedRows,
     FittedExemplars,
-    MatrixSource,
     SearchSettings,
-    TableSource,
-    VectorSource,
+    Source,
     candidates_of,
     exemplar_log_joint,
     search,
+    source_of,
 )
 from bayesrbf.families.median_lvq.records import (
     Dissimilarities,
@@ -59,8 +49,14 @@ from bayesrbf.fit.asking import ask, new_rows
 from bayesrbf.fit.classifier import Classifier, Labels
 from bayesrbf.fit.estimator import AnyFit, Calibrated, calibrated, fitting
 from bayesrbf.fit.held_out import HeldOut, hold_out, masking_of, split_rows
-from bayesrbf.fit.reading import doubts_of, read_labels, warn_of_copies
-from bayesrbf.fit.table import FittedTable, TrainingTable
+from bayesrbf.fit.reading import (
+    Reading,
+    read_labels,
+    read_table,
+    refuse_collection,
+    warn_of_copies,
+)
+from bayesrbf.fit.table import PRECOMPUTED, FittedTable, Metric, TrainingTable, WholeRows
 from bayesrbf.reading.notes import warn
 
 if TYPE_CHECKING:
@@ -93,11 +89,21 @@ def responsible_exemplars(
         ``exemplar`` (row of ``fit``'s X), its ``label``, ``dissimilarity``,
         ``responsibility``.
     """
-    rows, log_posterior, model = new_rows(fit, X).cells, fit.log_posterior, fit.model
+    log_posterior, model, needed = fit.log_posterior, fit.model, needed_rows(fit)
+    columns = model.compared(new_rows(fit, X).cells, needed)
     theta = fit.point[None] if fit.draws is None else fit.draws.theta
     points = theta.reshape(-1, log_posterior.dimension)
-    mean = model.mean_responsibilities(log_posterior, rows, points)
-    return explanation(mean, rows.real, fit.table.kept[model.needed], fit.classes, most)
+    mean = model.mean_responsibilities(log_posterior, columns, needed, points)
+    return explanation(mean, columns, fit.table.kept[needed], fit.classes, most)
+
+
+def needed_rows(fit: FittedTable[FittedExemplars, None]) -> Int[np.ndarray, " needed"]:
+    """Training rows that are an exemplar at the fitted point or in a draw, ascending."""
+    exemplars = fit.model.parameters.exemplars
+    if fit.draws is None:
+        return np.unique(exemplars)
+    drawn = np.rint(fit.draws.theta[..., : exemplars.size]).astype(np.intp)
+    return np.union1d(exemplars, drawn)
 
 
 def explanation(
@@ -138,124 +144,73 @@ def explanation(
     )
 
 
-# Where dissimilarities come from: a matrix, Gower's on a table with holes, or a metric.
+# Training rows: of a table, or compared whole.
 
 
-Groups = Shaped[np.ndarray, " obs"] | None
-
-LARGEST_DOUBLE: Final = 2**27
-"""Entries (1 GiB) beyond which a matrix computed here is held in float32."""
+GOWER: Final = "gower"
 
 
-def from_matrix(
-    X: Real[np.ndarray, "obs obs"],
-    labels: Int[np.ndarray, " obs"],
-    weights: Float[np.ndarray, " obs"],
-    groups: Groups,
-) -> ComparedRows:
-    """Take the dissimilarities as they were given, without the rows that weigh nothing."""
-    kept = np.flatnonzero(weights > 0)
-    values = X if kept.size == weights.size else X[np.ix_(kept, kept)]
-    copies = np.stack([kept, np.arange(kept.size)])
-    rows, _ = _weighed(
-        np.arange(kept.size, dtype=np.float64)[:, None], labels, weights, kept, groups
-    )
-    return ComparedRows(
-        MatrixSource(kept), values, rows.labels, rows.weights, rows.units, kept, copies
-    )
-
-
-def from_table(
-    X: object,
-    labels: Int[np.ndarray, " obs"],
-    weights: Float[np.ndarray, " obs"],
-    groups: Groups,
-    *,
-    categorical_features: object,
-    handle_unknown: str,
-) -> ComparedRows:
-    """Compare the distinct rows of a table with holes by Gower's dissimilarity."""
-    positive = np.flatnonzero(weights > 0)
-    X = X if positive.size == weights.size else _safe_indexing(X, positive)
-    columns = table.learn_columns(X, categorical_features=categorical_features)
-    encoded = table.encode(X, columns)
-    given = replace(encoded, labels=labels[positive], weights=weights[positive])
-    given, repeated = table.with_units(given, None if groups is None else groups[positive])
-    rows, first, place = _distinct(given)
-    # Sums over columns in one order, whatever the table's: ties must stay ties.
-    order = table.canonical_order(rows)
-    canonical = rows.reordered(order)
-    gower = learn_gower(canonical)
-    values = gower.between(canonical, canonical, _dtype(rows.n_obs))
-    source = TableSource(columns, gower, canonical, handle_unknown, order)
-    copies = np.stack([positive, place])
-    return ComparedRows(
-        source,
-        values,
-        rows.labels,
-        rows.weights,
-        rows.units,
-        positive[first],
-        copies,
-        repeated,
+def read_whole(
+    reading: Reading, metric: Metric, X: object, y: object, sample_weight: object, groups: object
+) -> TrainingTable:
+    """Rows of positive weight that are compared whole; copies of one are one unit."""
+    refuse_collection(reading, X)
+    shell, whole = type(reading.owner, (BaseEstimator,), {})(), WholeRows(metric)
+    given = whole.read(X, shell, reset=True)
+    if y is None:
+        raise ValueError(f"{reading.owner}.fit requires y to be passed, but the target y is None.")
+    labels = read_labels(reading, given.whole, y, row_weights(sample_weight, given.whole))
+    of_rows = row_groups(groups, given.whole, f"{reading.owner}.fit")
+    kept = np.flatnonzero(labels.weights > 0)
+    rows = replace(given, labels=labels.codes, weights=labels.weights)
+    rows = rows if kept.size == rows.n_obs else rows.take(kept)
+    cells = _as_vectors(rows, whole)
+    cells = _by_position(rows) if cells is None else cells
+    weighed, repeated = table.with_units(cells, None if of_rows is None else of_rows[kept])
+    warn_of_copies(repeated, kept.size, reading.owner)
+    return TrainingTable(
+        reading.owner,
+        None,
+        replace(rows, weights=weighed.weights, units=weighed.units),
+        kept,
+        reading.seed,
+        shell.n_features_in_,
+        vars(shell).get("feature_names_in_"),
+        classes=labels.classes,
+        prevalence=labels.prevalence,
+        repeated=repeated,
+        whole=whole,
     )
 
 
-def from_vectors(
-    X: Shaped[np.ndarray, "obs column"],
-    labels: Int[np.ndarray, " obs"],
-    weights: Float[np.ndarray, " obs"],
-    groups: Groups,
-    metric: Metric,
-) -> ComparedRows:
-    """Compare the distinct rows of an array by a metric."""
-    first = np.flatnonzero(weights > 0)
-    floats = X.dtype.kind == "f"
-    cells = X[first].astype(np.float64) if floats else np.arange(first.size, dtype=np.float64)
-    rows, repeated = _weighed(cells.reshape(first.size, -1), labels, weights, first, groups)
-    copies = np.stack([first, np.arange(first.size)])
-    if floats:
-        rows, places, copies[1] = _distinct(rows)
-        first = first[places]
-    values = pairwise(X[first], X[first], metric, _dtype(first.size))
-    return ComparedRows(
-        VectorSource(X[first], metric),
-        values,
-        rows.labels,
-        rows.weights,
-        rows.units,
-        first,
-        copies,
-        repeated,
-    )
+def _as_vectors(rows: Observations, how: WholeRows | None) -> Observations | None:
+    """Rows with cells that tell copies apart; None where they are neither cells nor numbers."""
+    if how is None or rows.whole is None:
+        return rows
+    if how.metric == PRECOMPUTED or rows.whole.dtype.kind != "f":
+        return None
+    return replace(rows, real=rows.whole.astype(np.float64), whole=None)
 
 
-def _weighed(
-    cells: Float[np.ndarray, "kept column"],
-    labels: Int[np.ndarray, " obs"],
-    weights: Float[np.ndarray, " obs"],
-    kept: Int[np.ndarray, " kept"],
-    groups: Groups,
-) -> tuple[Observations, int]:
-    """The kept rows with their units, and how many are copies."""
-    nothing = np.empty((kept.size, 0), dtype=np.intp)
-    rows = Observations(cells, nothing, labels[kept], weights[kept])
-    return table.with_units(rows, None if groups is None else groups[kept])
+def _by_position(rows: Observations) -> Observations:
+    """Rows whose only cell is their position, which is all that splits need to know of them."""
+    positions = np.arange(rows.n_obs, dtype=np.float64)[:, None]
+    return replace(rows, real=positions, codes=np.empty((rows.n_obs, 0), np.intp), whole=None)
 
 
-def _distinct(
-    rows: Observations,
-) -> tuple[Observations, Int[np.ndarray, " distinct"], Int[np.ndarray, " obs"]]:
-    """Distinct rows, where each stood first, and the place of every row among them."""
-    distinct, inverse = table.distinct(rows)
-    first = np.full(distinct.n_obs, rows.n_obs)
-    np.minimum.at(first, inverse, np.arange(rows.n_obs))
-    return distinct, first, inverse
-
-
-def _dtype(n_obs: int) -> type[np.floating]:
-    """The type in which a square matrix of so many rows is held."""
-    return np.float64 if n_obs**2 <= LARGEST_DOUBLE else np.float32
+def merged(training: TrainingTable) -> TrainingTable:
+    """The table of distinct rows, and which row is a copy of which."""
+    given, n_obs = training.rows, training.rows.n_obs
+    cells = _as_vectors(given, training.whole)
+    if cells is None:
+        return replace(training, copies=np.stack([training.kept, np.arange(n_obs)]))
+    rows, place = table.distinct(cells)
+    first = np.full(rows.n_obs, n_obs)
+    np.minimum.at(first, place, np.arange(n_obs))
+    if given.whole is not None:
+        rows = replace(rows, real=np.empty((rows.n_obs, 0)), whole=given.whole[first])
+    copies = np.stack([training.kept, place])
+    return replace(training, rows=rows, kept=training.kept[first], copies=copies)
 
 
 # The width of the kernel: candidates, and their choice by out-of-fold log loss.
@@ -297,34 +252,21 @@ def choose_width(
     prototypes: Prototypes,
     widths: Sequence[Sigma | None],
     settings: SearchSettings,
+    training: TrainingTable,
     *,
     cv: object,
-    kept: Int[np.ndarray, " obs"],
-    units: Units | None,
-    classes: np.ndarray,
     calibrate: bool,
-    masked: TableSource | None,
-    owner: str,
+    masked: Source | None,
 ) -> tuple[Sigma | None, Calibrated]:
     """Width of least held-out log loss, and what calibrates it: for all rows, for hidden cells."""
     if len(widths) == 1 and not calibrate:
         return widths[0], {}
-    predictions = held_out(
-        rows,
-        prototypes,
-        widths,
-        settings,
-        cv=cv,
-        kept=kept,
-        units=units,
-        classes=classes,
-        masked=masked,
-    )
+    predictions = held_out(rows, prototypes, widths, settings, training, cv=cv, masked=masked)
     if predictions is None:
         middle = "sigma is the middle of its grid and " if len(widths) > 1 else ""
         warn(
-            f"{owner}: no labelled row could be held out by cv={cv} (the only row of a class "
-            f"never is), so {middle}the temperature is 1; label more rows, or give sigma and "
+            f"{training.owner}: no labelled row could be held out by cv={cv} (the only row of a "
+            f"class never is), so {middle}the temperature is 1; label more rows, or give sigma and "
             "calibrate=False."
         )
         return widths[len(widths) // 2], {}
@@ -339,32 +281,28 @@ def held_out(
     prototypes: Prototypes,
     widths: Sequence[Sigma | None],
     settings: SearchSettings,
+    training: TrainingTable,
     *,
     cv: object,
-    kept: Int[np.ndarray, " obs"],
-    units: Units | None,
-    classes: np.ndarray,
-    masked: TableSource | None,
+    masked: Source | None,
 ) -> HeldOut | None:
     """Class log joints of rows that the exemplars were not searched for with.
 
-    A row that is held out is no exemplar and has no likelihood. With a table to be ``masked`` it is
-    compared with more and more of its cells hidden, too.
+    A row that is held out is no exemplar and has no likelihood. With a source that compares
+    ``masked`` rows of a table, it is compared with more and more of its cells hidden, too.
     """
-    if masked is None:  # rows go by their position, which is all that folds need to know of them
-        positions = np.arange(rows.n_obs, dtype=np.float64)[:, None]
-        no_codes = np.empty((rows.n_obs, 0), dtype=np.intp)
-        given, masking = Observations(positions, no_codes, rows.labels, rows.weights), None
+    given, classes, masking = training.rows, training.class_labels, None
+    if masked is None:
+        given = _by_position(given)
     else:
-        given = masked.cells
-        masking = masking_of(given, masked.columns, classes.size, settings.seed)
+        masking = masking_of(given, training.read_columns, classes.size, settings.seed)
 
     def compare(
         test: Observations, chosen: Int[np.ndarray, " prototype"]
     ) -> Real[np.ndarray, "test prototype"]:
         if masked is None:
             return rows.values[_places(test, given)[:, None], chosen]
-        return masked.to_cells(test, chosen).real
+        return masked.to(test, chosen)
 
     def predict(
         fold: int, train: Observations, test: Observations
@@ -379,7 +317,7 @@ def held_out(
             axis=1,
         )
 
-    splits = split_rows(cv, replace(given, units=units), kept, settings.seed)
+    splits = split_rows(cv, given, training.kept, settings.seed)
     return hold_out(splits, predict, classes, masking=masking)
 
 
@@ -652,74 +590,41 @@ class MedianLVQClassifier(Classifier):
             If an argument, the rows, the labels or the weights cannot be used.
         """
         reading = self._reading()
-        owner = reading.owner
-        shell = type(owner, (BaseEstimator,), {})()  # takes the columns of X
-        given = comparable_rows(X, self.metric, shell, reset=True)
-        if y is None:
-            raise ValueError(f"{owner}.fit requires y to be passed, but the target y is None.")
-        labels = read_labels(reading, given, y, row_weights(sample_weight, given))
-        classes: Any = labels.classes
-        seed = reading.seed
-        of_rows = row_groups(groups, given, f"{owner}.fit")
-        compared = self._compare(given, labels.codes, labels.weights, of_rows)
-        rows = Dissimilarities(
-            compared.values,
-            compared.labels,
-            compared.weights,
-            candidates_of(compared.labels, classes.size),
+        if self.metric == GOWER:
+            training = read_table(reading, X, y, sample_weight, groups)
+        else:
+            training = read_whole(reading, self.metric, X, y, sample_weight, groups)
+        training = merged(training)
+        rows, classes, owner = training.rows, training.class_labels, training.owner
+        source = source_of(training)
+        compared = source.to(rows, np.arange(rows.n_obs))
+        check_values(compared)
+        dissimilarities = Dissimilarities(
+            compared, rows.labels, rows.weights, candidates_of(rows.labels, classes.size)
         )
         prototypes = Prototypes(
             components_per_class(self.n_prototypes, classes, owner, "n_prototypes")
         )
         prior = MedianLVQPrior() if self.prior is None else self.prior
-        widths = widths_to_try(self.objective, self.sigma, prior, rows.scale)
-        settings = SearchSettings(self.n_init, self.max_iter, seed)
-        source: Any = compared.source  # margins are pulled nowhere: the nearest exemplar decides
+        widths = widths_to_try(self.objective, self.sigma, prior, dissimilarities.scale)
+        settings = SearchSettings(self.n_init, self.max_iter, training.seed)
+        # Margins are pulled nowhere: the nearest exemplar decides.
         masks = self.calibrate and self.metric == GOWER and self.objective == "rslvq"
         width, probabilities = choose_width(
-            rows,
+            dissimilarities,
             prototypes,
             widths,
             settings,
+            training,
             cv=self.cv,
-            kept=compared.kept,
-            units=compared.units,
-            classes=classes,
             calibrate=self.calibrate,
             masked=source if masks else None,
-            owner=owner,
         )
         probabilities["averages"] = not self.calibrate
-        fit = search(rows, prototypes, width, settings, wider=wider_ones(widths, width))
-        needed = np.unique(fit.parameters.exemplars)
-        model = FittedExemplars(source, rows, prototypes, fit.parameters, width, needed)
-        no_cells = np.empty((rows.n_obs, 0)), np.empty((rows.n_obs, 0), dtype=np.intp)
-        training = TrainingTable(
-            owner,
-            None,
-            Observations(*no_cells, compared.labels, compared.weights, units=compared.units),
-            compared.kept,
-            seed,
-            shell.n_features_in_,
-            vars(shell).get("feature_names_in_"),
-            classes=classes,
-            prevalence=labels.prevalence,
-            copies=compared.copies,
-            repeated=compared.repeated,
-        )
-        if self.metric == GOWER:
-            columns = source.columns
-            training = replace(training, columns=columns, doubts=doubts_of(reading, given, columns))
-            none = table.encode(given, columns).take(np.arange(0))
-            template = training.decoded((none.real, none.codes), given)
-            training = replace(training, template=template)
-        self.fitted_ = self._ended(
-            training,
-            model,
-            None,
-            (fit.status, fit.trace),
-            **probabilities,
-        )
+        fit = search(dissimilarities, prototypes, width, settings, wider=wider_ones(widths, width))
+        model = FittedExemplars(source, dissimilarities, prototypes, fit.parameters, width)
+        outcome = fit.status, fit.trace
+        self.fitted_ = self._ended(training, model, None, outcome, **probabilities)
         return self
 
     def _check_arguments(self) -> None:
@@ -740,31 +645,6 @@ class MedianLVQClassifier(Classifier):
                 f"{owner}, class_prior=...) needs calibrate=True: margins are no probabilities "
                 "before."
             )
-
-    def _compare(
-        self,
-        X: Any,
-        labels: Int[np.ndarray, " obs"],
-        weights: Float[np.ndarray, " obs"],
-        groups: Groups,
-    ) -> ComparedRows:
-        """Dissimilarities of the training rows that weigh something."""
-        if self.metric == PRECOMPUTED:
-            compared = from_matrix(X, labels, weights, groups)
-        elif self.metric == GOWER:
-            compared = from_table(
-                X,
-                labels,
-                weights,
-                groups,
-                categorical_features=self.categorical_features,
-                handle_unknown=self.handle_unknown,
-            )
-        else:
-            compared = from_vectors(X, labels, weights, groups, self.metric)
-        check_values(compared.values, type(self).__name__)
-        warn_of_copies(compared.repeated, len(compared.copies[0]), type(self).__name__)
-        return compared
 
     def refine(self, method: str = "gibbs", **options: object) -> Self:
         """Draw exemplars (and sigma, if it is free) from the posterior.
@@ -810,7 +690,7 @@ class MedianLVQClassifier(Classifier):
         Those of the fitted exemplars and, after :meth:`refine`, of all draws.
         """
         fit = self._fit
-        return np.sort(fit.table.kept[fit.model.needed])
+        return np.sort(fit.table.kept[needed_rows(fit)])
 
     def from_exemplar_columns(self, D: object) -> Float[np.ndarray, "obs train"]:
         """Return a matrix of full width: D in the exemplars' columns, NaN elsewhere.

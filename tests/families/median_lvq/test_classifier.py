@@ -20,6 +20,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validat
 from bayesrbf import MedianLVQClassifier, MedianLVQPrior, load
 from bayesrbf.base.rows import Observations
 from bayesrbf.families.median_lvq.dissimilarities import learn_gower
+from bayesrbf.fit.asking import new_rows
 
 CLASSES = np.array(["no", "so", "yes"], dtype=object)
 
@@ -151,7 +152,8 @@ def test_a_callable_may_compare_anything() -> None:
 def test_gower_is_the_mean_over_columns_and_a_hole_is_an_average_difference() -> None:
     frame, y = mixed(), np.arange(40) % 2
     model = MedianLVQClassifier(2, random_state=0, sigma=0.4).fit(frame, y)
-    found = model.model_.source.to(frame.iloc[:5], np.arange(model.kept_.size)).real
+    rows = new_rows(model.fitted_, frame.iloc[:5]).cells
+    found = model.model_.compared(rows, np.arange(model.kept_.size))
     lengths, colours = frame["length"].to_numpy(), frame["colour"].to_numpy()
     noise = frame["noise"].to_numpy()
 
