@@ -239,8 +239,7 @@ class FittedModel(ABC):
         self, log_posterior: Any, theta: Float[np.ndarray, " coordinate"]
     ) -> MixtureParameters:
         """The density under a posterior draw, in standard units; most families hold it fixed."""
-        if self.density is None:
-            raise ValueError(f"{type(self).__name__} has no density.")
+        assert self.density is not None  # what asks for a density requires one
         parameters: MixtureParameters = cast(Any, self.density).parameters
         return parameters
 
@@ -289,8 +288,6 @@ class FittedModel(ABC):
     ) -> MixtureParameters:
         """A density at other class shares; a density without classes has none."""
         return parameters
-
-    # ---- rows
 
     @property
     def n_scored(self) -> int:

@@ -461,14 +461,16 @@ class FittedTable[M: FittedModel, D]:
         """Names of columns, training rows and classes."""
         return Axes(self.table.columns, self.table.kept, self.table.classes)
 
-    def require_all_rows(self, what: str) -> None:
-        """ValueError where the training rows are out of memory, which a posterior is asked of."""
-        if self.table.sampled:
-            raise ValueError(
-                f"{self.table.owner}.{what} needs the training rows in memory, and this fit read "
-                f"them block by block ({self.table.passes} passes); fit a random sample of the "
-                "rows for it."
-            )
+    def __lacks__(self, need: str) -> str:
+        """Why the fit lacks what an answer needs; empty where it has it."""
+        match need:
+            case "rows" if self.table.sampled:
+                blocks = f"this fit read them block by block ({self.table.passes} passes)"
+                return f"{blocks}; fit a random sample of the rows for it"
+            case "draws" if self.draws is None:
+                return "the model was fitted to a point: call its refine() first"
+            case _:
+                return ""
 
     def stored_row(self) -> Any:
         """A training row, as new rows come."""

@@ -11,7 +11,6 @@ import numpy as np
 from jaxtyping import Float, Int, Real, Shaped
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
@@ -45,7 +44,7 @@ from bayesrbf.fit.arguments import (
     row_groups,
     row_weights,
 )
-from bayesrbf.fit.asking import ask, new_rows
+from bayesrbf.fit.asking import new_rows, requires
 from bayesrbf.fit.classifier import Classifier, Labels
 from bayesrbf.fit.estimator import AnyFit, Calibrated, calibrated, fitting
 from bayesrbf.fit.held_out import HeldOut, hold_out, masking_of, split_rows
@@ -64,37 +63,6 @@ if TYPE_CHECKING:
 
 
 # The exemplars that a prediction rests on, as a table.
-
-
-def responsible_exemplars(
-    fit: FittedTable[FittedExemplars, None], X: object, most: int = 5
-) -> pd.DataFrame:
-    r"""List the training rows that decide the class probabilities of each row.
-
-    The responsibility :math:`e^{-d(x, \theta_j) / \sigma^2} / \sum_k e^{-d(x, \theta_k) /
-    \sigma^2}` of an exemplar is its share in the probabilities, before calibration and
-    ``class_prior``; after :meth:`refine` its mean over the draws.
-
-    Parameters
-    ----------
-    X : array-like or frame of shape (n_obs, n_columns)
-        Rows, as for :meth:`predict`.
-    most : int
-        Most exemplars of a row.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One line an exemplar, those first that count most: ``row`` of X,
-        ``exemplar`` (row of ``fit``'s X), its ``label``, ``dissimilarity``,
-        ``responsibility``.
-    """
-    log_posterior, model, needed = fit.log_posterior, fit.model, needed_rows(fit)
-    columns = model.compared(new_rows(fit, X).cells, needed)
-    theta = fit.point[None] if fit.draws is None else fit.draws.theta
-    points = theta.reshape(-1, log_posterior.dimension)
-    mean = model.mean_responsibilities(log_posterior, columns, needed, points)
-    return explanation(mean, columns, fit.table.kept[needed], fit.classes, most)
 
 
 def needed_rows(fit: FittedTable[FittedExemplars, None]) -> Int[np.ndarray, " needed"]:
@@ -355,41 +323,6 @@ def _restricted(rows: Dissimilarities, seen: Int[np.ndarray, " seen"]) -> Dissim
 # Exemplar classifiers on dissimilarities: every prototype is a row of the training data.
 
 
-def _gives_probabilities(estimator: MedianLVQClassifier) -> bool:
-    """Whether scores are probabilities: margins are none before they are calibrated."""
-    if estimator.objective == "rslvq" or estimator.calibrate:
-        return True
-    raise AttributeError(
-        "objective='glvq' has no probabilities under calibrate=False; use decision_function, "
-        "calibrate=True or objective='rslvq'."
-    )
-
-
-def _hides_cells(estimator: MedianLVQClassifier) -> bool:
-    """Whether a row without some of its cells has probabilities, too."""
-    if estimator.metric == GOWER:
-        return _gives_probabilities(estimator)
-    raise AttributeError(
-        f"metric={estimator.metric!r} compares whole rows, and explain hides cells; use "
-        "metric='gower', or responsible_exemplars."
-    )
-
-
-def _has_density(estimator: MedianLVQClassifier) -> bool:
-    """Whether something says what rows look like: rows are compared only."""
-    raise AttributeError(f"{type(estimator).__name__} compares rows and has no density of them.")
-
-
-def _gives_margins(estimator: MedianLVQClassifier) -> bool:
-    """Whether there are margins, which are no probabilities."""
-    return bool(estimator.objective == "glvq")
-
-
-def _has_kernel(estimator: MedianLVQClassifier) -> bool:
-    """Whether exemplars share in the answer: under margins only the nearest count."""
-    return bool(estimator.objective == "rslvq")
-
-
 class MedianLVQClassifier(Classifier):
     r"""Classifier by dissimilarity to exemplars, which are rows of the training data.
 
@@ -646,6 +579,7 @@ class MedianLVQClassifier(Classifier):
                 "before."
             )
 
+    @requires("likelihood", "rows")
     def refine(self, method: str = "gibbs", **options: object) -> Self:
         """Draw exemplars (and sigma, if it is free) from the posterior.
 
@@ -668,6 +602,25 @@ class MedianLVQClassifier(Classifier):
             If the method is unknown.
         """
         return super().refine(method, **options)
+
+    def __lacks__(self, need: str) -> str:
+        """Why an estimator of these arguments lacks what an answer needs; empty where it has it."""
+        margins = self.objective == "glvq"
+        match need:
+            case "density":
+                return "exemplars only compare them: fit a MixtureDensity for it"
+            case "columns" if self.metric != GOWER:
+                how = f"metric={self.metric!r} compares whole rows"
+                return f"{how}: use metric='gower', or responsible_exemplars"
+            case "likelihood" if margins:
+                return "objective='glvq' has none: use objective='rslvq'"
+            case "margins" if not margins:
+                return "objective='rslvq' has none: use predict_log_proba"
+            case "probabilities" if margins and not self.calibrate:
+                how = "objective='glvq' has none under calibrate=False"
+                return f"{how}: use decision_function, calibrate=True or objective='rslvq'"
+            case _:
+                return ""
 
     def _check_method(self, method: str) -> None:
         """Exemplars are discrete."""
@@ -756,21 +709,6 @@ class MedianLVQClassifier(Classifier):
 
     # ---- predicting
 
-    predict_log_proba = available_if(_gives_probabilities)(Classifier.predict_log_proba)
-    predict_proba = available_if(_gives_probabilities)(Classifier.predict_proba)
-    predict_posterior = available_if(_has_kernel)(Classifier.predict_posterior)
-    uncertainty = available_if(_has_kernel)(Classifier.uncertainty)
-    explain = available_if(_hides_cells)(Classifier.explain)
-    decide = available_if(_gives_probabilities)(Classifier.decide)
-
-    score_samples = available_if(_has_density)(Classifier.score_samples)
-    novelty = available_if(_has_density)(Classifier.novelty)
-    impute = available_if(_has_density)(Classifier.impute)
-    surprise = available_if(_has_density)(Classifier.surprise)
-    conditional = available_if(_has_density)(Classifier.conditional)
-    dependence = available_if(_has_density)(Classifier.dependence)
-    acquire = available_if(_has_density)(Classifier.acquire)
-
     def predict(self, X: object) -> Labels:
         """Most probable class of each row; that of the nearest exemplar for GLVQ.
 
@@ -795,7 +733,7 @@ class MedianLVQClassifier(Classifier):
         fit = self._fit
         return fit.model.class_log_joint(new_rows(fit, X).cells)
 
-    @available_if(_gives_margins)  # type: ignore[untyped-decorator]
+    @requires("margins")
     def decision_function(self, X: object) -> Float[np.ndarray, "obs *label"]:
         """Margins of GLVQ, from -1 to 1, before temperature and ``class_prior``.
 
@@ -812,7 +750,35 @@ class MedianLVQClassifier(Classifier):
         margins = self._margins(X)
         return margins[:, 1] if self.classes_.size == 2 else margins
 
-    responsible_exemplars = available_if(_has_kernel)(ask(responsible_exemplars))
+    @requires("likelihood")
+    def responsible_exemplars(self, X: object, most: int = 5) -> pd.DataFrame:
+        r"""List the training rows that decide the class probabilities of each row.
+
+        The responsibility :math:`e^{-d(x, \theta_j) / \sigma^2} / \sum_k e^{-d(x, \theta_k) /
+        \sigma^2}` of an exemplar is its share in the probabilities, before calibration and
+        ``class_prior``; after :meth:`refine` its mean over the draws.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows, as for :meth:`predict`.
+        most : int
+            Most exemplars of a row.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One line an exemplar, those first that count most: ``row`` of X,
+            ``exemplar`` (row of ``fit``'s X), its ``label``, ``dissimilarity``,
+            ``responsibility``.
+        """
+        fit = self._fit
+        log_posterior, model, needed = fit.log_posterior, fit.model, needed_rows(fit)
+        columns = model.compared(new_rows(fit, X).cells, needed)
+        theta = fit.point[None] if fit.draws is None else fit.draws.theta
+        points = theta.reshape(-1, log_posterior.dimension)
+        mean = model.mean_responsibilities(log_posterior, columns, needed, points)
+        return explanation(mean, columns, fit.table.kept[needed], fit.classes, most)
 
 
 @rehearsal_of.register

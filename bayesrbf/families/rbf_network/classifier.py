@@ -21,11 +21,10 @@ from bayesrbf.families.rbf_network.fitted import (
     check_penalties,
     fit_to_rows,
     network_settings,
-    transform,
 )
 from bayesrbf.families.rbf_network.records import Features
 from bayesrbf.fit.arguments import integer, number
-from bayesrbf.fit.asking import ask
+from bayesrbf.fit.asking import new_rows
 from bayesrbf.fit.classifier import Classifier, Labels, LogProbabilities
 from bayesrbf.fit.estimator import fitting
 from bayesrbf.fit.reading import read_table
@@ -262,7 +261,21 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
 
     # ---- rows
 
-    transform = ask(transform)
+    def transform(self, X: object) -> Float[np.ndarray, "obs component"]:
+        """Hidden layer: the features of each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are summed out.
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_components)
+            Responsibilities, densities or their logarithms at the fitted point.
+        """
+        fit = self._fit
+        return fit.model.features(new_rows(fit, X).cells)
 
     def sample(self, n_samples: int = 1) -> tuple[Any, Labels]:
         """Draw new rows from the hidden layer, and their classes from the output layer.

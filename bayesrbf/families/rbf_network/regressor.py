@@ -26,12 +26,11 @@ from bayesrbf.families.rbf_network.fitted import (
     fit_to_rows,
     network_settings,
     read_responses,
-    transform,
 )
 from bayesrbf.families.rbf_network.posterior import StudentMixture
 from bayesrbf.families.rbf_network.records import Features
 from bayesrbf.fit.arguments import Rule
-from bayesrbf.fit.asking import ask, new_rows
+from bayesrbf.fit.asking import new_rows
 from bayesrbf.fit.calibration import fit_noise
 from bayesrbf.fit.estimator import Estimator, fitting
 from bayesrbf.fit.held_out import hold_out, split_rows
@@ -440,7 +439,21 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         """Answers about a row that are tried where a file is read."""
         return super()._answers_about(X) | {"predict_interval": self.predict_interval(X)}
 
-    transform = ask(transform)
+    def transform(self, X: object) -> Float[np.ndarray, "obs component"]:
+        """Hidden layer: the features of each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are summed out.
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_components)
+            Responsibilities, densities or their logarithms at the fitted point.
+        """
+        fit = self._fit
+        return fit.model.features(new_rows(fit, X).cells)
 
     def sample(self, n_samples: int = 1) -> tuple[Any, Float[np.ndarray, " row"]]:
         """Draw new rows from the hidden layer, and their responses from the output layer.

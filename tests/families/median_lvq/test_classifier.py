@@ -320,9 +320,9 @@ def test_margins_are_no_probabilities_before_they_are_calibrated() -> None:
     assert np.all(np.abs(margins) <= 1)
     nearest = TO_TRAIN[:, model.exemplars_].argmin(axis=1)
     assert model.predict(TO_TRAIN).tolist() == model.exemplar_classes_[nearest].tolist()
-    for ask in (model.declare, model.refine, lambda: model.posterior_):
-        with pytest.raises(AttributeError, match="has no likelihood"):
-            ask()
+    for answer in ("declare", "refine", "use_posterior", "uncertainty", "posterior_"):
+        with pytest.raises(AttributeError, match=r"likelihood.*use objective='rslvq'"):
+            getattr(model, answer)
     calibrated = matrix_model(objective="glvq", sigma="cv", calibrate=True).fit(D, Y)
     np.testing.assert_array_equal(calibrated.decision_function(TO_TRAIN), margins)
     assert calibrated.predict(TO_TRAIN).tolist() == model.predict(TO_TRAIN).tolist()
