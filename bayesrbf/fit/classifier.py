@@ -290,7 +290,7 @@ class Classifier(ClassifierMixin, Estimator):
         max_pairs: int = 256,
         random_state: int | None = None,
     ) -> xr.Dataset:
-        """What each observed cell adds to the log odds of each class against the rest.
+        """Contribution of each observed cell to the log odds of each class against the rest.
 
         The value of some cells of a row is the log odds that :meth:`predict_proba` gives when all
         others are missing. A Shapley value is what a cell adds to it, averaged over the orders in
@@ -375,7 +375,7 @@ class Classifier(ClassifierMixin, Estimator):
     def acquire(
         self, X: object, costs: object = None, loss: object = None, draws: int = 200
     ) -> xr.Dataset:
-        """What each missing cell is worth if it were measured, and which one to measure next.
+        """Value of measuring each missing cell, and the cell to measure next.
 
         The gain of a cell is the expected fall of the entropy of the class, or of the expected cost
         of the best decision. The expectation is over the values that the density expects in the
