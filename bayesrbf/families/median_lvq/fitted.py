@@ -151,8 +151,9 @@ class ExemplarPredictor(Predictor):
         """Summed kernels of the classes under every draw."""
         log_posterior, exemplars = self._log_posterior, list(map(self._exemplars, thetas))
         new = np.setdiff1d(exemplars, self._known)
-        self._known = np.append(self._known, new)
-        self._columns = np.hstack([self._columns, self._model.compared(self._rows, new)])
+        if new.size:  # metrics of scikit-learn refuse to compare with no row
+            self._known = np.append(self._known, new)
+            self._columns = np.hstack([self._columns, self._model.compared(self._rows, new)])
         place = np.argsort(self._known)
         ordered = self._known[place]
         said = []

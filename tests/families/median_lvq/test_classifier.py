@@ -467,6 +467,25 @@ def test_a_fixed_sigma_leaves_the_exemplars_to_be_drawn(monkeypatch: pytest.Monk
     assert model.posterior_["posterior"].sizes == {"chain": 4, "draw": 500, "prototype": 3}
 
 
+def test_draws_compare_a_row_once_to_each_exemplar() -> None:
+    pairs: list[int] = []
+
+    def squared(a: np.ndarray, b: np.ndarray) -> float:
+        pairs.append(1)
+        return float(((a - b) ** 2).sum())
+
+    for metric in (squared, "sqeuclidean"):
+        model = MedianLVQClassifier(1, metric=metric, sigma=1.0, random_state=0).fit(X[:12], Y[:12])
+        fit = model.refine(draws=5, tune=4, chains=1).fitted_
+        predictor = fit.model.predictor(fit.log_posterior, new_rows(fit, NEW).cells)
+        thetas = fit.draws.theta[0]
+        pairs.clear()
+        said = [predictor.at_all(thetas).log_probabilities for _ in range(2)]
+        np.testing.assert_array_equal(*said)
+        n_pairs = len(NEW) * np.unique(thetas).size
+        assert len(pairs) == (n_pairs if metric is squared else 0)
+
+
 def test_a_point_estimate_knows_no_uncertainty() -> None:
     model = matrix_model(sigma="sample", prior=MedianLVQPrior(0.2)).fit(D, Y)
     with pytest.warns(UserWarning, match="fitted to a point"):
