@@ -137,7 +137,8 @@ class ModelDoubt:
                 centre,
                 np.maximum(members, LEAST_DISPUTED_LOG) - centre[:, None],
                 np.sqrt(usual),
-                self._spread(rows, scale, disputed),
+                # The bound is about the median of the draws, which the stretch moved out.
+                self._spread(rows, scale, stretch * given_out),
                 stretch,
             )
 

@@ -25,7 +25,12 @@ from bayesrbf import (
 )
 from bayesrbf.base.hidden_share import hidden_share
 from bayesrbf.families.stack import model_doubt as beside
-from bayesrbf.families.stack.disagreement import disagreed
+from bayesrbf.families.stack.disagreement import (
+    bounded_spread,
+    disagreed,
+    squared_scale,
+    variance_of_kinds,
+)
 from bayesrbf.families.stack.model_doubt import ModelDoubt
 from bayesrbf.families.stack.posterior import tempered_members
 from bayesrbf.fit.asking import new_rows
@@ -142,6 +147,29 @@ def test_a_row_unlike_the_table_is_doubted_more(mixture: HybridMixtureClassifier
     predictor = mixture.fitted_.doubted_posterior.predictor(new_rows(mixture.fitted_, X).cells)
     assert predictor.spread[0] == 1
     assert predictor.spread[1] > 1.5
+
+
+def test_the_spread_is_bounded_about_the_median_of_the_draws(
+    mixture: HybridMixtureClassifier,
+) -> None:
+    """As in a stack: that median lies further out than what is given out."""
+    X = table(2)[0].assign(a=[40.0, 80.0], b=[-30.0, 90.0], c=0.1)
+    fit, doubt = mixture.fitted_, mixture.fitted_.doubt
+    assert doubt is not None
+    rows = new_rows(fit, X).cells
+    predictor = fit.doubted_posterior.predictor(rows)
+    kinds = np.unique(np.append(doubt.pool.kinds[doubt.others], -1), return_inverse=True)[1]
+    centre = predictor.centre[:, None]
+    everyone = np.concatenate([predictor.deviations + centre, centre], axis=1)
+    variance = variance_of_kinds(everyone, predictor.centre, kinds)
+    scale = squared_scale(variance, predictor.usual**2, kinds.max() + 1)
+    odds = np.diff(fit.class_log_probabilities(rows)) * [-1, 1]
+    bounds = [
+        bounded_spread(np.full(2, np.inf), scale, median)
+        for median in (odds, predictor.stretch * odds)
+    ]
+    assert (bounds[1] > 1.01 * bounds[0]).all()
+    np.testing.assert_allclose(predictor.spread, bounds[1], rtol=1e-6)
 
 
 def test_draws_come_before_the_pool_and_rows_that_none_judges_do(
