@@ -13,9 +13,9 @@ from scipy.optimize import nnls
 
 from bayesrbf.base import names
 from bayesrbf.base.arrays import log_loss
-from bayesrbf.base.hidden_share import KNOTS, PULL_SD, hats, hidden_share
+from bayesrbf.base.hidden_share import hats, missing_share
 from bayesrbf.base.log_posterior import OneByOne
-from bayesrbf.base.priors import ClassPrediction, MixturePrior
+from bayesrbf.base.priors import POOL_PRIOR, ClassPrediction, MixturePrior
 from bayesrbf.base.records import Requirements, stored, within
 from bayesrbf.base.rows import (
     FewValues,
@@ -41,12 +41,11 @@ from bayesrbf.families.stack.members import (
     fit_trees,
     recipe_of,
 )
-from bayesrbf.families.stack.pool import Pool, fit_pools, log_posterior_of
 from bayesrbf.families.stack.posterior import (
-    LEAST_MEMBER_PROBABILITY,
-    LOG_TEMPERATURE_SD,
-    PSEUDO_ROWS,
+    Pool,
     StackLogPosterior,
+    fit_pools,
+    log_posterior_of,
 )
 from bayesrbf.fit.held_out import HeldOut, Masking, NumberedFold, hold_out_folds
 from bayesrbf.fit.model import Axes, Delivery, Description, FittedModel
@@ -120,7 +119,7 @@ class FittedStack(FittedModel):
         for part in in_blocks(rows.n_obs, NUMBERS_A_ROW):
             some = rows.take(part)
             values = self.members.log_probabilities(some)
-            result[part] = self.pooled(values, hidden_share(some))
+            result[part] = self.pooled(values, missing_share(some))
         return result
 
     def pooled(
@@ -162,7 +161,7 @@ class FittedStack(FittedModel):
     @cached_property
     def fitted_point(self) -> Float[np.ndarray, " coordinate"]:
         """The fitted weights and temperatures."""
-        return packed(self.pool_posterior, (self.pool, *self.emptier))
+        return self.pool_posterior.pack((self.pool, *self.emptier))
 
     @property
     def held_share(self) -> Float[np.ndarray, " obs"]:
@@ -177,7 +176,7 @@ class FittedStack(FittedModel):
         for part in np.unique(rows.parts):
             others, own = rows.take(rows.parts != part), rows.parts == part
             pool = log_posterior_of(others)
-            point = packed(pool, fit_pools(others))
+            point = pool.pack(fit_pools(others))
             result[own] = pool.pooled(rows.values[own], hidden[own], point)
         return result
 
@@ -240,7 +239,7 @@ class FittedStack(FittedModel):
         self, log_posterior: StackLogPosterior, rows: Observations, temperature: float = 1.0
     ) -> OneByOne:
         """Prepare rows for predictions at any weights and temperatures, members as fitted."""
-        values, hidden = self.members.log_probabilities(rows), hidden_share(rows)
+        values, hidden = self.members.log_probabilities(rows), missing_share(rows)
         density = self.companion.log_density(rows)
         return OneByOne(
             lambda theta: ClassPrediction(log_posterior.pooled(values, hidden, theta), density)
@@ -315,19 +314,15 @@ class FittedStack(FittedModel):
             judged_rows.weights,
             member_names=self.names,
             class_names=axes.classes.tolist(),
-            concentration=1 + PSEUDO_ROWS,
-            log_temperature_sd=LOG_TEMPERATURE_SD,
-            least=LEAST_MEMBER_PROBABILITY,
+            prior=POOL_PRIOR,
             masked=judged_rows.masked,
-            knots=KNOTS,
-            pull_sd=PULL_SD,
         )
 
     def description(self, rows: Observations, axes: Axes) -> Description:
         """Names, and the labels of the rows held out."""
         coords = {
             names.MEMBER: list(self.names),
-            names.HIDDEN_SHARE: list(KNOTS),
+            names.HIDDEN_SHARE: list(POOL_PRIOR.knots),
             names.OBS: np.arange(self.held.labels.size),
             names.LABEL: axes.classes,
         }
@@ -348,20 +343,6 @@ class FittedStack(FittedModel):
         seen = self.companion.specification
         shape = seen.n_features, seen.levels, seen.n_classes
         yield shape == self.members.own[0].table_shape, "a companion of its columns"
-
-
-def packed(
-    log_posterior: StackLogPosterior, pools: Sequence[Pool]
-) -> Float[np.ndarray, " coordinate"]:
-    """Coordinates of the pools at all knots, or of one for all rows."""
-    every = (
-        [pool.weights for pool in pools],
-        [pool.member_temperatures for pool in pools],
-        [pool.temperature for pool in pools],
-        [pool.pull for pool in pools],
-    )
-    one = slice(None) if len(pools) > 1 else 0
-    return log_posterior.pack(*(np.array(entries)[one] for entries in every))
 
 
 # How a stack is fitted: members held out fold by fold, and all of them to all rows.

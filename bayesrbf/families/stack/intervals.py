@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.base.arrays import log_odds, single_digits
-from bayesrbf.base.hidden_share import hats, hidden_share, powers
+from bayesrbf.base.hidden_share import hats, missing_share, powers
 from bayesrbf.base.log_posterior import LogPosterior, Predictor
 from bayesrbf.base.priors import ClassPrediction
 from bayesrbf.base.records import MOST_LOG, Requirements, stored, within
@@ -30,10 +30,14 @@ from bayesrbf.families.stack.disagreement import (
     typicality,
     usual_rows,
 )
-from bayesrbf.families.stack.fitted import FittedStack, StackSettings, packed
+from bayesrbf.families.stack.fitted import FittedStack, StackSettings
 from bayesrbf.families.stack.members import FittedMembers, Starts, fit_members
-from bayesrbf.families.stack.pool import Pool, fit_pools
-from bayesrbf.families.stack.posterior import StackLogPosterior, bounded_log_probabilities
+from bayesrbf.families.stack.posterior import (
+    Pool,
+    StackLogPosterior,
+    bounded_log_probabilities,
+    fit_pools,
+)
 from bayesrbf.fit.probabilities import (
     LEAST_DOUBT,
     ClassPosterior,
@@ -163,7 +167,7 @@ class MemberDraws(ABC):
         prepare = self.rows_under_draws(model, training)
 
         def predictor(rows: Observations) -> StackPredictor:
-            new = NewRows(rows, model.members.log_probabilities(rows), hidden_share(rows))
+            new = NewRows(rows, model.members.log_probabilities(rows), missing_share(rows))
             pull = np.zeros(rows.n_obs)
             if moves is not None:
                 _, pull = powers(new.hidden, log_temperatures, pulls)
@@ -380,7 +384,7 @@ def table_variance_of(model: FittedStack, rows: Observations) -> float:
     values, weights, hidden = model.held.values, model.held.weights, model.held_share
     if not weights.size:
         values, weights = model.members.log_probabilities(rows), rows.weights
-        hidden = hidden_share(rows)
+        hidden = missing_share(rows)
     _, variance = model.pool_and_variance(values, hidden)
     return float(np.average(variance.mean(axis=1), weights=weights))
 
@@ -399,7 +403,7 @@ def _pools(
 
     emptier = [fitted(slice(1, None)) if model.emptier else () for _ in range(shared)]
     pools = ((*fitted(slice(1)), *emptier[draw % shared]) for draw in range(draws))
-    return single_digits(np.stack([packed(model.pool_posterior, of_draw) for of_draw in pools]))
+    return single_digits(np.stack([model.pool_posterior.pack(of_draw) for of_draw in pools]))
 
 
 # Draws of the parameters of a stack's members, beside those of its pool.

@@ -30,7 +30,7 @@ from sklearn.svm import SVC
 
 from bayesrbf import table
 from bayesrbf.base.arrays import LEAST_DISPUTED_PROBABILITY, log_odds, log_softmax
-from bayesrbf.base.hidden_share import hats, hidden_share
+from bayesrbf.base.hidden_share import hats, missing_share
 from bayesrbf.base.log_posterior import Predictor
 from bayesrbf.base.priors import ClassPrediction, MixturePrior
 from bayesrbf.base.records import MOST_LOG, Requirements, stored, within
@@ -119,7 +119,7 @@ class ModelDoubt:
         theta = np.concatenate([posterior.theta, moves.reshape(*shape, -1)], axis=2)
 
         def prepare(rows: Observations) -> DoubtedPredictor:
-            log_p, hidden = point(rows), hidden_share(rows)
+            log_p, hidden = point(rows), missing_share(rows)
             members = self._members(rows, hidden)[:, others]
             everyone = np.concatenate([members, log_p[:, None]], axis=1)
             usual = self._usual_variance(hidden)

@@ -23,7 +23,7 @@ from bayesrbf import (
     StackedClassifier,
     load,
 )
-from bayesrbf.base.hidden_share import hidden_share
+from bayesrbf.base.hidden_share import missing_share
 from bayesrbf.families.stack import model_doubt as beside
 from bayesrbf.families.stack.disagreement import (
     bounded_spread,
@@ -206,7 +206,7 @@ def test_draws_are_moved_by_the_formula_of_a_pool(mixture: HybridMixtureClassifi
     predictor = posterior.predictor(rows)
     thetas = posterior.theta.reshape(posterior.n_draws, -1)
     dimension, others = own.theta.shape[2], doubt.others.sum()
-    pool, hidden = doubt.pool, hidden_share(rows)
+    pool, hidden = doubt.pool, missing_share(rows)
     temperatures = pool.pool_posterior.of_rows(hidden, pool.fitted_point).member_temperatures
     members = np.log(tempered_members(pool.members.log_probabilities(rows), temperatures))
     members = members[:, doubt.others]
