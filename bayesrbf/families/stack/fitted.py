@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.optimize import nnls
 
 from bayesrbf.base import names
 from bayesrbf.base.arrays import log_loss
-from bayesrbf.base.hidden_share import hats, missing_share
+from bayesrbf.base.hidden_share import missing_share
 from bayesrbf.base.log_posterior import OneByOne
 from bayesrbf.base.priors import POOL_PRIOR, ClassPrediction, MixturePrior
 from bayesrbf.base.records import Requirements, stored, within
@@ -26,7 +25,6 @@ from bayesrbf.base.rows import (
     joined_rows,
 )
 from bayesrbf.families.kernel_network.fitted import Exemplars
-from bayesrbf.families.stack.disagreement import variance_of_kinds
 from bayesrbf.families.stack.members import (
     EM_ITERATIONS,
     EM_STARTS,
@@ -61,21 +59,6 @@ if TYPE_CHECKING:
 
 
 # A fitted stack: members, the pool of what they say, and a density of the columns.
-
-
-class VaryingMembers(Protocol):
-    """How the members of a stack vary between its draws."""
-
-    def class_posterior(
-        self,
-        model: Any,
-        training: Observations,
-        draws: Draws | None,
-        log_ratio: Float[np.ndarray, " label"],
-        seed: int,
-    ) -> ClassPosterior:
-        """The posterior of class probabilities, draws of the members included."""
-        ...
 
 
 NUMBERS_A_ROW = 256
@@ -142,8 +125,11 @@ class FittedStack(FittedModel):
         delivery: Delivery,
     ) -> ClassPosterior:
         """Draws of the stack and of its members, joined; each has its own temperatures."""
-        varying = cast(VaryingMembers, delivery.details)
-        return varying.class_posterior(self, rows, draws, delivery.log_ratio, delivery.seed)
+        details: Any = delivery.details  # MemberDraws of intervals.py, which reads this file
+        posterior: ClassPosterior = details.class_posterior(
+            self, rows, draws, delivery.log_ratio, delivery.seed
+        )
+        return posterior
 
     def log_posterior(self, rows: Observations) -> StackLogPosterior:
         """The log posterior of weights and temperatures, given the rows held out."""
@@ -186,40 +172,6 @@ class FittedStack(FittedModel):
         kinds = [recipe_of(name).kind for name in self.members.names]
         kinds += [f"extra {name}" for name in self.names[len(kinds) :]]
         return np.unique(kinds, return_inverse=True)[1]
-
-    def pool_and_variance(
-        self, values: Float[np.ndarray, "row member label"], hidden: Float[np.ndarray, " row"]
-    ) -> tuple[Float[np.ndarray, "row label"], Float[np.ndarray, "row label"]]:
-        """Class log probabilities of the fitted pool and the variance of the kinds about it.
-
-        ``values`` are what members say before temperatures. Of a row without a cell all that is
-        said is the class shares, about which kinds do not disagree.
-        """
-        at_point = self.pool_posterior.of_rows(hidden, self.fitted_point)
-        members = np.log(at_point.members(values))
-        pool = self.pooled(values, hidden)
-        variance = variance_of_kinds(members, pool, self.kinds)
-        if self.held.masked is not None:
-            variance[hidden == 1] = 0
-        return pool, variance
-
-    @cached_property
-    def knot_variances(self) -> Float[np.ndarray, " knot"]:
-        """Mean variance of the kinds at every knot of the share of hidden cells.
-
-        By least squares over the rows held out, as they are and with some cells hidden.
-        """
-        masked = self.held.masked
-        assert masked is not None  # who has no copies has one variance
-        values = np.concatenate([self.held.values[:, None], masked.values], axis=1)
-        hidden = masked.hidden.reshape(-1)
-        _, variance = self.pool_and_variance(values.reshape(-1, *values.shape[2:]), hidden)
-        # Weighted least squares, without rows of no cell: about these kinds cannot disagree.
-        root = np.sqrt(np.repeat(self.held.weights, values.shape[1]) * (hidden < 1))
-        variances: Float[np.ndarray, " knot"] = nnls(
-            root[:, None] * hats(hidden), root * variance.mean(axis=1)
-        )[0]
-        return variances
 
     @property
     def calibration(self) -> Recalibration | None:

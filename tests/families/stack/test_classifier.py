@@ -21,10 +21,14 @@ import bayesrbf
 from bayesrbf import MixturePrior, StackedClassifier
 from bayesrbf.base.priors import POOL_PRIOR
 from bayesrbf.base.rows import Observations
-from bayesrbf.families.stack.disagreement import usual_rows
 from bayesrbf.families.stack.fitted import StackSettings
 from bayesrbf.families.stack.fitting import FOLDS, gain_of_unlabelled
-from bayesrbf.families.stack.intervals import DrawnMembers, StackRefits
+from bayesrbf.families.stack.intervals import (
+    DrawnMembers,
+    KindVariance,
+    StackRefits,
+    usual_rows,
+)
 from bayesrbf.families.stack.members import DEFAULT, MEMBERS, TREES, SharedTraining, fit_members
 from bayesrbf.families.stack.posterior import fit_pools
 from bayesrbf.fit.asking import new_rows
@@ -295,7 +299,7 @@ def test_the_weights_of_the_fit_give_the_fit_again(fitted) -> None:
     settings, model = fitted._settings(fitted.fitted_.table), fitted.model_
     again = settings.fit(settings.training(rows, 0))
     none, shifts = usual_rows(*np.zeros((3, 0))), np.zeros((1, fitted.classes_.size))
-    refits = StackRefits((again,), np.zeros((1, 2)), shifts, 0.0, none)
+    refits = StackRefits((again,), np.zeros((1, 2)), shifts, KindVariance(0.0, None), none)
     draws = point(model.pool_posterior, model.fitted_point)
     posterior = refits.class_posterior(model, rows, draws, np.zeros(fitted.classes_.size), 0)
     found = posterior.draws(new_rows(fitted.fitted_, X).cells)[0][0, 0]

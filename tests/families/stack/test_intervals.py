@@ -52,7 +52,7 @@ def test_the_table_counts_at_rows_where_members_agree(bootstrapped) -> None:
     """Without the variance of the table the same draws spread less at every row."""
     X, _ = table(40, seed=1)
     refits, model = bootstrapped.fitted_.details, bootstrapped.model_
-    assert refits.table_variance > 0
+    assert refits.variance.of_table > 0
     known = model, bootstrapped.rows_, bootstrapped.draws_
     spreads = []
     for some in (refits, replace(refits, shifts=np.zeros_like(refits.shifts))):

@@ -25,7 +25,7 @@ from bayesrbf import (
 )
 from bayesrbf.base.hidden_share import missing_share
 from bayesrbf.families.stack import model_doubt as beside
-from bayesrbf.families.stack.disagreement import (
+from bayesrbf.families.stack.intervals import (
     bounded_spread,
     disagreed,
     squared_scale,
@@ -159,8 +159,7 @@ def test_the_spread_is_bounded_about_the_median_of_the_draws(
     rows = new_rows(fit, X).cells
     predictor = fit.doubted_posterior.predictor(rows)
     kinds = np.unique(np.append(doubt.pool.kinds[doubt.others], -1), return_inverse=True)[1]
-    centre = predictor.centre[:, None]
-    everyone = np.concatenate([predictor.deviations + centre, centre], axis=1)
+    everyone = np.concatenate([predictor.members, predictor.centre[:, None]], axis=1)
     variance = variance_of_kinds(everyone, predictor.centre, kinds)
     scale = squared_scale(variance, predictor.usual**2, kinds.max() + 1)
     odds = np.diff(fit.class_log_probabilities(rows)) * [-1, 1]
@@ -224,7 +223,7 @@ def test_nobody_disagrees_about_a_row_without_a_cell(mixture: HybridMixtureClass
     rows = new_rows(mixture.fitted_, X, holes=True).cells
     predictor = mixture.fitted_.doubted_posterior.predictor(rows)
     assert (predictor.usual == 0).all()
-    assert np.abs(predictor.deviations).max() < 0.1
+    assert np.abs(predictor.members - predictor.centre[:, None]).max() < 0.1
 
 
 def test_a_kind_is_not_compared_with_itself() -> None:
@@ -269,7 +268,7 @@ def test_units_and_order_change_nothing(mixture: HybridMixtureClassifier) -> Non
     rows = new_rows(model.fitted_, scaled[:20]).cells
     found = model.fitted_.doubted_posterior.predictor(rows)
     same = mixture.fitted_.doubted_posterior.predictor(new_rows(mixture.fitted_, X[:20]).cells)
-    np.testing.assert_allclose(found.deviations, same.deviations, atol=1e-6)
+    np.testing.assert_allclose(found.members, same.members, atol=1e-6)
     np.testing.assert_allclose(found.usual, same.usual, atol=1e-7)
 
 

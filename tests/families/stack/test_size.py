@@ -21,8 +21,7 @@ from bayesrbf.base.hidden_share import missing_share
 from bayesrbf.base.priors import POOL_PRIOR
 from bayesrbf.base.rows import Observations, Standardisation
 from bayesrbf.families.stack import fitted as fitted_stack
-from bayesrbf.families.stack.disagreement import disagreed
-from bayesrbf.families.stack.intervals import NewRows
+from bayesrbf.families.stack.intervals import disagreed
 from bayesrbf.families.stack.members import FittedMembers
 from bayesrbf.fit.asking import new_rows
 from bayesrbf.mixture.maps import fit_half_rank
@@ -38,12 +37,11 @@ def test_draws_at_once_say_what_each_says_alone() -> None:
     rows, refits, stack = new_rows(model.fitted_, X).cells, model.fitted_.details, model.model_
     refits = replace(refits, usual=replace(refits.usual, excess=refits.usual.excess + 50.0))
     log_posterior, hidden = stack.pool_posterior, missing_share(rows)
-    new = NewRows(rows, stack.members.log_probabilities(rows), hidden)
-    moved = refits.rows_under_draws(stack, model.rows_)(new)
-    assert moved.spread.max() > 1.2
-    assert np.ptp(moved.shifted) > 0  # rows have holes, and those with more are shifted less
     posterior = refits.class_posterior(stack, model.rows_, model.draws_, np.zeros(2), 0)
     predictor = replace(posterior.predictor(rows), moves=None)
+    moved = predictor.disagreement
+    assert moved.spread.max() > 1.2
+    assert np.ptp(moved.shifted) > 0  # rows have holes, and those with more are shifted less
     numbers = posterior.theta[0]
     said = predictor.at_all(numbers)
     density = stack.companion.log_density(rows)
@@ -63,7 +61,9 @@ def test_draws_at_once_say_what_each_says_alone() -> None:
         )
         np.testing.assert_allclose(said.log_probabilities[number], expected, atol=1e-12)
     alone = stack.predictor(log_posterior, rows)(model.draws_.theta[0, 0])
-    expected = log_posterior.pooled(new.values, hidden, model.draws_.theta[0, 0])
+    expected = log_posterior.pooled(
+        stack.members.log_probabilities(rows), hidden, model.draws_.theta[0, 0]
+    )
     np.testing.assert_allclose(alone.log_probabilities, expected, atol=1e-12)
 
 
