@@ -79,10 +79,7 @@ def log_pool(
     members: Float[np.ndarray, "*rows member label"],
 ) -> Float[np.ndarray, "*rows label"]:
     """Log of the linear pool of tempered members in nats; weights of all rows, or of each."""
-    total = weights[..., 0, None] * members[..., 0, :]
-    for j in range(1, members.shape[-2]):
-        total += weights[..., j, None] * members[..., j, :]
-    return np.log(total)
+    return np.log(np.einsum("...j,...jc->...c", weights, members))
 
 
 @dataclass(frozen=True)
