@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from bayesrbf import StackedClassifier
+from bayesrbf.base.arrays import log_loss
 from bayesrbf.base.hidden_share import hidden_share
-from bayesrbf.base.scores import log_loss
 from bayesrbf.families.stack.fitted import packed
 from bayesrbf.families.stack.pool import fit_pools
 from bayesrbf.families.stack.posterior import StackLogPosterior

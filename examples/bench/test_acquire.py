@@ -33,7 +33,7 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
 from bayesrbf import HybridMixtureClassifier, StackedClassifier
-from bayesrbf.base.scores import log_loss
+from bayesrbf.base.arrays import log_loss
 from bench.figures import show
 from bench.stack_tables import Split, split
 from bench.test_stack import chosen

@@ -27,9 +27,8 @@ from scipy.special import softmax
 
 from bayesrbf.base.rows import MixtureParameters, MixtureSpecification, Observations
 from bayesrbf.inference.draws import Draws
-from bayesrbf.inference.gibbs import gibbs
 from bayesrbf.inference.laplace import laplace
-from bayesrbf.inference.nuts import nuts
+from bayesrbf.inference.nuts import gibbs, nuts
 from bayesrbf.inference.variational import advi
 from bayesrbf.mixture.em import fit_mixture
 from bayesrbf.mixture.gibbs import assigned, posterior

@@ -30,7 +30,7 @@ import xarray as xr
 from sklearn.model_selection import train_test_split
 
 from bayesrbf import HybridMixtureClassifier
-from bayesrbf.base.scores import log_loss
+from bayesrbf.base.arrays import log_loss
 from bayesrbf.datasets import hide_cells, hide_labels, load_table
 from bayesrbf.inference.diagnose import effective_draws
 from bench.figures import show

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import train_test_split
 
-from bayesrbf.base.scores import log_loss
+from bayesrbf.base.arrays import log_loss
 from bayesrbf.datasets import load_table
 from bench.figures import show
 from reproduce.roth import _error

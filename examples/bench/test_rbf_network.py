@@ -18,7 +18,7 @@ from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
 from bayesrbf import KernelNetworkClassifier, RBFNetworkClassifier
-from bayesrbf.base.scores import log_loss
+from bayesrbf.base.arrays import log_loss
 from bayesrbf.datasets import load_table
 from bench.figures import show
 from bench.stack_tables import CHOSEN, split

@@ -25,7 +25,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from bayesrbf import HybridMixtureClassifier
 from bayesrbf.answers.scores import calibration
-from bayesrbf.base.scores import brier, correct, log_loss
+from bayesrbf.base.arrays import brier, correct, log_loss
 from bayesrbf.datasets import hide_cells, load_table
 from bench.figures import Row, show
 from tests.measured import part

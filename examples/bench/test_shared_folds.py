@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from bayesrbf import StackedClassifier
-from bayesrbf.base.scores import log_loss
+from bayesrbf.base.arrays import log_loss
 from bayesrbf.fit.held_out import stratified_folds
 from bench.figures import Row, show
 from bench.stack_tables import Split, split

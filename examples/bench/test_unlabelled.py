@@ -23,7 +23,7 @@ from bayesrbf import (
     SDGMClassifier,
     StackedClassifier,
 )
-from bayesrbf.base.scores import log_loss
+from bayesrbf.base.arrays import log_loss
 from bench.figures import Row, show
 from bench.stack_tables import split
 from bench.test_stack import chosen
