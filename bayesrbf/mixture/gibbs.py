@@ -197,17 +197,21 @@ def assigned(
 ) -> Assigned:
     """Sum up rows whose components are known; under full covariances they must be complete."""
     member = components == np.arange(specification.n_components)[:, None]
-    ones, known = member.astype(float), ~np.isnan(real)
-    cells = ones @ known
-    centres = (ones @ np.where(known, real, 0.0)) / np.maximum(cells, 1)
-    deviations = np.where(known, real - centres[components], 0.0)
+    ones = member.astype(float)
+    counts = ones.sum(axis=1)
     if specification.independent:
-        scatter = ones @ deviations**2
+        known = ~np.isnan(real)
+        cells = ones @ known
+        centres = (ones @ np.where(known, real, 0.0)) / np.maximum(cells, 1)
+        scatter = ones @ np.where(known, real - centres[components], 0.0) ** 2
     else:
+        cells = np.repeat(counts[:, None], real.shape[1], axis=1)
+        centres = (ones @ real) / np.maximum(cells, 1)
+        deviations = real - centres[components]
         parts = [deviations[rows] for rows in member]
         scatter = np.stack([part.T @ part for part in parts])
     levels = laws_of(specification).levels.counts(codes, components)
-    return Assigned(ones.sum(axis=1), cells, centres, scatter, levels)
+    return Assigned(counts, cells, centres, scatter, levels)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from bayesrbf.mixture.matrices import Diagonals, Held, Matrices, Vectors, lower_
 from bayesrbf.mixture.real_columns import (
     ConjugatePrecisions,
     FullPrecisions,
-    IndependentPrecisions,
+    GammaPrecisions,
     Pull,
     RealColumns,
     log_gamma_constant,
@@ -125,7 +125,7 @@ class DiagonalCovariances(RealColumns):
         self, scales: Vectors, cells: Float[np.ndarray, "group d"], inner: Held
     ) -> ConjugatePrecisions:
         """A gamma law of every column."""
-        return IndependentPrecisions(scales, 1 + 0.5 * cells, inner)
+        return GammaPrecisions(scales, 1 + 0.5 * cells, inner, self)
 
 
 class SphericalCovariances(RealColumns):
@@ -167,7 +167,7 @@ class SphericalCovariances(RealColumns):
     ) -> ConjugatePrecisions:
         """One gamma law: cells and squares of all columns add up."""
         shapes = 1 + 0.5 * cells.sum(axis=1, keepdims=True)
-        return IndependentPrecisions(scales, shapes, inner.sum(axis=1, keepdims=True))
+        return GammaPrecisions(scales, shapes, inner.sum(axis=1, keepdims=True), self)
 
 
 SHAPES: Final[dict[str, type[RealColumns]]] = {

@@ -162,6 +162,12 @@ class RealColumns(ABC):
         groups = (*values[names.MEANS].shape[:-2], self.n_groups)
         return {each.name: values[each.name].reshape(*groups, *each.shape) for each in self._own}
 
+    def parted(self, side_by_side: Float[np.ndarray, "group number"]) -> dict[str, np.ndarray]:
+        """Values of the shape's variables, from the numbers of all of them in a row."""
+        edges = np.cumsum([own.size for own in self._own])[:-1]
+        parts = zip(self._own, np.split(side_by_side, edges, axis=1), strict=True)
+        return {own.name: part.reshape(len(part), *own.shape) for own, part in parts}
+
     def base_scales(self, hyper: Hyper) -> Float[np.ndarray, "group feature"]:
         """Inverse diagonal of L0: ``s sqrt(nu0 + G)`` of every covariance group."""
         strength = hyper.degrees_of_freedom + self.specification.group_sizes
@@ -169,7 +175,10 @@ class RealColumns(ABC):
 
     def row_scales(self, hyper: Hyper) -> Float[np.ndarray, "group feature *one"]:
         """The base scales as what multiplies the rows of a factor."""
-        scales = self.base_scales(hyper)
+        return self.of_rows(self.base_scales(hyper))
+
+    def of_rows(self, scales: Vectors) -> Float[np.ndarray, "matrix feature *one"]:
+        """Scales of columns as what multiplies the rows of matrices."""
         return scales.reshape(*scales.shape, *(1,) * (len(self.matrices.shape) - 1))
 
     def prior(self, hyper: Hyper) -> NormalPrior | None:
@@ -178,7 +187,9 @@ class RealColumns(ABC):
 
     # Points
 
-    def by_component(self, factors: Held) -> Held:
+    def by_component(
+        self, factors: Float[np.ndarray, "group *entry"]
+    ) -> Float[np.ndarray, "component *entry"]:
         """The factor that each component uses."""
         return factors if self.n_groups == self.n_components else factors[self.group]
 
@@ -396,16 +407,17 @@ class ConjugatePrecisions(ABC):
     """
 
     scales: Float[np.ndarray, "group feature"]  # Inverse diagonals of L0.
-    # Of the gamma variables; one a group for spherical covariances.
     shapes: Float[np.ndarray, "*reference group gamma"]
-    # T; its diagonal for diagonal covariances, the sum of that for spherical ones.
+    # T, or the sums over T's diagonal that are twice the rates of the gamma variables.
     inner: Float[np.ndarray, "*reference group *gamma"]
 
     @classmethod
     def stacked(cls, densities: Sequence[Self]) -> Self:
         """Several densities of one structure side by side."""
         shapes = np.stack([one.shapes for one in densities])
-        return cls(densities[0].scales, shapes, np.stack([one.inner for one in densities]))
+        return replace(
+            densities[0], shapes=shapes, inner=np.stack([one.inner for one in densities])
+        )
 
     @abstractmethod
     def draw(self, rng: np.random.Generator) -> Float[np.ndarray, "group *feature"]:
@@ -459,20 +471,28 @@ class FullPrecisions(ConjugatePrecisions):
         return total + stretch[:, None, :]
 
 
-class IndependentPrecisions(ConjugatePrecisions):
-    """Density of the precision factors of diagonal and spherical covariances."""
+@dataclass(frozen=True)
+class GammaPrecisions(ConjugatePrecisions):
+    """Density of the precision factors of a shape whose variables all are gamma variables."""
 
-    def draw(self, rng: np.random.Generator) -> Float[np.ndarray, "group feature"]:
-        """Square roots of the precisions of every group, in the units of the rows."""
-        return np.sqrt(2.0 * rng.standard_gamma(self.shapes) / self.inner) / self.scales
+    law: RealColumns
+
+    def draw(self, rng: np.random.Generator) -> Float[np.ndarray, "group *feature"]:
+        """Precision factors of every group, in the units of the rows."""
+        if not self.law.n_features:
+            return np.zeros((len(self.scales), *self.law.matrices.shape))
+        gammas = 2.0 * rng.standard_gamma(self.shapes) / self.inner
+        unit = self.law.unit_factors(self.law.parted(gammas))
+        return unit / self.law.of_rows(self.scales)
 
     def log_densities(
-        self, factors: Float[np.ndarray, "given feature"]
+        self, factors: Float[np.ndarray, "given *feature"]
     ) -> Float[np.ndarray, "reference given group"]:
         """Log densities of each given factor as that of each group."""
-        squares = (factors * self.scales[0])[:, : self.shapes.shape[-1]] ** 2
+        own = self.law.own_values(factors * self.law.of_rows(self.scales[:1]))
+        gammas = np.concatenate([value.reshape(len(factors), -1) for value in own.values()], axis=1)
         rates = 0.5 * self.inner[:, None]
-        return _log_gamma(squares[:, None, :], self.shapes[:, None], rates).sum(axis=-1)
+        return _log_gamma(gammas[:, None, :], self.shapes[:, None], rates).sum(axis=-1)
 
 
 def _log_gamma(values: np.ndarray, shape: np.ndarray, rate: np.ndarray | float) -> np.ndarray:
