@@ -428,7 +428,7 @@ def surprise(
     fit: Fit, X: object, *, prob: float = 0.9, false_discoveries: float = 0.1
 ) -> xr.Dataset:
     """How surprising each observed cell is, given the rest of its row."""
-    from bayesrbf.fit.probabilities import RowAnswers
+    from bayesrbf.fit.row_answers import RowAnswers
 
     for name, value in {"prob": prob, "false_discoveries": false_discoveries}.items():
         SURPRISE_RULES[name].check(value, f"surprise({name}=...)")

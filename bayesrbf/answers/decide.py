@@ -15,16 +15,16 @@ from bayesrbf.base import names
 from bayesrbf.base.rows import Observations, in_blocks
 from bayesrbf.fit.arguments import PerClass, Rule
 from bayesrbf.fit.asking import Fit, new_rows, refuse
-from bayesrbf.fit.estimator import Estimator
-from bayesrbf.fit.probabilities import (
+from bayesrbf.fit.decisions import (
     best_measurement,
     constant,
     cost_curve,
-    entropy,
     expected_costs,
     mistakes,
     varied,
 )
+from bayesrbf.fit.estimator import Estimator
+from bayesrbf.fit.probabilities import entropy
 from bayesrbf.mixture.cells import ConditionalLaw, conditional_law
 from bayesrbf.mixture.fitted import FittedMixture
 from bayesrbf.table.columns import Columns
@@ -50,7 +50,7 @@ _DESCRIPTIONS: Final = {
 
 def decide(fit: Fit, X: object, costs: object, reject: float | None = None) -> xr.Dataset:
     """Take the decision of least expected cost for each row."""
-    from bayesrbf.fit.probabilities import RowAnswers
+    from bayesrbf.fit.row_answers import RowAnswers
 
     rows = new_rows(fit, X)
     cells = rows.cells
@@ -352,7 +352,7 @@ def acquire(
     fit: Fit, X: object, costs: object = None, loss: object = None, draws: int = 200
 ) -> xr.Dataset:
     """Value of measuring each missing cell, and the cell to measure next."""
-    from bayesrbf.fit.probabilities import RowAnswers
+    from bayesrbf.fit.row_answers import RowAnswers
 
     _DRAWS.check(draws, "acquire(draws=...)")
     columns = fit.columns
@@ -445,7 +445,7 @@ def acquire_labels(estimator: Estimator, X: object) -> xr.Dataset:
     ValueError
         If there are no draws.
     """
-    from bayesrbf.fit.probabilities import RowAnswers
+    from bayesrbf.fit.row_answers import RowAnswers
 
     check_is_fitted(estimator)
     fit = estimator.fitted_

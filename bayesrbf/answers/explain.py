@@ -239,7 +239,7 @@ def explain(
     random_state: int | None = None,
 ) -> xr.Dataset:
     """Contribution of each observed cell to the log odds of each class against the rest."""
-    from bayesrbf.fit.probabilities import RowAnswers
+    from bayesrbf.fit.row_answers import RowAnswers
 
     asked = {"exact": exact, "tolerance": tolerance, "max_pairs": max_pairs}
     for name, value in asked.items():

@@ -72,7 +72,7 @@ def predict_posterior(
 
 def uncertainty(fit: Fit, X: object, prob: float = 0.9, *, memory: int = MEMORY) -> xr.Dataset:
     """Class probabilities with intervals, kinds of doubt and the novelty of each row."""
-    from bayesrbf.fit.probabilities import to_dataset
+    from bayesrbf.fit.row_answers import to_dataset
 
     rows = new_rows(fit, X, holes=True)
     summary, novelty = summary_of(fit, rows.cells, prob, memory), fit.novelty(rows.cells)

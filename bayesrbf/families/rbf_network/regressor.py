@@ -386,7 +386,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         >>> bool(0.05 < told["sd"][0] < 0.2), bool(told["novelty"][1] > 0.99)
         (True, True)
         """
-        from bayesrbf.fit.probabilities import RowAnswers
+        from bayesrbf.fit.row_answers import RowAnswers
 
         PROBABILITY.check(prob, "uncertainty(prob=...)")
         fit = self._fit
