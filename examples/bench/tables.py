@@ -1,4 +1,4 @@
-"""Tables of the stack's benchmark: how each is put together, split and spoilt."""
+"""Tables of the benchmarks: how each is put together, split and spoilt; and a drawn one."""
 
 from __future__ import annotations
 
@@ -99,3 +99,22 @@ def split(name: str, seed: int, holes: bool) -> Split:
         X, y, train_size=n_train, test_size=n_test, random_state=seed, stratify=y
     )
     return Split(X, y, X_new, y_new)
+
+
+def mixed(n_rows: int, n_reals: int, n_categories: int, seed: int) -> pd.DataFrame:
+    """Columns that three hidden factors move, some skew, some rounded; 5 % of the cells missing."""
+    rng = np.random.default_rng(seed)
+    factors = rng.normal(size=(n_rows, 3))
+    columns: dict[str, np.ndarray] = {}
+    for j in range(n_reals):
+        x = factors @ rng.normal(size=3) + rng.normal(size=n_rows)
+        x = (np.exp(x / 2), np.round(10 * x), x, x)[j % 4]
+        columns[f"r{j}"] = np.where(rng.random(n_rows) < 0.05, np.nan, np.round(x, 3))
+    for j in range(n_categories):
+        levels = rng.integers(2, 7)
+        scores = factors @ rng.normal(size=(3, levels)) + rng.gumbel(size=(n_rows, levels))
+        cells = np.array([f"v{i}" for i in range(levels)], object)[scores.argmax(1)]
+        cells[rng.random(n_rows) < 0.05] = None
+        columns[f"c{j}"] = cells
+    bad = rng.random(n_rows) < 1 / (1 + np.exp(1 - factors @ [1.5, -1, 0.5]))
+    return pd.DataFrame(columns).assign(target=np.where(bad, "bad", "good"))
