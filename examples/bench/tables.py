@@ -10,42 +10,6 @@ from sklearn.model_selection import train_test_split
 
 from bayesrbf.datasets import Dataset, data_folder, hide_cells, load_table
 
-CHOSEN = (
-    "hepatitis",
-    "heart_cleveland",
-    "horse_colic",
-    "credit_approval",
-    "house_votes84",
-    "soybean",
-    "pima_uci_missing",
-    "mushroom",
-    "adult",
-    "glass",
-    "sonar",
-    "vehicle",
-    "segment",
-    "raetsch_german",
-    "heart_statlog",
-    "iris",
-    "wine",
-    "breast_cancer",
-)
-"""Tables on which the stack was put together."""
-FRESH = (
-    "raetsch_thyroid",
-    "raetsch_breast_cancer",
-    "raetsch_flare_solar",
-    "raetsch_titanic",
-    "raetsch_image",
-    "raetsch_waveform",
-    "raetsch_banana",
-    "raetsch_splice",
-    "vowel",
-    "crabs",
-    "ripley_synth",
-)
-"""Tables never looked at before it was fixed."""
-
 IN_PARTS = ("adult", "horse_colic", "ripley_synth", "segment", "vowel")
 MOST_ROWS = 700
 FEWER_ROWS = {"segment": 210, "raetsch_titanic": 150} | dict.fromkeys(
