@@ -77,6 +77,7 @@ QUESTIONS: Final[dict[str, Place]] = {
     ),
 }
 
+
 def table() -> str:
     """The table in Markdown."""
     lines = [
