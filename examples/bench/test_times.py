@@ -216,11 +216,16 @@ def test_price_of_holes() -> None:
     show("times/holes", lines, 2, about=COST)
 
 
-def wall(fit: Callable[[], object]) -> float:
-    """Wall time of one call."""
-    start = time.perf_counter()
-    fit()
-    return time.perf_counter() - start
+def seconds(call: Callable[[], object], repeats: int = 1) -> float:
+    """Least CPU seconds of some calls on one thread: threads that wait for another count, too."""
+    taken = []
+    with warnings.catch_warnings(), threadpool_limits(1):
+        warnings.simplefilter("ignore")
+        for _ in range(repeats):
+            start = time.process_time()
+            call()
+            taken.append(time.process_time() - start)
+    return min(taken)
 
 
 def test_fit_beside_sklearn(data_folder: object) -> None:
@@ -231,9 +236,10 @@ def test_fit_beside_sklearn(data_folder: object) -> None:
         X = StandardScaler().fit_transform(reals)
         mine = MixtureDensity(3, n_init=1, random_state=0)
         theirs = GaussianMixture(3, random_state=0)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            pairs = [(wall(lambda: mine.fit(X)), wall(lambda: theirs.fit(X))) for _ in range(FITS)]  # noqa: B023
+        pairs = [
+            (seconds(lambda: mine.fit(X)), seconds(lambda: theirs.fit(X)))  # noqa: B023
+            for _ in range(FITS)
+        ]
         our_time, their_time = np.median(pairs[1:], axis=0)
         lines.append(
             {
@@ -246,18 +252,6 @@ def test_fit_beside_sklearn(data_folder: object) -> None:
             }
         )
     show("times/fit_sklearn", lines, 2, about=COST)
-
-
-def seconds(call: Callable[[], object], repeats: int = 1) -> float:
-    """Least CPU seconds of some calls on one thread: threads that wait for another count, too."""
-    taken = []
-    with warnings.catch_warnings(), threadpool_limits(1):
-        warnings.simplefilter("ignore")
-        for _ in range(repeats):
-            start = time.process_time()
-            call()
-            taken.append(time.process_time() - start)
-    return min(taken)
 
 
 def test_time_of_intervals(data_folder: object) -> None:
