@@ -90,8 +90,8 @@ def ours(make: Callable[..., Any], method: str, **options: object) -> Contestant
 def bootstrapped(data: Taught) -> Said:
     """Logistic regression and its refits to rows drawn with replacement.
 
-    Their spread in log odds is scaled by one factor, so that intervals of 90 % hold the truth as
-    often as they say: no user could do that.
+    Their spread in log odds is scaled by one factor, so that intervals of 90 % hold the truth about
+    as often as they say: no user could do that.
     """
     rng = np.random.default_rng(0)
     n_obs, n_classes = len(data.y), data.truth.shape[1]
