@@ -11,10 +11,8 @@ from bayesrbf.version import __version__ as __version__
 if TYPE_CHECKING:
     from bayesrbf.answers.conditional import ConditionalDistribution
     from bayesrbf.answers.conformal import ConformalSets
-    from bayesrbf.answers.decide import cost_curves
-    from bayesrbf.answers.label import acquire_labels
-    from bayesrbf.answers.predictive_check import predictive_check
-    from bayesrbf.answers.rehearse import rehearse
+    from bayesrbf.answers.decide import acquire_labels, cost_curves
+    from bayesrbf.answers.rehearse import predictive_check, rehearse
     from bayesrbf.app.check import DriftCheck, check
     from bayesrbf.app.validate import Validation, validate
     from bayesrbf.base.priors import GammaPrecisions, HorseshoePrecisions, MixturePrior
@@ -34,8 +32,8 @@ if TYPE_CHECKING:
     from bayesrbf.families.rbf_network.regressor import RBFNetworkRegressor
     from bayesrbf.families.sdgm.classifier import SDGMClassifier
     from bayesrbf.families.stack.classifier import StackedClassifier
-    from bayesrbf.fit.model_selection import LabelledKFold, labelled_scorer
-    from bayesrbf.fit.saving import load
+    from bayesrbf.fit.estimator import load
+    from bayesrbf.fit.held_out import LabelledKFold, labelled_scorer
     from bayesrbf.reading.notes import TableError
     from bayesrbf.reading.read import ReadTable, read_table
 

@@ -15,7 +15,7 @@ from sklearn import config_context
 
 from bayesrbf import MixtureDensity, load
 from bayesrbf.base.artefact import ArtefactError, save_state
-from bayesrbf.fit.saving import save
+from bayesrbf.fit.estimator import save
 from tests.cases import generative
 from tests.forgeries import Forgery, forge, put
 

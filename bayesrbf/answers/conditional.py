@@ -603,7 +603,7 @@ def surprise(
     array([[False, False],
            [False,  True]])
     """
-    from bayesrbf.fit.row_answers import RowAnswers
+    from bayesrbf.fit.probabilities import RowAnswers
 
     for name, value in {"prob": prob, "false_discoveries": false_discoveries}.items():
         SURPRISE_RULES[name].check(value, f"surprise({name}=...)")

@@ -157,7 +157,7 @@ def uncertainty(fit: Fit, X: object, prob: float = 0.9, *, memory: int = MEMORY)
         ``attrs["assumes_model"]`` is 1 where they hold only if the model is right.
         ``to_dataframe()`` has one line for every row, as for all answers about rows.
     """
-    from bayesrbf.fit.row_answers import to_dataset
+    from bayesrbf.fit.probabilities import to_dataset
 
     rows = new_rows(fit, X, holes=True)
     summary, novelty = summary_of(fit, rows.cells, prob, memory), fit.novelty(rows.cells)

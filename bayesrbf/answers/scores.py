@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 from scipy.special import stdtrit
 from scipy.stats import norm, rankdata
 
-from bayesrbf.base.scores import Labels, Probabilities, Weights
+from bayesrbf.base.arrays import Labels, Probabilities, Weights
 from bayesrbf.fit.calibration import calibration_slope
 
 # Calibration error of class probabilities, and what chance alone does to it.
@@ -303,7 +303,7 @@ class Interval:
 
 
 NONE: Final = Interval(np.nan, np.nan, np.nan)
-"""What is said where no row bears on a figure."""
+"""Interval of a figure that no row bears on."""
 
 
 @dataclass(frozen=True)

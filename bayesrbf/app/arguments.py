@@ -26,7 +26,7 @@ from cyclopts import CycloptsError, Parameter
 from bayesrbf.app.report.options import ALL_CORES
 from bayesrbf.base.files import remove_scratch
 from bayesrbf.base.table_options import TableOptions
-from bayesrbf.fit.warning import FOR_DEVELOPERS, ColumnWarning
+from bayesrbf.reading.notes import FOR_DEVELOPERS, ColumnWarning
 
 if TYPE_CHECKING:
     from bayesrbf.app.check import DriftCheck
@@ -50,7 +50,7 @@ SENTENCES: Final = {
     TIMED_OUT: "the time limit was reached; nothing was written. Allow more; --quick makes "
     "report and fit faster.",
 }
-"""What is said, by exit code."""
+"""Message of each exit code."""
 
 
 def limit_time(seconds: float | None) -> None:
@@ -200,7 +200,7 @@ MODELS: Final = (
         "seconds",
     ),
 )
-"""By their names on the command line, in the order of ``FAMILIES``."""
+"""Models by their names on the command line, in the order of ``FAMILIES``."""
 
 COST_OF_FAMILIES: Final = (
     "cost: a fit with its intervals, on some hundred rows and ten to thirty columns"
@@ -368,7 +368,7 @@ def model_for(folder: Path, table: Path) -> tuple[ReportOptions, Any]:
     (folder / MODEL).stat()
     names_in_file(table)
     from bayesrbf.app.predict import refuse_kinds
-    from bayesrbf.fit.saving import load
+    from bayesrbf.fit.estimator import load
 
     model = load(folder / MODEL)
     refuse_kinds(model, folder / MODEL)

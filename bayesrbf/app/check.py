@@ -32,8 +32,8 @@ from bayesrbf.app.words import (
 from bayesrbf.families.hybrid.density import MixtureDensity
 from bayesrbf.fit import asking as two_tables
 from bayesrbf.fit.asking import Change, tail_of_count
-from bayesrbf.fit.warning import ColumnWarning
 from bayesrbf.reading.cells import date_of
+from bayesrbf.reading.notes import ColumnWarning
 from bayesrbf.table.columns import Columns, as_levels
 from bayesrbf.table.containers import as_frame, read_cells
 from bayesrbf.table.encode import decode
@@ -81,7 +81,7 @@ DRIFT_COMPONENTS: Final = 3
 def loaded[E: Estimator](estimator: E | str | PathLike[str]) -> E:
     """A fitted estimator as it was given, or read from the file that ``save`` wrote."""
     if isinstance(estimator, str | PathLike):
-        from bayesrbf.fit.saving import load
+        from bayesrbf.fit.estimator import load
 
         loaded_estimator: E = load(estimator)
         return loaded_estimator
@@ -198,7 +198,7 @@ SHIFT_BY_CHANCE: Final = 0.003
 """Probability with which chance alone is a finding about rows or class frequencies, which rest on
 models as well."""
 ODD_CELLS_BY_CHANCE: Final = 0.05
-"""Of the cells that are named as odd, the share that may be wrong."""
+"""Expected share of false discoveries among the cells that are named as odd."""
 UNUSUAL_ROW: Final = 0.95
 """Share of the training rows held out above whose novelty a row is unlike the training table."""
 LISTED_REMARKS: Final = 8
@@ -479,7 +479,7 @@ def _over_draws(classifier: Classifier, new: object, trained: np.ndarray) -> np.
 
 @dataclass(frozen=True)
 class DriftCheck:
-    """What differs between new rows and the training table: what :func:`check` returns.
+    """Differences between new rows and the training table; the result of :func:`check`.
 
     ``print`` shows it as text.
 
@@ -560,7 +560,7 @@ def check(
 
 
 def _columns_of(estimator: Estimator) -> Columns:
-    """What the columns of the training table are; an error where rows are compared whole."""
+    """Columns of the training table; an error where rows are compared whole."""
     try:
         return estimator.columns_
     except AttributeError:

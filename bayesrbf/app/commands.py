@@ -128,7 +128,7 @@ def compare(
         Print one JSON object, and nothing else, on stdout.
     """
     need()
-    from bayesrbf.app.report.target import problems_of_target
+    from bayesrbf.app.report.options import problems_of_target
     from bayesrbf.reading.read import read_file
 
     if folds < 2:
@@ -224,7 +224,7 @@ def look(
 
 
 POINT_WARNING: Final = "The model was fitted to a point"
-"""How a warning begins that the lines of predict have in words of their own."""
+"""Start of a warning that `predict` prints in its own words."""
 
 
 def predict(folder: Path, table: Path, /, *, out: Path | None = None, json: Json = False) -> None:
@@ -406,8 +406,8 @@ def report(
     """
     need()
     limit_time(time_limit)
+    from bayesrbf.app.report.options import problems_of_target
     from bayesrbf.app.report.output import FILES
-    from bayesrbf.app.report.target import problems_of_target
     from bayesrbf.base.files import writing_together
     from bayesrbf.reading.read import read_file
 
@@ -512,9 +512,13 @@ def fit(
     """
     need()
     limit_time(time_limit)
-    from bayesrbf.app.report.options import OPTIONS, ReportOptions, options_content
+    from bayesrbf.app.report.options import (
+        OPTIONS,
+        ReportOptions,
+        options_content,
+        problems_of_target,
+    )
     from bayesrbf.app.report.output import MODEL, PAGE
-    from bayesrbf.app.report.target import problems_of_target
     from bayesrbf.base.files import write_whole, writing_together
     from bayesrbf.reading.read import read_file
 

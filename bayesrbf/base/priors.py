@@ -169,7 +169,7 @@ SMOOTHING: Final = 0.1
 """Half-width of the hinge's rounded corner in nats: small beside margins of several nats, so that
 it only gives L-BFGS a slope there."""
 SHARPNESS: Final = 10.0
-"""Of the soft maximum over the other classes, which exceeds the largest of r values by at most
+"""Sharpness of the soft maximum of other classes; it exceeds the largest of r values by at most
 log(r) / 10 nats."""
 
 _NOT_NEGATIVE: Final = ("finite and at least 0", lambda x: 0 <= x < np.inf)
@@ -178,7 +178,7 @@ _BOUNDS: Final[dict[str, tuple[str, Callable[[float], bool]]]] = {
     "hinge_weight": _NOT_NEGATIVE,
     "margin": _NOT_NEGATIVE,
 }
-"""What each constant must be, in words and as a test."""
+"""Requirement of each constant, in words and as a test."""
 
 
 def check_constant(constant: str, value: object, argument: str, *instead: object) -> None:

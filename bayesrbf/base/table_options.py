@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 BELOW: Final = ("atom", "missing")
-"""What ``below`` can be."""
+"""Values of ``below``."""
 _ALONE: Final = ("id", "group", "time")
 
 
@@ -97,4 +97,4 @@ class TableOptions:
 
 
 PLAIN: Final = TableOptions()
-"""Nothing is asked."""
+"""Options by default."""

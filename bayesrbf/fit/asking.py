@@ -19,7 +19,7 @@ from bayesrbf import table
 from bayesrbf.base.rows import Observations
 from bayesrbf.fit.model import FittedModel
 from bayesrbf.fit.table import FittedTable, TrainingTable
-from bayesrbf.fit.warning import warn
+from bayesrbf.reading.notes import warn
 from bayesrbf.table.columns import Columns
 from bayesrbf.table.containers import missing_cells, read_cells
 

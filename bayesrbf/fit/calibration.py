@@ -12,15 +12,15 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 from scipy.stats import t as student
 
-from bayesrbf.base.arrays import log_softmax
-from bayesrbf.base.scores import (
+from bayesrbf.base.arrays import (
     LEAST_SCORED,
     Labels,
     Probabilities,
     Weights,
+    class_indicators,
     log_scores,
+    log_softmax,
     mean_and_error,
-    one_hot,
 )
 
 # Fits to out-of-fold predictions: temperatures, scales of noise, and slopes of calibration.
@@ -165,7 +165,7 @@ def fit_powers(
     def objective(point: np.ndarray) -> tuple[float, np.ndarray]:
         t = np.exp(point[0])
         log_q = log_softmax(t * log_p + point[1] * log_shares, axis=-1)
-        off = weights[:, None] * (one_hot(log_p, labels) - np.exp(log_q))
+        off = weights[:, None] * (class_indicators(log_p, labels) - np.exp(log_q))
         # Sums of NumPy: those of BLAS have other last bits under other numbers of threads.
         value = (weights * log_scores(log_q, labels)).sum()
         value -= 0.5 * (point @ point) / PRIOR_SD**2
@@ -254,7 +254,7 @@ def calibration_slope(
     design[..., :n_classes] = np.eye(n_classes)
     design[..., n_classes] = log_p
     prior_mean = np.append(np.zeros(n_classes), 1.0)
-    mode, covariance = _newton(design, one_hot(probabilities, labels), weights, prior_mean)
+    mode, covariance = _newton(design, class_indicators(probabilities, labels), weights, prior_mean)
     return float(mode[-1]), float(np.sqrt(covariance[-1, -1]))
 
 

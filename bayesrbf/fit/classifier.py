@@ -10,8 +10,7 @@ import numpy as np
 from jaxtyping import Float, Shaped
 from sklearn.base import ClassifierMixin
 
-from bayesrbf.answers.acquire import acquire
-from bayesrbf.answers.decide import decide
+from bayesrbf.answers.decide import acquire, decide
 from bayesrbf.answers.explain import explain
 from bayesrbf.answers.probabilities import predict_posterior, summary_of, uncertainty
 from bayesrbf.base.rows import Recalibration
@@ -230,7 +229,7 @@ class Classifier(ClassifierMixin, Estimator):
             Accuracy.
         """
         unlabelled = self.get_params(deep=False)["unlabelled"]
-        from bayesrbf.fit.model_selection import refuse_hidden
+        from bayesrbf.fit.held_out import refuse_hidden
 
         refuse_hidden(y, unlabelled, type(self).__name__)
         return float(super().score(X, y, sample_weight))

@@ -22,7 +22,7 @@ from bayesrbf.inference.draws import Draws
 METHODS: Final = {
     "laplace": "bayesrbf.inference.laplace",
     "advi": "bayesrbf.inference.variational",
-    "gibbs": "bayesrbf.inference.gibbs",
+    "gibbs": "bayesrbf.inference.nuts",
     "nuts": "bayesrbf.inference.nuts",
 }
 """Module of the function that draws by each method; the function has the method's name."""
@@ -48,7 +48,7 @@ def drawn(fit: FittedTable[Any, Any], method: str, options: dict[str, Any]) -> D
     if method != "bootstrap":
         allowed = " or ".join(repr(name) for name in (*METHODS, "bootstrap"))
         raise ValueError(f"refine(method) must be {allowed}; received {method!r}.")
-    from bayesrbf.inference.bootstrap import bootstrap
+    from bayesrbf.inference.laplace import bootstrap
 
     rows, _ = table.distinct(fit.rows)  # of copies, the sum of the weights is drawn
 

@@ -1,13 +1,17 @@
-"""What every estimator shares: arguments, a fit taken at once, calibration, a posterior, a file."""
+"""What all estimators share: the fit as one record, its draws, its file."""
 
 from __future__ import annotations
 
+import os
 import warnings
 from abc import ABC
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
+from functools import cache
+from importlib import import_module
+from inspect import get_annotations
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypedDict, Unpack, get_args
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
@@ -27,18 +31,20 @@ from bayesrbf.answers.conditional import (
 )
 from bayesrbf.answers.probabilities import declare, diagnose
 from bayesrbf.base.arrays import one_blas_thread
+from bayesrbf.base.artefact import ArtefactError, conforms, load_state, save_state, shown
 from bayesrbf.base.priors import Status, Trace
 from bayesrbf.base.rows import Observations, Recalibration, copies_sentence
 from bayesrbf.fit.arguments import SHARED, Rule
-from bayesrbf.fit.asking import ask
+from bayesrbf.fit.asking import Fit, ask
 from bayesrbf.fit.drawing import drawn
 from bayesrbf.fit.held_out import HeldOut, Predict, hold_out, masking_of, split_rows
 from bayesrbf.fit.model import FittedModel
 from bayesrbf.fit.reading import Reading
 from bayesrbf.fit.table import FittedTable, TrainingTable
 from bayesrbf.fit.training import by_blocks
-from bayesrbf.fit.warning import warn
 from bayesrbf.inference.draws import Draws
+from bayesrbf.public import ESTIMATORS
+from bayesrbf.reading.notes import warn
 from bayesrbf.table.columns import Columns
 
 if TYPE_CHECKING:
@@ -210,9 +216,9 @@ class Estimator(BaseEstimator, ABC):
             ``resample`` for the approximations, ``tune`` for the samplers, and
             more; see :func:`bayesrbf.inference.laplace.laplace`,
             :func:`bayesrbf.inference.variational.advi`,
-            :func:`bayesrbf.inference.gibbs.gibbs`,
+            :func:`bayesrbf.inference.nuts.gibbs`,
             :func:`bayesrbf.inference.nuts.nuts` and
-            :func:`bayesrbf.inference.bootstrap.bootstrap`. Ctrl-C keeps what was drawn.
+            :func:`bayesrbf.inference.laplace.bootstrap`. Ctrl-C keeps what was drawn.
 
         Returns
         -------
@@ -373,8 +379,6 @@ class Estimator(BaseEstimator, ABC):
         str
             SHA-256 of the file in hexadecimal.
         """
-        from bayesrbf.fit.saving import save
-
         check_is_fitted(self)
         return save(self, self.fitted_, path)
 
@@ -405,3 +409,95 @@ def _interrupted(error: BaseException | None) -> bool:
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
+
+
+# Fitted estimators in files: arguments and the fit, written whole and read without trust.
+
+
+CONTAINER: Final = "_sklearn_output_config"
+"""Where scikit-learn keeps the container of ``set_output``."""
+
+
+def save(estimator: BaseEstimator, fit: Fit, path: str | os.PathLike[str]) -> str:
+    """Write an estimator and its fit to one file, whole or not at all, and return its SHA-256.
+
+    The digest is in hexadecimal, for ``load(path, digest=...)``. TypeError for a foreign class,
+    ValueError for state that a file cannot hold (such as a RandomState), OSError where the file
+    cannot be written; an older file then stays.
+    """
+    kind = type(estimator)
+    if ESTIMATORS.get(kind.__name__) != kind.__module__:
+        raise TypeError(
+            f"save() writes {' and '.join(ESTIMATORS)}; received a {kind.__name__}. "
+            "Save the estimator inside a pipeline, or the class it derives from."
+        )
+    record = {
+        "arguments": estimator.get_params(deep=False),
+        "fitted": fit,
+        "container": vars(estimator).get(CONTAINER),
+    }
+    return save_state(path, kind.__name__, record)
+
+
+def load(path: str | os.PathLike[str], digest: str | None = None) -> Any:
+    """Read a fitted estimator that ``save`` wrote; no code in the file is run.
+
+    The types and conditions of every record are checked, and one stored row is predicted.
+
+    Parameters
+    ----------
+    path : path-like
+        File to read.
+    digest : str, optional
+        SHA-256 that the file must have, in hexadecimal, as ``save`` returned it.
+
+    Returns
+    -------
+    estimator
+        The fitted estimator.
+
+    Raises
+    ------
+    ArtefactError
+        If the file is damaged, is no artefact, or has another digest.
+    OSError
+        If the file cannot be read.
+    """
+    kind, record = load_state(path, digest)
+    if kind not in ESTIMATORS:
+        raise ArtefactError(
+            f"{path} holds an unknown estimator {shown(repr(kind))}; this version reads "
+            f"{' and '.join(ESTIMATORS)}."
+        )
+    try:
+        estimator = _from_record(getattr(import_module(ESTIMATORS[kind]), kind), record)
+        estimator.__loaded__()
+    except Exception as error:  # whatever a state that no fit leaves behind makes of predicting
+        raise ArtefactError(f"{path} is no state of a {kind}: {shown(error)}.") from error
+    return estimator
+
+
+def _from_record(kind: type, record: Mapping[str, Any]) -> BaseEstimator:
+    """The estimator that a file describes; the record is not trusted."""
+    if set(record) != {"arguments", "fitted", "container"}:
+        raise ValueError(f"unknown or missing entries: {', '.join(sorted(record))}")
+    estimator, fit = kind(**record["arguments"]), record["fitted"]
+    if type(fit) is not FittedTable or not all(
+        map(conforms, (fit.model, fit.details), _parts(kind))
+    ):
+        raise TypeError(f"its fit is none of a {kind.__name__}")
+    if fit.table.owner != kind.__name__:
+        raise ValueError(f"its fit is one of a {fit.table.owner}")
+    estimator.fitted_ = fit
+    if record["container"] is not None:
+        if not isinstance(record["container"], dict):
+            raise TypeError("the container of set_output must be dict")
+        setattr(estimator, CONTAINER, record["container"])
+    return estimator
+
+
+@cache
+def _parts(kind: type[BaseEstimator]) -> tuple[object, object]:
+    """Types of the model and of the details that a family's fit has."""
+    model, details = get_args(get_annotations(kind, eval_str=True)["fitted_"])
+    return model, details

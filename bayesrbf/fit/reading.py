@@ -17,7 +17,7 @@ from bayesrbf.base.blocks import is_collection
 from bayesrbf.base.rows import Units, copies_sentence
 from bayesrbf.fit.arguments import Arguments, prevalence, row_groups, row_weights
 from bayesrbf.fit.table import TrainingTable
-from bayesrbf.fit.warning import ColumnWarning, warn
+from bayesrbf.reading.notes import ColumnWarning, warn
 from bayesrbf.reading.noticing import in_one_spelling, written_apart
 from bayesrbf.table.columns import Columns
 from bayesrbf.table.containers import read_cells

@@ -418,7 +418,7 @@ class FittedTable[M: FittedModel, D]:
     @cached_property
     def tree(self) -> xr.DataTree:
         """Posterior, log likelihood, training rows and what is drawn for them, as one tree."""
-        from bayesrbf.fit.trees import posterior_tree  # loads xarray, which a fit can do without
+        from bayesrbf.fit.trees import posterior_tree
 
         return posterior_tree(
             self.model,

@@ -12,14 +12,8 @@ import numba
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.base.arrays import (
-    split_levels,
-)
-from bayesrbf.base.rows import (
-    MixtureParameters,
-    MixtureSpecification,
-    Observations,
-)
+from bayesrbf.base.arrays import split_levels
+from bayesrbf.base.rows import MixtureParameters, MixtureSpecification, Observations
 from bayesrbf.mixture.compiled import (
     Model,
     Results,

@@ -13,7 +13,6 @@ from functools import cached_property
 from itertools import groupby
 from typing import Final
 
-from bayesrbf.reading.delimited import is_number
 from bayesrbf.reading.notes import Note, listed, option
 
 # Cells as people write them: decimal commas, percent signs, currencies, limits, dates.
@@ -41,7 +40,21 @@ _ISO_ASKED: Final = "write it as 2020-12-31"
 DATE: Final = re.compile(
     r"(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4})([T ].*)?", re.ASCII
 )
-"""What looks like a date, whether or not it can be read as one."""
+"""Text that looks like a date, whether or not it is one."""
+
+
+_NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
+def is_number(text: str) -> bool:
+    """Whether a cell is a number written with a decimal point.
+
+    It is what ``float`` reads, except words, blanks and underscores.
+
+    >>> [is_number(text) for text in ("-1.5e3", ".5", "1_000", "nan", "1,5")]
+    [True, True, False, False, False]
+    """
+    return _NUMBER.fullmatch(text) is not None
 
 
 @dataclass(frozen=True)
@@ -601,7 +614,7 @@ TOPICS: Final[Mapping[str, str]] = {
     "sheets": "{value}",
     "file": "{value}",
 }
-"""What is said of each topic, the most harmful one first."""
+"""Sentence of each topic of a note, the most harmful first."""
 
 LEFT_OUT: Final = frozenset({"repeated names", "names of rows", "free text", "many units"})
 """Topics of columns of text that are no categories, because their cells hardly repeat."""

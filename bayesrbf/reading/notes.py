@@ -1,13 +1,40 @@
-"""Notes on a table, and the phrases of which their sentences are made."""
+"""Notes, errors and warnings about a table, and the phrases of which their sentences are made."""
 
 from __future__ import annotations
 
 import csv
 import io
 import shlex
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
+
+# Warnings at the line of the user's code that led to them.
+
+
+class ColumnWarning(UserWarning):
+    """Columns or rows of a training table that are not what they seem."""
+
+
+FOR_DEVELOPERS: Final = (
+    DeprecationWarning,
+    PendingDeprecationWarning,
+    FutureWarning,
+    ImportWarning,
+)
+"""Warnings of other libraries for programmers, which neither a page nor a terminal shows."""
+PACKAGE: Final = str(Path(__file__).parent.parent)
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line outside this package from which it was called, however deep that was."""
+    warnings.warn(message, category, skip_file_prefixes=(PACKAGE,))
+
+
+# Notes on a table, and the phrases of which their sentences are made.
+
 
 SHOWN_COLUMNS: Final = 6
 """Columns that a sentence names."""

@@ -7,25 +7,29 @@ arrays, and :func:`decode` turns them back.
 
 from __future__ import annotations
 
-from bayesrbf.table.block_columns import RowSums, joined_columns
-from bayesrbf.table.columns import Columns, column_position, in_one_name, learn_columns
+from bayesrbf.table.columns import (
+    Columns,
+    RowSums,
+    column_position,
+    in_one_name,
+    joined_columns,
+    learn_columns,
+)
 from bayesrbf.table.containers import as_frame, missing_per_row, row_names
 from bayesrbf.table.encode import (
     at_their_atoms,
+    canonical_positions,
     decode,
     encode,
     encode_labels,
     few_values,
     find_atoms,
-    present_classes,
-    read_labels,
-    real_cells,
-)
-from bayesrbf.table.hiding import (
-    canonical_positions,
     hidden_share,
     hide,
     observed_cells,
+    present_classes,
+    read_labels,
+    real_cells,
     replaced,
     with_column,
     with_masks,
@@ -33,13 +37,16 @@ from bayesrbf.table.hiding import (
 from bayesrbf.table.order import (
     canonical_order,
     check_spreads,
+    copies_of,
     distinct,
     distinct_rows,
     marginals,
     standardisation,
+    units_of,
+    usual_weight,
     weigh_unlabelled,
+    with_units,
 )
-from bayesrbf.table.units import copies_of, units_of, usual_weight, with_units
 
 __all__ = [
     "Columns",

@@ -18,7 +18,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 from bayesrbf.answers.scores import auroc, calibration
-from bayesrbf.base.scores import correct, log_loss
+from bayesrbf.base.arrays import correct, log_loss
 
 SMALLEST: Final = 1e-6
 """Probabilities are clipped here, so that one confident miss is not infinite."""

@@ -14,7 +14,7 @@ import pandas as pd
 
 from bayesrbf import table
 from bayesrbf.answers.rehearse import truth
-from bayesrbf.families.stack.teachers import FOLDS, TEACHERS
+from bayesrbf.families.stack.model_doubt import TEACHER_FOLDS, TEACHERS
 from bench.tables import load
 
 __all__ = ["TEACHERS", "Taught", "probabilities", "rows_of", "taught"]
@@ -38,7 +38,7 @@ def rows_of(name: str) -> tuple[pd.DataFrame, np.ndarray]:
     data = load(name)
     y = np.asarray(data.y, dtype=str)
     _, places, counts = np.unique(y, return_inverse=True, return_counts=True)
-    enough = np.flatnonzero(counts[places] >= 2 * FOLDS)
+    enough = np.flatnonzero(counts[places] >= 2 * TEACHER_FOLDS)
     kept = np.random.default_rng(0).permutation(enough)[:MOST_ROWS]
     return data.X.iloc[kept].reset_index(drop=True), y[kept]
 

@@ -23,7 +23,7 @@ from bayesrbf import (
     RBFNetworkClassifier,
     StackedClassifier,
 )
-from bayesrbf.base.scores import log_loss
+from bayesrbf.base.arrays import log_loss
 from bayesrbf.datasets import load_table
 from bench.figures import Row, show
 from bench.tables import Split, split

@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from bayesrbf import HybridMixtureClassifier, MixtureDensity, StackedClassifier
-from bayesrbf.base.scores import log_loss
+from bayesrbf.base.arrays import log_loss
 from bench.density_scores import crps
 from bench.figures import show
 from bench.tables import split

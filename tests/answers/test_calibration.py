@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bayesrbf.answers.scores import calibration
-from bayesrbf.base.scores import brier, correct, log_loss, mean_over_folds
+from bayesrbf.base.arrays import brier, correct, log_loss, mean_over_folds
 from bayesrbf.fit.calibration import calibration_slope
 from tests.cases import some_quick
 

@@ -153,7 +153,7 @@ def test_a_method_that_cannot_draw_is_refused_before_any_teacher(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
-        "bayesrbf.families.stack.teachers.TEACHERS", {}
+        "bayesrbf.families.stack.model_doubt.TEACHERS", {}
     )  # nothing is there to be fitted
     X, y = table(30)
     for model, method in (

@@ -20,7 +20,7 @@ from bayesrbf.app.report.options import ReportOptions
 from bayesrbf.app.serve import case
 from bayesrbf.app.serve.interface import CSV, PARQUET, ModelFolder, ServedModel
 from bayesrbf.base.table_options import TableOptions
-from bayesrbf.fit.warning import ColumnWarning
+from bayesrbf.reading.notes import ColumnWarning
 from tests.app.serve.desks import answers, ask, page, problems, serve_here
 from tests.cases import some_quick
 

@@ -28,7 +28,7 @@ from bayesrbf import (
 from bayesrbf.fit import model as replicates
 from bayesrbf.table.columns import learn_columns
 from bayesrbf.table.encode import encode
-from bayesrbf.table.units import copies_of
+from bayesrbf.table.order import copies_of
 from tests.cases import generative
 
 N = 40

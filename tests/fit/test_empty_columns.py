@@ -19,7 +19,7 @@ from bayesrbf import (
     SDGMClassifier,
     StackedClassifier,
 )
-from bayesrbf.fit.warning import ColumnWarning
+from bayesrbf.reading.notes import ColumnWarning
 from tests.cases import some_quick
 
 EMPTY = ["e", "f", "g"]

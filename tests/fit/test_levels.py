@@ -20,7 +20,7 @@ from bayesrbf import (
     RBFNetworkClassifier,
     StackedClassifier,
 )
-from bayesrbf.fit.warning import ColumnWarning
+from bayesrbf.reading.notes import ColumnWarning
 from tests.cases import first_quick, some_quick
 
 FAMILIES: dict[str, Callable[[], Any]] = {

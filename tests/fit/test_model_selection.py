@@ -18,7 +18,7 @@ from sklearn.metrics import accuracy_score, log_loss
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
 from bayesrbf import HybridMixtureClassifier, LabelledKFold, labelled_scorer
-from bayesrbf.fit.warning import ColumnWarning
+from bayesrbf.reading.notes import ColumnWarning
 
 ROWS = np.random.default_rng(0).permutation(150)
 X = load_iris().data[ROWS]

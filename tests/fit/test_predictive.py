@@ -16,8 +16,8 @@ from bayesrbf.fit.probabilities import (
     StrayLabels,
     entropy,
     stray_labels,
+    to_dataset,
 )
-from bayesrbf.fit.row_answers import to_dataset
 
 N_OBS, N_CLASSES = 11, 3
 AS_TRAINED = np.zeros(N_CLASSES)

@@ -13,8 +13,8 @@ from sklearn.base import clone
 import bayesrbf
 from bayesrbf.base.rows import Observations
 from bayesrbf.fit.held_out import split_rows
-from bayesrbf.fit.warning import ColumnWarning
-from bayesrbf.table.units import copies_of, units_of
+from bayesrbf.reading.notes import ColumnWarning
+from bayesrbf.table.order import copies_of, units_of
 
 COIN = np.log(2)
 CLASSIFIERS: dict[str, Callable[[], Any]] = {

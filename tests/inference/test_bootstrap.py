@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from bayesrbf.base.rows import Units
 from bayesrbf.families.kernel_network.posterior import KernelNetworkLogPosterior
-from bayesrbf.inference.bootstrap import bootstrap, bootstrap_weights, mode_of
+from bayesrbf.inference.laplace import bootstrap, bootstrap_weights, mode_of
 
 
 def test_weights_are_shares_of_the_whole_and_rows_of_a_unit_share_theirs() -> None:

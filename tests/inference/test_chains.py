@@ -16,8 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesrbf.base.tasks import shown_progress
-from bayesrbf.inference.gibbs import gibbs
-from bayesrbf.inference.nuts import WORTHWHILE, longest_rectangle, processes_for, run_chains
+from bayesrbf.inference.nuts import WORTHWHILE, gibbs, longest_rectangle, processes_for, run_chains
 from bayesrbf.mixture.posterior import MixtureLogPosterior
 from tests.cases import first_quick, hyperparameters, structure, table
 

@@ -10,7 +10,7 @@ import pytest
 
 from bayesrbf.base.log_posterior import MarkovKernel
 from bayesrbf.inference.draws import Draws
-from bayesrbf.inference.gibbs import gibbs
+from bayesrbf.inference.nuts import gibbs
 from bayesrbf.mixture.posterior import MixtureLogPosterior
 from tests.cases import hyperparameters, structure, table
 from tests.inference.moments import BOUND, moment_errors

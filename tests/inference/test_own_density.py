@@ -9,8 +9,8 @@ from bayesrbf.base.log_posterior import LogPosterior
 from bayesrbf.base.rows import Variable
 from bayesrbf.fit.trees import to_datatree
 from bayesrbf.inference.draws import relabel
-from bayesrbf.inference.gibbs import gibbs
 from bayesrbf.inference.laplace import laplace
+from bayesrbf.inference.nuts import gibbs
 
 ROWS = np.array([1.0, 2.0, 4.0, 3.0])
 

@@ -11,7 +11,7 @@ import pytest
 
 from bayesrbf import TableError
 from bayesrbf.base.table_options import TableOptions
-from bayesrbf.reading import delimited as decoding
+from bayesrbf.reading import formats as decoding
 from bayesrbf.reading import formats as parquet_rows
 from bayesrbf.reading.read import names_in_file, read_blocks, read_file
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bayesrbf import TableError, read_table
-from bayesrbf.reading import delimited as decoding
+from bayesrbf.reading import formats as decoding
 
 FEW = 2**16
 

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesrbf import TableError
-from bayesrbf.reading.delimited import Delimited, delimited_blocks, is_number
+from bayesrbf.reading.cells import is_number
+from bayesrbf.reading.formats import Delimited, delimited_blocks
 
 PLAIN = "name,size\nfox,1.5\nowl,2\n"
 

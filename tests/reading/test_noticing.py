@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 
 from bayesrbf import MixtureDensity, TableError, read_table
-from bayesrbf.fit.warning import ColumnWarning
 from bayesrbf.reading.cells import read_dates, read_numbers
+from bayesrbf.reading.notes import ColumnWarning
 from bayesrbf.reading.noticing import notice
 from tests.cases import first_quick, generative, some_quick
 from tests.reading.planting import TROUBLES, heard

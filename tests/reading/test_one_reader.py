@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from bayesrbf import MixtureDensity, TableError, read_table
-from bayesrbf.fit.warning import ColumnWarning
+from bayesrbf.reading.notes import ColumnWarning
 from bayesrbf.reading.noticing import numbers_as_text
 
 N = 60

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from bayesrbf import HybridMixtureClassifier, KernelNetworkClassifier, read_table
-from bayesrbf.fit.warning import ColumnWarning
 from bayesrbf.reading.cells import doubtful_labels, spelled_alike, words_for_missing
+from bayesrbf.reading.notes import ColumnWarning
 from tests.cases import generative, some_quick
 
 N = 120

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from bayesrbf.table.columns import learn_columns
-from bayesrbf.table.encode import encode
-from bayesrbf.table.hiding import hide, observed_cells, replaced, with_column
+from bayesrbf.table.encode import encode, hide, observed_cells, replaced, with_column
 
 X = np.array(
     [["b", 1.5, True, 3.0], [None, 2.5, False, None], ["a", None, None, 4.0]], dtype=object

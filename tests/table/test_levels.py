@@ -9,8 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from bayesrbf.table.block_columns import joined_columns
-from bayesrbf.table.columns import in_one_name, learn_columns
+from bayesrbf.table.columns import in_one_name, joined_columns, learn_columns
 from bayesrbf.table.encode import decode, encode
 
 LONG = [2**53, 2**53 + 1, 1577134800018226901, 2**70, 2**70 + 1]

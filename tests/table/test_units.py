@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from bayesrbf import table
 from bayesrbf.base.rows import Observations
 from bayesrbf.datasets import load_table
-from bayesrbf.table.units import copies_of, units_of
+from bayesrbf.table.order import copies_of, units_of
 
 
 def rows(real: np.ndarray, codes: np.ndarray | None = None) -> Observations:

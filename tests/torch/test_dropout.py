@@ -10,12 +10,7 @@ import torch
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from bayesrbf.torch.sparse_quadratic import (
-    LOG_ALPHA_LIMIT,
-    PRUNING_THRESHOLD,
-    divergence,
-    log_alpha,
-)
+from bayesrbf.torch.sdgm_head import LOG_ALPHA_LIMIT, PRUNING_THRESHOLD, divergence, log_alpha
 
 
 def integrated(alpha: float) -> float:

@@ -12,8 +12,7 @@ from scipy.stats import multivariate_normal
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from bayesrbf.torch.sdgm_head import SDGMHead
-from bayesrbf.torch.sparse_quadratic import Covariance, factors, monomials
+from bayesrbf.torch.sdgm_head import Covariance, SDGMHead, factors, monomials
 
 
 @pytest.fixture(autouse=True)

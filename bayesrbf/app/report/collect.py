@@ -50,9 +50,9 @@ from bayesrbf.app.report.sections import (
     read_oddities,
 )
 from bayesrbf.base import names
-from bayesrbf.base.scores import brier, correct, log_loss, mean_over_folds
+from bayesrbf.base.arrays import brier, correct, log_loss, mean_over_folds
 from bayesrbf.base.tasks import progress, run_tasks
-from bayesrbf.fit.warning import FOR_DEVELOPERS, ColumnWarning
+from bayesrbf.reading.notes import FOR_DEVELOPERS, ColumnWarning
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -117,7 +117,7 @@ def collect(job: Job, phase: Phase = silently) -> Outcome:
 
 @dataclass(frozen=True)
 class _Looks:
-    """What takes long to find about all rows, and depends on the fit alone."""
+    """Slow answers about all rows, which depend on the fit alone."""
 
     uncertainty: xr.Dataset
     judged: JudgedTable

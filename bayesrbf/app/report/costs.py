@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf.fit.decisions import constant, cost_curve, expected_costs, mistakes, paid
+from bayesrbf.fit.probabilities import constant, cost_curve, expected_costs, mistakes, paid
 
 COST_STEPS: Final = 101
 FURTHEST: Final = 2.0
@@ -33,23 +32,6 @@ class Costs:
     curves: tuple[tuple[str, Float[np.ndarray, " step"]], ...]
     """Mean cost of a row by classifier; ``SAME`` comes last."""
     by_class: tuple[float, ...]  # What the mistaken rows of each class cost together.
-
-
-def problems_of_costs(
-    costs: Mapping[str, float], classes: Iterable[object], owner: str
-) -> Iterator[str]:
-    """Costs of classes that the owner does not have, and costs that are not above 0, as sentences.
-
-    >>> list(problems_of_costs({"ill": 0.0}, ["sick", "well"], "the model"))
-    ["'ill' has a cost and is no class of the model: sick, well.", "The cost of 'ill' must be above
-    0 and finite; received 0."]
-    """
-    names = sorted(str(label) for label in classes)
-    for name, cost in costs.items():
-        if name not in names:
-            yield f"{name!r} has a cost and is no class of {owner}: {', '.join(names)}."
-        if not (math.isfinite(cost) and cost > 0):
-            yield f"The cost of {name!r} must be above 0 and finite; received {cost:g}."
 
 
 def costs_of(classes: Sequence[object], costs: Mapping[str, float]) -> Float[np.ndarray, " label"]:

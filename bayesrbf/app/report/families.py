@@ -28,7 +28,7 @@ from bayesrbf.app.report.held_out import (
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.options import FamilyName
 from bayesrbf.app.words import aligned, count, ends, listing, number, percent, plural, spread
-from bayesrbf.base.scores import correct, log_loss
+from bayesrbf.base.arrays import correct, log_loss
 from bayesrbf.families.stack.intervals import REFITS
 from bayesrbf.families.stack.model_doubt import comparable
 
@@ -388,7 +388,7 @@ REFITTED: Final = 200
 MOST_REFITTED: Final = 70_000
 """Work (see :func:`refits_affordable`) up to which 12 more fits take a minute or two."""
 BYTES: Final = 20_000_000
-"""Of the draws of a model; with more, fewer draws are kept."""
+"""Most bytes of the draws of a model; fewer draws are kept where they take more."""
 FEWEST_DRAWS: Final = 50  # Per chain, however large they are.
 
 METHOD_NAMES: Final = {
@@ -534,7 +534,7 @@ def _of_mixture(model: Any) -> tuple[str, str]:
 
 
 def _of_members(refined: Any) -> str:
-    """How the posterior of a stack was drawn, in a sentence."""
+    """Sentence on how the posterior of a stack was drawn."""
     fixed = list(refined.pointwise_)
     drawn = [name for name in refined.members_ if name not in fixed]
     text = "Those are the weights and temperatures of the stack"

@@ -296,7 +296,7 @@ def read_diagnostics(
 
 
 def read_described(job: Job, fitted: Fitted, refined: Any) -> Described:
-    """What was chosen, the priors in words, and what is needed to run again."""
+    """Chosen settings, priors in words, and the call that fits again."""
     return Described(
         sentence=fitted.sentence,
         given=GIVEN[job.family],
@@ -474,11 +474,11 @@ class JudgedTable:
     table: pd.DataFrame
     """The cells it was fitted to, and the labels as one more column."""
     cells: xr.Dataset
-    """What ``surprise`` says; the label has its say, and is not judged here."""
+    """Answer of ``surprise``; it conditions on the label and does not judge it."""
     novelty: Float[np.ndarray, " obs"]
-    """Of the rows without their labels."""
+    """Novelty of the rows without their labels."""
     sentence: str
-    """What the density is."""
+    """Sentence on the density."""
 
 
 def judge_table(job: Job) -> JudgedTable:

@@ -18,15 +18,14 @@ from bayesrbf.app.words import between, percent
 from bayesrbf.base import names
 from bayesrbf.fit.probabilities import entropy
 from bayesrbf.reading.cells import date_and_time_of
-from bayesrbf.reading.delimited import CONTROL
-from bayesrbf.reading.formats import RawColumn, RawTable
+from bayesrbf.reading.formats import CONTROL, RawColumn, RawTable
 
 if TYPE_CHECKING:
     from bayesrbf.app.serve.interface import Field, ServedModel
 
 
 CELL: Final = "cell-"
-"""How the names of the fields begin, before the position of the column."""
+"""Prefix of the names of the fields, before the position of the column."""
 PROB: Final = 0.9
 N_POINTS: Final = 25
 """Points of the curve along a column of numbers."""
@@ -172,7 +171,7 @@ def decision_of(served: ServedModel, row: pd.DataFrame) -> Decision | None:
 
 
 def why_of(served: ServedModel, row: pd.DataFrame, label: str) -> Why:
-    """What each cell adds to the log odds of a class."""
+    """Contribution of each cell to the log odds of a class."""
     return why(served.estimator, row, served.options.table.dates, label)
 
 

@@ -32,8 +32,8 @@ from bayesrbf.fit.estimator import Calibrated
 from bayesrbf.fit.held_out import masking_of, split_rows
 from bayesrbf.fit.table import FittedTable, TrainingTable
 from bayesrbf.fit.training import read_training
-from bayesrbf.fit.warning import warn
 from bayesrbf.mixture.fitted import ColumnMaps, FittedMixture, fit_mixture_rows
+from bayesrbf.reading.notes import warn
 
 HybridFit = FittedTable[FittedMixture, tuple[MixtureCandidate, ...]]
 
@@ -347,7 +347,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
 
     @property
     def candidates_(self) -> tuple[MixtureCandidate, ...]:
-        """What was judged out of fold, the one that was used first."""
+        """Candidates that were compared out of fold, the chosen one first."""
         return self._fit.details
 
     @property

@@ -24,6 +24,7 @@ from bayesrbf.families.median_lvq.dissimilarities import (
     Metric,
     check_values,
     comparable_rows,
+    learn_gower,
     pairwise,
 )
 from bayesrbf.families.median_lvq.fitted import (
@@ -37,7 +38,6 @@ from bayesrbf.families.median_lvq.fitted import (
     exemplar_log_joint,
     search,
 )
-from bayesrbf.families.median_lvq.gower import learn_gower
 from bayesrbf.families.median_lvq.records import (
     Dissimilarities,
     MedianLVQParameters,
@@ -61,7 +61,7 @@ from bayesrbf.fit.estimator import AnyFit, Calibrated, calibrated
 from bayesrbf.fit.held_out import HeldOut, hold_out, masking_of, split_rows
 from bayesrbf.fit.reading import doubts_of, read_labels, refuse_collection, warn_of_copies
 from bayesrbf.fit.table import FittedTable, TrainingTable
-from bayesrbf.fit.warning import warn
+from bayesrbf.reading.notes import warn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -780,7 +780,7 @@ class MedianLVQClassifier(Classifier):
             Every exemplar from its full conditional, sigma along a slice: exact.
         **options : object
             ``draws`` (500 a chain), ``tune`` (200), ``thin`` (4), ``chains`` (4),
-            ``random_state``, ``progress_bar``; see :func:`bayesrbf.inference.gibbs.gibbs`.
+            ``random_state``, ``progress_bar``; see :func:`bayesrbf.inference.nuts.gibbs`.
 
         Returns
         -------

@@ -22,12 +22,12 @@ from bayesrbf.base.rows import Observations, Order, Units
 from bayesrbf.families.median_lvq.dissimilarities import (
     GOWER,
     PRECOMPUTED,
+    Gower,
     Metric,
     check_values,
     comparable_rows,
     pairwise,
 )
-from bayesrbf.families.median_lvq.gower import Gower
 from bayesrbf.families.median_lvq.objectives import class_log_joint, class_margins, responsibilities
 from bayesrbf.families.median_lvq.records import (
     Dissimilarities,

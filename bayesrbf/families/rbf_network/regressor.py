@@ -38,8 +38,8 @@ from bayesrbf.fit.held_out import hold_out, split_rows
 from bayesrbf.fit.reading import Labels, check_table, read_rows, refuse_collection
 from bayesrbf.fit.table import FittedTable, TrainingTable
 from bayesrbf.fit.training import by_blocks
-from bayesrbf.fit.warning import warn
 from bayesrbf.mixture.missing import with_holes
+from bayesrbf.reading.notes import warn
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -392,7 +392,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         >>> bool(0.05 < told["sd"][0] < 0.2), bool(told["novelty"][1] > 0.99)
         (True, True)
         """
-        from bayesrbf.fit.row_answers import RowAnswers
+        from bayesrbf.fit.probabilities import RowAnswers
 
         PROBABILITY.check(prob, "uncertainty(prob=...)")
         fit = self._fit

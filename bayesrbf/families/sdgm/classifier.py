@@ -43,7 +43,7 @@ from bayesrbf.fit.reading import (
     refuse_collection,
 )
 from bayesrbf.fit.table import FittedTable, TrainingTable
-from bayesrbf.fit.warning import warn
+from bayesrbf.reading.notes import warn
 from bayesrbf.table.encode import is_label_sets, read_label_sets
 
 
@@ -297,7 +297,7 @@ class SDGMClassifier(Classifier):
 
     @property
     def _averaged_over(self) -> Prediction:
-        """What predictions average over; draws are of one mode, because the graph has one."""
+        """Kind of average of the predictions; draws are of one mode, because the graph has one."""
         self._rules["prediction"].check(self.prediction, f"{type(self).__name__}(prediction=...)")
         one = self.prediction == "average" and self.inference != "map"
         return "single-mode" if one else self.prediction

@@ -30,8 +30,8 @@ from bayesrbf.fit.drawing import drawn
 from bayesrbf.fit.held_out import masking_of, unit_folds
 from bayesrbf.fit.table import FittedTable, TrainingTable
 from bayesrbf.fit.training import read_training
-from bayesrbf.fit.warning import warn
 from bayesrbf.inference.draws import Draws
+from bayesrbf.reading.notes import warn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,7 +109,7 @@ def extra_members(
 
 def kin_of_extra(extra: object) -> tuple[str, ...]:
     """Teachers of a rehearsal that are of the same kind as a classifier that a user adds."""
-    from bayesrbf.families.stack.teachers import kin_of
+    from bayesrbf.families.stack.model_doubt import kin_of
 
     given: list[object] = [] if extra is None else list(extra)  # type: ignore[call-overload]
     return kin_of(one[-1] if isinstance(one, tuple) else one for one in given)

@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from scipy.optimize import nnls
 
 from bayesrbf.base import names
+from bayesrbf.base.arrays import log_loss
 from bayesrbf.base.hidden_share import KNOTS, PULL_SD, hats, hidden_share
 from bayesrbf.base.log_posterior import OneByOne
 from bayesrbf.base.priors import ClassPrediction, MixturePrior
@@ -24,7 +25,6 @@ from bayesrbf.base.rows import (
     in_blocks,
     joined_rows,
 )
-from bayesrbf.base.scores import log_loss
 from bayesrbf.families.kernel_network.fitted import Exemplars
 from bayesrbf.families.stack.disagreement import variance_of_kinds
 from bayesrbf.families.stack.members import (

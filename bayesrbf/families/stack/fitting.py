@@ -17,16 +17,9 @@ from bayesrbf.families.stack.fitted import FittedStack, StackSettings, stack_of
 from bayesrbf.families.stack.members import SharedTraining
 from bayesrbf.families.stack.pool import Pool, equal_pool, fit_pool, fit_pools
 from bayesrbf.fit.calibration import unlabelled_gain
-from bayesrbf.fit.held_out import (
-    MANY_ROWS,
-    Fold,
-    HeldOut,
-    NumberedFold,
-    numbered_folds,
-    split_rows,
-)
+from bayesrbf.fit.held_out import MANY_ROWS, Fold, HeldOut, NumberedFold, numbered_folds, split_rows
 from bayesrbf.fit.table import TrainingTable
-from bayesrbf.fit.warning import warn
+from bayesrbf.reading.notes import warn
 
 FOLDS, FEWER = 5, 3
 """On ten tables of at most 150 rows, complete and with holes, ten folds were no better. Of many

@@ -42,8 +42,8 @@ from bayesrbf.fit.probabilities import (
     share_draws,
     stray_labels,
 )
-from bayesrbf.inference.bootstrap import bootstrap_weights
 from bayesrbf.inference.draws import Draws, check_numbers, one_after_another
+from bayesrbf.inference.laplace import bootstrap_weights
 from bayesrbf.mixture.cells import CellLaw
 from bayesrbf.mixture.fitted import FittedMixture
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
+from bayesrbf.base.arrays import log_loss
 from bayesrbf.base.hidden_share import knot_weights
 from bayesrbf.base.records import MOST_LOG, Requirements, scales, simplex, stored, within
-from bayesrbf.base.scores import log_loss
 from bayesrbf.families.stack.posterior import (
     StackLogPosterior,
     member_probabilities,

@@ -19,7 +19,7 @@ from bayesrbf.app.report.held_out import (
     rivals,
 )
 from bayesrbf.app.report.job import Job
-from bayesrbf.base.scores import log_loss
+from bayesrbf.base.arrays import log_loss
 from tests.app.report.tables import mixed_table
 
 

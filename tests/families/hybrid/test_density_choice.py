@@ -7,7 +7,7 @@ import pytest
 
 import bayesrbf
 from bayesrbf import MixtureDensity, MixturePrior
-from bayesrbf.families.hybrid.pool import N_COMPONENTS, STRENGTHS
+from bayesrbf.families.hybrid.density import N_COMPONENTS, STRENGTHS
 from bayesrbf.families.hybrid.selection import SHAPES
 
 AUTO = MixtureDensity("cv", covariance_type="cv", prior="cv", column_maps="power", random_state=0)

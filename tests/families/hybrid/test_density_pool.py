@@ -12,8 +12,8 @@ from sklearn.base import clone
 
 import bayesrbf
 from bayesrbf import MixtureDensity
-from bayesrbf.families.hybrid import pool as density_pool
-from bayesrbf.families.hybrid.pool import stacking_shares
+from bayesrbf.families.hybrid import density as density_pool
+from bayesrbf.families.hybrid.density import stacking_shares
 from tests.families.hybrid.test_density_choice import clusters
 
 POOL = MixtureDensity(

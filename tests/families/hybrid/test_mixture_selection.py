@@ -14,8 +14,7 @@ from bayesrbf.base.rows import MixtureSpecification
 from bayesrbf.families.hybrid.selection import open_shapes
 from bayesrbf.fit.calibration import Selection
 from bayesrbf.table.columns import learn_columns
-from bayesrbf.table.encode import encode
-from bayesrbf.table.hiding import with_masks
+from bayesrbf.table.encode import encode, with_masks
 from tests.cases import generative
 
 

@@ -19,7 +19,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validat
 
 from bayesrbf import MedianLVQClassifier, MedianLVQPrior, load
 from bayesrbf.base.rows import Observations
-from bayesrbf.families.median_lvq.gower import learn_gower
+from bayesrbf.families.median_lvq.dissimilarities import learn_gower
 
 CLASSES = np.array(["no", "so", "yes"], dtype=object)
 
