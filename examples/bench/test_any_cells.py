@@ -21,7 +21,7 @@ from sklearn.feature_selection import mutual_info_classif
 from sklearn.model_selection import train_test_split
 
 from bayesrbf import HybridMixtureClassifier, KernelNetworkClassifier, StackedClassifier
-from bayesrbf.families.stack.pool import fit_pool
+from bayesrbf.families.stack.posterior import fit_pools
 from bench.figures import Row, show
 from bench.peers import GENTLE, Boosting, Shares, forest, logistic
 from bench.tables import Split, load
@@ -97,7 +97,7 @@ def one_pool(stack: StackedClassifier) -> StackedClassifier:
     """The stack with weights and temperatures that do not know of hidden cells."""
     model = copy(stack)
     held = replace(model.model_.held, masked=None)
-    pooled = replace(model.model_, pool=fit_pool(held), emptier=(), held=held)
+    pooled = replace(model.model_, pool=fit_pools(held)[0], emptier=(), held=held)
     model.fitted_ = model.fitted_.replaced(model=pooled)
     return model
 

@@ -34,11 +34,10 @@ from bayesrbf.app.report.records import (
 )
 from bayesrbf.app.words import between, clipped, exact, listing, number, percent, plural
 from bayesrbf.base import names
-from bayesrbf.base.priors import MixturePrior
+from bayesrbf.base.priors import POOL_PRIOR, MixturePrior
 from bayesrbf.base.tasks import run_tasks
 from bayesrbf.families.hybrid.density import MixtureDensity
 from bayesrbf.families.median_lvq.records import MedianLVQPrior
-from bayesrbf.families.stack.posterior import LOG_TEMPERATURE_SD, PSEUDO_ROWS
 from bayesrbf.fit.held_out import grouped_folds, stratified_folds
 from bayesrbf.fit.probabilities import LEAST_DOUBT, entropy
 from bayesrbf.inference.diagnose import effective_draws, rhat
@@ -317,8 +316,11 @@ def priors_of(family: str, model: Any) -> Priors:
 def _stack(model: Any) -> Priors:
     """Priors of weights and temperatures."""
     return (
-        ("weights of the members", f"Dirichlet({number(1 + PSEUDO_ROWS)}) on every member"),
-        ("temperatures", f"log-normal around 1, with a log sd of {number(LOG_TEMPERATURE_SD)}"),
+        (
+            "weights of the members",
+            f"Dirichlet({number(1 + POOL_PRIOR.pseudo_rows)}) on every member",
+        ),
+        ("temperatures", f"log-normal around 1, with a log sd of {number(POOL_PRIOR.sd)}"),
     )
 
 
