@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Final, Literal, get_args
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -105,10 +105,11 @@ class Order:
 
 
 CovarianceType = Literal["full", "tied", "diag", "spherical"]
-CovarianceShape = Literal["full", "diag", "spherical"]
 Transform = Literal["identity", "log", "simplex"]
 
 COVARIANCE_TYPES: tuple[str, ...] = get_args(CovarianceType)
+INDEPENDENT: Final = ("diag", "spherical")
+"""Shapes of covariances that are diagonal matrices."""
 
 
 @stored
@@ -192,14 +193,14 @@ class MixtureSpecification:
         return replace(self, levels=levels, component_class=tuple(classes.tolist()))
 
     @cached_property
-    def shape(self) -> CovarianceShape:
-        """Shape of one covariance matrix."""
+    def shape(self) -> CovarianceType:
+        """Shape of one covariance matrix: ``"tied"`` ones are full."""
         return "full" if self.covariance_type == "tied" else self.covariance_type
 
     @cached_property
     def independent(self) -> bool:
         """Whether the real cells of a row are independent given its component."""
-        return self.shape in ("diag", "spherical")
+        return self.covariance_type in INDEPENDENT
 
     @property
     def prior_rows(self) -> float:
@@ -207,7 +208,7 @@ class MixtureSpecification:
 
         It is 2 for diagonal and spherical covariances.
         """
-        if self.shape != "full":
+        if self.independent:
             return 2.0
         shared = self.tied or self.covariance_type == "tied"
         return 0.3 * self.n_features if shared else float(self.n_features)

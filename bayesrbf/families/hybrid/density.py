@@ -26,7 +26,7 @@ from bayesrbf.base.rows import (
     joined_points,
 )
 from bayesrbf.base.tasks import run_tasks
-from bayesrbf.families.hybrid.selection import SHAPES
+from bayesrbf.families.hybrid.selection import COMPARED_TYPES
 from bayesrbf.fit.arguments import SHARED, Rule, integer, one_of
 from bayesrbf.fit.asking import new_rows
 from bayesrbf.fit.calibration import Selection
@@ -128,9 +128,9 @@ def _own(
 ) -> Float[np.ndarray, "component *feature"]:
     """A factor of the precisions for every component, whole where the joint ones are."""
     roots = point.precisions_cholesky[own.covariance_group]
-    if joint.shape == own.shape:
+    if joint.independent == own.independent:
         return roots
-    return laws_of(joint).reals.of_diagonal(laws_of(own).reals.diagonal(roots))
+    return laws_of(joint).reals.matrices.of_diagonal(roots)
 
 
 # Components, covariances and strength of the prior by the density of cells held out.
@@ -166,7 +166,7 @@ class DensityOptions:
         """Options that the arguments leave open."""
         return cls(
             N_COMPONENTS if n_components == "cv" else (n_components,),
-            SHAPES if covariance_type == "cv" else (covariance_type,),
+            COMPARED_TYPES if covariance_type == "cv" else (covariance_type,),
             STRENGTHS if any_strength else (1.0,),
         )
 
