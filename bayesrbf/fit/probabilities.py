@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from jaxtyping import Float, Int, Real
@@ -28,14 +28,8 @@ from bayesrbf.base.log_posterior import Predictor
 from bayesrbf.base.priors import ClassPrediction
 from bayesrbf.base.rows import IN_CACHE, Observations, Recalibration, in_blocks
 from bayesrbf.fit.calibration import tempered
+from bayesrbf.fit.decisions import expected_costs, is_best
 from bayesrbf.inference.draws import MEMORY
-
-if TYPE_CHECKING:
-    pass
-
-
-if TYPE_CHECKING:
-    pass
 
 # The doubt about the class shares, which is all that is known of a row without a cell: rule 4 of
 # the intervals of a stack (:mod:`bayesrbf.families.stack.intervals`), and of all estimators.
