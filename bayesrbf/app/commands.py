@@ -128,7 +128,7 @@ def compare(
         Print one JSON object, and nothing else, on stdout.
     """
     need()
-    from bayesrbf.app.report.options import problems_of_target
+    from bayesrbf.app.report.costs import problems_of_target
     from bayesrbf.reading.read import read_file
 
     if folds < 2:
@@ -406,7 +406,7 @@ def report(
     """
     need()
     limit_time(time_limit)
-    from bayesrbf.app.report.options import problems_of_target
+    from bayesrbf.app.report.costs import problems_of_target
     from bayesrbf.app.report.output import FILES
     from bayesrbf.base.files import writing_together
     from bayesrbf.reading.read import read_file
@@ -512,12 +512,8 @@ def fit(
     """
     need()
     limit_time(time_limit)
-    from bayesrbf.app.report.options import (
-        OPTIONS,
-        ReportOptions,
-        options_content,
-        problems_of_target,
-    )
+    from bayesrbf.app.report.costs import problems_of_target
+    from bayesrbf.app.report.options import OPTIONS, ReportOptions, options_content
     from bayesrbf.app.report.output import MODEL, PAGE
     from bayesrbf.base.files import write_whole, writing_together
     from bayesrbf.reading.read import read_file

@@ -25,8 +25,7 @@ from bayesrbf.answers.scores import (
     slope,
 )
 from bayesrbf.app.check import Remark, lines_of_remarks, loaded, named_cells, training_cells
-from bayesrbf.app.report.costs import costs_of, decisions
-from bayesrbf.app.report.options import problems_of_costs
+from bayesrbf.app.report.costs import costs_of, decisions, problems_of_costs
 from bayesrbf.app.words import aligned, clipped, ends, listing, number, percent, plural
 from bayesrbf.base.arrays import LEAST_SCORED, Labels, Probabilities, brier, correct, log_loss
 from bayesrbf.fit.decisions import expected_costs, mistakes, paid

@@ -17,7 +17,7 @@ from bayesrbf.mixture.expectation import ArrayExpectation
 from bayesrbf.mixture.gibbs import Assigned, posterior
 from bayesrbf.mixture.laws import SHAPES, laws_of
 from bayesrbf.mixture.matrices import Matrices
-from bayesrbf.mixture.points import component_covariances
+from bayesrbf.mixture.points import component_covariances, free_variables
 from bayesrbf.mixture.posterior import MixtureLogPosterior
 from bayesrbf.mixture.real_columns import (
     GammaPrecisions,
@@ -86,9 +86,15 @@ def planted(monkeypatch) -> Iterator[MixtureSpecification]:
     """A mixture whose full covariances are exchangeable; the kernels of draws do not know them."""
     monkeypatch.setitem(SHAPES, "full", ExchangeableCovariances)
     monkeypatch.setattr(compiled_density, "KNOWN", ())
-    laws_of.cache_clear()
+    clear()
     yield MixtureSpecification(3, (2,), (0, 0, 1))
+    clear()
+
+
+def clear() -> None:
+    """Forget what is known of structures by their specification."""
     laws_of.cache_clear()
+    free_variables.cache_clear()
 
 
 @pytest.mark.parametrize("jacobian", [False, True])

@@ -1,12 +1,15 @@
-"""Costs of decisions: at least expected cost, under simpler rules, and as costs vary."""
+"""Targets and costs that a report can be made of, and what decisions cost on held-out rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float, Int
 
 from bayesrbf.fit.decisions import constant, cost_curve, expected_costs, mistakes, paid
@@ -18,6 +21,7 @@ SAME: Final = "the best answer that is the same for all rows"
 
 if TYPE_CHECKING:
     from bayesrbf.app.report.held_out import HeldOutRows
+    from bayesrbf.reading.read import Judge
 
 
 @dataclass(frozen=True)
@@ -81,3 +85,55 @@ def read_costs(
         curves=(*curves, (SAME, best)),
         by_class=tuple(map(float, np.bincount(labels, own, minlength=each.size))),
     )
+
+
+# Targets and costs that are refused before anything is fitted.
+
+MOST_TARGET_CLASSES: Final = 50
+
+
+def problems_of_target(target: str, costs: Mapping[str, float]) -> Judge:
+    """A judge of target columns: sentences on why a report is impossible."""
+
+    def judge(y: pd.Series) -> Iterator[str]:
+        yield from _of_classes(y, target)
+        yield from problems_of_costs(costs, y.dropna().unique(), repr(target))
+
+    return judge
+
+
+def _of_classes(y: pd.Series, target: str) -> Iterator[str]:
+    """Fewer than two classes of two rows, or a class for every other row."""
+    counts = Counter(y.dropna().tolist())
+    if not counts:
+        yield f"Target {target!r} is empty: at least two classes need labelled rows."
+    elif len(counts) == 1:
+        only = next(iter(counts))
+        yield f"Target {target!r} has one class, {str(only)!r}: a classifier needs at least two."
+    elif len(counts) > max(2, min(MOST_TARGET_CLASSES, counts.total() / 2)):
+        yield (
+            f"Target {target!r} has {len(counts)} different values in {counts.total()} labelled "
+            "rows: a classifier needs few classes with many rows; is it a number to predict?"
+        )
+    elif sum(rows >= 2 for rows in counts.values()) < 2:
+        yield (
+            f"Target {target!r} has no two classes with two labelled rows each, so nothing can be "
+            "held out; label more rows."
+        )
+
+
+def problems_of_costs(
+    costs: Mapping[str, float], classes: Iterable[object], owner: str
+) -> Iterator[str]:
+    """Costs of classes that the owner does not have, and costs that are not above 0, as sentences.
+
+    >>> list(problems_of_costs({"ill": 0.0}, ["sick", "well"], "the model"))
+    ["'ill' has a cost and is no class of the model: sick, well.", "The cost of 'ill' must be above
+    0 and finite; received 0."]
+    """
+    names = sorted(str(label) for label in classes)
+    for name, cost in costs.items():
+        if name not in names:
+            yield f"{name!r} has a cost and is no class of {owner}: {', '.join(names)}."
+        if not (math.isfinite(cost) and cost > 0):
+            yield f"The cost of {name!r} must be above 0 and finite; received {cost:g}."

@@ -24,8 +24,8 @@ from sklearn.base import is_classifier
 
 from bayesrbf.app.check import NOVEL_ROW, training_cells
 from bayesrbf.app.predict import complete_cells, refuse_kinds
-from bayesrbf.app.report.costs import costs_of, decisions
-from bayesrbf.app.report.options import ReportOptions, problems_of_costs, read_options
+from bayesrbf.app.report.costs import costs_of, decisions, problems_of_costs
+from bayesrbf.app.report.options import ReportOptions, read_options
 from bayesrbf.app.report.output import MODEL, PREDICTIONS, predictions_frame, spelled, to_csv
 from bayesrbf.app.words import cell, clipped, decimals_of, listing, plain
 from bayesrbf.base import names
