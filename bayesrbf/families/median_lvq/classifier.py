@@ -171,13 +171,13 @@ def from_table(
     weights: Float[np.ndarray, " obs"],
     groups: Groups,
     *,
-    categorical_features: object,
+    kinds: dict[str, Any],
     handle_unknown: str,
 ) -> ComparedRows:
     """Compare the distinct rows of a table with holes by Gower's dissimilarity."""
     positive = np.flatnonzero(weights > 0)
     X = X if positive.size == weights.size else _safe_indexing(X, positive)
-    columns = table.learn_columns(X, categorical_features=categorical_features)
+    columns = table.learn_columns(X, **kinds)
     encoded = table.encode(X, columns)
     given = replace(encoded, labels=labels[positive], weights=weights[positive])
     given, repeated = table.with_units(given, None if groups is None else groups[positive])
@@ -498,6 +498,9 @@ class MedianLVQClassifier(Classifier):
     categorical_features : array-like or "from_dtype", optional
         Positions, names or mask of the categorical columns under ``metric="gower"``. None: of
         frames by dtype, else none.
+    column_kinds : dict of columns and kinds, optional
+        What other columns are, by position or name: ``"count"``, ``"ordered"`` or
+        ``"ordered:none<mild<severe"``, ``"angle:24"`` (with its period), ``"date"``, ``"real"``.
     handle_unknown : {"missing", "error"}
         What an unseen level is at predict, under ``metric="gower"``.
     inference : {"map", "gibbs"}
@@ -601,6 +604,7 @@ class MedianLVQClassifier(Classifier):
         max_iter: Stored[int] = 100,
         random_state: Stored[int | np.random.RandomState | None] = None,
         categorical_features: object = None,
+        column_kinds: object = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
         inference: Stored[Literal["map", "gibbs"]] = "map",
     ) -> None:
@@ -617,6 +621,7 @@ class MedianLVQClassifier(Classifier):
         self.max_iter = max_iter
         self.random_state = random_state
         self.categorical_features = categorical_features
+        self.column_kinds = column_kinds
         self.handle_unknown = handle_unknown
         self.inference = inference
 
@@ -762,7 +767,10 @@ class MedianLVQClassifier(Classifier):
                 labels,
                 weights,
                 groups,
-                categorical_features=self.categorical_features,
+                kinds={
+                    "categorical_features": self.categorical_features,
+                    "column_kinds": self.column_kinds,
+                },
                 handle_unknown=self.handle_unknown,
             )
         else:

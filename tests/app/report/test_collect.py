@@ -42,7 +42,9 @@ def job(inference: Inference = "laplace", **changes: Any) -> Job:
         "folds": 2,
         "family": "mixture",
     }
-    return Job(**(fields | changes))
+    fields |= changes
+    fields["kinds"] = {name: kind_named(word) for name, word in fields["kinds"].items()}
+    return Job(**fields)
 
 
 @pytest.fixture(scope="module")
@@ -266,6 +268,7 @@ PAGES = """
 from bayesrbf.app.report.collect import collect
 from bayesrbf.app.report.render import render
 from bayesrbf.app.report.run import sharing
+from bayesrbf.table.kinds import kind_named
 from tests.app.report.test_collect import job
 pages = []
 for jobs in (1, 2):
