@@ -32,7 +32,6 @@ from bayesrbf.app.words import (
 from bayesrbf.families.hybrid.density import MixtureDensity
 from bayesrbf.fit import asking as two_tables
 from bayesrbf.fit.asking import Change, tail_of_count
-from bayesrbf.reading.cells import date_of
 from bayesrbf.reading.notes import ColumnWarning
 from bayesrbf.table.columns import Columns, as_levels
 from bayesrbf.table.containers import as_frame, read_cells
@@ -230,7 +229,7 @@ def drift_remarks(estimator: Estimator, columns: Columns, cells: pd.DataFrame) -
     ]
     dates = [name for name in here if columns.kind_of[name].is_dated]
     changes = [
-        *_dates(old, new, dates),
+        *_dates(old, new, columns, dates),
         *_units(old, new, columns, [name for name in here if name not in dates]),
     ]
     remarks += [remark for _, remark in changes]
@@ -332,13 +331,14 @@ def _units(
 
 
 def _dates(
-    old: pd.DataFrame, new: pd.DataFrame, dates: Sequence[str]
+    old: pd.DataFrame, new: pd.DataFrame, columns: Columns, dates: Sequence[str]
 ) -> Iterator[tuple[tuple[str, ...], Remark]]:
     """Columns of dates that training did not reach: time passes, which is no finding."""
     for name in dates:
         before, now = observed_reals(old[name]), observed_reals(new[name])
         if before.size and now.size and (now.max() > before.max() or now.min() < before.min()):
-            here, there = (f"{date_of(of.min())} to {date_of(of.max())}" for of in (now, before))
+            write = columns.kind_of[name].written
+            here, there = (f"{write(of.min())} to {write(of.max())}" for of in (now, before))
             sentence = (
                 f"{clipped(name, 30)} is from {here}, in training from {there}: the model has not "
                 "seen such dates."

@@ -632,14 +632,14 @@ def levels_of(
     if position in columns.code_of:
         return columns.kinds[position].levels, law.levels(columns.code_of[position])
     if columns.kinds[position].has_levels:
-        return columns.kinds[position].levels, _between(law, mixture, columns, position)
+        return columns.kinds[position].levels, _shares_of_levels(law, mixture, columns, position)
     atomic = {columns.real_positions[j]: category for j, category in columns.atomic.items()}
     if position in atomic:
         return columns.all_levels[atomic[position]], law.levels(atomic[position])
     return None
 
 
-def _between(
+def _shares_of_levels(
     law: ConditionalLaw, mixture: FittedMixture, columns: Columns, position: int
 ) -> Float[np.ndarray, "obs level"]:
     """Probabilities of the levels of an order: of the reals that are nearest to each."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -155,34 +155,31 @@ class Columns:
         kind, atoms = self.kinds[self.real_positions[feature]], self.atoms[feature]
         return tuple(kind.decode(np.array(atoms)[:, None]).tolist())
 
-    @cached_property
-    def _bent(self) -> dict[int, Kind]:
-        """Reals that stand for numbers of their column and are not those, and its kind."""
-        alone = {range_.start: i for i, range_ in enumerate(self.features) if len(range_) == 1}
-        kinds = {feature: self.kinds[position] for feature, position in alone.items()}
-        return {feature: kind for feature, kind in kinds.items() if not kind.is_plain}
-
     def decoded(
         self, reals: Float[np.ndarray, "*row feature"]
     ) -> Float[np.ndarray, "*row feature"]:
         """Reals as numbers of their columns, or places of levels; those of an angle stay reals."""
-        numbers = reals.copy() if self._bent else reals
-        for feature, kind in self._bent.items():
-            numbers[..., feature] = kind.decode(reals[..., feature].reshape(-1, 1)).reshape(
-                reals.shape[:-1]
-            )
-        return numbers
+        return self._mapped(reals, lambda kind, cells: kind.decode(cells[:, None]))
 
     def encoded(
         self, numbers: Float[np.ndarray, "*row feature"]
     ) -> Float[np.ndarray, "*row feature"]:
         """The inverse of :meth:`decoded`; numbers may lie between cells, as means do."""
-        reals = numbers.copy() if self._bent else numbers
-        for feature, kind in self._bent.items():
-            reals[..., feature] = kind.encode(numbers[..., feature].reshape(-1)).reshape(
-                numbers.shape[:-1]
-            )
-        return reals
+        return self._mapped(numbers, lambda kind, cells: kind.encode(cells)[:, 0])
+
+    def _mapped(
+        self,
+        cells: Float[np.ndarray, "*row feature"],
+        way: Callable[[Kind, Float[np.ndarray, " cell"]], Float[np.ndarray, " cell"]],
+    ) -> Float[np.ndarray, "*row feature"]:
+        """Cells of columns with one real, sent one way; the array itself where none changes."""
+        mapped = cells
+        for kind, features in zip(self.kinds, self.features, strict=True):
+            if len(features) == 1 and not kind.is_plain:
+                mapped = cells.copy() if mapped is cells else mapped
+                column = cells[..., features[0]]
+                mapped[..., features[0]] = way(kind, column.reshape(-1)).reshape(column.shape)
+        return mapped
 
     def table(self) -> pd.DataFrame:
         """Kind, levels and missing cells of each column.

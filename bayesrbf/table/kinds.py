@@ -2,7 +2,7 @@
 
 A kind is a class. Its cells are numbers, or levels, of which a number is the place. What it writes:
 
-* ``word``, by which people ask for it, and ``whose cells are`` in ``what``;
+* ``word``, by which people ask for it, and in ``what`` and ``is_cell`` which cells it takes;
 * ``encode`` and ``decode``: numbers to the reals of the model, and back. ``n_reals`` is 0 where the
   model has the place of a level as a code;
 * ``recognises``, if a column may have this kind though nobody says so.
@@ -36,7 +36,7 @@ class Kind(ABC):
     """How the cells of a column become reals or codes, and back; missing numbers are NaN."""
 
     word: ClassVar[str]
-    """What people call it, and say to have it."""
+    """What people call it, and by which they ask for it."""
     what: ClassVar[str] = "a number"
     """What its cells are, for errors."""
     n_reals: ClassVar[int] = 1
@@ -91,6 +91,10 @@ class Kind(ABC):
     @abstractmethod
     def decode(self, reals: Reals) -> Numbers:
         """Any reals as numbers, or places of levels: the nearest cells."""
+
+    def nearest(self, numbers: Numbers) -> Numbers:
+        """The cells that are nearest to numbers."""
+        return numbers if self.is_plain else self.decode(self.encode(numbers))
 
     def features(self, name: str) -> tuple[str, ...]:
         """Names of the reals of a column."""
@@ -322,10 +326,11 @@ class Ordered(Kind):
     def joined(self, other: Kind) -> Kind | None:
         if not isinstance(other, Ordered):
             return None
-        types = {isinstance(level, str) for level in self.levels + other.levels}
-        if self.levels == other.levels or len(types) > 1:
-            return self if len(types) == 1 else None
-        return Ordered().learned(self.levels + other.levels)
+        if self.levels == other.levels:
+            return self
+        together = self.levels + other.levels
+        of_one_type = len({isinstance(level, str) for level in together}) == 1
+        return Ordered().learned(together) if of_one_type else None
 
     @override
     def encode(self, numbers: Numbers) -> Reals:

@@ -41,7 +41,7 @@ def test_commands_and_server_take_every_kind(
     X.assign(outcome=y).to_csv(file, index=False)
     assert run(monkeypatch, "look", file, *SAID, "--json", "--out", tmp_path / "look.html") == 0
     looked = json.loads(capsys.readouterr().out)
-    columns = looked["reading"]["columns"]
+    columns = looked["columns"]
     assert {column["name"]: column["kind"] for column in columns} == WORDS | {
         "outcome": "categorical"
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 import bayesrbf
 from bayesrbf.table.columns import joined_columns, learn_columns
 from bayesrbf.table.encode import decode, encode, observed_cells
-from bayesrbf.table.kinds import Angle, Ordered, kind_named
+from bayesrbf.table.kinds import KINDS, Angle, Ordered, kind_named
 from tests.kinds import KINDS_OF, PAIN, table
 from tests.kinds import share as share
 
@@ -203,3 +204,20 @@ def test_every_estimator_takes_every_kind(name: str, share: Any, tmp_path: Path)
     assert explained.sizes["column"] == len(words)
     with pytest.raises(ValueError, match="whose cells are each a number between 0 and 1"):
         model.predict_proba(X.assign(fat=1.5))
+
+
+def test_no_file_outside_the_table_asks_for_a_kind_by_its_name() -> None:
+    package = Path(bayesrbf.__file__).parent
+    names = {kind.__name__ for kind in KINDS.values()}
+    for file in package.rglob("*.py"):
+        if file.parent.name == "table":
+            continue
+        for node in ast.walk(ast.parse(file.read_text())):
+            asked: list[ast.AST] = []
+            if isinstance(node, ast.Compare):
+                asked = [node.left, *node.comparators]
+            elif isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance":
+                asked = [node.args[1]]
+            for part in (inner for one in asked for inner in ast.walk(one)):
+                assert not (isinstance(part, ast.Constant) and part.value in KINDS), file
+                assert not (isinstance(part, ast.Name) and part.id in names - {"Real"}), file

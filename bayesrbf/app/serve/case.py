@@ -217,8 +217,9 @@ def along(served: ServedModel, row: pd.DataFrame, field: Field, label: str) -> A
     here = row[field.name].iloc[0]
     if not field.kind.has_levels:
         ends = [field.low, field.high] if pd.isna(here) else [field.low, field.high, float(here)]
-        values: list[object] = list(np.linspace(min(ends), max(ends), N_POINTS))
-        at = tuple(float(str(value)) for value in values)
+        places = np.linspace(min(ends), max(ends), N_POINTS)
+        values: list[object] = list(field.kind.nearest(places))
+        at = tuple(places.tolist())
         place = np.nan if pd.isna(here) else float(here)
     else:
         values = [level for level, _ in field.levels]
