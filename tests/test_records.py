@@ -222,7 +222,7 @@ def test_what_cannot_be_stored_is_named_with_its_path(value: object) -> None:
         {"enum": ["Status", "unheard of"]},
         {"enum": ["Columns", "x"]},
         {"frame": ["dask", []]},
-        {"frame": ["pandas", [["a", "Datetime"]]]},
+        {"frame": ["pandas", [["a", "Duration"]]]},
         {"frame": ["pandas", [["a"]]]},
     ],
 )

@@ -71,8 +71,8 @@ def test_shift_and_other_scale_are_told_apart(model: HybridMixtureClassifier) ->
 
 
 def test_later_dates_are_told_and_are_no_finding() -> None:
-    model = HybridMixtureClassifier(1, random_state=0, column_kinds={"age": "date"})
-    model.fit(*patients())
+    model = HybridMixtureClassifier(**SETTINGS, column_kinds={"age": "date"})
+    model.fit(*patients(200, 0))
     table = patients(120, 1)[0]
     later = table.assign(age=table["age"] + 80)
     result = bayesrbf.check(model, later)

@@ -204,6 +204,8 @@ def measurements_of(served: ServedModel, row: pd.DataFrame) -> list[Measurement]
             ends = [frame[field.name].iloc[0] for frame in (low, high)]
             clipped = (min(max(end, seen.min()), seen.max()) for end in ends)
             expected = between(*(field.written(float(end)) for end in clipped))
+        elif not field.kind.has_levels:  # on a circle
+            expected = f"about {field.written(float(law.mean()[field.name].iloc[0]))}"
         else:
             levels = law.probabilities(field.name).iloc[0].sort_values(ascending=False)[:2]
             expected = ", ".join(f"{level} ({percent(p)})" for level, p in levels.items())
