@@ -11,6 +11,7 @@ import pytensor.tensor as pt
 from jaxtyping import Float, Int
 
 from bayesrbf.base import names
+from bayesrbf.base.priors import PoolPrior
 from bayesrbf.base.rows import MaskedRows
 from bayesrbf.models.densities import label_draw, label_logp
 
@@ -22,24 +23,20 @@ def declare_stack(
     *,
     member_names: Sequence[str],
     class_names: Sequence[object],
-    concentration: float,
-    log_temperature_sd: float,
-    least: float,
+    prior: PoolPrior,
     masked: MaskedRows | None = None,
-    knots: Sequence[float] = (),
-    pull_sd: float = 0.5,
 ) -> pm.Model:
     r"""Declare a pool of classifiers on rows that they were not fitted to.
 
     .. math::
-       w \sim \mathrm{Dirichlet}, \quad \log t, \log t_j \sim N(0, s^2), \quad
+       w \sim \mathrm{Dirichlet}, \quad \log t, \log t_j, b \sim N(0, s^2), \quad
        p_{nj} = (1 - C \epsilon)\, \mathrm{softmax}(t_j l_{nj}) + \epsilon, \\
        y_n \sim \mathrm{Categorical}\Bigl(\mathrm{softmax}
            \bigl(t \log \sum_j w_j p_{nj} + b \log \pi\bigr)\Bigr)^{v_n}
 
-    Without masked rows, b is 0. With them, w, log t, log t_j and :math:`b \sim N(0, s_b^2)` are
-    variables at every knot, and a row has what lies on the straight lines between those at its
-    share of hidden cells; a row without a cell has t = 0 and b = 1.
+    Without masked rows, b is 0. With them, w, log t, log t_j and b are variables at every
+    knot, and a row has what lies on the straight lines between those at its share of hidden cells;
+    a row without a cell has t = 0 and b = 1.
 
     Parameters
     ----------
@@ -51,18 +48,11 @@ def declare_stack(
         Factors v of the rows' log likelihoods.
     member_names, class_names : sequence
         Names of the members and of the classes.
-    concentration : float
-        Dirichlet parameter of every weight.
-    log_temperature_sd : float
-        Standard deviation s of the log temperatures.
-    least : float
-        Probability epsilon that every member gives every class at least.
+    prior : PoolPrior
+        Rows behind every weight, whose Dirichlet parameter is one more; standard deviation s;
+        probability epsilon that every member gives every class at least; knots.
     masked : MaskedRows, optional
         What members say of copies of the rows with more cells hidden, and the class shares.
-    knots : sequence of float
-        Shares of hidden cells at which weights and temperatures are variables, rising from 0 to 1.
-    pull_sd : float
-        Standard deviation of b.
 
     Returns
     -------
@@ -72,10 +62,11 @@ def declare_stack(
 
     Examples
     --------
+    >>> from bayesrbf.base.priors import PoolPrior
     >>> model = declare_stack(
     ...     np.log([[[0.9, 0.1], [0.6, 0.4]]]), np.array([0]), np.ones(1),
     ...     member_names=["laplace", "mixture"], class_names=["a", "b"],
-    ...     concentration=1.3, log_temperature_sd=0.5, least=1e-6)
+    ...     prior=PoolPrior())
     >>> [variable.name for variable in model.free_RVs]
     ['weights', 'member_log_temperatures', 'log_temperature']
     """
@@ -85,12 +76,15 @@ def declare_stack(
         names.LABEL: list(class_names),
     }
     lead: tuple[str, ...] = ()
+    knots = prior.knots
     if masked is not None:
         lead = (names.HIDDEN_SHARE,)
         coords |= {names.HIDDEN_SHARE: list(knots)}
     with pm.Model(coords=coords) as model:
-        sd = np.float64(log_temperature_sd)
-        parameters = np.full((len(knots),) * len(lead) + (len(member_names),), concentration)
+        sd = np.float64(prior.sd)
+        parameters = np.full(
+            (len(knots),) * len(lead) + (len(member_names),), 1 + prior.pseudo_rows
+        )
         pool = pm.Dirichlet(names.WEIGHTS, parameters, dims=(*lead, names.MEMBER))
         inner = pm.Normal(
             names.MEMBER_LOG_TEMPERATURES, np.float64(0), sd, dims=(*lead, names.MEMBER)
@@ -99,16 +93,18 @@ def declare_stack(
         dims = (names.OBS, names.MEMBER, names.LABEL)
         held_out = pm.Data("log_probabilities", log_probabilities, dims=dims)
         row_weight = pm.Data("row_weight", weights, dims=names.OBS)
-        floor = np.float64(1 - len(class_names) * least)
+        floor = np.float64(1 - len(class_names) * prior.least)
 
         def log_pool(values: Any, weight: Any, log_temperature: Any) -> Any:
             members = pm.math.softmax(pt.exp(log_temperature)[..., None] * values, axis=-1)
-            return pt.log((weight[..., None] * (floor * members + np.float64(least))).sum(axis=-2))
+            return pt.log(
+                (weight[..., None] * (floor * members + np.float64(prior.least))).sum(axis=-2)
+            )
 
         if masked is None:
             as_they_are, *copies = [pt.exp(outer) * log_pool(held_out, pool, inner)]
         else:
-            pull = pm.Normal(names.PULL, np.float64(0), np.float64(pull_sd), dims=lead)
+            pull = pm.Normal(names.PULL, np.float64(0), sd, dims=lead)
             log_shares = pm.Data("log_shares", masked.log_shares, dims=names.LABEL)
 
             def at_share(values: Any, share: Float[np.ndarray, " obs"]) -> Any:

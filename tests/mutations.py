@@ -152,7 +152,7 @@ def _some(array: np.ndarray, value: Any) -> np.ndarray:
     return changed
 
 
-def _arrays(array: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+def array_changes(array: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
     """Other arrays in the place of one."""
     if array.dtype.kind == "f" and array.size:
         for value in (np.nan, np.inf, -1.0, 0.0, 1e300, -1e300, 1e-300):
@@ -186,7 +186,7 @@ def _arrays(array: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
         yield "a number", np.array(array.sum() if array.dtype.kind != "b" else True)
 
 
-def _leaves(value: Any) -> Iterator[tuple[str, Any]]:
+def leaf_changes(value: Any) -> Iterator[tuple[str, Any]]:
     """Other values in the place of a number, text, list or record."""
     if isinstance(value, bool):
         yield from (("negated", not value), ("a number", 7), ("text", "yes"))
@@ -212,10 +212,10 @@ def mutants(tree: Any, arrays: dict[str, np.ndarray]) -> Iterator[Mutant]:
     for path in places:
         value = _at(tree, path)
         if isinstance(value, dict):
-            for what, other in _arrays(unpack(value, arrays)) if _is_array(value) else ():
+            for what, other in array_changes(unpack(value, arrays)) if _is_array(value) else ():
                 yield f"{_words(path)}: {what}", partial(_placed, tree, path, arrays, other)
         elif value is not None:
-            for what, other in _leaves(value):
+            for what, other in leaf_changes(value):
                 if other != value or type(other) is not type(value):
                     altered = partial(_with, tree, path, other)
                     yield f"{_words(path)}: {what}", partial(_later, altered, arrays)

@@ -120,7 +120,7 @@ def cost_curves(
     costs: PerClass[float] | None = None,
     steps: int = 101,
 ) -> xr.Dataset:
-    """What acting on probabilities costs, whatever the cost of one class.
+    """Mean cost of acting on the probabilities, as the cost of one class varies.
 
     A mistaken row costs what its class costs. The cost of one class and the mean cost of all others
     add up to 1; the share of the one class in this sum runs from 0 to 1. Every classifier takes the
@@ -390,7 +390,7 @@ _OF_MEASUREMENTS: Final = {
 def acquire(
     fit: Fit, X: object, costs: object = None, loss: object = None, draws: int = 200
 ) -> xr.Dataset:
-    """What each missing cell is worth if it were measured, and which one to measure next.
+    """Value of measuring each missing cell, and the cell to measure next.
 
     The gain of a cell is the expected fall of the entropy of the class, or of the expected cost of
     the best decision. The expectation is over the values that the density expects in the cell. It
@@ -508,7 +508,7 @@ def _read_prices(costs: Any, columns: tuple[str, ...]) -> Float[np.ndarray, " co
 
 
 def acquire_labels(estimator: Estimator, X: object) -> xr.Dataset:
-    """What the label of each row would tell about the parameters.
+    """Expected information of the label of each row about the parameters.
 
     This is the mutual information of label and parameters under the draws of the posterior. It is
     large where the draws disagree about the class, and small where all draws agree that the classes

@@ -66,7 +66,7 @@ class Attribution:
     left_out: Float[np.ndarray, "obs column label"]
     """``v(all) - v(all without the cell)``."""
     standard_error: Float[np.ndarray, "obs column label"]
-    """Of the Shapley value; 0 where all coalitions were evaluated."""
+    """Standard error of the Shapley value; 0 where all coalitions were evaluated."""
     whole: Float[np.ndarray, "obs label"]
     """Value of all observed cells."""
     base: Float[np.ndarray, "obs label"]
@@ -238,7 +238,7 @@ def explain(
     max_pairs: int = 256,
     random_state: int | None = None,
 ) -> xr.Dataset:
-    """What each observed cell adds to the log odds of each class against the rest.
+    """Contribution of each observed cell to the log odds of each class against the rest.
 
     The value of some cells of a row is the log odds that :meth:`predict_proba` gives when all
     others are missing. A Shapley value is what a cell adds to it, averaged over the orders in which

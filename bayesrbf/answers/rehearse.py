@@ -134,7 +134,7 @@ class Rehearsal:
     """Settings of rehearsals for one kind of classifier: default method, and teachers left out."""
 
     method: str = "laplace"
-    """How draws are made where nothing else is asked for."""
+    """Method of the draws unless another is asked for."""
     kin: tuple[str, ...] = ()
     """Teachers of the classifier's own kind; they would flatter it, and are left out."""
     methods: tuple[str, ...] = (*(name for name in METHODS if name != "gibbs"), "bootstrap")

@@ -303,7 +303,7 @@ class Interval:
 
 
 NONE: Final = Interval(np.nan, np.nan, np.nan)
-"""What is said where no row bears on a figure."""
+"""Interval of a figure that no row bears on."""
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ SENTENCES: Final = {
     TIMED_OUT: "the time limit was reached; nothing was written. Allow more; --quick makes "
     "report and fit faster.",
 }
-"""What is said, by exit code."""
+"""Message of each exit code."""
 
 
 def limit_time(seconds: float | None) -> None:
@@ -200,7 +200,7 @@ MODELS: Final = (
         "seconds",
     ),
 )
-"""By their names on the command line, in the order of ``FAMILIES``."""
+"""Models by their names on the command line, in the order of ``FAMILIES``."""
 
 COST_OF_FAMILIES: Final = (
     "cost: a fit with its intervals, on some hundred rows and ten to thirty columns"

@@ -198,7 +198,7 @@ SHIFT_BY_CHANCE: Final = 0.003
 """Probability with which chance alone is a finding about rows or class frequencies, which rest on
 models as well."""
 ODD_CELLS_BY_CHANCE: Final = 0.05
-"""Of the cells that are named as odd, the share that may be wrong."""
+"""Expected share of false discoveries among the cells that are named as odd."""
 UNUSUAL_ROW: Final = 0.95
 """Share of the training rows held out above whose novelty a row is unlike the training table."""
 LISTED_REMARKS: Final = 8
@@ -479,7 +479,7 @@ def _over_draws(classifier: Classifier, new: object, trained: np.ndarray) -> np.
 
 @dataclass(frozen=True)
 class DriftCheck:
-    """What differs between new rows and the training table: what :func:`check` returns.
+    """Differences between new rows and the training table; the result of :func:`check`.
 
     ``print`` shows it as text.
 
@@ -556,7 +556,7 @@ def check(estimator: Estimator | str | PathLike[str], X: object) -> DriftCheck:
 
 
 def _columns_of(estimator: Estimator) -> Columns:
-    """What the columns of the training table are; an error where rows are compared whole."""
+    """Columns of the training table; an error where rows are compared whole."""
     try:
         return estimator.columns_
     except AttributeError:

@@ -224,7 +224,7 @@ def look(
 
 
 POINT_WARNING: Final = "The model was fitted to a point"
-"""How a warning begins that the lines of predict have in words of their own."""
+"""Start of a warning that `predict` prints in its own words."""
 
 
 def predict(folder: Path, table: Path, /, *, out: Path | None = None, json: Json = False) -> None:

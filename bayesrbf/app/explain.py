@@ -33,7 +33,7 @@ class ClassAnswer:
 
 @dataclass(frozen=True)
 class CellEffect:
-    """What one observed cell adds to the log odds of the answer, in nats."""
+    """Contribution of one observed cell to the log odds of the answer, in nats."""
 
     column: str
     cell: float | str
@@ -44,7 +44,7 @@ class CellEffect:
 
 @dataclass(frozen=True)
 class Why:
-    """Where the log odds of the answer against the rest come from, in nats."""
+    """Contributions to the log odds of the answer against the rest, in nats."""
 
     label: str
     base: float  # With no cell known.
@@ -140,7 +140,7 @@ def _decision(uncertainty: xr.Dataset, costs: Mapping[str, float]) -> str:
 
 
 def why(model: Classifier, row: pd.DataFrame, label: str | None = None) -> Why:
-    """What every observed cell adds to the log odds of a class, the most probable by default."""
+    """Contribution of every observed cell to the log odds of a class (the likeliest if None)."""
     explained = model.explain(row).isel(obs=0)
     labels = [str(of_class) for of_class in model.classes_]
     best = int(explained["log_odds"].argmax("label")) if label is None else labels.index(label)
@@ -215,7 +215,7 @@ def _answer(row: ExplainedRow) -> list[str]:
 
 
 def _explained(why: Why, missing: Sequence[str]) -> list[str]:
-    """What every observed cell adds to the log odds of the answer."""
+    """Contribution of every observed cell to the log odds of the answer."""
     label = clipped(why.label, 30)
     if not why.cells:
         return [f"No cell is observed: the answer is that of a row without cells ({label})."]

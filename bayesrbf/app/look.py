@@ -237,7 +237,7 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Spread:
-    """How the cells of a column are spread."""
+    """Range, quartiles and levels of the cells of a column."""
 
     column: Column
     bars: Float[np.ndarray, "series bar"]  # Rows by class of the target, or one series.
@@ -452,7 +452,7 @@ def opening(look: Look) -> str:
 
 
 def of_holes(look: Look) -> str:
-    """Where cells are missing, and how many rows are complete."""
+    """Sentences on missing cells, and on complete rows."""
     columns = [column for column in look.reading.columns if column.missing]
     if not columns:
         return "No cell is missing."

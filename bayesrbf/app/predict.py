@@ -244,7 +244,7 @@ def complete_blocks(
 
 @dataclass(frozen=True)
 class _ReadingPlan:
-    """How a file is read for a model."""
+    """Options that read a file for a model."""
 
     name: str
     columns: Columns
@@ -261,7 +261,7 @@ class _ReadingPlan:
     def of(
         cls, model: Classifier, header: Sequence[str], name: str, options: TableOptions
     ) -> _ReadingPlan:
-        """From the names in a file; TableError where it has nothing of the model."""
+        """Plan by the column names of a file; TableError if no column belongs to the model."""
         columns = model.columns_
         present = [name for name in columns.names if name in header]
         extra = [name for name in header if name not in (*columns.names, options.id)]
@@ -381,7 +381,7 @@ def read_labelled(
 
 
 def _no_target(path: Path, fits: list[str], classes: set[str]) -> TableError:
-    """That the column of labels is not clear."""
+    """Error: the label column is ambiguous."""
     where = f"columns {listing(fits)} hold" if fits else "no other column holds"
     return TableError(
         f"{path.name}: beside what the model predicts from, {where} classes of the model "

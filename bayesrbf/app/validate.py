@@ -135,7 +135,7 @@ def cost_score(
 
 
 def of_training_rows(old: pd.DataFrame, new: pd.DataFrame) -> Iterator[Remark]:
-    """That most rows are those that the model was fitted to, if they are."""
+    """Remark if most rows are training rows of the model."""
     trained = set(_comparable(old))
     again = sum(row in trained for row in _comparable(new))
     if again > MOSTLY_TRAINED * len(new):
@@ -184,7 +184,7 @@ def of_worth(p: Probabilities, labels: Labels, trained: Shares, classes: Sequenc
 
 
 def _by_chance(gain: Interval) -> str:
-    """That a gain may be chance, where its interval holds 0."""
+    """Clause that a gain may be chance, if its interval holds 0."""
     return ", which may be chance" if gain.lower <= 0 < gain.value else ""
 
 
@@ -258,7 +258,7 @@ LEAST_LABELLED: Final = 2
 
 @dataclass(frozen=True)
 class Validation:
-    """How good a classifier is on labelled new rows: what :func:`validate` returns.
+    """Scores of a classifier on labelled new rows; the result of :func:`validate`.
 
     ``print`` shows it as text.
 

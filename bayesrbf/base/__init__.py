@@ -1,1 +1,1 @@
-"""What every other part stands on: rows, priors, files, blocks, log posteriors, kernels."""
+"""Foundation of all parts: rows, priors, files, blocks, log posteriors, compilation."""

@@ -51,7 +51,7 @@ def split_levels(
 
 @cache
 def _level_places(levels: tuple[int, ...]) -> list[slice]:
-    """Where the levels of every column lie side by side."""
+    """Slices of the levels of every column, side by side."""
     return places(list(levels))
 
 

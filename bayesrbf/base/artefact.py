@@ -93,7 +93,7 @@ class PackedArrays:
         self._nodes: dict[tuple[str, tuple[int, ...], bytes], dict[str, Any]] = {}
 
     def node(self, array: np.ndarray) -> dict[str, Any]:
-        """Where a little-endian array in C order is stored, as JSON."""
+        """JSON node that refers to a stored array, little-endian and in C order."""
         key = _key(array)
         if key not in self._nodes:
             coded = _coded(array)
@@ -163,7 +163,7 @@ class StoredArrays:
         return cells.astype("<f8")
 
     def _decode_widened(self, numbers_at: Any, values_at: Any) -> np.ndarray:
-        """For every cell the double that the value of its number widens to."""
+        """Doubles of coded cells whose values were stored in single precision."""
         return self._decode_values(self._cells(numbers_at), self._widen(values_at))
 
     def _once(self, key: str, read: Callable[[], np.ndarray]) -> np.ndarray:
@@ -173,7 +173,7 @@ class StoredArrays:
         return self._read[key]
 
     def _decode(self, numbers_at: Any, values_at: Any) -> np.ndarray:
-        """For every cell the value that its number has."""
+        """Values of coded cells."""
         return self._decode_values(self._cells(numbers_at), self._cells(values_at))
 
     def _decode_values(self, numbers: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -699,7 +699,7 @@ _READERS: Final[Mapping[str, Callable[[Any, _Read], Any]]] = {
 PROTOCOL: Final = 1
 MANIFEST: Final = "bayesrbf"
 MOST_BYTES: Final = 2**20
-"""Of the manifest; the header, which contains it escaped, may have four times that."""
+"""Most bytes of the manifest; the header, which contains it escaped, may have four times that."""
 MOST_DEPTH: Final = 40
 MOST_ARRAYS: Final = 10_000
 MOST_FILE: Final = 2**31
@@ -708,11 +708,11 @@ MOST_SHOWN: Final = 500
 """Characters of a file that an error repeats."""
 
 _NODE: Final = re.compile(r'\{"(?:array|coded|coded single|single)":')
-"""Where a value of the state is an array."""
+"""Start of a node that refers to an array."""
 _SEAL: Final = b'\\"sha256\\":\\"'
-"""What stands before the digest in the file; the first one there is, as texts are escaped twice."""
+"""Text in front of the digest in the file; its first occurrence, as texts are escaped twice."""
 _NONE: Final = "0" * 64
-"""In the place of the digest where it is taken."""
+"""Placeholder of the digest while it is computed."""
 
 DTYPES: Final = {
     "BOOL": np.dtype(bool),

@@ -48,7 +48,7 @@ ENDING: Final = [
     for name in ("SIGINT", "SIGTERM", "SIGALRM")
     if hasattr(signal, name)  # Windows has no alarm
 ]
-"""What ends a run."""
+"""Signals that end a run."""
 
 
 class Announcement(event.Listener):

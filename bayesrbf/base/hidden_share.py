@@ -14,26 +14,20 @@ nothing is known of it but the shares.
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 from jaxtyping import Float
 
 from bayesrbf.base.arrays import log_softmax
+from bayesrbf.base.priors import POOL_PRIOR
 from bayesrbf.base.rows import Observations, Recalibration
 
-KNOTS: Final = (0.0, 0.5, 0.8, 1.0)
-"""Shares of hidden cells between which parameters are linear."""
-PULL_SD: Final = 0.5
-"""Prior standard deviation of the pull at every knot."""
 
-
-def hidden_share(rows: Observations) -> Float[np.ndarray, " obs"]:
-    """Share of the cells of every row that are hidden; 0 in a table without columns.
+def missing_share(rows: Observations) -> Float[np.ndarray, " obs"]:
+    """Share of the numbers and codes of every row that are missing; 0 without columns.
 
     >>> rows = Observations(
     ...     np.array([[1.0, np.nan]]), np.array([[-1, 2]]), np.zeros(1, int), np.ones(1))
-    >>> hidden_share(rows)
+    >>> missing_share(rows)
     array([0.5])
     """
     hidden = np.column_stack([np.isnan(rows.real), rows.codes < 0])
@@ -49,8 +43,8 @@ def hats(hidden: Float[np.ndarray, "*rows"]) -> Float[np.ndarray, "*rows knot"]:
            [0.5 , 0.5 , 0.  , 0.  ],
            [0.  , 0.  , 0.25, 0.75]])
     """
-    unit = np.eye(len(KNOTS))
-    return np.stack([np.interp(hidden, KNOTS, at_knot) for at_knot in unit], axis=-1)
+    knots = POOL_PRIOR.knots
+    return np.stack([np.interp(hidden, knots, one) for one in np.eye(len(knots))], axis=-1)
 
 
 def knot_weights(hidden: Float[np.ndarray, " row"]) -> Float[np.ndarray, "row knot"]:

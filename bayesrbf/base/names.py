@@ -71,7 +71,7 @@ OBSERVED: Final = "x"
 JOINT: Final = "x_y"
 """The log likelihood p(x, y): rows and their labels."""
 OBJECTIVE: Final = "objective"
-"""What stands for a log likelihood and is none, such as a margin: to be compared with nothing."""
+"""In the place of a log likelihood: an objective, such as a margin, that nothing compares with."""
 PROBABILITY: Final = "probability"
 
 POSTERIOR: Final = "posterior"

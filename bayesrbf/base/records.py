@@ -24,11 +24,11 @@ Requirements = Iterator[tuple[bool, str]]
 """Whether something holds, and what is required."""
 
 TOLERANCE: Final = 1e-6
-"""By which probabilities may miss a sum of one."""
+"""Greatest difference between a sum of probabilities and one."""
 MOST_PARTS: Final = 10**6
 """Columns, levels, components and the like."""
 MOST_LOG: Final = 1e6
-"""Of output weights and other logarithms."""
+"""Greatest output weight and other logarithm."""
 SMALLEST_SCALE, LARGEST_SCALE = 1e-100, 1e100
 """Bounds of scales and precisions in standard units: beyond, their squares are no numbers."""
 

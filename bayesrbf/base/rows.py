@@ -266,7 +266,7 @@ class Units:
     numbers: Int[np.ndarray, " obs"]
     """Rows of one number are one unit."""
     counts: Float[np.ndarray, " obs"]
-    """How many units a row stands for: a part of one where a unit has several rows, several where
+    """Units that a row stands for: a part of one where a unit has several rows, several where
     equal rows of different units are one row."""
 
     @classmethod
@@ -317,7 +317,7 @@ def joined_units(parts: Sequence[tuple[Units | None, int]]) -> Units | None:
 
 
 def copies_sentence(repeated: int) -> str:
-    """How many rows are copies of an earlier one, and how they are held out.
+    """Sentence on rows that are copies of an earlier one, and how they are held out.
 
     >>> copies_sentence(1)
     '1 row equals an earlier row in every cell, beyond chance: no split has copies on both sides.'
@@ -377,7 +377,7 @@ class Observations:
 
     @property
     def unit_counts(self) -> Float[np.ndarray, " obs"]:
-        """How many units every row stands for."""
+        """Number of units that every row stands for."""
         return np.ones(self.n_obs) if self.units is None else self.units.counts
 
     def take(self, rows: np.ndarray | slice) -> Observations:
@@ -446,9 +446,9 @@ class ColumnAtoms:
     category: int
     """The categorical column whose levels after the first are the atoms."""
     values: Float[np.ndarray, " atom"]
-    """In the user's units, in rising order."""
+    """Values in the user's units, in rising order."""
     standard: Float[np.ndarray, " atom"]
-    """In the units of the model."""
+    """Values in the units of the model."""
 
 
 @stored
@@ -564,7 +564,7 @@ class FewValues:
 
     features: tuple[int, ...] = ()
     values: tuple[Float[np.ndarray, " _"], ...] = ()
-    """In rising order."""
+    """Values of each such column, in rising order."""
 
     @property
     def levels(self) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 BELOW: Final = ("atom", "missing")
-"""What ``below`` can be."""
+"""Values of ``below``."""
 _ALONE: Final = ("id", "group", "time")
 _PLAIN: Final = ("ignore", "categorical", "real", "count", "dates")
 _WITH_DETAIL: Final = ("angle", "ordered")
@@ -140,4 +140,4 @@ class TableOptions:
 
 
 PLAIN: Final = TableOptions()
-"""Nothing is asked."""
+"""Options by default."""

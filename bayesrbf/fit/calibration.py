@@ -22,12 +22,12 @@ from bayesrbf.base.arrays import (
     log_softmax,
     mean_and_error,
 )
+from bayesrbf.base.priors import POOL_PRIOR
 
 # Fits to out-of-fold predictions: temperatures, scales of noise, and slopes of calibration.
 
 
 TIGHT = {"gtol": 1e-9, "ftol": 1e-15}
-PRIOR_SD = 0.5  # Of the log temperature, and of the pull to the class shares.
 LOG_TEMPERATURES = np.linspace(-6.0, 6.0, 13)
 """Grid on which the objective is first bracketed: it can have two valleys."""
 MOST_STEPS, LEAST_STEP = 100, 1e-12
@@ -100,7 +100,9 @@ def fit_temperatures(
         if draws:
             slopes = (softmax(held_out, axis=draws) * slopes).sum(axis=draws)
             held_out = logsumexp(held_out, axis=draws) - np.log(true_class[0, 0].size)
-        return 2 * log_t**2 - weights @ held_out, 4 * log_t - np.exp(log_t) * (weights @ slopes)
+        precision = 1 / POOL_PRIOR.sd**2
+        value = 0.5 * precision * log_t**2 - weights @ held_out
+        return value, precision * log_t - np.exp(log_t) * (weights @ slopes)
 
     on_grid = [value_and_slope(np.full(true_class.shape[1], log_t)) for log_t in LOG_TEMPERATURES]
     values, slopes = (np.array(one) for one in zip(*on_grid, strict=True))
@@ -168,10 +170,10 @@ def fit_powers(
         off = weights[:, None] * (class_indicators(log_p, labels) - np.exp(log_q))
         # Sums of NumPy: those of BLAS have other last bits under other numbers of threads.
         value = (weights * log_scores(log_q, labels)).sum()
-        value -= 0.5 * (point @ point) / PRIOR_SD**2
+        value -= 0.5 * (point @ point) / POOL_PRIOR.sd**2
         # The first coordinate is log t, whose derivative brings the factor t.
         slope = np.array([t * (off * log_p).sum(), (off * log_shares).sum()])
-        return -float(value), point / PRIOR_SD**2 - slope
+        return -float(value), point / POOL_PRIOR.sd**2 - slope
 
     start = np.log([fit_temperature(log_p, labels, weights), 1.0])
     mode = minimize(objective, start, jac=True, method="L-BFGS-B", options=TIGHT).x

@@ -157,7 +157,8 @@ def best_measurement(
 if TYPE_CHECKING:
     pass
 
-# The doubt about the class shares, which is all that is known of a row without a cell.
+# The doubt about the class shares, which is all that is known of a row without a cell: rule 4 of
+# the intervals of a stack (:mod:`bayesrbf.families.stack.intervals`), and of all estimators.
 #
 # What is calibrated is pulled towards the class shares of training by b, and a row without a cell
 # is given the shares themselves. They are frequencies of :math:`n_c` rows. A draw has shares of its
@@ -221,7 +222,7 @@ def share_draws(
     return moves
 
 
-# Stray labels: of any class alike, whatever their row.
+# Stray labels: of any class alike, whatever their row. Rule 5 of the intervals of a stack.
 #
 # Of n rows held out, the label of row i had the probability :math:`p_i`, among C classes. Rows
 # weigh :math:`v_i`. If the rate of stray labels is :math:`\epsilon`,
@@ -393,6 +394,7 @@ def centred_draws(
 ) -> Float[np.ndarray, "draw obs label"]:
     """Draws, each class moved in log odds to have what is delivered, or its stretch, as median.
 
+    Rule 14 of the intervals of a stack.
     Of each, the share of ``strays`` is then of any class alike.
     """
     moved = log_odds(p, LEAST_DOUBT)
@@ -406,6 +408,8 @@ def outer_ends(
     lower: Float[np.ndarray, "obs label"], upper: Float[np.ndarray, "obs label"]
 ) -> dict[str, np.ndarray]:
     """Ends of intervals: 0 and 1 where they are nearer to them than anybody may dispute.
+
+    Rule 15 of the intervals of a stack.
 
     >>> outer_ends(np.array([[1e-7, 0.2]]), np.array([[2e-5, 0.99999]]))
     {'lower': array([[0. , 0.2]]), 'upper': array([[2.e-05, 1.e+00]])}
@@ -476,7 +480,7 @@ class Calibrated(Predictor):
 
 @dataclass(frozen=True)
 class ClassPosterior:
-    r"""Posterior of the class probabilities of rows.
+    r"""Posterior of the class probabilities of rows; rule 13 of the intervals of a stack.
 
     Of draw s at the shares of training, with t the temperature,
     :math:`p_s(c | x) \propto p_s(c | x_o)^t`. At other shares, with r their ratio to those of
@@ -520,7 +524,7 @@ class ClassPosterior:
 
         Classes may be ``uncalibrated``, as :func:`given_out` has them.
 
-        Draws, unless there is one alone, have class shares of their own (:mod:`.shares_in_doubt`).
+        Draws, unless there is one alone, have class shares of their own (:class:`SharesInDoubt`).
         """
         if calibration is None and uncalibrated is None:
             return self

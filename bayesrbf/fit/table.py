@@ -151,7 +151,8 @@ class TrainingTable:
         return replace(self, template=self.decoded((none.real, none.codes), like))
 
 
-# Rows far outside of the training table, of which less and less is known.
+# Rows far outside of the training table, of which less and less is known: rule 12 of the intervals
+# of a stack (:mod:`bayesrbf.families.stack.intervals`), and of all estimators.
 #
 # The tail of a model's densities decides there, which no row has ever told: a Gaussian is sure of a
 # class at any distance. With :math:`e(x)` the largest distance of a cell from the range of its

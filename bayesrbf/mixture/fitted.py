@@ -417,7 +417,7 @@ class FittedMixture(FittedModel):
     order: Order
     """The canonical order of columns and classes, in which it was fitted."""
     objective: Objective = LIKELIHOOD
-    """What the fit maximised, and what stands in the place of the likelihood in its posterior."""
+    """Objective of the fit, which replaces the likelihood in its posterior."""
     maps: PowerMaps | None = None
     """Maps in front of the real columns; prior and parameters are those of mapped columns."""
 
@@ -598,7 +598,7 @@ class FittedMixture(FittedModel):
         return Description(coords, observed_rows(rows), constant, self._scored(axes))
 
     def _scored(self, axes: Axes) -> str:
-        """What the log likelihood is of: rows, rows with labels, labels, or an objective's own."""
+        """Subject of the log likelihood: rows, rows with labels, labels, or an objective's own."""
         if axes.classes is None:
             return names.OBSERVED
         alpha, beta, hinge = self.objective.coefficients
@@ -673,7 +673,7 @@ class Solver:
     seed: int
     """Of the restarts."""
     objective: Objective = LIKELIHOOD
-    """What is maximised; anything but the likelihood starts at the fit by EM."""
+    """Objective; any but the likelihood starts at the fit by EM."""
     steps: int | None = None
     """Most iterations that the objective is followed; None: ``STEPS``."""
 

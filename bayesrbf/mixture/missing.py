@@ -1,4 +1,4 @@
-"""What observed cells say about missing ones: moments, draws, completed rows, dependence."""
+"""Missing cells given the observed ones: moments, draws, completed rows, dependence."""
 
 from __future__ import annotations
 

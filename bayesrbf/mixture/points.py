@@ -51,7 +51,7 @@ def free_variables(specification: MixtureSpecification) -> tuple[Variable, ...]:
 
 
 def deterministic_variables(specification: MixtureSpecification) -> tuple[Variable, ...]:
-    """What is reported beside the free variables.
+    """Deterministic variables, reported beside the free ones.
 
     That is ``weights`` where the classes have simplices of their own, and ``covariances`` where
     there are real columns.

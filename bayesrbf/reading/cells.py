@@ -40,7 +40,7 @@ _ISO_ASKED: Final = "write it as 2020-12-31"
 DATE: Final = re.compile(
     r"(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4})([T ].*)?", re.ASCII
 )
-"""What looks like a date, whether or not it can be read as one."""
+"""Text that looks like a date, whether or not it is one."""
 
 
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -614,7 +614,7 @@ TOPICS: Final[Mapping[str, str]] = {
     "sheets": "{value}",
     "file": "{value}",
 }
-"""What is said of each topic, the most harmful one first."""
+"""Sentence of each topic of a note, the most harmful first."""
 
 LEFT_OUT: Final = frozenset({"repeated names", "names of rows", "free text", "many units"})
 """Topics of columns of text that are no categories, because their cells hardly repeat."""

@@ -24,7 +24,7 @@ FOR_DEVELOPERS: Final = (
     FutureWarning,
     ImportWarning,
 )
-"""What warnings of other libraries tell those who program, and neither a page nor a terminal."""
+"""Warnings of other libraries for programmers, which neither a page nor a terminal shows."""
 PACKAGE: Final = str(Path(__file__).parent.parent)
 
 

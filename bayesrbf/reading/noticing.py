@@ -35,7 +35,7 @@ LEAST_NUMBERS: Final = 10
 REMEDY: Final = (
     "read_table(X) of this package reads quantities, and categorical_features names codes"
 )
-"""What to do where columns of text hold numbers."""
+"""Advice where columns of text hold numbers."""
 _ZERO_FIRST: Final = re.compile(r"[+-]?0\d+", re.ASCII)
 
 
@@ -179,7 +179,7 @@ def _has(values: Values, text: str) -> bool:
 
 
 def _noticed(columns: Mapping[str, Values]) -> Iterator[Note]:
-    """What is doubtful about columns."""
+    """Doubts about columns."""
     reals = {name: values for name, values in columns.items() if isinstance(values, np.ndarray)}
     yield from _stand_ins(reals)
     for name, values in reals.items():
@@ -493,7 +493,7 @@ class KnownLevels:
         return str(cell if place is None else self.levels[place])
 
     def _as_text(self, cell: object) -> tuple[object, ...]:
-        """What a cell may be called among levels of text, the most literal name first."""
+        """Names of a cell among levels of text, the most literal first."""
         if isinstance(cell, str):
             return cell, _key(cell, self._whole)
         if isinstance(cell, float) and cell.is_integer():

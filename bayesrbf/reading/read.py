@@ -74,7 +74,7 @@ class Written:
         self._examples: dict[str, dict[str, tuple[str, int]]] = {name: {} for name in columns}
 
     def look(self, block: RawTable) -> None:
-        """Take what a block of rows has and earlier ones had not."""
+        """Add the levels of this block that earlier blocks lack."""
         for column in block.columns:
             shapes = self._examples.get(column.name)
             if shapes is None:

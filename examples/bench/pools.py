@@ -9,10 +9,8 @@ import numpy as np
 
 from bayesrbf import StackedClassifier
 from bayesrbf.base.arrays import log_loss
-from bayesrbf.base.hidden_share import hidden_share
-from bayesrbf.families.stack.fitted import packed
-from bayesrbf.families.stack.pool import fit_pools
-from bayesrbf.families.stack.posterior import StackLogPosterior
+from bayesrbf.base.hidden_share import missing_share
+from bayesrbf.families.stack.posterior import StackLogPosterior, fit_pools
 from bayesrbf.fit.asking import new_rows
 from bench.stack_tables import Split
 
@@ -26,7 +24,7 @@ class Pools:
     def __init__(self, model: StackedClassifier, data: Split) -> None:
         rows = new_rows(model.fitted_, data.X_new).cells
         self.names, self.held = model.members_, model.model_.held
-        self.new, self.hidden = model.model_.members.log_probabilities(rows), hidden_share(rows)
+        self.new, self.hidden = model.model_.members.log_probabilities(rows), missing_share(rows)
         self.labels = data.y_new
 
     def loss(self, members: Sequence[str]) -> float:
@@ -37,5 +35,5 @@ class Pools:
             masked = replace(held.masked, values=held.masked.values[:, :, places])
             held = replace(held, masked=masked)
         pool = StackLogPosterior(held.values, held.labels, held.weights, held.masked)
-        log_p = pool.pooled(self.new[:, places], self.hidden, packed(pool, fit_pools(held)))
+        log_p = pool.pooled(self.new[:, places], self.hidden, pool.pack(fit_pools(held)))
         return float(log_loss(np.exp(log_p), self.labels).mean())

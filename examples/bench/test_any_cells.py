@@ -28,7 +28,7 @@ from sklearn.feature_selection import mutual_info_classif
 from sklearn.model_selection import train_test_split
 
 from bayesrbf import HybridMixtureClassifier, KernelNetworkClassifier, StackedClassifier
-from bayesrbf.families.stack.pool import fit_pool
+from bayesrbf.families.stack.posterior import fit_pools
 from bench.figures import show
 from bench.stack_tables import CHOSEN, FRESH, Split, load
 from bench.test_real_tables import numbers_for
@@ -99,7 +99,7 @@ def patterns(data: Split, seed: int) -> Iterator[tuple[str, pd.DataFrame]]:
 def one_pool(model: StackedClassifier) -> StackedClassifier:
     """The stack with weights and temperatures that do not know of hidden cells."""
     held = replace(model.model_.held, masked=None)
-    pooled = replace(model.model_, pool=fit_pool(held), emptier=(), held=held)
+    pooled = replace(model.model_, pool=fit_pools(held)[0], emptier=(), held=held)
     model.fitted_ = model.fitted_.replaced(model=pooled)
     return model
 

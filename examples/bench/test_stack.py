@@ -33,8 +33,12 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
 from bayesrbf import HybridMixtureClassifier, RBFNetworkClassifier, StackedClassifier
-from bayesrbf.families.stack.pool import fit_pool
-from bayesrbf.families.stack.posterior import bounded_log_probabilities, pooled
+from bayesrbf.families.stack.posterior import (
+    bounded_log_probabilities,
+    fit_pools,
+    log_pool,
+    tempered_members,
+)
 from bayesrbf.fit.calibration import tempered
 from bayesrbf.fit.held_out import HeldOut, stratified_folds
 from bench.figures import Counts, Row, show
@@ -137,12 +141,12 @@ def imputed_pool(X: Frame, y: np.ndarray, seed: int) -> Fitted:
         held.append(fit(X[~test], y[~test])(X[test]))
         order.append(np.flatnonzero(test))
     rows = np.concatenate(order)
-    pool = fit_pool(HeldOut(np.concatenate(held), y[rows], np.ones(rows.size)))
+    (pool,) = fit_pools(HeldOut(np.concatenate(held), y[rows], np.ones(rows.size)))
     whole = fit(X, y)
 
     def predict(new: Frame) -> np.ndarray:
-        joint = pooled(whole(new), pool.weights, pool.member_temperatures)
-        return np.exp(tempered(joint, pool.temperature))
+        members = tempered_members(whole(new), pool.member_temperatures)
+        return np.exp(tempered(log_pool(pool.weights, members), pool.temperature))
 
     return predict
 

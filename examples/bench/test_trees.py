@@ -26,10 +26,10 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
 from bayesrbf import StackedClassifier
+from bayesrbf.base.priors import POOL_PRIOR
 from bayesrbf.base.rows import Observations
 from bayesrbf.families.stack.fitted import StackSettings
 from bayesrbf.families.stack.members import BY_NAME_ALONE, DEFAULT, LITE, SMOOTH
-from bayesrbf.families.stack.posterior import LEAST_MEMBER_PROBABILITY
 from bayesrbf.families.stack.trees import tree_cells
 from bayesrbf.fit.table import TrainingTable
 from bench.figures import Row, show
@@ -61,7 +61,7 @@ class OtherTrees:
         """Log class probabilities."""
         p = np.zeros((rows.n_obs, n_classes))
         p[:, self.fitted.classes_] = self.fitted.predict_proba(tree_cells(rows))
-        return np.log(np.maximum(p, LEAST_MEMBER_PROBABILITY))
+        return np.log(np.maximum(p, POOL_PRIOR.least))
 
 
 def candidates() -> tuple[OtherTrees, ...]:

@@ -214,6 +214,7 @@ def test_it_fills_as_impute_does_and_is_a_difference_of_log_densities(name: str)
     model = MAKERS[name]().fit(X, y)
     rows = X.iloc[:20]
     told, filled = model.conditional(rows), model.impute(rows)
+    assert len(told.sample(3)) == len(model.impute(rows, draws=3)) == 3
     mean = told.mean()
     for column in mean:
         hole = rows[column].isna()

@@ -84,6 +84,7 @@ def test_a_cell_is_judged_by_the_law_given_the_rest(
         under += at_zero if end > 1e-6 else 0.0
         assert under - 2e-3 <= share <= under + jump + 2e-3
     assert np.isnan(found.level_log_tail).all()  # at which atom a cell is, is no cell of its own
+    assert (found.level_expected == -1).all()
 
 
 def test_tails_of_the_models_own_rows_are_at_least_uniform(fitted: MixtureDensity) -> None:

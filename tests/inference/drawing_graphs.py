@@ -15,6 +15,7 @@ from scipy.special import log_softmax
 
 from bayesrbf import GammaPrecisions, MixturePrior
 from bayesrbf.base.log_posterior import LogPosterior
+from bayesrbf.base.priors import POOL_PRIOR
 from bayesrbf.base.rows import MixtureSpecification, Observations, Standardisation
 from bayesrbf.families.kernel_network.posterior import INTERCEPT_SD, KernelNetworkLogPosterior
 from bayesrbf.families.median_lvq.records import Dissimilarities, Prototypes, SigmaPrior
@@ -31,12 +32,7 @@ from bayesrbf.families.sdgm.posterior import (
     quadratic_basis,
 )
 from bayesrbf.families.sdgm.records import CompletedRows
-from bayesrbf.families.stack.posterior import (
-    LEAST_MEMBER_PROBABILITY,
-    LOG_TEMPERATURE_SD,
-    PSEUDO_ROWS,
-    StackLogPosterior,
-)
+from bayesrbf.families.stack.posterior import StackLogPosterior
 from bayesrbf.mixture.posterior import MixtureLogPosterior
 from bayesrbf.models.kernel_network import declare_kernel_network
 from bayesrbf.models.median_lvq import declare_median_lvq
@@ -121,9 +117,7 @@ def stack() -> Simulator:
             ones[1:],
             member_names=["laplace", "mixture", "normal_blend"],
             class_names=["a", "b", "c"],
-            concentration=1 + PSEUDO_ROWS,
-            log_temperature_sd=LOG_TEMPERATURE_SD,
-            least=LEAST_MEMBER_PROBABILITY,
+            prior=POOL_PRIOR,
         )
 
     return Simulator(

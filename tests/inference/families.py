@@ -16,9 +16,8 @@ from scipy.optimize import minimize, root
 from scipy.special import log_softmax
 
 from bayesrbf import GammaPrecisions, MixturePrior
-from bayesrbf.base.hidden_share import KNOTS, PULL_SD
 from bayesrbf.base.log_posterior import LogPosterior
-from bayesrbf.base.priors import Objective
+from bayesrbf.base.priors import POOL_PRIOR, Objective
 from bayesrbf.base.rows import MaskedRows, MixtureSpecification, Observations, Standardisation
 from bayesrbf.families.kernel_network.posterior import (
     INTERCEPT_SD,
@@ -34,12 +33,7 @@ from bayesrbf.families.sdgm.posterior import (
     quadratic_basis,
 )
 from bayesrbf.families.sdgm.records import CompletedRows
-from bayesrbf.families.stack.posterior import (
-    LEAST_MEMBER_PROBABILITY,
-    LOG_TEMPERATURE_SD,
-    PSEUDO_ROWS,
-    StackLogPosterior,
-)
+from bayesrbf.families.stack.posterior import StackLogPosterior, equal_pool
 from bayesrbf.mixture.em import fit_mixture, problem_of
 from bayesrbf.mixture.expectation import prepare
 from bayesrbf.mixture.fitted import HybridLogPosterior
@@ -135,24 +129,14 @@ def stack(masks: bool = False) -> Family:
         weights,
         member_names=["laplace", "mixture", "normal_blend"],
         class_names=["a", "b", "c"],
-        concentration=1 + PSEUDO_ROWS,
-        log_temperature_sd=LOG_TEMPERATURE_SD,
-        least=LEAST_MEMBER_PROBABILITY,
+        prior=POOL_PRIOR,
         masked=masked,
-        knots=KNOTS,
-        pull_sd=PULL_SD,
     )
 
     def slope(theta: np.ndarray) -> np.ndarray:
         return log_posterior.value_and_gradient(theta, jacobian=False)[1]
 
-    at_knots = (len(KNOTS),) * masks
-    start = log_posterior.pack(
-        np.full((*at_knots, 3), 1 / 3),
-        np.ones((*at_knots, 3)),
-        np.ones(at_knots),
-        np.zeros(at_knots),
-    )
+    start = log_posterior.pack([equal_pool(3)] * (len(POOL_PRIOR.knots) if masks else 1))
     return Family(log_posterior, model, root(slope, start, tol=1e-12).x, weights)
 
 

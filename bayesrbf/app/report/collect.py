@@ -117,7 +117,7 @@ def collect(job: Job, phase: Phase = silently) -> Outcome:
 
 @dataclass(frozen=True)
 class _Looks:
-    """What takes long to find about all rows, and depends on the fit alone."""
+    """Slow answers about all rows, which depend on the fit alone."""
 
     uncertainty: xr.Dataset
     judged: JudgedTable

@@ -393,7 +393,7 @@ REFITTED: Final = 200
 MOST_REFITTED: Final = 70_000
 """Work (see :func:`refits_affordable`) up to which 12 more fits take a minute or two."""
 BYTES: Final = 20_000_000
-"""Of the draws of a model; with more, fewer draws are kept."""
+"""Most bytes of the draws of a model; fewer draws are kept where they take more."""
 FEWEST_DRAWS: Final = 50  # Per chain, however large they are.
 
 METHOD_NAMES: Final = {
@@ -539,7 +539,7 @@ def _of_mixture(model: Any) -> tuple[str, str]:
 
 
 def _of_members(refined: Any) -> str:
-    """How the posterior of a stack was drawn, in a sentence."""
+    """Sentence on how the posterior of a stack was drawn."""
     fixed = list(refined.pointwise_)
     drawn = [name for name in refined.members_ if name not in fixed]
     text = "Those are the weights and temperatures of the stack"

@@ -71,9 +71,9 @@ class HeldOutRows:
     labels: Int[np.ndarray, " obs"]  # True class codes, -1 where unknown.
     folds: Int[np.ndarray, " obs"]  # Fold that held a row out; -1 for rows that are never scored.
     probabilities: Mapping[str, Float[np.ndarray, "obs label"]]
-    """By classifier; NaN where a row is never scored."""
+    """Class probabilities by classifier; NaN where a row is never scored."""
     seconds: Mapping[str, float] = field(default_factory=dict)
-    """Of all fits and predictions of a classifier."""
+    """Seconds of all fits and predictions of each classifier."""
 
     @property
     def scored(self) -> Int[np.ndarray, " scored"]:
@@ -139,7 +139,7 @@ class Frequencies:
 
 
 def rivals(job: Job) -> dict[str, Fitter]:
-    """What a reader could take instead, as ``RIVALS_IN_WORDS`` says."""
+    """Fitters of the rivals, which ``RIVALS_IN_WORDS`` names."""
     return {
         LOGISTIC: logistic_regression(job.categorical, job.splits_within),
         FOREST: random_forest(job.categorical, job.seed),

@@ -125,7 +125,7 @@ class Job:
     truth: Truth | None = None  # Where it is known.
     family: FamilyName = "stack"
     costs: Mapping[str, float] = field(default_factory=dict)
-    """Of a mistaken row by class, 1 for a class not named; nothing is said where empty."""
+    """Cost of a mistaken row by class, 1 for a class not named; empty: no section on costs."""
     draws: int | None = None  # Per chain; by default what the family takes.
     folds: int = 5  # At most.
     jobs: int = 1  # Processes that share the fits; -1: all cores where that is quicker.

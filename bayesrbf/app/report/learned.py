@@ -61,7 +61,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class Moves:
-    """How the columns of a table move the class probabilities."""
+    """Effects of the columns of a table on the class probabilities."""
 
     contributions: tuple[Contribution, ...]  # Of every column with a value, the largest first.
     effects: tuple[Effect, ...]  # Of the same columns in the same order.

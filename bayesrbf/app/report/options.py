@@ -36,7 +36,7 @@ class ReportOptions:
 
     target: str  # Name of the label column; empty where none is known.
     costs: Mapping[str, float] = field(default_factory=dict)
-    """Of a mistaken row by class, 1 for a class not named; empty where none was given."""
+    """Cost of a mistaken row by class, 1 for a class not named; empty where none was given."""
     table: TableOptions = PLAIN  # How the table was read, and new rows are.
 
 

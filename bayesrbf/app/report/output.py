@@ -108,7 +108,7 @@ def spelled(cell: str) -> str:
 
 
 MOST_DRAW_BYTES: Final = 20_000_000
-"""Of the draws on disk; of more, every so many-th is written."""
+"""Most bytes of the draws on disk; of more, every k-th draw is written."""
 
 
 def draws_content(tree: xr.DataTree, whole: bool = False) -> tuple[memoryview, str]:

@@ -81,7 +81,7 @@ class Performance:
     curves: tuple[Curves, ...]
     event: Event | None  # None for more than two classes.
     reliability: ReliabilityCurve
-    """Of the probability of the event; of more than two classes, that of the most probable one."""
+    """Curve of the probability of the event, or of the most probable of more than two classes."""
 
     @property
     def hardest(self) -> tuple[str, OneAgainstRest, Interval]:
@@ -447,7 +447,7 @@ def evidence(judged: JudgedByRivals) -> str:
 
 
 def leads(judged: JudgedByRivals) -> list[tuple[str, str, str]]:
-    """What the headline rests on: a rival, and the leads over it in log loss and in answers."""
+    """Rivals of the headline, with the leads over each in log loss and in answers."""
 
     def in_answers(gain: Gain) -> str:
         return _lead(gain, number if judged.in_costs else percent)
@@ -648,7 +648,7 @@ class Imputations:
     n_checked: int  # Number of real cells behind ``covered`` and ``error``.
     hidden_truth: bool  # Whether those are the missing cells; else observed ones of rows held out.
     truth: Float[np.ndarray, " known"]
-    """In column standard deviations, as is ``filled``; empty unless hidden."""
+    """Hidden cells in column standard deviations, as ``filled``; empty unless cells were hidden."""
     filled: Float[np.ndarray, " known"]
     error: tuple[tuple[str, float], ...]
     """Root mean squared error in column standard deviations, by method."""

@@ -48,7 +48,7 @@ def render(report: Report) -> str:
 
 @cache
 def environment(package: str = "bayesrbf.app.report") -> jinja2.Environment:
-    """How templates become pages: every slot is escaped, and an unknown name is an error."""
+    """Environment of the templates: every slot is escaped, and an unknown name is an error."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader(package),
         autoescape=True,

@@ -360,7 +360,7 @@ def facts_of(command: str, path: Path) -> tuple[tuple[str, str], ...]:
 WRITING: Final = "Writing"
 """The last phase of a run."""
 QUESTION: Final = "Can I trust these probabilities?"
-"""What the verdict answers, as on the page."""
+"""Question that the verdict answers, as on the page."""
 SHOWN_NOTES: Final = 5
 """Notes that a terminal shows where a page has all, the most harmful first."""
 

@@ -34,11 +34,10 @@ from bayesrbf.app.report.records import (
 )
 from bayesrbf.app.words import between, clipped, exact, listing, number, percent, plural
 from bayesrbf.base import names
-from bayesrbf.base.priors import MixturePrior
+from bayesrbf.base.priors import POOL_PRIOR, MixturePrior
 from bayesrbf.base.tasks import run_tasks
 from bayesrbf.families.hybrid.density import MixtureDensity
 from bayesrbf.families.median_lvq.records import MedianLVQPrior
-from bayesrbf.families.stack.posterior import LOG_TEMPERATURE_SD, PSEUDO_ROWS
 from bayesrbf.fit.held_out import grouped_folds, stratified_folds
 from bayesrbf.fit.probabilities import LEAST_DOUBT, entropy
 from bayesrbf.inference.diagnose import effective_draws, rhat
@@ -296,7 +295,7 @@ def read_diagnostics(
 
 
 def read_described(job: Job, fitted: Fitted, refined: Any) -> Described:
-    """What was chosen, the priors in words, and what is needed to run again."""
+    """Chosen settings, priors in words, and the call that fits again."""
     return Described(
         sentence=fitted.sentence,
         given=GIVEN[job.family],
@@ -317,8 +316,11 @@ def priors_of(family: str, model: Any) -> Priors:
 def _stack(model: Any) -> Priors:
     """Priors of weights and temperatures."""
     return (
-        ("weights of the members", f"Dirichlet({number(1 + PSEUDO_ROWS)}) on every member"),
-        ("temperatures", f"log-normal around 1, with a log sd of {number(LOG_TEMPERATURE_SD)}"),
+        (
+            "weights of the members",
+            f"Dirichlet({number(1 + POOL_PRIOR.pseudo_rows)}) on every member",
+        ),
+        ("temperatures", f"log-normal around 1, with a log sd of {number(POOL_PRIOR.sd)}"),
     )
 
 
@@ -474,11 +476,11 @@ class JudgedTable:
     table: pd.DataFrame
     """The cells it was fitted to, and the labels as one more column."""
     cells: xr.Dataset
-    """What ``surprise`` says; the label has its say, and is not judged here."""
+    """Answer of ``surprise``; it conditions on the label and does not judge it."""
     novelty: Float[np.ndarray, " obs"]
-    """Of the rows without their labels."""
+    """Novelty of the rows without their labels."""
     sentence: str
-    """What the density is."""
+    """Sentence on the density."""
 
 
 def judge_table(job: Job) -> JudgedTable:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 CELL: Final = "cell-"
-"""How the names of the fields begin, before the position of the column."""
+"""Prefix of the names of the fields, before the position of the column."""
 PROB: Final = 0.9
 N_POINTS: Final = 25
 """Points of the curve along a column of numbers."""
@@ -170,7 +170,7 @@ def decision_of(served: ServedModel, row: pd.DataFrame) -> Decision | None:
 
 
 def why_of(served: ServedModel, row: pd.DataFrame, label: str) -> Why:
-    """What each cell adds to the log odds of a class."""
+    """Contribution of each cell to the log odds of a class."""
     return why(served.estimator, row, label)
 
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 QUESTIONS: Final = ("predict", "uncertainty", "explain", "acquire", "surprise", "decide")
-"""What the interface answers about rows, by the names of the estimators' methods."""
+"""Questions about rows, by the names of the estimators' methods."""
 PARTS: Final = ("answer", "decision", "odd", "along", "why", "next")
 """Parts of the page that answer a case, in the order in which they are asked and shown."""
 JSON: Final = "application/json"
@@ -62,7 +62,7 @@ class ModelFolder:
     name: str  # Empty for the only one, which is at the root.
     folder: Path
     costs: Mapping[str, float] = field(default_factory=dict)
-    """Of a mistaken row by class, in place of those in the folder."""
+    """Cost of a mistaken row by class, in place of those in the folder."""
     refer: float | None = None
     """Cost of referring a row to somebody else; None where that is no choice."""
 
@@ -74,7 +74,7 @@ class ModelFolder:
 
 @dataclass(frozen=True)
 class Limits:
-    """How much one request may ask for, and how many may wait."""
+    """Limits of one request, and of the requests that wait."""
 
     rows: int = 10_000
     bytes: int = 10_000_000
@@ -85,13 +85,13 @@ class Limits:
 
 @dataclass(frozen=True)
 class Access:
-    """Who may ask."""
+    """Hosts and tokens that may ask."""
 
     host: str = "127.0.0.1"
     names: tuple[str, ...] = ()
     """Names under which the server may be addressed, beside addresses and localhost."""
     token: str = ""
-    """What a request has to show; empty where nothing."""
+    """Token that a request must have; empty: none."""
 
 
 @dataclass(frozen=True)
@@ -104,12 +104,12 @@ class Asked:
     media_type: str = JSON
     query: Mapping[str, str] = field(default_factory=dict)
     address: str = "http://127.0.0.1:8000/"
-    """Where the server was reached."""
+    """Address at which the server was reached."""
 
 
 @dataclass(frozen=True)
 class Tally:
-    """What is counted of an answer."""
+    """Counts of an answer, for the metrics."""
 
     rows: int = 0
     novel: int = 0  # Of those judged, unlike the training table.
@@ -122,7 +122,7 @@ NOTHING: Final = Tally()
 
 @dataclass(frozen=True)
 class Reply:
-    """What a process answers."""
+    """Reply of a process to a request."""
 
     content: bytes
     media_type: str = JSON
@@ -165,7 +165,7 @@ MEMORY: Final = 2**28
 
 @dataclass(frozen=True)
 class Options:
-    """What a request may say beside its rows."""
+    """Options of a request beside its rows."""
 
     prob: float = 0.9  # Inside the intervals.
     costs: Mapping[str, float] | None = None  # In place of those that the server was told.
@@ -173,7 +173,7 @@ class Options:
 
     @classmethod
     def of(cls, query: Mapping[str, str], served: ServedModel, question: str) -> Options:
-        """From the query of an address; RequestError with every problem of it."""
+        """Options from the query of an address; RequestError with every problem of it."""
         usable = OPTIONS[question]
         problems = [
             f"{name[:40]!r} is no option of {question}; it has {listing(usable) or 'none'}."
@@ -256,7 +256,7 @@ def answer(
 
 
 def _sum(tallies: list[Tally]) -> Tally:
-    """What was counted of all blocks."""
+    """Sum of the counts of all blocks."""
     labels = dict.fromkeys(label for tally in tallies for label in tally.probability)
     return Tally(
         sum(tally.rows for tally in tallies),
@@ -267,7 +267,7 @@ def _sum(tallies: list[Tally]) -> Tally:
 
 
 def _tally(served: ServedModel, p: np.ndarray, novelty: np.ndarray | None = None) -> Tally:
-    """What is counted of predicted rows."""
+    """Counts of predicted rows."""
     sums = dict(zip(served.classes, p.sum(axis=0).tolist(), strict=True))
     judged = np.zeros(0) if novelty is None else novelty[~np.isnan(novelty)]
     return Tally(len(p), int((judged > NOVEL_ROW).sum()), judged.size, sums)
@@ -387,7 +387,7 @@ WHAT: Final = {
     "surprise": "How surprising each cell is, given the rest of its row.",
     "decide": "The answer of least expected cost, and whether to refer the row.",
 }
-"""What each question answers."""
+"""Answer of each question, in a sentence."""
 
 
 PARAMETERS: Final = {
@@ -509,7 +509,7 @@ _HALVES: Final = re.compile("[\ud800-\udfff]")
 _NUMBERS: Final = (int, float)
 MOST_NUMBER: Final = 10**300
 GZIP: Final = b"\x1f\x8b"
-"""How compressed bodies begin: unpacked they may be a thousand times as long."""
+"""First bytes of compressed bodies: unpacked they may be a thousand times as long."""
 TABLE: Final = "the table"
 _NO_CELLS: Final = {bool: "true or false", list: "a list", dict: "an object"}
 
@@ -567,7 +567,7 @@ def with_numbers(
 
 
 def _read[T](read: Callable[[], T]) -> T:
-    """What a reader gives; its problems are those of the request."""
+    """Result of a reader; its problems become those of the request."""
     try:
         return read()
     except TableError as error:
@@ -671,7 +671,7 @@ def _is_level(cell: object, levels: KnownLevels | None) -> bool:
 
 
 def _near(name: str, columns: Collection[str]) -> str:
-    """What may have been meant by a name that is no column."""
+    """Columns that a wrong name may mean, as a sentence."""
     near = difflib.get_close_matches(name[:LONGEST_NAME], columns, n=1)
     return f"did you mean {near[0]!r}?" if near else f"they are {listing(list(columns), 8)}."
 
@@ -687,7 +687,7 @@ def _text(cell: Any, is_number: bool, levels: KnownLevels | None) -> str:
 
 
 HELD_OUT: Final = "held_out_"
-"""How the columns of predictions.csv begin that have probabilities of held-out rows."""
+"""Prefix of the columns of predictions.csv with probabilities of held-out rows."""
 FEW: Final = 10
 """Held-out rows of a class below which they say little of it."""
 N_BARS: Final = 22
@@ -722,7 +722,7 @@ class Field:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """How the model did on training rows that its fits had not seen."""
+    """Scores of the model on training rows that were held out of its fits."""
 
     rows: int
     log_loss: float  # In nats.
@@ -778,7 +778,7 @@ class ServedModel:
 
     @property
     def title(self) -> str:
-        """What the pages call it."""
+        """Title on the pages."""
         return self.name or self.folder.resolve().name
 
     @property
@@ -842,7 +842,7 @@ class ServedModel:
 
     @cached_property
     def held_out(self) -> HeldOut | None:
-        """How it did on held-out rows; None where the folder does not say."""
+        """Scores on held-out rows; None if the folder has none."""
         names = [HELD_OUT + label for label in self.classes]
         if not {"label", *names} <= {*self.predictions.columns}:
             return None
@@ -865,7 +865,7 @@ class ServedModel:
 
     @cached_property
     def card(self) -> dict[str, Any]:
-        """What the model is, as JSON has it."""
+        """The model card as JSON."""
         fit = self.estimator.fitted_
         return {
             "model": self.title,

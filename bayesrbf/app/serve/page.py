@@ -114,7 +114,7 @@ def _is_short(text: str) -> bool:
 
 
 def _training_row(served: ServedModel, place: int) -> dict[str, object]:
-    """What is known of a training row beside its cells."""
+    """Label and held-out probabilities of a training row."""
     row: dict[str, object] = {"number": place + 1, "name": None, "label": None, "held_out": None}
     frame, name = served.predictions, served.options.table.id
     if len(frame) != len(served.cells):
@@ -173,7 +173,7 @@ def _part(name: str) -> Page:
 
 
 def _tally(answer: case.CaseAnswer) -> Tally:
-    """What is counted of a case."""
+    """Counts of a case."""
     judged = not math.isnan(answer.novelty)
     sums = {moved.answer.label: moved.answer.probability for moved in answer.classes}
     return Tally(1, int(answer.is_novel), int(judged), sums)
@@ -223,7 +223,7 @@ _PARTS: Final[dict[str, Callable[[ServedModel, pd.DataFrame, Mapping[str, str]],
     "why": lambda served, row, form: case.why_of(served, row, _label(served, form)),
     "next": lambda served, row, form: case.measurements_of(served, row),
 }
-"""What the parts of the page say of a row; a template has it by the name of its part."""
+"""Function of each part of the page; the template has its result by the name of the part."""
 
 
 def _export(served: ServedModel, asked: Asked, limits: Limits) -> Reply:

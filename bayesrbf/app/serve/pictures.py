@@ -47,7 +47,7 @@ def probability(moved: Moved, place: int) -> Markup:
 
 
 def effect(adds: float, most: float, place: int) -> Markup:
-    """What a cell adds: to the right, in the colour of the class, where it is for the class."""
+    """Bar of a cell's contribution: to the right, in the colour of the class, if it is positive."""
     half = EFFECT / 2
     length = half * min(1.0, abs(adds) / most) if most > 0 else 0.0
     bar = element(

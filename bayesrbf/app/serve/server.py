@@ -259,7 +259,7 @@ def listen(
 
 
 def warning(access: Access) -> str:
-    """What somebody should know who lets other machines ask."""
+    """Warning about a server that other machines may ask."""
     login = "a token is asked for" if access.token else "there is no login (--token-file asks one)"
     return (
         f"bayesrbf: {access.host} can be reached from other machines: nothing is encrypted, and "
@@ -275,7 +275,7 @@ BOUNDS: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
 class Metrics:
-    """What was asked since the server started."""
+    """Counts of requests since the server started."""
 
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()

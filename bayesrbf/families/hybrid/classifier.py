@@ -352,7 +352,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
 
     @property
     def candidates_(self) -> tuple[MixtureCandidate, ...]:
-        """What was judged out of fold, the one that was used first."""
+        """Candidates that were compared out of fold, the chosen one first."""
         return self._fit.details
 
     @property

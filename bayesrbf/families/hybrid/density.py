@@ -150,7 +150,7 @@ TOLERANCE, ITERATIONS, STARTS = 1e-4, 100, 2
 
 @dataclass(frozen=True)
 class DensityOptions:
-    """What a density leaves to the rows held out; an entry each where that is nothing."""
+    """Candidates that held-out rows decide between; one entry where nothing is open."""
 
     n_components: tuple[int, ...] = (1,)
     covariance_type: tuple[CovarianceType, ...] = ("full",)
@@ -163,7 +163,7 @@ class DensityOptions:
         covariance_type: CovarianceType | Literal["cv"],
         any_strength: bool,
     ) -> DensityOptions:
-        """What arguments leave open."""
+        """Options that the arguments leave open."""
         return cls(
             N_COMPONENTS if n_components == "cv" else (n_components,),
             SHAPES if covariance_type == "cv" else (covariance_type,),
@@ -192,7 +192,7 @@ class DensityOptions:
         return all(len(changes) == 1 for changes in self.axes)
 
     def for_rows(self, rows: Observations) -> DensityOptions:
-        """What such rows can bear: few rows few components, and no reals no covariances."""
+        """Options for these rows: few rows allow few components, and no reals no covariances."""
         most = max(1, rows.n_obs * (N_FOLDS - 1) // (N_FOLDS * ROWS_PER_COMPONENT))
         reals = None if rows.real.shape[1] else 1
         return replace(
@@ -214,9 +214,9 @@ class DensityCandidate:
     strength: float
     """Part of the default strength of the covariance prior."""
     log_density: float = field(metadata=ANY_NUMBER)
-    """Of a held-out row, in nats and in the units of the table; NaN if nothing was compared."""
+    """Log density of a held-out row in nats, in the table's units; NaN if nothing was compared."""
     share: float = 0.0
-    """What part of a pool its fits are; 0 without a pool."""
+    """Share of the pool that its fits have; 0 without a pool."""
 
     def specification(self, n_features: int, levels: tuple[int, ...]) -> MixtureSpecification:
         """Structure of the density."""
@@ -240,7 +240,7 @@ Change = Callable[[DensityCandidate], DensityCandidate]
 
 @dataclass(frozen=True)
 class Settings:
-    """How a density is found."""
+    """Settings of the search for a density."""
 
     prior: MixturePrior
     options: DensityOptions
@@ -257,7 +257,7 @@ class FoundDensity:
     """A density, and what was compared on the way to it."""
 
     rows: Observations
-    """Those it was fitted to, in the user's units, less the cells that were left out."""
+    """Rows of the fit, in the user's units, less the cells that were left out."""
     model: FittedMixture
     fit: Fit
     candidates: tuple[DensityCandidate, ...]
@@ -674,7 +674,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
 
     @property
     def candidates_(self) -> tuple[DensityCandidate, ...]:
-        """What was compared, the best first; else the one that was used."""
+        """Candidates that were compared, the best first; else the one that was used."""
         return self._fit.details
 
     predict_proba = MixtureMethods.transform

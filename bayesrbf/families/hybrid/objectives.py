@@ -13,7 +13,7 @@ from bayesrbf.base.records import Stored, short_repr, stored
 
 @dataclass(frozen=True)
 class MixtureObjective(ABC):
-    """What a mixture maximises beside its prior."""
+    """An objective of a mixture, maximised with its log prior."""
 
     @property
     @abstractmethod

@@ -170,7 +170,7 @@ class Task:
 
     prior: MixturePrior
     solver: Solver
-    """How to fit; its objective is exchanged for that of a setting."""
+    """Solver of all fits; a setting replaces its objective."""
     from_labelled: bool = False
     """Start at the fit to the labelled rows alone."""
     column_maps: ColumnMaps = None
@@ -237,11 +237,11 @@ class Choice:
     temperature: float | None = None
     """Out-of-fold temperature of the chosen setting; None where it was not held out."""
     uncalibrated: Float[np.ndarray, " label"] | None = None
-    """What is added to the log joints of classes that no row held out has; NaN for the others."""
+    """Offsets of the log joints of classes without a held-out row; NaN for the others."""
     judged: tuple[tuple[Setting, float], ...] = ()
     """Settings in the order of trial, and their scores."""
     unlabelled: str = ""
-    """What rows without a label did, in a sentence; empty where leaving them out was not tried."""
+    """Sentence on the gain of rows without a label; empty if leaving them out was not tried."""
     of_folds: Mapping[int, FittedMixture] = field(default_factory=dict)
     """Fits of the chosen setting without each fold."""
 
@@ -321,7 +321,7 @@ class Round:
     """One of the questions that are put to the held-out rows in turn."""
 
     changes: Sequence[Callable[[Setting], Setting]]
-    """What makes the candidates of the setting chosen so far; the simplest first."""
+    """Changes that make candidates of the setting chosen so far; the simplest first."""
     margin: float = 0.0
     """Standard errors by which a later candidate must be better than one before it."""
 
@@ -374,11 +374,11 @@ class HybridArguments:
 
     @classmethod
     def of(cls, parameters: Arguments) -> HybridArguments:
-        """Those among the parameters of a classifier."""
+        """Arguments of this record among the parameters of a classifier."""
         return cls(**{one.name: parameters[one.name] for one in fields(cls)})
 
     def solver(self, seed: int) -> Solver:
-        """How mixtures are fitted."""
+        """Solver of the mixtures."""
         return Solver(
             self.n_init,
             self.max_iter,

@@ -44,7 +44,7 @@ def _terms() -> tuple[float, ...]:
 
 TERMS: Final = _terms()
 EVEN, ODD = TERMS[::2], TERMS[1::2]
-"""Those of even and of odd powers: two short sums, which the compiler unrolls."""
+"""Terms of even and of odd powers: two short sums, which the compiler unrolls."""
 ROOT_HALF: Final = math.sqrt(0.5)
 
 

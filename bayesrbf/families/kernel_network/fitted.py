@@ -171,7 +171,7 @@ def shared_prior(prior: MixturePrior, specification: MixtureSpecification) -> Mi
 
 
 Rates = Literal["fixed"] | RateCriterion
-"""How the rates of a kernel are found."""
+"""Ways to find the rates of a kernel."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ class KernelSettings:
     rates: Rates = "fixed"
     scale: float = 1.0
     search: RateSearch = field(default_factory=RateSearch)
-    """How much is spent on rates that are learned."""
+    """Effort of the search for rates."""
 
 
 @stored
@@ -363,7 +363,7 @@ class HiddenLayer:
     basis: EigenBasis
     features: Float[np.ndarray, "obs basis"]
     rate_point: Float[np.ndarray, " coordinate"] | None = None
-    """Where the search of the rates ended, if they were learned."""
+    """End point of the search for rates, if they were learned."""
 
 
 def hidden_layer(

@@ -214,7 +214,7 @@ LOG_FACTOR, LOG_NOISE = (-6.0, 6.0), (-6.0, 3.0)
 
 @dataclass(frozen=True)
 class RateSearch:
-    """How much is spent on learning rates."""
+    """Effort of the search for rates."""
 
     subsamples: int = 4
     steps: int = 50

@@ -48,13 +48,13 @@ class RatePrior:
     """Log-normal priors of the rates and of what is learned beside them."""
 
     factors: Normal
-    """Of the logarithm of every column's own factor."""
+    """Prior of the logarithm of every column's own factor."""
     common: Normal
-    """Of the logarithm of the factor that all columns share."""
+    """Prior of the logarithm of the factor that all columns share."""
     noise: Normal
-    """Of the logarithm of the noise's variance."""
+    """Prior of the logarithm of the noise's variance."""
     output_scale: Normal
-    """Of the logarithm of the signal's variance (evidence) or of the temperature."""
+    """Prior of the logarithm of the signal's variance (evidence) or of the temperature."""
 
 
 RATE_PRIORS: Final[Mapping[RateCriterion, RatePrior]] = {

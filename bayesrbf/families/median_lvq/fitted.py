@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from bayesrbf import table
 from bayesrbf.base import names
 from bayesrbf.base.arrays import to_prediction
-from bayesrbf.base.hidden_share import hidden_share
+from bayesrbf.base.hidden_share import missing_share
 from bayesrbf.base.log_posterior import OneByOne, Predictor
 from bayesrbf.base.priors import ClassPrediction
 from bayesrbf.base.records import ANY_NUMBER, Requirements, ascending, scales, stored, within
@@ -153,7 +153,7 @@ def compared(
 ) -> Observations:
     """Dissimilarities to the needed rows as cells, and the share of hidden cells beside them."""
     n_obs = len(columns)
-    hidden = np.zeros(n_obs) if cells is None else hidden_share(cells)
+    hidden = np.zeros(n_obs) if cells is None else missing_share(cells)
     return Observations(
         columns.astype(np.float64),
         np.empty((n_obs, 0), dtype=np.intp),

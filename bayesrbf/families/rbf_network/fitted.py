@@ -167,7 +167,7 @@ class FittedNetwork(FittedModel):
     integrate: bool  # Whether rows with holes are predicted by the mean over completions.
     order: Order  # The canonical order of columns, in which rows are completed.
     noise: Noise = Noise()
-    """Of numbers at the fitted point, as rows held out show it."""
+    """Noise of the responses at the fitted point, by held-out rows."""
 
     @property
     def n_features(self) -> int:
@@ -346,7 +346,7 @@ class FittedNetwork(FittedModel):
         )
 
     def description(self, rows: Observations, axes: Axes) -> Description:
-        """As in the graph: the node of the rows has no label, the responses are a node."""
+        """Names and rows as in the graph: rows without a label, and a node of responses."""
         coords = mixture_coords(self.specification.mixture, replace(axes, classes=None))
         if axes.classes is not None:
             coords[names.CLASS_LABEL] = axes.classes
@@ -439,7 +439,7 @@ def fit_joint(
 
 @dataclass(frozen=True)
 class EMSettings:
-    """How the start of a hidden layer is fitted."""
+    """Settings of the EM that starts a hidden layer."""
 
     rng: np.random.Generator
     n_init: int
@@ -488,7 +488,7 @@ DEFAULT_L2: dict[Features, float] = {"responsibility": 0.1, "density": 0.1, "log
 
 @dataclass(frozen=True)
 class NetworkSettings:
-    """How a network is built and fitted; the estimators say what each argument is."""
+    """Settings of a network; the estimators document each argument."""
 
     features: Features
     n_components: int
@@ -613,7 +613,7 @@ def check_penalties(owner: str, arguments: Arguments) -> None:
 
 
 def network_settings(arguments: Arguments, seed: int) -> NetworkSettings:
-    """How a network is built and fitted, from the arguments of its estimator."""
+    """Settings of a network from the arguments of its estimator."""
     n_components, kappa = arguments["n_components"], arguments["kappa"]
     features, l2 = arguments["features"], arguments["l2"]
     return NetworkSettings(

@@ -43,7 +43,7 @@ class Smooth:
 
 @dataclass(frozen=True)
 class Maximum:
-    """Where a maximisation ended."""
+    """End of a maximisation."""
 
     theta: Float[np.ndarray, " coordinate"]
     """The point; penalised coordinates at their bound are exactly 0."""

@@ -622,7 +622,7 @@ class RBFNetworkLogPosterior(MixtureOnRows):
 
     @cached_property
     def coefficient_places(self) -> slice:
-        """Where the output weights are among the coordinates."""
+        """Slice of the output weights among the coordinates."""
         places = {v.name: place for v, place in coordinates.slices(self.variables)}
         return places[names.COEFFICIENTS]
 

@@ -302,7 +302,7 @@ class SDGMClassifier(Classifier):
 
     @property
     def _averaged_over(self) -> Prediction:
-        """What predictions average over; draws are of one mode, because the graph has one."""
+        """Kind of average of the predictions; draws are of one mode, because the graph has one."""
         self._rules["prediction"].check(self.prediction, f"{type(self).__name__}(prediction=...)")
         one = self.prediction == "average" and self.inference != "map"
         return "single-mode" if one else self.prediction

@@ -107,7 +107,7 @@ class Whitened:
         return np.concatenate([np.zeros(0), *(v.T @ part for v, part in pairs)])
 
     def determined(self, inverses: list[Float[np.ndarray, "_ _"]]) -> Float[np.ndarray, " weight"]:
-        """How much of every weight the rows determine, between 0 and 1: MacKay's gamma.
+        """Share of every weight that the rows determine, between 0 and 1: MacKay's gamma.
 
         It is 1 less the ratio of posterior to prior variance, from the posterior covariance of
         every component's c.
@@ -232,7 +232,7 @@ At 1 it is the complete-data curvature, which is never indefinite.
 WIDE = 5e9
 """Beyond this many products in one curvature of all weights, every component has its own."""
 MOST_COORDINATES = 12_000
-"""With more whitened weights than this, one curvature would take more than 1 GiB."""
+"""Most whitened weights; one curvature of more would take over 1 GiB."""
 GRADIENTS = 20  # Most iterations of conjugate gradients in a step; each of them ascends.
 RELATIVE = 0.1  # Conjugate gradients end when the residual is below this fraction of the gradient.
 
@@ -508,7 +508,7 @@ class EvidenceProblem:
 
 @dataclass(frozen=True)
 class Run:
-    """Where one restart ended, and how it got there.
+    """End and path of one restart.
 
     ``log_posterior`` is the log density of the weights given their precisions. ``evidence`` is
     the Laplace approximation of the log evidence with the observed Hessian. ``determined`` is
@@ -737,7 +737,7 @@ LEAST_PROBABILITY = 1e-3
 
 @dataclass(frozen=True)
 class Settings:
-    """How the evidence is maximised.
+    """Settings of the ascent of the evidence.
 
     Weights start at precision ``alpha_init`` and are pruned beyond ``alpha_max``; a run has
     converged when no log precision changes by more than ``tol`` and has at most ``max_iter``

@@ -257,7 +257,7 @@ PREDICTION_DRAWS = 64  # Completions of a row with holes in each replicate of a 
 POSTERIOR_DRAWS = 128  # Completions of a row with holes under every posterior draw.
 
 Prediction = Literal["average", "single-mode", "plug-in"]
-"""What a prediction averages over: modes and their spread, the spread of one mode, nothing."""
+"""Average of a prediction: over modes and their spread, over one mode's spread, over nothing."""
 
 
 @stored
@@ -273,7 +273,7 @@ class FittedSDGM(FittedModel):
     sets: LabelSets  # The classes of every code of a label.
     component_class: tuple[int, ...]  # Class of every component before any was pruned.
     precision_prior: PrecisionPrior | None
-    """Of the declared graph; None holds the precisions at their evidence's maximum."""
+    """Prior of the declared graph; None holds the precisions at their evidence's maximum."""
     prediction: Prediction
 
     @property
@@ -402,7 +402,7 @@ class FittedSDGM(FittedModel):
         draws: Draws | None,
         delivery: Delivery,
     ) -> ClassPosterior:
-        """Of the draws, or of the Laplace posterior that the fit itself makes."""
+        """Class posterior of the draws, or of the Laplace posterior of the fit."""
         posterior = super().class_posterior(log_posterior, rows, draws, delivery)
         if draws is not None or not self.averages:
             return posterior
@@ -528,7 +528,7 @@ def full_basis(
 
 @stored
 class EvidencePath:
-    """How the search for the most probable precisions went."""
+    """Path of the search for the most probable precisions."""
 
     trace: SDGMTrace
     completion_error: float
@@ -537,7 +537,7 @@ class EvidencePath:
 
 @dataclass(frozen=True)
 class SDGMSolver:
-    """How a sparse discriminative mixture is fitted, and what its predictions average over."""
+    """Solver of a sparse discriminative mixture, and the average of its predictions."""
 
     kernel: Any  # Name or function of the kernel; None for the primal form.
     companion_components: int

@@ -12,7 +12,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from bayesrbf import table
 from bayesrbf.answers.rehearse import Rehearsal, rehearsal_of
-from bayesrbf.base.priors import MixturePrior, Status, Trace
+from bayesrbf.base.priors import POOL_PRIOR, MixturePrior, Status, Trace
 from bayesrbf.base.records import Stored
 from bayesrbf.base.rows import Observations
 from bayesrbf.families.stack.fitted import FittedStack, StackSettings
@@ -24,7 +24,6 @@ from bayesrbf.families.stack.intervals import (
     draw_members,
 )
 from bayesrbf.families.stack.members import MEMBERS, TREES, OtherMember, own_members
-from bayesrbf.families.stack.posterior import LEAST_MEMBER_PROBABILITY
 from bayesrbf.fit.classifier import Classifier
 from bayesrbf.fit.drawing import drawn
 from bayesrbf.fit.held_out import masking_of, unit_folds
@@ -72,7 +71,7 @@ class ExtraMember:
         """Log class probabilities; a class that it has not seen is next to impossible."""
         probabilities = np.zeros((rows.n_obs, n_classes))
         probabilities[:, self.estimator.classes_] = self.estimator.predict_proba(self._table(rows))
-        return np.log(np.maximum(probabilities, LEAST_MEMBER_PROBABILITY))
+        return np.log(np.maximum(probabilities, POOL_PRIOR.least))
 
     def _table(self, rows: Observations) -> object:
         """Rows in the container of the user."""

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.optimize import nnls
 
 from bayesrbf.base import names
 from bayesrbf.base.arrays import log_loss
-from bayesrbf.base.hidden_share import KNOTS, PULL_SD, hats, hidden_share
+from bayesrbf.base.hidden_share import missing_share
 from bayesrbf.base.log_posterior import OneByOne
-from bayesrbf.base.priors import ClassPrediction, MixturePrior
+from bayesrbf.base.priors import POOL_PRIOR, ClassPrediction, MixturePrior
 from bayesrbf.base.records import Requirements, stored, within
 from bayesrbf.base.rows import (
     FewValues,
@@ -26,7 +25,6 @@ from bayesrbf.base.rows import (
     joined_rows,
 )
 from bayesrbf.families.kernel_network.fitted import Exemplars
-from bayesrbf.families.stack.disagreement import variance_of_kinds
 from bayesrbf.families.stack.members import (
     EM_ITERATIONS,
     EM_STARTS,
@@ -41,12 +39,11 @@ from bayesrbf.families.stack.members import (
     fit_trees,
     recipe_of,
 )
-from bayesrbf.families.stack.pool import Pool, fit_pools, log_posterior_of
 from bayesrbf.families.stack.posterior import (
-    LEAST_MEMBER_PROBABILITY,
-    LOG_TEMPERATURE_SD,
-    PSEUDO_ROWS,
+    Pool,
     StackLogPosterior,
+    fit_pools,
+    log_posterior_of,
 )
 from bayesrbf.fit.held_out import HeldOut, Masking, NumberedFold, hold_out_folds
 from bayesrbf.fit.model import Axes, Delivery, Description, FittedModel
@@ -62,21 +59,6 @@ if TYPE_CHECKING:
 
 
 # A fitted stack: members, the pool of what they say, and a density of the columns.
-
-
-class VaryingMembers(Protocol):
-    """How the members of a stack vary between its draws."""
-
-    def class_posterior(
-        self,
-        model: Any,
-        training: Observations,
-        draws: Draws | None,
-        log_ratio: Float[np.ndarray, " label"],
-        seed: int,
-    ) -> ClassPosterior:
-        """The posterior of class probabilities, draws of the members included."""
-        ...
 
 
 NUMBERS_A_ROW = 256
@@ -120,7 +102,7 @@ class FittedStack(FittedModel):
         for part in in_blocks(rows.n_obs, NUMBERS_A_ROW):
             some = rows.take(part)
             values = self.members.log_probabilities(some)
-            result[part] = self.pooled(values, hidden_share(some))
+            result[part] = self.pooled(values, missing_share(some))
         return result
 
     def pooled(
@@ -143,8 +125,11 @@ class FittedStack(FittedModel):
         delivery: Delivery,
     ) -> ClassPosterior:
         """Draws of the stack and of its members, joined; each has its own temperatures."""
-        varying = cast(VaryingMembers, delivery.details)
-        return varying.class_posterior(self, rows, draws, delivery.log_ratio, delivery.seed)
+        details: Any = delivery.details  # MemberDraws of intervals.py, which reads this file
+        posterior: ClassPosterior = details.class_posterior(
+            self, rows, draws, delivery.log_ratio, delivery.seed
+        )
+        return posterior
 
     def log_posterior(self, rows: Observations) -> StackLogPosterior:
         """The log posterior of weights and temperatures, given the rows held out."""
@@ -162,7 +147,7 @@ class FittedStack(FittedModel):
     @cached_property
     def fitted_point(self) -> Float[np.ndarray, " coordinate"]:
         """The fitted weights and temperatures."""
-        return packed(self.pool_posterior, (self.pool, *self.emptier))
+        return self.pool_posterior.pack((self.pool, *self.emptier))
 
     @property
     def held_share(self) -> Float[np.ndarray, " obs"]:
@@ -177,7 +162,7 @@ class FittedStack(FittedModel):
         for part in np.unique(rows.parts):
             others, own = rows.take(rows.parts != part), rows.parts == part
             pool = log_posterior_of(others)
-            point = packed(pool, fit_pools(others))
+            point = pool.pack(fit_pools(others))
             result[own] = pool.pooled(rows.values[own], hidden[own], point)
         return result
 
@@ -187,40 +172,6 @@ class FittedStack(FittedModel):
         kinds = [recipe_of(name).kind for name in self.members.names]
         kinds += [f"extra {name}" for name in self.names[len(kinds) :]]
         return np.unique(kinds, return_inverse=True)[1]
-
-    def pool_and_variance(
-        self, values: Float[np.ndarray, "row member label"], hidden: Float[np.ndarray, " row"]
-    ) -> tuple[Float[np.ndarray, "row label"], Float[np.ndarray, "row label"]]:
-        """Class log probabilities of the fitted pool and the variance of the kinds about it.
-
-        ``values`` are what members say before temperatures. Of a row without a cell all that is
-        said is the class shares, about which kinds do not disagree.
-        """
-        at_point = self.pool_posterior.of_rows(hidden, self.fitted_point)
-        members = np.log(at_point.members(values))
-        pool = self.pooled(values, hidden)
-        variance = variance_of_kinds(members, pool, self.kinds)
-        if self.held.masked is not None:
-            variance[hidden == 1] = 0
-        return pool, variance
-
-    @cached_property
-    def knot_variances(self) -> Float[np.ndarray, " knot"]:
-        """Mean variance of the kinds at every knot of the share of hidden cells.
-
-        By least squares over the rows held out, as they are and with some cells hidden.
-        """
-        masked = self.held.masked
-        assert masked is not None  # who has no copies has one variance
-        values = np.concatenate([self.held.values[:, None], masked.values], axis=1)
-        hidden = masked.hidden.reshape(-1)
-        _, variance = self.pool_and_variance(values.reshape(-1, *values.shape[2:]), hidden)
-        # Weighted least squares, without rows of no cell: about these kinds cannot disagree.
-        root = np.sqrt(np.repeat(self.held.weights, values.shape[1]) * (hidden < 1))
-        variances: Float[np.ndarray, " knot"] = nnls(
-            root[:, None] * hats(hidden), root * variance.mean(axis=1)
-        )[0]
-        return variances
 
     @property
     def calibration(self) -> Recalibration | None:
@@ -240,7 +191,7 @@ class FittedStack(FittedModel):
         self, log_posterior: StackLogPosterior, rows: Observations, temperature: float = 1.0
     ) -> OneByOne:
         """Prepare rows for predictions at any weights and temperatures, members as fitted."""
-        values, hidden = self.members.log_probabilities(rows), hidden_share(rows)
+        values, hidden = self.members.log_probabilities(rows), missing_share(rows)
         density = self.companion.log_density(rows)
         return OneByOne(
             lambda theta: ClassPrediction(log_posterior.pooled(values, hidden, theta), density)
@@ -315,19 +266,15 @@ class FittedStack(FittedModel):
             judged_rows.weights,
             member_names=self.names,
             class_names=axes.classes.tolist(),
-            concentration=1 + PSEUDO_ROWS,
-            log_temperature_sd=LOG_TEMPERATURE_SD,
-            least=LEAST_MEMBER_PROBABILITY,
+            prior=POOL_PRIOR,
             masked=judged_rows.masked,
-            knots=KNOTS,
-            pull_sd=PULL_SD,
         )
 
     def description(self, rows: Observations, axes: Axes) -> Description:
         """Names, and the labels of the rows held out."""
         coords = {
             names.MEMBER: list(self.names),
-            names.HIDDEN_SHARE: list(KNOTS),
+            names.HIDDEN_SHARE: list(POOL_PRIOR.knots),
             names.OBS: np.arange(self.held.labels.size),
             names.LABEL: axes.classes,
         }
@@ -348,20 +295,6 @@ class FittedStack(FittedModel):
         seen = self.companion.specification
         shape = seen.n_features, seen.levels, seen.n_classes
         yield shape == self.members.own[0].table_shape, "a companion of its columns"
-
-
-def packed(
-    log_posterior: StackLogPosterior, pools: Sequence[Pool]
-) -> Float[np.ndarray, " coordinate"]:
-    """Coordinates of the pools at all knots, or of one for all rows."""
-    every = (
-        [pool.weights for pool in pools],
-        [pool.member_temperatures for pool in pools],
-        [pool.temperature for pool in pools],
-        [pool.pull for pool in pools],
-    )
-    one = slice(None) if len(pools) > 1 else 0
-    return log_posterior.pack(*(np.array(entries)[one] for entries in every))
 
 
 # How a stack is fitted: members held out fold by fold, and all of them to all rows.

@@ -15,7 +15,7 @@ from bayesrbf.base.priors import Status
 from bayesrbf.base.rows import Observations, joined_rows
 from bayesrbf.families.stack.fitted import FittedStack, StackSettings, stack_of
 from bayesrbf.families.stack.members import SharedTraining
-from bayesrbf.families.stack.pool import Pool, equal_pool, fit_pool, fit_pools
+from bayesrbf.families.stack.posterior import Pool, equal_pool, fit_pools
 from bayesrbf.fit.calibration import unlabelled_gain
 from bayesrbf.fit.held_out import MANY_ROWS, Fold, HeldOut, NumberedFold, numbered_folds, split_rows
 from bayesrbf.fit.table import TrainingTable
@@ -115,7 +115,7 @@ def gain_of_unlabelled(
     assert again is not None  # each of these folds holds a row out
     n = again.labels.size
     with_them = HeldOut(held_out.values[:n], held_out.labels[:n], held_out.weights[:n])
-    gains = fit_pool(again).losses(again) - fit_pool(with_them).losses(with_them)
+    gains = fit_pools(again)[0].losses(again) - fit_pools(with_them)[0].losses(with_them)
     return unlabelled_gain("as given", gains, with_them.weights)
 
 

@@ -29,28 +29,25 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 from bayesrbf import table
-from bayesrbf.base.arrays import LEAST_DISPUTED_PROBABILITY, log_odds, log_softmax
-from bayesrbf.base.hidden_share import hats, hidden_share
+from bayesrbf.base.arrays import LEAST_DISPUTED_PROBABILITY, log_odds
+from bayesrbf.base.hidden_share import missing_share
 from bayesrbf.base.log_posterior import Predictor
 from bayesrbf.base.priors import ClassPrediction, MixturePrior
-from bayesrbf.base.records import MOST_LOG, Requirements, stored, within
+from bayesrbf.base.records import Requirements, stored
 from bayesrbf.base.rows import Observations
-from bayesrbf.families.stack.disagreement import (
-    LEAST_DISPUTED_LOG,
-    UsualRows,
-    bounded_spread,
-    disagreement_draws,
-    squared_scale,
-    stretch_of_median,
-    variance_of_kinds,
-)
 from bayesrbf.families.stack.fitted import FittedStack, StackSettings
 from bayesrbf.families.stack.fitting import FOLDS, fit_stack
 from bayesrbf.families.stack.intervals import (
-    cell_law_of,
+    KindVariance,
+    UsualRows,
+    disagreed,
+    disagreement_draws,
+    kind_variance_of,
     rows_held_out,
+    squared_scale,
     strays_of,
-    table_variance_of,
+    stretch_of_median,
+    variance_of_kinds,
 )
 from bayesrbf.families.stack.members import own_members, recipe_of
 from bayesrbf.fit.estimator import AnyFit
@@ -60,7 +57,7 @@ from bayesrbf.fit.probabilities import LEAST_DOUBT, ClassPosterior
 # How far a classifier may be from the truth, told by other kinds of models of the same rows.
 #
 # Its posterior is that of its parameters if the model is right. Let the truth differ from the
-# classifier as it would from a pool (:mod:`bayesrbf.families.stack.disagreement`): with the
+# classifier as it would from a pool (rule 3 of :mod:`bayesrbf.families.stack.intervals`): with the
 # classifier's log odds l among those of J kinds, every draw is
 #
 # .. math:: l + s \Bigl(\sum_j f_j (l_j - l) + g\Bigr).
@@ -83,14 +80,11 @@ class ModelDoubt:
     pool: FittedStack
     kind: str
     """Kind of the classifier: members of the pool of the same kind tell nothing."""
-    table_variance: float
-    """Mean variance of the kinds of members about their pool, over rows held out."""
+    variance: KindVariance
     usual: UsualRows
-    """Rows held out of companions: at rows unlike them draws spread further."""
 
     def __laws__(self) -> Requirements:
         yield bool(self.others.any()), "members of another kind"
-        yield within(self.table_variance, 0, MOST_LOG), "a variance"
 
     @property
     def table_shape(self) -> tuple[int, tuple[int, ...], int]:
@@ -119,10 +113,10 @@ class ModelDoubt:
         theta = np.concatenate([posterior.theta, moves.reshape(*shape, -1)], axis=2)
 
         def prepare(rows: Observations) -> DoubtedPredictor:
-            log_p, hidden = point(rows), hidden_share(rows)
+            log_p, hidden = point(rows), missing_share(rows)
             members = self._members(rows, hidden)[:, others]
             everyone = np.concatenate([members, log_p[:, None]], axis=1)
-            usual = self._usual_variance(hidden)
+            usual = self.variance.at(hidden)
             scale = squared_scale(variance_of_kinds(everyone, log_p, kinds), usual, n_kinds)
             stretch = stretch_of_median(squared_scale(np.zeros(scale.shape), usual, n_kinds))
             # What is surer than anybody may dispute is moved from where disputes end.
@@ -130,16 +124,11 @@ class ModelDoubt:
             given_out = log_odds(np.exp(log_p), LEAST_DOUBT)
             outside = np.abs(given_out) > np.abs(disputed)
             stretch *= np.divide(disputed, given_out, out=np.ones_like(scale), where=outside)
-            centre = np.maximum(log_p, LEAST_DISPUTED_LOG)
-            return DoubtedPredictor(
-                posterior.predictor(rows),
-                dimension,
-                centre,
-                np.maximum(members, LEAST_DISPUTED_LOG) - centre[:, None],
-                np.sqrt(usual),
-                self._spread(rows, scale, disputed),
-                stretch,
-            )
+            # The bound is about the median of the draws, which the stretch moved out.
+            median = stretch * given_out
+            spread = self.usual.bounded(self.pool.companion, rows, scale, median)
+            predictor, root = posterior.predictor(rows), np.sqrt(usual)
+            return DoubtedPredictor(predictor, dimension, log_p, members, root, spread, stretch)
 
         strays = strays_of(self.pool)
         return replace(posterior, predictor=prepare, theta=theta, temperature=1.0, strays=strays)
@@ -153,23 +142,6 @@ class ModelDoubt:
         logs: np.ndarray = np.log(at_point.members(values))
         return logs
 
-    def _spread(
-        self,
-        rows: Observations,
-        scale: Float[np.ndarray, "obs label"],
-        median: Float[np.ndarray, "obs label"],
-    ) -> Float[np.ndarray, " obs"]:
-        """How many times as far draws are moved: further at rows unlike those held out."""
-        companion = self.pool.companion
-        spread = self.usual.spread(companion.standardise(rows), cell_law_of(companion))
-        return np.where(scale.any(axis=1), bounded_spread(spread, scale, median), 0.0)
-
-    def _usual_variance(self, hidden: Float[np.ndarray, " obs"]) -> Float[np.ndarray, " obs"]:
-        """Mean variance of the kinds about their pool where so many of the cells are hidden."""
-        if self.pool.held.masked is None:
-            return np.full(hidden.size, self.table_variance)
-        return np.where(hidden < 1, hats(hidden) @ self.pool.knot_variances, 0.0)
-
 
 @dataclass(frozen=True)
 class DoubtedPredictor(Predictor):
@@ -181,10 +153,10 @@ class DoubtedPredictor(Predictor):
     """Coordinates of the classifier's own draws."""
     centre: Float[np.ndarray, "obs label"]
     """Log probabilities of the classifier at its fitted point."""
-    deviations: Float[np.ndarray, "obs member label"]
-    """Log probabilities of the others over those of the classifier."""
+    members: Float[np.ndarray, "obs member label"]
+    """Log probabilities of the others."""
     usual: Float[np.ndarray, " obs"]
-    """Usual root mean square of these deviations."""
+    """Usual root mean square of their deviations from the classifier."""
     spread: Float[np.ndarray, " obs"]
     """How many times as far draws are moved."""
     stretch: Float[np.ndarray, "obs label"] = None  # type: ignore[assignment]
@@ -192,11 +164,9 @@ class DoubtedPredictor(Predictor):
     def at_all(self, thetas: Float[np.ndarray, "draw coordinate"]) -> ClassPrediction:
         """Predict under every draw; draws are the first axis of the result."""
         own, moves = np.split(thetas, [self.dimension], axis=1)
-        factors, shifts = np.split(moves, [self.deviations.shape[1]], axis=1)
-        away = np.einsum("sj,njc->snc", factors, self.deviations)
-        away += self.usual[:, None] * shifts[:, None]
-        moved = self.centre + self.spread[:, None] * away
-        return ClassPrediction(log_softmax(moved, axis=-1), self.predictor.at_all(own).log_density)
+        how = *np.split(moves, [self.members.shape[1]], axis=1), self.spread, self.usual
+        log_p = disagreed(self.members, self.centre, *how)
+        return ClassPrediction(log_p, self.predictor.at_all(own).log_density)
 
 
 # A small pool of other kinds of models, fitted to the rows of a classifier.
@@ -229,8 +199,8 @@ def doubt_of(fit: AnyFit, cv: object, n_jobs: int | None) -> ModelDoubt:
     pool = fit_stack(training, settings, splits, n_jobs)[0]
     distinct = table.distinct(rows)[0]
     folds = unit_folds(distinct.labels, distinct.units, FOLDS, seed)
-    usual, variance = rows_held_out(settings, distinct, folds), table_variance_of(pool, distinct)
-    return ModelDoubt(pool, fit.model.kind, variance, usual)
+    usual = rows_held_out(settings, distinct, folds)
+    return ModelDoubt(pool, fit.model.kind, kind_variance_of(pool, distinct), usual)
 
 
 def comparable(fit: AnyFit) -> bool:

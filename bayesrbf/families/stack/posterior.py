@@ -1,9 +1,11 @@
-"""The pool of a stack's members: weights, temperatures, and their log posterior."""
+"""The pool of a stack's members: its formula, its fit, and its log posterior."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -11,10 +13,16 @@ from scipy.special import gammaln, log_softmax, softmax
 
 from bayesrbf.base import log_posterior as coordinates
 from bayesrbf.base import names
-from bayesrbf.base.arrays import keeping, on_one_blas_thread
-from bayesrbf.base.hidden_share import KNOTS, PULL_SD, hats, powers, recalibrated
+from bayesrbf.base.arrays import keeping, log_loss, on_one_blas_thread
+from bayesrbf.base.hidden_share import hats, knot_weights, powers, recalibrated
 from bayesrbf.base.log_posterior import LogPosterior
+from bayesrbf.base.priors import POOL_PRIOR
+from bayesrbf.base.records import MOST_LOG, Requirements, scales, simplex, stored, within
 from bayesrbf.base.rows import MaskedRows, Variable
+from bayesrbf.fit.calibration import fit_powers, fit_temperature, fit_temperatures, tempered
+
+if TYPE_CHECKING:
+    from bayesrbf.fit.held_out import HeldOut
 
 # A stack of classifiers: temperatures and simplex weights on held-out rows.
 #
@@ -22,26 +30,22 @@ from bayesrbf.base.rows import MaskedRows, Variable
 #
 # .. math::
 #    p_{nj} &= (1 - C \epsilon)\, \mathrm{softmax}(t_j l_{nj}) + \epsilon, \quad
-#    q_n = \mathrm{softmax}\bigl(t \log \textstyle\sum_j w_j p_{nj}\bigr), \\
+#    q_n = \mathrm{softmax}\bigl(t \log \textstyle\sum_j w_j p_{nj} + b \log \pi\bigr), \\
 #    w &\sim \mathrm{Dirichlet}(1.2, \ldots, 1.2), \quad
-#    \log t, \log t_j \sim N(0, 1/4), \quad
-#    \log p(w, t | y) = \sum_n v_n \log q_n[y_n] + \ldots
+#    \log t, \log t_j, b \sim N(0, 1/4), \quad
+#    \log p(w, t, b | y) = \sum_n v_n \log q_n[y_n] + \ldots
 #
 # A linear pool is less sure than its members: hence the last temperature t.
 #
-# Where held-out rows are predicted again with more of their cells hidden, w, t_j and t depend on
-# the share of hidden cells, and q is pulled to the class shares
-# (:mod:`bayesrbf.base.hidden_share`).
+# Where held-out rows are predicted again with more of their cells hidden, w, t_j, t and b are known
+# at every knot of the share of hidden cells, and a row has what lies between the knots at its share
+# (:mod:`bayesrbf.base.hidden_share`). Elsewhere they are the same for all rows, and b is 0. The
+# constants of the prior are those of ``POOL_PRIOR``, which the graph is handed.
 
 
-PSEUDO_ROWS = 0.2
-"""Rows of prior behind every member's weight: their Dirichlet parameter less 1."""
-LOG_TEMPERATURE_SD = 0.5
-LEAST_MEMBER_PROBABILITY = 1e-6
-"""Probability that every member is taken to give every class at least."""
-LEAST_LOG = -60.0
+LEAST_LOG: Final = -60.0
 """Held-out log probabilities are held above this: one overflow must not set a temperature."""
-EM_STEPS = 300
+EM_STEPS: Final = 300
 
 
 def bounded_log_probabilities(
@@ -51,13 +55,99 @@ def bounded_log_probabilities(
     return np.maximum(log_softmax(log_joint, axis=-1), LEAST_LOG)
 
 
-def member_probabilities(
-    log_probabilities: Float[np.ndarray, "*rows label"], temperature: float
+# The formula: members at their temperatures, their linear pool, and what is made of it.
+
+
+def tempered_members(
+    log_probabilities: Float[np.ndarray, "*rows member label"],
+    temperatures: Float[np.ndarray, "*all_rows member"],
+    uncalibrated: Float[np.ndarray, " label"] | None = None,
+) -> Float[np.ndarray, "... member label"]:
+    """Probabilities ``p_nj`` of all members, at one temperature each or at those of every row.
+
+    Classes that are ``uncalibrated``, where there is a number for them, are not tempered.
+    """
+    least = POOL_PRIOR.least  # no member rules a class out, and no weight follows one row alone
+    logits = temperatures[..., None] * log_probabilities
+    kept = None if uncalibrated is None else 0.0 * uncalibrated
+    p = softmax(keeping(logits, log_probabilities, kept), axis=-1)
+    return (1 - p.shape[-1] * least) * p + least
+
+
+def log_pool(
+    weights: Float[np.ndarray, "*all_rows member"],
+    members: Float[np.ndarray, "*rows member label"],
 ) -> Float[np.ndarray, "*rows label"]:
-    """Tempered class probabilities of one member, away from zero: softmax of t times the logs."""
-    n_classes = log_probabilities.shape[-1]
-    tempered = softmax(temperature * log_probabilities, axis=-1)
-    return (1 - n_classes * LEAST_MEMBER_PROBABILITY) * tempered + LEAST_MEMBER_PROBABILITY
+    """Log of the linear pool of tempered members in nats; weights of all rows, or of each."""
+    return np.log(np.einsum("...j,...jc->...c", weights, members))
+
+
+@dataclass(frozen=True)
+class PoolOfRows:
+    """Weights, temperatures and pull of every row, under one point or under every draw."""
+
+    weights: Float[np.ndarray, "*rows member"]
+    member_temperatures: Float[np.ndarray, "*rows member"]
+    temperature: Float[np.ndarray, "*rows"]
+    pull: Float[np.ndarray, "*rows"]
+    log_shares: Float[np.ndarray, " label"]
+    uncalibrated: Float[np.ndarray, " label"] | None = None
+    """What is added to the log of the even pool of classes that are neither tempered nor pulled;
+    NaN for the others."""
+
+    def members(
+        self, log_probabilities: Float[np.ndarray, "*rows member label"]
+    ) -> Float[np.ndarray, "... member label"]:
+        """Tempered probabilities of the members."""
+        return tempered_members(log_probabilities, self.member_temperatures, self.uncalibrated)
+
+    def calibrated(
+        self, log_p: Float[np.ndarray, "*rows label"]
+    ) -> Float[np.ndarray, "*rows label"]:
+        """Log probabilities of the linear pool, tempered and pulled to the class shares."""
+        return recalibrated(log_p, self.temperature, self.pull, self.log_shares)
+
+    def pooled(
+        self, members: Float[np.ndarray, "*rows member label"]
+    ) -> Float[np.ndarray, "*rows label"]:
+        """Class log probabilities of the stack from the tempered probabilities of its members."""
+        log_p = self.calibrated(log_pool(self.weights, members))
+        if self.uncalibrated is None:
+            return log_p
+        even = np.full(members.shape[-2], 1 / members.shape[-2])
+        return keeping(log_p, log_pool(even, members), self.uncalibrated)
+
+
+# The fit: temperatures of the members, then the weights, then temperature and pull of the pool.
+
+
+@stored
+class Pool:
+    """Weights, temperatures and pull at one knot of the share of hidden cells."""
+
+    weights: Float[np.ndarray, " member"]
+    member_temperatures: Float[np.ndarray, " member"]
+    """Temperatures before the pool."""
+    temperature: float
+    """Temperature after it."""
+    pull: float = 0.0
+    """Exponent of the class shares."""
+
+    def __laws__(self) -> Requirements:
+        temperatures = (*self.member_temperatures, self.temperature)
+        yield simplex(self.weights), "weights that sum to one"
+        yield scales(temperatures) and within(temperatures, 0, MOST_LOG), "positive temperatures"
+
+    def losses(self, held_out: HeldOut) -> Float[np.ndarray, " obs"]:
+        """Log loss of rows held out, as they are and without the pull, in nats."""
+        members = tempered_members(held_out.values, self.member_temperatures)
+        log_p = tempered(log_pool(self.weights, members), self.temperature)
+        return log_loss(np.exp(log_p), held_out.labels)
+
+
+def equal_pool(n_members: int) -> Pool:
+    """Members that all weigh the same, without a temperature."""
+    return Pool(np.full(n_members, 1 / n_members), np.ones(n_members), 1.0)
 
 
 @on_one_blas_thread
@@ -81,84 +171,67 @@ def pool_weights(
     pool = np.full(n_members, 1 / n_members)
     for _ in range(EM_STEPS):
         # Responsibilities are summed without being made: two products with a vector.
-        counts = pool * ((weights / (probabilities @ pool)) @ probabilities) + PSEUDO_ROWS
+        counts = pool * ((weights / (probabilities @ pool)) @ probabilities)
+        counts += POOL_PRIOR.pseudo_rows
         pool = counts / counts.sum()
     return pool
 
 
-def tempered_members(
-    log_probabilities: Float[np.ndarray, "*rows member label"],
-    temperatures: Float[np.ndarray, "*all_rows member"],
-    uncalibrated: Float[np.ndarray, " label"] | None = None,
-) -> Float[np.ndarray, "*all_rows member label"]:
-    """:func:`member_probabilities` of all members, each row under temperatures of its own.
+def fit_pool(
+    values: Float[np.ndarray, "obs member label"],
+    labels: Int[np.ndarray, " obs"],
+    weights: Float[np.ndarray, " obs"],
+    log_shares: Float[np.ndarray, " label"] | None,
+) -> Pool:
+    """Temperature of every member, then the weights, then temperature and pull of the pool.
 
-    Classes that are ``uncalibrated``, where there is a number for them, are not tempered.
+    Each step is at its own mode given those before it. All at once, held-out rows
+    would be fitted once more by every member's temperature: on small tables the pool
+    is then too sure of itself. Without class shares there is no pull.
     """
-    n_classes = log_probabilities.shape[-1]
-    powers = temperatures[..., None] * log_probabilities
-    kept = None if uncalibrated is None else 0.0 * uncalibrated
-    tempered = softmax(keeping(powers, log_probabilities, kept), axis=-1)
-    return (1 - n_classes * LEAST_MEMBER_PROBABILITY) * tempered + LEAST_MEMBER_PROBABILITY
+    temperatures = fit_temperatures(values, labels, weights)
+    members = tempered_members(values, temperatures)
+    # EM for the weights asks only how probable members find the true class.
+    true_class = np.ascontiguousarray(members[np.arange(labels.size), :, labels])
+    pool = pool_weights(true_class, weights)
+    log_p = log_pool(pool, members)
+    if log_shares is None:
+        return Pool(pool, temperatures, fit_temperature(log_p, labels, weights))
+    return Pool(pool, temperatures, *fit_powers(log_p, labels, weights, log_shares))
 
 
-def pooled(
-    log_probabilities: Float[np.ndarray, "row member label"],
-    weights: Float[np.ndarray, "*row member"],
-    temperatures: Float[np.ndarray, "*row member"],
-    uncalibrated: Float[np.ndarray, " label"] | None = None,
-) -> Float[np.ndarray, "row label"]:
-    """Log of the linear pool of tempered members in nats; weights of all rows, or of each."""
-    total = np.zeros((log_probabilities.shape[0], log_probabilities.shape[2]))
-    for j in range(log_probabilities.shape[1]):  # by members: many rows take little memory
-        of_rows = np.broadcast_to(temperatures[..., [j]], (len(total), 1))
-        members = tempered_members(log_probabilities[:, [j]], of_rows, uncalibrated)[:, 0]
-        total += np.reshape(weights[..., j], (-1, 1)) * members
-    return np.log(total)
+def fit_pools(held_out: HeldOut, knots: slice = slice(None)) -> tuple[Pool, ...]:
+    """A pool at some knots of the share of hidden cells; one pool where no cells were hidden.
+
+    A row counts at the two knots beside its share, the more the nearer.
+    """
+    held_out = held_out.among_judged()
+    values, labels, weights = held_out.values, held_out.labels, held_out.weights
+    masked = held_out.masked
+    if masked is None:
+        return (fit_pool(values, labels, weights, None),)
+    values = np.concatenate([values[:, None], masked.values], axis=1)
+    n_versions = values.shape[1]
+    values, labels = values.reshape(-1, *values.shape[2:]), np.repeat(labels, n_versions)
+    by_knot = knot_weights(masked.hidden.reshape(-1)) * np.repeat(weights, n_versions)[:, None]
+    return tuple(
+        fit_pool(values[some], labels[some], at_knot[some], masked.log_shares)
+        for at_knot, some in zip(by_knot.T[knots], by_knot.T[knots] > 0, strict=True)
+    )
 
 
-# The log posterior of a stack's weights and temperatures, whose formula stands above.
+# The log posterior of weights, temperatures and pulls.
 
 
-LOG_2PI = float(np.log(2 * np.pi))
+LOG_2PI: Final = float(np.log(2 * np.pi))
 
 
-@dataclass(frozen=True)
-class PoolOfRows:
-    """Weights and temperatures of every row, under one point or under every draw."""
-
-    weights: Float[np.ndarray, "*rows member"]
-    member_temperatures: Float[np.ndarray, "*rows member"]
-    temperature: Float[np.ndarray, "*rows"]
-    pull: Float[np.ndarray, "*rows"]
-    log_shares: Float[np.ndarray, " label"]
-    uncalibrated: Float[np.ndarray, " label"] | None = None
-    """What is added to the log of the even pool of classes that are neither tempered nor pulled;
-    NaN for the others."""
-
-    def members(
-        self, log_probabilities: Float[np.ndarray, "*rows member label"]
-    ) -> Float[np.ndarray, "*rows member label"]:
-        """Tempered probabilities of the members."""
-        return tempered_members(log_probabilities, self.member_temperatures, self.uncalibrated)
-
-    def of_pool(
-        self,
-        log_pool: Float[np.ndarray, "*rows label"],
-        log_even: Float[np.ndarray, "*rows label"],
-    ) -> Float[np.ndarray, "*rows label"]:
-        """Class log probabilities of the stack from the log of its pool, and of an even one."""
-        log_p = recalibrated(log_pool, self.temperature, self.pull, self.log_shares)
-        return keeping(log_p, log_even, self.uncalibrated)
-
-    def pooled(
-        self, members: Float[np.ndarray, "*rows member label"]
-    ) -> Float[np.ndarray, "*rows label"]:
-        """Class log probabilities of the stack from the tempered probabilities of its members."""
-        log_pool = np.log(np.einsum("...j,...jc->...c", self.weights, members))
-        plain = self.uncalibrated is None
-        even = log_pool if plain else np.log(members.mean(axis=-2))
-        return self.of_pool(log_pool, even)
+def log_posterior_of(held_out: HeldOut) -> StackLogPosterior:
+    """The log posterior of weights and temperatures, given rows held out."""
+    rows = held_out.among_judged()
+    return StackLogPosterior(
+        rows.values, rows.labels, rows.weights, rows.masked, held_out.uncalibrated
+    )
 
 
 class StackLogPosterior(LogPosterior):
@@ -203,7 +276,7 @@ class StackLogPosterior(LogPosterior):
                 Variable(names.MEMBER_LOG_TEMPERATURES, *member, "identity"),
                 Variable(names.LOG_TEMPERATURE, (), (), "identity"),
             )
-        knot = (names.HIDDEN_SHARE,), (len(KNOTS),)
+        knot = (names.HIDDEN_SHARE,), (len(POOL_PRIOR.knots),)
         both = (*knot[0], *member[0]), (*knot[1], *member[1])
         return (
             Variable(names.WEIGHTS, *both, "simplex"),
@@ -212,19 +285,16 @@ class StackLogPosterior(LogPosterior):
             Variable(names.PULL, *knot, "identity"),
         )
 
-    def pack(
-        self,
-        weights: Float[np.ndarray, "*knot member"],
-        temperatures: Float[np.ndarray, "*knot member"],
-        temperature: Float[np.ndarray, "*knot"] | float,
-        pull: Float[np.ndarray, "*knot"] | float = 0.0,
-    ) -> Float[np.ndarray, " coordinate"]:
-        """Coordinates of a point: weights and temperatures of the members, those of the pool."""
+    def pack(self, pools: Sequence[Pool]) -> Float[np.ndarray, " coordinate"]:
+        """Coordinates of the pools at all knots, or of the one for all rows."""
+        knots = 0 if self._masked is None else slice(None)
         values = {
-            names.WEIGHTS: weights,
-            names.MEMBER_LOG_TEMPERATURES: np.log(temperatures),
-            names.LOG_TEMPERATURE: np.log(temperature),
-            names.PULL: np.asarray(pull),
+            names.WEIGHTS: np.array([one.weights for one in pools])[knots],
+            names.MEMBER_LOG_TEMPERATURES: np.log([one.member_temperatures for one in pools])[
+                knots
+            ],
+            names.LOG_TEMPERATURE: np.log([one.temperature for one in pools])[knots],
+            names.PULL: np.array([one.pull for one in pools])[knots],
         }
         return coordinates.to_unconstrained(self.variables, values)
 
@@ -240,17 +310,18 @@ class StackLogPosterior(LogPosterior):
         """What the rows held out are judged by: none of them may have another class."""
         values = self.constrained(theta)
         weights, logs = values[names.WEIGHTS], values[names.MEMBER_LOG_TEMPERATURES]
-        log_t = values[names.LOG_TEMPERATURE]
-        if self._masked is None:
-            ones = np.ones(hidden.size)
-            weights, inner = weights[..., None, :], np.exp(logs)[..., None, :]
-            shape = (*weights.shape[:-2], hidden.size, self.n_members)
-            weights, inner = np.broadcast_to(weights, shape), np.broadcast_to(inner, shape)
-            outer = np.exp(log_t)[..., None] * ones
-            return PoolOfRows(weights, inner, outer, np.zeros_like(outer), self._log_shares)
-        basis = hats(hidden)
-        outer, pull = powers(hidden, log_t, values[names.PULL])
+        log_t, basis = values[names.LOG_TEMPERATURE], self._basis(hidden)
+        if self._masked is None:  # one knot for all rows, also for one without a cell
+            weights, logs = weights[..., None, :], logs[..., None, :]
+            outer = np.exp(log_t)[..., None] * np.ones(hidden.size)
+            pull = np.zeros_like(outer)
+        else:
+            outer, pull = powers(hidden, log_t, values[names.PULL])
         return PoolOfRows(basis @ weights, np.exp(basis @ logs), outer, pull, self._log_shares)
+
+    def _basis(self, hidden: Float[np.ndarray, " row"]) -> Float[np.ndarray, "row knot"]:
+        """How much of the parameters at every knot a row has."""
+        return np.ones((hidden.size, 1)) if self._masked is None else hats(hidden)
 
     def value_and_gradient(
         self, theta: Float[np.ndarray, " coordinate"], jacobian: bool = True
@@ -259,36 +330,33 @@ class StackLogPosterior(LogPosterior):
         values = self.constrained(theta)
         hidden = self._hidden.reshape(-1)
         of_rows = self._of_rows(hidden, theta)
-        basis = np.ones((hidden.size, 1)) if self._masked is None else hats(hidden)
-        weights = of_rows.weights
+        basis, weights = self._basis(hidden), of_rows.weights
         inner = of_rows.member_temperatures[..., None] * self._values
         members = of_rows.members(self._values)
-        log_pool = np.log(np.einsum("nj,njc->nc", weights, members))
-        log_q = of_rows.of_pool(log_pool, log_pool)
+        log_p = log_pool(weights, members)
+        log_q = of_rows.calibrated(log_p)
         outer = self._target - self._weights[:, None] * np.exp(log_q)
-        by_pool = of_rows.temperature[:, None] * outer / np.exp(log_pool)
+        by_pool = of_rows.temperature[:, None] * outer / np.exp(log_p)
         by_weight = basis.T @ np.einsum("nc,njc->nj", by_pool, members)
-        pull = by_pool[:, None, :] * (members - LEAST_MEMBER_PROBABILITY)
-        plain = (members - LEAST_MEMBER_PROBABILITY) / (
-            1 - members.shape[2] * LEAST_MEMBER_PROBABILITY
-        )
+        above = members - POOL_PRIOR.least
+        pull, plain = by_pool[:, None, :] * above, above / (1 - above.shape[2] * POOL_PRIOR.least)
         # The Jacobian of every member's softmax.
         pull = pull - plain * pull.sum(axis=2, keepdims=True)
         # In log t the derivative of t l is t l itself, which is ``inner``.
         by_member = basis.T @ (weights * np.einsum("njc,njc->nj", pull, inner))
-        by_log_t = basis.T @ (of_rows.temperature * (outer * log_pool).sum(axis=1))
+        by_log_t = basis.T @ (of_rows.temperature * (outer * log_p).sum(axis=1))
         pool, logs = values[names.WEIGHTS], values[names.MEMBER_LOG_TEMPERATURES]
         log_t = values[names.LOG_TEMPERATURE]
-        counts = np.atleast_2d(pool) * by_weight + PSEUDO_ROWS
+        counts = np.atleast_2d(pool) * by_weight + POOL_PRIOR.pseudo_rows
         parts = [
             coordinates.simplex_gradient(counts, np.atleast_2d(pool)),
-            by_member - logs / LOG_TEMPERATURE_SD**2,
-            by_log_t - log_t / LOG_TEMPERATURE_SD**2,
+            by_member - logs / POOL_PRIOR.sd**2,
+            by_log_t - log_t / POOL_PRIOR.sd**2,
         ]
         value = self._value(values, log_q)
         if self._masked is not None:
             pulls, some = values[names.PULL], hidden < 1
-            parts.append(basis.T @ (some * (outer @ self._log_shares)) - pulls / PULL_SD**2)
+            parts.append(basis.T @ (some * (outer @ self._log_shares)) - pulls / POOL_PRIOR.sd**2)
         gradient = np.concatenate([part.reshape(-1) for part in parts])
         if jacobian:
             extra, extra_gradient = coordinates.log_jacobian(self.variables, values)
@@ -300,7 +368,11 @@ class StackLogPosterior(LogPosterior):
         log_t, logs = values[names.LOG_TEMPERATURE], values[names.MEMBER_LOG_TEMPERATURES]
         value = float((self._target * log_q).sum())
         value += _log_prior(values[names.WEIGHTS], logs, log_t)
-        return value if self._masked is None else value + _log_normal(values[names.PULL], PULL_SD)
+        return (
+            value
+            if self._masked is None
+            else value + _log_normal(values[names.PULL], POOL_PRIOR.sd)
+        )
 
     def log_densities(
         self, thetas: Float[np.ndarray, "point coordinate"]
@@ -332,21 +404,17 @@ class StackLogPosterior(LogPosterior):
     ) -> Float[np.ndarray, "row label"]:
         """Class log probabilities of the whole stack in nats, from those of the members."""
         of_rows = self.of_rows(hidden, theta)
-        how = of_rows.member_temperatures, of_rows.uncalibrated
-        log_pool = log_even = pooled(log_probabilities, of_rows.weights, *how)
-        if of_rows.uncalibrated is not None:
-            even = np.full(self.n_members, 1 / self.n_members)
-            log_even = pooled(log_probabilities, even, *how)
-        return of_rows.of_pool(log_pool, log_even)
+        return of_rows.pooled(of_rows.members(log_probabilities))
 
 
 def _log_prior(pool: np.ndarray, logs: np.ndarray, log_t: np.ndarray) -> float:
     """Log density of the declared prior of weights and temperatures, without Jacobian."""
-    n_members, concentration = pool.shape[-1], 1 + PSEUDO_ROWS
+    n_members, concentration = pool.shape[-1], 1 + POOL_PRIOR.pseudo_rows
     value = float(gammaln(n_members * concentration) - n_members * gammaln(concentration))
     value *= pool.size // n_members
-    value += PSEUDO_ROWS * float(np.log(np.maximum(pool, coordinates.SMALLEST_PROBABILITY)).sum())
-    return value + _log_normal(np.append(logs, log_t), LOG_TEMPERATURE_SD)
+    logs_of_weights = np.log(np.maximum(pool, coordinates.SMALLEST_PROBABILITY))
+    value += POOL_PRIOR.pseudo_rows * float(logs_of_weights.sum())
+    return value + _log_normal(np.append(logs, log_t), POOL_PRIOR.sd)
 
 
 def _log_normal(values: np.ndarray, sd: float) -> float:

@@ -13,6 +13,7 @@ from jaxtyping import Float, Float32, Int, Int32
 from threadpoolctl import threadpool_limits
 
 from bayesrbf.base.arrays import log_softmax
+from bayesrbf.base.priors import POOL_PRIOR
 from bayesrbf.base.records import (
     MOST_LOG,
     TOLERANCE,
@@ -24,7 +25,6 @@ from bayesrbf.base.records import (
 )
 from bayesrbf.base.rows import Observations, Order
 from bayesrbf.families.stack.compiled import add_leaves
-from bayesrbf.families.stack.posterior import LEAST_MEMBER_PROBABILITY
 
 # Trees of thresholds, and the classes of rows of which any cells are missing.
 #
@@ -96,7 +96,7 @@ class Forest:
     ) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities of rows. Missing cells are NaN."""
         means = self.trees.sums(cells) / self.trees.roots.size
-        logs: np.ndarray = np.log(np.maximum(means, LEAST_MEMBER_PROBABILITY))
+        logs: np.ndarray = np.log(np.maximum(means, POOL_PRIOR.least))
         return logs
 
     def reordered(self, order: Order) -> Forest:

@@ -39,7 +39,7 @@ def shape() -> Shape:
 
 @pytest.mark.parametrize("text", first_quick(PAYLOADS, 8))
 def test_a_text_in_every_slot_is_shown_and_changes_no_element(text: str, shape: Shape) -> None:
-    """Pictures stay well-formed, have a name, and finite places."""
+    """Pictures stay well-formed, have a name, and curves that stay inside."""
     html = rendered(text)
     page = Page(html)
     assert page.shape == shape
@@ -52,6 +52,8 @@ def test_a_text_in_every_slot_is_shown_and_changes_no_element(text: str, shape: 
         assert root.get("aria-hidden") == "true" or (named and root.find("title") is not None)
         numbers = re.findall(r' (?:x|y|cx|cy|r|width|height|[xy][12])="([^"]*)"', picture)
         assert all(np.isfinite(float(value)) for value in numbers)
+        curves = " ".join(mark.get("points", "") for mark in root.iter())
+        assert all(0 <= float(place) <= 1000 for place in re.findall(r"[^ ,]+", curves))
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
 from bayesrbf import HybridMixtureClassifier
-from bayesrbf.base.hidden_share import KNOTS
+from bayesrbf.base.priors import POOL_PRIOR
 from bayesrbf.fit.calibration import fit_temperature
 from bayesrbf.fit.held_out import HeldOut, stratified_folds
 from tests.cases import generative
@@ -71,8 +71,8 @@ def test_calibration_tempers_and_pulls_to_the_shares_and_changes_no_density() ->
     assert model.temperature_ != 1
     powers = model.calibration_
     hidden = X.isna().mean(axis=1).to_numpy()
-    temperature = np.exp(np.interp(hidden, KNOTS, np.log(powers.temperatures)))
-    pull = np.interp(hidden, KNOTS, powers.pulls)
+    temperature = np.exp(np.interp(hidden, POOL_PRIOR.knots, np.log(powers.temperatures)))
+    pull = np.interp(hidden, POOL_PRIOR.knots, powers.pulls)
     temperature[hidden == 1], pull[hidden == 1] = 0, 1
     logits = model.temperature_ * temperature[:, None] * plain.predict_log_proba(X)
     shares = np.log((y[:, None] == CLASSES).mean(axis=0))

@@ -93,6 +93,21 @@ def test_newtons_steps_end_where_those_without_curvature_do():
     assert found[0].violation < 1e-6
 
 
+def test_an_intercept_is_pulled_by_its_normal_prior():
+    """At the mode the slope of the likelihood is the intercept by its variance a priori."""
+    rng = np.random.default_rng(3)
+    features, targets = rng.normal(size=(50, 2)), rng.normal(4.0, 1.0, 50)
+    specification = RBFNetworkSpecification(
+        structure("diag", False, (0,) * 2, 2), 1, response="number"
+    )
+    settings = prior(specification, l1=0.0, l2=3.0, intercept_scale=0.4)
+    start = OutputLayer.empty(specification)
+    layer = fit_output_layer(features, Numbers(targets), np.ones(50), settings, start)
+    left = targets - features @ layer.coefficients[0] - layer.intercepts[0]
+    slope = layer.noise_precision * left.sum()
+    np.testing.assert_allclose(slope, layer.intercepts[0] / 0.4**2, rtol=1e-4)
+
+
 def test_a_numeric_output_is_ridge_regression():
     rng = np.random.default_rng(2)
     features = rng.normal(size=(50, 4))

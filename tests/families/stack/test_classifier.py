@@ -19,14 +19,18 @@ from sklearn.preprocessing import StandardScaler
 
 import bayesrbf
 from bayesrbf import MixturePrior, StackedClassifier
-from bayesrbf.base.hidden_share import KNOTS
+from bayesrbf.base.priors import POOL_PRIOR
 from bayesrbf.base.rows import Observations
-from bayesrbf.families.stack.disagreement import usual_rows
 from bayesrbf.families.stack.fitted import StackSettings
 from bayesrbf.families.stack.fitting import FOLDS, gain_of_unlabelled
-from bayesrbf.families.stack.intervals import DrawnMembers, StackRefits
+from bayesrbf.families.stack.intervals import (
+    DrawnMembers,
+    KindVariance,
+    StackRefits,
+    usual_rows,
+)
 from bayesrbf.families.stack.members import DEFAULT, MEMBERS, TREES, SharedTraining, fit_members
-from bayesrbf.families.stack.pool import fit_pools
+from bayesrbf.families.stack.posterior import fit_pools
 from bayesrbf.fit.asking import new_rows
 from bayesrbf.fit.held_out import NumberedFold, split_rows, stratified_folds
 from bayesrbf.inference.draws import point
@@ -102,7 +106,7 @@ def test_probabilities_are_the_tempered_pool_of_tempered_members(fitted) -> None
     pools, shares = (model.pool, *model.emptier), np.log(fitted.fitted_.class_shares)
     found = fitted.predict_proba(X)
     for row, hidden in enumerate(X.isna().mean(axis=1)):
-        at = [np.interp(hidden, KNOTS, one) for one in np.eye(len(KNOTS))]
+        at = [np.interp(hidden, POOL_PRIOR.knots, one) for one in np.eye(len(POOL_PRIOR.knots))]
         weights = np.einsum("k,kj->j", at, [pool.weights for pool in pools])
         inner = np.exp(np.einsum("k,kj->j", at, [np.log(p.member_temperatures) for p in pools]))
         outer = np.exp(at @ np.log([pool.temperature for pool in pools]))
@@ -277,7 +281,7 @@ def test_the_bootstrap_fits_members_anew_and_is_one_chain_of_independent_draws(f
     point = model.predict_proba(X)
     bootstrapped(model)
     np.testing.assert_array_equal(model.predict_proba(X), point)
-    assert model.posterior_["posterior"]["weights"].shape == (1, 6, len(KNOTS), 2)
+    assert model.posterior_["posterior"]["weights"].shape == (1, 6, len(POOL_PRIOR.knots), 2)
     assert model.posterior_.attrs["inference"] == "bootstrap"
     assert model.pointwise_ == ()
     assert not [row for row in model.diagnose()["row"] if "rhat" in row or "loo" in row]
@@ -295,7 +299,7 @@ def test_the_weights_of_the_fit_give_the_fit_again(fitted) -> None:
     settings, model = fitted._settings(fitted.fitted_.table), fitted.model_
     again = settings.fit(settings.training(rows, 0))
     none, shifts = usual_rows(*np.zeros((3, 0))), np.zeros((1, fitted.classes_.size))
-    refits = StackRefits((again,), np.zeros((1, 2)), shifts, 0.0, none)
+    refits = StackRefits((again,), np.zeros((1, 2)), shifts, KindVariance(0.0, None), none)
     draws = point(model.pool_posterior, model.fitted_point)
     posterior = refits.class_posterior(model, rows, draws, np.zeros(fitted.classes_.size), 0)
     found = posterior.draws(new_rows(fitted.fitted_, X).cells)[0][0, 0]

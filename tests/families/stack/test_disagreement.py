@@ -8,7 +8,7 @@ from scipy.special import expit, log_softmax, logit, softmax
 from scipy.stats import beta, kstest
 from scipy.stats import t as student
 
-from bayesrbf.families.stack.disagreement import (
+from bayesrbf.families.stack.intervals import (
     NOTHING_KNOWN,
     bounded_spread,
     disagreed,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bayesrbf import StackedClassifier
-from bayesrbf.base.hidden_share import hidden_share
+from bayesrbf.base.hidden_share import missing_share
 from bayesrbf.families.stack.members import LITE
 from bayesrbf.fit.asking import new_rows
 from tests.fit.class_tables import table
@@ -28,7 +28,7 @@ def test_draws_have_about_the_delivered_probability_as_their_mean(bootstrapped) 
     X, _ = table(40, seed=1)
     rows = new_rows(bootstrapped.fitted_, X).cells
     stretch = bootstrapped.fitted_.class_posterior.predictor(rows).stretch
-    knows = hidden_share(rows) < 1  # without a cell there is nothing to disagree about
+    knows = missing_share(rows) < 1  # without a cell there is nothing to disagree about
     assert (stretch[knows] > 1).all()
     assert (stretch[~knows] == 1).all()
     point, posterior = bootstrapped.predict_proba(X), bootstrapped.fitted_.class_posterior
@@ -52,7 +52,7 @@ def test_the_table_counts_at_rows_where_members_agree(bootstrapped) -> None:
     """Without the variance of the table the same draws spread less at every row."""
     X, _ = table(40, seed=1)
     refits, model = bootstrapped.fitted_.details, bootstrapped.model_
-    assert refits.table_variance > 0
+    assert refits.variance.of_table > 0
     known = model, bootstrapped.rows_, bootstrapped.draws_
     spreads = []
     for some in (refits, replace(refits, shifts=np.zeros_like(refits.shifts))):

@@ -23,9 +23,14 @@ from bayesrbf import (
     StackedClassifier,
     load,
 )
-from bayesrbf.base.hidden_share import hidden_share
+from bayesrbf.base.hidden_share import missing_share
 from bayesrbf.families.stack import model_doubt as beside
-from bayesrbf.families.stack.disagreement import disagreed
+from bayesrbf.families.stack.intervals import (
+    bounded_spread,
+    disagreed,
+    squared_scale,
+    variance_of_kinds,
+)
 from bayesrbf.families.stack.model_doubt import ModelDoubt
 from bayesrbf.families.stack.posterior import tempered_members
 from bayesrbf.fit.asking import new_rows
@@ -144,6 +149,28 @@ def test_a_row_unlike_the_table_is_doubted_more(mixture: HybridMixtureClassifier
     assert predictor.spread[1] > 1.5
 
 
+def test_the_spread_is_bounded_about_the_median_of_the_draws(
+    mixture: HybridMixtureClassifier,
+) -> None:
+    """As in a stack: that median lies further out than what is given out."""
+    X = table(2)[0].assign(a=[40.0, 80.0], b=[-30.0, 90.0], c=0.1)
+    fit, doubt = mixture.fitted_, mixture.fitted_.doubt
+    assert doubt is not None
+    rows = new_rows(fit, X).cells
+    predictor = fit.doubted_posterior.predictor(rows)
+    kinds = np.unique(np.append(doubt.pool.kinds[doubt.others], -1), return_inverse=True)[1]
+    everyone = np.concatenate([predictor.members, predictor.centre[:, None]], axis=1)
+    variance = variance_of_kinds(everyone, predictor.centre, kinds)
+    scale = squared_scale(variance, predictor.usual**2, kinds.max() + 1)
+    odds = np.diff(fit.class_log_probabilities(rows)) * [-1, 1]
+    bounds = [
+        bounded_spread(np.full(2, np.inf), scale, median)
+        for median in (odds, predictor.stretch * odds)
+    ]
+    assert (bounds[1] > 1.01 * bounds[0]).all()
+    np.testing.assert_allclose(predictor.spread, bounds[1], rtol=1e-6)
+
+
 def test_draws_come_before_the_pool_and_rows_that_none_judges_do(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -178,7 +205,7 @@ def test_draws_are_moved_by_the_formula_of_a_pool(mixture: HybridMixtureClassifi
     predictor = posterior.predictor(rows)
     thetas = posterior.theta.reshape(posterior.n_draws, -1)
     dimension, others = own.theta.shape[2], doubt.others.sum()
-    pool, hidden = doubt.pool, hidden_share(rows)
+    pool, hidden = doubt.pool, missing_share(rows)
     temperatures = pool.pool_posterior.of_rows(hidden, pool.fitted_point).member_temperatures
     members = np.log(tempered_members(pool.members.log_probabilities(rows), temperatures))
     members = members[:, doubt.others]
@@ -196,7 +223,7 @@ def test_nobody_disagrees_about_a_row_without_a_cell(mixture: HybridMixtureClass
     rows = new_rows(mixture.fitted_, X, holes=True).cells
     predictor = mixture.fitted_.doubted_posterior.predictor(rows)
     assert (predictor.usual == 0).all()
-    assert np.abs(predictor.deviations).max() < 0.1
+    assert np.abs(predictor.members - predictor.centre[:, None]).max() < 0.1
 
 
 def test_a_kind_is_not_compared_with_itself() -> None:
@@ -241,7 +268,7 @@ def test_units_and_order_change_nothing(mixture: HybridMixtureClassifier) -> Non
     rows = new_rows(model.fitted_, scaled[:20]).cells
     found = model.fitted_.doubted_posterior.predictor(rows)
     same = mixture.fitted_.doubted_posterior.predictor(new_rows(mixture.fitted_, X[:20]).cells)
-    np.testing.assert_allclose(found.deviations, same.deviations, atol=1e-6)
+    np.testing.assert_allclose(found.members, same.members, atol=1e-6)
     np.testing.assert_allclose(found.usual, same.usual, atol=1e-7)
 
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
 
+from bayesrbf.base.priors import POOL_PRIOR
 from bayesrbf.base.rows import MaskedRows
 from bayesrbf.families.stack.posterior import (
-    LEAST_MEMBER_PROBABILITY,
-    PSEUDO_ROWS,
+    Pool,
     StackLogPosterior,
-    member_probabilities,
+    log_pool,
     pool_weights,
-    pooled,
+    tempered_members,
 )
 
 
@@ -34,7 +34,7 @@ def test_weights_are_the_mode_of_pool_and_prior() -> None:
     assert (np.diff(pool) < 0).all()
 
     def objective(w: np.ndarray) -> float:
-        return float(weights @ np.log(true_class @ w) + PSEUDO_ROWS * np.log(w).sum())
+        return float(weights @ np.log(true_class @ w) + POOL_PRIOR.pseudo_rows * np.log(w).sum())
 
     rng = np.random.default_rng(1)
     for direction in rng.normal(size=(20, 3)):
@@ -55,26 +55,26 @@ def test_without_rows_all_members_weigh_the_same() -> None:
 
 
 def test_probabilities_are_tempered_and_kept_from_zero() -> None:
-    log_p = np.log([[1 - 1e-30, 1e-30]])
-    found = member_probabilities(log_p, 1.0)
-    assert found.sum() == pytest.approx(1.0, abs=1e-15)
-    assert found[0, 1] == pytest.approx(LEAST_MEMBER_PROBABILITY, rel=1e-6)
-    log_p = np.log([[0.7, 0.3]])
-    np.testing.assert_allclose(member_probabilities(log_p, 2.0), softmax(2 * log_p), atol=3e-6)
+    log_p, temperatures = np.log([[[1 - 1e-30, 1e-30], [0.7, 0.3]]]), np.array([1.0, 2.0])
+    sure, other = tempered_members(log_p, temperatures)[0]
+    assert sure.sum() == pytest.approx(1.0, abs=1e-15)
+    assert sure[1] == pytest.approx(POOL_PRIOR.least, rel=1e-6)
+    np.testing.assert_allclose(other, softmax(2 * log_p[0, 1]), atol=3e-6)
 
 
 def test_a_pool_of_one_member_is_that_member() -> None:
     values, _, _ = held_out()
-    found = np.exp(pooled(values[:, :1], np.ones(1), np.ones(1)))
-    np.testing.assert_allclose(found, member_probabilities(values[:, 0], 1.0))
+    members = tempered_members(values[:, :1], np.ones(1))
+    np.testing.assert_allclose(np.exp(log_pool(np.ones(1), members)), members[:, 0])
 
 
 def test_points_are_packed_and_pooled_as_they_are_defined() -> None:
     values, labels, weights = held_out()
     posterior = StackLogPosterior(values, labels, weights)
     pool, inner, outer = np.array([0.6, 0.3, 0.1]), np.array([1.2, 0.5, 0.9]), 1.3
-    theta = posterior.pack(pool, inner, outer)
-    mixed = sum(w * member_probabilities(values[:, j], inner[j]) for j, w in enumerate(pool))
+    theta = posterior.pack([Pool(pool, inner, outer)])
+    members = softmax(inner[:, None] * values, axis=2)
+    mixed = pool @ ((1 - 3 * POOL_PRIOR.least) * members + POOL_PRIOR.least)
     expected = log_softmax(outer * np.log(mixed), axis=1)
     np.testing.assert_allclose(posterior.pooled(values, np.zeros(60), theta), expected, rtol=1e-12)
     own = expected[np.arange(60), labels]

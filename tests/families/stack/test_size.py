@@ -10,19 +10,19 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import softmax
 from sklearn.datasets import load_wine
 
 import bayesrbf
 from bayesrbf import table as table_of_rows
 from bayesrbf.base.arrays import single_digits
 from bayesrbf.base.artefact import pack
-from bayesrbf.base.hidden_share import hidden_share
+from bayesrbf.base.hidden_share import missing_share
+from bayesrbf.base.priors import POOL_PRIOR
 from bayesrbf.base.rows import Observations, Standardisation
 from bayesrbf.families.stack import fitted as fitted_stack
-from bayesrbf.families.stack.disagreement import disagreed
-from bayesrbf.families.stack.intervals import NewRows
+from bayesrbf.families.stack.intervals import disagreed
 from bayesrbf.families.stack.members import FittedMembers
-from bayesrbf.families.stack.posterior import member_probabilities
 from bayesrbf.fit.asking import new_rows
 from bayesrbf.mixture.maps import fit_half_rank
 from tests.cases import first_quick
@@ -36,13 +36,12 @@ def test_draws_at_once_say_what_each_says_alone() -> None:
     model, X = fitted(MODEL)
     rows, refits, stack = new_rows(model.fitted_, X).cells, model.fitted_.details, model.model_
     refits = replace(refits, usual=replace(refits.usual, excess=refits.usual.excess + 50.0))
-    log_posterior, hidden = stack.pool_posterior, hidden_share(rows)
-    new = NewRows(rows, stack.members.log_probabilities(rows), hidden)
-    moved = refits.rows_under_draws(stack, model.rows_)(new)
-    assert moved.spread.max() > 1.2
-    assert np.ptp(moved.shifted) > 0  # rows have holes, and those with more are shifted less
+    log_posterior, hidden = stack.pool_posterior, missing_share(rows)
     posterior = refits.class_posterior(stack, model.rows_, model.draws_, np.zeros(2), 0)
     predictor = replace(posterior.predictor(rows), moves=None)
+    moved = predictor.disagreement
+    assert moved.spread.max() > 1.2
+    assert np.ptp(moved.shifted) > 0  # rows have holes, and those with more are shifted less
     numbers = posterior.theta[0]
     said = predictor.at_all(numbers)
     density = stack.companion.log_density(rows)
@@ -50,12 +49,10 @@ def test_draws_at_once_say_what_each_says_alone() -> None:
     for number, own in enumerate(model.draws_.theta[0]):
         values = refits.members[number % len(refits.members)].log_probabilities(rows)
         temperatures = log_posterior.of_rows(hidden, own).member_temperatures
-        members = [
-            [member_probabilities(p, float(t)) for p, t in zip(said_of_row, of_row, strict=True)]
-            for said_of_row, of_row in zip(values, temperatures, strict=True)
-        ]
+        members = softmax(temperatures[:, :, None] * values, axis=2)
+        members = (1 - 2 * POOL_PRIOR.least) * members + POOL_PRIOR.least
         expected = disagreed(
-            np.log(np.array(members)),
+            np.log(members),
             log_posterior.pooled(values, hidden, own),
             refits.factors[number],
             refits.shifts[number],
@@ -64,7 +61,9 @@ def test_draws_at_once_say_what_each_says_alone() -> None:
         )
         np.testing.assert_allclose(said.log_probabilities[number], expected, atol=1e-12)
     alone = stack.predictor(log_posterior, rows)(model.draws_.theta[0, 0])
-    expected = log_posterior.pooled(new.values, hidden, model.draws_.theta[0, 0])
+    expected = log_posterior.pooled(
+        stack.members.log_probabilities(rows), hidden, model.draws_.theta[0, 0]
+    )
     np.testing.assert_allclose(alone.log_probabilities, expected, atol=1e-12)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bayesrbf.base.rows import MixtureParameters, MixtureSpecification, Observations
-from bayesrbf.families.stack.disagreement import (
+from bayesrbf.families.stack.intervals import (
     UNUSUAL,
     UsualRows,
     root_share,
