@@ -32,10 +32,11 @@ from bayesrbf.reading.formats import RawColumn, RawTable, raw_blocks, raw_frame,
 from bayesrbf.reading.inferring import ReadColumn, TextColumn, Values, read_column
 from bayesrbf.reading.notes import Note, TableError, listed
 from bayesrbf.reading.noticing import in_one_spelling, notice, written_apart
-from bayesrbf.table.kinds import Category, Date, Kind, Real, kind_named, recognised, sorted_levels
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from bayesrbf.table.kinds import Kind
 
 
 # The columns of a file or frame, each read as what it was named or seems to be.
@@ -105,6 +106,9 @@ def read_columns(
 
     Dates have to be named, as they are or as what orders the rows, unless they are to be found.
     """
+    # Loaded where cells are read: a file that is not there is refused within a moment.
+    from bayesrbf.table.kinds import Category, Date, Real, kind_named
+
     named: dict[str | None, Kind] = {
         **dict.fromkeys([target, options.id, options.group], Category()),
         **dict.fromkeys([options.time], Real()),
@@ -426,6 +430,8 @@ def _assembled(
     notes = [*_notes(columns, model, options), *doubts, *raw.notes]
     if not any(note.topic == "decimal commas" for note in notes):
         notes = [note for note in notes if note.topic != "points"]
+    from bayesrbf.table.kinds import kind_named
+
     said = {name: kind_named(text) for name, text in options.kinds.items()}
     kinds = {name: _kind_of(read.values, said.get(name)) for name, read in columns.items()}
     words = {name: kind.word for name, kind in kinds.items()}
@@ -470,6 +476,8 @@ def _decided(
 
 def _kind_of(values: Values, said: Kind | None) -> Kind:
     """What a column is, with the levels that it has."""
+    from bayesrbf.table.kinds import Category, Real, recognised, sorted_levels
+
     present = (
         [] if isinstance(values, np.ndarray) else [cell for cell in values if cell is not None]
     )

@@ -19,6 +19,7 @@ from bayesrbf.app.report.options import FamilyName, Inference
 from bayesrbf.app.report.records import Report
 from bayesrbf.app.report.render import render
 from bayesrbf.app.report.sections import read_columns
+from bayesrbf.table.kinds import kind_named
 from tests.app.report.tables import mixed_table
 from tests.house import ROOT
 
@@ -268,7 +269,6 @@ PAGES = """
 from bayesrbf.app.report.collect import collect
 from bayesrbf.app.report.render import render
 from bayesrbf.app.report.run import sharing
-from bayesrbf.table.kinds import kind_named
 from tests.app.report.test_collect import job
 pages = []
 for jobs in (1, 2):
