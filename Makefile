@@ -23,7 +23,7 @@ help:
 	@echo "make lint    style, types, import directions, docstrings"
 	@echo "make hooks   the checks of lint before every commit"
 	@echo "make docs    the documentation: docs/_build/html/index.html"
-	@echo "make bench   the figures of docs/measured/"
+	@echo "make bench   the figures of docs/measured/, in less than two hours"
 	@echo "make env     the environment of test and lint: .venv/"
 
 demo: .venv/.with-report
@@ -88,16 +88,15 @@ hooks: .venv/.with-hooks
 docs: .venv/.with-docs
 	$(bin)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
-# Peers of the density's benchmark hold pandas and others to versions of their own. Where they do
-# not install, that benchmark says which are absent and goes on.
-bench: .venv/.with-bench
-	@$(if $(findstring density,$(or $(ARGS),density)),$(MAKE) .venv-density/.with-bench-density || true)
-	$(bin)/python -m pytest examples/bench --benchmark -s $(ARGS)
+# The tables of papers take hours: they are run by their name.
+bench: .venv/.with-test
+	$(bin)/python -m pytest examples/bench --benchmark -s \
+	    $(or $(ARGS),--ignore=examples/bench/test_published.py)
 
 env: .venv/.with-test
 
 clean:
-	rm -rf .venv .venv-torch .venv-density build dist docs/_build docs/generated docs/gallery report
+	rm -rf .venv .venv-torch build dist docs/_build docs/generated docs/gallery report
 
 # A new pyproject.toml brings the environment up to date.
 define install
@@ -114,12 +113,9 @@ endef
 .venv-torch/.with-%: pyproject.toml | .venv-torch/bin/python
 	$(install)
 
-.venv-density/.with-%: pyproject.toml | .venv-density/bin/python
-	$(install)
-
 # A uv that is found need not run here: pyenv's stand-in fails in a folder with .python-version.
 # For the same reason every interpreter is tried, and not only looked for.
-.venv/bin/python .venv-torch/bin/python .venv-density/bin/python:
+.venv/bin/python .venv-torch/bin/python:
 	@if uv --version >/dev/null 2>&1; then exec uv venv --quiet --allow-existing --python '>=3.12' $(@:/bin/python=); fi; \
 	for python in $$(type -ap python3.14 python3.13 python3.12 python3 python); do \
 	    if "$$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 12))' >/dev/null 2>&1; \

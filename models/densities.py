@@ -339,7 +339,7 @@ def declare_normals(
     if d == 0:
         return pt.zeros((k, 0)), pt.zeros((1, 0, 0))
     dims, shape = specification.group_dims, specification.group_shape
-    declared = SHAPES[specification.shape](d, shape, hyperparameters.degrees_of_freedom)
+    declared = PRECISIONS[specification.shape](d, shape, hyperparameters.degrees_of_freedom)
     counts = hyperparameters.degrees_of_freedom + specification.group_sizes
     base = np.sqrt(np.reshape(counts, (*shape, 1, 1))) * hyperparameters.scale[:, None]
     root = pt.linalg.inv(declared.factor / base).mT
@@ -400,7 +400,7 @@ def spherical_precisions(d: int, groups: tuple[int, ...], freedom: float) -> Pre
     return Precisions({names.PRECISION_DIAGONAL: (square, ())}, factor)
 
 
-SHAPES: Final[dict[str, Callable[[int, tuple[int, ...], float], Precisions]]] = {
+PRECISIONS: Final[dict[str, Callable[[int, tuple[int, ...], float], Precisions]]] = {
     "full": full_precisions,
     "diag": diagonal_precisions,
     "spherical": spherical_precisions,

@@ -1,4 +1,4 @@
-"""A million rows through ``bayesrbf predict``: the most memory, from CSV and Parquet; a program.
+"""Very many rows through ``bayesrbf predict``: the most memory, from CSV and Parquet; a program.
 
 ``python -m tests.large 1000000`` writes the tables, fits a model and one with draws, and predicts
 in a process for each; it prints as they end, and JSON at last. With ``draws`` or ``"no draws"`` at

@@ -8,28 +8,49 @@ from tests.measured import FIGURES, read, text
 
 Place = tuple[str, str, str, str]
 """A page, a file, the first cells of a row of it, and columns; each separated by "; "."""
-SETS: Final = "18 tables; 18 tables, holes; 11 tables; 11 tables, holes"
 QUESTIONS: Final[dict[str, Place]] = {
-    "log loss of the default stack, 18 tables; with holes; 11 others; with holes": (
-        "stack",
-        "stack/log_loss",
-        "stack",
-        SETS,
+    "log loss of the default stack, 18 tables": (
+        "quality",
+        "quality/complete",
+        "`StackedClassifier()`",
+        "log loss",
     ),
-    "the same of a random forest": ("stack", "stack/log_loss", "RandomForest", SETS),
-    "CPU time of a default fit, in fits of a forest; with holes": (
-        "stack",
-        "times/fits",
+    "of a random forest; more than the stack, with its standard error": (
+        "quality",
+        "quality/complete",
+        "random forest",
+        "log loss; behind the stack; se",
+    ),
+    "log loss of the default stack, 30 % of the cells hidden": (
+        "quality",
+        "quality/with_holes",
+        "`StackedClassifier()`",
+        "log loss",
+    ),
+    "of a random forest there; more than the stack, with its standard error": (
+        "quality",
+        "quality/with_holes",
+        "random forest",
+        "log loss; behind the stack; se",
+    ),
+    "CPU time of a default fit, in fits of a forest; with cells hidden": (
+        "quality",
+        "quality/seconds",
         "`StackedClassifier()`",
         "complete; 30 % of the cells hidden",
     ),
-    "true probabilities inside 90 % intervals of the stack, 200 rows": (
+    "true probabilities inside 90 % intervals of the stack; standard error; width": (
         "intervals",
-        "intervals/200_rows_complete",
+        "intervals/complete",
         "stack",
-        "90%",
+        "90%; se of 90%; width",
     ),
-    "the same with holes": ("intervals", "intervals/200_rows_with_holes", "stack", "90%"),
+    "the same with 80 % of the cells hidden": (
+        "intervals",
+        "intervals/any_cells",
+        "stack; 80%",
+        "90%; se of 90%; width",
+    ),
     "log density of a cell, density of the report": (
         "density",
         "density/scores",
@@ -37,19 +58,19 @@ QUESTIONS: Final[dict[str, Place]] = {
         "trimmed pool",
     ),
     "speed of an iteration of EM over scikit-learn's, 100,000 x 10": (
-        "speed",
-        "em_speed/sklearn",
+        "times",
+        "times/sklearn",
         "compiled; full; apart",
         "scikit-learn / bayesrbf",
     ),
-    "CPU seconds of a first fit of the stack, kernels not compiled; later": (
-        "speed",
-        "first_fit",
-        "`StackedClassifier()`",
-        "first fit; later",
+    "CPU seconds of a process that fits a stack to iris, kernels not compiled": (
+        "times",
+        "times/wait",
+        "a process that fits a stack to iris, nothing compiled",
+        "CPU seconds",
     ),
     "ms until the server has answered a row, median; 99 of 100": (
-        "serve",
+        "times",
         "serve/speed",
         "one row, 20 a second, JSON",
         "p50, ms; p99, ms",

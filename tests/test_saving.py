@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -96,6 +96,10 @@ def table(manifest: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+WHOLE: Final = {"record": ["WholeRows", {"metric": "euclidean"}]}
+"""How rows are read that a density cannot read."""
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -109,7 +113,7 @@ def table(manifest: dict[str, Any]) -> dict[str, Any]:
         lambda header, manifest: entries(manifest).update(container=1),
         lambda header, manifest: entries(manifest)["arguments"]["dict"].update(also=1),
         lambda header, manifest: fields(manifest).update(details=None),
-        lambda header, manifest: table(manifest).update(columns=None, template=None),
+        lambda header, manifest: table(manifest).update(columns=None, template=None, whole=WHOLE),
         lambda header, manifest: table(manifest).update(owner="HybridMixtureClassifier"),
     ],
 )

@@ -16,7 +16,7 @@ from bayesrbf import table
 from bayesrbf.base import names
 from bayesrbf.base.rows import MixtureParameters, Observations
 from bayesrbf.fit.arguments import Rule, integer
-from bayesrbf.fit.asking import Fit, new_cells, new_rows
+from bayesrbf.fit.asking import Fit, new_rows, refuse
 from bayesrbf.mixture.cells import (
     ConditionalLaw,
     JudgedCells,
@@ -41,71 +41,17 @@ if TYPE_CHECKING:
 
 
 def score_samples(fit: Fit, X: object) -> Float[np.ndarray, " obs"]:
-    """Log density of the observed cells of each row.
-
-    ``log p(x_o) = log sum_k p(k) p(x_o | k)`` at the fitted point: of the model itself, its
-    hidden layer, or the mixture that was fitted beside it.
-
-    Parameters
-    ----------
-    X : array-like or frame of shape (n_obs, n_columns)
-        Rows; missing cells are summed out.
-
-    Returns
-    -------
-    ndarray of shape (n_obs,)
-        Log densities in nats, in the units of ``X``. They cannot be compared between rows with
-        different cells missing: see :meth:`novelty`.
-    """
+    """Log density of the observed cells of each row."""
     return fit.density.log_density(new_rows(fit, X).cells)
 
 
 def novelty(fit: Fit, X: object) -> Float[np.ndarray, " obs"]:
-    """How unlike the training table each row is, from 0 to 1; high is novel.
-
-    It is the share of 500 rows drawn from the density, with the same cells missing, that are
-    more probable. Two log densities are combined, that of the whole row and that of its cells
-    one by one, as tails among the drawn rows. So rows with different missing cells can be
-    compared, and 1 in 100 of the density's own rows has a novelty above .99.
-
-    Parameters
-    ----------
-    X : array-like or frame of shape (n_obs, n_columns)
-        Rows; missing cells are summed out.
-
-    Returns
-    -------
-    ndarray of shape (n_obs,)
-        Novelties; .5 for a row without a cell.
-    """
+    """How unlike the training table each row is, from 0 to 1; high is novel."""
     return fit.novelty(new_rows(fit, X).cells)
 
 
 def impute(fit: Fit, X: object, draws: int | None = None) -> Any:
-    """Fill the missing cells; observed cells are returned as they came.
-
-    Parameters
-    ----------
-    X : array-like or frame of shape (n_obs, n_columns)
-        Rows with missing cells.
-    draws : int, optional
-        Number of completed tables to draw. None: one table, with the
-        conditional mean ``E[x | x_o]`` of numbers and the most probable level
-        of categorical cells, at the fitted point; of counts and ordered
-        levels, the one nearest to their mean; of angles, the mean direction.
-
-    Returns
-    -------
-    same container as ``X``, or list of them
-        One completed table; with ``draws``, a list of tables whose missing
-        cells are joint draws, each under another draw of the posterior if
-        there is one for the density.
-
-    Raises
-    ------
-    ValueError
-        If ``draws`` is below 1.
-    """
+    """Fill the missing cells; observed cells are returned as they came."""
     rows, density = new_rows(fit, X).cells, fit.density
     if draws is None:
         return fit.table.decoded(most_likely(density, rows, fit.columns), X)
@@ -426,57 +372,9 @@ DRAWS: Final[Rule] = integer(None)
 def conditional(
     fit: Fit, X: object, columns: Any = None, *, draws: int | None = None
 ) -> ConditionalDistribution:
-    """Distribution of some cells of each row, given the others.
-
-    It is the exact conditional distribution of the density, for any pattern of missing cells. Its
-    mean fills a table as :meth:`impute` does, its quantiles are prediction intervals, its draws
-    multiple imputations. Columns that are named are predicted from the others in every row; their
-    own cells and the labels are not used.
-
-    Parameters
-    ----------
-    X : array-like or frame of shape (n_obs, n_columns)
-        Rows with missing cells.
-    columns : str, int or list of them, optional
-        Names or positions of columns that are unknown in every row. None: the missing cells of
-        each row.
-    draws : int, optional
-        Number of posterior draws whose distributions are averaged, at that many times the cost.
-        None: the distribution at the fitted point.
-
-    Returns
-    -------
-    ConditionalDistribution
-        With ``mean()``, ``sd()``, ``quantile(q)``, ``probabilities(column)``,
-        ``log_density(values)`` and ``sample(n)``.
-
-    Raises
-    ------
-    ValueError
-        If the table has no such column, an argument cannot be used, or there are no draws.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesrbf import MixtureDensity
-    >>> x = np.random.default_rng(0).normal(size=(500, 1))
-    >>> noise = np.random.default_rng(1).normal(size=(500, 1))
-    >>> density = MixtureDensity(random_state=0).fit(np.hstack([x, 10 * x + noise]))
-    >>> given = density.conditional([[1.0, np.nan], [np.nan, 20.0]])
-    >>> given
-    ConditionalDistribution of 2 cells in 2 of 2 rows, at the fitted point
-      0: x1 9.894 ± 1.4
-      1: x0 1.977 ± 0.14
-    >>> given.mean().round(1)
-        x0   x1
-    0  NaN  9.9
-    1  2.0  NaN
-    >>> without_last = density.conditional([[1.0, 3.0]], "x1")
-    >>> [round(float(without_last.quantile(q).iloc[0, 0]), 1) for q in (0.05, 0.95)]
-    [7.5, 12.3]
-    """
+    """Distribution of some cells of each row, given the others."""
     DRAWS.check(draws, "conditional(draws=...)")
-    cells = new_cells(fit, X).cells
+    cells = new_rows(fit, X).cells
     observed = table.observed_cells(cells, fit.columns)
     asked = ~observed
     if columns is not None:
@@ -487,11 +385,7 @@ def conditional(
             asked[:, place] = True
     points: tuple[MixtureParameters, ...] = (fit.density.parameters,)
     if draws is not None:
-        if fit.draws is None:
-            raise ValueError(
-                f"{fit.table.owner}.conditional(draws={draws}) needs draws of the posterior, "
-                "and the model was fitted to a point: call refine() first, or leave draws out."
-            )
+        refuse(fit, f"{fit.table.owner}.conditional(draws={draws})", "draws")
         points = tuple(fit.drawn_densities(draws, np.random.default_rng(fit.table.seed)))
     given = table.hide(cells, asked & observed, fit.columns)
     return ConditionalDistribution(
@@ -517,35 +411,7 @@ _OF_DEPENDENCE: Final = {
 
 
 def dependence(fit: Fit, prob: float = 0.9, draws: int = 50) -> xr.Dataset:
-    """How much every two columns tell of each other, and of the class, under the density.
-
-    Mutual information includes every kind of dependence and does not depend on units. A column has
-    information on the class even if it depends on the class only through other columns.
-
-    Parameters
-    ----------
-    prob : float
-        Probability inside the equal-tailed intervals.
-    draws : int
-        Number of posterior draws, where there are any, that the intervals are of.
-
-    Returns
-    -------
-    xarray.Dataset
-        ``information`` over column and column_bis in nats, NaN of a column with itself; its
-        ``coefficient`` from 0 to 1, which of two normal columns is the size of their correlation;
-        the interval ``lower`` to ``upper``, which holds the fitted information.
-        The interval is NaN for a point, and where draws leave the density as it is, as those of
-        stacks and kernel networks do. The columns are the ``label``, the real ones, the categorical
-        ones, missingness indicators, and for a real column with atoms an indicator of which atom
-        the cell is. There is no label where the density was fitted without it, as in RBF networks
-        and sparse mixtures.
-
-    Raises
-    ------
-    ValueError
-        If an argument cannot be used.
-    """
+    """How much every two columns tell of each other, and of the class, under the density."""
     import xarray as xr
 
     PROB.check(prob, "dependence(prob=...)")
@@ -599,49 +465,8 @@ _OF_SURPRISE: Final = {
 def surprise(
     fit: Fit, X: object, *, prob: float = 0.9, false_discoveries: float = 0.1
 ) -> xr.Dataset:
-    r"""How surprising each observed cell is, given the rest of its row.
-
-    The tail of a real cell is :math:`2 \min(P(X \le x), P(X \ge x))`, that of a level the
-    probability of all levels at most as probable. A row whose cells look odd (a tail below .005) is
-    judged again without them, so that an error does not spoil the verdict on its neighbours. Labels
-    have no part in it.
-
-    Parameters
-    ----------
-    X : array-like or frame of shape (n_obs, n_columns)
-        Rows; missing cells are summed out.
-    prob : float
-        Probability inside ``lower`` and ``upper``.
-    false_discoveries : float
-        Rate at which ``stands_out`` may be wrong, by Benjamini and Hochberg over all cells.
-
-    Returns
-    -------
-    xarray.Dataset
-        ``log_tail`` (nats), ``expected``, ``lower``, ``upper`` and ``stands_out`` over obs and
-        column; NaN or None where the cell is missing or not judged, and intervals of real
-        cells only.
-
-    Raises
-    ------
-    ValueError
-        If an argument or the table cannot be used.
-
-    References
-    ----------
-    .. [1] Benjamini, Hochberg (1995), Controlling the false discovery rate, JRSS B 57.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesrbf import MixtureDensity
-    >>> x = np.random.default_rng(0).normal(size=(200, 1))
-    >>> density = MixtureDensity(random_state=0).fit(np.hstack([x, 2 * x + 0.1 * x**2]))
-    >>> density.surprise([[1.0, 2.1], [1.0, -5.0]])["stands_out"].to_numpy()
-    array([[False, False],
-           [False,  True]])
-    """
-    from bayesrbf.fit.probabilities import RowAnswers
+    """How surprising each observed cell is, given the rest of its row."""
+    from bayesrbf.fit.row_answers import RowAnswers
 
     for name, value in {"prob": prob, "false_discoveries": false_discoveries}.items():
         SURPRISE_RULES[name].check(value, f"surprise({name}=...)")

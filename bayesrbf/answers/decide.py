@@ -14,17 +14,17 @@ from bayesrbf import table
 from bayesrbf.base import names
 from bayesrbf.base.rows import Observations, in_blocks
 from bayesrbf.fit.arguments import PerClass, Rule
-from bayesrbf.fit.asking import Fit, new_cells, new_rows
-from bayesrbf.fit.estimator import Estimator
-from bayesrbf.fit.probabilities import (
+from bayesrbf.fit.asking import Fit, new_rows, refuse
+from bayesrbf.fit.decisions import (
     best_measurement,
     constant,
     cost_curve,
-    entropy,
     expected_costs,
     mistakes,
     varied,
 )
+from bayesrbf.fit.estimator import Estimator
+from bayesrbf.fit.probabilities import entropy
 from bayesrbf.mixture.cells import ConditionalLaw, conditional_law
 from bayesrbf.mixture.fitted import FittedMixture
 from bayesrbf.table.columns import Columns
@@ -50,36 +50,8 @@ _DESCRIPTIONS: Final = {
 
 
 def decide(fit: Fit, X: object, costs: object, reject: float | None = None) -> xr.Dataset:
-    """Take the decision of least expected cost for each row.
-
-    Parameters
-    ----------
-    X : array-like or frame of shape (n_obs, n_columns)
-        Rows; missing cells are summed out.
-    costs : mapping, frame, nested mapping or array of shape (n_classes, n_decisions)
-        ``{class: cost}`` says what it costs to mistake a row of a class, 1 where none is given, and
-        the decisions are answers with a class. Else the cost of every decision (column) in a row of
-        every class: a pandas frame with the classes as index, ``{class: {decision: cost}}``, or an
-        array in the order of ``classes_``, whose decisions are answers with a class where there
-        are as many, else numbers. Gains are negative costs.
-    reject : float, optional
-        Cost of referring a row to somebody else instead.
-
-    Returns
-    -------
-    xarray.Dataset
-        ``expected_cost`` over obs and decision. Over obs: the ``best`` decision, its ``cost``, and
-        ``probability_best``, the share of the draws of :meth:`uncertainty` under which it costs
-        least (NaN without draws). With ``reject`` also ``refer``: whether referring the row is
-        cheaper.
-
-    Raises
-    ------
-    ValueError
-        If costs name what is no class, tables of them do not name every class, or one is missing
-        or not finite.
-    """
-    from bayesrbf.fit.probabilities import RowAnswers
+    """Take the decision of least expected cost for each row."""
+    from bayesrbf.fit.row_answers import RowAnswers
 
     rows = new_rows(fit, X)
     cells = rows.cells
@@ -390,67 +362,20 @@ _OF_MEASUREMENTS: Final = {
 def acquire(
     fit: Fit, X: object, costs: object = None, loss: object = None, draws: int = 200
 ) -> xr.Dataset:
-    """Value of measuring each missing cell, and the cell to measure next.
-
-    The gain of a cell is the expected fall of the entropy of the class, or of the expected cost of
-    the best decision. The expectation is over the values that the density expects in the cell. It
-    is exact for levels, by quadrature in every component for real cells, and by 32 quantiles for
-    counts. For expected costs the quadrature is right to a few per cent. If the density is not the
-    classifier's own, as in a stack, a gain can be slightly below 0. Under
-    ``missingness="informative"`` a measured cell still counts as one that was missing.
-
-    Parameters
-    ----------
-    X : array-like or frame of shape (n_obs, n_columns)
-        Rows with missing cells.
-    costs : float, mapping of column to float, or array-like of shape (n_columns,), optional
-        Prices of the cells, at least 0. Columns that a mapping does not name cannot be measured.
-        None: all prices are 0.
-    loss : mapping, frame, nested mapping or array of shape (n_classes, n_decisions), optional
-        Cost of every decision in a row of every class, as :meth:`decide` takes it, in the units of
-        the prices. None: the gain is one of entropy, in nats.
-    draws : int
-        Number of draws that gains are averaged over, where probabilities are means over the draws
-        of :meth:`refine`. The time grows with it.
-
-    Returns
-    -------
-    xarray.Dataset
-        ``gain`` and ``price`` over obs and column, NaN where the cell is observed, cannot be
-        measured or was never observed at fit. Over obs ``best``, the column to measure next, and
-        ``best_price``, its price. The best column has the largest gain; with prices the largest
-        gain per price, and with a ``loss`` the largest gain minus price. It is an empty string
-        where no gain is left.
-
-    Raises
-    ------
-    ValueError
-        If the prices, the losses, the number of draws or the table cannot be used.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayesrbf import HybridMixtureClassifier
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.repeat(["a", "b"], 100)
-    >>> X = rng.normal(size=(200, 2)) + 3 * (y == "b")[:, None] * [1.0, 0.0]
-    >>> told = HybridMixtureClassifier(random_state=0).fit(X, y).acquire([[np.nan, np.nan]])
-    >>> str(told["best"][0].item()), bool(told["gain"][0, 0] > 0.3)
-    ('x0', True)
-    """
-    from bayesrbf.fit.probabilities import RowAnswers
+    """Value of measuring each missing cell, and the cell to measure next."""
+    from bayesrbf.fit.row_answers import RowAnswers
 
     _DRAWS.check(draws, "acquire(draws=...)")
     columns = fit.columns
     prices = _read_prices(costs, columns.names)
     losses = None if loss is None else read_costs(loss, fit.classes, "acquire(loss=...)")[0]
-    rows = new_cells(fit, X)
+    rows = new_rows(fit, X)
     cells = rows.cells
     measured = ~table.observed_cells(cells, columns) & ~np.isnan(prices)
     measured[:, columns.empty] = False
 
     def doubt(some: Observations) -> Float[np.ndarray, " row"]:
-        p = np.exp(fit.class_log_probabilities(fit.model.seen(some), draws))
+        p = np.exp(fit.class_log_probabilities(some, draws))
         return entropy(p) if losses is None else expected_costs(p, losses).min(axis=1)
 
     gain = measurement_gains(cells, measured, fit.density, columns, doubt)
@@ -531,16 +456,12 @@ def acquire_labels(estimator: Estimator, X: object) -> xr.Dataset:
     ValueError
         If there are no draws.
     """
-    from bayesrbf.fit.probabilities import RowAnswers
+    from bayesrbf.fit.row_answers import RowAnswers
 
     check_is_fitted(estimator)
     fit = estimator.fitted_
     rows = new_rows(fit, X)
-    if fit.draws is None:
-        raise ValueError(
-            f"acquire_labels needs draws of the posterior, and the {fit.table.owner} was fitted to "
-            "a point: call its refine() first."
-        )
+    refuse(fit, f"acquire_labels of a {fit.table.owner}", "draws")
     described = {"description": "mutual information of the label and the parameters (nats)"}
     return RowAnswers(
         {"gain": ((names.OBS,), fit.class_posterior.information(rows.cells), described)},

@@ -17,7 +17,7 @@ from bayesrbf.base import names
 from bayesrbf.base.arrays import to_log_odds
 from bayesrbf.base.rows import AT_ONCE, in_blocks
 from bayesrbf.fit.arguments import Rule, positive
-from bayesrbf.fit.asking import Fit, new_cells
+from bayesrbf.fit.asking import Fit, new_rows
 from bayesrbf.reading.notes import warn
 
 if TYPE_CHECKING:
@@ -238,49 +238,13 @@ def explain(
     max_pairs: int = 256,
     random_state: int | None = None,
 ) -> xr.Dataset:
-    """Contribution of each observed cell to the log odds of each class against the rest.
-
-    The value of some cells of a row is the log odds that :meth:`predict_proba` gives when all
-    others are missing. A Shapley value is what a cell adds to it, averaged over the orders in which
-    the cells may be values. Those of a row sum to ``log_odds - base``.
-
-    Parameters
-    ----------
-    X : array-like or frame of shape (n_obs, n_columns)
-        Rows; missing cells explain nothing and stay missing.
-    exact : int
-        Most observed cells of a row, at most 20, for which all ``2**m`` coalitions are evaluated.
-    tolerance : float
-        For rows with more: orders are drawn until every standard error is at most this in nats,
-        or this share of ``|log_odds - base|`` where that is more than one nat.
-    max_pairs : int
-        Most pairs of an order and its reverse that are drawn for such a row.
-    random_state : int, optional
-        Seed of the orders, the same for every row; None: that of the fit.
-
-    Returns
-    -------
-    xarray.Dataset
-        ``shapley``, ``left_out`` (what is lost without the cell) and ``standard_error`` of the
-        Shapley values over obs, column and label, NaN where the cell is missing; ``log_odds`` and
-        ``base`` over obs and label; ``evaluations`` over obs: rows that were predicted for it.
-
-    Raises
-    ------
-    ValueError
-        If an argument or the table cannot be used.
-
-    Warns
-    -----
-    UserWarning
-        If a standard error is still larger after ``max_pairs``.
-    """
-    from bayesrbf.fit.probabilities import RowAnswers
+    """Contribution of each observed cell to the log odds of each class against the rest."""
+    from bayesrbf.fit.row_answers import RowAnswers
 
     asked = {"exact": exact, "tolerance": tolerance, "max_pairs": max_pairs}
     for name, value in asked.items():
         RULES[name].check(value, f"explain({name}=...)")
-    rows = new_cells(fit, X)
+    rows = new_rows(fit, X)
     cells, columns, classes = rows.cells, fit.columns, fit.classes
     observed = table.observed_cells(cells, columns)
 
@@ -289,7 +253,7 @@ def explain(
     ) -> Float[np.ndarray, "coalition label"]:
         hidden = observed[places] & ~shown
         coalitions = table.hide(cells.take(places), hidden, columns)
-        return to_log_odds(fit.class_log_probabilities(fit.model.seen(coalitions)))
+        return to_log_odds(fit.class_log_probabilities(coalitions))
 
     seed = fit.table.seed if random_state is None else random_state
     effort = Effort(int(exact), float(tolerance), int(max_pairs), seed)

@@ -14,6 +14,7 @@ from scipy.special import log_softmax, logsumexp
 from bayesrbf.base import names
 from bayesrbf.base.rows import Observations
 from bayesrbf.fit.asking import Fit, new_rows
+from bayesrbf.fit.model import observed_rows
 from bayesrbf.fit.probabilities import PredictiveSummary
 from bayesrbf.inference.draws import MEMORY
 
@@ -28,49 +29,13 @@ if TYPE_CHECKING:
 
 
 def declare(fit: Fit, /, **options: Any) -> pm.Model:
-    """Declare the graph of this model on its training rows.
-
-    Calibration and ``class_prior`` are not part of the graph.
-
-    Parameters
-    ----------
-    **options : object
-        ``latent``, of mixtures: ``"marginal"`` sums hidden labels and components out,
-        ``"explicit"`` makes them nodes. ``coefficients``, of RBF networks: ``"signed"`` as
-        posteriors have output weights, or in two bounded ``"halves"``, as the mode is found.
-
-    Returns
-    -------
-    pymc.Model
-        Free variables under the names of ``posterior_``.
-
-    Raises
-    ------
-    ValueError
-        If the model has no declared joint, or its training rows are out of memory.
-    """
-    fit.require_all_rows("declare()")
+    """Declare the graph of this model on its training rows."""
     graph: pm.Model = fit.model.declare(fit.rows, fit.axes, **options)
     return graph
 
 
 def diagnose(fit: Fit) -> FindingsTable:
-    """Judge fit and draws by figures, each with a sentence; a warning lists the bad ones.
-
-    Returns
-    -------
-    DataFrame
-        One row a figure, with columns ``row``, ``value``, ``good`` (on the right side of its
-        bound) and ``sentence``: convergence of the MAP and, where there are draws, Pareto k-hat,
-        curvature, R-hat (as drawn, relabelled, and of class probabilities),
-        effective draws, divergences, distance from the MAP, leave-one-out;
-        whatever the method gives.
-
-    Warns
-    -----
-    PosteriorWarning
-        Once, if figures are bad; it says what to do next.
-    """
+    """Judge fit and draws by figures, each with a sentence; a warning lists the bad ones."""
     from bayesrbf.inference.diagnose import table, warn
 
     figures = fit.findings()
@@ -89,35 +54,7 @@ def predict_posterior(
     memory: int = MEMORY,
     path: str | PathLike[str] | None = None,
 ) -> xr.DataTree:
-    """Class probabilities of each row under every draw of the posterior.
-
-    Under ``class_prior`` every draw is moved by Bayes' rule for itself.
-
-    Parameters
-    ----------
-    X : array-like or frame of shape (n_obs, n_columns)
-        Rows; missing cells are summed out.
-    y : array-like of shape (n_obs,), optional
-        True labels of the rows: labels are drawn beside them, for predictive checks. Rows whose
-        label is hidden have none.
-    memory : int
-        Bytes of the probabilities: beyond, every k-th draw is kept, with a warning.
-    path : path-like, optional
-        A ``.npy`` file to write them to: every draw is kept, and the tree
-        reads from the file.
-
-    Returns
-    -------
-    xarray.DataTree
-        ``predictions`` with ``probability`` over chain, draw, obs and label;
-        ``predictions_constant_data`` with the rows. With ``y`` also ``posterior_predictive`` and
-        ``observed_data``.
-
-    Raises
-    ------
-    ValueError
-        If a label is no class of the fit, or not even one draw of each chain fits into the memory.
-    """
+    """Class probabilities of each row under every draw of the posterior."""
     from bayesrbf.fit.trees import predictions, with_drawn_labels
 
     cells = new_rows(fit, X).cells
@@ -127,37 +64,15 @@ def predict_posterior(
         probabilities,
         labels=fit.classes,
         rows=np.arange(cells.n_obs),
-        constant=fit.model.observed(cells),
+        constant=observed_rows(cells),
         thinning=thinning,
     )
     return tree if y is None else with_drawn_labels(tree, fit.classes, y, fit.table.seed)
 
 
 def uncertainty(fit: Fit, X: object, prob: float = 0.9, *, memory: int = MEMORY) -> xr.Dataset:
-    """Class probabilities with intervals, kinds of doubt and the novelty of each row.
-
-    Where :meth:`predict_proba` is not the mean of the draws, they are moved so that it is their
-    median, or nearly their mean for the ``"bootstrap"`` of a stack (:doc:`/uncertainty`).
-
-    Parameters
-    ----------
-    X : array-like or frame of shape (n_obs, n_columns)
-        Rows; missing cells are summed out.
-    prob : float
-        Probability inside the equal-tailed intervals.
-    memory : int
-        Bytes that arrays over draws may take at once; rows are summarised in blocks.
-
-    Returns
-    -------
-    xarray.Dataset
-        ``probability`` (:meth:`predict_proba`), sd and interval per class; entropies in nats;
-        ``log_density`` of the cells; :meth:`novelty`. Without draws, intervals and kinds of
-        doubt are NaN. :func:`bayesrbf.rehearse` tries how often such intervals hold.
-        ``attrs["assumes_model"]`` is 1 where they hold only if the model is right.
-        ``to_dataframe()`` has one line for every row, as for all answers about rows.
-    """
-    from bayesrbf.fit.probabilities import to_dataset
+    """Class probabilities with intervals, kinds of doubt and the novelty of each row."""
+    from bayesrbf.fit.row_answers import to_dataset
 
     rows = new_rows(fit, X, holes=True)
     summary, novelty = summary_of(fit, rows.cells, prob, memory), fit.novelty(rows.cells)

@@ -19,6 +19,7 @@ from bayesrbf.base import names
 from bayesrbf.base.arrays import draw_categories
 from bayesrbf.base.tasks import run_tasks
 from bayesrbf.fit.arguments import row_groups
+from bayesrbf.fit.asking import refuse
 from bayesrbf.fit.calibration import fit_temperature, tempered
 from bayesrbf.fit.drawing import METHODS
 from bayesrbf.fit.estimator import Estimator
@@ -70,7 +71,7 @@ def predictive_check(estimator: Estimator, draws: int = 100, *, prior: bool = Fa
         raise ValueError(f"predictive_check(draws=...) must be at least 1; received {draws}.")
     check_is_fitted(estimator)
     fit = estimator.fitted_
-    fit.require_all_rows("predictive_check()")
+    refuse(fit, f"predictive_check of a {fit.table.owner}", "rows")
     graph, last_real = fit.model.declare(fit.rows, fit.axes), fit.rows.real.shape[1]
     if names.OBSERVED not in (node.name for node in graph.observed_RVs):
         raise ValueError(

@@ -89,7 +89,7 @@ def loaded[E: Estimator](estimator: E | str | PathLike[str]) -> E:
 
 def training_cells(estimator: Estimator) -> pd.DataFrame:
     """The cells that an estimator was fitted to, which its file has, as a frame."""
-    columns, rows = estimator.columns_, estimator.model_.training_cells(estimator.rows_)
+    columns, rows = estimator.columns_, estimator.rows_
     like = pd.DataFrame(columns=list(columns.names))
     cells: pd.DataFrame = decode(rows.real, rows.codes, columns, like)
     for name, levels in columns.levels_of.items():

@@ -29,7 +29,7 @@ from bayesrbf.app.report.costs import costs_of, decisions
 from bayesrbf.app.report.options import problems_of_costs
 from bayesrbf.app.words import aligned, clipped, ends, listing, number, percent, plural
 from bayesrbf.base.arrays import LEAST_SCORED, Labels, Probabilities, brier, correct, log_loss
-from bayesrbf.fit.probabilities import expected_costs, mistakes, paid
+from bayesrbf.fit.decisions import expected_costs, mistakes, paid
 from bayesrbf.reading.noticing import KnownLevels
 from bayesrbf.table.encode import read_labels
 

@@ -7,10 +7,10 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Final, Literal, get_args
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 
 from bayesrbf.base import names
 from bayesrbf.base.records import (
@@ -105,10 +105,11 @@ class Order:
 
 
 CovarianceType = Literal["full", "tied", "diag", "spherical"]
-CovarianceShape = Literal["full", "diag", "spherical"]
 Transform = Literal["identity", "log", "simplex"]
 
 COVARIANCE_TYPES: tuple[str, ...] = get_args(CovarianceType)
+INDEPENDENT: Final = ("diag", "spherical")
+"""Shapes of covariances that are diagonal matrices."""
 
 
 @stored
@@ -192,14 +193,14 @@ class MixtureSpecification:
         return replace(self, levels=levels, component_class=tuple(classes.tolist()))
 
     @cached_property
-    def shape(self) -> CovarianceShape:
-        """Shape of one covariance matrix."""
+    def shape(self) -> CovarianceType:
+        """Shape of one covariance matrix: ``"tied"`` ones are full."""
         return "full" if self.covariance_type == "tied" else self.covariance_type
 
     @cached_property
     def independent(self) -> bool:
         """Whether the real cells of a row are independent given its component."""
-        return self.shape in ("diag", "spherical")
+        return self.covariance_type in INDEPENDENT
 
     @property
     def prior_rows(self) -> float:
@@ -207,7 +208,7 @@ class MixtureSpecification:
 
         It is 2 for diagonal and spherical covariances.
         """
-        if self.shape != "full":
+        if self.independent:
             return 2.0
         shared = self.tied or self.covariance_type == "tied"
         return 0.3 * self.n_features if shared else float(self.n_features)
@@ -362,8 +363,8 @@ class Observations:
     """Log derivatives of the maps that the observed real cells came through, summed."""
     units: Units | None = None
     """Rows that stay on one side of every split; None: every row is alone."""
-    hidden: Float[np.ndarray, " obs"] | None = None
-    """Share of hidden cells of every row, where the real cells are its dissimilarities."""
+    whole: Shaped[np.ndarray, "obs *_"] | None = field(default=None, metadata=ANY_NUMBER)
+    """The rows as they came, where they are compared whole; they have no cells then."""
 
     @property
     def n_obs(self) -> int:
@@ -389,7 +390,7 @@ class Observations:
             self.weights[rows],
             self.log_jacobian[rows] if self.log_jacobian.ndim else self.log_jacobian,
             None if self.units is None else self.units.take(rows),
-            None if self.hidden is None else self.hidden[rows],
+            None if self.whole is None else self.whole[rows],
         )
 
     def in_blocks(self) -> Iterator[tuple[slice, Observations]]:
@@ -412,8 +413,7 @@ class Observations:
         yield within(self.codes, -1) and within(self.labels, -1), "codes of -1 and above"
         yield within(self.weights, 0), "weights of 0 and above"
         yield self.log_jacobian.shape in ((), self.labels.shape), "a log Jacobian for every row"
-        hidden = self.hidden
-        yield hidden is None or hidden.shape == self.labels.shape, "a hidden share of every row"
+        yield self.whole is None or len(self.whole) == self.labels.size, "every row as it came"
         units = self.units
         yield units is None or units.numbers.shape == self.labels.shape, "a unit of every row"
 
@@ -421,7 +421,7 @@ class Observations:
 def joined_rows(parts: Sequence[Observations]) -> Observations:
     """Rows of several tables of the same columns, one table after another."""
     first = parts[0]
-    hidden = [part.hidden for part in parts if part.hidden is not None]
+    whole = [part.whole for part in parts if part.whole is not None]
     jacobians = [np.broadcast_to(part.log_jacobian, part.n_obs) for part in parts]
     return Observations(
         np.concatenate([part.real for part in parts]),
@@ -430,7 +430,7 @@ def joined_rows(parts: Sequence[Observations]) -> Observations:
         np.concatenate([part.weights for part in parts]),
         np.concatenate(jacobians) if first.log_jacobian.ndim else first.log_jacobian,
         joined_units([(part.units, part.n_obs) for part in parts]),
-        np.concatenate(hidden) if hidden else None,
+        np.concatenate(whole) if whole else None,
     )
 
 

@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples
 
 from bayesrbf.base.priors import MixturePrior
 from bayesrbf.base.records import Stored as Stored
+from bayesrbf.base.rows import COVARIANCE_TYPES
 
 type PerClass[T] = Mapping[Any, T]
 """A value for each class, by its label: keys of a mapping are invariant, labels of any type."""
@@ -86,7 +87,7 @@ def _or(words: str, instead: tuple[object, ...]) -> str:
 
 
 SHARED: Final[dict[str, Rule]] = {
-    "covariance_type": one_of("full", "tied", "diag", "spherical"),
+    "covariance_type": one_of(*COVARIANCE_TYPES),
     "column_maps": one_of("power", None),
     "atoms": one_of("auto", None),
     "missingness": one_of("ignorable", "informative"),

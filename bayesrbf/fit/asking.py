@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, wraps
+from functools import cache, update_wrapper, wraps
 from itertools import combinations
-from typing import Any, Concatenate, Final, cast
+from types import MethodType
+from typing import Any, Final, Protocol, cast, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
@@ -442,26 +442,20 @@ class NewRows:
         return table.row_names(self.given, self.cells.n_obs)
 
 
-def new_cells(fit: Fit, X: object, *, holes: bool = False) -> NewRows:
+def new_rows(fit: Fit, X: object, *, holes: bool = False) -> NewRows:
     """Rows in the user's units; a warning if they have many ``holes``.
 
     It is for predictions: who asks about missing cells knows of them.
     """
+    shell = column_shell(fit.table, X)
+    if fit.table.whole is not None:
+        return NewRows(fit.table.whole.read(X, shell, reset=False), X)
     table.as_frame(X)  # our own error for what is no table
     if len(getattr(X, "shape", (0, 0))) == 2:  # encode has the words for other shapes
-        validate_data(column_shell(fit.table, X), X, reset=False, skip_check_array=True)
+        validate_data(shell, X, reset=False, skip_check_array=True)
     cells = table.encode(X, fit.columns, handle_unknown=fit.table.handle_unknown)
-    if fit.model.density is not None:  # exemplars keep no cells
-        warn_of_columns(fit.columns, fit.table.rows, cells, X if holes else None)
+    warn_of_columns(fit.columns, fit.table.rows, cells, X if holes else None)
     return NewRows(cells, X)
-
-
-def new_rows(fit: Fit, X: object, *, holes: bool = False) -> NewRows:
-    """Rows as the model takes them."""
-    compared = fit.model.compared(X, column_shell(fit.table, X))
-    if compared is not None:
-        return NewRows(compared, X)
-    return new_cells(fit, X, holes=holes)
 
 
 def column_shell(training: TrainingTable, X: object = None) -> BaseEstimator:
@@ -485,19 +479,65 @@ def _shells(owner: str) -> type[BaseEstimator]:
     return type(owner, (BaseEstimator,), {})
 
 
-def ask[F, **P, R](
-    answer: Callable[Concatenate[F, P], R],
-) -> Callable[Concatenate[BaseEstimator, P], R]:
-    """The method of an estimator that puts a question to its fit."""
+# What an answer requires, and its refusal.
 
-    @wraps(answer)
-    def method(estimator: BaseEstimator, /, *args: P.args, **options: P.kwargs) -> R:
-        check_is_fitted(estimator)
-        return answer(estimator.fitted_, *args, **options)
 
-    signature = inspect.signature(answer)
-    _, *others = signature.parameters.values()
-    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    signed = cast(Any, method)
-    signed.__signature__ = signature.replace(parameters=[own, *others])
-    return method
+NEEDS: Final = {
+    "probabilities": "class probabilities",
+    "margins": "margins",
+    "likelihood": "a likelihood",
+    "density": "a density of the rows",
+    "columns": "columns whose cells can be hidden",
+    "rows": "the training rows in memory",
+    "draws": "draws of the posterior",
+}
+"""What answers require, in words."""
+
+
+@runtime_checkable
+class Lacking(Protocol):
+    """An estimator, or its fit, that says what it lacks."""
+
+    def __lacks__(self, need: str) -> str:
+        """Why it lacks something, and how to mend it; empty where it has it."""
+
+
+def refuse(asked: Lacking, answer: str, *needs: str, error: type[Exception] = ValueError) -> None:
+    """Refuse an answer that needs what an estimator, or its fit, lacks."""
+    for need in needs:
+        if why := asked.__lacks__(need):
+            raise error(f"{answer} needs {NEEDS[need]}, and {why}.")
+
+
+def requires[F: Callable[..., object]](*needs: str) -> Callable[[F], F]:
+    """Let a method of an estimator say what it needs, by names of ``NEEDS``."""
+
+    def answer(method: F) -> F:
+        return cast(F, Answer(method, needs))
+
+    return answer
+
+
+class Answer:
+    """A method of an estimator, refused where something is lacking.
+
+    What the arguments exclude is an AttributeError, so that ``hasattr`` tells; what the fit lacks
+    is a ValueError where the method is called.
+    """
+
+    def __init__(self, method: Callable[..., object], needs: tuple[str, ...]) -> None:
+        @wraps(method)
+        def asked(estimator: Any, /, *args: object, **options: object) -> object:
+            check_is_fitted(estimator)
+            refuse(estimator.fitted_, f"{type(estimator).__name__}.{method.__name__}()", *needs)
+            return method(estimator, *args, **options)
+
+        update_wrapper(cast(Any, self), method)
+        self.requires, self._asked = needs, asked
+
+    def __get__(self, estimator: Any, owner: type | None = None) -> Callable[..., object]:
+        if estimator is None:
+            return self._asked
+        name = f"{type(estimator).__name__}.{self._asked.__name__}"
+        refuse(estimator, name, *self.requires, error=AttributeError)
+        return MethodType(self._asked, estimator)

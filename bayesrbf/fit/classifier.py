@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from numbers import Real
+from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -14,12 +15,13 @@ from bayesrbf.answers.decide import acquire, decide
 from bayesrbf.answers.explain import explain
 from bayesrbf.answers.probabilities import predict_posterior, summary_of, uncertainty
 from bayesrbf.base.rows import Recalibration
-from bayesrbf.fit.asking import ask, new_rows
-from bayesrbf.fit.estimator import Calibrated, Estimator, out_of_fold_calibration
+from bayesrbf.fit.asking import new_rows, requires
+from bayesrbf.fit.estimator import Calibrated, Estimator, fitting, out_of_fold_calibration
 from bayesrbf.fit.held_out import Predict
 from bayesrbf.fit.reading import Reading
 from bayesrbf.fit.table import TrainingTable
 from bayesrbf.fit.training import by_blocks
+from bayesrbf.inference.draws import MEMORY
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -64,6 +66,8 @@ class Classifier(ClassifierMixin, Estimator):
 
     # ---- a posterior
 
+    @requires("likelihood", "rows")
+    @fitting()
     def refine(
         self,
         method: str = "laplace",
@@ -103,18 +107,17 @@ class Classifier(ClassifierMixin, Estimator):
             return super().refine(method, **options)
         from bayesrbf.families.stack.model_doubt import doubt_of, require_comparable
 
-        fit = self._fit
-        fit.require_all_rows(f"refine({method!r})")
+        fit = self.fitted_
         require_comparable(fit)
         given = self.get_params(deep=False)
         cv, n_jobs = given.get("cv"), given.get("n_jobs")
         # First what may be refused, then what takes long.
-        return self._take(
-            lambda: self._drawn(fit, method, options).replaced(doubt=doubt_of(fit, cv, n_jobs))
-        )
+        self.fitted_ = self._drawn(fit, method, options).replaced(doubt=doubt_of(fit, cv, n_jobs))
+        return self
 
     # ---- predicting
 
+    @requires("probabilities")
     @by_blocks
     def predict_log_proba(self, X: object) -> Float[np.ndarray, "obs label"]:
         """Log of :meth:`predict_proba`.
@@ -136,6 +139,7 @@ class Classifier(ClassifierMixin, Estimator):
         rows = new_rows(self._fit, X, holes=True).cells
         return self.fitted_.class_log_probabilities(rows)
 
+    @requires("probabilities")
     @by_blocks
     def predict_proba(self, X: object) -> Float[np.ndarray, "obs label"]:
         """Class probabilities of each row.
@@ -173,6 +177,7 @@ class Classifier(ClassifierMixin, Estimator):
         codes = self._log_probabilities(X).argmax(axis=1)
         return self.classes_[codes]
 
+    @requires("probabilities")
     def adapt_prior(self, X: object) -> xr.Dataset:
         """Adapt to the class frequencies of a new population, estimated from unlabelled rows.
 
@@ -206,10 +211,219 @@ class Classifier(ClassifierMixin, Estimator):
         self.fitted_ = plain.at_prevalence(shift.prior)  # last: an error leaves the old one
         return answer
 
-    predict_posterior = ask(predict_posterior)
-    uncertainty = by_blocks(ask(uncertainty))
-    explain, decide = ask(explain), ask(decide)
-    acquire = ask(acquire)
+    @requires("likelihood")
+    def predict_posterior(
+        self,
+        X: object,
+        y: object = None,
+        *,
+        memory: int = MEMORY,
+        path: str | PathLike[str] | None = None,
+    ) -> xr.DataTree:
+        """Class probabilities of each row under every draw of the posterior.
+
+        Under ``class_prior`` every draw is moved by Bayes' rule for itself.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are summed out.
+        y : array-like of shape (n_obs,), optional
+            True labels of the rows: labels are drawn beside them, for predictive checks. Rows whose
+            label is hidden have none.
+        memory : int
+            Bytes of the probabilities: beyond, every k-th draw is kept, with a warning.
+        path : path-like, optional
+            A ``.npy`` file to write them to: every draw is kept, and the tree
+            reads from the file.
+
+        Returns
+        -------
+        xarray.DataTree
+            ``predictions`` with ``probability`` over chain, draw, obs and label;
+            ``predictions_constant_data`` with the rows. With ``y`` also ``posterior_predictive``
+            and ``observed_data``.
+
+        Raises
+        ------
+        ValueError
+            If a label is no class of the fit, or not even one draw of each chain fits into the
+            memory.
+        """
+        return predict_posterior(self._fit, X, y, memory=memory, path=path)
+
+    @requires("likelihood")
+    @by_blocks
+    def uncertainty(self, X: object, prob: float = 0.9, *, memory: int = MEMORY) -> xr.Dataset:
+        """Class probabilities with intervals, kinds of doubt and the novelty of each row.
+
+        Where :meth:`predict_proba` is not the mean of the draws, they are moved so that it is their
+        median, or nearly their mean for the ``"bootstrap"`` of a stack (:doc:`/uncertainty`).
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are summed out.
+        prob : float
+            Probability inside the equal-tailed intervals.
+        memory : int
+            Bytes that arrays over draws may take at once; rows are summarised in blocks.
+
+        Returns
+        -------
+        xarray.Dataset
+            ``probability`` (:meth:`predict_proba`), sd and interval per class; entropies in nats;
+            ``log_density`` of the cells; :meth:`novelty`. Without draws, intervals and kinds of
+            doubt are NaN. :func:`bayesrbf.rehearse` tries how often such intervals hold.
+            ``attrs["assumes_model"]`` is 1 where they hold only if the model is right.
+            ``to_dataframe()`` has one line for every row, as for all answers about rows.
+        """
+        return uncertainty(self._fit, X, prob, memory=memory)
+
+    @requires("columns", "probabilities")
+    def explain(
+        self,
+        X: object,
+        *,
+        exact: int = 12,
+        tolerance: float = 0.05,
+        max_pairs: int = 256,
+        random_state: int | None = None,
+    ) -> xr.Dataset:
+        """Contribution of each observed cell to the log odds of each class against the rest.
+
+        The value of some cells of a row is the log odds that :meth:`predict_proba` gives when all
+        others are missing. A Shapley value is what a cell adds to it, averaged over the orders in
+        which the cells may be values. Those of a row sum to ``log_odds - base``.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells explain nothing and stay missing.
+        exact : int
+            Most observed cells of a row, at most 20, for which all ``2**m`` coalitions are
+            evaluated.
+        tolerance : float
+            For rows with more: orders are drawn until every standard error is at most this in nats,
+            or this share of ``|log_odds - base|`` where that is more than one nat.
+        max_pairs : int
+            Most pairs of an order and its reverse that are drawn for such a row.
+        random_state : int, optional
+            Seed of the orders, the same for every row; None: that of the fit.
+
+        Returns
+        -------
+        xarray.Dataset
+            ``shapley``, ``left_out`` (what is lost without the cell) and ``standard_error`` of the
+            Shapley values over obs, column and label, NaN where the cell is missing; ``log_odds``
+            and ``base`` over obs and label; ``evaluations`` over obs: rows that were predicted for
+            it.
+
+        Raises
+        ------
+        ValueError
+            If an argument or the table cannot be used.
+
+        Warns
+        -----
+        UserWarning
+            If a standard error is still larger after ``max_pairs``.
+        """
+        return explain(
+            self._fit,
+            X,
+            exact=exact,
+            tolerance=tolerance,
+            max_pairs=max_pairs,
+            random_state=random_state,
+        )
+
+    @requires("probabilities")
+    def decide(self, X: object, costs: object, reject: float | None = None) -> xr.Dataset:
+        """Take the decision of least expected cost for each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are summed out.
+        costs : mapping, frame, nested mapping or array of shape (n_classes, n_decisions)
+            ``{class: cost}`` says what it costs to mistake a row of a class, 1 where none is given,
+            and the decisions are answers with a class. Else the cost of every decision (column) in
+            a row of every class: a pandas frame with the classes as index, ``{class: {decision:
+            cost}}``, or an array in the order of ``classes_``, whose decisions are answers with a
+            class where there are as many, else numbers. Gains are negative costs.
+        reject : float, optional
+            Cost of referring a row to somebody else instead.
+
+        Returns
+        -------
+        xarray.Dataset
+            ``expected_cost`` over obs and decision. Over obs: the ``best`` decision, its ``cost``,
+            and ``probability_best``, the share of the draws of :meth:`uncertainty` under which it
+            costs least (NaN without draws). With ``reject`` also ``refer``: whether referring the
+            row is cheaper.
+
+        Raises
+        ------
+        ValueError
+            If costs name what is no class, tables of them do not name every class, or one is
+            missing or not finite.
+        """
+        return decide(self._fit, X, costs, reject)
+
+    @requires("density", "probabilities")
+    def acquire(
+        self, X: object, costs: object = None, loss: object = None, draws: int = 200
+    ) -> xr.Dataset:
+        """Value of measuring each missing cell, and the cell to measure next.
+
+        The gain of a cell is the expected fall of the entropy of the class, or of the expected cost
+        of the best decision. The expectation is over the values that the density expects in the
+        cell. It is exact for levels, by quadrature in every component for real cells, and by 32
+        quantiles for counts. For expected costs the quadrature is right to a few per cent. If the
+        density is not the classifier's own, as in a stack, a gain can be slightly below 0. Under
+        ``missingness="informative"`` a measured cell still counts as one that was missing.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows with missing cells.
+        costs : float, mapping of column to float, or array-like of shape (n_columns,), optional
+            Prices of the cells, at least 0. Columns that a mapping does not name cannot be
+            measured. None: all prices are 0.
+        loss : mapping, frame, nested mapping or array of shape (n_classes, n_decisions), optional
+            Cost of every decision in a row of every class, as :meth:`decide` takes it, in the units
+            of the prices. None: the gain is one of entropy, in nats.
+        draws : int
+            Number of draws that gains are averaged over, where probabilities are means over the
+            draws of :meth:`refine`. The time grows with it.
+
+        Returns
+        -------
+        xarray.Dataset
+            ``gain`` and ``price`` over obs and column, NaN where the cell is observed, cannot be
+            measured or was never observed at fit. Over obs ``best``, the column to measure next,
+            and ``best_price``, its price. The best column has the largest gain; with prices the
+            largest gain per price, and with a ``loss`` the largest gain minus price. It is an empty
+            string where no gain is left.
+
+        Raises
+        ------
+        ValueError
+            If the prices, the losses, the number of draws or the table cannot be used.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bayesrbf import HybridMixtureClassifier
+        >>> rng = np.random.default_rng(0)
+        >>> y = np.repeat(["a", "b"], 100)
+        >>> X = rng.normal(size=(200, 2)) + 3 * (y == "b")[:, None] * [1.0, 0.0]
+        >>> told = HybridMixtureClassifier(random_state=0).fit(X, y).acquire([[np.nan, np.nan]])
+        >>> str(told["best"][0].item()), bool(told["gain"][0, 0] > 0.3)
+        ('x0', True)
+        """
+        return acquire(self._fit, X, costs, loss, draws)
 
     def score(self, X: object, y: object, sample_weight: object = None) -> float:
         """Share of the rows whose most probable class is their label.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import warnings
 from abc import ABC
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from copy import copy
 from functools import cache
 from importlib import import_module
@@ -22,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
 from bayesrbf.answers.conditional import (
+    ConditionalDistribution,
     conditional,
     dependence,
     impute,
@@ -35,7 +37,7 @@ from bayesrbf.base.artefact import ArtefactError, conforms, load_state, save_sta
 from bayesrbf.base.priors import Status, Trace
 from bayesrbf.base.rows import Observations, Recalibration, copies_sentence
 from bayesrbf.fit.arguments import SHARED, Rule
-from bayesrbf.fit.asking import Fit, ask
+from bayesrbf.fit.asking import Fit, requires
 from bayesrbf.fit.drawing import drawn
 from bayesrbf.fit.held_out import HeldOut, Predict, hold_out, masking_of, split_rows
 from bayesrbf.fit.model import FittedModel
@@ -48,7 +50,10 @@ from bayesrbf.reading.notes import warn
 from bayesrbf.table.columns import Columns
 
 if TYPE_CHECKING:
+    import pymc as pm
     import xarray as xr
+
+    from bayesrbf.inference.diagnose import FindingsTable
 
 
 # The calibration of a classifier on rows that its fits have not seen.
@@ -112,10 +117,34 @@ AnyFit = FittedTable[Any, Any]
 """A fit of any family."""
 
 
+@contextmanager
+def fitting() -> Iterator[None]:
+    """What a method that fits or draws runs in: one BLAS thread, and interrupts seen as such.
+
+    Threads that wait for each other spin: beside other work a fit of hundreds of small products
+    took fifty times as long.
+    """
+    try:
+        with one_blas_thread():
+            yield
+    except Exception as error:
+        if _interrupted(error):  # compilers of kernels wrap an interrupt in an error of their own
+            raise KeyboardInterrupt from error
+        raise
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether an error came of an interrupt."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
 class Estimator(BaseEstimator, ABC):
     """Base of every estimator. A family writes its constructor, its ``fit`` and its model.
 
-    A fit leaves one value behind, ``fitted_``; all other fitted attributes are parts of it.
+    A fit leaves one value behind, ``fitted_``; all other fitted attributes are parts of it. ``fit``
+    assigns it last, so an error or an interrupt leaves the fit before.
     """
 
     fitted_: AnyFit
@@ -145,22 +174,6 @@ class Estimator(BaseEstimator, ABC):
         return shown._get_fitted_attr_html(doc_link)
 
     # ---- fitting
-
-    def _take(self, make: Callable[[], AnyFit]) -> Self:
-        """Take over a fit in one assignment: an error or an interrupt leaves the one before.
-
-        BLAS has one thread meanwhile: threads that wait for each other spin, and beside other work
-        a fit of hundreds of small products took fifty times as long.
-        """
-        try:
-            with one_blas_thread():
-                made = make()
-        except Exception as error:
-            if _interrupted(error):  # as compilers of kernels report it
-                raise KeyboardInterrupt from error
-            raise
-        self.fitted_ = made
-        return self
 
     def _check_arguments(self) -> None:
         """Check every constructor argument that does not depend on the data."""
@@ -200,8 +213,14 @@ class Estimator(BaseEstimator, ABC):
     def _check_method(self, method: str) -> None:
         """Refuse a method that cannot draw from this posterior, or a posterior that is none."""
 
+    def __lacks__(self, need: str) -> str:
+        """Why an estimator of these arguments lacks what an answer needs; empty where it has it."""
+        return ""
+
     # ---- a posterior
 
+    @requires("likelihood", "rows")
+    @fitting()
     def refine(self, method: str = "laplace", **options: object) -> Self:
         """Draw from the posterior, starting at the fitted point.
 
@@ -230,15 +249,16 @@ class Estimator(BaseEstimator, ABC):
         ValueError
             If the method is unknown, or none for this model.
         """
-        check_is_fitted(self)
-        self.fitted_.require_all_rows(f"refine({method!r})")
-        return self._take(lambda: self._drawn(self.fitted_, method, options))
+        self.fitted_ = self._drawn(self.fitted_, method, options)
+        return self
 
     def _drawn(self, fit: AnyFit, method: str, options: dict[str, object]) -> AnyFit:
         """The fit with draws by a method."""
         self._check_method(method)
         return fit.with_draws(drawn(fit, method, options))
 
+    @requires("likelihood", "rows")
+    @fitting()
     def use_posterior(self, tree: xr.DataTree) -> Self:
         """Take draws of the declared graph from any sampler.
 
@@ -262,12 +282,11 @@ class Estimator(BaseEstimator, ABC):
         """
         from bayesrbf.fit.trees import from_datatree
 
-        check_is_fitted(self)
         fit = self.fitted_
-        fit.require_all_rows("use_posterior()")
         coords = fit.model.description(fit.rows, fit.axes).coords
         draws = from_datatree(tree, fit.log_posterior, coords)
-        return self._take(lambda: self._with_draws(fit, draws))
+        self.fitted_ = self._with_draws(fit, draws)
+        return self
 
     def _with_draws(self, fit: AnyFit, draws: Draws) -> AnyFit:
         """The fit with draws that came from elsewhere."""
@@ -275,10 +294,257 @@ class Estimator(BaseEstimator, ABC):
 
     # ---- questions
 
-    declare, diagnose = ask(declare), ask(diagnose)
-    score_samples, novelty = by_blocks(ask(score_samples)), by_blocks(ask(novelty))
-    impute, surprise = by_blocks(ask(impute)), ask(surprise)
-    conditional, dependence = ask(conditional), ask(dependence)
+    @requires("likelihood", "rows")
+    def declare(self, **options: Any) -> pm.Model:
+        """Declare the graph of this model on its training rows.
+
+        Calibration and ``class_prior`` are not part of the graph.
+
+        Parameters
+        ----------
+        **options : object
+            ``latent``, of mixtures: ``"marginal"`` sums hidden labels and components out,
+            ``"explicit"`` makes them nodes. ``coefficients``, of RBF networks: ``"signed"`` as
+            posteriors have output weights, or in two bounded ``"halves"``, as the mode is found.
+
+        Returns
+        -------
+        pymc.Model
+            Free variables under the names of ``posterior_``.
+
+        Raises
+        ------
+        ValueError
+            If the model has no declared joint, or its training rows are out of memory.
+        """
+        return declare(self._fit, **options)
+
+    @requires("likelihood")
+    def diagnose(self) -> FindingsTable:
+        """Judge fit and draws by figures, each with a sentence; a warning lists the bad ones.
+
+        Returns
+        -------
+        DataFrame
+            One row a figure, with columns ``row``, ``value``, ``good`` (on the right side of its
+            bound) and ``sentence``: convergence of the MAP and, where there are draws, Pareto
+            k-hat, curvature, R-hat (as drawn, relabelled, and of class probabilities), effective
+            draws, divergences, distance from the MAP, leave-one-out; whatever the method gives.
+
+        Warns
+        -----
+        PosteriorWarning
+            Once, if figures are bad; it says what to do next.
+        """
+        return diagnose(self._fit)
+
+    @requires("density")
+    @by_blocks
+    def score_samples(self, X: object) -> Float[np.ndarray, " obs"]:
+        """Log density of the observed cells of each row.
+
+        ``log p(x_o) = log sum_k p(k) p(x_o | k)`` at the fitted point: of the model itself, its
+        hidden layer, or the mixture that was fitted beside it.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are summed out.
+
+        Returns
+        -------
+        ndarray of shape (n_obs,)
+            Log densities in nats, in the units of ``X``. They cannot be compared between rows with
+            different cells missing: see :meth:`novelty`.
+        """
+        return score_samples(self._fit, X)
+
+    @requires("density")
+    @by_blocks
+    def novelty(self, X: object) -> Float[np.ndarray, " obs"]:
+        """How unlike the training table each row is, from 0 to 1; high is novel.
+
+        It is the share of 500 rows drawn from the density, with the same cells missing, that are
+        more probable. Two log densities are combined, that of the whole row and that of its cells
+        one by one, as tails among the drawn rows. So rows with different missing cells can be
+        compared, and 1 in 100 of the density's own rows has a novelty above .99.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are summed out.
+
+        Returns
+        -------
+        ndarray of shape (n_obs,)
+            Novelties; .5 for a row without a cell.
+        """
+        return novelty(self._fit, X)
+
+    @requires("density")
+    @by_blocks
+    def impute(self, X: object, draws: int | None = None) -> Any:
+        """Fill the missing cells; observed cells are returned as they came.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows with missing cells.
+        draws : int, optional
+            Number of completed tables to draw. None: one table, with the
+            conditional mean ``E[x | x_o]`` of real and the most probable level
+            of categorical cells, at the fitted point; of counts and ordered
+            levels, the one nearest to their mean.
+
+        Returns
+        -------
+        same container as ``X``, or list of them
+            One completed table; with ``draws``, a list of tables whose missing
+            cells are joint draws, each under another draw of the posterior if
+            there is one for the density.
+
+        Raises
+        ------
+        ValueError
+            If ``draws`` is below 1.
+        """
+        return impute(self._fit, X, draws)
+
+    @requires("density")
+    def surprise(
+        self, X: object, *, prob: float = 0.9, false_discoveries: float = 0.1
+    ) -> xr.Dataset:
+        r"""How surprising each observed cell is, given the rest of its row.
+
+        The tail of a real cell is :math:`2 \min(P(X \le x), P(X \ge x))`, that of a level the
+        probability of all levels at most as probable. A row whose cells look odd (a tail below
+        .005) is judged again without them, so that an error does not spoil the verdict on its
+        neighbours. Labels have no part in it.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are summed out.
+        prob : float
+            Probability inside ``lower`` and ``upper``.
+        false_discoveries : float
+            Rate at which ``stands_out`` may be wrong, by Benjamini and Hochberg over all cells.
+
+        Returns
+        -------
+        xarray.Dataset
+            ``log_tail`` (nats), ``expected``, ``lower``, ``upper`` and ``stands_out`` over obs and
+            column; NaN or None where the cell is missing or not judged, and intervals of real
+            cells only.
+
+        Raises
+        ------
+        ValueError
+            If an argument or the table cannot be used.
+
+        References
+        ----------
+        .. [1] Benjamini, Hochberg (1995), Controlling the false discovery rate, JRSS B 57.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bayesrbf import MixtureDensity
+        >>> x = np.random.default_rng(0).normal(size=(200, 1))
+        >>> density = MixtureDensity(random_state=0).fit(np.hstack([x, 2 * x + 0.1 * x**2]))
+        >>> density.surprise([[1.0, 2.1], [1.0, -5.0]])["stands_out"].to_numpy()
+        array([[False, False],
+               [False,  True]])
+        """
+        return surprise(self._fit, X, prob=prob, false_discoveries=false_discoveries)
+
+    @requires("density")
+    def conditional(
+        self, X: object, columns: Any = None, *, draws: int | None = None
+    ) -> ConditionalDistribution:
+        """Distribution of some cells of each row, given the others.
+
+        It is the exact conditional distribution of the density, for any pattern of missing cells.
+        Its mean fills a table as :meth:`impute` does, its quantiles are prediction intervals, its
+        draws multiple imputations. Columns that are named are predicted from the others in every
+        row; their own cells and the labels are not used.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows with missing cells.
+        columns : str, int or list of them, optional
+            Names or positions of columns that are unknown in every row. None: the missing cells of
+            each row.
+        draws : int, optional
+            Number of posterior draws whose distributions are averaged, at that many times the cost.
+            None: the distribution at the fitted point.
+
+        Returns
+        -------
+        ConditionalDistribution
+            With ``mean()``, ``sd()``, ``quantile(q)``, ``probabilities(column)``,
+            ``log_density(values)`` and ``sample(n)``.
+
+        Raises
+        ------
+        ValueError
+            If the table has no such column, an argument cannot be used, or there are no draws.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bayesrbf import MixtureDensity
+        >>> x = np.random.default_rng(0).normal(size=(500, 1))
+        >>> noise = np.random.default_rng(1).normal(size=(500, 1))
+        >>> density = MixtureDensity(random_state=0).fit(np.hstack([x, 10 * x + noise]))
+        >>> given = density.conditional([[1.0, np.nan], [np.nan, 20.0]])
+        >>> given
+        ConditionalDistribution of 2 cells in 2 of 2 rows, at the fitted point
+          0: x1 9.894 ± 1.4
+          1: x0 1.977 ± 0.14
+        >>> given.mean().round(1)
+            x0   x1
+        0  NaN  9.9
+        1  2.0  NaN
+        >>> without_last = density.conditional([[1.0, 3.0]], "x1")
+        >>> [round(float(without_last.quantile(q).iloc[0, 0]), 1) for q in (0.05, 0.95)]
+        [7.5, 12.3]
+        """
+        return conditional(self._fit, X, columns, draws=draws)
+
+    @requires("density")
+    def dependence(self, prob: float = 0.9, draws: int = 50) -> xr.Dataset:
+        """How much every two columns tell of each other, and of the class, under the density.
+
+        Mutual information includes every kind of dependence and does not depend on units. A column
+        has information on the class even if it depends on the class only through other columns.
+
+        Parameters
+        ----------
+        prob : float
+            Probability inside the equal-tailed intervals.
+        draws : int
+            Number of posterior draws, where there are any, that the intervals are of.
+
+        Returns
+        -------
+        xarray.Dataset
+            ``information`` over column and column_bis in nats, NaN of a column with itself; its
+            ``coefficient`` from 0 to 1, which of two normal columns is the size of their
+            correlation; the interval ``lower`` to ``upper``, which holds the fitted information.
+            The interval is NaN for a point, and where draws leave the density as it is, as those of
+            stacks and kernel networks do. The columns are the ``label``, the real ones, the
+            categorical ones, missingness indicators, and for a real column with atoms an indicator
+            of which atom the cell is. There is no label where the density was fitted without it, as
+            in RBF networks and sparse mixtures.
+
+        Raises
+        ------
+        ValueError
+            If an argument cannot be used.
+        """
+        return dependence(self._fit, prob, draws)
 
     # ---- parts of the fit
 
@@ -402,13 +668,6 @@ class Estimator(BaseEstimator, ABC):
         """Answers about a row that are tried where a file is read."""
         has_density = self.fitted_.model.density is not None
         return {"score_samples": self.score_samples(X)} if has_density else {}
-
-
-def _interrupted(error: BaseException | None) -> bool:
-    """Whether an error came of an interrupt."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__ or error.__context__
-    return error is not None
 
 
 # Fitted estimators in files: arguments and the fit, written whole and read without trust.

@@ -5,13 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, cast, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
-from sklearn.base import BaseEstimator
 
-from bayesrbf import table
 from bayesrbf.base import names
 from bayesrbf.base.arrays import class_shares, draw_categories
 from bayesrbf.base.log_posterior import LogPosterior, Predictor
@@ -241,8 +239,7 @@ class FittedModel(ABC):
         self, log_posterior: Any, theta: Float[np.ndarray, " coordinate"]
     ) -> MixtureParameters:
         """The density under a posterior draw, in standard units; most families hold it fixed."""
-        if self.density is None:
-            raise ValueError(f"{type(self).__name__} has no density.")
+        assert self.density is not None  # what asks for a density requires one
         parameters: MixtureParameters = cast(Any, self.density).parameters
         return parameters
 
@@ -280,10 +277,6 @@ class FittedModel(ABC):
             delivery.calibration, delivery.uncalibrated, delivery.hidden, rows, delivery.seed
         )
 
-    def with_draws(self, draws: Draws) -> Self:
-        """The model that can predict under draws; most need nothing for it."""
-        return self
-
     def replicates(
         self, log_posterior: Any, rows: Observations, draws: Draws | None, seed: int
     ) -> Replicates | None:
@@ -296,34 +289,9 @@ class FittedModel(ABC):
         """A density at other class shares; a density without classes has none."""
         return parameters
 
-    # ---- rows as the model takes them
-
-    def training_rows(self, rows: Observations) -> Observations:
-        """Training rows; of a model that compares rows, what they were compared to."""
-        return rows
-
-    def compared(self, X: Any, shell: BaseEstimator) -> Observations | None:
-        """New rows compared to training rows; None where cells are read column by column."""
-        return None
-
-    def seen(self, cells: Observations) -> Observations:
-        """Cells in the user's units, as they are or compared to training rows."""
-        return cells
-
-    def hidden_share(
-        self, rows: Observations, columns: Columns | None
-    ) -> Float[np.ndarray, " obs"]:
-        """Share of the cells of every row that are missing."""
-        assert columns is not None  # a model that compares rows counts for itself
-        return table.hidden_share(rows, columns)
-
-    def stored_row(self, n_columns: int) -> object | None:
-        """A training row as new rows come, where the model and not the table keeps it."""
-        return None
-
     @property
     def n_scored(self) -> int:
-        """Number of labelled rows that the model itself keeps: held out, or compared."""
+        """Number of labelled rows that the model itself keeps: held out, or distinct."""
         return 0
 
     def n_codes(self, n_classes: int) -> int:
@@ -340,17 +308,11 @@ class FittedModel(ABC):
     def description(self, rows: Observations, axes: Axes) -> Description:
         """Names and training rows, for the DataTree."""
 
-    def training_cells(self, rows: Observations) -> Observations:
-        """Cells of the training rows; a model that compares rows keeps them beside."""
-        return rows
-
-    def observed(self, rows: Observations) -> Named:
-        """Rows as a group of the DataTree."""
-        return observed_rows(rows)
-
 
 def observed_rows(rows: Observations) -> Named:
-    """Cells of rows as the observed node of the graph, NaN where hidden."""
+    """Cells of rows as the observed node of the graph, NaN where hidden; of whole rows nothing."""
+    if rows.whole is not None:
+        return {}
     codes = np.column_stack([rows.labels, rows.codes]).astype(float)
     codes[codes < 0] = np.nan
     cells = np.column_stack([codes[:, :1], rows.real, codes[:, 1:]])

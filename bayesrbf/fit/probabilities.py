@@ -1,22 +1,18 @@
-"""Class probabilities of draws: summaries, labelled datasets, decisions at given costs."""
+"""Class probabilities of draws, and their summaries."""
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 import numpy as np
-import xarray as xr
 from jaxtyping import Float, Int, Real
 from scipy.special import expit, gammaincinv, logsumexp, softmax, xlogy
 from scipy.stats.qmc import Halton
 
-from bayesrbf.base import names
 from bayesrbf.base.arrays import (
     LEAST_DISPUTED_PROBABILITY,
     at_prevalence,
@@ -32,130 +28,8 @@ from bayesrbf.base.log_posterior import Predictor
 from bayesrbf.base.priors import ClassPrediction
 from bayesrbf.base.rows import IN_CACHE, Observations, Recalibration, in_blocks
 from bayesrbf.fit.calibration import tempered
+from bayesrbf.fit.decisions import expected_costs, is_best
 from bayesrbf.inference.draws import MEMORY
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-
-# Decisions at given costs: that of least expected cost, and what it costs on known rows.
-#
-# With C the costs, of class c (row) under decision d (column), the expected cost of d is
-# :math:`\sum_c p(c | x) \, C_{cd}`, and the decision is the d where it is least.
-
-
-if TYPE_CHECKING:
-    pass
-
-
-ROUNDING_OF_COSTS = 1e-12  # Decisions whose costs differ by less than this share are equally good.
-
-
-def mistakes(costs: Float[np.ndarray, "*many label"]) -> Float[np.ndarray, "*many label label"]:
-    """Costs of answers where a mistaken row of a class has one cost, whatever the answer.
-
-    >>> mistakes(np.array([1.0, 5.0]))
-    array([[0., 1.],
-           [5., 0.]])
-    """
-    return costs[..., :, None] * (1 - np.eye(costs.shape[-1]))
-
-
-def expected_costs(
-    probabilities: Float[np.ndarray, "*rows label"], costs: Float[np.ndarray, "label decision"]
-) -> Float[np.ndarray, "*rows decision"]:
-    """Expected cost of every decision in every row."""
-    return probabilities @ costs
-
-
-def is_best(
-    expected: Float[np.ndarray, "*draws obs decision"], decisions: Int[np.ndarray, " obs"]
-) -> Float[np.ndarray, "*draws obs"]:
-    """1 where the decision of a row is as good as any other, else 0.
-
-    >>> is_best(np.array([[[1.0, 2.0], [1.0, 2.0]], [[3.0, 2.0], [2.0, 2.0]]]), np.array([0, 1]))
-    array([[1., 0.],
-           [0., 1.]])
-    """
-    own = np.take_along_axis(
-        expected, np.broadcast_to(decisions[:, None], (*expected.shape[:-1], 1)), axis=-1
-    )[..., 0]
-    least = expected.min(axis=-1)
-    return (own <= least + ROUNDING_OF_COSTS * np.abs(expected).max(axis=-1)).astype(np.float64)
-
-
-def paid(
-    probabilities: Float[np.ndarray, "obs label"],
-    labels: Int[np.ndarray, " obs"],
-    costs: Float[np.ndarray, "label decision"],
-) -> Float[np.ndarray, " obs"]:
-    """Cost of each row whose class is known, where the decision has the least expected cost.
-
-    >>> p = np.array([[0.7, 0.3], [0.9, 0.1]])
-    >>> paid(p, np.array([0, 0]), mistakes(np.array([1.0, 5.0])))
-    array([1., 0.])
-    """
-    return costs[labels, expected_costs(probabilities, costs).argmin(axis=1)]
-
-
-def constant(labels: Int[np.ndarray, " obs"], costs: Float[np.ndarray, "label decision"]) -> float:
-    """Mean cost of a row by the best decision that is the same for all rows.
-
-    >>> constant(np.array([0, 0, 0, 1]), mistakes(np.array([1.0, 5.0])))
-    0.75
-    """
-    return float(costs[labels].mean(axis=0).min())
-
-
-def cost_curve(
-    probabilities: Float[np.ndarray, "obs label"],
-    labels: Int[np.ndarray, " obs"],
-    costs: Float[np.ndarray, "step label decision"],
-) -> Float[np.ndarray, " step"]:
-    """Mean cost of a row at each of several costs."""
-    return np.array([paid(probabilities, labels, step).mean() for step in costs])
-
-
-def varied(
-    costs: Float[np.ndarray, " label"], dear: int, shares: Float[np.ndarray, " step"]
-) -> Float[np.ndarray, "step label"]:
-    """Costs of the classes where that of one and the mean of all others add up to 1.
-
-    The one has a given share; costs of the others keep their ratios.
-
-    >>> varied(np.array([10.0, 1.0, 3.0]), 0, np.array([0.5]))
-    array([[0.5 , 0.25, 0.75]])
-    """
-    is_dear = np.arange(costs.size) == dear
-    others = costs[~is_dear].mean()
-    return shares[:, None] * is_dear + (1 - shares[:, None]) * np.where(is_dear, 0, costs / others)
-
-
-def best_measurement(
-    gain: Float[np.ndarray, "obs column"], price: Float[np.ndarray, "obs column"], per_price: bool
-) -> np.ndarray:
-    """Position of the cell to measure next in every row; -1 where none is worth it.
-
-    >>> gain, price = np.array([[0.2, 0.3], [-0.1, np.nan]]), np.array([[1.0, 2.0], [0.0, np.nan]])
-    >>> best_measurement(gain, price, per_price=True)
-    array([ 0, -1])
-    """
-    worth = gain > 0
-    if per_price and np.nansum(price) > 0:
-        # A free cell with any gain comes before all others: its gain per price is infinite.
-        with np.errstate(divide="ignore", invalid="ignore"):
-            score = np.where(worth, gain / price, -np.inf)
-    else:
-        score = np.where(worth, gain - (0.0 if per_price else price), -np.inf)
-    best = score.argmax(axis=1)
-    return np.where(score.max(axis=1) > 0, best, -1)
-
-
-# Class probabilities under draws: uncertainty, stray labels, decisions at given costs.
-
-
-if TYPE_CHECKING:
-    pass
 
 # The doubt about the class shares, which is all that is known of a row without a cell: rule 4 of
 # the intervals of a stack (:mod:`bayesrbf.families.stack.intervals`), and of all estimators.
@@ -749,113 +623,3 @@ class ClassPosterior:
             best = is_best(expected_costs(p, costs), decisions[rows])
             shares[rows] = np.average(best, axis=0, weights=weights)
         return shares
-
-
-# Answers about rows as labelled datasets: their frames, and the uncertainty of every row.
-
-
-class RowAnswers(xr.Dataset):  # type: ignore[no-untyped-call]
-    """A dataset over the rows of a table.
-
-    >>> gains = {"gain": (("obs", "column"), [[0.1, 0.2]]), "best": ("obs", ["dose"])}
-    >>> answers = RowAnswers(gains, {"obs": ["p7"], "column": ["age", "dose"]})
-    >>> answers.to_dataframe().to_dict("index")
-    {'p7': {'gain[age]': 0.1, 'gain[dose]': 0.2, 'best': 'dose'}}
-    """
-
-    __slots__ = ()
-
-    def to_netcdf(self, *args: Any, **options: Any) -> Any:
-        """Write a file, as xarray does; names of rows that are tuples, periods or such are text."""
-        rows = self.coords.get(names.OBS)
-        if rows is not None and rows.dtype == object:
-            rows = np.array([str(row) for row in rows.to_numpy().tolist()])
-            named = self.drop_vars(names.OBS).assign_coords({names.OBS: rows})
-            return super(RowAnswers, named).to_netcdf(*args, **options)
-        return super().to_netcdf(*args, **options)
-
-    def to_dataframe(self, dim_order: Sequence[Any] | None = None) -> pd.DataFrame:
-        """One line for every row of the table; with ``dim_order``, xarray's long frame instead.
-
-        What is said of classes or columns stands side by side, as in ``probability[sick]`` and
-        ``shapley[age, sick]``.
-        """
-        import pandas as pd
-
-        if dim_order is not None or names.OBS not in self.dims:
-            return super().to_dataframe(dim_order)
-        columns: dict[str, Any] = {}
-        for name, variable in self.data_vars.items():
-            if names.OBS not in variable.dims:
-                continue
-            by_row = variable.transpose(names.OBS, ...)
-            others = [by_row[dim].to_numpy().tolist() for dim in by_row.dims[1:]]
-            figures = by_row.to_numpy().reshape(by_row.shape[0], math.prod(by_row.shape[1:]))
-            for place, along in enumerate(product(*others)):
-                label = f"{name}[{', '.join(map(str, along))}]" if along else str(name)
-                columns[label] = figures[:, place]
-        return pd.DataFrame(columns, index=self.get_index(names.OBS))
-
-
-_DESCRIPTIONS = {
-    names.PROBABILITY: "class probability as predict_proba gives it",
-    "sd": "standard deviation of the draws around it",
-    "lower": "lower end of the equal-tailed interval of the class probability",
-    "upper": "upper end of the equal-tailed interval of the class probability",
-    "total_entropy": "entropy of the class probabilities (nats)",
-    "aleatoric_entropy": "what knowing the draw would leave: overlap of the classes (nats)",
-    "epistemic_entropy": "what knowing the draw would take away: doubt about the model (nats)",
-    "log_density": "log density of the observed cells under the mixture (nats)",
-    "novelty": "share of the model's own rows with the same holes that are more typical",
-}
-
-
-def to_dataset(
-    summary: PredictiveSummary,
-    labels: Sequence[object] | np.ndarray,
-    rows: Sequence[object] | np.ndarray,
-    novelty: Float[np.ndarray, " obs"],
-    point_estimate: bool,
-    assumes_model: bool,
-) -> xr.Dataset:
-    """Pack a predictive summary under the names of its classes and rows; entropies are in nats.
-
-    A ``point_estimate`` is a single draw, which says nothing of its own uncertainty: spreads are
-    NaN then, and a warning says so. Intervals that assume the model say so.
-    """
-    # not above: predictions by the mean over draws need no xarray
-
-    if point_estimate:
-        warnings.warn(
-            "The model was fitted to a point: sd, intervals and the split of the entropy are "
-            "NaN. Call refine() first to have them.",
-            stacklevel=3,
-        )
-    unknown = np.nan if point_estimate else 1.0
-    by_class = (names.OBS, names.LABEL)
-    variables = {
-        names.PROBABILITY: (by_class, summary.mean),
-        "sd": (by_class, summary.sd * unknown),
-        "lower": (by_class, summary.lower * unknown),
-        "upper": (by_class, summary.upper * unknown),
-        "total_entropy": ((names.OBS,), summary.total),
-        "aleatoric_entropy": ((names.OBS,), summary.aleatoric * unknown),
-        "epistemic_entropy": ((names.OBS,), summary.epistemic * unknown),
-        "log_density": ((names.OBS,), summary.log_density),
-        "novelty": ((names.OBS,), novelty),
-    }
-    says = dict(_DESCRIPTIONS)
-    if assumes_model:
-        says |= {end: f"{_DESCRIPTIONS[end]}, if the model is right" for end in ("lower", "upper")}
-    return RowAnswers(
-        {
-            name: (dims, values, {"description": says[name]})
-            for name, (dims, values) in variables.items()
-        },
-        coords={names.OBS: np.asarray(rows), names.LABEL: np.asarray(labels)},
-        attrs={
-            "prob": summary.prob,
-            "point_estimate": int(point_estimate),
-            "assumes_model": int(assumes_model),
-        },
-    )

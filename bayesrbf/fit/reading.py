@@ -261,6 +261,7 @@ class Labels:
 
 def check_table(reading: Reading, X: object, y: object, sample_weight: object) -> Weights:
     """Refuse what is no table in memory or has no row; the row weights."""
+    refuse_collection(reading, X)
     table.as_frame(X)  # our own error for what is no table, before scikit-learn raises its
     column_names(X)
     if reading.labelled and y is None:
@@ -268,6 +269,17 @@ def check_table(reading: Reading, X: object, y: object, sample_weight: object) -
     if _num_samples(X) == 0:
         raise ValueError("X has 0 sample(s), but fit needs at least one row.")
     return row_weights(sample_weight, X)
+
+
+def refuse_collection(reading: Reading, X: object) -> None:
+    """TypeError where a fit that needs all rows at once is handed a table out of memory."""
+    if is_collection(X):
+        raise TypeError(
+            f"{reading.owner}.fit takes a table in memory, and {type(X).__name__} is read block by "
+            "block: fit a random sample of its rows, drawn from all blocks, such as "
+            "X.sample(frac=0.01).compute() of Dask, or fit MixtureDensity, HybridMixtureClassifier "
+            "or StackedClassifier to it."
+        )
 
 
 def column_names(X: object) -> tuple[int, Shaped[np.ndarray, " column"] | None]:
@@ -355,14 +367,3 @@ def read_table(
     if not reading.labelled:
         return read_rows(reading, X, Labels(np.zeros(weights.size, dtype=int), weights))
     return read_rows(reading, X, read_labels(reading, X, y, weights), groups)
-
-
-def refuse_collection(owner: str, X: object) -> None:
-    """TypeError where a table out of memory is handed to a fit that needs all rows at once."""
-    if is_collection(X):
-        raise TypeError(
-            f"{owner}.fit takes a table in memory, and {type(X).__name__} is read block by block: "
-            "fit a random sample of its rows, drawn from all blocks, such as "
-            "X.sample(frac=0.01).compute() of Dask, or fit MixtureDensity, HybridMixtureClassifier "
-            "or StackedClassifier to it."
-        )

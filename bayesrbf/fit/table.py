@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
+from sklearn.base import BaseEstimator
+from sklearn.metrics.pairwise import distance_metrics
+from sklearn.utils import assert_all_finite, check_array
+from sklearn.utils.validation import validate_data
 
 from bayesrbf import table
 from bayesrbf.base.arrays import at_prevalence
@@ -21,6 +25,7 @@ from bayesrbf.base.records import (
     named,
     scales,
     simplex,
+    stored,
     within,
 )
 from bayesrbf.base.rows import MixtureParameters, Observations, Recalibration
@@ -42,6 +47,83 @@ if TYPE_CHECKING:
 # The training table as it was read.
 
 
+Metric = str | Callable[[Any, Any], float]
+
+PRECOMPUTED: Final = "precomputed"
+METRICS: Final = tuple(
+    sorted(
+        {
+            *distance_metrics(),
+            "sqeuclidean",
+            "chebyshev",
+            "canberra",
+            "braycurtis",
+            "correlation",
+            "hamming",
+        }
+        - {PRECOMPUTED}
+    )
+)
+"""Metrics that depend on the two rows alone, and not on a whole table."""
+
+
+@stored
+class WholeRows:
+    """How rows are read that are compared whole: vectors, or rows of a square matrix.
+
+    The rows of the square matrix are their dissimilarities to the training rows.
+    """
+
+    metric: Metric
+
+    def read(self, X: Any, shell: BaseEstimator, *, reset: bool) -> Observations:
+        """Rows without cells, of the columns that scikit-learn keeps in an estimator.
+
+        ``reset`` takes the columns of X in their place.
+        """
+        given = self._array(X, shell, reset=reset)
+        cells, no_codes = np.empty((len(given), 0)), np.empty((len(given), 0), dtype=np.intp)
+        return Observations(
+            cells, no_codes, np.full(len(given), -1), np.ones(len(given)), whole=given
+        )
+
+    def _array(self, X: Any, shell: BaseEstimator, *, reset: bool) -> np.ndarray:
+        """Rows as the metric takes them."""
+        if self.metric == PRECOMPUTED:
+            return self._matrix(X, shell, reset=reset)
+        if not callable(self.metric) and self.metric not in METRICS:
+            raise ValueError(
+                f"{type(shell).__name__}(metric=...) must be 'gower', 'precomputed', a callable "
+                f"or one of {', '.join(METRICS)}; received {self.metric!r}."
+            )
+        holes = callable(self.metric) or self.metric == "nan_euclidean"
+        rows: np.ndarray = validate_data(
+            shell,
+            X,
+            reset=reset,
+            dtype=None if callable(self.metric) else np.float64,
+            ensure_all_finite="allow-nan" if holes else True,
+        )
+        return rows
+
+    def _matrix(self, X: Any, shell: BaseEstimator, *, reset: bool) -> np.ndarray:
+        """Dissimilarities, those of training rows to each other."""
+        matrix: np.ndarray = check_array(
+            X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", input_name="X"
+        )
+        # New rows may have holes where no exemplar is: what is looked at is checked there.
+        if reset or matrix.shape[1] != shell.n_features_in_:
+            assert_all_finite(matrix, input_name="X")
+        validate_data(shell, X, reset=reset, skip_check_array=True)
+        if reset and matrix.shape[0] != matrix.shape[1]:
+            raise ValueError(
+                "X must be a square matrix of dissimilarities of the training rows under "
+                f"metric='precomputed'; received shape {matrix.shape}. For a table of features "
+                "use metric='gower' or another metric."
+            )
+        return matrix
+
+
 @named
 @dataclass(frozen=True, eq=False)
 class TrainingTable:
@@ -50,9 +132,9 @@ class TrainingTable:
     owner: str
     """Name of the estimator, for messages."""
     columns: Columns | None
-    """None where rows are only compared, by a metric that knows no columns."""
+    """None where rows are compared whole."""
     rows: Observations
-    """Rows of positive weight, in the user's units; without cells where rows are compared."""
+    """Rows of positive weight, in the user's units."""
     kept: Int[np.ndarray, " obs"]
     """Where each row stood in the table."""
     seed: int
@@ -79,6 +161,8 @@ class TrainingTable:
     """Whether the rows are a sample of a table out of memory, all of which was fitted to."""
     repeated: int = 0
     """Rows that are copies of an earlier one beyond chance."""
+    whole: WholeRows | None = None
+    """How rows are read that are compared whole; None where they are read column by column."""
 
     @property
     def read_columns(self) -> Columns:
@@ -122,6 +206,7 @@ class TrainingTable:
         yield 0 <= self.repeated < max(rows.n_obs, 1) or columns is None, "fewer copies than rows"
         yield within(self.unlabelled_weight, 0), "a weight of rows without a label"
         yield columns is not None or self.template is None, "the columns of its frame"
+        yield (columns is None) == (self.whole is not None), "one way to read its rows"
         if columns is not None:
             yield self.n_columns == len(columns.names), "as many columns as it was fitted to"
             texts = self.names is None or all(isinstance(name, str) for name in self.names)
@@ -321,17 +406,18 @@ class FittedTable[M: FittedModel, D]:
         if training.copies is not None:
             placed = within(training.copies[0], 0) and within(training.copies[1], 0, model.n_scored)
             yield placed, "places of the copies of rows"
-        if columns is not None and density is not None:
+        if columns is not None:
             levels = columns.n_levels
             yield rows.real.shape[1] == len(columns.real_names), "rows of its real columns"
             yield rows.codes.shape[1] == len(levels), "rows of its categorical columns"
             below = rows.codes < np.array([*levels, 1])[: len(levels)]
             yield bool(below.all()), "codes of levels"
+        if columns is not None and density is not None:
             structure = density.specification
-            yield structure.levels == levels, "a model of its levels"
+            yield structure.levels == columns.n_levels, "a model of its levels"
             yield structure.n_features == len(columns.real_names), "a model of its columns"
             if self.doubt is not None:
-                shape = len(columns.real_names), levels, self.classes.size
+                shape = len(columns.real_names), columns.n_levels, self.classes.size
                 yield self.doubt.table_shape == shape, "a pool of its columns"
         yield scales(self.temperature) and self.temperature < MOST_LOG, "a temperature"
         if (moves := self.uncalibrated) is not None:
@@ -359,8 +445,8 @@ class FittedTable[M: FittedModel, D]:
 
     @property
     def rows(self) -> Observations:
-        """Training rows as the model takes them."""
-        return self.model.training_rows(self.table.rows)
+        """Training rows."""
+        return self.table.rows
 
     @property
     def columns(self) -> Columns:
@@ -377,21 +463,22 @@ class FittedTable[M: FittedModel, D]:
         """Names of columns, training rows and classes."""
         return Axes(self.table.columns, self.table.kept, self.table.classes)
 
-    def require_all_rows(self, what: str) -> None:
-        """ValueError where the training rows are out of memory, which a posterior is asked of."""
-        if self.table.sampled:
-            raise ValueError(
-                f"{self.table.owner}.{what} needs the training rows in memory, and this fit read "
-                f"them block by block ({self.table.passes} passes); fit a random sample of the "
-                "rows for it."
-            )
+    def __lacks__(self, need: str) -> str:
+        """Why the fit lacks what an answer needs; empty where it has it."""
+        match need:
+            case "rows" if self.table.sampled:
+                blocks = f"this fit read them block by block ({self.table.passes} passes)"
+                return f"{blocks}; fit a random sample of the rows for it"
+            case "draws" if self.draws is None:
+                return "the model was fitted to a point: call its refine() first"
+            case _:
+                return ""
 
     def stored_row(self) -> Any:
         """A training row, as new rows come."""
-        stored = self.model.stored_row(self.table.n_columns)
-        if stored is not None:
-            return stored
         first = self.rows.take(np.arange(1))
+        if first.whole is not None:
+            return first.whole
         return self.table.decoded((first.real, first.codes), self.table.template)
 
     # ---- posterior
@@ -414,8 +501,7 @@ class FittedTable[M: FittedModel, D]:
         from bayesrbf.inference.draws import relabel
 
         draws = relabel(self.log_posterior, raw, self.point)
-        model = self.model.with_draws(draws)
-        return self.replaced(draws=draws, raw=raw, model=model, doubt=None)
+        return self.replaced(draws=draws, raw=raw, doubt=None)
 
     @cached_property
     def tree(self) -> xr.DataTree:
@@ -492,8 +578,10 @@ class FittedTable[M: FittedModel, D]:
         return np.log(self.table.prevalence) - np.log(self.class_shares)
 
     def hidden_share(self, rows: Observations) -> Float[np.ndarray, " obs"]:
-        """Share of the cells of every row that are missing."""
-        return self.model.hidden_share(rows, self.table.columns)
+        """Share of the cells of every row that are missing; 0 where rows are compared whole."""
+        if rows.whole is not None:
+            return np.zeros(rows.n_obs)
+        return table.hidden_share(rows, self.columns)
 
     def class_log_probabilities(
         self, rows: Observations, draws: int | None = None

@@ -24,6 +24,7 @@ from bayesrbf.families.sdgm.posterior import complete
 from bayesrbf.families.sdgm.records import CompletedRows
 from bayesrbf.mixture.expectation import prepare
 from bayesrbf.mixture.fitted import FittedMixture
+from bayesrbf.mixture.gaussian import leave_one_out
 from bayesrbf.mixture.laws import laws_of
 from bayesrbf.mixture.missing import conditional_draws, sample
 from bayesrbf.mixture.posterior import joined
@@ -394,13 +395,11 @@ def _reals(
     results = [np.full_like(real, np.nan) for _ in range(4)]
     if n_features == 0:
         return results
-    reals = laws_of(law.specification).reals
+    point, group = law.parameters, law.specification.covariance_group
     width = n_features * max(n_features, law.specification.n_components)
     for rows in in_blocks(len(real), width):
         observed = ~np.isnan(real[rows])
-        shift, precision = reals.leave_one_out(
-            real[rows], law.parameters.means, law.parameters.precisions_cholesky
-        )
+        shift, precision = leave_one_out(real[rows], point.means, point.precisions_cholesky, group)
         # Log p(x_j | rest, k) but for a constant; taken off the joint, the cell has no say in the
         # shares by which it is judged.
         log_own = 0.5 * (np.log(precision) - shift**2 * precision)

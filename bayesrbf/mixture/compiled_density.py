@@ -457,6 +457,9 @@ Gradients are left out where ``gradients`` is empty; ``sums`` then has no moment
 # A mixture's log posterior in one compiled call, for tables small enough for one thread.
 
 
+KNOWN: Final = ("full", "diag", "spherical")
+"""Shapes of covariances whose variables the kernels read."""
+
 _POINTS_OF_A_THREAD: Final = 100
 """Least number of points for which starting a thread pays."""
 
@@ -468,10 +471,13 @@ def density_in_one_call(
 ) -> CompiledDensity | None:
     """Put prior and rows into one compiled call; None where that gains nothing.
 
-    None for an empty table and for one that several threads go through. The prior is in standard
-    units, ``hyperparameters`` are the same in the units of the coordinates.
+    None for an empty table, for one that several threads go through, and under a shape of
+    covariances that no kernel here knows. The prior is in standard units, ``hyperparameters`` are
+    the same in the units of the coordinates.
     """
-    if isinstance(expectation, CompiledExpectation) and expectation.n_pieces == 1:
+    if not isinstance(expectation, CompiledExpectation):
+        return None
+    if expectation.n_pieces == 1 and expectation.specification.shape in KNOWN:
         return CompiledDensity(expectation, prior, hyperparameters)
     return None
 
@@ -560,12 +566,19 @@ class CompiledDensity:
         specification = self._specification
         k, d = specification.n_components, specification.n_features
         categories, means = np.empty((len(self._levels.members), k)), np.empty((k, d))
+        n_groups, group = specification.group_sizes.size, specification.covariance_group
         if not d:
-            factors = np.empty((specification.group_sizes.size, 0))
+            factors = np.empty((n_groups, 0))
             return Point(means, factors), Model(np.empty(k), None, None, None, categories)
-        law = laws_of(specification).reals
-        factors, room = law.kernel_room(means, self._expectation.has_holes)
-        return Point(means, factors), Model(*room, categories)
+        if specification.independent:
+            diagonal = DiagonalGaussians(means, np.empty_like(means), np.empty_like(means))
+            model = Model(np.empty(k), None, None, diagonal, categories)
+            return Point(means, np.empty((n_groups, d))), model
+        factors, halves, precisions = np.empty((3, n_groups, d, d))
+        full, holes = FullGaussians(means, halves, group), None
+        if self._expectation.has_holes:
+            holes = GaussiansWithHoles(means, halves, precisions, group)
+        return Point(means, factors), Model(np.empty(k), full, holes, None, categories)
 
 
 def _simplexes(
@@ -616,11 +629,10 @@ def _reals(
     """Places and prior of the real columns."""
     places = {variable.name: place for variable, place in slices(free_variables(specification))}
     first = {name: place.start for name, place in places.items()}
-    law = laws_of(specification).reals
-    declared = law.prior(hyperparameters.standardised())
-    rate, powers = 0.0, np.zeros(law.n_groups)
-    if declared is not None:
-        rate, powers = declared.rate, np.ascontiguousarray(declared.gamma_powers[jacobian][:, 0])
+    d, sizes = specification.n_features, specification.group_sizes
+    spherical = d > 1 and specification.shape == "spherical"
+    rate = 0.5 * d if spherical else 0.5  # half the columns whose precision a gamma is
+    alpha = rate * hyperparameters.degrees_of_freedom + 1
     return Reals(
         means=first.get(names.MEANS, 0),
         diagonal=first.get(names.PRECISION_DIAGONAL, 0),
@@ -629,8 +641,8 @@ def _reals(
         scale=hyperparameters.scale,
         mean_precision=float(hyperparameters.mean_precision),
         group=specification.covariance_group,
-        base=law.base_scales(hyperparameters.standardised()),
+        base=laws_of(specification).reals.base_scales(hyperparameters.standardised()),
         rate=rate,
-        powers=powers,
-        spherical=law.columns_a_gamma > 1,
+        powers=alpha - 1 + rate * sizes + jacobian,
+        spherical=spherical,
     )

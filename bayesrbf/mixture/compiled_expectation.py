@@ -24,6 +24,8 @@ from bayesrbf.mixture.compiled import (
     plan_tiles,
     unpack_counts,
 )
+from bayesrbf.mixture.compiled_gaussian import DiagonalGaussians, FullGaussians, GaussiansWithHoles
+from bayesrbf.mixture.gaussian import LOG_2PI
 from bayesrbf.mixture.laws import laws_of
 from bayesrbf.mixture.statistics import JointPoint, Statistics
 
@@ -190,10 +192,19 @@ class CompiledExpectation:
             return Model(constants, None, None, None, categories)
         # Numba compiles a kernel once more for arrays that are read-only, as a loaded model's are.
         means = np.require(parameters.means, requirements=["C", "W"])
-        factors = parameters.precisions_cholesky
-        normals = self._law.kernel_normals(means, factors, self.has_holes)
-        constants += normals.constants
-        return Model(constants, normals.full, normals.holes, normals.diagonal, categories)
+        factors, group = parameters.precisions_cholesky, self.specification.covariance_group
+        if self.specification.independent:
+            scales = factors[group]
+            normalisers = np.log(scales) - 0.5 * LOG_2PI
+            diagonal = DiagonalGaussians(means, scales * np.sqrt(0.5), normalisers)
+            return Model(constants + normalisers.sum(axis=1), None, None, diagonal, categories)
+        full, holes = FullGaussians(means, factors * np.sqrt(0.5), group), None
+        log_roots = np.log(factors.diagonal(0, 1, 2)).sum(axis=1)
+        constants += log_roots[group] - 0.5 * means.shape[1] * LOG_2PI
+        if self.has_holes:
+            precisions = factors @ factors.swapaxes(1, 2)
+            holes = GaussiansWithHoles(means, full.factors, precisions, group)
+        return Model(constants, full, holes, None, categories)
 
     def _category_counts(self, counts: np.ndarray) -> tuple[np.ndarray, ...]:
         """Counts of single levels from those of combined codes, without the missing level."""

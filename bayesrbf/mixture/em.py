@@ -20,6 +20,7 @@ from bayesrbf.base.rows import (
 )
 from bayesrbf.mixture.expectation import Sums, prepare
 from bayesrbf.mixture.laws import laws_of
+from bayesrbf.mixture.matrices import at_floor
 from bayesrbf.mixture.points import DeclaredPrior, MixturePoints
 
 # Monotone ascent by EM, and by SQUAREM where EM is slow.
@@ -399,5 +400,5 @@ def _best(runs: list[Ascent], specification: MixtureSpecification) -> Fit:
     """
     finals = np.array([run.log_posterior for run in runs])
     winner = runs[ranked(finals)[0]]
-    floored = laws_of(specification).reals.at_floor(winner.parameters.precisions_cholesky)
+    floored = at_floor(winner.parameters.precisions_cholesky)
     return Fit(winner.parameters, winner.trace, winner.status, finals, floored)

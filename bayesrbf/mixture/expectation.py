@@ -33,6 +33,7 @@ from bayesrbf.mixture.gaussian import (
     Moments,
     QuadraticMoments,
     centred_moments,
+    components_at,
     exact,
     products,
     quadratic_forms,
@@ -85,7 +86,7 @@ def cut(
     counts = laws_of(specification).reals.holes(observed)
     k, d = components.stop - components.start, specification.n_features
     n_products = (d + 1) * (d + 2) // 2
-    affordable = rows.size * n_products <= MOST_PRODUCTS and specification.shape == "full"
+    affordable = rows.size * n_products <= MOST_PRODUCTS and not specification.independent
     blocks: list[Block] = []
     for m in np.unique(counts):
         multiplied = by_products and affordable and m == 0
@@ -121,7 +122,6 @@ class ComponentsAt:
     """Components at one point in standard units. What all blocks need of them is computed once."""
 
     def __init__(self, parameters: MixtureParameters, specification: MixtureSpecification) -> None:
-        self._law = laws_of(specification).reals
         self.means = parameters.means
         self.factors = parameters.precisions_cholesky[specification.covariance_group]
         self._log_weights = component_log_weights(parameters, specification)
@@ -139,7 +139,7 @@ class ComponentsAt:
             moments = QuadraticMoments(self._forms[0][part] @ block.products, block.products)
         else:
             components = self._components.setdefault(
-                (part.start, part.stop), self._law.components(self.means[part], self.factors[part])
+                (part.start, part.stop), components_at(self.means[part], self.factors[part])
             )
             moments = components.moments(block.bordered, block.observed, block.missing)
             moments.log_density[:] += self._log_weights[part, None]

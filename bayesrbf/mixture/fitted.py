@@ -46,11 +46,11 @@ from bayesrbf.base.rows import (
 from bayesrbf.fit.model import Axes, Description, FittedModel, observed_rows, row_weights
 from bayesrbf.mixture.em import BegunFit, begin_fit, fit_from
 from bayesrbf.mixture.expectation import BlockExpectation, prepare
-from bayesrbf.mixture.laws import SHAPES, laws_of
+from bayesrbf.mixture.laws import laws_of
 from bayesrbf.mixture.maps import fit_power
+from bayesrbf.mixture.matrices import at_floor, lower_entries
 from bayesrbf.mixture.points import MixturePoints, free_variables, reordered
 from bayesrbf.mixture.posterior import MixtureLogPosterior, MixtureOnRows
-from bayesrbf.mixture.real_columns import lower_entries
 from bayesrbf.mixture.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -236,8 +236,8 @@ class RelativeCoordinates:
         self._start = theta
         self._d = specification.n_features
         self._places = {v.name: p for v, p in coordinates.slices(free_variables(specification))}
-        self._law = laws_of(specification).reals
-        inverse = self._law.inverse(parameters.precisions_cholesky)
+        self._matrices = laws_of(specification).reals.matrices
+        inverse = self._matrices.inverse(parameters.precisions_cholesky)
         self._inverse = inverse[specification.covariance_group]
         self._factors = self._unit_factors(theta) if names.PRECISION_LOWER in self._places else None
 
@@ -252,7 +252,7 @@ class RelativeCoordinates:
         if names.MEANS in self._places:
             place = self._places[names.MEANS]
             steps = z[place].reshape(-1, self._d)
-            moved = self._law.inverse_times(self._inverse, steps, transposed=True)
+            moved = self._matrices.times(self._inverse, steps, transposed=True)
             theta[place] = self._start[place] + moved.reshape(-1)
         if self._factors is not None:
             product = self._factors @ self._unit_factors(z)
@@ -267,7 +267,7 @@ class RelativeCoordinates:
         if names.MEANS in self._places:
             place = self._places[names.MEANS]
             pulls = by_theta[place].reshape(-1, self._d)
-            turned = self._law.inverse_times(self._inverse, pulls, transposed=False)
+            turned = self._matrices.times(self._inverse, pulls, transposed=False)
             by_z[place] = turned.reshape(-1)
         if self._factors is not None:
             rows, columns = lower_entries(self._d)
@@ -325,7 +325,7 @@ def climb_objective(
         parameters, trace, status = _climb(
             log_posterior, points, relative, start, max_iter, tolerance
         )
-    floored = laws_of(points.specification).reals.at_floor(parameters.precisions_cholesky)
+    floored = at_floor(parameters.precisions_cholesky)
     return Fit(parameters, Trace(np.array(trace)), status, np.array(trace[-1:]), floored)
 
 
@@ -612,10 +612,10 @@ class FittedMixture(FittedModel):
         yield point.means.shape == (k, d), "a mean of every component and column"
         yield point.weights.size == k, "a weight of every component"
         yield by_class(point.weights, structure.component_class), "weights that sum to one by class"
-        reals, factors = SHAPES[structure.shape](structure), point.precisions_cholesky
-        shape = reals.n_groups, *reals.matrix_shape
+        reals, factors = laws_of(structure).reals, point.precisions_cholesky
+        shape = reals.n_groups, *reals.matrices.shape
         yield factors.shape == shape, "a factor of every covariance"
-        yield scales(reals.diagonal(factors)), "factors of positive diagonal"
+        yield scales(reals.matrices.diagonal(factors)), "factors of positive diagonal"
         shapes = [array.shape for array in point.category_probabilities]
         yield shapes == [(k, n) for n in levels], "probabilities of all levels"
         yield all((array > 0).all() for array in point.category_probabilities), "levels that can be"

@@ -65,13 +65,24 @@ class FullComponents:
             return CompleteMoments.of(bordered, self)
         return MissingMoments.of(bordered[:, :-1], missing, self)
 
+    def conditional(
+        self, rows: Int[np.ndarray, " row"], real: Float[np.ndarray, "row feature"]
+    ) -> Conditional:
+        """Conditional moments of rows, with these numbers, that miss the same number of cells."""
+        hole, cells = np.isnan(real), np.nan_to_num(real)
+        places = np.nonzero(hole)[1].reshape(len(rows), -1)
+        moments = MissingMoments.of(cells, places, self)
+        expected = np.where(hole[:, None, :], moments.deviations + self.means, cells[:, None, :])
+        return Conditional.of(rows, expected, moments.covariances, places)
+
 
 @dataclass(frozen=True)
 class IndependentComponents:
     """Components with diagonal covariances."""
 
     means: Float[np.ndarray, "component feature"]
-    factors: Float[np.ndarray, "component feature"]  # Square roots of the precisions.
+    factors: Float[np.ndarray, "group feature"]
+    """Square roots of the precisions: one a component, or one for all."""
 
     def moments(
         self,
@@ -81,6 +92,50 @@ class IndependentComponents:
     ) -> DiagonalMoments:
         """Evaluate rows, with a trailing 1, of any missing cells."""
         return DiagonalMoments.of(bordered[:, :-1], observed, self.means, self.factors)
+
+    def conditional(
+        self, rows: Int[np.ndarray, " row"], real: Float[np.ndarray, "row feature"]
+    ) -> Conditional:
+        """Conditional moments of any rows: a missing cell has those of its component."""
+        hole = np.isnan(real)[:, None, :]
+        expected = np.where(hole, self.means, np.nan_to_num(real)[:, None, :])
+        variances = np.broadcast_to(self.factors**-2.0, self.means.shape)
+        return Conditional(rows, expected, np.where(hole, variances, 0.0), None)
+
+
+Components = FullComponents | IndependentComponents
+
+
+def components_at(
+    means: Float[np.ndarray, "component feature"], factors: Float[np.ndarray, "group *entry"]
+) -> Components:
+    """Components at a point, whose precision factors are held whole or by their diagonals."""
+    kind = IndependentComponents if factors.ndim == 2 else FullComponents
+    return kind(means, factors)
+
+
+def leave_one_out(
+    real: Float[np.ndarray, "row feature"],
+    means: Float[np.ndarray, "component feature"],
+    factors: Float[np.ndarray, "group *entry"],
+    group: Int[np.ndarray, " component"],
+) -> tuple[Float[np.ndarray, "row component feature"], Float[np.ndarray, "row component feature"]]:
+    """``x_j - E[x_j | rest, k]`` and ``1 / Var[x_j | rest, k]``; 0 and 1 where missing."""
+    observed = ~np.isnan(real)
+    deviations = np.where(observed[:, None], np.nan_to_num(real)[:, None] - means, 0.0)
+    if factors.ndim == 2:  # the rest of a row says nothing of the cell
+        return deviations, np.where(observed[:, None], factors[group] ** 2, 1.0)
+    shift, precision = np.zeros_like(deviations), np.ones_like(deviations)
+    pairs = observed[:, :, None] & observed[:, None, :]
+    hole = np.where(observed, 0.0, 1.0)[:, :, None] * np.eye(real.shape[1])
+    roots = np.linalg.inv(factors)
+    for g, covariance in enumerate(roots.swapaxes(1, 2) @ roots):
+        inverse = np.linalg.inv(np.where(pairs, covariance, hole))
+        own = np.diagonal(inverse, axis1=1, axis2=2)
+        for k in np.flatnonzero(group == g):
+            precision[:, k] = own
+            shift[:, k] = np.einsum("nij,nj->ni", inverse, deviations[:, k]) / own
+    return shift, precision
 
 
 @dataclass(frozen=True)
@@ -231,20 +286,6 @@ class Moments(Protocol):
 
     def add_to(self, first: np.ndarray, second: np.ndarray, weights: np.ndarray) -> None:
         """Add the moments of rows of weights (component, obs) to the statistics, in place."""
-        ...
-
-
-@runtime_checkable
-class Components(Protocol):
-    """Components at a point, ready for blocks of rows."""
-
-    def moments(
-        self,
-        bordered: Float[np.ndarray, "obs bordered"],
-        observed: Bool[np.ndarray, "obs feature"],
-        missing: Int[np.ndarray, "obs m"],
-    ) -> Moments:
-        """Evaluate rows, 0 where missing and with a trailing 1."""
         ...
 
 

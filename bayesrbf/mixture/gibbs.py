@@ -162,7 +162,7 @@ class CellDraws:
 # Given which component every row belongs to, with n its rows, :math:`\bar x` their mean and S
 # the scatter about it, the mean integrates out: the scatter becomes
 # :math:`S + \frac{n\kappa_0}{n + \kappa_0}(\bar x - m_0)(\bar x - m_0)'`, summed over the
-# components under one covariance, of which module ``conjugate_precisions`` makes a density of the
+# components under one covariance, of which their shape makes a density of the
 # precision factors, and
 #
 # .. math::
@@ -196,11 +196,22 @@ def assigned(
     specification: MixtureSpecification,
 ) -> Assigned:
     """Sum up rows whose components are known; under full covariances they must be complete."""
-    laws = laws_of(specification)
     member = components == np.arange(specification.n_components)[:, None]
-    counts = member.sum(axis=1).astype(float)
-    moments = laws.reals.assigned(real, components, member)
-    return Assigned(counts, *moments, laws.levels.counts(codes, components))
+    ones = member.astype(float)
+    counts = ones.sum(axis=1)
+    if specification.independent:
+        known = ~np.isnan(real)
+        cells = ones @ known
+        centres = (ones @ np.where(known, real, 0.0)) / np.maximum(cells, 1)
+        scatter = ones @ np.where(known, real - centres[components], 0.0) ** 2
+    else:
+        cells = np.repeat(counts[:, None], real.shape[1], axis=1)
+        centres = (ones @ real) / np.maximum(cells, 1)
+        deviations = real - centres[components]
+        parts = [deviations[rows] for rows in member]
+        scatter = np.stack([part.T @ part for part in parts])
+    levels = laws_of(specification).levels.counts(codes, components)
+    return Assigned(counts, cells, centres, scatter, levels)
 
 
 @dataclass(frozen=True)
@@ -242,7 +253,9 @@ class Conjugate:
     def _draw_means(self, factors: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Means of every component given the precision factors."""
         law = laws_of(self.specification).reals
-        return law.draw_means(self.centres, self.strength, law.by_component(factors), rng)
+        noise = rng.standard_normal(self.centres.shape) / np.sqrt(self.strength)
+        steps = law.matrices.spread(noise[:, None, :], law.by_component(factors))
+        return self.centres + steps[:, 0]
 
 
 def posterior(
@@ -250,16 +263,22 @@ def posterior(
 ) -> Conjugate:
     """The posterior of the parameters given rows with components; the prior, given none."""
     laws = laws_of(specification)
-    precisions, centres, strength = laws.reals.posterior(
-        rows.cells, rows.centres, rows.scatter, hyperparameters
-    )
+    law, matrices = laws.reals, laws.reals.matrices
+    kappa, location = hyperparameters.mean_precision, hyperparameters.location
+    strength, scales = rows.cells + kappa, law.base_scales(hyperparameters)
+    pull = matrices.outer(rows.centres - location, rows.cells * kappa / strength)
+    # T = I + L0' S L0
+    inner = matrices.scaled(sum_by_group(rows.scatter + pull, specification), 1 / scales)
+    matrices.add_to_diagonal(inner, 1.0)
+    cells = sum_by_group(rows.cells, specification) + hyperparameters.degrees_of_freedom
+    precisions = law.conjugate(scales, cells, inner)
     return Conjugate(
         specification=specification,
         precisions=precisions,
         classes=sum_by_class(rows.counts, specification) + hyperparameters.class_concentration,
         weights=rows.counts + hyperparameters.weight_concentration,
         levels=laws.levels.posterior(rows.categories, hyperparameters),
-        centres=centres,
+        centres=(rows.cells * rows.centres + kappa * location) / strength,
         strength=strength,
     )
 
@@ -361,10 +380,12 @@ class Reference:
         total = sum_by_group(cells, specification)
         freedom = hyperparameters.degrees_of_freedom
         strength = total + freedom + specification.group_sizes[:, None]
-        inner = law.inner_at(point.precisions_cholesky, strength, scales)
+        # T at the mode, where the covariance is T / strength, in units of the prior.
+        covariances = law.matrices.covariances(point.precisions_cholesky)
+        inner = law.matrices.scaled(covariances, np.sqrt(strength) / scales)
         return Conjugate(
             specification=specification,
-            precisions=law.conjugate(total, inner, hyperparameters),
+            precisions=law.conjugate(scales, total + freedom, inner),
             classes=np.ones(1),
             weights=counts + hyperparameters.weight_concentration,
             levels=laws.levels.posterior(self.categories, hyperparameters),
@@ -428,7 +449,7 @@ def _at_prior(
         class_probabilities=np.full(n_classes, 1 / n_classes),
         weights=np.ones(k),
         means=np.tile(hyperparameters.location, (k, 1)),
-        precisions_cholesky=laws_of(specification).reals.of_diagonal(scales),
+        precisions_cholesky=laws_of(specification).reals.matrices.of_diagonal(scales),
         category_probabilities=tuple(
             np.tile(levels / levels.sum(), (k, 1))
             for levels in hyperparameters.category_concentrations
@@ -476,7 +497,7 @@ class ModeProposal:
         self._references = references
         self._shares = shares
         self._specification = references[0].specification
-        self._law = laws_of(self._specification).reals
+        self._matrices = laws_of(self._specification).reals.matrices
         densities = [one.precisions for one in references]
         self._precisions = type(densities[0]).stacked(densities)
         self._orders = np.array(
@@ -534,7 +555,7 @@ class ModeProposal:
         factors = np.concatenate([one.precisions_cholesky[group] for one in points])
         means = np.concatenate([one.means for one in points])
         pull = means[:, None, :] - self._centres[:, None, :, :]
-        whitened, diagonals = self._law.whiten(pull, factors), self._law.diagonal(factors)
+        whitened, diagonals = self._matrices.whiten(pull, factors), self._matrices.diagonal(factors)
         square = np.einsum("mabi,mbi->mab", whitened**2, self._strength)
         constant = 0.5 * (np.log(self._strength) - LOG_2PI).sum(axis=2)
         return constant[:, None, :] - 0.5 * square + np.log(diagonals).sum(axis=1)[:, None]

@@ -7,33 +7,20 @@ from functools import cache, cached_property
 from typing import Final
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from bayesrbf.base import names
 from bayesrbf.base.arrays import draw_categories, one_hot, split_levels
 from bayesrbf.base.priors import MixtureHyperparameters
 from bayesrbf.base.rows import MixtureParameters, MixtureSpecification, Order, Variable
-from bayesrbf.mixture.gaussian import (
-    LOG_2PI,
-    Conditional,
-    FullComponents,
-    IndependentComponents,
-    MissingMoments,
-)
+from bayesrbf.mixture.matrices import Diagonals, Held, Matrices, Vectors, lower_places
 from bayesrbf.mixture.real_columns import (
-    ByCell,
-    Factors,
+    ConjugatePrecisions,
     FullPrecisions,
-    IndependentPrecisions,
-    KernelNormals,
-    Matrices,
+    GammaPrecisions,
+    Pull,
     RealColumns,
-    Vectors,
-    Weights,
-    at_floor,
-    lower_entries,
-    lower_places,
-    precision_factor,
+    log_gamma_constant,
 )
 from bayesrbf.mixture.statistics import (
     Assignment,
@@ -46,428 +33,149 @@ from bayesrbf.mixture.statistics import (
     Values,
 )
 
-# Full covariances: a matrix a group.
+# Shapes of covariances. RealColumns says what a shape writes.
 
 
 class FullCovariances(RealColumns):
-    """Real columns under full covariances, each component's own or shared by several."""
+    r"""A whole matrix.
 
-    conjugate_family = FullPrecisions
+    .. math::
+       A_{ii} = \sqrt{d_i}, \quad d_i \sim \mathrm{Gamma}(\nu_0 / 2 + 1,\ 1/2), \quad
+       A_{ij} \sim N(0, 1) \text{ for } i > j
+    """
 
-    def _precision_variables(self) -> tuple[Variable, ...]:
-        """Squares of the diagonal of A, and its strict lower part."""
-        dims, shape = self.specification.group_dims, self.specification.group_shape
+    form = Matrices
+
+    def own_variables(self) -> tuple[Variable, ...]:
+        """The squares of the diagonal of A, and its strict lower part, if there is any."""
         d = self.n_features
-        diagonal = Variable(names.PRECISION_DIAGONAL, (*dims, names.FEATURE), (*shape, d), "log")
-        if d == 1:
-            return (diagonal,)
-        entries = (*shape, d * (d - 1) // 2)
-        lower = Variable(names.PRECISION_LOWER, (*dims, names.PRECISION_ENTRY), entries, "identity")
-        return diagonal, lower
+        diagonal = Variable(names.PRECISION_DIAGONAL, (names.FEATURE,), (d,), "log")
+        entries = (d * (d - 1) // 2,)
+        lower = Variable(names.PRECISION_LOWER, (names.PRECISION_ENTRY,), entries, "identity")
+        return (diagonal, lower) if d > 1 else (diagonal,)
 
-    def _precision_values(self, unit: Factors) -> dict[str, np.ndarray]:
-        shape, places = self.specification.group_shape, lower_places(self.n_features)
-        lower = unit.reshape(len(unit), -1).take(places, axis=1)
-        return {
-            names.PRECISION_DIAGONAL: self.diagonal(unit).reshape((*shape, -1)) ** 2,
-            names.PRECISION_LOWER: lower.reshape((*shape, places.size)),
-        }
+    def own_values(self, unit: Held) -> dict[str, np.ndarray]:
+        """Squares of the diagonal, and the entries below it."""
+        return self._parts(self.matrices.diagonal(unit) ** 2, unit)
 
-    def _unit_factors(
-        self, roots: Float[np.ndarray, "*batch group root"], values: Values
-    ) -> Float[np.ndarray, "*batch group root root"]:
-        d, batch = self.n_features, roots.shape[:-1]
-        unit = np.zeros((*batch, d * d))
-        unit[..., :: d + 1] = roots
+    def unit_factors(self, values: Values) -> Float[np.ndarray, "*batch group d d"]:
+        """Roots on the diagonal, and the entries below it."""
+        d, squares = self.n_features, values[names.PRECISION_DIAGONAL]
+        unit = np.zeros((*squares.shape[:-1], d * d))
+        unit[..., :: d + 1] = np.sqrt(squares)
         if d > 1:
-            unit[..., lower_places(d)] = values[names.PRECISION_LOWER].reshape((*batch, -1))
-        return unit.reshape((*batch, d, d))
+            unit[..., lower_places(d)] = values[names.PRECISION_LOWER]
+        return unit.reshape(*squares.shape, d)
 
-    @property
-    def matrix_shape(self) -> tuple[int, ...]:
-        """Shape of one covariance as an array."""
-        return self.n_features, self.n_features
+    def own_gradient(self, values: Values, pull: Pull) -> dict[str, np.ndarray]:
+        """In log d, and in the entries below the diagonal."""
+        squares = values[names.PRECISION_DIAGONAL]
+        parts = self._parts(pull.by_log(squares), pull.by_entry)
+        if self.n_features > 1:
+            parts[names.PRECISION_LOWER] -= values[names.PRECISION_LOWER]
+        return parts
 
-    def outer(self, vectors: Vectors, factor: float | Weights) -> Matrices:
-        """``factor v v'`` for every component."""
-        return (factor * vectors)[:, :, None] * vectors[:, None, :]
+    def log_normaliser(self, freedom: float) -> float:
+        """Constant of D gamma variables a group."""
+        return self.n_groups * self.n_features * log_gamma_constant(freedom, 1)
 
-    def product(self, matrices: Factors, factors: Factors) -> Factors:
-        """Matrix products."""
-        return matrices @ factors
+    def conjugate(
+        self, scales: Vectors, cells: Float[np.ndarray, "group d"], inner: Held
+    ) -> ConjugatePrecisions:
+        """Law of whole factors."""
+        return FullPrecisions(scales, 1 + 0.5 * cells, inner)
 
-    def diagonal(self, matrices: Factors) -> Float[np.ndarray, "group feature"]:
-        """Diagonals."""
-        return matrices.diagonal(0, 1, 2)
-
-    def of_diagonal(self, diagonal: Float[np.ndarray, "*batch d"]) -> Float[np.ndarray, "*shape"]:
-        """Matrices of given diagonals."""
-        return diagonal[..., None] * np.eye(self.n_features)
-
-    def _reordered(
-        self, factors: Factors, features: Int[np.ndarray, " feature"]
-    ) -> Float[np.ndarray, "group *feature"]:
-        """Lower triangles L of positive diagonal with L L' = R R', R the factor's rows in order."""
-        rows = factors.take(features, 1)
-        lower = np.linalg.qr(rows.swapaxes(-1, -2), mode="r").swapaxes(-1, -2)
-        return np.ascontiguousarray(lower * np.sign(np.einsum("gii->gi", lower))[:, None, :])
-
-    def inverse(self, factors: Matrices) -> Float[np.ndarray, "component *entry"]:
-        """``L^-1``."""
-        return np.linalg.inv(factors)
-
-    def inverse_times(
-        self, inverse: Float[np.ndarray, "component *entry"], vectors: Vectors, transposed: bool
-    ) -> Vectors:
-        """``L^-1`` or ``L^-T`` times a vector of every component."""
-        return np.einsum("kji,kj->ki" if transposed else "kij,kj->ki", inverse, vectors)
-
-    def covariances(self, factors: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
-        """``(L L')^-1`` as whole matrices."""
-        inverse = np.linalg.inv(factors)
-        return inverse.swapaxes(-1, -2) @ inverse
-
-    def whiten(
-        self, deviations: Float[np.ndarray, "*batch component row d"], factors: Matrices
-    ) -> Float[np.ndarray, "*batch component row d"]:
-        """``L' (x - mu)`` of rows under every component."""
-        return deviations @ factors
-
-    def spread(
-        self, noise: Float[np.ndarray, "component row d"], factors: Matrices
-    ) -> Float[np.ndarray, "component row d"]:
-        """``L'^-1 z`` of rows under every component: noise of their covariance."""
-        return np.linalg.solve(factors.swapaxes(1, 2), noise.swapaxes(1, 2)).swapaxes(1, 2)
-
-    def unit_entries(self, unit: Factors) -> tuple[np.ndarray, np.ndarray]:
-        """Free entries of A, and those on its diagonal."""
-        return unit, unit.diagonal(0, 1, 2)
-
-    def lower_scales(
-        self, scales: Float[np.ndarray, "group feature"]
-    ) -> Float[np.ndarray, "group entry"]:
-        """The base scales of the rows that the entries of ``precision_lower`` are in."""
-        return scales[:, lower_entries(self.n_features)[0]]
-
-    def lower_gradient(
-        self, stress: Factors, values: Values, scales: Float[np.ndarray, "group entry"]
-    ) -> dict[str, np.ndarray]:
-        """Gradient in ``precision_lower``: L^-T is upper triangular, so only the scatter pulls."""
+    def _parts(self, diagonal: Vectors, matrices: Held) -> dict[str, np.ndarray]:
+        """A diagonal and the entries below that of matrices, by the names of the variables."""
         if self.n_features == 1:
-            return {}
-        places = lower_places(self.n_features)
-        gradient = stress.reshape(len(stress), -1).take(places, axis=1)
-        gradient /= -scales
-        gradient -= values[names.PRECISION_LOWER].reshape(gradient.shape)
-        return {names.PRECISION_LOWER: gradient}
-
-    def precision_times(self, force: Vectors, factors: Matrices) -> Vectors:
-        """``P f`` for every component."""
-        return ((force[:, None, :] @ factors) @ factors.swapaxes(1, 2))[:, 0]
-
-    def _mode_factors(
-        self,
-        scatter: Factors,
-        prior: Float[np.ndarray, "group feature"],
-        total: Float[np.ndarray, " group"],
-        scale: Float[np.ndarray, " feature"],
-    ) -> Factors:
-        scatter.reshape(len(scatter), -1)[:, :: self.n_features + 1] += prior
-        scatter /= total[:, None, None]
-        return precision_factor(scatter)
-
-    def at_floor(self, factors: Factors) -> bool:
-        """Whether some covariance has eigenvalues at the floor."""
-        return at_floor(factors)
-
-    def holes(self, observed: Bool[np.ndarray, "row feature"]) -> Int[np.ndarray, " row"]:
-        """Number of missing cells."""
-        return (~observed).sum(axis=1)
-
-    def components(self, means: Vectors, factors: Matrices) -> FullComponents:
-        """Components at a point, ready for blocks of rows."""
-        return FullComponents(means, factors)
-
-    def conditional(
-        self,
-        rows: Int[np.ndarray, " row"],
-        real: Float[np.ndarray, "row feature"],
-        means: Vectors,
-        factors: Matrices,
-    ) -> Conditional:
-        """Moments of rows that miss the same number of cells."""
-        hole, cells = np.isnan(real), np.nan_to_num(real)
-        places = np.nonzero(hole)[1].reshape(len(rows), -1)
-        if self.n_groups == 1:  # one covariance of the missing cells, not one a component
-            factors = factors[:1]
-        moments = MissingMoments.of(cells, places, FullComponents(means, factors))
-        expected = np.where(hole[:, None, :], moments.deviations + means, cells[:, None, :])
-        return Conditional.of(rows, expected, moments.covariances, places)
-
-    def leave_one_out(
-        self, real: Float[np.ndarray, "row feature"], means: Vectors, factors: Factors
-    ) -> tuple[ByCell, ByCell]:
-        """Conditionals of every observed cell, from the inverse of the observed covariance."""
-        observed = ~np.isnan(real)
-        deviations = np.where(observed[:, None], np.nan_to_num(real)[:, None] - means, 0.0)
-        shift, precision = np.zeros_like(deviations), np.ones_like(deviations)
-        pairs = observed[:, :, None] & observed[:, None, :]
-        hole = np.where(observed, 0.0, 1.0)[:, :, None] * np.eye(self.n_features)
-        for g, covariance in enumerate(self.covariances(factors)):
-            inverse = np.linalg.inv(np.where(pairs, covariance, hole))
-            own = np.diagonal(inverse, axis1=1, axis2=2)
-            for k in np.flatnonzero(self.group == g):
-                precision[:, k] = own
-                shift[:, k] = np.einsum("nij,nj->ni", inverse, deviations[:, k]) / own
-        return shift, precision
-
-    def kernel_normals(self, means: Vectors, factors: Factors, with_holes: bool) -> KernelNormals:
-        """The normals at a point in the form that the kernels read."""
-        from bayesrbf.mixture.compiled_gaussian import FullGaussians, GaussiansWithHoles
-
-        full, holes = FullGaussians(means, factors * np.sqrt(0.5), self.group), None
-        constants = np.log(factors.diagonal(0, 1, 2)).sum(axis=1) - 0.5 * self.n_features * LOG_2PI
-        if with_holes:
-            precisions = factors @ factors.swapaxes(1, 2)
-            holes = GaussiansWithHoles(means, full.factors, precisions, self.group)
-        return KernelNormals(constants[self.group], full, holes, None)
-
-    def kernel_room(self, means: Vectors, with_holes: bool) -> tuple[np.ndarray, KernelNormals]:
-        """Room for precision factors, and for normals that the kernels write themselves."""
-        from bayesrbf.mixture.compiled_gaussian import FullGaussians, GaussiansWithHoles
-
-        factors, halves, precisions = np.empty((3, self.n_groups, *self.matrix_shape))
-        full, holes = FullGaussians(means, halves, self.group), None
-        if with_holes:
-            holes = GaussiansWithHoles(means, halves, precisions, self.group)
-        return factors, KernelNormals(np.empty(len(means)), full, holes, None)
-
-    def assigned(
-        self,
-        real: Float[np.ndarray, "row feature"],
-        components: Assignment,
-        member: Bool[np.ndarray, "component row"],
-    ) -> tuple[Vectors, Vectors, Matrices]:
-        """Cells, their means and the scatter about these; the rows must be complete."""
-        ones = member.astype(float)
-        cells = np.repeat(ones.sum(axis=1)[:, None], self.n_features, axis=1)
-        centres = (ones @ real) / np.maximum(cells, 1)
-        deviations = real - centres[components]
-        parts = [deviations[rows] for rows in member]
-        return cells, centres, np.stack([part.T @ part for part in parts])
-
-    def inner(self, scatter: Factors, scales: Float[np.ndarray, "group feature"]) -> Factors:
-        """``T = I + L0' S L0``."""
-        return scatter / scales[:, :, None] / scales[:, None, :] + np.eye(self.n_features)
-
-    def inner_at(
-        self,
-        factors: Factors,
-        strength: Float[np.ndarray, "group feature"],
-        scales: Float[np.ndarray, "group feature"],
-    ) -> Factors:
-        """T of the density behind so many rows whose mode has these factors."""
-        unit = self.covariances(factors) / (scales[:, :, None] * scales[:, None, :])
-        return unit * strength[:, :, None]
+            return {names.PRECISION_DIAGONAL: diagonal}
+        lower = matrices.reshape(len(matrices), -1).take(lower_places(self.n_features), axis=1)
+        return {names.PRECISION_DIAGONAL: diagonal, names.PRECISION_LOWER: lower}
 
 
-# Diagonal and spherical covariances: given the component, the columns are independent.
-#
-# Factors, second moments and covariances are held by their diagonals.
+class DiagonalCovariances(RealColumns):
+    r"""A variance for every column.
+
+    .. math:: A = \mathrm{diag}(\sqrt{d_i}), \quad d_i \sim \mathrm{Gamma}(\nu_0 / 2 + 1,\ 1/2)
+    """
+
+    form = Diagonals
+
+    def own_variables(self) -> tuple[Variable, ...]:
+        """The squares of A."""
+        return (Variable(names.PRECISION_DIAGONAL, (names.FEATURE,), (self.n_features,), "log"),)
+
+    def own_values(self, unit: Held) -> dict[str, np.ndarray]:
+        """Squares."""
+        return {names.PRECISION_DIAGONAL: unit**2}
+
+    def unit_factors(self, values: Values) -> Float[np.ndarray, "*batch group d"]:
+        """Roots."""
+        return np.sqrt(values[names.PRECISION_DIAGONAL])
+
+    def own_gradient(self, values: Values, pull: Pull) -> dict[str, np.ndarray]:
+        """In log d."""
+        return {names.PRECISION_DIAGONAL: pull.by_log(values[names.PRECISION_DIAGONAL])}
+
+    def log_normaliser(self, freedom: float) -> float:
+        """Constant of D gamma variables a group."""
+        return self.n_groups * self.n_features * log_gamma_constant(freedom, 1)
+
+    def conjugate(
+        self, scales: Vectors, cells: Float[np.ndarray, "group d"], inner: Held
+    ) -> ConjugatePrecisions:
+        """A gamma law of every column."""
+        return GammaPrecisions(scales, 1 + 0.5 * cells, inner, self)
 
 
-class IndependentColumns(RealColumns):
-    """Real columns that are independent given the component."""
+class SphericalCovariances(RealColumns):
+    r"""One variance of all columns, in units of the columns' scales.
 
-    conjugate_family = IndependentPrecisions
+    .. math:: A = \sqrt{a}\, I, \quad a \sim \mathrm{Gamma}(D \nu_0 / 2 + 1,\ D/2)
+    """
 
-    @property
-    def matrix_shape(self) -> tuple[int, ...]:
-        """Shape of one covariance as an array."""
-        return (self.n_features,)
+    form = Diagonals
 
-    def outer(self, vectors: Vectors, factor: float | Weights) -> Matrices:
-        """``factor v v'`` for every component, its diagonal."""
-        return factor * vectors**2
+    def own_variables(self) -> tuple[Variable, ...]:
+        """The number a."""
+        return (Variable(names.PRECISION_DIAGONAL, (), (), "log"),)
 
-    def product(self, matrices: Factors, factors: Factors) -> Factors:
-        """Matrix products."""
-        return matrices * factors
+    def own_values(self, unit: Held) -> dict[str, np.ndarray]:
+        """The square of any entry."""
+        return {names.PRECISION_DIAGONAL: unit[:, 0] ** 2}
 
-    def diagonal(self, matrices: Factors) -> Float[np.ndarray, "group feature"]:
-        """Diagonals."""
-        return matrices
-
-    def of_diagonal(self, diagonal: Float[np.ndarray, "*batch d"]) -> Float[np.ndarray, "*shape"]:
-        """Matrices of given diagonals."""
-        return diagonal
-
-    def covariances(
-        self, factors: Float[np.ndarray, "*shape d"]
-    ) -> Float[np.ndarray, "*shape d d"]:
-        """``(L L')^-1`` as whole matrices."""
-        return factors[..., None] ** -2.0 * np.eye(factors.shape[-1])
-
-    def whiten(
-        self, deviations: Float[np.ndarray, "*batch component row d"], factors: Matrices
-    ) -> Float[np.ndarray, "*batch component row d"]:
-        """``L' (x - mu)`` of rows under every component."""
-        return deviations * factors[:, None, :]
-
-    def spread(
-        self, noise: Float[np.ndarray, "component row d"], factors: Matrices
-    ) -> Float[np.ndarray, "component row d"]:
-        """``L'^-1 z`` of rows under every component: noise of their covariance."""
-        return noise / factors[:, None, :]
-
-    def precision_times(self, force: Vectors, factors: Matrices) -> Vectors:
-        """``P f`` for every component."""
-        return force * factors**2
-
-    def holes(self, observed: Bool[np.ndarray, "row feature"]) -> Int[np.ndarray, " row"]:
-        """Zero: rows with holes need not be kept apart."""
-        return np.zeros(len(observed), dtype=int)
-
-    def components(self, means: Vectors, factors: Matrices) -> IndependentComponents:
-        """Components at a point, ready for blocks of rows."""
-        return IndependentComponents(means, factors)
-
-    def conditional(
-        self,
-        rows: Int[np.ndarray, " row"],
-        real: Float[np.ndarray, "row feature"],
-        means: Vectors,
-        factors: Matrices,
-    ) -> Conditional:
-        """Moments of any rows: a missing cell has those of its component."""
-        hole = np.isnan(real)[:, None, :]
-        expected = np.where(hole, means, np.nan_to_num(real)[:, None, :])
-        return Conditional(rows, expected, np.where(hole, factors**-2.0, 0.0), None)
-
-    def leave_one_out(
-        self, real: Float[np.ndarray, "row feature"], means: Vectors, factors: Factors
-    ) -> tuple[ByCell, ByCell]:
-        """Deviations and precisions of every observed cell: the rest says nothing of it."""
-        observed = ~np.isnan(real)[:, None]
-        deviations = np.where(observed, np.nan_to_num(real)[:, None] - means, 0.0)
-        return deviations, np.where(observed, self.by_component(factors) ** 2, 1.0)
-
-    def kernel_normals(self, means: Vectors, factors: Factors, with_holes: bool) -> KernelNormals:
-        """The normals at a point in the form that the kernels read."""
-        from bayesrbf.mixture.compiled_gaussian import DiagonalGaussians
-
-        scales = factors[self.group]
-        constants = np.log(scales) - 0.5 * LOG_2PI
-        diagonal = DiagonalGaussians(means, scales * np.sqrt(0.5), constants)
-        return KernelNormals(constants.sum(axis=1), None, None, diagonal)
-
-    def kernel_room(self, means: Vectors, with_holes: bool) -> tuple[np.ndarray, KernelNormals]:
-        """Room for precision factors, and for normals that the kernels write themselves."""
-        from bayesrbf.mixture.compiled_gaussian import DiagonalGaussians
-
-        diagonal = DiagonalGaussians(means, np.empty_like(means), np.empty_like(means))
-        room = KernelNormals(np.empty(len(means)), None, None, diagonal)
-        return np.empty((self.n_groups, self.n_features)), room
-
-    def assigned(
-        self,
-        real: Float[np.ndarray, "row feature"],
-        components: Assignment,
-        member: Bool[np.ndarray, "component row"],
-    ) -> tuple[Vectors, Vectors, Matrices]:
-        """Known cells, their means and the squares about these."""
-        ones, known = member.astype(float), ~np.isnan(real)
-        cells = ones @ known
-        centres = (ones @ np.nan_to_num(real)) / np.maximum(cells, 1)
-        return cells, centres, ones @ np.where(known, real - centres[components], 0.0) ** 2
-
-    def inner(self, scatter: Factors, scales: Float[np.ndarray, "group feature"]) -> Factors:
-        """``T = I + L0' S L0``."""
-        return 1 + scatter / scales**2
-
-    def inner_at(
-        self,
-        factors: Factors,
-        strength: Float[np.ndarray, "group feature"],
-        scales: Float[np.ndarray, "group feature"],
-    ) -> Factors:
-        """T of the density behind so many rows whose mode has these factors."""
-        return strength / (factors * scales) ** 2
-
-
-class DiagonalCovariances(IndependentColumns):
-    """Real columns with a variance each."""
-
-    def _precision_variables(self) -> tuple[Variable, ...]:
-        """A precision a column, in units of its prior."""
-        dims, shape = self.specification.group_dims, self.specification.group_shape
-        axes, sizes = (*dims, names.FEATURE), (*shape, self.n_features)
-        return (Variable(names.PRECISION_DIAGONAL, axes, sizes, "log"),)
-
-    def _precision_values(self, unit: Factors) -> dict[str, np.ndarray]:
-        shape = (*self.specification.group_shape, self.n_features)
-        return {names.PRECISION_DIAGONAL: (unit**2).reshape(shape)}
-
-    def _unit_factors(
-        self, roots: Float[np.ndarray, "*batch group root"], values: Values
-    ) -> Float[np.ndarray, "*batch group root"]:
-        return roots
-
-    def unit_entries(self, unit: Factors) -> tuple[np.ndarray, np.ndarray]:
-        """Free entries of A, all on its diagonal."""
-        return unit, unit
-
-    def _mode_factors(
-        self,
-        scatter: Factors,
-        prior: Float[np.ndarray, "group feature"],
-        total: Float[np.ndarray, " group"],
-        scale: Float[np.ndarray, " feature"],
-    ) -> Factors:
-        return ((scatter + prior) / total[:, None]) ** -0.5
-
-
-class SphericalCovariances(IndependentColumns):
-    """Real columns with one variance, in units of the columns' scales."""
-
-    @property
-    def columns_a_gamma(self) -> int:
-        """All columns of a group share one gamma variable."""
-        return self.n_features
-
-    def _precision_variables(self) -> tuple[Variable, ...]:
-        """One precision a group."""
-        dims, shape = self.specification.group_dims, self.specification.group_shape
-        return (Variable(names.PRECISION_DIAGONAL, dims, shape, "log"),)
-
-    def _precision_values(self, unit: Factors) -> dict[str, np.ndarray]:
-        squares = unit[:, 0] ** 2
-        return {names.PRECISION_DIAGONAL: squares.reshape(self.specification.group_shape)}
-
-    def _unit_factors(
-        self, roots: Float[np.ndarray, "*batch group root"], values: Values
-    ) -> Float[np.ndarray, "*batch group feature"]:
+    def unit_factors(self, values: Values) -> Float[np.ndarray, "*batch group d"]:
+        """The root in every column."""
+        roots = np.sqrt(values[names.PRECISION_DIAGONAL])[..., None]
         return np.broadcast_to(roots, (*roots.shape[:-1], self.n_features))
 
-    def pooled(self, by_column: Float[np.ndarray, "*batch d"]) -> Float[np.ndarray, "*batch gamma"]:
-        """Sums over the columns."""
-        return by_column.sum(axis=-1, keepdims=True)
+    def own_gradient(self, values: Values, pull: Pull) -> dict[str, np.ndarray]:
+        """In log a, which moves all columns."""
+        by_column = pull.by_log(values[names.PRECISION_DIAGONAL][:, None])
+        return {names.PRECISION_DIAGONAL: by_column.sum(axis=1)}
 
-    def unit_entries(self, unit: Factors) -> tuple[np.ndarray, np.ndarray]:
-        """The one free entry of A, twice."""
-        return unit[:, :1], unit[:, :1]
+    def log_normaliser(self, freedom: float) -> float:
+        """Constant of one gamma variable a group."""
+        return self.n_groups * log_gamma_constant(freedom, self.n_features)
 
-    def _mode_factors(
-        self,
-        scatter: Factors,
-        prior: Float[np.ndarray, "group feature"],
-        total: Float[np.ndarray, " group"],
-        scale: Float[np.ndarray, " feature"],
-    ) -> Factors:
-        variances = (scatter + prior) / total[:, None]
-        if self.n_features:  # a mean over no columns has no value
-            variances = (variances / scale**2).mean(axis=1, keepdims=True) * scale**2
-        return variances**-0.5
+    def nearest(self, covariances: Held, scale: Float[np.ndarray, " feature"]) -> Held:
+        """The mean variance, in units of the columns' scales."""
+        return (covariances / scale**2).mean(axis=1, keepdims=True) * scale**2
+
+    def conjugate(
+        self, scales: Vectors, cells: Float[np.ndarray, "group d"], inner: Held
+    ) -> ConjugatePrecisions:
+        """One gamma law: cells and squares of all columns add up."""
+        shapes = 1 + 0.5 * cells.sum(axis=1, keepdims=True)
+        return GammaPrecisions(scales, shapes, inner.sum(axis=1, keepdims=True), self)
+
+
+SHAPES: Final[dict[str, type[RealColumns]]] = {
+    "full": FullCovariances,
+    "diag": DiagonalCovariances,
+    "spherical": SphericalCovariances,
+}
+"""The shapes by :attr:`bayesrbf.base.rows.MixtureSpecification.shape`."""
 
 
 # Categorical columns: a simplex of level probabilities for every component and column.
@@ -593,13 +301,6 @@ def _counts(
 
 
 # The laws of all columns of a mixture.
-
-
-SHAPES: Final[dict[str, type[RealColumns]]] = {
-    "full": FullCovariances,
-    "diag": DiagonalCovariances,
-    "spherical": SphericalCovariances,
-}
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ class SideBySide:
             weights = weights * values[names.CLASS_PROBABILITIES][..., points.component_class]
         n, d = weights.size, specification.n_features
         laws = laws_of(specification)
-        means, factors = np.zeros((n, 0)), np.zeros((n, *laws.reals.matrix_shape))
+        means, factors = np.zeros((n, 0)), np.zeros((n, *laws.reals.matrices.shape))
         if d:
             means = values[names.MEANS].reshape(n, d)
             by_group = laws.reals.factors(values, points.standard)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
-from typing import TYPE_CHECKING, NamedTuple, Self
+from functools import cached_property
+from typing import ClassVar, Self
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.linalg import lapack
 from scipy.special import gammaln
 
 from bayesrbf.base import names
 from bayesrbf.base.rows import MixtureSpecification, Order, Variable, in_blocks
-from bayesrbf.mixture.gaussian import LOG_2PI, Components, Conditional
+from bayesrbf.mixture.gaussian import LOG_2PI, Conditional, components_at
+from bayesrbf.mixture.matrices import Held, Matrices, Vectors, lower_places
 from bayesrbf.mixture.statistics import (
     Assignment,
     Hyper,
@@ -28,15 +28,365 @@ from bayesrbf.mixture.statistics import (
     sum_by_group,
 )
 
-if TYPE_CHECKING:
-    from bayesrbf.mixture.compiled_gaussian import (
-        DiagonalGaussians,
-        FullGaussians,
-        GaussiansWithHoles,
-    )
+# Real columns: normal given the component, under covariances of one shape.
+#
+# Which components share a covariance is the specification's to say; a shape says what one matrix
+# is: all of it, its diagonal, or one number.
+#
+# The precision of covariance group g is :math:`P = L L'`, :math:`L = L_0 A`, with :math:`L_0 =
+# \mathrm{diag}(1 / (s \sqrt{\nu_0 + G_g}))` for column scales s, :math:`G_g` the means under it,
+# and A lower triangular with a positive diagonal. Without the Jacobian of the coordinates the prior
+# is the same function of A under every shape, but for a constant:
+#
+# .. math::
+#    \log p(A, \mu) = \mathrm{const} + \sum_g \Big( (\nu_0 + G_g) \sum_i \log A_{g,ii}
+#        - \tfrac12 \sum_{ij} A_{g,ij}^2 \Big)
+#        - \tfrac{\kappa_0}{2} \sum_k |L'(\mu_k - m_0)|^2.
+#
+# The M-step, with counts :math:`n` and the scatter :math:`S_g` about the new means, has the
+# likeliest covariance of the shape given
+#
+# .. math::
+#    \mu_k &= (\textstyle\sum_n r_{nk} x_n + \kappa_0 m_0) / (n_k + \kappa_0) \\
+#    \Sigma_g &= \frac{S_g + (\nu_0 + G_g) S_0
+#        + \kappa_0 \sum_k (\mu_k - m_0)(\mu_k - m_0)'}{n_g + \nu_0 + G_g}
 
 
-# Precision factors of covariances, the floor of their eigenvalues, and their conjugate laws.
+START_VARIANCE = 0.5
+"""Variance of a fresh component, where the whole column has 1."""
+
+
+class RealColumns(ABC):
+    """The real columns of a mixture; a subclass is one shape of their covariances.
+
+    A shape says in which form its matrices are held, which free variables make up the factor A of
+    a group, and what follows from that: seven methods, the first ones. All else is written once.
+    """
+
+    form: ClassVar[type[Matrices]]
+
+    def __init__(self, specification: MixtureSpecification) -> None:
+        self.specification = specification
+        self.n_components, self.n_features = specification.n_components, specification.n_features
+        self.group = specification.covariance_group
+        self.n_groups = specification.group_sizes.size
+        self.matrices = self.form(self.n_features)
+
+    # What a shape says. All arrays have an axis of groups.
+
+    @abstractmethod
+    def own_variables(self) -> tuple[Variable, ...]:
+        """Free variables of one group. Their coordinates are logarithms ("log"), or themselves.
+
+        The latter ("identity") are standard normal in the prior.
+        """
+
+    @abstractmethod
+    def own_values(self, unit: Held) -> dict[str, np.ndarray]:
+        """Values of the variables behind factors A."""
+
+    @abstractmethod
+    def unit_factors(self, values: Values) -> Float[np.ndarray, "*batch group *entry"]:
+        """Factors A that the variables make up, at one point or at many."""
+
+    @abstractmethod
+    def own_gradient(self, values: Values, pull: Pull) -> dict[str, np.ndarray]:
+        """Gradient of the log posterior in the variables, or in their logarithms."""
+
+    @abstractmethod
+    def log_normaliser(self, freedom: float) -> float:
+        """Constant of the prior of all groups' variables under nu0, without that of normal ones."""
+
+    def nearest(self, covariances: Held, scale: Float[np.ndarray, " feature"]) -> Held:
+        """The likeliest covariances of this shape, given those of the M-step without a shape.
+
+        ``scale`` are the columns' scales.
+        """
+        return covariances
+
+    @abstractmethod
+    def conjugate(
+        self, scales: Vectors, cells: Float[np.ndarray, "*batch d"], inner: Held
+    ) -> ConjugatePrecisions:
+        """Law of the factors given so many cells of every column, nu0 among them.
+
+        ``inner`` is T, and ``scales`` are the base scales.
+        """
+
+    # Variables of the graph
+
+    @cached_property
+    def _own(self) -> tuple[Variable, ...]:
+        """Variables of one group; none without columns."""
+        return self.own_variables() if self.n_features else ()
+
+    @cached_property
+    def variables(self) -> tuple[Variable, ...]:
+        """Free variables: the means, and what stands behind the precision factors."""
+        if not self.n_features:
+            return ()
+        dims, shape = (names.COMPONENT, names.FEATURE), (self.n_components, self.n_features)
+        groups, sizes = self.specification.group_dims, self.specification.group_shape
+        of_groups = [
+            replace(own, dims=(*groups, *own.dims), shape=(*sizes, *own.shape)) for own in self._own
+        ]
+        return (Variable(names.MEANS, dims, shape, "identity"), *of_groups)
+
+    @cached_property
+    def logs(self) -> tuple[str, ...]:
+        """Names of the shape's variables whose coordinates are logarithms."""
+        return tuple(own.name for own in self._own if own.transform == "log")
+
+    def values(self, point: Point, hyper: Hyper) -> dict[str, np.ndarray]:
+        """Values of the variables at a point, in the units of the prior."""
+        values = {names.MEANS: point.means}
+        if self.n_features:
+            own = self.own_values(point.precisions_cholesky * self.row_scales(hyper))
+            values |= {each.name: own[each.name].reshape(each.shape) for each in self.variables[1:]}
+        return values
+
+    def placed(self, point: Point, values: Values, hyper: Hyper) -> Point:
+        """The point at given values of the variables."""
+        means = values.get(names.MEANS, np.zeros((self.n_components, 0)))
+        factors = self.factors(values, hyper)
+        return replace(point, means=means, precisions_cholesky=factors)
+
+    def factors(self, values: Values, hyper: Hyper) -> Float[np.ndarray, "*batch group *entry"]:
+        """Precision factors of all groups at given values, of one point or of many."""
+        if not self.n_features:
+            return np.zeros((self.n_groups, *self.matrices.shape))
+        return self.unit_factors(self.of_groups(values)) / self.row_scales(hyper)
+
+    def of_groups(self, values: Values) -> dict[str, np.ndarray]:
+        """Values of the shape's variables with one axis of groups, at one point or many."""
+        groups = (*values[names.MEANS].shape[:-2], self.n_groups)
+        return {each.name: values[each.name].reshape(*groups, *each.shape) for each in self._own}
+
+    def parted(self, side_by_side: Float[np.ndarray, "group number"]) -> dict[str, np.ndarray]:
+        """Values of the shape's variables, from the numbers of all of them in a row."""
+        edges = np.cumsum([own.size for own in self._own])[:-1]
+        parts = zip(self._own, np.split(side_by_side, edges, axis=1), strict=True)
+        return {own.name: part.reshape(len(part), *own.shape) for own, part in parts}
+
+    def base_scales(self, hyper: Hyper) -> Float[np.ndarray, "group feature"]:
+        """Inverse diagonal of L0: ``s sqrt(nu0 + G)`` of every covariance group."""
+        strength = hyper.degrees_of_freedom + self.specification.group_sizes
+        return np.sqrt(strength)[:, None] * hyper.scale
+
+    def row_scales(self, hyper: Hyper) -> Float[np.ndarray, "group feature *one"]:
+        """The base scales as what multiplies the rows of a factor."""
+        return self.of_rows(self.base_scales(hyper))
+
+    def of_rows(self, scales: Vectors) -> Float[np.ndarray, "matrix feature *one"]:
+        """Scales of columns as what multiplies the rows of matrices."""
+        return scales.reshape(*scales.shape, *(1,) * (len(self.matrices.shape) - 1))
+
+    def prior(self, hyper: Hyper) -> NormalPrior | None:
+        """The declared prior, prepared for many points; None without columns."""
+        return NormalPrior(self, hyper) if self.n_features else None
+
+    # Points
+
+    def by_component(
+        self, factors: Float[np.ndarray, "group *entry"]
+    ) -> Float[np.ndarray, "component *entry"]:
+        """The factor that each component uses."""
+        return factors if self.n_groups == self.n_components else factors[self.group]
+
+    def covariances(
+        self, factors: Float[np.ndarray, "*batch group *entry"]
+    ) -> Float[np.ndarray, "*batch group d d"]:
+        """Covariances of precision factors as whole matrices."""
+        return self.matrices.whole(self.matrices.covariances(factors))
+
+    def reordered(self, point: Point, order: Order) -> Point:
+        """The point of the columns in another order."""
+        factors = self.matrices.reordered(point.precisions_cholesky, order.features)
+        means = point.means.take(order.features, 1)
+        return replace(point, means=means, precisions_cholesky=factors)
+
+    def no_moments(self) -> tuple[Vectors, Held]:
+        """First and second moments of an empty table."""
+        first = np.zeros((self.n_components, self.n_features))
+        return first, np.zeros((self.n_components, *self.matrices.shape))
+
+    def mode(self, point: Point, statistics: Statistics, hyper: Hyper) -> Point:
+        """Means and precision factors of the M-step.
+
+        A component without rows keeps m0 and S0: the prior preserves the mean covariance instead
+        of shrinking it.
+        """
+        if not self.n_features:
+            return point
+        kappa, pull = hyper.mean_precision, point.means - hyper.location
+        rows = statistics.counts[:, None] + kappa
+        shift = (statistics.first - kappa * pull) / rows
+        means = point.means + shift
+        # The scatter about the new means and the prior's pull on these, both from the old ones.
+        scatter = statistics.second + self.matrices.outer(pull, kappa)
+        scatter -= self.matrices.outer(shift, rows)
+        strength = hyper.degrees_of_freedom + self.specification.group_sizes
+        total = sum_by_group(statistics.counts, self.specification) + strength
+        covariances = sum_by_group(scatter, self.specification)
+        self.matrices.add_to_diagonal(covariances, strength[:, None] * hyper.scale**2)
+        covariances /= total.reshape(-1, *(1,) * len(self.matrices.shape))
+        factors = self.matrices.factors(self.nearest(covariances, hyper.scale))
+        return replace(point, means=means, precisions_cholesky=factors)
+
+    def begun(self, point: Point, rows: Rows, memberships: Memberships, hyper: Hyper) -> Point:
+        """Means of the observed cells, and covariances of ``START_VARIANCE``."""
+        seen = memberships.T @ ~np.isnan(rows.real)
+        sums = memberships.T @ np.nan_to_num(rows.real)
+        means = sums / (seen + hyper.mean_precision)
+        roots = np.full((self.n_groups, self.n_features), START_VARIANCE**-0.5)
+        return replace(point, means=means, precisions_cholesky=self.matrices.of_diagonal(roots))
+
+    # Rows
+
+    def embedding(self, rows: Rows) -> Float[np.ndarray, "row feature"]:
+        """Cells in standard units, the column mean where missing."""
+        return np.nan_to_num(rows.real)
+
+    def holes(self, observed: Bool[np.ndarray, "row feature"]) -> Int[np.ndarray, " row"]:
+        """Number of missing cells that depend on each other given a row's component."""
+        if self.specification.independent:
+            return np.zeros(len(observed), dtype=int)
+        return (~observed).sum(axis=1)
+
+    def drawn(
+        self,
+        real: Float[np.ndarray, "row feature"],
+        components: Int[np.ndarray, "draw row"],
+        point: Point,
+        noise: Float[np.ndarray, "draw row feature"],
+    ) -> Float[np.ndarray, "draw row feature"]:
+        """Cells of many draws, each from its components and standard normal noise."""
+        whole = np.repeat(real[None], len(components), axis=0)
+        for block in self.conditionals(real, point):
+            lane, hole = np.arange(block.rows.size), np.isnan(real[block.rows])
+            mine, own = components[:, block.rows], noise[:, block.rows]
+            if block.roots is None:
+                steps = own * np.sqrt(block.variances[lane, mine])
+            else:
+                steps, m = np.zeros_like(own), block.roots.shape[-1]
+                moved = np.einsum("snij,snj->sni", block.roots[lane, mine], own[..., :m])
+                steps[:, hole] = moved.reshape(len(own), -1)
+            cells = block.means[lane, mine] + steps
+            whole[:, block.rows] = np.where(hole, cells, whole[:, block.rows])
+        return whole
+
+    def sampled(self, rows: Rows, components: Assignment, point: Point, rng: Rng) -> Rows:
+        """Rows drawn given their components."""
+        noise = rng.standard_normal(rows.real.shape)
+        real, factors = point.means[components], self.by_component(point.precisions_cholesky)
+        for k in range(self.n_components):
+            mine = components == k
+            real[mine] += self.matrices.spread(noise[None, mine], factors[k : k + 1])[0]
+        return replace(rows, real=real)
+
+    def conditionals(
+        self, real: Float[np.ndarray, "row feature"], point: Point
+    ) -> Iterator[Conditional]:
+        """Conditional moments under every component; the blocks cover every row once.
+
+        Rows and point are in standard units.
+        """
+        factors = point.precisions_cholesky
+        # One covariance of all components has one law of the missing cells, not one a component.
+        components = components_at(
+            point.means, factors if self.n_groups == 1 else self.by_component(factors)
+        )
+        holes = self.holes(~np.isnan(real))
+        for m in np.unique(holes):
+            same = np.flatnonzero(holes == m)
+            for part in in_blocks(same.size, self.n_components * max(self.n_features, int(m) ** 2)):
+                yield components.conditional(same[part], real[same[part]])
+
+
+@dataclass(frozen=True)
+class Pull:
+    """What pulls at the factors A under every shape: parts of the log posterior's gradient."""
+
+    matrices: Matrices
+    row_scales: Float[np.ndarray, "group feature *one"]
+    counts: Float[np.ndarray, "group _"]  # Rows under each factor.
+    powers: Float[np.ndarray, "group _"]  # Of A_ii^2 in the prior.
+    factors: Held  # L.
+    scatter: Held  # S + kappa0 M, where M is the scatter of the means about the prior's.
+
+    @cached_property
+    def stress(self) -> Held:
+        """``(S + kappa0 M) L``."""
+        return self.matrices.product(self.scatter, self.factors)
+
+    def by_log(self, squares: Float[np.ndarray, "group _"]) -> Vectors:
+        """Gradient in the logarithms of A_ii^2, which are given."""
+        stress = self.matrices.diagonal(self.stress) * self.matrices.diagonal(self.factors)
+        return 0.5 * (self.counts - squares) - 0.5 * stress + self.powers
+
+    @property
+    def by_entry(self) -> Held:
+        """Gradient in the entries of A below the diagonal, but for -A_ij of their prior.
+
+        L^-T is upper triangular, so that only the scatter pulls at them.
+        """
+        return self.stress / -self.row_scales
+
+
+class NormalPrior:
+    """Prior of means and precision factors of any shape; ``powers`` are those of A_ii^2."""
+
+    def __init__(self, law: RealColumns, hyper: Hyper) -> None:
+        self._law, self._specification = law, law.specification
+        sizes, d = law.specification.group_sizes, law.n_features
+        self._location = hyper.location
+        self._kappa = kappa = hyper.mean_precision
+        alpha = 0.5 * hyper.degrees_of_freedom + 1  # of the gamma law of one column's precision
+        self._powers = np.repeat(alpha - 1 + 0.5 * sizes, d).reshape(-1, d)
+        self._row_scales = law.row_scales(hyper)
+        self.constant = law.log_normaliser(hyper.degrees_of_freedom)
+        self.constant += 0.5 * law.n_components * d * float(np.log(kappa) - LOG_2PI)
+        # From the normaliser of the means: log L_ii = log A_ii less this.
+        self.constant -= float(sizes @ np.log(law.base_scales(hyper)).sum(axis=1))
+        entries = sum(own.size for own in law.own_variables() if own.name not in law.logs)
+        self.constant -= 0.5 * law.n_groups * entries * LOG_2PI
+
+    def log_density(self, parameters: Point, jacobian: bool) -> float:
+        """Log density at one point in nats, but for the constant."""
+        law, factors = self._law, parameters.precisions_cholesky
+        unit = factors * self._row_scales
+        total = 2 * float(np.vdot(self._powers, np.log(law.matrices.diagonal(unit))))
+        total -= 0.5 * float(np.vdot(unit, unit))
+        if jacobian:
+            own = law.own_values(unit)
+            total += sum(float(np.log(own[name]).sum()) for name in law.logs)
+        pull = parameters.means - self._location
+        if law.n_groups == 1:  # all are under one factor, in one product
+            whitened = law.matrices.whiten(pull[None], factors)
+        else:
+            whitened = law.matrices.whiten(pull[:, None, :], law.by_component(factors))
+        return total - 0.5 * self._kappa * float(np.vdot(whitened, whitened))
+
+    def gradient(
+        self, values: Values, parameters: Point, statistics: Statistics, jacobian: bool
+    ) -> dict[str, np.ndarray]:
+        """Gradient of log likelihood plus log prior in the coordinates of every variable."""
+        law, factors = self._law, parameters.precisions_cholesky
+        pull = parameters.means - self._location
+        force = statistics.first - self._kappa * pull
+        scatter = statistics.second + law.matrices.outer(pull, self._kappa)
+        counts = sum_by_group(statistics.counts, self._specification)[:, None]
+        scatter = sum_by_group(scatter, self._specification)
+        of_rows = Pull(law.matrices, self._row_scales, counts, self._powers, factors, scatter)
+        gradient = law.own_gradient(law.of_groups(values), of_rows)
+        if jacobian:
+            for name in law.logs:
+                gradient[name] += 1.0
+        by_means = law.matrices.precision_times(law.by_component(factors), force)
+        return gradient | {names.MEANS: by_means}
+
+
+# Conjugate laws of precision factors.
 #
 # The conjugate family of a shape is that of its prior, of the posterior of rows whose components
 # are known, and of the proposals of jumps between modes. With :math:`T = I + L_0' S L_0 = U U'`, U
@@ -49,81 +399,6 @@ if TYPE_CHECKING:
 # Diagonal and spherical covariances have the diagonal alone.
 
 
-@cache
-def lower_entries(size: int) -> tuple[Int[np.ndarray, " entry"], Int[np.ndarray, " entry"]]:
-    """Rows and columns of the entries below the diagonal."""
-    rows, columns = np.tril_indices(size, -1)
-    return rows, columns
-
-
-@cache
-def lower_places(size: int) -> Int[np.ndarray, " entry"]:
-    """Places of these entries in the flattened matrix."""
-    rows, columns = lower_entries(size)
-    return rows * size + columns
-
-
-SMALLEST_EIGENVALUE = 1e-10
-"""Floor of a covariance's eigenvalues, relative to its largest; smaller ones are rounding
-errors."""
-
-
-def precision_factor(
-    covariances: Float[np.ndarray, "group feature feature"],
-) -> Float[np.ndarray, "group feature feature"]:
-    """Lower L with ``(L L')^-1`` equal to each covariance, its eigenvalues raised to the floor."""
-    try:
-        factors = _factor(covariances)
-        # The product of the traces of Sigma and P = L L' bounds the condition number from above.
-        traces = np.einsum("gii->g", covariances) * np.einsum("gij,gij->g", factors, factors)
-        if (traces <= 1 / SMALLEST_EIGENVALUE).all():
-            return factors
-        # So does that of their Frobenius norms, more narrowly.
-        conditions = _norms(covariances) * _norms(factors @ factors.swapaxes(1, 2))
-        weak = ~(conditions <= 1 / SMALLEST_EIGENVALUE)
-    except np.linalg.LinAlgError:
-        factors, weak = np.empty_like(covariances), np.ones(len(covariances), dtype=bool)
-    if weak.any():
-        factors[weak] = _factor(_floored(covariances[weak]))
-    return factors
-
-
-def at_floor(factors: Float[np.ndarray, "group feature feature"]) -> bool:
-    """Whether a covariance is as badly conditioned as the floor allows."""
-    if not factors.size:
-        return False
-    # cond(Sigma) = cond(L)^2; the margin covers the rounding of the floored matrix.
-    return bool((np.linalg.cond(factors) ** 2 > 0.5 / SMALLEST_EIGENVALUE).any())
-
-
-def _factor(covariances: np.ndarray) -> np.ndarray:
-    """Precision factors of well-conditioned covariances.
-
-    Sigma = U U' with U upper comes from the Cholesky factor C of the reversed matrix, and
-    L = U'^-1 is lower, C^-1 transposed and reversed: Sigma itself is never inverted.
-    """
-    factors = np.empty_like(covariances)
-    # LAPACK itself: for matrices of a few columns, the way through NumPy takes ten times as long.
-    for group, covariance in enumerate(covariances):
-        lower, failed = lapack.dpotrf(covariance[::-1, ::-1], lower=1)
-        if failed:
-            raise np.linalg.LinAlgError("the covariance is not positive definite")
-        factors[group] = lapack.dtrtri(lower, lower=1, overwrite_c=1)[0].T[::-1, ::-1]
-    return factors
-
-
-def _floored(covariances: np.ndarray) -> np.ndarray:
-    """Covariances with their small eigenvalues raised to the floor."""
-    values, vectors = np.linalg.eigh(covariances)
-    values = np.maximum(values, SMALLEST_EIGENVALUE * values[:, -1:])
-    return (vectors * values[:, None, :]) @ vectors.swapaxes(1, 2)
-
-
-def _norms(matrices: np.ndarray) -> np.ndarray:
-    """Frobenius norms."""
-    return np.sqrt(np.einsum("gij,gij->g", matrices, matrices))
-
-
 @dataclass(frozen=True)
 class ConjugatePrecisions(ABC):
     """Density of the precision factors of all groups, the means integrated out.
@@ -132,16 +407,17 @@ class ConjugatePrecisions(ABC):
     """
 
     scales: Float[np.ndarray, "group feature"]  # Inverse diagonals of L0.
-    # Of the gamma variables; one a group for spherical covariances.
     shapes: Float[np.ndarray, "*reference group gamma"]
-    # T; its diagonal for diagonal covariances, the sum of that for spherical ones.
+    # T, or the sums over T's diagonal that are twice the rates of the gamma variables.
     inner: Float[np.ndarray, "*reference group *gamma"]
 
     @classmethod
     def stacked(cls, densities: Sequence[Self]) -> Self:
         """Several densities of one structure side by side."""
         shapes = np.stack([one.shapes for one in densities])
-        return cls(densities[0].scales, shapes, np.stack([one.inner for one in densities]))
+        return replace(
+            densities[0], shapes=shapes, inner=np.stack([one.inner for one in densities])
+        )
 
     @abstractmethod
     def draw(self, rng: np.random.Generator) -> Float[np.ndarray, "group *feature"]:
@@ -195,20 +471,28 @@ class FullPrecisions(ConjugatePrecisions):
         return total + stretch[:, None, :]
 
 
-class IndependentPrecisions(ConjugatePrecisions):
-    """Density of the precision factors of diagonal and spherical covariances."""
+@dataclass(frozen=True)
+class GammaPrecisions(ConjugatePrecisions):
+    """Density of the precision factors of a shape whose variables all are gamma variables."""
 
-    def draw(self, rng: np.random.Generator) -> Float[np.ndarray, "group feature"]:
-        """Square roots of the precisions of every group, in the units of the rows."""
-        return np.sqrt(2.0 * rng.standard_gamma(self.shapes) / self.inner) / self.scales
+    law: RealColumns
+
+    def draw(self, rng: np.random.Generator) -> Float[np.ndarray, "group *feature"]:
+        """Precision factors of every group, in the units of the rows."""
+        if not self.law.n_features:
+            return np.zeros((len(self.scales), *self.law.matrices.shape))
+        gammas = 2.0 * rng.standard_gamma(self.shapes) / self.inner
+        unit = self.law.unit_factors(self.law.parted(gammas))
+        return unit / self.law.of_rows(self.scales)
 
     def log_densities(
-        self, factors: Float[np.ndarray, "given feature"]
+        self, factors: Float[np.ndarray, "given *feature"]
     ) -> Float[np.ndarray, "reference given group"]:
         """Log densities of each given factor as that of each group."""
-        squares = (factors * self.scales[0])[:, : self.shapes.shape[-1]] ** 2
+        own = self.law.own_values(factors * self.law.of_rows(self.scales[:1]))
+        gammas = np.concatenate([value.reshape(len(factors), -1) for value in own.values()], axis=1)
         rates = 0.5 * self.inner[:, None]
-        return _log_gamma(squares[:, None, :], self.shapes[:, None], rates).sum(axis=-1)
+        return _log_gamma(gammas[:, None, :], self.shapes[:, None], rates).sum(axis=-1)
 
 
 def _log_gamma(values: np.ndarray, shape: np.ndarray, rate: np.ndarray | float) -> np.ndarray:
@@ -216,462 +500,8 @@ def _log_gamma(values: np.ndarray, shape: np.ndarray, rate: np.ndarray | float) 
     return shape * np.log(rate) - gammaln(shape) + (shape - 1) * np.log(values) - rate * values
 
 
-# Real columns: normal given the component, under covariances of one shape.
-#
-# Which components share a covariance is the specification's to say; a shape says what one matrix
-# is: all of it, its diagonal, or one number.
-#
-# The precision of covariance group g is :math:`P = L L'`, :math:`L = L_0 A`, with :math:`L_0 =
-# \mathrm{diag}(1 / (s \sqrt{\nu_0 + G_g}))` for column scales s, and A lower triangular with
-# diagonal :math:`\sqrt d` (``precision_diagonal``) and strict lower part ``precision_lower``: all
-# of it, its diagonal, or one number.
-#
-# The M-step, with counts :math:`n`, :math:`G_g` means and the scatter :math:`S_g` about the new
-# ones:
-#
-# .. math::
-#    \mu_k &= (\textstyle\sum_n r_{nk} x_n + \kappa_0 m_0) / (n_k + \kappa_0) \\
-#    \Sigma_g &= \frac{S_g + (\nu_0 + G_g) S_0
-#        + \kappa_0 \sum_k (\mu_k - m_0)(\mu_k - m_0)'}{n_g + \nu_0 + G_g}
-
-
-Vectors = Float[np.ndarray, "component feature"]
-Matrices = Float[np.ndarray, "component *feature"]
-Factors = Float[np.ndarray, "group *feature"]
-Weights = Float[np.ndarray, "component _"]
-ByCell = Float[np.ndarray, "row component feature"]
-
-
-START_VARIANCE = 0.5
-"""Variance of a fresh component, where the whole column has 1."""
-
-
-class KernelNormals(NamedTuple):
-    """Normals as the compiled kernels read them, and the log normalisers of the components."""
-
-    constants: np.ndarray
-    full: FullGaussians | None
-    holes: GaussiansWithHoles | None
-    diagonal: DiagonalGaussians | None
-
-
-class RealColumns(ABC):
-    """The real columns of a mixture; a subclass is one shape of their covariances."""
-
-    conjugate_family: type[ConjugatePrecisions]
-
-    def __init__(self, specification: MixtureSpecification) -> None:
-        self.specification = specification
-        self.n_components, self.n_features = specification.n_components, specification.n_features
-        self.group = specification.covariance_group
-        self.n_groups = specification.group_sizes.size
-
-    # Variables of the graph
-
-    @cached_property
-    def variables(self) -> tuple[Variable, ...]:
-        """Free variables: the means, and what stands behind the precision factors."""
-        if not self.n_features:
-            return ()
-        dims, shape = (names.COMPONENT, names.FEATURE), (self.n_components, self.n_features)
-        return (Variable(names.MEANS, dims, shape, "identity"), *self._precision_variables())
-
-    @abstractmethod
-    def _precision_variables(self) -> tuple[Variable, ...]:
-        """The variables behind the precision factors."""
-
-    def values(self, point: Point, hyper: Hyper) -> dict[str, np.ndarray]:
-        """Values of the variables at a point, in the units of the prior."""
-        values = {names.MEANS: point.means}
-        if self.n_features:
-            scales = self.row_scales(hyper)
-            values |= self._precision_values(point.precisions_cholesky * scales)
-        return values
-
-    @abstractmethod
-    def _precision_values(self, unit: Factors) -> dict[str, np.ndarray]:
-        """Values of the variables behind factors in units of the prior."""
-
-    def placed(self, point: Point, values: Values, hyper: Hyper) -> Point:
-        """The point at given values of the variables."""
-        means = values.get(names.MEANS, np.zeros((self.n_components, 0)))
-        factors = self.factors(values, hyper)
-        return replace(point, means=means, precisions_cholesky=factors)
-
-    def factors(self, values: Values, hyper: Hyper) -> Float[np.ndarray, "*shape"]:
-        """Precision factors of all groups at given values, of one point or of many."""
-        if not self.n_features:
-            return np.zeros((self.n_groups, *self.matrix_shape))
-        batch = values[names.MEANS].shape[:-2]
-        roots = np.sqrt(values[names.PRECISION_DIAGONAL]).reshape((*batch, self.n_groups, -1))
-        return self._unit_factors(roots, values) / self.row_scales(hyper)
-
-    @abstractmethod
-    def _unit_factors(
-        self, roots: Float[np.ndarray, "*batch group root"], values: Values
-    ) -> Float[np.ndarray, "*shape"]:
-        """Factors in units of the prior whose diagonal has these roots."""
-
-    def base_scales(self, hyper: Hyper) -> Float[np.ndarray, "group feature"]:
-        """Inverse diagonal of L0: ``s sqrt(nu0 + G)`` of every covariance group."""
-        strength = hyper.degrees_of_freedom + self.specification.group_sizes
-        return np.sqrt(strength)[:, None] * hyper.scale
-
-    def row_scales(self, hyper: Hyper) -> Float[np.ndarray, "*shape"]:
-        """The base scales as what multiplies the rows of a factor."""
-        scales = self.base_scales(hyper)
-        return scales.reshape(*scales.shape, *(1,) * (len(self.matrix_shape) - 1))
-
-    @property
-    def columns_a_gamma(self) -> int:
-        """Columns whose precisions are the same gamma variable."""
-        return 1
-
-    def prior(self, hyper: Hyper) -> NormalPrior | None:
-        """The declared prior, prepared for many points; None without columns."""
-        return NormalPrior(self, hyper) if self.n_features else None
-
-    # Matrices of this shape
-
-    @property
-    @abstractmethod
-    def matrix_shape(self) -> tuple[int, ...]:
-        """Shape of one precision factor as an array."""
-
-    @abstractmethod
-    def diagonal(self, matrices: Factors) -> Float[np.ndarray, "group feature"]:
-        """Diagonals."""
-
-    @abstractmethod
-    def covariances(self, factors: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape d d"]:
-        """Covariances of precision factors as whole matrices."""
-
-    @abstractmethod
-    def spread(
-        self, noise: Float[np.ndarray, "component row d"], factors: Matrices
-    ) -> Float[np.ndarray, "component row d"]:
-        """Standard normal rows, under every component, made noise of its covariance."""
-
-    @abstractmethod
-    def outer(self, vectors: Vectors, factor: float | Weights) -> Matrices:
-        """``factor v v'`` for every component."""
-
-    @abstractmethod
-    def product(self, matrices: Factors, factors: Factors) -> Factors:
-        """Matrix products."""
-
-    @abstractmethod
-    def of_diagonal(self, diagonal: Float[np.ndarray, "*batch d"]) -> Float[np.ndarray, "*shape"]:
-        """Matrices of given diagonals."""
-
-    def pooled(self, by_column: Float[np.ndarray, "*batch d"]) -> Float[np.ndarray, "*batch gamma"]:
-        """Sums over the columns of each gamma variable."""
-        return by_column
-
-    @abstractmethod
-    def whiten(
-        self, deviations: Float[np.ndarray, "*batch component row d"], factors: Matrices
-    ) -> Float[np.ndarray, "*batch component row d"]:
-        """``L' (x - mu)`` of rows under every component."""
-
-    # Prior: what depends on the shape
-
-    @abstractmethod
-    def unit_entries(self, unit: Factors) -> tuple[np.ndarray, np.ndarray]:
-        """Free entries of A, and those on its diagonal, the roots of ``precision_diagonal``."""
-
-    def lower_scales(
-        self, scales: Float[np.ndarray, "group feature"]
-    ) -> Float[np.ndarray, "group entry"]:
-        """The base scales of the rows that the entries of ``precision_lower`` are in."""
-        return np.zeros((self.n_groups, 0))
-
-    def lower_gradient(
-        self, stress: Factors, values: Values, scales: Float[np.ndarray, "group entry"]
-    ) -> dict[str, np.ndarray]:
-        """Gradient in ``precision_lower``, where there is one; stress is ``(S + kappa0 M) L``."""
-        return {}
-
-    @abstractmethod
-    def precision_times(self, force: Vectors, factors: Matrices) -> Vectors:
-        """``P f`` for every component."""
-
-    # Another order, and solving
-
-    def reordered(self, point: Point, order: Order) -> Point:
-        """The point of the columns in another order."""
-        factors = self._reordered(point.precisions_cholesky, order.features)
-        return replace(
-            point, means=point.means.take(order.features, 1), precisions_cholesky=factors
-        )
-
-    def _reordered(
-        self, factors: Factors, features: Int[np.ndarray, " feature"]
-    ) -> Float[np.ndarray, "group *feature"]:
-        """Precision factors of the columns in another order."""
-        return factors.take(features, 1)
-
-    def inverse(self, factors: Matrices) -> Float[np.ndarray, "component *entry"]:
-        """``L^-1``."""
-        return 1 / self.diagonal(factors)
-
-    def inverse_times(
-        self, inverse: Float[np.ndarray, "component *entry"], vectors: Vectors, transposed: bool
-    ) -> Vectors:
-        """``L^-1`` or ``L^-T`` times a vector of every component."""
-        return inverse * vectors
-
-    def by_component(self, factors: Factors) -> Matrices:
-        """The factor that each component uses."""
-        return factors if self.n_groups == self.n_components else factors[self.group]
-
-    # Statistics and mode
-
-    def no_moments(self) -> tuple[Vectors, Matrices]:
-        """First and second moments of an empty table."""
-        first = np.zeros((self.n_components, self.n_features))
-        return first, np.zeros((self.n_components, *self.matrix_shape))
-
-    def mode(self, point: Point, statistics: Statistics, hyper: Hyper) -> Point:
-        """Means and precision factors of the M-step.
-
-        A component without rows keeps m0 and S0: the prior preserves the mean covariance instead
-        of shrinking it.
-        """
-        if not self.n_features:
-            return point
-        kappa, pull = hyper.mean_precision, point.means - hyper.location
-        rows = statistics.counts[:, None] + kappa
-        shift = (statistics.first - kappa * pull) / rows
-        means = point.means + shift
-        # The scatter about the new means and the prior's pull on these, both from the old ones.
-        scatter = statistics.second + self.outer(pull, kappa)
-        scatter -= self.outer(shift, rows)
-        strength = hyper.degrees_of_freedom + self.specification.group_sizes
-        total = sum_by_group(statistics.counts, self.specification) + strength
-        prior = strength[:, None] * hyper.scale**2
-        sums = sum_by_group(scatter, self.specification)
-        factors = self._mode_factors(sums, prior, total, hyper.scale)
-        return replace(point, means=means, precisions_cholesky=factors)
-
-    @abstractmethod
-    def _mode_factors(
-        self,
-        scatter: Factors,
-        prior: Float[np.ndarray, "group feature"],
-        total: Float[np.ndarray, " group"],
-        scale: Float[np.ndarray, " feature"],
-    ) -> Factors:
-        """Precision factors of the covariances ``(scatter + diag(prior)) / total``."""
-
-    def begun(self, point: Point, rows: Rows, memberships: Memberships, hyper: Hyper) -> Point:
-        """Means of the observed cells, and covariances of ``START_VARIANCE``."""
-        seen = memberships.T @ ~np.isnan(rows.real)
-        sums = memberships.T @ np.nan_to_num(rows.real)
-        means = sums / (seen + hyper.mean_precision)
-        factors = self.of_diagonal(np.full((self.n_groups, self.n_features), START_VARIANCE**-0.5))
-        return replace(point, means=means, precisions_cholesky=factors)
-
-    def embedding(self, rows: Rows) -> Float[np.ndarray, "row feature"]:
-        """Cells in standard units, the column mean where missing."""
-        return np.nan_to_num(rows.real)
-
-    def at_floor(self, factors: Factors) -> bool:
-        """Whether some covariance has eigenvalues at the floor."""
-        return False
-
-    # Rows
-
-    @abstractmethod
-    def holes(self, observed: Bool[np.ndarray, "row feature"]) -> Int[np.ndarray, " row"]:
-        """Number of missing cells that depend on each other given a row's component."""
-
-    @abstractmethod
-    def components(self, means: Vectors, factors: Matrices) -> Components:
-        """Components at a point, ready for blocks of rows."""
-
-    def drawn(
-        self,
-        real: Float[np.ndarray, "row feature"],
-        components: Int[np.ndarray, "draw row"],
-        point: Point,
-        noise: Float[np.ndarray, "draw row feature"],
-    ) -> Float[np.ndarray, "draw row feature"]:
-        """Cells of many draws, each from its components and standard normal noise."""
-        whole = np.repeat(real[None], len(components), axis=0)
-        for block in self.conditionals(real, point):
-            lane, hole = np.arange(block.rows.size), np.isnan(real[block.rows])
-            mine, own = components[:, block.rows], noise[:, block.rows]
-            if block.roots is None:
-                steps = own * np.sqrt(block.variances[lane, mine])
-            else:
-                steps, m = np.zeros_like(own), block.roots.shape[-1]
-                moved = np.einsum("snij,snj->sni", block.roots[lane, mine], own[..., :m])
-                steps[:, hole] = moved.reshape(len(own), -1)
-            cells = block.means[lane, mine] + steps
-            whole[:, block.rows] = np.where(hole, cells, whole[:, block.rows])
-        return whole
-
-    def sampled(self, rows: Rows, components: Assignment, point: Point, rng: Rng) -> Rows:
-        """Rows drawn given their components."""
-        noise = rng.standard_normal(rows.real.shape)
-        real, factors = point.means[components], self.by_component(point.precisions_cholesky)
-        for k in range(self.n_components):
-            mine = components == k
-            real[mine] += self.spread(noise[None, mine], factors[k : k + 1])[0]
-        return replace(rows, real=real)
-
-    def conditionals(
-        self, real: Float[np.ndarray, "row feature"], point: Point
-    ) -> Iterator[Conditional]:
-        """Conditional moments under every component; the blocks cover every row once.
-
-        Rows and point are in standard units.
-        """
-        factors = self.by_component(point.precisions_cholesky)
-        holes = self.holes(~np.isnan(real))
-        for m in np.unique(holes):
-            same = np.flatnonzero(holes == m)
-            for part in in_blocks(same.size, self.n_components * max(self.n_features, int(m) ** 2)):
-                rows = same[part]
-                yield self.conditional(rows, real[rows], point.means, factors)
-
-    @abstractmethod
-    def conditional(
-        self,
-        rows: Int[np.ndarray, " row"],
-        real: Float[np.ndarray, "row feature"],
-        means: Vectors,
-        factors: Matrices,
-    ) -> Conditional:
-        """Moments of rows that :meth:`holes` does not keep apart."""
-
-    @abstractmethod
-    def leave_one_out(
-        self, real: Float[np.ndarray, "row feature"], means: Vectors, factors: Factors
-    ) -> tuple[ByCell, ByCell]:
-        """``x_j - E[x_j | rest, k]`` and ``1 / Var[x_j | rest, k]``; 0 and 1 where missing."""
-
-    # Kernels
-
-    @abstractmethod
-    def kernel_normals(self, means: Vectors, factors: Factors, with_holes: bool) -> KernelNormals:
-        """The normals at a point in the form that the kernels read."""
-
-    @abstractmethod
-    def kernel_room(self, means: Vectors, with_holes: bool) -> tuple[np.ndarray, KernelNormals]:
-        """Room for precision factors, and for normals that the kernels write themselves."""
-
-    # Conjugate draws
-
-    @abstractmethod
-    def assigned(
-        self,
-        real: Float[np.ndarray, "row feature"],
-        components: Assignment,
-        member: Bool[np.ndarray, "component row"],
-    ) -> tuple[Vectors, Vectors, Matrices]:
-        """Cells, their means and the scatter about these, of rows whose components are known."""
-
-    def posterior(
-        self, cells: Vectors, centres: Vectors, scatter: Matrices, hyper: Hyper
-    ) -> tuple[ConjugatePrecisions, Vectors, Vectors]:
-        """Law of the precision factors given such rows, the means integrated out."""
-        kappa, location = hyper.mean_precision, hyper.location
-        strength = cells + kappa
-        about = scatter + self.outer(centres - location, cells * kappa / strength)
-        sums = sum_by_group(about, self.specification)
-        inner = self.inner(sums, self.base_scales(hyper))
-        by_group = sum_by_group(cells, self.specification)
-        precisions = self.conjugate(by_group, inner, hyper)
-        return precisions, (cells * centres + kappa * location) / strength, strength
-
-    def draw_means(
-        self, centres: Vectors, strength: Vectors, factors: Matrices, rng: Rng
-    ) -> Vectors:
-        """Means of every component given its precision factor."""
-        noise = rng.standard_normal(centres.shape) / np.sqrt(strength)
-        return centres + self.spread(noise[:, None, :], factors)[:, 0]
-
-    def conjugate(
-        self, cells: Float[np.ndarray, "group feature"], inner: Factors, hyper: Hyper
-    ) -> ConjugatePrecisions:
-        """Density of the prior's family behind so many cells; inner is T of every column."""
-        shapes = 1 + self.pooled(0.5 * (cells + hyper.degrees_of_freedom))
-        scales = self.base_scales(hyper)
-        return self.conjugate_family(scales, shapes, self.pooled(inner))
-
-    @abstractmethod
-    def inner(self, scatter: Factors, scales: Float[np.ndarray, "group feature"]) -> Factors:
-        """``T = I + L0' S L0``."""
-
-    @abstractmethod
-    def inner_at(
-        self,
-        factors: Factors,
-        strength: Float[np.ndarray, "group feature"],
-        scales: Float[np.ndarray, "group feature"],
-    ) -> Factors:
-        """T of the density behind so many rows whose mode has these factors."""
-
-
-class NormalPrior:
-    """Prior of means and precision factors of any shape.
-
-    ``gamma_powers`` are the powers of ``precision_diagonal``, without and with Jacobian, and
-    ``rate`` is that of its gamma distribution.
-    """
-
-    def __init__(self, law: RealColumns, hyper: Hyper) -> None:
-        self._law, self._specification = law, law.specification
-        sizes, d = law.specification.group_sizes, law.n_features
-        self._location = hyper.location
-        self._kappa = kappa = hyper.mean_precision
-        self.rate = 0.5 * law.columns_a_gamma
-        shape = self.rate * hyper.degrees_of_freedom + 1
-        n_gammas = d // law.columns_a_gamma
-        powers = np.repeat(shape - 1 + self.rate * sizes, n_gammas).reshape(-1, n_gammas)
-        self.gamma_powers = [powers, powers + 1]
-        scales = law.base_scales(hyper)
-        self._lower_scales = law.lower_scales(scales)
-        self._row_scales = law.row_scales(hyper)
-        self.constant = powers.size * float(shape * np.log(self.rate) - gammaln(shape))
-        self.constant += 0.5 * law.n_components * d * float(np.log(kappa) - LOG_2PI)
-        self.constant -= float(sizes @ np.log(scales).sum(axis=1))
-        self.constant -= 0.5 * self._lower_scales.size * LOG_2PI
-
-    def log_density(self, parameters: Point, jacobian: bool) -> float:
-        """Log density at one point in nats, but for the constant."""
-        law, factors = self._law, parameters.precisions_cholesky
-        entries, roots = law.unit_entries(factors * self._row_scales)
-        # Under full covariances the rate is 1/2, as is that of the squares below the diagonal.
-        total = 2 * float(np.vdot(self.gamma_powers[jacobian], np.log(roots)))
-        total -= self.rate * float(np.vdot(entries, entries))
-        pull = parameters.means - self._location
-        if law.n_groups == 1:  # all are under one factor, in one product
-            whitened = law.whiten(pull[None], factors)
-        else:
-            whitened = law.whiten(pull[:, None, :], law.by_component(factors))
-        return total - 0.5 * self._kappa * float(np.vdot(whitened, whitened))
-
-    def gradient(
-        self, values: Values, parameters: Point, statistics: Statistics, jacobian: bool
-    ) -> dict[str, np.ndarray]:
-        """Gradient of log likelihood plus log prior in the coordinates of every variable."""
-        law, factors = self._law, parameters.precisions_cholesky
-        pull = parameters.means - self._location
-        force = statistics.first - self._kappa * pull
-        # (S + kappa0 M) L: what pulls a precision factor towards zero.
-        scatter = statistics.second + law.outer(pull, self._kappa)
-        stress = law.product(sum_by_group(scatter, self._specification), factors)
-        # In log d, where dL_ii / d log d_i = L_ii / 2.
-        diagonal = values[names.PRECISION_DIAGONAL].reshape(len(factors), -1)
-        counts = sum_by_group(statistics.counts, self._specification)[:, None]
-        squares = law.pooled(law.diagonal(stress) * law.diagonal(factors))
-        by_log = self.rate * (counts - diagonal) - 0.5 * squares
-        by_log += self.gamma_powers[jacobian]
-        return {
-            names.MEANS: law.precision_times(force, law.by_component(factors)),
-            names.PRECISION_DIAGONAL: by_log,
-            **law.lower_gradient(stress, values, self._lower_scales),
-        }
+def log_gamma_constant(freedom: float, columns: int) -> float:
+    """Normaliser of the gamma prior of a number that is the precision of so many columns."""
+    rate = 0.5 * columns
+    shape = rate * freedom + 1
+    return float(shape * np.log(rate) - gammaln(shape))

@@ -22,7 +22,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
-from bench.stack_tables import load
+from bench.tables import load
 
 SHRUNKEN: Final = 0.95
 """Factor of the correlations, which makes them regular."""

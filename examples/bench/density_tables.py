@@ -1,19 +1,17 @@
 """Tasks of the density's benchmark: splits, hidden cells, planted errors and classes left out.
 
-Everything is arrays, so that a process of another environment can take part: reals with NaN, and
-codes of categories with -1, where a cell is missing. The label is a category like the others.
+Everything is arrays: reals with NaN, and codes of categories with -1, where a cell is missing. The
+label is a category like the others.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from bench.stack_tables import load
+from bench.tables import load
 
 MIXED = (
     "heart_cleveland",
@@ -92,19 +90,6 @@ class Task:
         """Rows and columns of the hidden cells whose truth is known, reals and categories."""
         real = np.argwhere(np.isnan(self.test.real) & ~np.isnan(self.truth.real))
         return real, np.argwhere((self.test.codes < 0) & (self.truth.codes >= 0))
-
-    def write(self, path: Path) -> None:
-        """Keep the task for another process."""
-        np.savez(path, **flat(asdict(self)))
-
-
-def flat(nested: dict[str, Any]) -> dict[str, Any]:
-    """Arrays under joined names, such as ``train_real``."""
-    found: dict[str, Any] = {}
-    for name, value in nested.items():
-        inside = value if isinstance(value, dict) else {"": value}
-        found |= {f"{name}_{key}".rstrip("_"): np.asarray(one) for key, one in inside.items()}
-    return found
 
 
 def table(name: str, seed: int, *, reals_only: bool = False) -> Table:

@@ -20,19 +20,18 @@ def show(
     digits: int | Mapping[str, int] = 3,
     counts: Counts | None = None,
     about: tuple[str, ...] = (),
-    commits: Iterable[str] = (),
 ) -> None:
     """Print a table, and keep it under its name where a default run or ``counts`` made it.
 
-    The index of a frame becomes its first columns. A run that the environment cut short is kept
-    where ``counts`` say what was run of what was asked, and where no fuller one was kept.
-    ``commits`` are those of its parts, ``about`` the answers that it is about, or COST.
+    The index of a frame becomes its first columns. A run that the environment changed is kept
+    where ``counts`` say what was run of what was asked, and where no fuller one was kept. ``about``
+    are the answers that it is about, or COST.
     """
     frame = pd.DataFrame(measured)
     if not isinstance(frame.index, pd.RangeIndex):
         frame = frame.reset_index(names=[name or "" for name in frame.index.names])
     columns = {str(column): frame[column].tolist() for column in frame}
-    given = (columns, command(), digits, about, counts, tuple(commits))
+    given = (columns, command(), digits, about, counts)
     whole = not any(SETTINGS.match(variable) for variable in os.environ)
     kept = whole or (counts and not poorer(name, counts))
     print("\n" + (write(name, *given) if kept else markdown(table(*given))), flush=True)

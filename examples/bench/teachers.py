@@ -14,9 +14,8 @@ import pandas as pd
 
 from bayesrbf import table
 from bayesrbf.answers.rehearse import truth
-from bayesrbf.datasets import hide_cells
 from bayesrbf.families.stack.model_doubt import TEACHER_FOLDS, TEACHERS
-from bench.stack_tables import HIDDEN, load
+from bench.tables import load
 
 __all__ = ["TEACHERS", "Taught", "probabilities", "rows_of", "taught"]
 
@@ -53,9 +52,7 @@ def probabilities(teacher: str, X: pd.DataFrame, y: np.ndarray) -> np.ndarray:
     return truth(TEACHERS[teacher](cells, categorical, labels, 0, None), labels)
 
 
-def taught(
-    X: pd.DataFrame, truth: np.ndarray, n_train: int, seed: int, *, holes: bool
-) -> Taught | None:
+def taught(X: pd.DataFrame, truth: np.ndarray, n_train: int, seed: int) -> Taught | None:
     """A table with labels drawn from a teacher; None where a class has no row to learn from."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(X))
@@ -64,6 +61,4 @@ def taught(
     labels = (truth.cumsum(axis=1) > rng.random((len(X), 1))).argmax(axis=1)
     if np.bincount(labels[train], minlength=truth.shape[1]).min() == 0:
         return None
-    if holes:
-        X = hide_cells(X, HIDDEN, rng)
     return Taught(X.iloc[train], labels[train], X.iloc[new], truth[new])

@@ -25,7 +25,7 @@ import bayesrbf
 from bayesrbf.app.report.output import MODEL
 from bayesrbf.app.serve.interface import CSV, JSON, PARQUET
 from bench.figures import show
-from bench.test_report import mixed
+from bench.tables import mixed
 from tests.app.serve.mutations import FORM, file_of
 from tests.app.serve.server import Server
 from tests.measured import COST, ROOT
@@ -33,7 +33,7 @@ from tests.measured import COST, ROOT
 ROWS, REALS, CATEGORIES = 300, 18, 12
 RATE: Final = 20
 """Requests a second."""
-LOAD, TURNS, MANY = 600, 15, 10_000
+LOAD, TURNS, MANY = 600, 15, 2_000
 """Requests under load, repetitions of others, and requests over which memory is watched."""
 FLAT: Final = 10.0
 """MiB by which memory that is flat may grow."""

@@ -513,7 +513,7 @@ def _fresh_factors(
         return factors
     factors = factors.copy()
     roots = np.full(mixture.means[places].shape, START_VARIANCE**-0.5)
-    factors[places] = laws_of(specification.mixture).reals.of_diagonal(roots)
+    factors[places] = laws_of(specification.mixture).reals.matrices.of_diagonal(roots)
     return factors
 
 

@@ -16,7 +16,7 @@ from bayesrbf.answers.scores import (
     one_against_rest,
     proportion,
 )
-from bayesrbf.fit.probabilities import mistakes, paid
+from bayesrbf.fit.decisions import mistakes, paid
 
 SEEDS = st.integers(0, 10_000)
 

@@ -79,7 +79,7 @@ DEGENERATE: dict[str, Callable[[], Table]] = {
     "integers": changed(lambda X: np.round(3 * X).astype(int)),
     "one column": changed(lambda X: X[:, :1]),
 }
-SHAPES: dict[str, dict[str, Any]] = {
+STRUCTURES: dict[str, dict[str, Any]] = {
     "full": {},
     "tied": {"covariance_type": "tied"},
     "diag": {"covariance_type": "diag"},
@@ -92,7 +92,7 @@ SHAPES: dict[str, dict[str, Any]] = {
 @pytest.mark.filterwarnings("ignore:.*one labelled row alone is of class:UserWarning")
 @pytest.mark.filterwarnings("ignore:.*received one class alone:UserWarning")
 @pytest.mark.slow
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", STRUCTURES)
 @pytest.mark.filterwarnings("ignore:Column .* holds text that hardly repeats")
 @pytest.mark.filterwarnings("ignore:.*one labelled row alone")
 @pytest.mark.parametrize("name", DEGENERATE)
@@ -100,12 +100,12 @@ def test_degenerate_tables_have_a_finite_normalised_answer(name: str, shape: str
     X, y = DEGENERATE[name]()
     alone = name in ("one row", "two rows")  # each class has one row: none can be held out
     with pytest.warns(UserWarning, match="holds out no labelled row") if alone else nullcontext():
-        model = HybridMixtureClassifier(random_state=0, **SHAPES[shape]).fit(X, y)
+        model = HybridMixtureClassifier(random_state=0, **STRUCTURES[shape]).fit(X, y)
     probabilities = model.predict_proba(X)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=0, atol=1e-12)
     assert np.isfinite(model.score_samples(X)).all()
     assert np.isfinite(model.transform(X)).all()
-    density = MixtureDensity(random_state=0, **SHAPES[shape]).fit(X)
+    density = MixtureDensity(random_state=0, **STRUCTURES[shape]).fit(X)
     assert np.isfinite(density.score_samples(X)).all()
     seen = np.delete(np.arange(len(density.columns_.names)), density.columns_.empty)
     assert pd.notna(pd.DataFrame(density.impute(X)).iloc[:, seen]).all(axis=None)

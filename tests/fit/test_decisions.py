@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.fit.probabilities import constant, cost_curve, mistakes, paid, varied
+from bayesrbf.fit.decisions import constant, cost_curve, mistakes, paid, varied
 
 
 def test_answer_has_the_least_expected_cost() -> None:

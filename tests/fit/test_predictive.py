@@ -11,13 +11,8 @@ from scipy.stats import beta, kstest
 from bayesrbf.base.log_posterior import OneByOne
 from bayesrbf.base.priors import ClassPrediction
 from bayesrbf.base.rows import Observations
-from bayesrbf.fit.probabilities import (
-    ClassPosterior,
-    StrayLabels,
-    entropy,
-    stray_labels,
-    to_dataset,
-)
+from bayesrbf.fit.probabilities import ClassPosterior, StrayLabels, entropy, stray_labels
+from bayesrbf.fit.row_answers import to_dataset
 
 N_OBS, N_CLASSES = 11, 3
 AS_TRAINED = np.zeros(N_CLASSES)

@@ -12,9 +12,9 @@ from bayesrbf.base.rows import MixtureSpecification, Observations
 from bayesrbf.mixture.em import Step, ascend, fit_mixture, problem_of
 from bayesrbf.mixture.expectation import ArrayExpectation
 from bayesrbf.mixture.laws import laws_of
+from bayesrbf.mixture.matrices import SMALLEST_EIGENVALUE, precision_factor
 from bayesrbf.mixture.points import component_covariances
 from bayesrbf.mixture.posterior import MixtureLogPosterior
-from bayesrbf.mixture.real_columns import SMALLEST_EIGENVALUE, precision_factor
 from tests.cases import (
     CLASSES,
     COVARIANCES,

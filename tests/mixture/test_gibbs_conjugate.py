@@ -16,8 +16,9 @@ from bayesrbf.mixture.expectation import prepare
 from bayesrbf.mixture.gaussian import LOG_2PI
 from bayesrbf.mixture.gibbs import Assigned, Conjugate, assigned, posterior
 from bayesrbf.mixture.laws import laws_of
+from bayesrbf.mixture.matrices import lower_entries
 from bayesrbf.mixture.points import DeclaredPrior, component_covariances, variables_of
-from bayesrbf.mixture.real_columns import ConjugatePrecisions, FullPrecisions, lower_entries
+from bayesrbf.mixture.real_columns import ConjugatePrecisions, FullPrecisions
 from bayesrbf.mixture.statistics import sum_by_group
 from tests.cases import COVARIANCES, hyperparameters, structure
 

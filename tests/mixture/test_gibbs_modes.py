@@ -8,12 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bayesrbf.base.rows import MixtureParameters
+from bayesrbf.base.rows import COVARIANCE_TYPES, MixtureParameters
 from bayesrbf.mixture.gibbs import ModeProposal, assigned
 from tests.cases import hyperparameters, structure
 from tests.mixture.test_gibbs_conjugate import Given, log_density
-
-SHAPES = ["full", "tied", "diag", "spherical"]
 
 
 def reference(covariance_type: str, seed: int) -> Given:
@@ -37,7 +35,7 @@ def reordered(point: MixtureParameters, order: tuple[int, ...]) -> MixtureParame
     )
 
 
-@pytest.mark.parametrize("covariance_type", SHAPES)
+@pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
 def test_density_is_the_mean_over_references_and_orders(covariance_type):
     references = [reference(covariance_type, seed) for seed in range(3)]
     shares = np.array([0.5, 0.2, 0.3])
@@ -52,7 +50,7 @@ def test_density_is_the_mean_over_references_and_orders(covariance_type):
         assert found == pytest.approx(np.logaddexp.reduce(terms), rel=1e-10)
 
 
-@pytest.mark.parametrize("covariance_type", SHAPES)
+@pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
 def test_density_does_not_know_the_order_of_components(covariance_type):
     proposal = ModeProposal([reference(covariance_type, 1).posterior], np.ones(1))
     point = proposal.draw(np.random.default_rng(0))

@@ -25,8 +25,10 @@ from tests.measured import read
 from tests.trust.sections import Line, Row, Section, Tried, count
 
 SIMULATIONS = {True: 1000, False: 50}
-"""In the long form and in the short one."""
-SETS = 20
+"""Of mixtures, in the long form and in the short one."""
+OF_GRAPHS = {True: 100, False: 50}
+"""Of other families: NUTS takes seconds a table."""
+SETS = 5
 """Independent sets of tables of a planted defect."""
 TABLES, PROBABLE = 600, 4000
 """In which a defect of intervals is seen, and one of probabilities."""
@@ -58,7 +60,7 @@ def other_families(long: bool) -> list[Line]:
         Line(
             f"{name}, {method}",
             partial(of_family, name, method),
-            SIMULATIONS[long],
+            OF_GRAPHS[long],
             "tables",
             50,
             calibrated,

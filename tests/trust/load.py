@@ -11,13 +11,14 @@ LEAK: Final = 30
 """MiB by which a loop may grow."""
 GROWTH: Final = 1.6
 """By which the memory of ten times as many rows may be more."""
+ROWS: Final = 100_000
 
 
 def lines(long: bool) -> list[Line]:
     """Each suite is an attack."""
     return [
         suite("threads, processes and pickles", "tests/test_sharing.py", long=long),
-        Line("fits and draws in a loop", looped, 1000 if long else 50, "fits"),
+        Line("fits and draws in a loop", looped, 200 if long else 50, "fits"),
         suite(
             "row weights of any size, wrapped interrupts",
             "tests/fit/test_extreme_weights.py",
@@ -36,13 +37,13 @@ def looped(_: int, times: int) -> Row:
     }
 
 
-def large(model: str, long: bool) -> list[Line]:
+def large(model: str, _: bool) -> list[Line]:
     """Ten times as many rows, in nearly the same memory."""
     return [
         Line(
             f"rows through `bayesrbf predict` from {suffix}, model with {model}",
             partial(predicted, model, suffix),
-            1_000_000 if long else 100_000,
+            ROWS,
             "rows",
         )
         for suffix in (".csv", ".parquet")

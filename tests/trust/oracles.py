@@ -77,7 +77,7 @@ def differs(case: Case) -> bool:
 def invariances(long: bool) -> list[Line]:
     """One line a law: all families, some tables."""
     return [
-        Line(f"{law}, {len(FAMILIES)} models", partial(law_of, law), 5 if long else 1, "tables", 1)
+        Line(f"{law}, {len(FAMILIES)} models", partial(law_of, law), 2 if long else 1, "tables", 1)
         for law in LAWS
     ]
 

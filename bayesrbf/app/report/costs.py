@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf.fit.probabilities import constant, cost_curve, expected_costs, mistakes, paid
+from bayesrbf.fit.decisions import constant, cost_curve, expected_costs, mistakes, paid
 
 COST_STEPS: Final = 101
 FURTHEST: Final = 2.0

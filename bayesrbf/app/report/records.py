@@ -36,7 +36,7 @@ from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.learned import Learned
 from bayesrbf.app.words import between, clipped, ends, listing, number, percent, plural
 from bayesrbf.base.arrays import brier, correct, log_loss, mean_over_folds
-from bayesrbf.fit.probabilities import mistakes, paid
+from bayesrbf.fit.decisions import mistakes, paid
 from bayesrbf.inference.diagnose import Finding
 
 # Figures of single classes on held-out rows: how they are ranked, found and acted on.

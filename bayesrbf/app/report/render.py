@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import jinja2
 from markupsafe import Markup, escape
@@ -18,10 +18,6 @@ from bayesrbf.app.report import verdict as findings
 from bayesrbf.app.report.held_out import RIVALS_IN_WORDS
 from bayesrbf.app.report.records import Report, leads
 from bayesrbf.version import __version__
-
-if TYPE_CHECKING:
-    pass
-
 
 OPTION: Final = re.compile(r"(--[a-z][a-z-]*(?:=[^\s;,]*[^\s;,.])?)")
 """An option of the command line."""

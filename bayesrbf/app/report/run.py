@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from textwrap import fill
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -67,10 +67,6 @@ from bayesrbf.fit.reading import units_in
 from bayesrbf.reading.notes import TableError
 from bayesrbf.reading.read import ReadTable
 from bayesrbf.version import __version__
-
-if TYPE_CHECKING:
-    pass
-
 
 # Estimates how long a run takes, and cuts it down to a time limit.
 

@@ -73,7 +73,7 @@ PRIOR_SCALE: Final = 0.2
 UPPER: Final = 0.999
 POINTS: Final = 500
 """Most surprises at which the likelihood is summed; of more, as many quantiles."""
-SHAPES: Final = np.linspace(0.01, 2.0, 200)
+TAIL_SHAPES: Final = np.linspace(0.01, 2.0, 200)
 SCALES: Final = np.exp(np.linspace(-2.0, 1.5, 71))
 """Over the mean excess."""
 
@@ -116,13 +116,13 @@ def _pareto(excess: Float[np.ndarray, " cell"], end: float) -> tuple[float, floa
             - (1 + 1 / shape) * np.log1p(shape * inside[:, None] / scales).sum(0) * each
             - beyond / shape * np.log1p(shape * end / scales)
             - 0.5 * (shape / PRIOR_SCALE) ** 2
-            for shape in SHAPES
+            for shape in TAIL_SHAPES
         ]
     )
     # Summed over the scales: the posterior of the shape alone.
     share = np.exp(log_posterior - log_posterior.max()).sum(axis=1).cumsum()
     at = int(np.searchsorted(share, UPPER * share[-1]))
-    return float(SHAPES[at]), float(scales[log_posterior[at].argmax()])
+    return float(TAIL_SHAPES[at]), float(scales[log_posterior[at].argmax()])
 
 
 # A summary of every column, and what looks odd about it.

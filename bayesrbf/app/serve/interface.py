@@ -30,8 +30,8 @@ from bayesrbf.app.report.output import MODEL, PREDICTIONS, predictions_frame, sp
 from bayesrbf.app.words import cell, clipped, decimals_of, listing, plain
 from bayesrbf.base import names
 from bayesrbf.base.artefact import strict_json
+from bayesrbf.fit.decisions import mistakes
 from bayesrbf.fit.estimator import load
-from bayesrbf.fit.probabilities import mistakes
 from bayesrbf.reading.formats import CONTROL, RawColumn, RawTable, opened_parquet, raw_content
 from bayesrbf.reading.notes import TableError
 from bayesrbf.reading.noticing import KnownLevels

@@ -28,7 +28,7 @@ from bayesrbf.families.hybrid.selection import (
 from bayesrbf.fit.arguments import SHARED, PerClass, Rule, components_per_class, number, one_of
 from bayesrbf.fit.classifier import Classifier, Labels
 from bayesrbf.fit.drawing import METHODS
-from bayesrbf.fit.estimator import Calibrated
+from bayesrbf.fit.estimator import Calibrated, fitting
 from bayesrbf.fit.held_out import masking_of, split_rows
 from bayesrbf.fit.table import FittedTable, TrainingTable
 from bayesrbf.fit.training import read_training
@@ -233,6 +233,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
 
     # ---- fitting
 
+    @fitting()
     def fit(
         self, X: object, y: object, sample_weight: object = None, groups: object = None
     ) -> Self:
@@ -263,10 +264,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         ValueError
             If an argument, the table, the labels or the weights cannot be used.
         """
-        return self._take(lambda: self._fitted_to(X, y, sample_weight, groups))
-
-    def _fitted_to(self, X: object, y: object, sample_weight: object, groups: object) -> HybridFit:
-        """Read the table, choose what is open, and fit."""
         arguments = HybridArguments.of(self.get_params(deep=False))
         reading = self._reading()
         training, of_blocks = read_training(reading, X, y, sample_weight, groups)
@@ -312,7 +309,8 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         self._warn_where_singular(fit)
         sentence = " ".join(filter(None, (fit.status.sentence, way, choice.unlabelled)))
         outcome, details = (fit.status, fit.trace), choice.candidates
-        return self._ended(training, model, details, outcome, sentence, **probabilities)
+        self.fitted_ = self._ended(training, model, details, outcome, sentence, **probabilities)
+        return self
 
     def _choose(
         self, task: Task, first: Setting, rounds: Sequence[Round], training: TrainingTable

@@ -26,11 +26,11 @@ from bayesrbf.base.rows import (
     joined_points,
 )
 from bayesrbf.base.tasks import run_tasks
-from bayesrbf.families.hybrid.selection import SHAPES
+from bayesrbf.families.hybrid.selection import COMPARED_TYPES
 from bayesrbf.fit.arguments import SHARED, Rule, integer, one_of
 from bayesrbf.fit.asking import new_rows
 from bayesrbf.fit.calibration import Selection
-from bayesrbf.fit.estimator import AnyFit, Estimator
+from bayesrbf.fit.estimator import AnyFit, Estimator, fitting
 from bayesrbf.fit.held_out import Fold, HeldOut, hold_out, split_rows
 from bayesrbf.fit.model import FittedModel
 from bayesrbf.fit.reading import LARGEST_SEED
@@ -128,9 +128,9 @@ def _own(
 ) -> Float[np.ndarray, "component *feature"]:
     """A factor of the precisions for every component, whole where the joint ones are."""
     roots = point.precisions_cholesky[own.covariance_group]
-    if joint.shape == own.shape:
+    if joint.independent == own.independent:
         return roots
-    return laws_of(joint).reals.of_diagonal(laws_of(own).reals.diagonal(roots))
+    return laws_of(joint).reals.matrices.of_diagonal(roots)
 
 
 # Components, covariances and strength of the prior by the density of cells held out.
@@ -166,7 +166,7 @@ class DensityOptions:
         """Options that the arguments leave open."""
         return cls(
             N_COMPONENTS if n_components == "cv" else (n_components,),
-            SHAPES if covariance_type == "cv" else (covariance_type,),
+            COMPARED_TYPES if covariance_type == "cv" else (covariance_type,),
             STRENGTHS if any_strength else (1.0,),
         )
 
@@ -622,6 +622,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         tags.target_tags.required = False
         return tags
 
+    @fitting()
     def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
         """Find the mode of the posterior, and draw from it if ``inference`` asks.
 
@@ -644,10 +645,6 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         ValueError
             If an argument, the table or the weights cannot be used.
         """
-        return self._take(lambda: self._fitted_to(X, sample_weight))
-
-    def _fitted_to(self, X: object, sample_weight: object) -> DensityFit:
-        """Read the table, choose what is open, and fit."""
         if self.inference != "map":
             self._check_method(self.inference)
         reading = self._reading(labelled=False)
@@ -670,7 +667,8 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
             training, model, fit, way = of_blocks.fit_all(training, model, weakened, solver)
         self._warn_where_singular(fit)
         outcome, sentence = (fit.status, fit.trace), f"{fit.status.sentence} {way}".rstrip()
-        return self._ended(training, model, chosen.candidates, outcome, sentence)
+        self.fitted_ = self._ended(training, model, chosen.candidates, outcome, sentence)
+        return self
 
     @property
     def candidates_(self) -> tuple[DensityCandidate, ...]:

@@ -33,8 +33,8 @@ KAPPAS: Final = (1.0, 0.5, 0.3, 0.1, 0.03)
 """Weights of the density in a blend, from the likelihood on. Below, held-out log loss
 diverges where cells are hidden."""
 HINGE_WEIGHTS: Final = (0.25, 1.0, 4.0, 16.0)
-SHAPES: Final[tuple[CovarianceType, ...]] = ("full", "diag")
-"""Shapes of covariances to choose from, in classifiers and in densities."""
+COMPARED_TYPES: Final[tuple[CovarianceType, ...]] = ("full", "diag")
+"""Covariances to choose from, in classifiers and in densities."""
 MOST_COMPONENTS: Final = 3
 """Components of a class beside which one is judged."""
 
@@ -120,7 +120,7 @@ def open_shapes(
     >>> [(s.covariance_type, s.tied) for s in open_shapes(asked, open_type=True, open_tied=True)]
     [('full', True), ('diag', True), ('full', False), ('diag', False)]
     """
-    shapes = SHAPES if open_type else (specification.covariance_type,)
+    shapes = COMPARED_TYPES if open_type else (specification.covariance_type,)
     shared = (True, False) if open_tied else (specification.tied,)
     if not specification.n_features:
         shapes, shared = (specification.covariance_type,), (specification.tied,)

@@ -27,7 +27,8 @@ from bayesrbf.families.kernel_network.records import RateCriterion
 from bayesrbf.fit.arguments import SHARED, Rule, integer, one_of, positive
 from bayesrbf.fit.asking import new_rows
 from bayesrbf.fit.classifier import Classifier, LogProbabilities
-from bayesrbf.fit.reading import read_table, refuse_collection
+from bayesrbf.fit.estimator import fitting
+from bayesrbf.fit.reading import read_table
 from bayesrbf.fit.table import FittedTable
 
 if TYPE_CHECKING:
@@ -218,6 +219,7 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
     # ---- fitting
 
+    @fitting()
     def fit(
         self, X: object, y: object, sample_weight: object = None, groups: object = None
     ) -> Self:
@@ -245,14 +247,7 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         ValueError
             If an argument, the table, the labels or the weights cannot be used.
         """
-        return self._take(lambda: self._fitted_to(X, y, sample_weight, groups))
-
-    def _fitted_to(
-        self, X: object, y: object, sample_weight: object, groups: object
-    ) -> FittedTable[FittedKernelNetwork, None]:
-        """Read the table, and fit companion, kernel and output weights."""
         reading = self._reading()
-        refuse_collection(reading.owner, X)
         training = read_table(reading, X, y, sample_weight, groups)
         levels, n_classes = training.read_columns.n_levels, training.class_labels.size
         seed = training.seed
@@ -268,7 +263,8 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         model, fit = network(table.distinct(training.rows)[0], seed)
         probabilities = self._calibration(training, held_out)
         outcome = fit.status, Trace(fit.joint)
-        return self._ended(training, model, None, outcome, **probabilities)
+        self.fitted_ = self._ended(training, model, None, outcome, **probabilities)
+        return self
 
     def _settings(self, seed: int) -> KernelSettings:
         """How to build the network."""

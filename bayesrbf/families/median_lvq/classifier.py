@@ -5,38 +5,27 @@ from __future__ import annotations
 import numbers
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Final, Literal, Self
 
 import numpy as np
 from jaxtyping import Float, Int, Real, Shaped
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags, _safe_indexing
-from sklearn.utils.metaestimators import available_if
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
 from bayesrbf.answers.rehearse import Rehearsal, rehearsal_of
 from bayesrbf.base.records import Stored
-from bayesrbf.base.rows import Observations, Units, joined_rows
-from bayesrbf.families.median_lvq.dissimilarities import (
-    GOWER,
-    PRECOMPUTED,
-    Metric,
-    check_values,
-    comparable_rows,
-    learn_gower,
-    pairwise,
-)
+from bayesrbf.base.rows import Observations, joined_rows
+from bayesrbf.families.median_lvq.dissimilarities import check_values
 from bayesrbf.families.median_lvq.fitted import (
-    ComparedRows,
     FittedExemplars,
-    MatrixSource,
     SearchSettings,
-    TableSource,
-    VectorSource,
+    Source,
     candidates_of,
     exemplar_log_joint,
     search,
+    source_of,
 )
 from bayesrbf.families.median_lvq.records import (
     Dissimilarities,
@@ -55,12 +44,18 @@ from bayesrbf.fit.arguments import (
     row_groups,
     row_weights,
 )
-from bayesrbf.fit.asking import ask, new_rows
+from bayesrbf.fit.asking import new_rows, requires
 from bayesrbf.fit.classifier import Classifier, Labels
-from bayesrbf.fit.estimator import AnyFit, Calibrated, calibrated
+from bayesrbf.fit.estimator import AnyFit, Calibrated, calibrated, fitting
 from bayesrbf.fit.held_out import HeldOut, hold_out, masking_of, split_rows
-from bayesrbf.fit.reading import doubts_of, read_labels, refuse_collection, warn_of_copies
-from bayesrbf.fit.table import FittedTable, TrainingTable
+from bayesrbf.fit.reading import (
+    Reading,
+    read_labels,
+    read_table,
+    refuse_collection,
+    warn_of_copies,
+)
+from bayesrbf.fit.table import PRECOMPUTED, FittedTable, Metric, TrainingTable, WholeRows
 from bayesrbf.reading.notes import warn
 
 if TYPE_CHECKING:
@@ -70,34 +65,13 @@ if TYPE_CHECKING:
 # The exemplars that a prediction rests on, as a table.
 
 
-def responsible_exemplars(
-    fit: FittedTable[FittedExemplars, None], X: object, most: int = 5
-) -> pd.DataFrame:
-    r"""List the training rows that decide the class probabilities of each row.
-
-    The responsibility :math:`e^{-d(x, \theta_j) / \sigma^2} / \sum_k e^{-d(x, \theta_k) /
-    \sigma^2}` of an exemplar is its share in the probabilities, before calibration and
-    ``class_prior``; after :meth:`refine` its mean over the draws.
-
-    Parameters
-    ----------
-    X : array-like or frame of shape (n_obs, n_columns)
-        Rows, as for :meth:`predict`.
-    most : int
-        Most exemplars of a row.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One line an exemplar, those first that count most: ``row`` of X,
-        ``exemplar`` (row of ``fit``'s X), its ``label``, ``dissimilarity``,
-        ``responsibility``.
-    """
-    rows, log_posterior, model = new_rows(fit, X).cells, fit.log_posterior, fit.model
-    theta = fit.point[None] if fit.draws is None else fit.draws.theta
-    points = theta.reshape(-1, log_posterior.dimension)
-    mean = model.mean_responsibilities(log_posterior, rows, points)
-    return explanation(mean, rows.real, fit.table.kept[model.needed], fit.classes, most)
+def needed_rows(fit: FittedTable[FittedExemplars, None]) -> Int[np.ndarray, " needed"]:
+    """Training rows that are an exemplar at the fitted point or in a draw, ascending."""
+    exemplars = fit.model.parameters.exemplars
+    if fit.draws is None:
+        return np.unique(exemplars)
+    drawn = np.rint(fit.draws.theta[..., : exemplars.size]).astype(np.intp)
+    return np.union1d(exemplars, drawn)
 
 
 def explanation(
@@ -138,124 +112,73 @@ def explanation(
     )
 
 
-# Where dissimilarities come from: a matrix, Gower's on a table with holes, or a metric.
+# Training rows: of a table, or compared whole.
 
 
-Groups = Shaped[np.ndarray, " obs"] | None
-
-LARGEST_DOUBLE: Final = 2**27
-"""Entries (1 GiB) beyond which a matrix computed here is held in float32."""
+GOWER: Final = "gower"
 
 
-def from_matrix(
-    X: Real[np.ndarray, "obs obs"],
-    labels: Int[np.ndarray, " obs"],
-    weights: Float[np.ndarray, " obs"],
-    groups: Groups,
-) -> ComparedRows:
-    """Take the dissimilarities as they were given, without the rows that weigh nothing."""
-    kept = np.flatnonzero(weights > 0)
-    values = X if kept.size == weights.size else X[np.ix_(kept, kept)]
-    copies = np.stack([kept, np.arange(kept.size)])
-    rows, _ = _weighed(
-        np.arange(kept.size, dtype=np.float64)[:, None], labels, weights, kept, groups
-    )
-    return ComparedRows(
-        MatrixSource(kept), values, rows.labels, rows.weights, rows.units, kept, copies
-    )
-
-
-def from_table(
-    X: object,
-    labels: Int[np.ndarray, " obs"],
-    weights: Float[np.ndarray, " obs"],
-    groups: Groups,
-    *,
-    kinds: dict[str, Any],
-    handle_unknown: str,
-) -> ComparedRows:
-    """Compare the distinct rows of a table with holes by Gower's dissimilarity."""
-    positive = np.flatnonzero(weights > 0)
-    X = X if positive.size == weights.size else _safe_indexing(X, positive)
-    columns = table.learn_columns(X, **kinds)
-    encoded = table.encode(X, columns)
-    given = replace(encoded, labels=labels[positive], weights=weights[positive])
-    given, repeated = table.with_units(given, None if groups is None else groups[positive])
-    rows, first, place = _distinct(given)
-    # Sums over columns in one order, whatever the table's: ties must stay ties.
-    order = table.canonical_order(rows)
-    canonical = rows.reordered(order)
-    gower = learn_gower(canonical)
-    values = gower.between(canonical, canonical, _dtype(rows.n_obs))
-    source = TableSource(columns, gower, canonical, handle_unknown, order)
-    copies = np.stack([positive, place])
-    return ComparedRows(
-        source,
-        values,
-        rows.labels,
-        rows.weights,
-        rows.units,
-        positive[first],
-        copies,
-        repeated,
+def read_whole(
+    reading: Reading, metric: Metric, X: object, y: object, sample_weight: object, groups: object
+) -> TrainingTable:
+    """Rows of positive weight that are compared whole; copies of one are one unit."""
+    refuse_collection(reading, X)
+    shell, whole = type(reading.owner, (BaseEstimator,), {})(), WholeRows(metric)
+    given = whole.read(X, shell, reset=True)
+    if y is None:
+        raise ValueError(f"{reading.owner}.fit requires y to be passed, but the target y is None.")
+    labels = read_labels(reading, given.whole, y, row_weights(sample_weight, given.whole))
+    of_rows = row_groups(groups, given.whole, f"{reading.owner}.fit")
+    kept = np.flatnonzero(labels.weights > 0)
+    rows = replace(given, labels=labels.codes, weights=labels.weights)
+    rows = rows if kept.size == rows.n_obs else rows.take(kept)
+    cells = _as_vectors(rows, whole)
+    cells = _by_position(rows) if cells is None else cells
+    weighed, repeated = table.with_units(cells, None if of_rows is None else of_rows[kept])
+    warn_of_copies(repeated, kept.size, reading.owner)
+    return TrainingTable(
+        reading.owner,
+        None,
+        replace(rows, weights=weighed.weights, units=weighed.units),
+        kept,
+        reading.seed,
+        shell.n_features_in_,
+        vars(shell).get("feature_names_in_"),
+        classes=labels.classes,
+        prevalence=labels.prevalence,
+        repeated=repeated,
+        whole=whole,
     )
 
 
-def from_vectors(
-    X: Shaped[np.ndarray, "obs column"],
-    labels: Int[np.ndarray, " obs"],
-    weights: Float[np.ndarray, " obs"],
-    groups: Groups,
-    metric: Metric,
-) -> ComparedRows:
-    """Compare the distinct rows of an array by a metric."""
-    first = np.flatnonzero(weights > 0)
-    floats = X.dtype.kind == "f"
-    cells = X[first].astype(np.float64) if floats else np.arange(first.size, dtype=np.float64)
-    rows, repeated = _weighed(cells.reshape(first.size, -1), labels, weights, first, groups)
-    copies = np.stack([first, np.arange(first.size)])
-    if floats:
-        rows, places, copies[1] = _distinct(rows)
-        first = first[places]
-    values = pairwise(X[first], X[first], metric, _dtype(first.size))
-    return ComparedRows(
-        VectorSource(X[first], metric),
-        values,
-        rows.labels,
-        rows.weights,
-        rows.units,
-        first,
-        copies,
-        repeated,
-    )
+def _as_vectors(rows: Observations, how: WholeRows | None) -> Observations | None:
+    """Rows with cells that tell copies apart; None where they are neither cells nor numbers."""
+    if how is None or rows.whole is None:
+        return rows
+    if how.metric == PRECOMPUTED or rows.whole.dtype.kind != "f":
+        return None
+    return replace(rows, real=rows.whole.astype(np.float64), whole=None)
 
 
-def _weighed(
-    cells: Float[np.ndarray, "kept column"],
-    labels: Int[np.ndarray, " obs"],
-    weights: Float[np.ndarray, " obs"],
-    kept: Int[np.ndarray, " kept"],
-    groups: Groups,
-) -> tuple[Observations, int]:
-    """The kept rows with their units, and how many are copies."""
-    nothing = np.empty((kept.size, 0), dtype=np.intp)
-    rows = Observations(cells, nothing, labels[kept], weights[kept])
-    return table.with_units(rows, None if groups is None else groups[kept])
+def _by_position(rows: Observations) -> Observations:
+    """Rows whose only cell is their position, which is all that splits need to know of them."""
+    positions = np.arange(rows.n_obs, dtype=np.float64)[:, None]
+    return replace(rows, real=positions, codes=np.empty((rows.n_obs, 0), np.intp), whole=None)
 
 
-def _distinct(
-    rows: Observations,
-) -> tuple[Observations, Int[np.ndarray, " distinct"], Int[np.ndarray, " obs"]]:
-    """Distinct rows, where each stood first, and the place of every row among them."""
-    distinct, inverse = table.distinct(rows)
-    first = np.full(distinct.n_obs, rows.n_obs)
-    np.minimum.at(first, inverse, np.arange(rows.n_obs))
-    return distinct, first, inverse
-
-
-def _dtype(n_obs: int) -> type[np.floating]:
-    """The type in which a square matrix of so many rows is held."""
-    return np.float64 if n_obs**2 <= LARGEST_DOUBLE else np.float32
+def merged(training: TrainingTable) -> TrainingTable:
+    """The table of distinct rows, and which row is a copy of which."""
+    given, n_obs = training.rows, training.rows.n_obs
+    cells = _as_vectors(given, training.whole)
+    if cells is None:
+        return replace(training, copies=np.stack([training.kept, np.arange(n_obs)]))
+    rows, place = table.distinct(cells)
+    first = np.full(rows.n_obs, n_obs)
+    np.minimum.at(first, place, np.arange(n_obs))
+    if given.whole is not None:
+        rows = replace(rows, real=np.empty((rows.n_obs, 0)), whole=given.whole[first])
+    copies = np.stack([training.kept, place])
+    return replace(training, rows=rows, kept=training.kept[first], copies=copies)
 
 
 # The width of the kernel: candidates, and their choice by out-of-fold log loss.
@@ -297,34 +220,21 @@ def choose_width(
     prototypes: Prototypes,
     widths: Sequence[Sigma | None],
     settings: SearchSettings,
+    training: TrainingTable,
     *,
     cv: object,
-    kept: Int[np.ndarray, " obs"],
-    units: Units | None,
-    classes: np.ndarray,
     calibrate: bool,
-    masked: TableSource | None,
-    owner: str,
+    masked: Source | None,
 ) -> tuple[Sigma | None, Calibrated]:
     """Width of least held-out log loss, and what calibrates it: for all rows, for hidden cells."""
     if len(widths) == 1 and not calibrate:
         return widths[0], {}
-    predictions = held_out(
-        rows,
-        prototypes,
-        widths,
-        settings,
-        cv=cv,
-        kept=kept,
-        units=units,
-        classes=classes,
-        masked=masked,
-    )
+    predictions = held_out(rows, prototypes, widths, settings, training, cv=cv, masked=masked)
     if predictions is None:
         middle = "sigma is the middle of its grid and " if len(widths) > 1 else ""
         warn(
-            f"{owner}: no labelled row could be held out by cv={cv} (the only row of a class "
-            f"never is), so {middle}the temperature is 1; label more rows, or give sigma and "
+            f"{training.owner}: no labelled row could be held out by cv={cv} (the only row of a "
+            f"class never is), so {middle}the temperature is 1; label more rows, or give sigma and "
             "calibrate=False."
         )
         return widths[len(widths) // 2], {}
@@ -339,32 +249,28 @@ def held_out(
     prototypes: Prototypes,
     widths: Sequence[Sigma | None],
     settings: SearchSettings,
+    training: TrainingTable,
     *,
     cv: object,
-    kept: Int[np.ndarray, " obs"],
-    units: Units | None,
-    classes: np.ndarray,
-    masked: TableSource | None,
+    masked: Source | None,
 ) -> HeldOut | None:
     """Class log joints of rows that the exemplars were not searched for with.
 
-    A row that is held out is no exemplar and has no likelihood. With a table to be ``masked`` it is
-    compared with more and more of its cells hidden, too.
+    A row that is held out is no exemplar and has no likelihood. With a source that compares
+    ``masked`` rows of a table, it is compared with more and more of its cells hidden, too.
     """
-    if masked is None:  # rows go by their position, which is all that folds need to know of them
-        positions = np.arange(rows.n_obs, dtype=np.float64)[:, None]
-        no_codes = np.empty((rows.n_obs, 0), dtype=np.intp)
-        given, masking = Observations(positions, no_codes, rows.labels, rows.weights), None
+    given, classes, masking = training.rows, training.class_labels, None
+    if masked is None:
+        given = _by_position(given)
     else:
-        given = masked.cells
-        masking = masking_of(given, masked.columns, classes.size, settings.seed)
+        masking = masking_of(given, training.read_columns, classes.size, settings.seed)
 
     def compare(
         test: Observations, chosen: Int[np.ndarray, " prototype"]
     ) -> Real[np.ndarray, "test prototype"]:
         if masked is None:
             return rows.values[_places(test, given)[:, None], chosen]
-        return masked.to_cells(test, chosen).real
+        return masked.to(test, chosen)
 
     def predict(
         fold: int, train: Observations, test: Observations
@@ -379,7 +285,7 @@ def held_out(
             axis=1,
         )
 
-    splits = split_rows(cv, replace(given, units=units), kept, settings.seed)
+    splits = split_rows(cv, given, training.kept, settings.seed)
     return hold_out(splits, predict, classes, masking=masking)
 
 
@@ -415,41 +321,6 @@ def _restricted(rows: Dissimilarities, seen: Int[np.ndarray, " seen"]) -> Dissim
 
 
 # Exemplar classifiers on dissimilarities: every prototype is a row of the training data.
-
-
-def _gives_probabilities(estimator: MedianLVQClassifier) -> bool:
-    """Whether scores are probabilities: margins are none before they are calibrated."""
-    if estimator.objective == "rslvq" or estimator.calibrate:
-        return True
-    raise AttributeError(
-        "objective='glvq' has no probabilities under calibrate=False; use decision_function, "
-        "calibrate=True or objective='rslvq'."
-    )
-
-
-def _hides_cells(estimator: MedianLVQClassifier) -> bool:
-    """Whether a row without some of its cells has probabilities, too."""
-    if estimator.metric == GOWER:
-        return _gives_probabilities(estimator)
-    raise AttributeError(
-        f"metric={estimator.metric!r} compares whole rows, and explain hides cells; use "
-        "metric='gower', or responsible_exemplars."
-    )
-
-
-def _has_density(estimator: MedianLVQClassifier) -> bool:
-    """Whether something says what rows look like: rows are compared only."""
-    raise AttributeError(f"{type(estimator).__name__} compares rows and has no density of them.")
-
-
-def _gives_margins(estimator: MedianLVQClassifier) -> bool:
-    """Whether there are margins, which are no probabilities."""
-    return bool(estimator.objective == "glvq")
-
-
-def _has_kernel(estimator: MedianLVQClassifier) -> bool:
-    """Whether exemplars share in the answer: under margins only the nearest count."""
-    return bool(estimator.objective == "rslvq")
 
 
 class MedianLVQClassifier(Classifier):
@@ -627,6 +498,7 @@ class MedianLVQClassifier(Classifier):
 
     # ---- fitting
 
+    @fitting()
     def fit(
         self, X: object, y: object, sample_weight: object = None, groups: object = None
     ) -> Self:
@@ -655,82 +527,43 @@ class MedianLVQClassifier(Classifier):
         ValueError
             If an argument, the rows, the labels or the weights cannot be used.
         """
-        return self._take(lambda: self._fitted_to(X, y, sample_weight, groups))
-
-    def _fitted_to(
-        self, X: object, y: object, sample_weight: object, groups: object
-    ) -> FittedTable[FittedExemplars, None]:
-        """Compare the training rows, choose the width, find the exemplars and calibrate."""
         reading = self._reading()
-        owner = reading.owner
-        refuse_collection(owner, X)
-        shell = type(owner, (BaseEstimator,), {})()  # takes the columns of X
-        given = comparable_rows(X, self.metric, shell, reset=True)
-        if y is None:
-            raise ValueError(f"{owner}.fit requires y to be passed, but the target y is None.")
-        labels = read_labels(reading, given, y, row_weights(sample_weight, given))
-        classes: Any = labels.classes
-        seed = reading.seed
-        of_rows = row_groups(groups, given, f"{owner}.fit")
-        compared = self._compare(given, labels.codes, labels.weights, of_rows)
-        rows = Dissimilarities(
-            compared.values,
-            compared.labels,
-            compared.weights,
-            candidates_of(compared.labels, classes.size),
+        if self.metric == GOWER:
+            training = read_table(reading, X, y, sample_weight, groups)
+        else:
+            training = read_whole(reading, self.metric, X, y, sample_weight, groups)
+        training = merged(training)
+        rows, classes, owner = training.rows, training.class_labels, training.owner
+        source = source_of(training)
+        compared = source.to(rows, np.arange(rows.n_obs))
+        check_values(compared)
+        dissimilarities = Dissimilarities(
+            compared, rows.labels, rows.weights, candidates_of(rows.labels, classes.size)
         )
         prototypes = Prototypes(
             components_per_class(self.n_prototypes, classes, owner, "n_prototypes")
         )
         prior = MedianLVQPrior() if self.prior is None else self.prior
-        widths = widths_to_try(self.objective, self.sigma, prior, rows.scale)
-        settings = SearchSettings(self.n_init, self.max_iter, seed)
-        source: Any = compared.source  # margins are pulled nowhere: the nearest exemplar decides
+        widths = widths_to_try(self.objective, self.sigma, prior, dissimilarities.scale)
+        settings = SearchSettings(self.n_init, self.max_iter, training.seed)
+        # Margins are pulled nowhere: the nearest exemplar decides.
         masks = self.calibrate and self.metric == GOWER and self.objective == "rslvq"
         width, probabilities = choose_width(
-            rows,
+            dissimilarities,
             prototypes,
             widths,
             settings,
+            training,
             cv=self.cv,
-            kept=compared.kept,
-            units=compared.units,
-            classes=classes,
             calibrate=self.calibrate,
             masked=source if masks else None,
-            owner=owner,
         )
         probabilities["averages"] = not self.calibrate
-        fit = search(rows, prototypes, width, settings, wider=wider_ones(widths, width))
-        needed = np.unique(fit.parameters.exemplars)
-        model = FittedExemplars(source, rows, prototypes, fit.parameters, width, needed)
-        no_cells = np.empty((rows.n_obs, 0)), np.empty((rows.n_obs, 0), dtype=np.intp)
-        training = TrainingTable(
-            owner,
-            None,
-            Observations(*no_cells, compared.labels, compared.weights, units=compared.units),
-            compared.kept,
-            seed,
-            shell.n_features_in_,
-            vars(shell).get("feature_names_in_"),
-            classes=classes,
-            prevalence=labels.prevalence,
-            copies=compared.copies,
-            repeated=compared.repeated,
-        )
-        if self.metric == GOWER:
-            columns = source.columns
-            training = replace(training, columns=columns, doubts=doubts_of(reading, given, columns))
-            none = table.encode(given, columns).take(np.arange(0))
-            template = training.decoded((none.real, none.codes), given)
-            training = replace(training, template=template)
-        return self._ended(
-            training,
-            model,
-            None,
-            (fit.status, fit.trace),
-            **probabilities,
-        )
+        fit = search(dissimilarities, prototypes, width, settings, wider=wider_ones(widths, width))
+        model = FittedExemplars(source, dissimilarities, prototypes, fit.parameters, width)
+        outcome = fit.status, fit.trace
+        self.fitted_ = self._ended(training, model, None, outcome, **probabilities)
+        return self
 
     def _check_arguments(self) -> None:
         """GLVQ has no likelihood: what asks for one is refused."""
@@ -751,34 +584,7 @@ class MedianLVQClassifier(Classifier):
                 "before."
             )
 
-    def _compare(
-        self,
-        X: Any,
-        labels: Int[np.ndarray, " obs"],
-        weights: Float[np.ndarray, " obs"],
-        groups: Groups,
-    ) -> ComparedRows:
-        """Dissimilarities of the training rows that weigh something."""
-        if self.metric == PRECOMPUTED:
-            compared = from_matrix(X, labels, weights, groups)
-        elif self.metric == GOWER:
-            compared = from_table(
-                X,
-                labels,
-                weights,
-                groups,
-                kinds={
-                    "categorical_features": self.categorical_features,
-                    "column_kinds": self.column_kinds,
-                },
-                handle_unknown=self.handle_unknown,
-            )
-        else:
-            compared = from_vectors(X, labels, weights, groups, self.metric)
-        check_values(compared.values, type(self).__name__)
-        warn_of_copies(compared.repeated, len(compared.copies[0]), type(self).__name__)
-        return compared
-
+    @requires("likelihood", "rows")
     def refine(self, method: str = "gibbs", **options: object) -> Self:
         """Draw exemplars (and sigma, if it is free) from the posterior.
 
@@ -802,6 +608,25 @@ class MedianLVQClassifier(Classifier):
         """
         return super().refine(method, **options)
 
+    def __lacks__(self, need: str) -> str:
+        """Why an estimator of these arguments lacks what an answer needs; empty where it has it."""
+        margins = self.objective == "glvq"
+        match need:
+            case "density":
+                return "exemplars only compare them: fit a MixtureDensity for it"
+            case "columns" if self.metric != GOWER:
+                how = f"metric={self.metric!r} compares whole rows"
+                return f"{how}: use metric='gower', or responsible_exemplars"
+            case "likelihood" if margins:
+                return "objective='glvq' has none: use objective='rslvq'"
+            case "margins" if not margins:
+                return "objective='rslvq' has none: use predict_log_proba"
+            case "probabilities" if margins and not self.calibrate:
+                how = "objective='glvq' has none under calibrate=False"
+                return f"{how}: use decision_function, calibrate=True or objective='rslvq'"
+            case _:
+                return ""
+
     def _check_method(self, method: str) -> None:
         """Exemplars are discrete."""
         if method != "gibbs":
@@ -823,7 +648,7 @@ class MedianLVQClassifier(Classifier):
         Those of the fitted exemplars and, after :meth:`refine`, of all draws.
         """
         fit = self._fit
-        return np.sort(fit.table.kept[fit.model.needed])
+        return np.sort(fit.table.kept[needed_rows(fit)])
 
     def from_exemplar_columns(self, D: object) -> Float[np.ndarray, "obs train"]:
         """Return a matrix of full width: D in the exemplars' columns, NaN elsewhere.
@@ -889,21 +714,6 @@ class MedianLVQClassifier(Classifier):
 
     # ---- predicting
 
-    predict_log_proba = available_if(_gives_probabilities)(Classifier.predict_log_proba)
-    predict_proba = available_if(_gives_probabilities)(Classifier.predict_proba)
-    predict_posterior = available_if(_has_kernel)(Classifier.predict_posterior)
-    uncertainty = available_if(_has_kernel)(Classifier.uncertainty)
-    explain = available_if(_hides_cells)(Classifier.explain)
-    decide = available_if(_gives_probabilities)(Classifier.decide)
-
-    score_samples = available_if(_has_density)(Classifier.score_samples)
-    novelty = available_if(_has_density)(Classifier.novelty)
-    impute = available_if(_has_density)(Classifier.impute)
-    surprise = available_if(_has_density)(Classifier.surprise)
-    conditional = available_if(_has_density)(Classifier.conditional)
-    dependence = available_if(_has_density)(Classifier.dependence)
-    acquire = available_if(_has_density)(Classifier.acquire)
-
     def predict(self, X: object) -> Labels:
         """Most probable class of each row; that of the nearest exemplar for GLVQ.
 
@@ -928,7 +738,7 @@ class MedianLVQClassifier(Classifier):
         fit = self._fit
         return fit.model.class_log_joint(new_rows(fit, X).cells)
 
-    @available_if(_gives_margins)  # type: ignore[untyped-decorator]
+    @requires("margins")
     def decision_function(self, X: object) -> Float[np.ndarray, "obs *label"]:
         """Margins of GLVQ, from -1 to 1, before temperature and ``class_prior``.
 
@@ -945,7 +755,35 @@ class MedianLVQClassifier(Classifier):
         margins = self._margins(X)
         return margins[:, 1] if self.classes_.size == 2 else margins
 
-    responsible_exemplars = available_if(_has_kernel)(ask(responsible_exemplars))
+    @requires("likelihood")
+    def responsible_exemplars(self, X: object, most: int = 5) -> pd.DataFrame:
+        r"""List the training rows that decide the class probabilities of each row.
+
+        The responsibility :math:`e^{-d(x, \theta_j) / \sigma^2} / \sum_k e^{-d(x, \theta_k) /
+        \sigma^2}` of an exemplar is its share in the probabilities, before calibration and
+        ``class_prior``; after :meth:`refine` its mean over the draws.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows, as for :meth:`predict`.
+        most : int
+            Most exemplars of a row.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One line an exemplar, those first that count most: ``row`` of X,
+            ``exemplar`` (row of ``fit``'s X), its ``label``, ``dissimilarity``,
+            ``responsibility``.
+        """
+        fit = self._fit
+        log_posterior, model, needed = fit.log_posterior, fit.model, needed_rows(fit)
+        columns = model.compared(new_rows(fit, X).cells, needed)
+        theta = fit.point[None] if fit.draws is None else fit.draws.theta
+        points = theta.reshape(-1, log_posterior.dimension)
+        mean = model.mean_responsibilities(log_posterior, columns, needed, points)
+        return explanation(mean, columns, fit.table.kept[needed], fit.classes, most)
 
 
 @rehearsal_of.register

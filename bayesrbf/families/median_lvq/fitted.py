@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from jaxtyping import Float, Int, Real, Shaped
-from sklearn.base import BaseEstimator
 
 from bayesrbf import table
 from bayesrbf.base import names
 from bayesrbf.base.arrays import to_prediction
-from bayesrbf.base.hidden_share import missing_share
-from bayesrbf.base.log_posterior import OneByOne, Predictor
+from bayesrbf.base.log_posterior import Predictor
 from bayesrbf.base.priors import ClassPrediction
-from bayesrbf.base.records import ANY_NUMBER, Requirements, ascending, scales, stored, within
-from bayesrbf.base.rows import Observations, Order, Units
+from bayesrbf.base.records import ANY_NUMBER, Requirements, scales, stored, within
+from bayesrbf.base.rows import Observations, Order
 from bayesrbf.families.median_lvq.dissimilarities import (
-    GOWER,
-    PRECOMPUTED,
     Gower,
-    Metric,
     check_values,
-    comparable_rows,
+    learn_gower,
     pairwise,
 )
 from bayesrbf.families.median_lvq.objectives import class_log_joint, class_margins, responsibilities
@@ -36,9 +30,8 @@ from bayesrbf.families.median_lvq.records import (
     Sigma,
 )
 from bayesrbf.families.median_lvq.search import ExemplarFit, MedianLVQLogPosterior, fit_exemplars
-from bayesrbf.fit.model import Axes, Description, FittedModel, Named
-from bayesrbf.inference.draws import Draws
-from bayesrbf.table.columns import Columns
+from bayesrbf.fit.model import Axes, Description, FittedModel
+from bayesrbf.fit.table import PRECOMPUTED, Metric, TrainingTable
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -52,23 +45,19 @@ class MatrixSource:
     """New rows come with their dissimilarities to the training rows."""
 
     kept: Int[np.ndarray, " obs"]  # Column of every training row in the matrix.
-    metric = PRECOMPUTED
-    cells = None  # A row has none that could be hidden.
 
     @property
     def n_rows(self) -> int:
         """Number of training rows."""
         return self.kept.size
 
-    def to(self, X: Any, chosen: Int[np.ndarray, " chosen"]) -> Observations:
-        """New rows compared to chosen training rows."""
-        return compared(np.asarray(X[:, self.kept[chosen]]))
-
-    def stored(self, values: Real[np.ndarray, "obs obs"], n_columns: int) -> Any:
-        """A training row as new rows come: its dissimilarities, 0 to rows that were left out."""
-        row = np.zeros((1, n_columns))
-        row[:, self.kept] = values[:1]
-        return row
+    def to(self, rows: Observations, chosen: Int[np.ndarray, " chosen"]) -> Compared:
+        """Rows compared to chosen training rows, in the precision that they come in."""
+        assert rows.whole is not None  # they are read whole
+        columns = self.kept[chosen]
+        if np.array_equal(columns, np.arange(rows.whole.shape[1])):
+            return rows.whole  # a square matrix is not copied
+        return rows.whole[:, columns]
 
     def __laws__(self) -> Requirements:
         yield within(self.kept, 0), "columns of a matrix"
@@ -78,44 +67,25 @@ class MatrixSource:
 class TableSource:
     """New rows are rows of a table with holes, compared by Gower's dissimilarity."""
 
-    columns: table.Columns
     gower: Gower
     rows: Observations
-    handle_unknown: str
     order: Order  # The canonical order of columns, in which ``gower`` and ``rows`` have them.
-    metric = GOWER
-
-    @property
-    def cells(self) -> Observations:
-        """Training rows, columns and classes in the order of the user's table."""
-        return self.rows.reordered(self.order.inverse)
 
     @property
     def n_rows(self) -> int:
         """Number of training rows."""
         return self.rows.n_obs
 
-    def to(self, X: Any, chosen: Int[np.ndarray, " chosen"]) -> Observations:
-        """New rows compared to chosen training rows."""
-        rows = table.encode(X, self.columns, handle_unknown=self.handle_unknown)
-        return self.to_cells(rows, chosen)
-
-    def to_cells(self, rows: Observations, chosen: Int[np.ndarray, " chosen"]) -> Observations:
-        """Encoded rows compared to chosen training rows."""
-        values = self.gower.between(rows.reordered(self.order), self.rows.take(chosen))
-        return compared(values, rows)
-
-    def stored(self, values: Real[np.ndarray, "obs obs"], n_columns: int) -> Any:
-        """A training row as new rows come: its cells."""
-        first = self.cells.take(np.arange(1))
-        return table.decode(first.real, first.codes, self.columns, [])
+    def to(self, rows: Observations, chosen: Int[np.ndarray, " chosen"]) -> Compared:
+        """Rows compared to chosen training rows."""
+        others = self.rows.take(chosen)
+        dtype = _dtype(rows.n_obs * others.n_obs)
+        return self.gower.between(rows.reordered(self.order), others, dtype)
 
     def __laws__(self) -> Requirements:
-        columns, gower, rows, order = self.columns, self.gower, self.rows, self.order
-        yield self.handle_unknown in ("missing", "error"), "a way with unseen levels"
-        sizes = len(columns.real_names), len(columns.categorical_names)
+        gower, rows, order = self.gower, self.rows, self.order
+        sizes = rows.real.shape[1], rows.codes.shape[1]
         yield (gower.ranges.size, gower.code_holes.size) == sizes, "ranges of its columns"
-        yield (rows.real.shape[1], rows.codes.shape[1]) == sizes, "rows of its columns"
         yield (order.features.size, order.categories.size) == sizes, "an order of its columns"
 
 
@@ -125,62 +95,83 @@ class VectorSource:
 
     rows: Shaped[np.ndarray, "obs column"] = field(metadata=ANY_NUMBER)
     metric: Metric
-    cells = None  # They are compared whole.
 
     @property
     def n_rows(self) -> int:
         """Number of training rows."""
         return len(self.rows)
 
-    def to(self, X: Any, chosen: Int[np.ndarray, " chosen"]) -> Observations:
-        """New rows compared to chosen training rows."""
-        return compared(pairwise(X, self.rows[chosen], self.metric))
-
-    def stored(self, values: Real[np.ndarray, "obs obs"], n_columns: int) -> Any:
-        """A training row as new rows come: itself."""
-        return self.rows[:1]
+    def to(self, rows: Observations, chosen: Int[np.ndarray, " chosen"]) -> Compared:
+        """Rows compared to chosen training rows."""
+        assert rows.whole is not None  # they are read whole
+        others = self.rows[chosen]
+        return pairwise(rows.whole, others, self.metric, _dtype(rows.n_obs * len(others)))
 
     def __laws__(self) -> Requirements:
         finite = self.rows.dtype.kind in "OU" or bool(np.isfinite(self.rows).all())
         yield finite, "finite rows"
 
 
-Source = MatrixSource | TableSource | VectorSource  # Compares new rows to training rows.
+Source = MatrixSource | TableSource | VectorSource  # Compares rows to training rows.
+Compared = Real[np.ndarray, "obs chosen"]
+"""Dissimilarities of rows to chosen training rows."""
+
+LARGEST_DOUBLE: Final = 2**27
+"""Entries (1 GiB) beyond which a matrix computed here is held in float32."""
 
 
-def compared(
-    columns: Real[np.ndarray, "obs needed"], cells: Observations | None = None
-) -> Observations:
-    """Dissimilarities to the needed rows as cells, and the share of hidden cells beside them."""
-    n_obs = len(columns)
-    hidden = np.zeros(n_obs) if cells is None else missing_share(cells)
-    return Observations(
-        columns.astype(np.float64),
-        np.empty((n_obs, 0), dtype=np.intp),
-        np.full(n_obs, -1),
-        np.ones(n_obs),
-        hidden=hidden,
-    )
+def _dtype(n_entries: int) -> type[np.floating]:
+    """The type in which so many dissimilarities are held."""
+    return np.float64 if n_entries <= LARGEST_DOUBLE else np.float32
+
+
+def source_of(training: TrainingTable) -> Source:
+    """What compares rows to those of a training table."""
+    rows = training.rows
+    if training.whole is None:
+        # Sums over columns in one order, whatever the table's: ties must stay ties.
+        order = table.canonical_order(rows)
+        canonical = rows.reordered(order)
+        return TableSource(learn_gower(canonical), canonical, order)
+    assert rows.whole is not None  # they are read whole
+    if training.whole.metric == PRECOMPUTED:
+        return MatrixSource(training.kept)
+    return VectorSource(rows.whole, training.whole.metric)
+
+
+class ExemplarPredictor(Predictor):
+    """Class probabilities of rows, each of which is compared once to each exemplar of the draws."""
+
+    def __init__(self, model: FittedExemplars, log_posterior: Any, rows: Observations) -> None:
+        self._model, self._log_posterior, self._rows = model, log_posterior, rows
+        self._known = np.empty(0, dtype=np.intp)
+        self._columns = np.empty((rows.n_obs, 0))
+
+    def at_all(self, thetas: Float[np.ndarray, "draw coordinate"]) -> ClassPrediction:
+        """Summed kernels of the classes under every draw."""
+        log_posterior, exemplars = self._log_posterior, list(map(self._exemplars, thetas))
+        new = np.setdiff1d(exemplars, self._known)
+        if new.size:  # metrics of scikit-learn refuse to compare with no row
+            self._known = np.append(self._known, new)
+            self._columns = np.hstack([self._columns, self._model.compared(self._rows, new)])
+        place = np.argsort(self._known)
+        ordered = self._known[place]
+        said = []
+        for theta, chosen in zip(thetas, exemplars, strict=True):
+            columns = self._columns[:, place[np.searchsorted(ordered, chosen)]]
+            width = log_posterior.width(theta)
+            said.append(to_prediction(class_log_joint(columns, log_posterior.prototypes, width)))
+        return ClassPrediction(
+            np.stack([one.log_probabilities for one in said]),
+            np.stack([one.log_density for one in said]),
+        )
+
+    def _exemplars(self, theta: Float[np.ndarray, " coordinate"]) -> np.ndarray:
+        exemplars: np.ndarray = self._log_posterior.exemplars(theta)
+        return exemplars
 
 
 # Fitted exemplars, and the search for them.
-
-
-@dataclass(frozen=True)
-class ComparedRows:
-    """Training rows compared to each other."""
-
-    source: Source
-    values: Real[np.ndarray, "obs obs"]  # ``d(x_n, x_m)``.
-    labels: Int[np.ndarray, " obs"]
-    weights: Float[np.ndarray, " obs"]  # Row weights, copies of a row added up.
-    units: Units | None
-    kept: Int[np.ndarray, " obs"]
-    """Position of each row (of its first copy) among the rows given to ``fit``."""
-    copies: Int[np.ndarray, "2 given"]
-    """Position of each row given to ``fit`` that weighs something, and its place among these."""
-    repeated: int = 0
-    """Rows that are copies of an earlier one beyond chance."""
 
 
 @dataclass(frozen=True)
@@ -194,74 +185,37 @@ class SearchSettings:
 
 @stored
 class FittedExemplars(FittedModel):
-    """Fitted exemplars among compared training rows.
+    """Fitted exemplars among compared training rows."""
 
-    The cells of a row are its dissimilarities to the training rows that are needed: those that
-    are an exemplar at the fitted point or in a posterior draw.
-    """
-
-    source: Source  # Compares new rows to training rows.
+    source: Source  # Compares rows to training rows.
     table: Dissimilarities  # Training rows compared to each other.
     prototypes: Prototypes
     parameters: MedianLVQParameters
     sigma: Sigma | None  # What is known of the width; None for GLVQ, which has none.
-    needed: Int[np.ndarray, " needed"]  # Training rows that are needed, ascending.
 
     @property
     def density(self) -> None:
         """None: no density of the rows is fitted."""
         return None
 
-    def training_cells(self, rows: Observations) -> Observations:
-        """Cells of the training rows, where the table has columns."""
-        if self.source.cells is None:
-            raise ValueError("Rows that are compared as a whole have no cells of their own.")
-        return self.source.cells
-
     @property
     def n_scored(self) -> int:
         """Number of compared training rows."""
         return self.table.n_obs
 
-    def training_rows(self, rows: Observations) -> Observations:
-        """Training rows, compared to the needed rows."""
-        compared_rows = compared(self.table.values[:, self.needed], self.source.cells)
-        return replace(compared_rows, labels=self.table.labels, weights=self.table.weights)
-
-    def compared(self, X: Any, shell: BaseEstimator) -> Observations:
-        """New rows, compared to the needed rows."""
-        given = comparable_rows(X, self.source.metric, shell, reset=False)
-        rows = self.source.to(given, self.needed)
-        check_values(rows.real, type(shell).__name__)
-        return rows
-
-    def seen(self, cells: Observations) -> Observations:
-        """Cells of a table, compared to the needed rows."""
-        source = cast(TableSource, self.source)  # no other metric hides single cells
-        return source.to_cells(cells, self.needed)
-
-    def hidden_share(
-        self, rows: Observations, columns: Columns | None
-    ) -> Float[np.ndarray, " obs"]:
-        """Share of the cells that every row lacked when it was compared."""
-        assert rows.hidden is not None  # compared rows know it
-        return rows.hidden
-
-    def stored_row(self, n_columns: int) -> object:
-        """A training row, as new rows come."""
-        return self.source.stored(self.table.values, n_columns)
-
-    def with_draws(self, draws: Draws) -> FittedExemplars:
-        """The model whose rows are compared to every exemplar of posterior draws, too."""
-        exemplars = self.parameters.exemplars
-        drawn = np.rint(draws.theta[..., : exemplars.size]).astype(np.intp)
-        return replace(self, needed=np.union1d(exemplars, drawn))
+    def compared(
+        self, rows: Observations, chosen: Int[np.ndarray, " chosen"]
+    ) -> Float[np.ndarray, "obs chosen"]:
+        """Dissimilarities of rows to chosen training rows."""
+        values = self.source.to(rows, chosen)
+        check_values(values)
+        return values.astype(np.float64)
 
     def class_log_joint(
         self, rows: Observations, temperature: float = 1.0
     ) -> Float[np.ndarray, "obs label"]:
         """Log joint of RSLVQ or margins of GLVQ."""
-        columns = rows.real[:, np.searchsorted(self.needed, self.parameters.exemplars)]
+        columns = self.compared(rows, self.parameters.exemplars)
         return exemplar_log_joint(columns, self.prototypes, self.parameters)
 
     def log_posterior(self, rows: Observations) -> MedianLVQLogPosterior:
@@ -281,30 +235,25 @@ class FittedExemplars(FittedModel):
         self, log_posterior: Any, rows: Observations, temperature: float = 1.0
     ) -> Predictor:
         """Prepare rows for predictions under any exemplars and width."""
-        return OneByOne(partial(self._predict, log_posterior, rows))
-
-    def _predict(
-        self, log_posterior: Any, rows: Observations, theta: Float[np.ndarray, " coordinate"]
-    ) -> ClassPrediction:
-        """Summed kernels of the classes at one point."""
-        places = np.searchsorted(self.needed, log_posterior.exemplars(theta))
-        joint = class_log_joint(
-            rows.real[:, places], log_posterior.prototypes, log_posterior.width(theta)
-        )
-        return to_prediction(joint)
+        return ExemplarPredictor(self, log_posterior, rows)
 
     def mean_responsibilities(
-        self, log_posterior: Any, rows: Observations, points: Float[np.ndarray, "draw coordinate"]
+        self,
+        log_posterior: Any,
+        columns: Float[np.ndarray, "obs needed"],
+        needed: Int[np.ndarray, " needed"],
+        points: Float[np.ndarray, "draw coordinate"],
     ) -> Float[np.ndarray, "obs needed label"]:
         """Part of each exemplar in the answer for each row, by class, averaged over points.
 
-        NaN where a needed row is no exemplar of the class at any of the points.
+        ``columns`` are dissimilarities to the ``needed`` rows: the exemplars of all points,
+        ascending. NaN where such a row is no exemplar of the class at any of the points.
         """
-        mean = np.zeros((rows.n_obs, self.needed.size, len(self.prototypes.class_slices)))
+        mean = np.zeros((*columns.shape, len(self.prototypes.class_slices)))
         members = np.zeros(mean.shape[1:], dtype=bool)
         for point in points:
-            places = np.searchsorted(self.needed, log_posterior.exemplars(point))
-            of_point = responsibilities(rows.real[:, places], log_posterior.width(point))
+            places = np.searchsorted(needed, log_posterior.exemplars(point))
+            of_point = responsibilities(columns[:, places], log_posterior.width(point))
             for place, label, one in zip(places, self.prototypes.classes, of_point.T, strict=True):
                 mean[:, place, label] += one / len(points)
                 members[place, label] = True
@@ -325,10 +274,6 @@ class FittedExemplars(FittedModel):
             class_names=axes.classes.tolist(),
             obs_names=axes.obs.tolist(),
         )
-
-    def observed(self, rows: Observations) -> Named:
-        """Dissimilarities as a group of the DataTree."""
-        return {"dissimilarity": ((names.OBS, "exemplar"), rows.real)}
 
     def description(self, rows: Observations, axes: Axes) -> Description:
         """Names of prototypes and their classes, and the labels of the training rows."""
@@ -353,9 +298,7 @@ class FittedExemplars(FittedModel):
     def __laws__(self) -> Requirements:
         point, n = self.parameters, self.table.n_obs
         yield point.exemplars.size == self.prototypes.number, "an exemplar of every prototype"
-        yield within(point.exemplars, 0, n) and within(self.needed, 0, n), "rows of its table"
-        yield ascending(self.needed), "needed rows in order"
-        yield bool(np.isin(point.exemplars, self.needed).all()), "exemplars among the needed rows"
+        yield within(point.exemplars, 0, n), "rows of its table"
         classes = self.prototypes.classes[-1] + 1
         yield classes == self.table.n_classes, "prototypes of every class"
         yield self.source.n_rows == n, "as many stored rows as compared ones"

@@ -21,13 +21,13 @@ from bayesrbf.families.rbf_network.fitted import (
     check_penalties,
     fit_to_rows,
     network_settings,
-    transform,
 )
 from bayesrbf.families.rbf_network.records import Features
 from bayesrbf.fit.arguments import integer, number
-from bayesrbf.fit.asking import ask
+from bayesrbf.fit.asking import new_rows
 from bayesrbf.fit.classifier import Classifier, Labels, LogProbabilities
-from bayesrbf.fit.reading import read_table, refuse_collection
+from bayesrbf.fit.estimator import fitting
+from bayesrbf.fit.reading import read_table
 from bayesrbf.fit.table import FittedTable, TrainingTable
 
 
@@ -193,6 +193,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
 
     # ---- fitting
 
+    @fitting()
     def fit(
         self, X: object, y: object, sample_weight: object = None, groups: object = None
     ) -> Self:
@@ -220,14 +221,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         ValueError
             If an argument, the table, the labels or the weights cannot be used.
         """
-        return self._take(lambda: self._fitted_to(X, y, sample_weight, groups))
-
-    def _fitted_to(
-        self, X: object, y: object, sample_weight: object, groups: object
-    ) -> FittedTable[FittedNetwork, None]:
-        """Read the table, and fit hidden and output layer."""
         reading = self._reading()
-        refuse_collection(reading.owner, X)
         training = read_table(reading, X, y, sample_weight, groups)
         seed = training.seed
         model, fit = self._fit_rows(table.distinct(training.rows)[0], training, seed)
@@ -238,7 +232,8 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
 
         probabilities = self._calibration(training, held_out)
         outcome = fit.status, Trace(fit.joint)
-        return self._ended(training, model, None, outcome, **probabilities)
+        self.fitted_ = self._ended(training, model, None, outcome, **probabilities)
+        return self
 
     def _check_arguments(self) -> None:
         """Check every argument, and both penalties together."""
@@ -271,7 +266,21 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
 
     # ---- rows
 
-    transform = ask(transform)
+    def transform(self, X: object) -> Float[np.ndarray, "obs component"]:
+        """Hidden layer: the features of each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are summed out.
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_components)
+            Responsibilities, densities or their logarithms at the fitted point.
+        """
+        fit = self._fit
+        return fit.model.features(new_rows(fit, X).cells)
 
     def sample(self, n_samples: int = 1) -> tuple[Any, Labels]:
         """Draw new rows from the hidden layer, and their classes from the output layer.

@@ -45,7 +45,6 @@ from bayesrbf.families.rbf_network.records import (
     Response,
 )
 from bayesrbf.fit.arguments import SHARED, Arguments, Rule, integer, number, positive
-from bayesrbf.fit.asking import new_rows
 from bayesrbf.fit.model import (
     LEAST_TABLES,
     MOST_DRAWN,
@@ -58,7 +57,6 @@ from bayesrbf.fit.model import (
     observed_rows,
     row_weights,
 )
-from bayesrbf.fit.table import FittedTable
 from bayesrbf.inference.draws import Draws
 from bayesrbf.mixture import points as mixture_points
 from bayesrbf.mixture.em import fit_mixture
@@ -671,21 +669,3 @@ def read_responses(
     codes = np.full(numbers.size, -1)
     codes[usable] = places
     return NumberResponses(values, units), codes
-
-
-def transform(
-    fit: FittedTable[FittedNetwork, object], X: object
-) -> Float[np.ndarray, "obs component"]:
-    """Hidden layer: the features of each row.
-
-    Parameters
-    ----------
-    X : array-like or frame of shape (n_obs, n_columns)
-        Rows; missing cells are summed out.
-
-    Returns
-    -------
-    ndarray of shape (n_obs, n_components)
-        Responsibilities, densities or their logarithms at the fitted point.
-    """
-    return fit.model.features(new_rows(fit, X).cells)

@@ -26,16 +26,15 @@ from bayesrbf.families.rbf_network.fitted import (
     fit_to_rows,
     network_settings,
     read_responses,
-    transform,
 )
 from bayesrbf.families.rbf_network.posterior import StudentMixture
 from bayesrbf.families.rbf_network.records import Features
 from bayesrbf.fit.arguments import Rule
-from bayesrbf.fit.asking import ask, new_rows
+from bayesrbf.fit.asking import new_rows
 from bayesrbf.fit.calibration import fit_noise
-from bayesrbf.fit.estimator import Estimator
+from bayesrbf.fit.estimator import Estimator, fitting
 from bayesrbf.fit.held_out import hold_out, split_rows
-from bayesrbf.fit.reading import Labels, check_table, read_rows, refuse_collection
+from bayesrbf.fit.reading import Labels, check_table, read_rows
 from bayesrbf.fit.table import FittedTable, TrainingTable
 from bayesrbf.fit.training import by_blocks
 from bayesrbf.mixture.missing import with_holes
@@ -195,6 +194,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
 
     # ---- fitting
 
+    @fitting()
     def fit(
         self, X: object, y: object, sample_weight: object = None, groups: object = None
     ) -> Self:
@@ -222,14 +222,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         ValueError
             If an argument, the table, the responses or the weights cannot be used.
         """
-        return self._take(lambda: self._fitted_to(X, y, sample_weight, groups))
-
-    def _fitted_to(
-        self, X: object, y: object, sample_weight: object, groups: object
-    ) -> FittedTable[FittedNetwork, None]:
-        """Read the table, fit hidden and output layer, and judge the noise on rows held out."""
         reading = self._reading()
-        refuse_collection(reading.owner, X)
         weights = check_table(reading, X, y, sample_weight)
         responses, codes = read_responses(X, y, weights)
         training = read_rows(reading, X, Labels(codes, weights), groups)
@@ -237,7 +230,8 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         model, fit = self._fit_rows(distinct, training, responses, training.seed)
         if self.calibrate:
             model = replace(model, noise=self._noise(model, training, fit.status))
-        return self._ended(training, model, None, (fit.status, Trace(fit.joint)))
+        self.fitted_ = self._ended(training, model, None, (fit.status, Trace(fit.joint)))
+        return self
 
     def _check_arguments(self) -> None:
         """Check every argument, and both penalties together."""
@@ -397,7 +391,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         >>> bool(0.05 < told["sd"][0] < 0.2), bool(told["novelty"][1] > 0.99)
         (True, True)
         """
-        from bayesrbf.fit.probabilities import RowAnswers
+        from bayesrbf.fit.row_answers import RowAnswers
 
         PROBABILITY.check(prob, "uncertainty(prob=...)")
         fit = self._fit
@@ -450,7 +444,21 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         """Answers about a row that are tried where a file is read."""
         return super()._answers_about(X) | {"predict_interval": self.predict_interval(X)}
 
-    transform = ask(transform)
+    def transform(self, X: object) -> Float[np.ndarray, "obs component"]:
+        """Hidden layer: the features of each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are summed out.
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_components)
+            Responsibilities, densities or their logarithms at the fitted point.
+        """
+        fit = self._fit
+        return fit.model.features(new_rows(fit, X).cells)
 
     def sample(self, n_samples: int = 1) -> tuple[Any, Float[np.ndarray, " row"]]:
         """Draw new rows from the hidden layer, and their responses from the output layer.

@@ -34,13 +34,13 @@ from bayesrbf.fit.arguments import (
 )
 from bayesrbf.fit.asking import new_rows
 from bayesrbf.fit.classifier import Classifier
+from bayesrbf.fit.estimator import fitting
 from bayesrbf.fit.reading import (
     Labels,
     Reading,
     check_table,
     read_labels,
     read_rows,
-    refuse_collection,
 )
 from bayesrbf.fit.table import FittedTable, TrainingTable
 from bayesrbf.reading.notes import warn
@@ -217,6 +217,7 @@ class SDGMClassifier(Classifier):
 
     # ---- fitting
 
+    @fitting()
     def fit(
         self, X: object, y: object, sample_weight: object = None, groups: object = None
     ) -> Self:
@@ -245,14 +246,7 @@ class SDGMClassifier(Classifier):
         ValueError
             If an argument, the table, the labels or the weights cannot be used.
         """
-        return self._take(lambda: self._fitted_to(X, y, sample_weight, groups))
-
-    def _fitted_to(
-        self, X: object, y: object, sample_weight: object, groups: object
-    ) -> FittedTable[FittedSDGM, EvidencePath]:
-        """Read the table, and fit companion and sparse mixture."""
         reading = self._reading()
-        refuse_collection(reading.owner, X)
         weights = check_table(reading, X, y, sample_weight)
         sets, labels = _read_sets(reading, X, y, weights)
         training = read_rows(reading, X, labels, groups)
@@ -277,7 +271,8 @@ class SDGMClassifier(Classifier):
         probabilities = self._calibration(training, held_out)
         path = EvidencePath(fit.trace, fit.completion_error)
         outcome = fit.status, Trace(fit.trace.evidence)
-        return self._ended(training, model, path, outcome, **probabilities)
+        self.fitted_ = self._ended(training, model, path, outcome, **probabilities)
+        return self
 
     def _fit_rows(
         self, rows: Observations, sets: np.ndarray, training: TrainingTable, seed: int

@@ -26,6 +26,7 @@ from bayesrbf.families.stack.intervals import (
 from bayesrbf.families.stack.members import MEMBERS, TREES, OtherMember, own_members
 from bayesrbf.fit.classifier import Classifier
 from bayesrbf.fit.drawing import drawn
+from bayesrbf.fit.estimator import fitting
 from bayesrbf.fit.held_out import masking_of, unit_folds
 from bayesrbf.fit.table import FittedTable, TrainingTable
 from bayesrbf.fit.training import read_training
@@ -259,6 +260,7 @@ class StackedClassifier(Classifier):
         self.handle_unknown = handle_unknown
         self.inference = inference
 
+    @fitting()
     def fit(
         self, X: object, y: object, sample_weight: object = None, groups: object = None
     ) -> Self:
@@ -282,17 +284,13 @@ class StackedClassifier(Classifier):
         self
             The fitted estimator.
         """
-        return self._take(lambda: self._fitted_to(X, y, sample_weight, groups))
-
-    def _fitted_to(self, X: object, y: object, sample_weight: object, groups: object) -> StackFit:
-        """Read the table, hold out, temper, pool, and fit all members to all rows."""
         reading = replace(self._reading(), of_sample=True)
         training, of_blocks = read_training(reading, X, y, sample_weight, groups)
         model, copies, sentence = fit_stack(
             training, self._settings(training), self.cv, self.n_jobs
         )
         way = "" if of_blocks is None else of_blocks.way_of_sample(training)
-        return self._ended(
+        self.fitted_ = self._ended(
             replace(training, copies=copies),
             model,
             DrawnMembers(),
@@ -301,6 +299,7 @@ class StackedClassifier(Classifier):
             temperature=model.pool.temperature,
             calibration=model.calibration,
         )
+        return self
 
     def _settings(
         self, training: TrainingTable, fitted: FittedStack | None = None

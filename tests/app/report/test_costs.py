@@ -7,7 +7,7 @@ import pytest
 
 from bayesrbf.app.report.costs import costs_of, decisions, read_costs
 from bayesrbf.app.report.held_out import HeldOutRows
-from bayesrbf.fit.probabilities import constant, mistakes
+from bayesrbf.fit.decisions import constant, mistakes
 
 CLASSES, BOTH = ("a", "b", "c"), ("this model", "flat")
 

@@ -8,7 +8,7 @@ import pytest
 import bayesrbf
 from bayesrbf import MixtureDensity, MixturePrior
 from bayesrbf.families.hybrid.density import N_COMPONENTS, STRENGTHS
-from bayesrbf.families.hybrid.selection import SHAPES
+from bayesrbf.families.hybrid.selection import COMPARED_TYPES
 
 AUTO = MixtureDensity("cv", covariance_type="cv", prior="cv", column_maps="power", random_state=0)
 
@@ -35,7 +35,7 @@ def test_what_was_chosen_is_what_the_arguments_would_have_asked_for() -> None:
     X = clusters()
     chosen = AUTO.fit(X)
     best = chosen.candidates_[0]
-    assert best.covariance_type in SHAPES
+    assert best.covariance_type in COMPARED_TYPES
     assert best.strength in STRENGTHS
     default = 2.0 if best.covariance_type == "diag" else 3.0
     asked = MixtureDensity(

@@ -20,6 +20,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validat
 from bayesrbf import MedianLVQClassifier, MedianLVQPrior, load
 from bayesrbf.base.rows import Observations
 from bayesrbf.families.median_lvq.dissimilarities import learn_gower
+from bayesrbf.fit.asking import new_rows
 
 CLASSES = np.array(["no", "so", "yes"], dtype=object)
 
@@ -151,7 +152,8 @@ def test_a_callable_may_compare_anything() -> None:
 def test_gower_is_the_mean_over_columns_and_a_hole_is_an_average_difference() -> None:
     frame, y = mixed(), np.arange(40) % 2
     model = MedianLVQClassifier(2, random_state=0, sigma=0.4).fit(frame, y)
-    found = model.model_.source.to(frame.iloc[:5], np.arange(model.kept_.size)).real
+    rows = new_rows(model.fitted_, frame.iloc[:5]).cells
+    found = model.model_.compared(rows, np.arange(model.kept_.size))
     lengths, colours = frame["length"].to_numpy(), frame["colour"].to_numpy()
     noise = frame["noise"].to_numpy()
 
@@ -318,9 +320,9 @@ def test_margins_are_no_probabilities_before_they_are_calibrated() -> None:
     assert np.all(np.abs(margins) <= 1)
     nearest = TO_TRAIN[:, model.exemplars_].argmin(axis=1)
     assert model.predict(TO_TRAIN).tolist() == model.exemplar_classes_[nearest].tolist()
-    for ask in (model.declare, model.refine, lambda: model.posterior_):
-        with pytest.raises(AttributeError, match="has no likelihood"):
-            ask()
+    for answer in ("declare", "refine", "use_posterior", "uncertainty", "posterior_"):
+        with pytest.raises(AttributeError, match=r"likelihood.*use objective='rslvq'"):
+            getattr(model, answer)
     calibrated = matrix_model(objective="glvq", sigma="cv", calibrate=True).fit(D, Y)
     np.testing.assert_array_equal(calibrated.decision_function(TO_TRAIN), margins)
     assert calibrated.predict(TO_TRAIN).tolist() == model.predict(TO_TRAIN).tolist()
@@ -463,6 +465,25 @@ def test_a_fixed_sigma_leaves_the_exemplars_to_be_drawn(monkeypatch: pytest.Monk
     model = matrix_model(1, inference="gibbs").fit(D[:12, :12], Y[:12])
     assert set(model.posterior_["posterior"].data_vars) == {"exemplars"}
     assert model.posterior_["posterior"].sizes == {"chain": 4, "draw": 500, "prototype": 3}
+
+
+def test_draws_compare_a_row_once_to_each_exemplar() -> None:
+    pairs: list[int] = []
+
+    def squared(a: np.ndarray, b: np.ndarray) -> float:
+        pairs.append(1)
+        return float(((a - b) ** 2).sum())
+
+    for metric in (squared, "sqeuclidean"):
+        model = MedianLVQClassifier(1, metric=metric, sigma=1.0, random_state=0).fit(X[:12], Y[:12])
+        fit = model.refine(draws=5, tune=4, chains=1).fitted_
+        predictor = fit.model.predictor(fit.log_posterior, new_rows(fit, NEW).cells)
+        thetas = fit.draws.theta[0]
+        pairs.clear()
+        said = [predictor.at_all(thetas).log_probabilities for _ in range(2)]
+        np.testing.assert_array_equal(*said)
+        n_pairs = len(NEW) * np.unique(thetas).size
+        assert len(pairs) == (n_pairs if metric is squared else 0)
 
 
 def test_a_point_estimate_knows_no_uncertainty() -> None:
