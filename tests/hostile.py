@@ -247,7 +247,7 @@ MODELS: Final = {
         f"{PARAMETERS}.means", lambda a: a.astype(np.float32), "means is no Float"
     ),
     "of columns of a level less": changed(
-        f"{TABLE}.columns.levels.0", {"tuple": ["blue", "red"]}, "needs"
+        f"{TABLE}.columns.kinds.2.levels", {"tuple": ["blue", "red"]}, "needs"
     ),
     "of codes beyond the levels": changed(f"{TABLE}.rows.codes", ending_in(9), "needs"),
 }

@@ -26,6 +26,7 @@ import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
 import bayesrbf
+from bayesrbf.table.kinds import kind_named
 
 KEPT: Final = Path(__file__).with_suffix(".json")
 NEAR: Final = 1e-10
@@ -154,7 +155,7 @@ def report(_: str) -> Answers:
     from bayesrbf.app.report.run import run
 
     X, y = table("mixed with holes")
-    kinds = {c: "categorical" if X[c].dtype == object else "real" for c in X}
+    kinds = {c: kind_named("categorical" if X[c].dtype == object else "real") for c in X}
     job = Job("Mixed", "label", X, pd.Series(y), kinds, "laplace", 0, family="mixture", folds=3)
     with tempfile.TemporaryDirectory() as folder:
         run(job, Path(folder))

@@ -29,7 +29,9 @@ class Sheet:
         def kind(column: list[Any]) -> str:
             if all(cell is None for cell in column):
                 return "empty"
-            return "categorical" if any(isinstance(v, str | bool) for v in column) else "real"
+            if any(isinstance(cell, str) for cell in column):
+                return "categorical"
+            return "yes or no" if any(isinstance(cell, bool) for cell in column) else "real"
 
         return tuple(map(kind, self.columns.values()))
 

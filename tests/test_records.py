@@ -22,6 +22,7 @@ from bayesrbf.base.records import STORED, named
 from bayesrbf.base.rows import MixtureParameters, MixtureSpecification, Standardisation
 from bayesrbf.public import BESIDE, ESTIMATORS
 from bayesrbf.table.columns import Columns
+from bayesrbf.table.kinds import Category, Real
 from tests.house import source_files
 
 scalars = (
@@ -67,7 +68,7 @@ def test_what_is_packed_comes_back(state: object) -> None:
 @pytest.mark.parametrize(
     "record",
     [
-        Columns(("a", "b"), ("real", "categorical"), ((True, 2, "x"),), (1,), missing=(0, 1)),
+        Columns(("a", "b"), (Real(), Category((True, 2, "x"))), (1,), missing=(0, 1)),
         MixtureSpecification(2, (3,), (0, 0, 1), "tied", True),
         MixturePrior(mean_precision=0.5),
         Fit(
@@ -221,7 +222,7 @@ def test_what_cannot_be_stored_is_named_with_its_path(value: object) -> None:
         {"enum": ["Status", "unheard of"]},
         {"enum": ["Columns", "x"]},
         {"frame": ["dask", []]},
-        {"frame": ["pandas", [["a", "Datetime"]]]},
+        {"frame": ["pandas", [["a", "Duration"]]]},
         {"frame": ["pandas", [["a"]]]},
     ],
 )

@@ -29,7 +29,8 @@ from bayesrbf.mixture.cells import (
 )
 from bayesrbf.mixture.fitted import FittedMixture, mixture_coords
 from bayesrbf.mixture.missing import mutual_information
-from bayesrbf.table.columns import Columns
+from bayesrbf.table.columns import Columns, level_values, places_of
+from bayesrbf.table.kinds import Kind
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -135,7 +136,7 @@ class ConditionalDistribution:
             phrases = []
             for position in np.flatnonzero(first.asked[line]).tolist():
                 name = names[position]
-                if name in numbers:
+                if name in numbers and not self.columns.kinds[position].has_levels:
                     at = numbers[name]
                     phrases.append(f"{name} {mean[line, at]:.4g} ± {sd[line, at]:.2g}")
                 else:
@@ -151,25 +152,41 @@ class ConditionalDistribution:
         return conditional_law(self.mixture, self.given, self.columns, self.points)
 
     def mean(self) -> pd.DataFrame:
-        """Means of real cells.
+        """Means of numbers.
 
         Returns
         -------
         pandas.DataFrame
-            One column for each real column that is asked for; NaN where the cell is given. Levels
-            have no mean.
+            One column for each column of numbers, or of ordered levels that are numbers, that is
+            asked for; NaN where the cell is given. That of an angle is its mean direction. Other
+            levels have no mean.
         """
-        return self._frame(self._of_reals(self._law.mean()))
+        means = self._law.mean()
+        return self._frame(
+            self._unknown
+            | {i: p @ values for i, (values, p) in self._scores().items()}
+            | {i: means[:, at] for i, at in self.columns.number_features.items()}
+            | {i: kind.decode(means[:, at]) for i, kind, at in self._together()}
+        )
 
     def sd(self) -> pd.DataFrame:
-        """Standard deviations of real cells.
+        """Standard deviations of numbers; of an angle, the circular one.
 
         Returns
         -------
         pandas.DataFrame
             Columns and rows as :meth:`mean` has them.
         """
-        return self._frame(self._of_reals(self._law.sd()))
+        sds, means = self._law.sd(), self._law.mean()
+        return self._frame(
+            self._unknown
+            | {
+                i: np.sqrt((p * (values - (p @ values)[:, None]) ** 2).sum(axis=1))
+                for i, (values, p) in self._scores().items()
+            }
+            | {i: sds[:, at] for i, at in self.columns.number_features.items()}
+            | {i: kind.deviation(means[:, at]) for i, kind, at in self._together()}
+        )
 
     def quantile(self, q: float) -> pd.DataFrame:
         """Smallest cells at or below which a share of the distribution lies.
@@ -182,8 +199,8 @@ class ConditionalDistribution:
         Returns
         -------
         pandas.DataFrame
-            One column for each real column that is asked for; NaN where the cell is given.
-            Categories have no order, and no quantiles.
+            One column for each column of numbers or ordered levels that is asked for; NaN where the
+            cell is given. Categories and angles have no order, and no quantiles.
 
         Raises
         ------
@@ -191,7 +208,13 @@ class ConditionalDistribution:
             If ``q`` is not between 0 and 1.
         """
         RULES["q"].check(q, "quantile(q)")
-        return self._frame(self._of_reals(self._law.quantile(q)))
+        quantiles = self._law.quantile(q)
+        figures = {i: quantiles[:, at] for i, at in self.columns.number_features.items()}
+        for i, kind in enumerate(self.columns.kinds):
+            if kind.has_levels and kind.n_reals:
+                (feature,) = self.columns.features[i]
+                figures[i] = level_values(places_of(quantiles[:, feature]), kind.levels)
+        return self._frame(self._unknown | figures)
 
     def probabilities(self, column: str | int) -> pd.DataFrame:
         """Probabilities of the levels of one column.
@@ -199,7 +222,7 @@ class ConditionalDistribution:
         Parameters
         ----------
         column : str or int
-            Name or position of a column of categories, or of a real column with atoms: its levels
+            Name or position of a column with levels, or of a real column with atoms: its levels
             are ``"another value"`` and the atoms.
 
         Returns
@@ -238,7 +261,9 @@ class ConditionalDistribution:
         -------
         pandas.Series
             ``log p(given, values) - log p(given)`` in nats, in the units of the table: a density
-            in real cells, a probability in all others and at atoms.
+            in real cells, a probability of categories and at atoms. Of other kinds it is a density
+            of what the model has for them: the root of a count, the place of an ordered level,
+            cosine and sine of an angle.
 
         Raises
         ------
@@ -296,16 +321,29 @@ class ConditionalDistribution:
         """The rows with the cells that are asked for from others."""
         return table.replaced(self.given, cells, self.asked, self.columns)
 
-    def _of_reals(self, figures: Float[np.ndarray, "obs feature"]) -> Figures:
-        """Figures of the real columns, and NaN for columns that had no cell at fit."""
-        nothing = np.full(self.given.n_obs, np.nan)
-        unknown = dict.fromkeys(self.columns.empty, nothing)
-        return unknown | dict(zip(self.columns.real_positions, figures.T, strict=True))
+    @property
+    def _unknown(self) -> Figures:
+        """NaN for columns that had no cell at fit."""
+        return dict.fromkeys(self.columns.empty, np.full(self.given.n_obs, np.nan))
+
+    def _together(self) -> Iterator[tuple[int, Kind, range]]:
+        """Columns whose cells are several reals."""
+        for i, features in enumerate(self.columns.features):
+            if len(features) > 1:
+                yield i, self.columns.kinds[i], features
+
+    def _scores(self) -> dict[int, tuple[np.ndarray, Float[np.ndarray, "obs level"]]]:
+        """Ordered levels that are numbers, and their probabilities."""
+        scores = {}
+        for i, kind in enumerate(self.columns.kinds):
+            if kind.has_levels and kind.n_reals and not isinstance(kind.levels[0], str):
+                scores[i] = np.array(kind.levels, dtype=float), self._levels(i)[1]
+        return scores
 
     def _levels(self, position: int) -> tuple[tuple[object, ...], Float[np.ndarray, "obs level"]]:
         """Levels of a column, and their probabilities in every row."""
         columns, law = self.columns, self._law
-        with_levels = levels_of(law, columns, position)
+        with_levels = levels_of(law, self.mixture, columns, position)
         if with_levels is not None:
             return with_levels
         raise ValueError(
@@ -417,9 +455,9 @@ SURPRISE_RULES: Final = {"prob": _SHARE, "false_discoveries": _SHARE}
 
 _OF_SURPRISE: Final = {
     "log_tail": "log probability of a cell at least as extreme, given the rest of its row (nats)",
-    "expected": "mean of a real cell, most probable level of a category, given the rest",
-    "lower": "lower end of the central interval of a real cell given the rest",
-    "upper": "upper end of the central interval of a real cell given the rest",
+    "expected": "mean of a number, most probable level of a category, given the rest",
+    "lower": "lower end of the central interval of a number given the rest",
+    "upper": "upper end of the central interval of a number given the rest",
     "stands_out": "whether the cell is among those that look wrong, at the false discovery rate",
 }
 
@@ -444,11 +482,13 @@ def surprise(
             false_discovery_control(np.exp(log_tail[observed])) <= false_discoveries
         )
     nothing = np.full(cells.codes.shape, np.nan)
+    # A level has no ends, and an angle no least and no greatest cell.
+    ends = np.isin(np.arange(cells.real.shape[1]), [*columns.number_features.values()])
     variables = {
         "log_tail": log_tail,
         "expected": _expected(verdict, columns),
-        "lower": by_column(verdict.lower, nothing, columns),
-        "upper": by_column(verdict.upper, nothing, columns),
+        "lower": by_column(np.where(ends, verdict.lower, np.nan), nothing, columns),
+        "upper": by_column(np.where(ends, verdict.upper, np.nan), nothing, columns),
         "stands_out": stands_out,
     }
     dims = (names.OBS, names.COLUMN)
@@ -471,11 +511,17 @@ def by_column(reals: np.ndarray, levels: np.ndarray, columns: Columns) -> np.nda
 
 
 def _expected(verdict: JudgedCells, columns: Columns) -> np.ndarray:
-    """Means and levels; numbers where all columns are real, else objects."""
-    if not columns.levels:
-        return by_column(verdict.expected, np.empty((len(verdict.expected), 0)), columns)
-    levels = np.full(verdict.level_expected.shape, None, dtype=object)
-    for column, of_column in enumerate(columns.levels):
-        values = np.array([*of_column, None], dtype=object)
-        levels[:, column] = values[verdict.level_expected[:, column]]
-    return by_column(verdict.expected.astype(object), levels, columns)
+    """Means and levels; numbers where all columns are numbers, else objects."""
+    codes, reals = verdict.level_expected.astype(float), verdict.expected
+    expected = by_column(reals, np.where(codes < 0, np.nan, codes), columns)
+    for position, (kind, features) in enumerate(zip(columns.kinds, columns.features, strict=True)):
+        if len(features) > 1:
+            expected[:, position] = kind.decode(reals[:, features])
+    if not columns.levels_of:
+        return expected
+    cells = expected.astype(object)
+    for position, kind in enumerate(columns.kinds):
+        if kind.has_levels:
+            values = np.array([*kind.levels, None], dtype=object)
+            cells[:, position] = values[places_of(np.round(expected[:, position]))]
+    return cells

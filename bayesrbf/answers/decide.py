@@ -28,6 +28,7 @@ from bayesrbf.fit.probabilities import entropy
 from bayesrbf.mixture.cells import ConditionalLaw, conditional_law
 from bayesrbf.mixture.fitted import FittedMixture
 from bayesrbf.table.columns import Columns
+from bayesrbf.table.kinds import Kind
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -291,17 +292,27 @@ Outcomes = tuple[Float[np.ndarray, "obs point"], Float[np.ndarray, "obs point"]]
 
 def outcomes(law: ConditionalLaw, columns: Columns, position: int) -> Outcomes:
     """Possible values of a column and their probabilities, as if all its cells were missing."""
-    if columns.kinds[position] == "real":
-        feature = columns.real_positions.index(position)
+    if position not in columns.code_of:
+        features, kind = columns.features[position], columns.kinds[position]
         n_obs = law.rows.n_obs
-        blocks = [(rows, *laws.points(feature)) for rows, laws in law.reals()]
+        blocks = [(rows, *laws.points(features)) for rows, laws in law.reals()]
         values, weights = np.empty((2, n_obs, blocks[0][1].shape[1]))
         for rows, places, masses in blocks:
-            values[rows], weights[rows] = places, masses
+            alone = len(features) == 1
+            values[rows] = places[..., 0] if alone else _decoded(kind, places)
+            weights[rows] = masses
         return values, weights
-    probabilities = law.levels(columns.categorical_positions.index(position))
+    probabilities = law.levels(columns.code_of[position])
     codes = np.arange(probabilities.shape[1], dtype=np.float64)
     return np.broadcast_to(codes, probabilities.shape), probabilities
+
+
+def _decoded(
+    kind: Kind, places: Float[np.ndarray, "row point real"]
+) -> Float[np.ndarray, "row point"]:
+    """Reals of a column that has several as its numbers."""
+    numbers = kind.decode(places.reshape(-1, places.shape[2]))
+    return numbers.reshape(places.shape[:2])
 
 
 def measurement_gains(

@@ -403,8 +403,11 @@ def of_dates(options: TableOptions) -> Iterator[str]:
 
     Time passes, and new rows have later dates.
     """
-    if options.dates:
-        names = "|".join(re.escape(repr(name)) for name in options.dates)
+    from bayesrbf.table.kinds import kind_named
+
+    dates = [name for name, text in options.kinds.items() if kind_named(text).is_dated]
+    if dates:
+        names = "|".join(re.escape(repr(name)) for name in dates)
         yield rf"(Column ({names}) is (?!missing)((?!Columns? ').)*)+\Z"
 
 

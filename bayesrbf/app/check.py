@@ -32,7 +32,6 @@ from bayesrbf.app.words import (
 from bayesrbf.families.hybrid.density import MixtureDensity
 from bayesrbf.fit import asking as two_tables
 from bayesrbf.fit.asking import Change, tail_of_count
-from bayesrbf.reading.cells import date_of
 from bayesrbf.reading.notes import ColumnWarning
 from bayesrbf.table.columns import Columns, as_levels
 from bayesrbf.table.containers import as_frame, read_cells
@@ -93,9 +92,9 @@ def training_cells(estimator: Estimator) -> pd.DataFrame:
     columns, rows = estimator.columns_, estimator.rows_
     like = pd.DataFrame(columns=list(columns.names))
     cells: pd.DataFrame = decode(rows.real, rows.codes, columns, like)
-    levels = zip(columns.categorical_positions, columns.levels, rows.codes.T, strict=False)
-    for position, of_column, codes in levels:
-        cells[columns.names[position]] = np.array([*of_column, None], dtype=object)[codes]
+    for name, levels in columns.levels_of.items():
+        texts = cells[name].astype(object).where(cells[name].notna(), None)
+        cells[name] = as_levels(texts.to_numpy(), levels)
     return cells
 
 
@@ -172,6 +171,7 @@ def judge_both(
 
 def _density(table: pd.DataFrame, columns: Columns) -> MixtureDensity:
     """A density of the cells, for which labels do not matter."""
+    empty = [columns.names[place] for place in columns.empty]
     return MixtureDensity(
         DRIFT_COMPONENTS,
         column_maps="power",
@@ -179,7 +179,7 @@ def _density(table: pd.DataFrame, columns: Columns) -> MixtureDensity:
         n_init=1,
         max_iter=200,
         tol=1e-4,
-        categorical_features=[columns.names[place] for place in columns.categorical_positions],
+        column_kinds={n: kind for n, kind in columns.kind_of.items() if n not in empty},
         random_state=0,
     ).fit(table)
 
@@ -210,9 +210,7 @@ Pair = tuple[np.ndarray, np.ndarray]
 """Cells of a column in training, and now."""
 
 
-def drift_remarks(
-    estimator: Estimator, columns: Columns, cells: pd.DataFrame, dates: Sequence[str]
-) -> list[Remark]:
+def drift_remarks(estimator: Estimator, columns: Columns, cells: pd.DataFrame) -> list[Remark]:
     """Everything that is to be said of new cells beside those of training."""
     absent = [name for name in columns.names if name not in cells]
     extra = [name for name in cells if name not in columns.names]
@@ -229,8 +227,9 @@ def drift_remarks(
         *_levels(old, new, columns, here),
         *_missing(old, new, here),
     ]
+    dates = [name for name in here if columns.kind_of[name].is_dated]
     changes = [
-        *_dates(old, new, [name for name in dates if name in here]),
+        *_dates(old, new, columns, dates),
         *_units(old, new, columns, [name for name in here if name not in dates]),
     ]
     remarks += [remark for _, remark in changes]
@@ -251,7 +250,7 @@ def drift_remarks(
 
 def _absent(name: str, columns: Columns, n_rows: int) -> np.ndarray:
     """A column without a cell."""
-    numbers = columns.kinds[columns.names.index(name)] == "real"
+    numbers = name in columns.number_names
     return np.full(n_rows, np.nan) if numbers else np.full(n_rows, None, dtype=object)
 
 
@@ -309,7 +308,7 @@ def _units(
     """Columns that were exchanged, or are off by a factor or a shift."""
     cells: dict[str, Pair] = {
         name: (observed_reals(old[name]), observed_reals(new[name]))
-        for name in columns.real_names
+        for name in (columns.names[position] for position in columns.number_features)
         if name in here
     }
     for column_change in two_tables.changed_columns(cells):
@@ -332,13 +331,14 @@ def _units(
 
 
 def _dates(
-    old: pd.DataFrame, new: pd.DataFrame, dates: Sequence[str]
+    old: pd.DataFrame, new: pd.DataFrame, columns: Columns, dates: Sequence[str]
 ) -> Iterator[tuple[tuple[str, ...], Remark]]:
     """Columns of dates that training did not reach: time passes, which is no finding."""
     for name in dates:
         before, now = observed_reals(old[name]), observed_reals(new[name])
         if before.size and now.size and (now.max() > before.max() or now.min() < before.min()):
-            here, there = (f"{date_of(of.min())} to {date_of(of.max())}" for of in (now, before))
+            write = columns.kind_of[name].written
+            here, there = (f"{write(of.min())} to {write(of.max())}" for of in (now, before))
             sentence = (
                 f"{clipped(name, 30)} is from {here}, in training from {there}: the model has not "
                 "seen such dates."
@@ -508,9 +508,7 @@ class DriftCheck:
         return "\n".join([plural(self.rows, "row"), *lines_of_remarks(self.remarks)])
 
 
-def check(
-    estimator: Estimator | str | PathLike[str], X: object, *, dates: Sequence[str] = ()
-) -> DriftCheck:
+def check(estimator: Estimator | str | PathLike[str], X: object) -> DriftCheck:
     """Hold new rows against the training table: what differs, and what chance does not explain.
 
     Looks for absent columns, levels that training did not have, more missing cells, columns that
@@ -524,8 +522,6 @@ def check(
     X : array-like or frame of shape (n_obs, n_columns)
         New rows. Columns are found by name: one that is absent counts as missing, and one that
         the estimator does not know is not looked at.
-    dates : sequence of str
-        Columns of dates as numbers of days since 2000-01-01, which may move on.
 
     Returns
     -------
@@ -555,7 +551,7 @@ def check(
     check_is_fitted(fitted)
     columns = _columns_of(fitted)
     cells = named_cells(X, columns)
-    remarks = drift_remarks(fitted, columns, cells, dates)
+    remarks = drift_remarks(fitted, columns, cells)
     return DriftCheck(len(cells), tuple(remarks))
 
 

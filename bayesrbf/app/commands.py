@@ -303,8 +303,7 @@ def explain(folder: Path, table: Path, /, *, row: str, json: Json = False) -> No
 
     with spoken(*of_dates(options.table)):
         rows = read_complete(model, table, options.table)
-        number, dates = row_number(rows, row), options.table.dates
-        explained = explain_row(model, rows, number, dates, options.costs)
+        explained = explain_row(model, rows, row_number(rows, row), options.costs)
     answer({"explained": explained}, lines_of_row(explained), as_json=json)
 
 
@@ -330,7 +329,7 @@ def check(folder: Path, table: Path, /, *, json: Json = False) -> None:
 
     with spoken(*of_dates(options.table)):
         rows = read_rows(model, table, options.table)
-        result = bayesrbf.check(model, rows, dates=options.table.dates)
+        result = bayesrbf.check(model, rows)
     finish_with_findings(table, result, f"{table.name}: {result}", as_json=json)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ import pandas as pd
 from bayesrbf.app.check import NOVEL_ROW
 from bayesrbf.app.report.costs import decisions
 from bayesrbf.app.words import aligned, cell_text, clipped, listing, number, percent, signed
-from bayesrbf.reading.cells import date_of
+from bayesrbf.table.kinds import Kind
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -61,6 +61,7 @@ class UnexpectedCell:
     expected: float | str
     lower: float
     upper: float
+    interval: str  # In words; empty where there is none.
     tail: float
 
 
@@ -86,13 +87,11 @@ def explain_row(
     model: Classifier,
     rows: pd.DataFrame,
     of: int,
-    dates: Collection[str] = (),
     costs: Mapping[str, float] | None = None,
 ) -> ExplainedRow:
     """Explain one row, numbered from 1: its answer, the effects of its cells, and what is odd.
 
-    Columns of ``dates`` are told as such; the model has them in days. With ``costs`` of mistaken
-    rows the decision of least expected cost is told.
+    With ``costs`` of mistaken rows the decision of least expected cost is told.
     """
     if not 1 <= of <= len(rows):
         raise ValueError(
@@ -102,7 +101,7 @@ def explain_row(
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The model was fitted to a point")  # the text says so
         uncertainty = model.uncertainty(row)
-    odd, rate = odd_cells(model, rows, of - 1, dates)
+    odd, rate = odd_cells(model, rows, of - 1)
     return ExplainedRow(
         row=of,
         name="" if rows.index.name is None else str(rows.index[of - 1]),
@@ -110,7 +109,7 @@ def explain_row(
         prob=float(uncertainty.attrs["prob"]),
         classes=class_answers(uncertainty),
         decision=_decision(uncertainty, costs) if costs else None,
-        why=why(model, row, dates),
+        why=why(model, row),
         missing=list(row.columns[row.isna().iloc[0]]),
         stands_out=odd,
         false_discoveries=rate,
@@ -140,9 +139,7 @@ def _decision(uncertainty: xr.Dataset, costs: Mapping[str, float]) -> str:
     return str(classes[int(decisions(uncertainty["probability"].to_numpy(), classes, costs)[0])])
 
 
-def why(
-    model: Classifier, row: pd.DataFrame, dates: Collection[str], label: str | None = None
-) -> Why:
+def why(model: Classifier, row: pd.DataFrame, label: str | None = None) -> Why:
     """Contribution of every observed cell to the log odds of a class (the likeliest if None)."""
     explained = model.explain(row).isel(obs=0)
     labels = [str(of_class) for of_class in model.classes_]
@@ -155,7 +152,7 @@ def why(
     cells = [
         CellEffect(
             str(row.columns[j]),
-            _cell(row.iat[0, j], row.columns[j] in dates),
+            _cell(row.iat[0, j], model.columns_.kinds[j]),
             float(shapley[j]),
             float(error[j]),
             float(left_out[j]),
@@ -166,7 +163,7 @@ def why(
 
 
 def odd_cells(
-    model: Classifier, rows: pd.DataFrame, place: int, dates: Collection[str]
+    model: Classifier, rows: pd.DataFrame, place: int
 ) -> tuple[list[UnexpectedCell] | None, float]:
     """Cells that stand out and the rate of false ones; None without a density of rows."""
     if model.model_.density is None:
@@ -174,26 +171,28 @@ def odd_cells(
     cells = model.surprise(rows).isel(obs=place)
     odd = []
     for j in np.flatnonzero(cells["stands_out"].to_numpy()):
-        name, expected = rows.columns[j], cells["expected"].to_numpy()[j]
-        expected = str(expected) if name in model.columns_.levels_of else expected
+        kind, expected = model.columns_.kinds[j], cells["expected"].to_numpy()[j]
+        lower, upper = float(cells["lower"][j]), float(cells["upper"][j])
+        low, high = (kind.written(end) or number(end) for end in (lower, upper))
         odd.append(
             UnexpectedCell(
-                str(name),
-                _cell(rows.iat[place, j], name in dates),
-                _cell(expected, name in dates),
-                float(cells["lower"][j]),
-                float(cells["upper"][j]),
+                str(rows.columns[j]),
+                _cell(rows.iat[place, j], kind),
+                _cell(expected, kind),
+                lower,
+                upper,
+                "" if np.isnan(lower) else f"{low} to {high}",
                 float(np.exp(cells["log_tail"][j])),
             )
         )
     return odd, float(cells.attrs["false_discoveries"])
 
 
-def _cell(value: object, is_date: bool) -> float | str:
-    """A cell as a number, a date or text."""
-    if not isinstance(value, float | int):
+def _cell(value: object, kind: Kind) -> float | str:
+    """A cell as a number, or as its kind writes it."""
+    if kind.has_levels or not isinstance(value, float | int):
         return str(value)
-    return date_of(value) if is_date else float(value)
+    return kind.written(float(value)) or float(value)
 
 
 def lines_of_row(row: ExplainedRow) -> list[str]:
@@ -248,11 +247,8 @@ def _oddities(row: ExplainedRow) -> list[str]:
     if row.stands_out:
         table = [["column", "cell", "expected", "interval", "tail"]]
         for odd in row.stands_out:
-            # an expected date is text; so is a level, which has no interval to write
-            write = date_of if isinstance(odd.expected, str) else number
-            between = "" if np.isnan(odd.lower) else f"{write(odd.lower)} to {write(odd.upper)}"
             name, cell = clipped(odd.column, 30), cell_text(odd.cell)
-            table.append([name, cell, cell_text(odd.expected), between, number(odd.tail)])
+            table.append([name, cell, cell_text(odd.expected), odd.interval, number(odd.tail)])
         title = f"Cells that stand out given the rest of the row (false discovery rate {rate})"
         lines = [title, *aligned(table)]
     if np.isnan(row.novelty):

@@ -26,6 +26,7 @@ from bayesrbf.app.svg import element, picture
 from bayesrbf.app.words import between, clipped, count, listing, number, percent, plural
 from bayesrbf.reading.notes import TableError, listed
 from bayesrbf.reading.read import ReadTable
+from bayesrbf.table.kinds import Kind
 from bayesrbf.version import __version__
 
 # Associations between two columns of any kind: their strength, and a test against chance.
@@ -312,7 +313,7 @@ def look(table: ReadTable, title: str, target: str | None = None, seed: int = 0)
         classes=tuple(map(str, sorted(job.y.dropna().unique()))),
         reading=reading,
         spreads=tuple(_spread(job, column) for column in reading.columns),
-        kinds=Counter(table.kinds.values()),
+        kinds=Counter(kind.word for kind in table.kinds.values()),
         patterns=_patterns(frame),
         repeated=int(frame.duplicated().sum()),
         contradicting=_contradicting(frame, target),
@@ -337,10 +338,10 @@ def _classes(frame: pd.DataFrame, target: str | None) -> pd.Series:
     return values.astype(object).where(values.notna(), None)
 
 
-def _pairs(frame: pd.DataFrame, kinds: Mapping[str, str], target: str | None) -> tuple[Pair, ...]:
+def _pairs(frame: pd.DataFrame, kinds: Mapping[str, Kind], target: str | None) -> tuple[Pair, ...]:
     """Associations beyond chance, those of the target before others, the strongest first."""
     names = list(frame.columns)
-    columns = [_cells(frame[name], kinds[name] == "real", name == target) for name in names]
+    columns = [_cells(frame[name], not kinds[name].has_levels, name == target) for name in names]
     few = range(min(len(names), PAIRED))
     own = [] if target is None else [names.index(target)]
     beside = [(own[0], j) for j in range(len(names)) if j not in own] if own else []
@@ -400,8 +401,11 @@ def _spread(job: Job, column: Column) -> Spread:
     values = job.X[column.name].reset_index(drop=True)
     groups = [values[(job.y == label).to_numpy()] for label in sorted(job.y.dropna().unique())]
     groups = groups or [values]
-    if column.kind == "categorical":
+    kind = job.kinds[column.name]
+    if kind.has_levels:
         frequent = values.value_counts().index[:MOST_LEVEL_BARS]
+        if kind.is_ordered:
+            frequent = frequent.sort_values(key=lambda some: some.map(kind.levels.index))
         bars = np.array([[float((part == level).sum()) for level in frequent] for part in groups])
         more = int(values.nunique()) - len(frequent)
         levels = tuple(map(str, frequent))
@@ -425,6 +429,8 @@ def _spread(job: Job, column: Column) -> Spread:
         job.cell(column.name, q) for q in np.quantile(numbers, [0.25, 0.5, 0.75])
     )
     facts = f"median {middle}, half of the cells {between(quarter, three)}"
+    if not kind.is_ordered:  # a circle has no middle cell
+        facts = plural(np.unique(numbers).size, "value")
     ends = job.cell(column.name, low), job.cell(column.name, high)
     return Spread(column, bars, ends, (), 0, facts)
 

@@ -171,7 +171,7 @@ def _wrong(model: Estimator, novel: pd.DataFrame, name: str, ratio: np.ndarray) 
     old = training_cells(model)
     cells = {
         column: (observed_reals(old[column]), observed_reals(novel[column]))
-        for column in model.columns_.real_names
+        for column in model.columns_.number_names
     }
     for column_change in changed_columns(cells):
         if name in column_change.columns and column_change.change is None:
@@ -269,11 +269,17 @@ class _ReadingPlan:
             raise TableError(f"{name} has none of the columns that the model was fitted to.")
         of_model = {*columns.names, options.id}
         beside = replace(options, group=None, time=None).among([n for n in header if n in of_model])
-        reals = frozenset(columns.real_names)
+        numbers = frozenset(columns.number_names)
+        dates = {name for name, kind in columns.kind_of.items() if kind.is_dated}
         reading = replace(
             beside,
-            real=tuple(name for name in present if name in reals and name not in beside.dates),
-            categorical=tuple(name for name in present if name not in reals),
+            real=tuple(name for name in present if name in numbers - dates),
+            categorical=tuple(name for name in present if name not in numbers),
+            dates=tuple(name for name in present if name in dates),
+            angle=(),
+            ordered=(),
+            count=(),
+            kind=(),
             ignore=tuple(extra),
         )
         left_out = (*options.ignore, options.group, options.time)

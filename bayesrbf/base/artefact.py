@@ -353,7 +353,9 @@ def _words(annotation: Any) -> str:
 
 
 FRAMES: Final = ("pandas", "polars")
-FRAME_DTYPES: Final = ("Float64", "String", "Boolean", "Categorical")
+FRAME_DTYPES: Final = ("Float64", "String", "Boolean", "Categorical", "Datetime")
+ALIKE: Final = {"Enum": "Categorical", "Date": "Datetime"}
+"""Dtypes that are stored as another, which takes the same cells."""
 
 
 class StateError(ValueError):
@@ -472,7 +474,7 @@ def _pack_frame(value: Any, where: str) -> list[Any]:
             f"only empty frames of {' or '.join(FRAMES)} can be stored."
         )
     dtypes = [type(dtype).__name__ for dtype in frame.schema.values()]
-    dtypes = ["Categorical" if dtype == "Enum" else dtype for dtype in dtypes]
+    dtypes = [ALIKE.get(dtype, dtype) for dtype in dtypes]
     stored = [dtype if dtype in FRAME_DTYPES else "String" for dtype in dtypes]
     return [library, [list(pair) for pair in zip(map(_title, frame.columns), stored, strict=True)]]
 

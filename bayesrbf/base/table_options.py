@@ -9,6 +9,14 @@ from typing import Final
 BELOW: Final = ("atom", "missing")
 """Values of ``below``."""
 _ALONE: Final = ("id", "group", "time")
+_PLAIN: Final = ("ignore", "categorical", "real", "count", "dates")
+_WITH_DETAIL: Final = ("angle", "ordered")
+
+
+def _with_detail(text: str) -> tuple[str, str]:
+    """A name, and what stands behind its equals sign."""
+    name, equals, detail = text.rpartition("=")
+    return (name, detail) if equals else (detail, "")
 
 
 @dataclass(frozen=True)
@@ -29,6 +37,15 @@ class TableOptions:
         Columns of numbers that are codes: a,b or repeated.
     real : tuple of str
         Columns that are quantities, though they look like codes: a,b or repeated.
+    angle : tuple of str
+        Columns of angles and times of day, with the period where it is not 360: wind,hour=24.
+    ordered : tuple of str
+        Columns of ordered levels, with the order where it is not that of the numbers in them:
+        stage,pain=none<mild<severe.
+    count : tuple of str
+        Columns of whole numbers from 0: a,b or repeated.
+    kind : tuple of str
+        Columns of any other kind, with its name: a=share.
     thousands : str, optional
         The character that sets thousands apart, where numbers leave it open: "," makes
         1,234 one thousand.
@@ -53,6 +70,10 @@ class TableOptions:
     ignore: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
     real: tuple[str, ...] = ()
+    angle: tuple[str, ...] = ()
+    ordered: tuple[str, ...] = ()
+    count: tuple[str, ...] = ()
+    kind: tuple[str, ...] = ()
     thousands: str | None = None
     decimal: str | None = None
     below: str = "atom"
@@ -66,6 +87,20 @@ class TableOptions:
         """Columns that say something of the rows and are no part of the model."""
         return tuple(name for name in (self.id, self.group, self.time) if name is not None)
 
+    @property
+    def kinds(self) -> dict[str, str]:
+        """What is said of the kind of columns, by their names.
+
+        >>> TableOptions(angle=("wind", "hour=24"), kind=("fat=share",)).kinds
+        {'wind': 'angle', 'hour': 'angle:24', 'fat': 'share'}
+        """
+        words = {"categorical": "categorical", "real": "real", "count": "count", "dates": "date"}
+        said = {name: word for option, word in words.items() for name in getattr(self, option)}
+        for word in _WITH_DETAIL:
+            for name, detail in map(_with_detail, getattr(self, word)):
+                said[name] = f"{word}:{detail}" if detail else word
+        return said | dict(map(_with_detail, self.kind))
+
     def named(self) -> dict[str, tuple[str, ...]]:
         """The columns that each option names.
 
@@ -76,7 +111,12 @@ class TableOptions:
             "ignore": self.ignore,
             "categorical": self.categorical,
             "real": self.real,
+            "count": self.count,
             "dates": self.dates,
+            **{
+                option: tuple(_with_detail(text)[0] for text in getattr(self, option))
+                for option in (*_WITH_DETAIL, "kind")
+            },
         }
         alone = {"id": self.id, "group": self.group, "time": self.time}
         return several | {option: (name,) for option, name in alone.items() if name is not None}
@@ -91,7 +131,10 @@ class TableOptions:
             option: tuple(name for name in names if name in header)
             for option, names in self.named().items()
         }
-        several = {option: kept[option] for option in ("ignore", "categorical", "real", "dates")}
+        several = {option: kept[option] for option in _PLAIN}
+        for option in (*_WITH_DETAIL, "kind"):
+            there = (text for text in getattr(self, option) if _with_detail(text)[0] in header)
+            several[option] = tuple(there)
         alone = {option: next(iter(kept.get(option, ())), None) for option in _ALONE}
         return replace(self, **several, **alone)  # type: ignore[arg-type]
 

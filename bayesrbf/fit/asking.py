@@ -326,8 +326,11 @@ def warn_of_columns(columns: Columns, old: Observations, new: Observations, X: o
     """
     if new.n_obs < FEWEST:
         return
+    numbers = list(columns.number_features.values())
     reals = [table.real_cells(rows.real, rows.codes, columns) for rows in (old, new)]
-    changed = list(_changed(columns.real_names, *reals))
+    old_cells, new_cells = (columns.decoded(real)[:, numbers] for real in reals)
+    names = tuple(columns.names[position] for position in columns.number_features)
+    changed = list(_changed(names, old_cells, new_cells))
     if changed:
         changed.append("Give every column as it was in training.")
     enough = X is not None and new.n_obs >= ENOUGH

@@ -113,9 +113,9 @@ def _doubts(X: object, columns: Columns, named: bool, grouped: bool) -> Iterator
     for name, column, declared, kind in zip(
         cells.names, cells.columns, cells.declared, columns.kinds, strict=True
     ):
-        if column.dtype.kind == "f" and kind == "real":
+        if column.dtype.kind == "f" and kind.n_reals and not kind.has_levels:
             looked[name] = column
-        elif kind == "categorical":
+        elif kind.has_levels:
             texts = column.tolist()
             if named or declared:
                 decided.add(name)
@@ -223,8 +223,8 @@ class Reading:
     @property
     def features(self) -> dict[str, Any]:
         """What the user says of kinds of columns, as :func:`table.learn_columns` takes it."""
-        name = "categorical_features"
-        return {name: self.arguments[name]} if name in self.arguments else {}
+        said = "categorical_features", "column_kinds"
+        return {name: self.arguments[name] for name in said if name in self.arguments}
 
     @property
     def missingness(self) -> str:
@@ -321,7 +321,7 @@ def read_rows(reading: Reading, X: object, labels: Labels, groups: object = None
     warn_of_copies(repeated, kept.size, reading.owner)
     table.check_spreads(cells.real, rows.weights, columns.real_names)
     if reading.finds_atoms:
-        atoms = tuple(table.find_atoms(column, rows.weights) for column in cells.real.T)
+        atoms = table.atoms_of(replace(cells, weights=rows.weights), columns)
         columns = replace(columns, atoms=atoms)
         cells = table.encode(X, columns)
     training = TrainingTable(

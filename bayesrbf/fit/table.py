@@ -215,8 +215,9 @@ class TrainingTable:
             frame = getattr(self.template, "columns", columns.names)
             yield len(frame) == len(columns.names), "a frame of its columns"
             dtypes = [getattr(one, "kind", "f") for one in getattr(self.template, "dtypes", ())]
-            texts_of = {kind for kind, of in zip(columns.kinds, dtypes, strict=False) if of == "O"}
-            yield "real" not in texts_of, "numbers in its columns of numbers"
+            of_texts = {n for n, of in zip(columns.names, dtypes, strict=False) if of == "O"}
+            numbers = of_texts.isdisjoint(columns.number_names)
+            yield numbers, "numbers in its columns of numbers"
         if self.classes is not None:
             n, labels = self.classes.size, self.classes.tolist()
             plain = all(isinstance(label, str | int | float) for label in labels)

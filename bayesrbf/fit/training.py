@@ -227,8 +227,7 @@ def _read_collection(
         weighed, mass = _scaled(weighed, usual), mass / usual
         rows = rows.map(partial(_scaled, usual=usual))
     if reading.finds_atoms:
-        atoms = tuple(table.find_atoms(column, weighed.weights) for column in weighed.real.T)
-        columns = replace(columns, atoms=atoms)
+        columns = replace(columns, atoms=table.atoms_of(weighed, columns))
         weighed = table.at_their_atoms(weighed, columns)
         rows = rows.map(partial(table.at_their_atoms, columns=columns))
     warn_of_copies(repeated, weighed.n_obs, reading.owner)

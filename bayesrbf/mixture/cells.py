@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 from typing import Final
 
@@ -52,8 +52,10 @@ class CellLaw:
     parameters: MixtureParameters
     specification: MixtureSpecification
     in_users_units: Callable[[np.ndarray], np.ndarray]
-    """Takes reals out of the units of the parameters."""
+    """Takes reals out of the units of the parameters, to numbers of the table."""
     atoms: Sequence[ColumnAtoms] = ()
+    together: Sequence[range] = ()
+    """Reals that are of one column: a cell is judged by all of them."""
     prob: float | None = None
     """Probability of the central intervals; None: there are none, which is quicker."""
 
@@ -123,7 +125,7 @@ class RealLaws:
         # Halving needs no derivative, and none exists at an atom, where the function jumps.
         for _ in range(HALVINGS):
             middle = 0.5 * (low + high)
-            beyond = self._below(middle) >= share
+            beyond = self.below(middle) >= share
             low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
         quantiles = self.law.in_users_units(high)
         for atoms, mass in self._atoms:
@@ -131,33 +133,38 @@ class RealLaws:
             for place, value in enumerate(atoms.values):
                 at = np.full(low.shape, np.nan)
                 at[:, atoms.feature] = atoms.standard[place]
-                upto = self._below(at)[:, atoms.feature]
+                upto = self.below(at)[:, atoms.feature]
                 jump = (upto - mass[:, place] < share) & (share <= upto)
                 quantiles[jump, atoms.feature] = value
         return quantiles
 
     def points(
-        self, feature: int
-    ) -> tuple[Float[np.ndarray, "row point"], Float[np.ndarray, "row point"]]:
+        self, features: range
+    ) -> tuple[Float[np.ndarray, "row point real"], Float[np.ndarray, "row point"]]:
         """Places that stand for the cells of a column, in the user's units, and their weights.
 
         They are the nodes of every component's quadrature and the atoms. Places that weigh less
-        than ``LEAST_PLACE_WEIGHT`` weigh nothing.
+        than ``LEAST_PLACE_WEIGHT`` weigh nothing. Where a column has several reals, nodes lie along
+        one of them after the other, so far out that the variances are those of the law.
         """
         nodes, masses = QUADRATURE
-        means, sds = self.means[..., None], self.sds[..., None]
-        cells = np.moveaxis(means + sds * nodes, 3, 2)  # the feature is last
-        values = self.law.in_users_units(cells)[..., feature]
-        weights = self._free[:, :, feature, None] * masses
-        values, weights = (of_node.reshape(len(means), -1) for of_node in (values, weights))
+        n_rows, n_axes = len(self.means), len(features)
+        steps = np.zeros((n_axes * nodes.size, self.means.shape[2]))
+        for axis, feature in enumerate(features):
+            steps[axis * nodes.size :][: nodes.size, feature] = np.sqrt(n_axes) * nodes
+        cells = self.means[:, :, None] + self.sds[:, :, None] * steps
+        values = self.law.in_users_units(cells)[..., features].reshape(n_rows, -1, n_axes)
+        weights = self._free[:, :, features[0], None] * np.tile(masses / n_axes, n_axes)
+        weights = weights.reshape(n_rows, -1)
         for atoms, mass in self._atoms:
-            if atoms.feature == feature:
-                values = np.hstack([values, np.broadcast_to(atoms.values, mass.shape)])
+            if atoms.feature in features:
+                added = np.broadcast_to(atoms.values[:, None], (*mass.shape, 1))
+                values = np.concatenate([values, added], axis=1)
                 weights = np.hstack([weights, mass])
         weights = np.where(weights < LEAST_PLACE_WEIGHT, 0.0, weights)
         return values, weights / weights.sum(axis=1, keepdims=True)
 
-    def _below(self, z: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row feature"]:
+    def below(self, z: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row feature"]:
         """Distribution function at numbers in the law's units."""
         below = (self._free * ndtr((z[:, None] - self.means) / self.sds)).sum(axis=1)
         for atoms, mass in self._atoms:
@@ -331,13 +338,14 @@ def leave_one_cell_out(rows: Observations, law: CellLaw) -> JudgedCells:
     reals = _reals(rows.real, log_joint, law)
     log_tails, best = _levels(rows.codes, log_joint, law.parameters)
     nothing = np.zeros(rows.real.shape, dtype=bool), np.zeros(rows.codes.shape, dtype=bool)
-    for atoms in law.atoms:
+    for features in (*([atoms.feature] for atoms in law.atoms), *law.together):
         column = nothing[0].copy()
-        column[:, atoms.feature] = True
+        column[:, features] = True
         verdict = hidden_cells(without(rows, column, nothing[1], law.atoms), rows, law)
         alone = (verdict.log_tail, verdict.expected, verdict.lower, verdict.upper)
         for every, of_column in zip(reals, alone, strict=True):
-            every[:, atoms.feature] = of_column[:, atoms.feature]
+            every[:, features] = of_column[:, features]
+    for atoms in law.atoms:
         log_tails[:, atoms.category], best[:, atoms.category] = np.nan, -1
     log_tail, expected, lower, upper = reals
     return JudgedCells(log_tail, expected, lower, upper, log_tails, best)
@@ -370,6 +378,10 @@ def hidden_cells(rest: Observations, rows: Observations, law: CellLaw) -> Judged
     for atoms in law.atoms:
         log_tails[:, atoms.category], best[:, atoms.category] = np.nan, -1
     log_tail, expected, lower, upper = results
+    for features in law.together:
+        # Bonferroni: the cell is as odd as its oddest real, of which there are several.
+        least = log_tail[:, features].min(axis=1, keepdims=True) + np.log(len(features))
+        log_tail[:, features] = np.minimum(least, 0.0)
     return JudgedCells(log_tail, expected, lower, upper, log_tails, best)
 
 
@@ -567,7 +579,7 @@ Cells = tuple[Float[np.ndarray, "obs feature"], Int[np.ndarray, "obs categorical
 
 
 def column_atoms(mixture: FittedMixture, columns: Columns) -> tuple[ColumnAtoms, ...]:
-    """The atoms of a mixture's real columns, in the user's units and in standard ones."""
+    """The atoms of a mixture's real columns, as numbers of the table and in standard units."""
     atoms = []
     for feature, category in columns.atomic.items():
         values = np.asarray(columns.atoms[feature])
@@ -576,7 +588,7 @@ def column_atoms(mixture: FittedMixture, columns: Columns) -> tuple[ColumnAtoms,
         hidden = np.full((values.size, len(columns.n_levels)), -1)
         rows = Observations(real, hidden, np.full(values.size, -1), np.ones(values.size))
         standard = mixture.standardise(rows).real[:, feature]
-        atoms.append(ColumnAtoms(feature, category, values, standard))
+        atoms.append(ColumnAtoms(feature, category, columns.decoded(real)[:, feature], standard))
     return tuple(atoms)
 
 
@@ -585,10 +597,18 @@ def cell_law(mixture: FittedMixture, columns: Columns, prob: float | None = None
     return CellLaw(
         mixture.parameters,
         mixture.specification,
-        mixture.in_users_units,
+        partial(_numbers, mixture, columns),
         column_atoms(mixture, columns),
+        [features for features in columns.features if len(features) > 1],
         prob,
     )
+
+
+def _numbers(
+    mixture: FittedMixture, columns: Columns, standard: Float[np.ndarray, "*row feature"]
+) -> Float[np.ndarray, "*row feature"]:
+    """Reals in standard units as numbers of the table."""
+    return columns.decoded(mixture.in_users_units(standard))
 
 
 def conditional_law(
@@ -599,22 +619,43 @@ def conditional_law(
 ) -> ConditionalLaw:
     """The law of the missing cells of rows in the user's units, averaged over points."""
     parameters, specification = joined(points, mixture.specification)
-    atoms = column_atoms(mixture, columns)
-    law = CellLaw(parameters, specification, mixture.in_users_units, atoms)
+    law = cell_law(mixture, columns)
+    law = replace(law, parameters=parameters, specification=specification)
     return ConditionalLaw(mixture.standardise(rows), law, len(points))
 
 
 def levels_of(
-    law: ConditionalLaw, columns: Columns, position: int
+    law: ConditionalLaw, mixture: FittedMixture, columns: Columns, position: int
 ) -> tuple[tuple[object, ...], Float[np.ndarray, "obs level"]] | None:
     """Levels of a column, or its atoms, and their probabilities in every row; None without any."""
-    if columns.kinds[position] == "categorical":
-        category = columns.categorical_positions.index(position)
-        return columns.levels[category], law.levels(category)
+    if position in columns.code_of:
+        return columns.kinds[position].levels, law.levels(columns.code_of[position])
+    if columns.kinds[position].has_levels:
+        return columns.kinds[position].levels, _shares_of_levels(law, mixture, columns, position)
     atomic = {columns.real_positions[j]: category for j, category in columns.atomic.items()}
     if position in atomic:
         return columns.all_levels[atomic[position]], law.levels(atomic[position])
     return None
+
+
+def _shares_of_levels(
+    law: ConditionalLaw, mixture: FittedMixture, columns: Columns, position: int
+) -> Float[np.ndarray, "obs level"]:
+    """Probabilities of the levels of an order: of the reals that are nearest to each."""
+    kind, (feature,) = columns.kinds[position], columns.features[position]
+    n_levels = len(kind.levels)
+    ends = np.full((n_levels - 1, law.rows.real.shape[1]), np.nan)
+    ends[:, feature] = kind.encode(np.arange(n_levels - 1) + 0.5)[:, 0]
+    codes = np.full((n_levels - 1, law.rows.codes.shape[1]), -1)
+    none = Observations(ends, codes, np.full(n_levels - 1, -1), np.ones(n_levels - 1))
+    standard = mixture.standardise(none).real[:, feature]
+    below = np.zeros((law.rows.n_obs, n_levels + 1))
+    below[:, -1] = 1.0
+    for rows, laws in law.reals():
+        for place, end in enumerate(standard, 1):
+            z = np.full(laws.means[:, 0].shape, end)
+            below[rows, place] = laws.below(z)[:, feature]
+    return np.diff(below, axis=1)
 
 
 def most_likely(mixture: FittedMixture, rows: Observations, columns: Columns) -> Cells:
@@ -631,7 +672,7 @@ def _most_likely(mixture: FittedMixture, rows: Observations, columns: Columns) -
     best = [law.levels(category).argmax(axis=1) for category in range(rows.codes.shape[1])]
     for one in law.law.atoms:
         best[one.category] = np.zeros(rows.n_obs, dtype=np.intp)  # a mean is at no atom
-    return _fill(rows, law.mean(), np.column_stack([rows.codes[:, :0], *best]))
+    return _fill(rows, columns.encoded(law.mean()), np.column_stack([rows.codes[:, :0], *best]))
 
 
 def drawn(
@@ -670,16 +711,14 @@ def hide_masked(
     first = len(columns.levels)
     masks = codes[:, first : first + len(columns.masked)] == 1
     for position, mask in zip(columns.masked, masks.T, strict=True):
-        kind = columns.kinds[position]
-        place = columns.positions(kind).index(position)
         # A drawn mask says that the cell would not have been observed.
-        if kind == "categorical":
-            codes[mask, place] = -1
-            continue
-        real[mask, place] = np.nan
-        # The code of its atom would tell what the hidden cell is.
-        if place in columns.atomic:
-            codes[mask, columns.atomic[place]] = -1
+        if position in columns.code_of:
+            codes[mask, columns.code_of[position]] = -1
+        for feature in columns.features[position]:
+            real[mask, feature] = np.nan
+            # The code of its atom would tell what the hidden cell is.
+            if feature in columns.atomic:
+                codes[mask, columns.atomic[feature]] = -1
     return real, codes
 
 

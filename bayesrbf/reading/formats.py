@@ -23,7 +23,6 @@ import numpy as np
 
 from bayesrbf.base.files import check_regular
 from bayesrbf.reading.cells import is_number
-from bayesrbf.reading.inferring import Kind
 from bayesrbf.reading.notes import Note, TableError, listed
 
 # Bytes of a file as text: encodings, compression, and how much of it there may be.
@@ -485,7 +484,7 @@ class RawColumn:
 
     name: str
     cells: list[str]
-    kind: Kind | None = None  # By the type that the file gives it.
+    has_levels: bool = False  # Whether its type says that its cells are levels.
     problem: str = ""  # Why it cannot be read at all; it can still be left out.
     is_text: bool = False  # Whether its type is text, which may yet be numbers.
 
@@ -671,7 +670,7 @@ def _arrow_column(table: Any, title: str, name: str, start: int, is_text: bool) 
     cells = _cells(table[title], title, name, start)
     if is_text:
         return RawColumn(title, [cell.strip() for cell in cells], is_text=True)
-    return RawColumn(title, cells, None if is_number else "categorical")
+    return RawColumn(title, cells, has_levels=not is_number)
 
 
 def cell_text(value: object) -> str:
@@ -735,7 +734,7 @@ def _column(series: nw.Series[Any], title: str) -> RawColumn:
     for row, text in enumerate(texts, start=1):
         check_text(text, f"{_NAME}, row {row}, column {title!r}")
     if isinstance(dtype, nw.Categorical | nw.Enum | nw.Boolean):
-        return RawColumn(title, texts, "categorical")
+        return RawColumn(title, texts, has_levels=True)
     if isinstance(dtype, nw.String | nw.Object):
         return RawColumn(title, [text.strip() for text in texts], is_text=True)
     return RawColumn(title, texts)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -23,7 +23,9 @@ from bayesrbf.reading.cells import (
 )
 from bayesrbf.reading.notes import Note, listed, option
 
-Kind = Literal["real", "categorical"]
+if TYPE_CHECKING:
+    from bayesrbf.table.kinds import Kind
+
 Values = np.ndarray | list[str | None]
 
 _FEW: Final = 10
@@ -44,7 +46,6 @@ class TextColumn:
     missing: Missing
     place: str  # File and unit of ``lines`` for messages, such as "a.csv, line".
     kind: Kind | None = None  # None when it is to be inferred.
-    dates: bool = False  # Whether it is to be read as dates.
     day_first: bool = False  # Of dates, where they leave it open.
     thousands: str | None = None  # The mark between thousands, where it is open.
     decimal: str | None = None  # The decimal mark, where it is open.
@@ -55,10 +56,20 @@ class TextColumn:
         """The distinct cells that are missing, and the mark of each."""
         return self.missing.among(
             dict.fromkeys(self.cells),
-            plain=self.kind == "categorical" or self.dates,
+            plain=self.kind is not None and not self.is_number,
             thousands=self.thousands,
             decimal=self.decimal,
         )
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether its cells are levels, and stay text."""
+        return self.kind is not None and self.kind.has_levels
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it was said that its cells are numbers."""
+        return self.kind is not None and not (self.kind.has_levels or self.kind.is_dated)
 
     @cached_property
     def counts(self) -> Counter[str]:
@@ -125,13 +136,13 @@ def read_column(column: TextColumn) -> ReadColumn:
     marked = Counter(column.marks[cell] for cell in column.cells if cell and cell in column.marks)
     notes = [Note("missing", column.name, text, count) for text, count in marked.items()]
     if not column.present:
-        empty = column.texts() if column.kind == "categorical" else column.reals({})
+        empty = column.texts() if column.has_levels else column.reals({})
         return ReadColumn(empty, (*notes, Note("empty", column.name)))
     if len(column.present) == 1:
         notes.append(Note("constant", column.name, count=column.counts.total()))
-    if column.dates:
+    if column.kind is not None and column.kind.is_dated:
         read = _dates(column)
-    elif column.kind == "categorical":
+    elif column.has_levels:
         read = ReadColumn(column.texts())
     else:
         read = _inferred(column)
@@ -159,7 +170,7 @@ def _inferred(column: TextColumn) -> ReadColumn:
         return _infinite(column, infinite[0])
     if len(numeric) == len(column.present):
         return _numbers(column, notation, limits)
-    if notation.numbers or column.kind == "real":
+    if notation.numbers or column.is_number:
         return _mixture(column, numeric)
     if all(map(DATE.fullmatch, column.present)):
         text = column.present[0]
@@ -187,7 +198,7 @@ def _numbers_and_limits(column: TextColumn) -> tuple[Notation, dict[str, str]]:
     texts = dict.fromkeys(limits.get(text, text) for text in column.present)
     notation = read_numbers(list(texts), column.thousands, column.decimal)
     plain = any(text in notation.numbers for text in column.present)
-    if limits and not plain and column.kind != "real":
+    if limits and not plain and not column.is_number:
         return read_numbers(column.present, column.thousands, column.decimal), {}
     return notation, {text: bare for text, bare in limits.items() if bare in notation.numbers}
 

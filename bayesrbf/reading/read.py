@@ -29,12 +29,14 @@ from bayesrbf.reading.cells import (
     unmatched,
 )
 from bayesrbf.reading.formats import RawColumn, RawTable, raw_blocks, raw_frame, read_raw
-from bayesrbf.reading.inferring import Kind, ReadColumn, TextColumn, Values, read_column
+from bayesrbf.reading.inferring import ReadColumn, TextColumn, Values, read_column
 from bayesrbf.reading.notes import Note, TableError, listed
 from bayesrbf.reading.noticing import in_one_spelling, notice, written_apart
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from bayesrbf.table.kinds import Kind
 
 
 # The columns of a file or frame, each read as what it was named or seems to be.
@@ -104,9 +106,13 @@ def read_columns(
 
     Dates have to be named, as they are or as what orders the rows, unless they are to be found.
     """
+    # Loaded where cells are read: a file that is not there is refused within a moment.
+    from bayesrbf.table.kinds import Category, Date, Real, kind_named
+
     named: dict[str | None, Kind] = {
-        **dict.fromkeys([target, options.id, options.group, *options.categorical], "categorical"),
-        **dict.fromkeys([*options.real, options.time], "real"),
+        **dict.fromkeys([target, options.id, options.group], Category()),
+        **dict.fromkeys([options.time], Real()),
+        **{name: kind_named(text) for name, text in options.kinds.items()},
     }
     read = {}
     for raw_column in raw.columns:
@@ -116,33 +122,32 @@ def read_columns(
             problem, advice = raw_column.problem, ", or ignore it."
             read[raw_column.name] = ReadColumn([], problem=problem, advice=advice)
             continue
-        kind = named.get(raw_column.name, raw_column.kind)
+        kind = named.get(raw_column.name, Category() if raw_column.has_levels else None)
+        nothing = Missing(frozenset())
+        plain = TextColumn(raw_column.name, raw_column.cells, raw.lines, nothing, raw.place, kind)
         words = raw.marked or (
-            raw_column.is_text and kind != "categorical" and _marked(raw_column, kind)
+            raw_column.is_text and not plain.has_levels and _marked(raw_column, plain.is_number)
         )
         own = map(str, levels.get(raw_column.name, ()))
         missing = Missing(
             frozenset(MISSING_MARKERS if words else ()).difference(own) | {""},
             tuple(mark for mark in marks if mark.column in (None, raw_column.name)),
         )
-        plain = TextColumn(raw_column.name, raw_column.cells, raw.lines, missing, raw.place)
-        column, above = written.above(plain)
+        column, above = written.above(replace(plain, missing=missing))
         unnamed = find_dates and kind is None and _holds_dates(column)
-        dates = raw_column.name in options.dates or (
-            raw_column.name == options.time and _holds_dates(column)
-        )
+        if unnamed or (raw_column.name == options.time and _holds_dates(column)):
+            kind = Date()
         result = read_column(
             replace(
                 column,
                 kind=kind,
-                dates=dates or unnamed,
                 day_first=options.day_first,
                 thousands=options.thousands,
                 decimal=options.decimal,
                 below=options.below,
             )
         )
-        if unnamed and not dates:
+        if unnamed:
             topics = {"dates": "unnamed dates"}
             notes = (replace(n, topic=topics.get(n.topic, n.topic)) for n in result.notes)
             result = replace(result, notes=tuple(notes))
@@ -173,11 +178,11 @@ def in_one_name(read: ReadColumn, name: str) -> ReadColumn:
     return replace(read, values=values, notes=tuple(notes))
 
 
-def _marked(column: RawColumn, kind: Kind | None) -> bool:
+def _marked(column: RawColumn, is_number: bool) -> bool:
     """Whether words of a column that has nulls may mean missing: if all else is numbers."""
     distinct = set(column.cells)
     others = distinct.difference(MISSING_MARKERS)
-    return kind == "real" or (
+    return is_number or (
         len(others) < len(distinct - {""}) and bool(others) and all(map(possible_numbers, others))
     )
 
@@ -218,7 +223,9 @@ class ReadTable:
         Labels as text, missing where there is none; numbers where the target was named in
         ``real``. None where no target was named.
     kinds : dict of str
-        ``"real"`` or ``"categorical"``, by column of the frame.
+        The kind of every column of the frame, as ``column_kinds`` of an estimator takes it; its
+        ``word`` is ``"real"``, ``"categorical"``, ``"yes or no"``, ``"date"``, ``"count"``,
+        ``"ordered"`` or ``"angle"``.
     notes : tuple of str
         Sentences on what was decided or is doubtful, the most harmful first. They spell
         options as the command line does: ``--na=-999`` is ``na="-999"`` in Python.
@@ -423,11 +430,13 @@ def _assembled(
     notes = [*_notes(columns, model, options), *doubts, *raw.notes]
     if not any(note.topic == "decimal commas" for note in notes):
         notes = [note for note in notes if note.topic != "points"]
-    kinds: dict[str, Kind] = {
-        name: "real" if _is_real(read.values) else "categorical" for name, read in columns.items()
-    }
+    from bayesrbf.table.kinds import kind_named
+
+    said = {name: kind_named(text) for name, text in options.kinds.items()}
+    kinds = {name: _kind_of(read.values, said.get(name)) for name, read in columns.items()}
+    words = {name: kind.word for name, kind in kinds.items()}
     parts = {target: "target", options.id: "id", options.group: "group", options.time: "time"}
-    roles: dict[Any, str] = {**kinds, **dict.fromkeys(options.ignore, "ignored"), **parts}
+    roles: dict[Any, str] = {**words, **dict.fromkeys(options.ignore, "ignored"), **parts}
 
     def cells(values: Values) -> Any:
         return values if _is_real(values) else pd.array(values, dtype=text_dtype())
@@ -465,6 +474,20 @@ def _decided(
     return replace(options, day_first=options.day_first or first)
 
 
+def _kind_of(values: Values, said: Kind | None) -> Kind:
+    """What a column is, with the levels that it has."""
+    from bayesrbf.table.kinds import Category, Real, recognised, sorted_levels
+
+    present = (
+        [] if isinstance(values, np.ndarray) else [cell for cell in values if cell is not None]
+    )
+    if said is not None and (said.has_levels or _is_real(values)):
+        return said.learned(present) if present else said
+    if not present:
+        return Real() if _is_real(values) else Category()
+    return recognised(sorted_levels(present))
+
+
 def _is_real(values: Values) -> bool:
     """Whether a column was read as numbers."""
     return isinstance(values, np.ndarray)
@@ -497,7 +520,7 @@ def _doubts(
     options: TableOptions,
 ) -> list[Note]:
     """Notes on doubtful columns of the model and on its labels, but what the user has decided."""
-    decided = {*options.categorical, *options.real, *options.dates}
+    decided = {*options.kinds}
     notes = notice({name: read.measured for name, read in columns.items()}, model, target)
     return [note for note in notes if note.topic not in NAMING or note.column not in decided]
 
@@ -535,6 +558,10 @@ def read_table(
     ignore: str | Sequence[str] = (),
     categorical: str | Sequence[str] = (),
     real: str | Sequence[str] = (),
+    angle: str | Sequence[str] = (),
+    ordered: str | Sequence[str] = (),
+    count: str | Sequence[str] = (),
+    kind: str | Sequence[str] = (),
     thousands: str | None = None,
     decimal: str | None = None,
     below: str = "atom",
@@ -570,6 +597,15 @@ def read_table(
         Columns to leave out, of whatever type.
     categorical, real : str or sequence of str
         Columns whose kind is not to be inferred.
+    angle : str or sequence of str
+        Columns of angles and times of day, with the period where it is not 360: ``"hour=24"``.
+    ordered : str or sequence of str
+        Columns of ordered levels, with the order where it is not that of the numbers in them:
+        ``"pain=none<mild<severe"``.
+    count : str or sequence of str
+        Columns of whole numbers from 0.
+    kind : str or sequence of str
+        Columns of any other kind, with its name: ``"fat=share"``.
     thousands : str, optional
         The character that sets thousands apart, where the numbers leave it open: ``"1,234"``.
     decimal : str, optional
@@ -628,6 +664,10 @@ def read_table(
         ignore=_several(ignore),
         categorical=_several(categorical),
         real=_several(real),
+        angle=_several(angle),
+        ordered=_several(ordered),
+        count=_several(count),
+        kind=_several(kind),
         thousands=thousands,
         decimal=decimal,
         below=below,

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, get_args
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from bayesrbf.base.records import MOST_PARTS, Requirements, ascending, stored, within
 from bayesrbf.base.rows import Observations, Standardisation
 from bayesrbf.reading.noticing import KnownLevels, in_one_spelling
 from bayesrbf.table.containers import Cells, missing_cells, read_cells
+from bayesrbf.table.kinds import Empty, Kind, kind_named, recognised, sorted_levels
 from bayesrbf.table.order import ColumnMoments, column_moments, unit_of
 
 if TYPE_CHECKING:
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 # Columns of a table: names, kinds, levels, masks.
 
 
-Kind = Literal["real", "categorical", "empty"]
 Missingness = Literal["ignorable", "informative"]
 MASK_LEVELS: tuple[object, ...] = (False, True)
 ELSEWHERE: Final = "another value"
@@ -37,13 +38,11 @@ class Columns:
 
     names: tuple[str, ...]  # ``x0, x1, ...`` when the table had none.
     kinds: tuple[Kind, ...]
-    # Sorted levels of each categorical column, in the order of the columns.
-    levels: tuple[tuple[object, ...], ...]
     # Positions of the columns whose missingness mask joins the model as a binary categorical
     # column, after the categorical ones.
     masked: tuple[int, ...] = ()
     has_names: bool = False  # Whether the table itself named its columns.
-    # Atoms of every real column, in the order of the columns; empty if none were looked for. At
+    # Atoms of every real feature, in the order of the features; empty if none were looked for. At
     # which of them a cell is joins the model as a categorical column, after the masks; the real
     # cell is missing there.
     atoms: tuple[tuple[float, ...], ...] = ()
@@ -52,17 +51,14 @@ class Columns:
     # Whether the table numbered its columns 0, 1, 2, ... as frames do where they have no names.
     numbered: bool = False
 
-    def positions(self, kind: Kind) -> tuple[int, ...]:
-        """Positions of the columns of a kind (without masks)."""
-        return tuple(i for i, own in enumerate(self.kinds) if own == kind)
-
     @cached_property
     def empty(self) -> tuple[int, ...]:
         """Positions of the columns without an observed cell in the rows of the fit.
 
         No model knows of them; whatever they hold later is treated as missing.
         """
-        return self.positions("empty")
+        unknown = ((kind.n_reals, kind.has_levels) == (0, False) for kind in self.kinds)
+        return tuple(position for position, is_empty in enumerate(unknown) if is_empty)
 
     @property
     def with_masks(self) -> Columns:
@@ -72,50 +68,118 @@ class Columns:
         return replace(self, masked=masked)
 
     @cached_property
+    def features(self) -> tuple[range, ...]:
+        """The real features of each column."""
+        ends = accumulate((kind.n_reals for kind in self.kinds), initial=0)
+        return tuple(range(*pair) for pair in pairwise(ends))
+
+    @cached_property
+    def code_of(self) -> dict[int, int]:
+        """Positions of the columns whose levels are codes, and where their code stands."""
+        coded = (i for i, kind in enumerate(self.kinds) if kind.has_levels and not kind.n_reals)
+        return {position: place for place, position in enumerate(coded)}
+
+    @cached_property
     def real_positions(self) -> tuple[int, ...]:
-        """Positions of the real columns."""
-        return self.positions("real")
+        """Position of the column of each real feature."""
+        return tuple(i for i, features in enumerate(self.features) for _ in features)
 
     @cached_property
     def categorical_positions(self) -> tuple[int, ...]:
-        """Positions of the categorical columns (without masks)."""
-        return self.positions("categorical")
+        """Positions of the columns whose levels are codes (without masks)."""
+        return tuple(self.code_of)
 
     @cached_property
     def real_names(self) -> tuple[str, ...]:
-        """Names of the real columns."""
-        return tuple(self.names[i] for i in self.real_positions)
+        """Names of the real features."""
+        named = (kind.features(name) for name, kind in zip(self.names, self.kinds, strict=True))
+        return tuple(name for of_column in named for name in of_column)
+
+    @cached_property
+    def number_names(self) -> tuple[str, ...]:
+        """Names of the columns whose cells are numbers."""
+        numbers = (i for i, k in enumerate(self.kinds) if not k.has_levels and i not in self.empty)
+        return tuple(self.names[i] for i in numbers)
+
+    @cached_property
+    def number_features(self) -> dict[int, int]:
+        """Positions of the columns whose cells are numbers, and one real, and that real."""
+        return {
+            position: features.start
+            for position, features in enumerate(self.features)
+            if len(features) == 1 and not self.kinds[position].has_levels
+        }
+
+    @cached_property
+    def kind_of(self) -> dict[str, Kind]:
+        """Kinds of the columns by name."""
+        return dict(zip(self.names, self.kinds, strict=True))
 
     @cached_property
     def categorical_names(self) -> tuple[str, ...]:
-        """Names of the categorical columns, then of the masks and of the atoms."""
+        """Names of the columns whose levels are codes, then of the masks and of the atoms."""
         masks = tuple(f"{self.names[i]} is missing" for i in self.masked)
         atoms = tuple(f"{self.real_names[i]} is" for i in self.atomic)
         return tuple(self.names[i] for i in self.categorical_positions) + masks + atoms
 
     @cached_property
+    def levels(self) -> tuple[tuple[object, ...], ...]:
+        """Levels of every column whose levels are codes."""
+        return tuple(self.kinds[i].levels for i in self.categorical_positions)
+
+    @cached_property
     def levels_of(self) -> dict[str, tuple[object, ...]]:
-        """Levels of the categorical columns by name, without masks and atoms."""
-        names = (self.names[i] for i in self.categorical_positions)
-        return dict(zip(names, self.levels, strict=True))
+        """Levels of the columns that have some, by name, without masks and atoms."""
+        return {name: kind.levels for name, kind in self.kind_of.items() if kind.has_levels}
 
     @cached_property
     def all_levels(self) -> tuple[tuple[object, ...], ...]:
-        """Levels of the categorical columns, then of the masks and of the atoms."""
-        atoms = tuple((ELSEWHERE, *self.atoms[i]) for i in self.atomic)
+        """Levels of the codes of columns, then of the masks and of the atoms."""
+        atoms = tuple((ELSEWHERE, *self.atom_cells(i)) for i in self.atomic)
         return self.levels + (MASK_LEVELS,) * len(self.masked) + atoms
 
     @cached_property
     def n_levels(self) -> tuple[int, ...]:
-        """Number of levels of the categorical columns, then of the masks and of the atoms."""
+        """Number of levels of the codes of columns, then of the masks and of the atoms."""
         return tuple(map(len, self.all_levels))
 
     @cached_property
     def atomic(self) -> dict[int, int]:
-        """Real columns with atoms, and where among all the codes the atom of a cell stands."""
+        """Real features with atoms, and where among all the codes the atom of a cell stands."""
         first = len(self.levels) + len(self.masked)
         features = (i for i, values in enumerate(self.atoms) if values)
         return {feature: first + place for place, feature in enumerate(features)}
+
+    def atom_cells(self, feature: int) -> tuple[float, ...]:
+        """Atoms of a real feature as numbers of its column."""
+        kind, atoms = self.kinds[self.real_positions[feature]], self.atoms[feature]
+        return tuple(kind.decode(np.array(atoms)[:, None]).tolist())
+
+    def decoded(
+        self, reals: Float[np.ndarray, "*row feature"]
+    ) -> Float[np.ndarray, "*row feature"]:
+        """Reals as numbers of their columns, or places of levels; those of an angle stay reals."""
+        return self._mapped(reals, lambda kind, cells: kind.decode(cells[:, None]))
+
+    def encoded(
+        self, numbers: Float[np.ndarray, "*row feature"]
+    ) -> Float[np.ndarray, "*row feature"]:
+        """The inverse of :meth:`decoded`; numbers may lie between cells, as means do."""
+        return self._mapped(numbers, lambda kind, cells: kind.encode(cells)[:, 0])
+
+    def _mapped(
+        self,
+        cells: Float[np.ndarray, "*row feature"],
+        way: Callable[[Kind, Float[np.ndarray, " cell"]], Float[np.ndarray, " cell"]],
+    ) -> Float[np.ndarray, "*row feature"]:
+        """Cells of columns with one real, sent one way; the array itself where none changes."""
+        mapped = cells
+        for kind, features in zip(self.kinds, self.features, strict=True):
+            if len(features) == 1 and not kind.is_plain:
+                mapped = cells.copy() if mapped is cells else mapped
+                column = cells[..., features[0]]
+                mapped[..., features[0]] = way(kind, column.reshape(-1)).reshape(column.shape)
+        return mapped
 
     def table(self) -> pd.DataFrame:
         """Kind, levels and missing cells of each column.
@@ -123,32 +187,28 @@ class Columns:
         Returns
         -------
         DataFrame
-            One row for each column, whose name is the index: ``kind`` (real, categorical, or empty:
-            without a cell), ``levels`` (a list; None for numbers) and ``missing``, the number of
-            missing cells in the rows of the fit.
+            One row for each column, whose name is the index: ``kind`` (real, categorical, yes or
+            no, ordered, count, date, angle, or empty: without a cell), ``levels`` (a list; None for
+            numbers) and ``missing``, the number of missing cells in the rows of the fit.
         """
         import pandas as pd
 
-        levels = dict(zip(self.categorical_positions, self.levels, strict=True))
-        listed = [list(levels[i]) if i in levels else None for i in range(len(self.names))]
+        listed = [list(kind.levels) if kind.has_levels else None for kind in self.kinds]
+        kinds = [kind.word for kind in self.kinds]
         return pd.DataFrame(
-            {"kind": self.kinds, "levels": listed, "missing": self.missing},
+            {"kind": kinds, "levels": listed, "missing": self.missing},
             index=pd.Index(self.names, name="name"),
         )
 
     def __laws__(self) -> Requirements:
-        n, kinds = len(self.names), self.kinds
-        yield 0 < n == len(kinds) <= MOST_PARTS, "a kind for every name"
-        yield len(self.levels) == kinds.count("categorical"), "levels for every categorical column"
-        differ = (len(set(of_column)) == len(of_column) for of_column in self.levels)
-        yield all(differ), "levels that differ"
-        cells = (cell for of_column in self.levels for cell in of_column)
-        plain = (isinstance(cell, str | int | float) for cell in cells)
-        yield all(plain), "plain levels"
+        n = len(self.names)
+        yield 0 < n == len(self.kinds) <= MOST_PARTS, "a kind for every name"
+        learned = (bool(kind.levels) for kind in self.kinds if kind.has_levels)
+        yield all(learned), "levels of every column that has some"
         placed = ascending(self.masked) and within(self.masked, 0, n)
         yield placed, "positions of columns, in their order"
         yield len(self.missing) == n and min(self.missing) >= 0, "missing cells of every column"
-        yield len(self.atoms) in (0, kinds.count("real")), "atoms for every real column"
+        yield len(self.atoms) in (0, len(self.real_positions)), "atoms for every real feature"
         yield all(map(ascending, self.atoms)), "atoms in rising order"
 
 
@@ -156,6 +216,7 @@ def learn_columns(
     X: Any,
     *,
     categorical_features: Any = None,
+    column_kinds: Any = None,
     missingness: str = "ignorable",
     whole: bool = True,
 ) -> Columns:
@@ -164,17 +225,18 @@ def learn_columns(
     ``categorical_features`` None and "from_dtype" infer: category, string and boolean columns of a
     frame, and columns of strings or booleans in an object array, are categorical; everything else
     is real. Otherwise exactly the given columns (positions, names or a mask) are categorical.
+    ``column_kinds`` says what other columns are, as ``{"hour": "angle:24", "visits": "count"}``.
     Under ``missingness="informative"`` the mask of every column with missing cells becomes a binary
     categorical column. Levels are sorted, whatever the order of the rows and that of a Categorical.
     A level that is written in several ways has one name, unless the table is a block and not
     ``whole``.
 
-    ValueError if X is empty or holds infinity or dates, or an argument is not valid; TypeError if a
-    column mixes types.
+    ValueError if X is empty or holds infinity, a cell is not of the kind of its column, or an
+    argument is not valid; TypeError if a column mixes types.
 
     >>> columns = learn_columns([[1.5, "b"], [2.5, "a"], [None, "b"]])
-    >>> columns.kinds, columns.levels
-    (('real', 'categorical'), (('a', 'b'),))
+    >>> columns.kinds
+    (Real(), Category(levels=('a', 'b')))
     """
     if missingness not in get_args(Missingness):
         raise ValueError(
@@ -183,26 +245,59 @@ def learn_columns(
     cells = read_cells(X)
     missing = [missing_cells(column) for column in cells.columns]
     chosen = _chosen(categorical_features, cells)
-    kinds: list[Kind] = []
-    levels: list[tuple[object, ...]] = []
-    for position, mask in enumerate(missing):
-        if mask.all():
-            kinds.append("empty")
-        elif _is_categorical(cells, position, chosen):
-            kinds.append("categorical")
-            levels.append(sorted_levels(cells.of_levels(position)[~mask].tolist()))
-        else:
-            kinds.append("real")
+    said = _said(column_kinds, cells)
     columns = Columns(
         names=cells.names,
-        kinds=tuple(kinds),
-        levels=tuple(levels),
+        kinds=tuple(_kind_of(cells, place, chosen, said) for place in range(len(missing))),
         has_names=cells.has_names,
         missing=tuple(int(mask.sum()) for mask in missing),
         numbered=cells.numbered,
     )
     columns = in_one_name(columns) if whole else columns
     return columns.with_masks if missingness == "informative" else columns
+
+
+def _kind_of(
+    cells: Cells, position: int, chosen: np.ndarray | None, said: Mapping[int, Kind]
+) -> Kind:
+    """What a column is: as it was said, or as its cells are."""
+    missing = missing_cells(cells.columns[position])
+    if missing.all():
+        return Empty()
+    kind = said.get(position)
+    if kind is None and not _is_categorical(cells, position, chosen):
+        return recognised((), cells.dated[position])
+    present = cells.of_levels(position)[~missing].tolist()
+    if kind is None:
+        return recognised(sorted_levels(present))
+    kind = kind.learned(present) if kind.has_levels else kind
+    numbers = numbers_of(cells, position, kind)  # refuses what is no cell of the kind
+    if kind.has_levels and (numbers == UNKNOWN).any():
+        raise ValueError(
+            f"Column {cells.names[position]!r} holds "
+            f"{cells.of_levels(position)[numbers == UNKNOWN][0]!r}, which is not among the levels "
+            f"that were given for it: {', '.join(map(repr, kind.levels))}."
+        )
+    return kind
+
+
+def _said(requested: Any, cells: Cells) -> dict[int, Kind]:
+    """Kinds that the user gave, by the position of their column."""
+    if requested is None:
+        return {}
+    if not isinstance(requested, Mapping) or not all(
+        isinstance(kind, str | Kind) for kind in requested.values()
+    ):
+        raise ValueError(
+            'column_kinds must be None or a dict of columns and their kinds, such as {"hour": '
+            f'"angle:24", "visits": "count"}}; received {requested!r}.'
+        )
+    return {
+        column_position("column_kinds", item, cells.names): (
+            kind_named(kind) if isinstance(kind, str) else kind
+        )
+        for item, kind in requested.items()
+    }
 
 
 def _is_categorical(cells: Cells, position: int, chosen: np.ndarray | None) -> bool:
@@ -257,21 +352,15 @@ def column_position(argument: str, item: object, names: tuple[str, ...]) -> int:
 
 def in_one_name(columns: Columns) -> Columns:
     """The columns of a whole table, each level under one name, however its cells are written."""
-    return replace(columns, levels=tuple(map(_in_one_name, columns.levels)))
+    kinds = list(columns.kinds)
+    for position in columns.categorical_positions:  # an order is that of its levels, as given
+        kinds[position] = _in_one_name(kinds[position])
+    return replace(columns, kinds=tuple(kinds))
 
 
-def _in_one_name(levels: tuple[object, ...]) -> tuple[object, ...]:
-    texts = [level for level in levels if isinstance(level, str)]
-    return sorted_levels(in_one_spelling(texts).values()) if texts else levels
-
-
-def sorted_levels(present: Iterable[Any]) -> tuple[object, ...]:
-    """Distinct cells in the order of their type; numbers as int where all are whole."""
-    distinct = sorted(set(present))
-    if isinstance(distinct[0], str | bool):
-        return tuple(distinct)
-    whole = all(value == int(value) for value in distinct)
-    return tuple(int(value) if whole else value + 0.0 for value in distinct)
+def _in_one_name(kind: Kind) -> Kind:
+    texts = [level for level in kind.levels if isinstance(level, str)]
+    return kind.learned(in_one_spelling(texts).values()) if texts else kind
 
 
 # Levels of columns as codes, and codes as levels.
@@ -291,6 +380,11 @@ def level_codes(column: np.ndarray, levels: tuple[object, ...]) -> np.ndarray:
     return codes
 
 
+def places_of(numbers: Float[np.ndarray, " row"]) -> Int[np.ndarray, " row"]:
+    """Places of levels as codes, -1 where missing."""
+    return np.nan_to_num(numbers, nan=MISSING).astype(np.intp)
+
+
 def as_levels(column: np.ndarray, levels: tuple[object, ...]) -> np.ndarray:
     """Cells as the levels that they are, None where missing; the others stay as they are."""
     codes = level_codes(column, levels)
@@ -299,20 +393,48 @@ def as_levels(column: np.ndarray, levels: tuple[object, ...]) -> np.ndarray:
     return named
 
 
+def numbers_of(cells: Cells, position: int, kind: Kind) -> Float[np.ndarray, " obs"]:
+    """Cells of a column as its kind takes them: numbers, or places of levels; NaN where missing.
+
+    Levels that training did not have are at ``UNKNOWN``. ValueError where a cell is no number, or
+    none of this kind.
+    """
+    name, column = cells.names[position], cells.columns[position]
+    present = column[~missing_cells(column)]
+    if kind.has_levels:
+        codes = level_codes(cells.of_levels(position), kind.levels)
+        return np.where(codes == MISSING, np.nan, codes)
+    if column.dtype == object and present.size and isinstance(present[0], str):
+        raise ValueError(
+            f"Column {name!r} held numbers at fit, but now holds text such as {present[0]!r}; "
+            "convert it to numbers, or mark the cell as missing."
+        )
+    numbers: np.ndarray = column.astype(np.float64, copy=False)
+    odd = ~np.isnan(numbers) & ~kind.is_cell(numbers)
+    if odd.any():
+        raise ValueError(
+            f"Column {name!r} holds {numbers[odd][0]:g}, but its kind is {kind.word!r}, whose "
+            f"cells are each {kind.what}; correct the cell, or mark it as missing."
+        )
+    return numbers
+
+
 def report_unknown(
     cells: Cells,
     columns: Columns,
-    codes: list[np.ndarray],
+    numbers: Mapping[int, np.ndarray],
     handle_unknown: str,
 ) -> None:
     """One warning, or an error, that names columns and unseen categories."""
     unknown_levels = []
-    for position, code in zip(columns.categorical_positions, codes, strict=True):
-        unknown = set(cells.of_levels(position)[code == UNKNOWN].tolist())
-        if unknown:
+    for position, places in numbers.items():
+        unknown = set(cells.of_levels(position)[places == UNKNOWN].tolist())
+        if columns.kinds[position].has_levels and unknown:
             values = ", ".join(sorted(map(repr, unknown))[:5])
             more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
             unknown_levels.append(f"{columns.names[position]!r}: {values}{more}")
+    if not unknown_levels:
+        return
     message = f"X has categories that were not seen at fit ({'; '.join(unknown_levels)})"
     if handle_unknown == "error":
         raise ValueError(f"{message}; correct them, or pass handle_unknown='missing'.")
@@ -332,10 +454,6 @@ def level_values(codes: np.ndarray, levels: tuple[object, ...]) -> np.ndarray:
 # Learns the columns of a table, and sums over its rows, block by block.
 
 
-Content = tuple[Kind | None, tuple[object, ...]]
-"""Kind of a column, None where it has no cell, and its levels."""
-
-
 def joined_columns(one: Columns, other: Columns) -> Columns:
     """The columns of the rows of two blocks, without masks and atoms.
 
@@ -343,43 +461,33 @@ def joined_columns(one: Columns, other: Columns) -> Columns:
     other columns, TypeError if a column holds another kind of cells.
 
     >>> from bayesrbf.table import learn_columns
-    >>> joined_columns(learn_columns([[1.5, "b"]]), learn_columns([[None, "a"]])).levels
-    (('a', 'b'),)
+    >>> joined_columns(learn_columns([[1.5, "b"]]), learn_columns([[None, "a"]])).kinds
+    (Real(), Category(levels=('a', 'b')))
     """
     if one.names != other.names:
         raise ValueError(
             "All blocks of X must have the same columns in the same order; received "
             f"{', '.join(map(repr, one.names[:20]))} and {', '.join(map(repr, other.names[:20]))}."
         )
-    contents = list(map(_joined, one.names, _contents(one), _contents(other)))
     return replace(
         one,
-        kinds=tuple(kind or "empty" for kind, _ in contents),
-        levels=tuple(levels for kind, levels in contents if kind == "categorical"),
+        kinds=tuple(map(_joined, one.names, one.kinds, other.kinds)),
         missing=tuple(map(sum, zip(one.missing, other.missing, strict=True))),
     )
 
 
-def _contents(columns: Columns) -> list[Content]:
-    """Kind and levels of every column."""
-    levels = dict(zip(columns.categorical_positions, columns.levels, strict=True))
-    kinds = enumerate(columns.kinds)
-    return [(None if at in columns.empty else kind, levels.get(at, ())) for at, kind in kinds]
-
-
-def _joined(name: str, one: Content, other: Content) -> Content:
-    """Kind and levels of a column in both blocks."""
-    if one[0] is None or other[0] is None or one == other:
-        return other if one[0] is None else one
-    together = one[1] + other[1]
-    types = {type(level) if isinstance(level, str | bool) else float for level in together}
-    if one[0] != other[0] or len(types) > 1:
+def _joined(name: str, one: Kind, other: Kind) -> Kind:
+    """Kind of a column in both blocks."""
+    if one == Empty() or other == Empty():
+        return other if one == Empty() else one
+    joined = one.joined(other)
+    if joined is None:
         raise TypeError(
             f"Column {name!r} holds other kinds of cells in some blocks of X than in others "
-            f"({one[0]} and {other[0]}); make every cell text to read the column as categories, or "
-            "every cell a number (NaN where missing)."
+            f"({one.word} and {other.word}); make every cell text to read the column as "
+            "categories, or every cell a number (NaN where missing)."
         )
-    return one[0], sorted_levels(together)
+    return joined
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from jaxtyping import Int
 from scipy.sparse import issparse
 
 from bayesrbf.base.blocks import is_collection
+from bayesrbf.reading.cells import ORIGIN
 from bayesrbf.reading.formats import cell_text
 
 LONG: Final = 2.0**53
@@ -34,6 +35,8 @@ class Cells:
     columns: tuple[np.ndarray, ...]
     # Whether the container's own dtype says that a column is categorical.
     declared: tuple[bool, ...]
+    # Whether its cells are dates, as days since 2000-01-01.
+    dated: tuple[bool, ...]
     # Numbers of a column some of which float64 does not tell apart, as object with None for
     # missing cells; else None.
     long: tuple[np.ndarray | None, ...]
@@ -49,7 +52,7 @@ def read_cells(X: Any) -> Cells:
     """Read a container of at least one row and one column, one clean array per column.
 
     A container is a NumPy array, a pandas or polars frame, or whatever ``np.asarray`` takes.
-    ValueError if it is empty, not two-dimensional, complex, holds dates or infinity; TypeError if
+    ValueError if it is empty, not two-dimensional, complex, holds times or infinity; TypeError if
     it is sparse or a column mixes types.
     """
     frame = as_frame(X)
@@ -152,7 +155,8 @@ def _read_array(X: Any) -> Cells:
         )
     whole = array.dtype.kind not in "bf"
     long = tuple(map(_long, array.T, columns)) if whole else (None,) * len(names)
-    return Cells(names, False, columns, (False,) * len(names), long)
+    no_column = (False,) * len(names)
+    return Cells(names, False, columns, no_column, no_column, long)
 
 
 def _as_array(X: Any) -> np.ndarray:
@@ -210,8 +214,9 @@ def _read_frame(frame: nw.DataFrame[Any]) -> Cells:
     series = [frame[:, position] for position in range(frame.shape[1])]
     read = [_read_series(s, name) for s, name in zip(series, names, strict=True)]
     declared = tuple(isinstance(s.dtype, nw.Categorical | nw.Enum) for s in series)
+    dated = tuple(s.dtype in (nw.Date, nw.Datetime) for s in series)
     columns, long = zip(*read, strict=True)
-    return Cells(names, not numbered, columns, declared, long, numbered)
+    return Cells(names, not numbered, columns, declared, dated, long, numbered)
 
 
 def categories_of(series: nw.Series[Any]) -> list[object]:
@@ -250,10 +255,11 @@ def _read_series(series: nw.Series[Any], name: str) -> tuple[np.ndarray, np.ndar
         values = _without_dates(series.to_list())
         column = clean(values, name)
         return column, _long(values, column)
+    if isinstance(dtype, nw.Date | nw.Datetime):
+        return _read_days(series), None
     if dtype.is_temporal():
         raise ValueError(
-            f"Column {name!r} holds dates or times ({dtype}); convert it to a number, such as days "
-            'since a fixed date, or, if a few dates are categories, by astype("category").'
+            f"Column {name!r} holds times ({dtype}); convert it to a number, such as hours."
         )
     if dtype.is_nested() or isinstance(dtype, nw.Binary):
         raise TypeError(f"Column {name!r} must hold numbers or strings; received {dtype}.")
@@ -265,6 +271,15 @@ def _read_series(series: nw.Series[Any], name: str) -> tuple[np.ndarray, np.ndar
     values = series.to_list()
     column = clean(values, name)
     return column, _long(values, column)
+
+
+def _read_days(series: nw.Series[Any]) -> np.ndarray:
+    """Dates as days since 2000-01-01, by the clock of their zone."""
+    if isinstance(series.dtype, nw.Datetime):
+        series = series.dt.replace_time_zone(None)
+    moments = series.to_numpy().astype("datetime64[us]")
+    days: np.ndarray = (moments - np.datetime64(ORIGIN, "us")) / np.timedelta64(1, "D")
+    return days
 
 
 def _read_numbers(series: nw.Series[Any]) -> np.ndarray:

@@ -14,12 +14,14 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from bayesrbf.base.rows import FewValues, Observations
+from bayesrbf.reading.cells import ORIGIN
 from bayesrbf.table.columns import (
-    MISSING,
     UNKNOWN,
     Columns,
     level_codes,
     level_values,
+    numbers_of,
+    places_of,
     report_unknown,
 )
 from bayesrbf.table.containers import (
@@ -69,6 +71,15 @@ def find_atoms(
     return tuple(values[often].tolist())
 
 
+def atoms_of(rows: Observations, columns: Columns) -> tuple[tuple[float, ...], ...]:
+    """The atoms of every real feature: those of columns of numbers are looked for."""
+    numbers = columns.number_features.values()
+    return tuple(
+        find_atoms(cells, rows.weights) if feature in numbers else ()
+        for feature, cells in enumerate(rows.real.T)
+    )
+
+
 def at_atoms(cells: Float[np.ndarray, " obs"], atoms: tuple[float, ...]) -> np.ndarray:
     """Code of every cell: -1 missing, 0 at no atom, then the atoms in their order."""
     same = cells[:, None] == np.asarray(atoms)
@@ -79,9 +90,10 @@ def at_atoms(cells: Float[np.ndarray, " obs"], atoms: tuple[float, ...]) -> np.n
 def at_their_atoms(rows: Observations, columns: Columns) -> Observations:
     """Rows whose real cells at atoms are missing, and a code of each that says at which.
 
+    >>> from bayesrbf.table.kinds import Real
     >>> cells, no_codes = np.array([[0.0], [2.0]]), np.zeros((2, 0), int)
     >>> rows = Observations(cells, no_codes, np.ones(2, int), np.ones(2))
-    >>> apart = at_their_atoms(rows, Columns(("x",), ("real",), (), atoms=((0.0,),)))
+    >>> apart = at_their_atoms(rows, Columns(("x",), (Real(),), atoms=((0.0,),)))
     >>> apart.real.ravel(), apart.codes.ravel()
     (array([nan,  2.]), array([1, 0]))
     """
@@ -100,7 +112,8 @@ def real_cells(
 ) -> Float[np.ndarray, "obs feature"]:
     """Real cells as the table has them, those at atoms too: the inverse of :func:`at_their_atoms`.
 
-    >>> columns = Columns(("x",), ("real",), (), atoms=((0.0,),))
+    >>> from bayesrbf.table.kinds import Real
+    >>> columns = Columns(("x",), (Real(),), atoms=((0.0,),))
     >>> real_cells(np.array([[np.nan], [2.0]]), np.array([[1], [0]]), columns).ravel()
     array([0., 2.])
     """
@@ -140,18 +153,23 @@ def encode(X: Any, columns: Columns, *, handle_unknown: str = "missing") -> Obse
     n_rows = len(cells.columns[0])
     for position in columns.empty:
         _note_cells(cells, columns.names[position], position)
-    reals = [_real_column(cells, columns, position) for position in columns.real_positions]
-    codes = [
-        level_codes(cells.of_levels(position), levels)
-        for position, levels in zip(columns.categorical_positions, columns.levels, strict=True)
-    ]
-    if any((code == UNKNOWN).any() for code in codes):
-        report_unknown(cells, columns, codes, handle_unknown)
-    codes = [np.where(code == UNKNOWN, MISSING, code) for code in codes]
+    numbers = {
+        position: numbers_of(cells, position, kind)
+        for position, kind in enumerate(columns.kinds)
+        if position not in columns.empty
+    }
+    report_unknown(cells, columns, numbers, handle_unknown)
+    real = np.empty((n_rows, len(columns.real_positions)))
+    codes = []
+    for position, column in numbers.items():
+        kind = columns.kinds[position]
+        if kind.has_levels:
+            column = np.where(column == UNKNOWN, np.nan, column)
+        if position in columns.code_of:
+            codes.append(places_of(column))
+        else:
+            real[:, columns.features[position]] = kind.encode(column)
     codes += [missing_cells(cells.columns[position]).astype(np.intp) for position in columns.masked]
-    real = np.empty((n_rows, len(reals)))
-    for feature, column in enumerate(reals):
-        real[:, feature] = column
     rows = Observations(
         real,
         np.array(codes, dtype=np.intp).reshape(len(codes), n_rows).T.copy(),
@@ -207,19 +225,6 @@ def _titles(table: Cells | Columns) -> tuple[str, ...]:
     return table.names if table.has_names else numbers
 
 
-def _real_column(cells: Cells, columns: Columns, position: int) -> np.ndarray:
-    """Cells of a column that was real at fit."""
-    column, name = cells.columns[position], columns.names[position]
-    missing = missing_cells(column)
-    present = column[~missing]
-    if column.dtype == object and isinstance(present[0], str):
-        raise ValueError(
-            f"Column {name!r} held numbers at fit, but now holds text such as {present[0]!r}; "
-            "convert it to numbers, or mark the cell as missing."
-        )
-    return column.astype(np.float64, copy=False)
-
-
 def decode(
     real: Float[np.ndarray, "row feature"],
     codes: Int[np.ndarray, "row categorical"],
@@ -228,7 +233,8 @@ def decode(
 ) -> Any:
     """Write arrays back as a table of the same type as ``like``.
 
-    Codes of masks are left out; a real cell whose code names an atom is that atom. The index and
+    Codes of masks are left out; a real cell whose code names an atom is that atom, and other reals
+    are the nearest cell of their kind: a whole number, a level. The index and
     the dtypes of columns are those of ``like`` where they still fit. An array is float64 when every
     column is a number, else object.
 
@@ -239,12 +245,15 @@ def decode(
     array([[3.0, 'b']], dtype=object)
     """
     real = real_cells(real, codes, columns)
-    cells: dict[int, np.ndarray] = dict(zip(columns.real_positions, real.T, strict=True))
-    categorical = zip(columns.categorical_positions, columns.levels, strict=True)
-    for j, (position, levels) in enumerate(categorical):
-        cells[position] = level_values(codes[:, j], levels)
-    unknown = np.full(len(real), np.nan)  # of a column without a cell at fit
-    ordered = [cells.get(position, unknown) for position in range(len(columns.names))]
+    ordered = []
+    for position, kind in enumerate(columns.kinds):
+        if position in columns.code_of:
+            ordered.append(level_values(codes[:, columns.code_of[position]], kind.levels))
+            continue
+        numbers = kind.decode(real[:, columns.features[position]])
+        if kind.has_levels:
+            numbers = level_values(places_of(numbers), kind.levels)
+        ordered.append(numbers)
     frame = as_frame(like)
     if frame is None:
         return _to_array(ordered)
@@ -292,6 +301,8 @@ def _in_dtype(column: np.ndarray, like: nw.Series[Any]) -> nw.Series[Any]:
     if pandas and holes and any(type(cell) is int for cell in cells):
         kind = nw.Object()  # pandas would make floats of them
     values = nw.new_series(name, cells, kind, backend=backend)
+    if isinstance(dtype, nw.Date | nw.Datetime):
+        return _as_dates(column, values, like)
     text = isinstance(dtype, nw.String) and not cells
     if text or isinstance(dtype, nw.Categorical | nw.Enum):
         return values.cast(dtype)
@@ -300,6 +311,21 @@ def _in_dtype(column: np.ndarray, like: nw.Series[Any]) -> nw.Series[Any]:
         same = values.to_native().astype(native.dtype if fits else object)
         return nw.from_native(same, series_only=True)
     return values
+
+
+def _as_dates(
+    days: Float[np.ndarray, " row"], values: nw.Series[Any], like: nw.Series[Any]
+) -> nw.Series[Any]:
+    """Days since 2000-01-01 as dates of the dtype of a column."""
+    if isinstance(like.dtype, nw.Date):
+        days = np.round(days)
+    moments = np.full(len(days), np.datetime64("NaT", "us"))
+    known = ~np.isnan(days)
+    since = np.round(days[known] * 86_400e6).astype("timedelta64[us]")
+    moments[known] = np.datetime64(ORIGIN, "us") + since
+    dated = nw.new_series(values.name, moments, backend=like.implementation)
+    zone = getattr(like.dtype, "time_zone", None)
+    return (dated.dt.replace_time_zone(zone) if zone else dated).cast(like.dtype)
 
 
 # Which real columns have few values.
@@ -528,7 +554,9 @@ def canonical_positions(rows: Observations, columns: Columns) -> Int[np.ndarray,
     # Masks and atoms go with their columns.
     own = order.categories[order.categories < len(columns.levels)]
     pairs = ((columns.real_positions, order.features), (columns.categorical_positions, own))
-    return np.concatenate([np.array(positions, int)[places] for positions, places in pairs])
+    places = np.concatenate([np.array(positions, int)[places] for positions, places in pairs])
+    _, first = np.unique(places, return_index=True)  # a column may have several features
+    return places[np.sort(first)]
 
 
 def hide(
@@ -592,18 +620,17 @@ def with_column(
     >>> with_column(encode([[None, 1.5]], columns), 0, np.array([1.0]), columns).codes
     array([[1]])
     """
-    kind = columns.kinds[position]
-    place = columns.positions(kind).index(position)
-    if kind == "real":
-        real, codes = rows.real.copy(), rows.codes.copy()
-        real[:, place] = cells
-        if place in columns.atomic:
-            codes[:, columns.atomic[place]] = at_atoms(cells, columns.atoms[place])
-            real[:, place] = np.where(codes[:, columns.atomic[place]] > 0, np.nan, cells)
-        return replace(rows, real=real, codes=codes)
-    codes = rows.codes.copy()
-    codes[:, place] = cells.astype(codes.dtype)
-    return replace(rows, codes=codes)
+    real, codes = rows.real.copy(), rows.codes.copy()
+    if position in columns.code_of:
+        codes[:, columns.code_of[position]] = cells.astype(codes.dtype)
+        return replace(rows, codes=codes)
+    features = columns.features[position]
+    real[:, features] = columns.kinds[position].encode(cells)
+    for feature in columns.atomic.keys() & set(features):
+        at = at_atoms(real[:, feature], columns.atoms[feature])
+        codes[:, columns.atomic[feature]] = at
+        real[:, feature] = np.where(at > 0, np.nan, real[:, feature])
+    return replace(rows, real=real, codes=codes)
 
 
 def _by_kind(

@@ -70,10 +70,12 @@ def test_shift_and_other_scale_are_told_apart(model: HybridMixtureClassifier) ->
     assert "Fahrenheit" in fahrenheit
 
 
-def test_later_dates_are_told_and_are_no_finding(model: HybridMixtureClassifier) -> None:
+def test_later_dates_are_told_and_are_no_finding() -> None:
+    model = HybridMixtureClassifier(**SETTINGS, column_kinds={"age": "date"})
+    model.fit(*patients(200, 0))
     table = patients(120, 1)[0]
     later = table.assign(age=table["age"] + 80)
-    result = bayesrbf.check(model, later, dates=["age"])
+    result = bayesrbf.check(model, later)
     (dates,) = (one for one in result.remarks if one.topic == "dates")
     assert "2000-" in dates.sentence
     assert result.findings == ()

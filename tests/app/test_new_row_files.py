@@ -59,7 +59,8 @@ def written(folder: Path, rows: int = 40) -> Path:
 def test_the_rows_of_training_are_read_again_as_they_were(tmp_path: Path) -> None:
     path = written(tmp_path)
     read = read_file(path, "y", ASKED)
-    model = HybridMixtureClassifier(random_state=0).fit(read.frame, read.target)
+    model = HybridMixtureClassifier(random_state=0, column_kinds=read.kinds)
+    model.fit(read.frame, read.target)
     (tmp_path / OPTIONS).write_bytes(options_content(ReportOptions("y", table=read.options)))
     kept = read_options(tmp_path)
     assert kept is not None
@@ -102,7 +103,8 @@ def test_advice_on_new_rows_names_no_option(
     # predict, check, explain, validate and the server read by the options of training alone.
     options = TableOptions(dates=("seen",))
     training = pd.DataFrame({"age": np.arange(40.0) % 9, "seen": np.arange(40.0) % 7})
-    model = HybridMixtureClassifier(1, random_state=0).fit(training, np.arange(40) % 2)
+    model = HybridMixtureClassifier(1, random_state=0, column_kinds={"seen": "date"})
+    model.fit(training, np.arange(40) % 2)
     new = pd.DataFrame({"age": "1", "seen": "2020-01-13"}, index=range(30)).astype(object)
     new.loc[: len(cells) - 1, column] = cells
     if cells[0] in ("1,234", "3/4/2020"):  # open only where all cells leave it so

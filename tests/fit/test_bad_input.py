@@ -150,10 +150,10 @@ FAULTS: dict[str, tuple[Callable[[], Table], type[Exception], str]] = {
         TypeError,
         "'a' has mixed types",
     ),
-    "dates": (
-        lambda: (pd.DataFrame({"a": pd.to_datetime(["2020-01-01"] * 4)}), np.array([0, 1, 0, 1])),
+    "times": (
+        lambda: (pd.DataFrame({"a": pd.to_timedelta([1, 2, 3, 4], "h")}), np.array([0, 1, 0, 1])),
         ValueError,
-        "'a' holds dates",
+        "'a' holds times",
     ),
     "beyond 1e154": (changed(lambda X: X * 1e155), ValueError, "1e154"),
     "below 1e-154": (changed(lambda X: X * 1e-155), ValueError, "'x0'.*below 1e-154"),

@@ -50,7 +50,7 @@ def values(table: ReadTable) -> list[Any]:
 )
 def test_numbers_are_real(tmp_path: Path, cells: tuple[str, ...], expected: list[Any]) -> None:
     table = column(tmp_path, *cells)
-    assert table.kinds["a"] == "real"
+    assert table.kinds["a"].word == "real"
     assert table.frame["a"].dtype == np.float64
     assert values(table) == expected
 
@@ -70,7 +70,7 @@ def test_numbers_are_real(tmp_path: Path, cells: tuple[str, ...], expected: list
 )
 def test_text_is_categorical(tmp_path: Path, cells: tuple[str, ...], expected: list[Any]) -> None:
     table = column(tmp_path, *cells)
-    assert table.kinds["a"] == "categorical"
+    assert table.kinds["a"].has_levels
     assert values(table) == expected
 
 
@@ -139,13 +139,13 @@ def test_a_kind_that_is_given_holds(
     tmp_path: Path, cells: tuple[str, ...], categorical: list[Any], real: list[Any] | None
 ) -> None:
     table = column(tmp_path, *cells, categorical=["a"])
-    assert (table.kinds["a"], values(table)) == ("categorical", categorical)
+    assert (table.kinds["a"].word, values(table)) == ("categorical", categorical)
     if real is None:
         with pytest.raises(TableError, match="is text"):
             column(tmp_path, *cells, real=["a"])
     else:
         table = column(tmp_path, *cells, real=["a"])
-        assert (table.kinds["a"], values(table)) == ("real", real)
+        assert (table.kinds["a"].word, values(table)) == ("real", real)
 
 
 def test_columns_can_be_ignored_and_markers_be_given(tmp_path: Path) -> None:
@@ -188,7 +188,8 @@ FRAME = pd.DataFrame(
 def test_parquet_keeps_its_types(tmp_path: Path) -> None:
     FRAME.to_parquet(tmp_path / "a.parquet")
     table = read_table(tmp_path / "a.parquet")
-    assert list(table.kinds.values()) == ["real"] * 2 + ["categorical"] * 3 + ["real"]
+    words = ["real", "real", "categorical", "yes or no", "categorical", "real"]
+    assert [kind.word for kind in table.kinds.values()] == words
     np.testing.assert_array_equal(table.frame["real"], FRAME["real"])
     np.testing.assert_array_equal(table.frame["whole"], [1, np.nan, 3])
     cells = table.frame.astype(object).where(table.frame.notna(), None)

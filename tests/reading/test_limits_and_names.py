@@ -46,7 +46,7 @@ def test_limits_are_noted_and_missing_where_asked() -> None:
 
 
 def test_limits_alone_are_categories_and_other_text_is_refused() -> None:
-    assert read_table(lab("<18", ">65")).kinds["lab"] == "categorical"
+    assert read_table(lab("<18", ">65")).kinds["lab"].word == "categorical"
     assert numbers("<18", ">65", real="lab") == [np.nextafter(18, 0), np.nextafter(65, 99)]
     with pytest.raises(TableError) as caught:
         read_table(lab("<5", "6", "neg", "<low"))

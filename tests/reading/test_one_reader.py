@@ -77,7 +77,7 @@ def test_every_source_of_one_table_is_read_as_its_csv(
     assert (read.kinds, read.options) == (expected.kinds, expected.options)
     assert read.notes[:-1] == expected.notes[:-1]  # but the sentence on the file
     kinds = {"fee": "real", "share": "real", "lab": "real", "score": "real", "ward": "categorical"}
-    assert {name: read.kinds[name] for name in kinds} == kinds
+    assert {name: read.kinds[name].word for name in kinds} == kinds
     assert ("prose" in read.frame) == ("categorical" in options)
 
 
@@ -94,7 +94,8 @@ def test_what_a_type_declares_is_kept(tmp_path: Path) -> None:
     table.to_parquet(tmp_path / "t.parquet")
     for source in (table, tmp_path / "t.parquet", pl.from_pandas(table)):
         read = read_table(source)
-        assert [*read.kinds.values()] == ["categorical"] * 3 + ["real"]
+        words = ["categorical", "yes or no", "categorical", "real"]
+        assert [kind.word for kind in read.kinds.values()] == words
         assert read.frame["grade"].tolist() == ["1", "2"] * 20
         assert read.frame["word"].tolist() == ["NA", "?"] * 20
         np.testing.assert_array_equal(read.frame["x"], table["x"])
@@ -107,7 +108,7 @@ def test_numbers_that_a_file_calls_text_are_said(tmp_path: Path) -> None:
     assert "'zip' holds whole numbers written as text, such as '10000', read as numbers" in notes
     assert "--categorical zip" in notes
     kept = read_table(table, categorical="zip")
-    assert kept.kinds["zip"] == "categorical"
+    assert kept.kinds["zip"].word == "categorical"
     assert not any("zip" in note for note in kept.notes)
 
 

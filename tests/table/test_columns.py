@@ -16,14 +16,20 @@ from scipy import sparse
 
 from bayesrbf.table.columns import Columns, learn_columns
 from bayesrbf.table.encode import decode, encode
+from bayesrbf.table.kinds import Real
 from tests.strategies import Sheet, sheets
+
+
+def words(columns: Columns) -> tuple[str, ...]:
+    """What each column is."""
+    return tuple(kind.word for kind in columns.kinds)
 
 
 @given(sheets())
 def test_kinds_and_levels_do_not_depend_on_the_container(sheet: Sheet) -> None:
     tables = [learn_columns(x) for x in (sheet.numpy(), sheet.pandas(), sheet.polars())]
     for columns in tables:
-        assert columns.kinds == sheet.kinds()
+        assert words(columns) == sheet.kinds()
         assert columns.levels == tables[0].levels
         assert columns.empty == tables[0].empty
     assert [columns.has_names for columns in tables] == [False, True, True]
@@ -53,7 +59,7 @@ def test_ordered_categories_are_levels_and_whole_numbers_are_reals() -> None:
         {"stage": pd.Categorical(["low", "high", None], stages, ordered=True), "visits": [0, 3, 1]}
     )
     columns = learn_columns(X)
-    assert columns.kinds == ("categorical", "real")
+    assert words(columns) == ("categorical", "real")
     assert columns.levels == (("high", "low"),)
     rows = encode(X, columns)
     assert rows.codes.ravel().tolist() == [1, 0, -1]
@@ -74,7 +80,7 @@ def test_masks_join_where_there_are_holes() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int8, np.uint64, bool, np.float16, object])
 def test_arrays_of_numbers_are_real(dtype: type) -> None:
-    assert learn_columns(np.eye(3).astype(dtype)).kinds == ("real",) * 3
+    assert words(learn_columns(np.eye(3).astype(dtype))) == ("real",) * 3
 
 
 def test_missing_values_of_every_kind() -> None:
@@ -82,7 +88,7 @@ def test_missing_values_of_every_kind() -> None:
         for cells, kind in (([1.5, marker], "real"), (["a", marker], "categorical")):
             X = np.array([[cell] for cell in cells], dtype=object)
             columns = learn_columns(X, missingness="informative")
-            assert (columns.kinds, columns.masked) == ((kind,), (0,)), marker
+            assert (words(columns), columns.masked) == ((kind,), (0,)), marker
 
 
 @pytest.mark.parametrize(
@@ -91,7 +97,7 @@ def test_missing_values_of_every_kind() -> None:
         (pd.DataFrame({"a": pd.Categorical([3, 1, None])}), ("categorical",), ((1, 3),)),
         (pd.DataFrame({"a": pd.Categorical([0.5, 1])}), ("categorical",), ((0.5, 1.0),)),
         (pd.DataFrame({"a": pd.Categorical(["v"], categories=["v", "u"])}), None, (("v",),)),
-        (pd.DataFrame({"a": pd.array([True, None], dtype="boolean")}), None, ((True,),)),
+        (pd.DataFrame({"a": pd.array([True, None], dtype="boolean")}), ("yes or no",), ((True,),)),
         (pd.DataFrame({"a": pd.array([1, None], dtype="Int64")}), ("real",), ()),
         (pd.DataFrame({"a": pd.array(["x", pd.NA], dtype="string")}), None, (("x",),)),
         (pd.DataFrame({"a": np.array([1, None, Decimal(2)], dtype=object)}), ("real",), ()),
@@ -105,7 +111,7 @@ def test_missing_values_of_every_kind() -> None:
 )
 def test_dtypes(X: Any, kinds: tuple[str, ...] | None, levels: tuple[Any, ...]) -> None:
     columns = learn_columns(X)
-    assert columns.kinds == (kinds or ("categorical",))
+    assert words(columns) == (kinds or ("categorical",))
     assert columns.levels == levels
     assert [type(level) for level in sum(columns.levels, ())] == [
         type(level) for level in sum(levels, ())
@@ -116,13 +122,13 @@ def test_dtypes(X: Any, kinds: tuple[str, ...] | None, levels: tuple[Any, ...]) 
 def test_categorical_features_by_position_name_and_mask(chosen: Any) -> None:
     X = pd.DataFrame({"a": [0.5, 1.0, 2.0], "b": [1.0, 0.0, 1.0]})
     columns = learn_columns(X, categorical_features=chosen)
-    assert columns.kinds == ("real", "categorical")
+    assert words(columns) == ("real", "categorical")
     assert columns.levels == ((0, 1),)
 
 
 def test_chosen_columns_and_no_others_are_categorical() -> None:
     X = pd.DataFrame({"a": [True, False], "b": ["x", "y"]})
-    assert learn_columns(X, categorical_features=["b"]).kinds == ("real", "categorical")
+    assert words(learn_columns(X, categorical_features=["b"])) == ("real", "categorical")
     assert learn_columns(X, categorical_features="from_dtype") == learn_columns(X)
     with pytest.raises(ValueError, match="'b' holds text, such as 'x', but is not among"):
         learn_columns(X, categorical_features=["a"])
@@ -168,8 +174,7 @@ DAY = datetime.date(2020, 1, 1)
         (np.array([[1j], ["a"]], dtype=object), ValueError, "Complex data not supported"),
         (pd.DataFrame({"a": [1j]}), ValueError, "Complex data not supported"),
         (np.array([[DAY]], dtype="datetime64[D]"), TypeError, "dtype datetime64"),
-        (pd.DataFrame({"a": pd.to_datetime([DAY])}), ValueError, "'a' holds dates or times"),
-        (pl.DataFrame({"a": [DAY]}), ValueError, "'a' holds dates or times"),
+        (pl.DataFrame({"a": [datetime.time(3)]}), ValueError, "'a' holds times"),
         (pd.DataFrame({"a": [DAY]}), TypeError, "is a date, but the argument must be"),
         (pl.DataFrame({"a": [[1, 2]]}), TypeError, "'a' must hold numbers or strings; received"),
         (np.array([[b"a"]]), TypeError, "dtype |S1"),
@@ -200,5 +205,5 @@ def test_missingness_is_checked() -> None:
 
 
 def test_columns_are_records_that_compare() -> None:
-    expected = Columns(("x0", "x1"), ("real", "real"), (), missing=(0, 0))
+    expected = Columns(("x0", "x1"), (Real(), Real()), missing=(0, 0))
     assert learn_columns(np.eye(2)) == expected

@@ -129,11 +129,6 @@ def test_dates_are_categories_where_their_dtype_says_so(dates: Any) -> None:
     pd.testing.assert_frame_equal(there_and_back(X), X)
 
 
-def test_other_dates_are_refused_with_both_remedies() -> None:
-    with pytest.raises(ValueError, match=r"days since a fixed date, or, .* astype\(\"category\"\)"):
-        learn_columns(pd.DataFrame({"x": pd.to_datetime(["2020-01-01"])}))
-
-
 @pytest.mark.parametrize(
     "column",
     [

@@ -85,7 +85,12 @@ class Family:
 
 def common_settings(job: Job) -> dict[str, Any]:
     """Constructor arguments that all families share."""
-    return {"categorical_features": job.categorical or None, "random_state": job.seed}
+    codes = [name for name in job.categorical if job.kinds[name].is_found]
+    return {
+        "categorical_features": codes or None,
+        "column_kinds": job.said_kinds or None,
+        "random_state": job.seed,
+    }
 
 
 def _fixed(

@@ -295,7 +295,7 @@ def by_class(column: ClassColumn, classes: Sequence[str], shown: Sequence[int]) 
     named = listing([classes[c] for c in shown], len(shown))
     title = f"Distribution of {column.name} in the classes {named}"
     left, right, top = 12.0, 284.0, 18.0
-    if column.kind == "categorical":
+    if column.levels:
         box = (left, 10.0, right, 150.0)
         return picture(SMALL_WIDTH, 190.0, title, *_level_bars(column, box, shown))
     limits, marks, bottom = (float(column.edges[0]), float(column.edges[-1])), [], top

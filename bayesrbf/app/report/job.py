@@ -14,8 +14,8 @@ from bayesrbf.app.report.options import FamilyName, Inference
 from bayesrbf.app.words import cell, clipped, count, decimals_of, plural
 from bayesrbf.base.table_options import PLAIN, TableOptions
 from bayesrbf.fit.held_out import grouped_folds, later_folds, stratified_folds
-from bayesrbf.reading.cells import date_of
 from bayesrbf.table.encode import encode_labels
+from bayesrbf.table.kinds import Kind
 
 # Which rows are held out together, and which rows may then teach.
 
@@ -117,7 +117,7 @@ class Job:
     target: str
     X: pd.DataFrame  # Without the label column; an index that does not count names the rows.
     y: pd.Series  # Missing where hidden; the index counts the rows from 0.
-    kinds: Mapping[str, str]  # "real" or "categorical", by column.
+    kinds: Mapping[str, Kind]  # By column.
     inference: Inference  # ``"auto"``: by what takes about a minute.
     seed: int
     notes: tuple[str, ...] = ()  # What was noticed when the table was read.
@@ -138,8 +138,23 @@ class Job:
 
     @property
     def categorical(self) -> list[str]:
-        """Names of the categorical columns."""
-        return [name for name in self.X.columns if self.kinds[name] == "categorical"]
+        """Names of the columns that have levels."""
+        return [name for name in self.X.columns if self.kinds[name].has_levels]
+
+    @property
+    def numbers(self) -> list[str]:
+        """Names of the columns of numbers."""
+        return [name for name in self.X.columns if not self.kinds[name].has_levels]
+
+    @property
+    def lines(self) -> list[str]:
+        """Names of the columns of numbers on a line, and not on a circle."""
+        return [name for name in self.numbers if self.kinds[name].is_ordered]
+
+    @property
+    def said_kinds(self) -> dict[str, Kind]:
+        """Kinds of columns that an estimator does not find by itself."""
+        return {name: kind for name, kind in self.kinds.items() if not kind.is_found}
 
     @property
     def knows_holes(self) -> bool:
@@ -166,20 +181,18 @@ class Job:
 
     @cached_property
     def decimals(self) -> Mapping[str, int | None]:
-        """Decimals of the cells of every real column, as :func:`decimals_of` has them."""
-        reals = [name for name in self.X.columns if self.kinds[name] == "real"]
-        return {name: decimals_of(self.X[name].to_numpy(dtype=float)) for name in reals}
+        """Decimals of the cells of the columns of numbers."""
+        return {name: decimals_of(self.X[name].to_numpy(dtype=float)) for name in self.numbers}
 
     def mean(self, name: str, value: float) -> str:
-        """A mean of a real column as text: with more digits than cells that are whole numbers."""
-        if name in self.reading.dates:
-            return date_of(value)
+        """A mean of a column as text: with more digits than cells that are whole numbers."""
         cells = self.X[name].to_numpy(dtype=float)
-        return cell(value, decimals_of(cells, as_written=False))
+        plain = cell(value, decimals_of(cells, as_written=False))
+        return self.kinds[name].written(value) or plain
 
     def cell(self, name: str, value: float) -> str:
-        """A number of a real column as text."""
-        return date_of(value) if name in self.reading.dates else cell(value, self.decimals[name])
+        """A number of a column as text."""
+        return self.kinds[name].written(value) or cell(value, self.decimals[name])
 
     @property
     def names_rows(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -122,7 +122,7 @@ def read_effects(job: Job, model: Any) -> tuple[tuple[Effect, ...], Float[np.nda
     p = _predicted(model, grid, hidden)
     effects = []
     for (name, values, weights), start, stop in zip(grids, starts[:-1], starts[1:], strict=True):
-        real = job.kinds[name] == "real"
+        real = not job.kinds[name].has_levels
         effects.append(
             Effect(
                 str(name),
@@ -138,7 +138,7 @@ def read_effects(job: Job, model: Any) -> tuple[tuple[Effect, ...], Float[np.nda
 def _grid(job: Job, name: str) -> tuple[str, np.ndarray, Float[np.ndarray, " point"]]:
     """Values of a column to ask about, and the shares of its cells that they stand for."""
     cells = job.X[name].dropna()
-    if job.kinds[name] != "real":
+    if job.kinds[name].has_levels:
         counts = cells.value_counts(normalize=True)[:MOST_EFFECT_LEVELS]
         shares = counts.to_numpy(dtype=float)
         return name, counts.index.to_numpy(dtype=object), shares / shares.sum()
@@ -171,9 +171,6 @@ def _predicted(
 # Frozen records about the model's columns, components and members.
 
 
-Kind = Literal["real", "categorical"]
-
-
 @dataclass(frozen=True)
 class ClassCells:
     """The labelled cells of one class in one column, as shares of all of them."""
@@ -192,7 +189,6 @@ class ClassColumn:
     """A column class by class."""
 
     name: str
-    kind: Kind
     edges: Float[np.ndarray, " edge"]  # Ends of the bins, or of places for the levels.
     levels: tuple[str, ...]  # Empty for a real column.
     classes: tuple[ClassCells, ...]
@@ -249,17 +245,16 @@ def read_class_column(job: Job, name: str, classes: list[str]) -> ClassColumn:
     labels = job.y.astype(object).map(str, na_action="ignore").to_numpy()
     cells = [job.X[name].to_numpy()[labels == label] for label in classes]
     cells = [column[~pd.isna(column)] for column in cells]
-    if job.kinds[name] == "categorical":
+    if job.kinds[name].has_levels:
         levels = sorted({str(cell) for column in cells for cell in column})
         texts = [np.array([str(cell) for cell in column]) for column in cells]
         shares = [np.array([_share(text == level) for level in levels]) for text in texts]
         own = tuple(ClassCells(len(t), share) for t, share in zip(texts, shares, strict=True))
-        return ClassColumn(name, "categorical", np.arange(len(levels) + 1.0), tuple(levels), own)
+        return ClassColumn(name, np.arange(len(levels) + 1.0), tuple(levels), own)
     reals = [column.astype(float) for column in cells]
     edges, few = _edges(np.concatenate(reals))
     return ClassColumn(
         name,
-        "real",
         edges,
         (),
         tuple(_class_cells(column, edges, few, job.seed) for column in reals),
@@ -413,21 +408,22 @@ def _means(
 ) -> tuple[tuple[str, tuple[str, ...], tuple[float, ...]], ...]:
     """Component means of the leading real columns, with posterior standard deviations."""
     mixture = density.model_.density
-    means = mixture.in_users_units(mixture.parameters.means)
+    columns = density.columns_
+    means = columns.decoded(mixture.in_users_units(mixture.parameters.means))
     if means.shape[1] == 0:
         return ()
     spread = np.full(means.shape, np.nan)
     if drawn.draws_ is not None:
         draws = drawn.posterior_[names.POSTERIOR][names.MEANS].to_numpy()
-        in_units = mixture.in_users_units(mixture.units.forward(draws))
+        in_units = columns.decoded(mixture.in_users_units(mixture.units.forward(draws)))
         spread = in_units.std(axis=(0, 1))
-    reals = list(density.columns_.real_names)
-    chosen = [name for name in leading if name in reals][:MEANS]
+    places = {columns.names[i]: feature for i, feature in columns.number_features.items()}
+    chosen = [name for name in leading if name in places][:MEANS]
     return tuple(
         (
             name,
-            tuple(job.mean(name, float(mean)) for mean in means[:, reals.index(name)]),
-            tuple(map(float, spread[:, reals.index(name)])),
+            tuple(job.mean(name, float(mean)) for mean in means[:, places[name]]),
+            tuple(map(float, spread[:, places[name]])),
         )
         for name in chosen
     )

@@ -33,7 +33,7 @@ from bayesrbf.answers.scores import (
 from bayesrbf.app.report.costs import Costs, costs_of, decisions
 from bayesrbf.app.report.held_out import LOGISTIC, HeldOutRows
 from bayesrbf.app.report.job import Job
-from bayesrbf.app.report.learned import Kind, Learned
+from bayesrbf.app.report.learned import Learned
 from bayesrbf.app.words import between, clipped, ends, listing, number, percent, plural
 from bayesrbf.base.arrays import brier, correct, log_loss, mean_over_folds
 from bayesrbf.fit.decisions import mistakes, paid
@@ -240,7 +240,7 @@ def groups_of(job: Job, rows: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
     for name in job.X.columns:
         column = job.X[name].iloc[rows].reset_index(drop=True)
         shown = clipped(name, 30)
-        if job.kinds[name] == "real":
+        if not job.kinds[name].has_levels:
             yield from _quarters(job, name, column.to_numpy(dtype=float), shown)
         else:
             yield from _levels(column, shown)
@@ -681,7 +681,7 @@ class Column:
     """Summary of one column."""
 
     name: str
-    kind: Kind
+    kind: str  # In words.
     missing: float  # A share.
     content: str  # Range, or most frequent levels.
     histogram: Float[np.ndarray, " bar"]

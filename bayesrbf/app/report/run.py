@@ -392,17 +392,15 @@ def introduce(job: Job, takes: str = "", page: bool = True) -> None:
     missing = float(job.X.isna().to_numpy().mean())
     hidden = int(job.y.isna().sum())
     classes = sorted({str(label) for label in job.y.dropna()})
-    reals = [name for name in job.X.columns if job.kinds[name] == "real"]
     lines = [
         f"{job.title}: {plural(len(job.X), 'row')}, {plural(job.X.shape[1], 'column')}, "
         f"{percent(missing)} of the cells missing",
         f"  target       {clipped(job.target)}: {listing([clipped(c, 20) for c in classes], 6)}"
         + (f"; {plural(hidden, 'row')} without a label" if hidden else ""),
     ]
-    for kind, named in (("real", reals), ("categorical", job.categorical)):
-        if named:
-            columns = listing([clipped(name, 24) for name in named], 5)
-            lines.append(f"  {kind:<12} {columns}")
+    for kind in sorted({kind.word for kind in job.kinds.values()}, reverse=True):
+        named = [name for name in job.X.columns if job.kinds[name].word == kind]
+        lines.append(f"  {kind:<12} {listing([clipped(name, 24) for name in named], 5)}")
     shown = job.notes[:SHOWN_NOTES] if page else job.notes
     lines += [f"  note         {one_line(note)}" for note in shown]
     if len(job.notes) > len(shown):

@@ -162,17 +162,17 @@ def _column(job: Job, name: str) -> Column:
     """Summarise one column."""
     values = job.X[name]
     share = float(values.isna().mean())
-    if job.kinds[name] == "real":
+    if not job.kinds[name].has_levels:
         numbers = values.dropna().to_numpy(dtype=float)
         content = "no value"
         if numbers.size:
             content = between(job.cell(name, numbers.min()), job.cell(name, numbers.max()))
         bars = _histogram(numbers)
-        return Column(name, "real", share, content, bars)
+        return Column(name, job.kinds[name].word, share, content, bars)
     levels = values.dropna().astype(str).value_counts()
     content = f"{plural(len(levels), 'level')}: {listing([clipped(v, 24) for v in levels.index])}"
     bars = levels.to_numpy(dtype=float)[:MOST_LEVEL_BARS]
-    return Column(name, "categorical", share, content, bars)
+    return Column(name, job.kinds[name].word, share, content, bars)
 
 
 def _histogram(values: Float[np.ndarray, " value"]) -> Float[np.ndarray, " bar"]:
@@ -192,7 +192,7 @@ def _leaks(job: Job, labels: Int[np.ndarray, " obs"]) -> Iterator[str]:
     for name in job.X.columns:
         missing = job.X[name].isna().to_numpy()
         missing_alone[name] = _best_area(missing.astype(float), labels)
-        if job.kinds[name] == "real":
+        if not job.kinds[name].has_levels:
             values = np.where(missing, np.nan, job.X[name].to_numpy(dtype=float))
             alone[name] = _best_area(values, np.where(missing, -1, labels))
         else:
@@ -216,7 +216,7 @@ def _leaks(job: Job, labels: Int[np.ndarray, " obs"]) -> Iterator[str]:
 
 def _near_duplicates(job: Job) -> Iterator[str]:
     """Pairs of real columns with an absolute correlation close to one."""
-    reals = [name for name in job.X.columns if job.kinds[name] == "real"]
+    reals = job.lines
     if len(reals) < 2:
         return
     with np.errstate(all="ignore"):  # constant columns have no correlation
@@ -495,6 +495,7 @@ def judge_table(job: Job) -> JudgedTable:
         trim=True,
         pool=FITS_IN_POOL,
         categorical_features=[*job.categorical, job.target],
+        column_kinds=job.said_kinds,
         random_state=job.seed,
     ).fit(table)
     cells = density.surprise(table).sel(column=list(job.X.columns))
@@ -555,9 +556,11 @@ def _odd_cell(job: Job, cells: xr.Dataset, row: int, column: int, tail: float) -
     """One cell in words, with the probability of cells that are no more likely."""
     name, here = job.X.columns[column], cells.isel(obs=row, column=column)
     value, expected = job.X.iloc[row, column], str(here["expected"].item())
-    if job.kinds[name] == "real":
+    if not job.kinds[name].has_levels:
         value = job.cell(name, float(value))
-        expected = between(*(job.cell(name, float(here[end])) for end in ("lower", "upper")))
+        expected = job.cell(name, float(here["expected"]))
+        if not np.isnan(here["lower"]):
+            expected = between(*(job.cell(name, float(here[end])) for end in ("lower", "upper")))
     return OddCell(job.row(row), str(name), str(value), expected, tail)
 
 
@@ -775,7 +778,7 @@ def fill_held_out(job: Job, judged: JudgedTable) -> HeldOutCells:
     folds = stratified_folds(dealt, job.folds, job.seed)
     if job.groups is not None:
         folds = grouped_folds(dealt, job.groups, job.folds, job.seed)
-    reals = [name for name in job.X.columns if job.kinds[name] == "real"]
+    reals = job.lines
     tail, expected, mean = (np.full((len(job.X), len(reals)), np.nan) for _ in range(3))
     best = density.candidates_[0]
     prior = MixturePrior().weakened(best.strength, density.fitted_.model.specification)
@@ -787,8 +790,10 @@ def fill_held_out(job: Job, judged: JudgedTable) -> HeldOutCells:
         fitted = clone(fresh).fit(table[folds != fold])
         fills = left_out(fitted, table[folds == fold])
         tail, expected = np.full((2, len(fills.tail), len(reals)), np.nan)
-        there = [place for place, name in enumerate(reals) if name in fitted.columns_.real_names]
-        places = [fitted.columns_.real_names.index(reals[place]) for place in there]
+        columns = fitted.columns_
+        feature_of = {columns.names[i]: at for i, at in columns.number_features.items()}
+        there = [place for place, name in enumerate(reals) if name in feature_of]
+        places = [feature_of[reals[place]] for place in there]
         tail[:, there], expected[:, there] = fills.tail[:, places], fills.expected[:, places]
         return tail, expected
 
@@ -854,7 +859,7 @@ class _Completed:
     @classmethod
     def of(cls, rows: Int[np.ndarray, " row"], judged: JudgedTable, job: Job) -> _Completed:
         """Draw completions of some rows."""
-        reals = [name for name in job.X.columns if job.kinds[name] == "real"]
+        reals = job.lines
         tables = judged.density.impute(judged.table.iloc[rows], draws=COMPLETED_TABLES)
         return cls(tables, reals, job.X.iloc[rows])
 

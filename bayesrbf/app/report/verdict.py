@@ -19,8 +19,7 @@ def read(report: Report) -> str:
     kinds = [column.kind for column in reading.columns]
     parts = [
         plural(kinds.count(kind), f"{kind} column")
-        for kind in ("real", "categorical")
-        if kind in kinds
+        for kind in dict.fromkeys(sorted(kinds, reverse=True))
     ]
     holes = f"{percent(reading.missing)} of the cells are missing"
     if reading.missing == 0:

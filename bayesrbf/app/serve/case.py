@@ -17,7 +17,6 @@ from bayesrbf.app.serve.interface import RequestError, completed, cost_matrix
 from bayesrbf.app.words import between, percent
 from bayesrbf.base import names
 from bayesrbf.fit.probabilities import entropy
-from bayesrbf.reading.cells import date_and_time_of
 from bayesrbf.reading.formats import CONTROL, RawColumn, RawTable
 
 if TYPE_CHECKING:
@@ -129,11 +128,11 @@ def form_of(served: ServedModel, place: int) -> dict[str, str]:
 
 def _written(cell: object, field: Field, decimal: str) -> str:
     """A cell as it is typed, so that it is read as the same cell."""
-    if not field.is_number:
+    if field.kind.has_levels:
         return str(cell)
     value = float(str(cell))
-    if field.is_date:
-        return date_and_time_of(value)
+    if typed := field.kind.typed(value):
+        return typed
     short = f"{value:.12g}"
     text = (short if float(short) == value else repr(value)).replace(".", decimal)
     return f"{text}0" if LIKE_THOUSANDS.fullmatch(text) else text
@@ -172,12 +171,12 @@ def decision_of(served: ServedModel, row: pd.DataFrame) -> Decision | None:
 
 def why_of(served: ServedModel, row: pd.DataFrame, label: str) -> Why:
     """Contribution of each cell to the log odds of a class."""
-    return why(served.estimator, row, served.options.table.dates, label)
+    return why(served.estimator, row, label)
 
 
 def odd_of(served: ServedModel, row: pd.DataFrame) -> list[UnexpectedCell] | None:
     """Cells that look wrong given the others; None without a density."""
-    return odd_cells(served.estimator, row, 0, served.options.table.dates)[0]
+    return odd_cells(served.estimator, row, 0)[0]
 
 
 def measurements_of(served: ServedModel, row: pd.DataFrame) -> list[Measurement] | None:
@@ -200,11 +199,13 @@ def measurements_of(served: ServedModel, row: pd.DataFrame) -> list[Measurement]
     low, high = law.quantile((1 - PROB) / 2), law.quantile((1 + PROB) / 2)
     lines = []
     for field in worth:
-        if field.is_number and field.name in low:
+        if not field.kind.has_levels and field.name in low:
             seen = served.cells[field.name]  # a normal law reaches beyond what a cell can be
             ends = [frame[field.name].iloc[0] for frame in (low, high)]
             clipped = (min(max(end, seen.min()), seen.max()) for end in ends)
             expected = between(*(field.written(float(end)) for end in clipped))
+        elif not field.kind.has_levels:  # on a circle
+            expected = f"about {field.written(float(law.mean()[field.name].iloc[0]))}"
         else:
             levels = law.probabilities(field.name).iloc[0].sort_values(ascending=False)[:2]
             expected = ", ".join(f"{level} ({percent(p)})" for level, p in levels.items())
@@ -216,10 +217,11 @@ def measurements_of(served: ServedModel, row: pd.DataFrame) -> list[Measurement]
 def along(served: ServedModel, row: pd.DataFrame, field: Field, label: str) -> Along:
     """The probability of a class as one cell varies."""
     here = row[field.name].iloc[0]
-    if field.is_number:
+    if not field.kind.has_levels:
         ends = [field.low, field.high] if pd.isna(here) else [field.low, field.high, float(here)]
-        values: list[object] = list(np.linspace(min(ends), max(ends), N_POINTS))
-        at = tuple(float(str(value)) for value in values)
+        places = np.linspace(min(ends), max(ends), N_POINTS)
+        values: list[object] = list(field.kind.nearest(places))
+        at = tuple(places.tolist())
         place = np.nan if pd.isna(here) else float(here)
     else:
         values = [level for level, _ in field.levels]

@@ -32,10 +32,10 @@ from bayesrbf.base import names
 from bayesrbf.base.artefact import strict_json
 from bayesrbf.fit.decisions import mistakes
 from bayesrbf.fit.estimator import load
-from bayesrbf.reading.cells import date_of
 from bayesrbf.reading.formats import CONTROL, RawColumn, RawTable, opened_parquet, raw_content
 from bayesrbf.reading.notes import TableError
 from bayesrbf.reading.noticing import KnownLevels
+from bayesrbf.table.kinds import Kind
 from bayesrbf.version import __version__
 
 if TYPE_CHECKING:
@@ -701,8 +701,7 @@ class Field:
 
     position: int
     name: str
-    is_number: bool
-    is_date: bool
+    kind: Kind
     missing: float  # Share of the training cells.
     levels: tuple[tuple[str, float], ...]  # With their shares; empty of numbers.
     low: float  # Ends of the slider, NaN of levels.
@@ -718,7 +717,7 @@ class Field:
 
     def written(self, value: float) -> str:
         """A cell in words."""
-        return date_of(value) if self.is_date else cell(value, self.decimals)
+        return self.kind.written(value) or cell(value, self.decimals)
 
 
 @dataclass(frozen=True)
@@ -807,7 +806,8 @@ class ServedModel:
     @cached_property
     def plain_reals(self) -> frozenset[str]:
         """Columns of numbers that are no dates."""
-        return frozenset(self.estimator.columns_.real_names) - {*self.options.table.dates}
+        columns = self.estimator.columns_
+        return frozenset(n for n in columns.number_names if not columns.kind_of[n].is_dated)
 
     @property
     def decimal(self) -> str:
@@ -822,10 +822,9 @@ class ServedModel:
     @cached_property
     def fields(self) -> tuple[Field, ...]:
         """The fields of its form."""
-        dates, levels = self.options.table.dates, self.estimator.columns_.levels_of
+        kinds = self.estimator.columns_.kind_of.items()
         return tuple(
-            _field(place, name, self.cells[name], name in dates, levels.get(name))
-            for place, name in enumerate(self.estimator.columns_.names)
+            _field(place, name, self.cells[name], kind) for place, (name, kind) in enumerate(kinds)
         )
 
     @cached_property
@@ -885,7 +884,7 @@ class ServedModel:
             "columns": [
                 {
                     "name": one.name,
-                    "kind": "date" if one.is_date else "number" if one.is_number else "levels",
+                    "kind": one.kind.word,
                     "missing": one.missing,
                     "training": [level for level, _ in one.levels] or one.extent,
                 }
@@ -903,44 +902,44 @@ def _field(
     position: int,
     name: str,
     cells: pd.Series,
-    is_date: bool,
-    of_column: tuple[object, ...] | None,
+    kind: Kind,
 ) -> Field:
     """A column as a field, by its training cells, and its levels where it has any."""
     missing, observed = float(cells.isna().mean()), cells.dropna()
-    if of_column is None:
-        return _number(position, name, observed.to_numpy(dtype=float), is_date, missing)
+    if not kind.has_levels:
+        return _number(position, name, observed.to_numpy(dtype=float), kind, missing)
     shares = observed.map(str).value_counts(normalize=True)
-    levels = tuple((name, float(shares.get(name, 0.0))) for name in map(str, of_column))
+    levels = tuple((name, float(shares.get(name, 0.0))) for name in map(str, kind.levels))
     most = max(share for _, share in levels)
     bars = tuple(share / most for _, share in levels)
     extent = f"{len(levels)} levels"
-    return Field(position, name, False, False, missing, levels, np.nan, np.nan, 0, extent, bars)
+    return Field(position, name, kind, missing, levels, np.nan, np.nan, 0, extent, bars)
 
 
-def _number(position: int, name: str, cells: np.ndarray, is_date: bool, missing: float) -> Field:
+def _number(position: int, name: str, cells: np.ndarray, kind: Kind, missing: float) -> Field:
     """A column of numbers as a field."""
     if not cells.size:
-        return Field(position, name, True, is_date, 1.0, (), 0.0, 1.0, 0, "never observed", ())
+        return Field(position, name, kind, 1.0, (), 0.0, 1.0, 0, "never observed", ())
     low, high = (float(end) for end in np.quantile(cells, [TAILS, 1 - TAILS]))
     if low == high:
         low, high = float(cells.min()), float(cells.max())
-    decimals = 0 if is_date else decimals_of(cells)
+    decimals = 0 if kind.is_dated else decimals_of(cells)
     if decimals is not None:
         places = 10.0**decimals
         low, high = math.floor(low * places) / places, math.ceil(high * places) / places
-    write = date_of if is_date else (lambda value: cell(value, decimals))
+    least, most = (
+        kind.written(end) or cell(end, decimals) for end in (float(cells.min()), float(cells.max()))
+    )
     counts, _ = np.histogram(cells, N_BARS, (low, high) if low < high else None)
     return Field(
         position=position,
         name=name,
-        is_number=True,
-        is_date=is_date,
+        kind=kind,
         missing=missing,
         levels=(),
         low=low,
         high=high,
         decimals=decimals,
-        extent=f"{write(float(cells.min()))} to {write(float(cells.max()))}",
+        extent=f"{least} to {most}",
         bars=tuple((counts / max(counts.max(), 1)).tolist()),
     )

@@ -105,7 +105,7 @@ def along(curve: Along, place: int) -> Markup:
         x = axes.at_x(curve.here)
         marks.append(element("line", class_="diagonal", x1=x, x2=x, y1=10, y2=190))
     frame = axes.frame(
-        clipped(field.name, 50), "probability", x_ticks=0 if n_levels or field.is_date else 5
+        clipped(field.name, 50), "probability", x_ticks=0 if n_levels or field.kind.is_dated else 5
     )
     title = (
         f"Probability of {curve.label} along {field.name}: "
@@ -116,12 +116,11 @@ def along(curve: Along, place: int) -> Markup:
 
 def _under(curve: Along, axes: PlotArea) -> list[Markup]:
     """Levels, or the first and the last date, below the picture."""
-    if curve.field.is_date:
-        from bayesrbf.reading.cells import date_of
-
+    if curve.field.kind.is_dated:
+        first, last = curve.field.written(curve.at[0]), curve.field.written(curve.at[-1])
         return [
-            element("text", date_of(curve.at[0]), class_="tick start", x=48, y=205),
-            element("text", date_of(curve.at[-1]), class_="tick end", x=470, y=205),
+            element("text", first, class_="tick start", x=48, y=205),
+            element("text", last, class_="tick end", x=470, y=205),
         ]
     letters = max(3, int(56 / max(len(curve.field.levels), 1)))
     return [

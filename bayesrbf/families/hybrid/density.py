@@ -423,7 +423,7 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         columns, rows = self._mixture_fit.columns, self._mixture_fit.rows
         shares_of = {}
         for feature, category in columns.atomic.items():
-            at, atoms = rows.codes[:, category], columns.atoms[feature]
+            at, atoms = rows.codes[:, category], columns.atom_cells(feature)
             observed = at >= 0
             counts = np.bincount(at[observed], rows.weights[observed], len(atoms) + 1)
             shares = (counts / counts.sum()).tolist()
@@ -524,6 +524,9 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         ``"informative"``: whether a cell is missing tells about its component.
     categorical_features : array-like or "from_dtype", optional
         Positions, names or mask of the categorical columns. None: of frames by dtype, else none.
+    column_kinds : dict of columns and kinds, optional
+        What other columns are, by position or name: ``"count"``, ``"ordered"`` or
+        ``"ordered:none<mild<severe"``, ``"angle:24"`` (with its period), ``"date"``, ``"real"``.
     handle_unknown : {"missing", "error"}
         What an unseen level is at predict.
     inference : {"map", "laplace", "advi", "gibbs", "nuts", "bootstrap"}
@@ -593,6 +596,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         random_state: Stored[int | np.random.RandomState | None] = None,
         missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
         categorical_features: object = None,
+        column_kinds: object = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
         inference: Stored[Literal["map", "laplace", "advi", "gibbs", "nuts", "bootstrap"]] = "map",
     ) -> None:
@@ -609,6 +613,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         self.random_state = random_state
         self.missingness = missingness
         self.categorical_features = categorical_features
+        self.column_kinds = column_kinds
         self.handle_unknown = handle_unknown
         self.inference = inference
 

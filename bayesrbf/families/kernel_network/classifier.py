@@ -102,6 +102,9 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         ``"informative"``: whether a cell is missing joins the kernel as a column.
     categorical_features : array-like or "from_dtype", optional
         Positions, names or mask of the categorical columns. None: of frames by dtype, else none.
+    column_kinds : dict of columns and kinds, optional
+        What other columns are, by position or name: ``"count"``, ``"ordered"`` or
+        ``"ordered:none<mild<severe"``, ``"angle:24"`` (with its period), ``"date"``, ``"real"``.
     handle_unknown : {"missing", "error"}
         What an unseen level is at predict.
     inference : {"map", "laplace", "nuts", "bootstrap"}
@@ -188,6 +191,7 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         random_state: Stored[int | np.random.RandomState | None] = None,
         missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
         categorical_features: object = None,
+        column_kinds: object = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
         inference: Stored[Literal["map", "laplace", "nuts", "bootstrap"]] = "map",
     ) -> None:
@@ -209,6 +213,7 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         self.random_state = random_state
         self.missingness = missingness
         self.categorical_features = categorical_features
+        self.column_kinds = column_kinds
         self.handle_unknown = handle_unknown
         self.inference = inference
 

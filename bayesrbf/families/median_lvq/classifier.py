@@ -369,6 +369,9 @@ class MedianLVQClassifier(Classifier):
     categorical_features : array-like or "from_dtype", optional
         Positions, names or mask of the categorical columns under ``metric="gower"``. None: of
         frames by dtype, else none.
+    column_kinds : dict of columns and kinds, optional
+        What other columns are, by position or name: ``"count"``, ``"ordered"`` or
+        ``"ordered:none<mild<severe"``, ``"angle:24"`` (with its period), ``"date"``, ``"real"``.
     handle_unknown : {"missing", "error"}
         What an unseen level is at predict, under ``metric="gower"``.
     inference : {"map", "gibbs"}
@@ -472,6 +475,7 @@ class MedianLVQClassifier(Classifier):
         max_iter: Stored[int] = 100,
         random_state: Stored[int | np.random.RandomState | None] = None,
         categorical_features: object = None,
+        column_kinds: object = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
         inference: Stored[Literal["map", "gibbs"]] = "map",
     ) -> None:
@@ -488,6 +492,7 @@ class MedianLVQClassifier(Classifier):
         self.max_iter = max_iter
         self.random_state = random_state
         self.categorical_features = categorical_features
+        self.column_kinds = column_kinds
         self.handle_unknown = handle_unknown
         self.inference = inference
 

@@ -90,6 +90,9 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         ``"informative"``: whether a cell is missing tells about its component.
     categorical_features : array-like or "from_dtype", optional
         Positions, names or mask of the categorical columns. None: of frames by dtype, else none.
+    column_kinds : dict of columns and kinds, optional
+        What other columns are, by position or name: ``"count"``, ``"ordered"`` or
+        ``"ordered:none<mild<severe"``, ``"angle:24"`` (with its period), ``"date"``, ``"real"``.
     handle_unknown : {"missing", "error"}
         What an unseen level is at predict.
     inference : {"map", "laplace", "advi", "nuts", "bootstrap"}
@@ -161,6 +164,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         random_state: Stored[int | np.random.RandomState | None] = None,
         missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
         categorical_features: object = None,
+        column_kinds: object = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
         inference: Stored[Literal["map", "laplace", "advi", "nuts", "bootstrap"]] = "map",
     ) -> None:
@@ -183,6 +187,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         self.random_state = random_state
         self.missingness = missingness
         self.categorical_features = categorical_features
+        self.column_kinds = column_kinds
         self.handle_unknown = handle_unknown
         self.inference = inference
 

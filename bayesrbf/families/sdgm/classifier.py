@@ -99,6 +99,9 @@ class SDGMClassifier(Classifier):
         Source of restarts and draws; an int makes results repeatable.
     categorical_features : array-like or "from_dtype", optional
         Positions, names or mask of the categorical columns. None: of frames by dtype, else none.
+    column_kinds : dict of columns and kinds, optional
+        What other columns are, by position or name: ``"count"``, ``"ordered"`` or
+        ``"ordered:none<mild<severe"``, ``"angle:24"`` (with its period), ``"date"``, ``"real"``.
     handle_unknown : {"missing", "error"}
         What an unseen level is at predict.
     inference : {"map", "laplace", "advi", "nuts", "bootstrap"}
@@ -188,6 +191,7 @@ class SDGMClassifier(Classifier):
         tol: Stored[float] = 1e-3,
         random_state: Stored[int | np.random.RandomState | None] = None,
         categorical_features: object = None,
+        column_kinds: object = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
         inference: Stored[Literal["map", "laplace", "advi", "nuts", "bootstrap"]] = "map",
     ) -> None:
@@ -207,6 +211,7 @@ class SDGMClassifier(Classifier):
         self.tol = tol
         self.random_state = random_state
         self.categorical_features = categorical_features
+        self.column_kinds = column_kinds
         self.handle_unknown = handle_unknown
         self.inference = inference
 

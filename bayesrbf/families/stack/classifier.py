@@ -172,6 +172,9 @@ class StackedClassifier(Classifier):
         Source of folds, starts and draws; an int makes results repeatable.
     categorical_features : array-like or "from_dtype", optional
         Positions, names or mask of the categorical columns. None: of frames by dtype, else none.
+    column_kinds : dict of columns and kinds, optional
+        What other columns are, by position or name: ``"count"``, ``"ordered"`` or
+        ``"ordered:none<mild<severe"``, ``"angle:24"`` (with its period), ``"date"``, ``"real"``.
     handle_unknown : {"missing", "error"}
         What an unseen level is at predict.
     inference : {"map", "laplace", "bootstrap"}
@@ -239,6 +242,7 @@ class StackedClassifier(Classifier):
         n_jobs: Stored[int | None] = None,
         random_state: Stored[int | np.random.RandomState | None] = None,
         categorical_features: object = None,
+        column_kinds: object = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
         inference: Stored[Literal["map", "laplace", "bootstrap"]] = "map",
     ) -> None:
@@ -252,6 +256,7 @@ class StackedClassifier(Classifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.categorical_features = categorical_features
+        self.column_kinds = column_kinds
         self.handle_unknown = handle_unknown
         self.inference = inference
 

@@ -119,12 +119,9 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
             ),
             base=flat[0],
             by_class=(
-                ClassColumn(
-                    text, "real", np.linspace(0, 1, 5), (), (class_cells(rng),) * n_classes
-                ),
+                ClassColumn(text, np.linspace(0, 1, 5), (), (class_cells(rng),) * n_classes),
                 ClassColumn(
                     text,
-                    "categorical",
                     np.arange(3.0),
                     (text, text),
                     (ClassCells(9, rng.random(2)),) * n_classes,

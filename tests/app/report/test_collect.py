@@ -19,6 +19,7 @@ from bayesrbf.app.report.options import FamilyName, Inference
 from bayesrbf.app.report.records import Report
 from bayesrbf.app.report.render import render
 from bayesrbf.app.report.sections import read_columns
+from bayesrbf.table.kinds import kind_named
 from tests.app.report.tables import mixed_table
 from tests.house import ROOT
 
@@ -42,7 +43,9 @@ def job(inference: Inference = "laplace", **changes: Any) -> Job:
         "folds": 2,
         "family": "mixture",
     }
-    return Job(**(fields | changes))
+    fields |= changes
+    fields["kinds"] = {name: kind_named(word) for name, word in fields["kinds"].items()}
+    return Job(**fields)
 
 
 @pytest.fixture(scope="module")

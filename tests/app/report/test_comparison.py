@@ -20,6 +20,7 @@ from bayesrbf.app.report.families import (
 )
 from bayesrbf.app.report.held_out import HeldOutRows
 from bayesrbf.app.report.job import Job
+from bayesrbf.table.kinds import kind_named
 from tests.app.report.tables import mixed_table
 
 
@@ -78,7 +79,8 @@ def test_contestants_do_not_depend_on_who_else_takes_part() -> None:
 def job() -> Job:
     table = mixed_table(60)
     y = table.pop("outcome").astype(object)
-    kinds = {"size": "real", "weight": "real", "colour": "categorical"}
+    real = kind_named("real")
+    kinds = {"size": real, "weight": real, "colour": kind_named("categorical")}
     return Job("t", "outcome", table, y.where(y.notna(), None), kinds, "map", 0, folds=2)
 
 

@@ -11,6 +11,7 @@ import pytest
 from bayesrbf import HybridMixtureClassifier
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.learned import Contribution, Effect, contributions, read_effects
+from bayesrbf.table.kinds import kind_named
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +24,7 @@ def found() -> tuple[dict[str, Contribution], dict[str, Effect], np.ndarray]:
     X = pd.DataFrame({"size": size, "twin": twin, "noise": noise, "colour": colour})
     X.loc[::7, "size"] = np.nan
     y = pd.Series(np.array(["well", "sick"], object)[labels])
-    kinds = {name: "categorical" if name == "colour" else "real" for name in X}
+    kinds = {name: kind_named("categorical" if name == "colour" else "real") for name in X}
     model = HybridMixtureClassifier(categorical_features=["colour"], random_state=0).fit(X, y)
     job = Job("t", "y", X, y, kinds, "map", 0)
     with warnings.catch_warnings():

@@ -16,6 +16,7 @@ from bayesrbf.app.report.families import FAMILIES, Fitted, Procedure, common_set
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.render import render
 from bayesrbf.app.report.sections import judge_table, left_out
+from bayesrbf.table.kinds import kind_named
 from tests.app.report.tables import mixed_table
 
 ROWS, COLUMNS, NEW = 60, 12, 2_000
@@ -51,7 +52,7 @@ def alone(asked: Job) -> Procedure:
 
 def job(X: pd.DataFrame, y: pd.Series) -> Job:
     numeric = X.select_dtypes("number").columns
-    kinds = {name: "real" if name in numeric else "categorical" for name in X}
+    kinds = {n: kind_named("real" if n in numeric else "categorical") for n in X}
     return Job("simulated", "y", X, y, kinds, "map", 0, family="mixture")
 
 

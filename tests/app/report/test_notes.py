@@ -7,6 +7,7 @@ import pytest
 
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.run import SHOWN_NOTES, introduce
+from bayesrbf.table.kinds import kind_named
 
 LONG = f"Columns hold {'text, ' * 100}: if it tells nothing, say --ignore 'first name,last name'."
 NOTES = (LONG, *(f"Note number {i}." for i in range(2 * SHOWN_NOTES)))
@@ -14,7 +15,7 @@ NOTES = (LONG, *(f"Note number {i}." for i in range(2 * SHOWN_NOTES)))
 
 def shown(page: bool, capsys: pytest.CaptureFixture[str]) -> str:
     X, y = pd.DataFrame({"x": [1.0, 2.0]}), pd.Series(["a", "b"])
-    introduce(Job("table", "y", X, y, {"x": "real"}, "map", 0, notes=NOTES), page=page)
+    introduce(Job("table", "y", X, y, {"x": kind_named("real")}, "map", 0, notes=NOTES), page=page)
     return capsys.readouterr().out
 
 

@@ -10,6 +10,7 @@ from bayesrbf.app.report.collect import MODEL
 from bayesrbf.app.report.held_out import HeldOutRows
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.records import groups_of, read_subgroups
+from bayesrbf.table.kinds import kind_named
 
 
 def table(seed: int, n: int = 600) -> tuple[Job, np.ndarray]:
@@ -22,7 +23,8 @@ def table(seed: int, n: int = 600) -> tuple[Job, np.ndarray]:
             "ward": rng.choice(["north", "south", "west"], n),
         }
     )
-    kinds = {"age": "real", "size": "real", "ward": "categorical"}
+    real = kind_named("real")
+    kinds = {"age": real, "size": real, "ward": kind_named("categorical")}
     return Job("t", "y", X, pd.Series([None] * n), kinds, "map", 0), rng.uniform(0.1, 0.9, n)
 
 

@@ -20,6 +20,7 @@ from bayesrbf.app.report.held_out import (
 )
 from bayesrbf.app.report.job import Job
 from bayesrbf.base.arrays import log_loss
+from bayesrbf.table.kinds import kind_named
 from tests.app.report.tables import mixed_table
 
 
@@ -76,7 +77,7 @@ def test_columns_follow_the_classes_of_the_whole_table() -> None:
 def test_the_mixture_of_the_report_says_what_it_chose_among() -> None:
     table = mixed_table()
     X, y = table.drop(columns="outcome"), table["outcome"]
-    kinds = {name: "categorical" if name == "colour" else "real" for name in X}
+    kinds = {name: kind_named("categorical" if name == "colour" else "real") for name in X}
     job = Job("table", "outcome", X, y, kinds, "map", 0, family="mixture")
     fitted = FAMILIES["mixture"].procedure(job)(X[:60], y[:60])
     names, losses, chosen = zip(*fitted.trials, strict=True)
@@ -121,7 +122,7 @@ def test_rows_that_belong_together_do_not_choose_the_penalty_of_logistic_regress
     rng = np.random.default_rng(2)
     X = pd.DataFrame(np.repeat(rng.normal(size=(40, 20)), 4, axis=0)).add_prefix("x")
     y = pd.Series(np.repeat(np.where(rng.random(40) < 0.5, "a", "b"), 4), dtype=object)
-    kinds = dict.fromkeys(X, "real")
+    kinds = dict.fromkeys(X, kind_named("real"))
     job = Job("t", "y", X, y, kinds, "map", 0, groups=np.repeat(np.arange(40), 4))
     model = rivals(job)[LOGISTIC](X, y)
     assert np.abs(model.predict_proba(X)[:, 0] - (y == "a").mean()).max() < 0.1

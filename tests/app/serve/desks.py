@@ -53,7 +53,7 @@ def write_desk(
     folder.mkdir(parents=True, exist_ok=True)
     X, y = table.drop(columns="outcome"), table["outcome"]
     model = HybridMixtureClassifier(random_state=0) if model is None else model
-    model.fit(X, y)
+    model.set_params(column_kinds=options.kinds).fit(X, y)
     if refine is not None:
         model.refine(**refine)
     model.save(folder / MODEL)

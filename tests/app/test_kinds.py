@@ -1,0 +1,77 @@
+"""Commands, report and server take every kind of column, and one that is written elsewhere."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from bayesrbf.app.serve import case
+from bayesrbf.app.serve.interface import ModelFolder, ServedModel
+from bayesrbf.app.serve.pictures import along as picture
+from bayesrbf.table.kinds import Kind
+from tests.app.serve.desks import page, serve_here
+from tests.kinds import share as share
+from tests.kinds import table
+from tests.test_cli import run
+
+SAID = ["--angle", "hour=24", "--count", "visits", "--ordered", "pain=none<mild<severe"]
+SAID += ["--dates", "seen", "--kind", "fat=share"]
+WORDS = {
+    "hour": "angle",
+    "visits": "count",
+    "pain": "ordered",
+    "seen": "date",
+    "again": "yes or no",
+    "size": "real",
+    "fat": "share",
+}
+
+
+def test_commands_and_server_take_every_kind(
+    share: type[Kind],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    X, y = table(60, share=True)
+    file, folder = tmp_path / "t.csv", tmp_path / "out"
+    X.assign(outcome=y).to_csv(file, index=False)
+    assert run(monkeypatch, "look", file, *SAID, "--json", "--out", tmp_path / "look.html") == 0
+    looked = json.loads(capsys.readouterr().out)
+    columns = looked["columns"]
+    assert {column["name"]: column["kind"] for column in columns} == WORDS | {
+        "outcome": "categorical"
+    }
+    words = ["report", file, "--target", "outcome", "--out", folder, "--model", "mixture"]
+    assert run(monkeypatch, *words, "--inference", "laplace", "--quick", *SAID) == 0
+    report = (folder / "report.html").read_text()
+    assert all(word in report for word in WORDS.values())
+    capsys.readouterr()
+    assert run(monkeypatch, "explain", folder, file, "--row", "3", "--json") == 0
+    why = json.loads(capsys.readouterr().out)["explained"]["why"]
+    told = {cell["column"]: cell["cell"] for cell in why["cells"]}
+    for name, cell in X.iloc[2].dropna().items():
+        shown = told[str(name)]
+        if name == "fat":
+            assert shown.endswith(" per cent")
+        else:
+            assert shown == (f"{cell:%Y-%m-%d}" if name == "seen" else cell)
+    assert run(monkeypatch, "check", folder, file) == 0
+    assert run(monkeypatch, "predict", folder, file) == 0
+    assert len(pd.read_csv(folder / "t-predictions.csv")) == 60
+    desk = ModelFolder("", folder)
+    serve_here(desk)
+    served = ServedModel.of(desk)
+    assert {field.name: field.kind.word for field in served.fields} == WORDS
+    form = case.form_of(served, 2)
+    row = case.row_of(served, form)
+    pd.testing.assert_frame_equal(row, served.cells.iloc[[2]].reset_index(drop=True))
+    for field in served.fields:
+        assert "<svg" in str(picture(case.along(served, row, field, "sick"), 0))
+    hidden = case.row_of(served, {})
+    measured = {line.column for line in case.measurements_of(served, hidden) or ()}
+    assert "visits" in measured
+    assert "per cent" in page("part-why", form)

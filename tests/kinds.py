@@ -1,0 +1,66 @@
+"""A table with a column of every kind, and a kind that is written here alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, override
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bayesrbf.base.records import STORED, stored
+from bayesrbf.table.kinds import KINDS, Kind
+
+PAIN = ("none", "mild", "severe")
+KINDS_OF = {"hour": "angle:24", "visits": "count", "pain": "ordered:none<mild<severe"}
+
+
+def table(
+    n_obs: int, seed: int = 0, holes: float = 0.1, share: bool = False
+) -> tuple[pd.DataFrame, np.ndarray]:
+    """Rows of two classes with a column of every kind."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n_obs)
+    X = pd.DataFrame(
+        {
+            "hour": np.round(4 * rng.normal(23 + 4 * y, 2, n_obs)) / 4 % 24,
+            "visits": rng.poisson(1 + 4 * y).astype(float),
+            "pain": np.array(PAIN)[np.clip(y + rng.integers(0, 2, n_obs), 0, 2)],
+            "seen": pd.to_datetime("2020-01-01") + pd.to_timedelta(rng.integers(0, 99, n_obs), "D"),
+            "again": np.where(rng.random(n_obs) < 0.4 + 0.2 * y, "yes", "no"),
+            "size": rng.normal(size=n_obs) + y,
+        }
+    ).astype({"pain": object, "again": object})
+    if share:
+        X["fat"] = 1 / (1 + np.exp(y - rng.normal(size=n_obs)))
+    return X.mask(rng.random(X.shape) < holes), np.array(["sick", "well"])[y]
+
+
+@pytest.fixture
+def share() -> Iterator[type[Kind]]:
+    """A kind of column that a user wrote: a share between 0 and 1."""
+
+    @stored
+    class Share(Kind):
+        word = "share"
+        what = "a number between 0 and 1"
+
+        @override
+        def is_cell(self, numbers: Any) -> Any:
+            return (numbers > 0) & (numbers < 1)
+
+        @override
+        def encode(self, numbers: Any) -> Any:
+            return np.log(numbers / (1 - numbers))[:, None]
+
+        @override
+        def decode(self, reals: Any) -> Any:
+            return 1 / (1 + np.exp(-reals[:, 0]))
+
+        @override
+        def written(self, number: float) -> str:
+            return f"{100 * number:.1f} per cent"
+
+    yield Share
+    del KINDS["share"], STORED["Share"]
