@@ -13,7 +13,6 @@ from typing import Any, Final
 import narwhals.stable.v2 as nw
 import numpy as np
 from jaxtyping import Int
-from scipy.sparse import issparse
 
 from bayesrbf.base.blocks import is_collection
 from bayesrbf.reading.cells import ORIGIN
@@ -90,7 +89,7 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     """
     if isinstance(X, np.ndarray):
         return None
-    if isinstance(X, Mapping) and not issparse(X):  # one kind of sparse matrix is a dict
+    if isinstance(X, Mapping) and not _is_sparse(X):  # one kind of sparse matrix is a dict
         raise TypeError(
             f"X must be a table, such as an array or a frame; received a {type(X).__name__}. Make "
             "a frame of its columns first, as by pandas.DataFrame(X)."
@@ -159,9 +158,16 @@ def _read_array(X: Any) -> Cells:
     return Cells(names, False, columns, no_column, no_column, long)
 
 
+def _is_sparse(X: Any) -> bool:
+    """Whether X is a sparse matrix of SciPy, which readers of files need not load."""
+    from scipy.sparse import issparse
+
+    return bool(issparse(X))
+
+
 def _as_array(X: Any) -> np.ndarray:
     """X as an array whose dtype still separates numbers from strings."""
-    if issparse(X):
+    if _is_sparse(X):
         raise TypeError(
             "Sparse data was passed, but a table with missing cells must be dense; "
             "use X.toarray() to convert it."

@@ -10,8 +10,6 @@ from typing import Any, Final, Literal, get_args
 import narwhals.stable.v2 as nw
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
-from sklearn.utils import column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
 
 from bayesrbf.base.rows import FewValues, Observations
 from bayesrbf.reading.cells import ORIGIN
@@ -405,6 +403,9 @@ def read_labels(
     y: Any, unlabelled: object = None
 ) -> tuple[Shaped[np.ndarray, " labelled"], Bool[np.ndarray, " obs"]]:
     """Labels of the rows that have one, and which rows hide theirs."""
+    from sklearn.utils import column_or_1d  # readers of files, which fit nothing, load this file
+    from sklearn.utils.multiclass import check_classification_targets
+
     raw = column_or_1d(_as_array(y), warn=True)
     labels = raw if raw.dtype.kind in "biufU" else clean(raw.tolist(), "y")
     hidden = np.zeros(len(labels), dtype=bool)
