@@ -195,9 +195,10 @@ def loaded(name: str) -> int:
 def followed(call: Callable[[], object]) -> Call:
     """Distinct functions, classes and files of the package that a call enters."""
     entered: set[CodeType] = set()
+    inside = (f"{ROOT}/bayesrbf/", f"{ROOT}/models/")  # an environment may stand under ROOT, too
 
     def profile(frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and "bayesrbf" in frame.f_code.co_filename:
+        if event == "call" and frame.f_code.co_filename.startswith(inside):
             entered.add(frame.f_code)
 
     sys.setprofile(profile)
