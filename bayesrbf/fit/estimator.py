@@ -394,7 +394,7 @@ class Estimator(BaseEstimator, ABC):
             Number of completed tables to draw. None: one table, with the
             conditional mean ``E[x | x_o]`` of real and the most probable level
             of categorical cells, at the fitted point; of counts and ordered
-            levels, the one nearest to their mean.
+            levels, the one nearest to their mean; of angles, the mean direction.
 
         Returns
         -------
@@ -536,8 +536,8 @@ class Estimator(BaseEstimator, ABC):
             The interval is NaN for a point, and where draws leave the density as it is, as those of
             stacks and kernel networks do. The columns are the ``label``, the real ones, the
             categorical ones, missingness indicators, and for a real column with atoms an indicator
-            of which atom the cell is. There is no label where the density was fitted without it, as
-            in RBF networks and sparse mixtures.
+            of which atom the cell is; an angle has two, its cosine and its sine. There is no label
+            where the density was fitted without it, as in RBF networks and sparse mixtures.
 
         Raises
         ------
