@@ -24,7 +24,7 @@ Arguments = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Rule:
-    """What a constructor argument may be: one of some choices, or of a kind and within bounds."""
+    """A rule for a constructor argument: one of some choices, or a type within bounds."""
 
     words: str
     choices: tuple[object, ...] = ()
@@ -51,7 +51,7 @@ class Rule:
 
 
 def one_of(*choices: object) -> Rule:
-    """One of some values.
+    """A rule: the argument must be one of these values.
 
     >>> one_of("map", "gibbs").check("nuts", "inference")
     Traceback (most recent call last):

@@ -80,7 +80,7 @@ class Change:
     scale: float
     offset: float
     name: str = ""
-    """What is known to change so; empty where the amount was estimated."""
+    """Name of a known change of units; empty where the amount was estimated."""
     before: float = np.nan
     """Distance of the distributions as they are."""
     after: float = np.nan
@@ -103,7 +103,7 @@ class ColumnChange:
 
     columns: tuple[str, ...]
     change: Change | None
-    """Of the unit of the only column; None where two columns were exchanged."""
+    """Change of the unit of the only column; None where two columns were exchanged."""
 
 
 def changed_columns(
@@ -491,7 +491,7 @@ NEEDS: Final = {
     "rows": "the training rows in memory",
     "draws": "draws of the posterior",
 }
-"""What answers require, in words."""
+"""Requirements of answers, in words."""
 
 
 @runtime_checkable

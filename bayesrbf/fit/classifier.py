@@ -471,5 +471,5 @@ class Classifier(ClassifierMixin, Estimator):
 
     @property
     def calibration_(self) -> Recalibration | None:
-        """What calibrates tempered probabilities where cells are hidden."""
+        """Recalibration of tempered probabilities where cells are hidden."""
         return self._fit.calibration

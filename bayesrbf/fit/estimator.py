@@ -78,7 +78,7 @@ def out_of_fold_calibration(
     seed: int,
     owner: str,
 ) -> Calibrated:
-    """What rows that the model has not seen tell of class log joints, of one draw or of several.
+    """Calibration by out-of-fold class log joints, of one draw or of several.
 
     Nothing, with a warning that names the ``owner``, where no row was held out. Where cells of the
     columns can be hidden, there is also what calibrates the tempered probabilities then.
@@ -101,7 +101,7 @@ def out_of_fold_calibration(
 
 
 def calibrated(held_out: HeldOut) -> Calibrated:
-    """What rows held out tell, and what becomes of classes that none of them has."""
+    """Calibration by held-out rows, and offsets of classes that none of them has."""
     temperature = held_out.temperature
     return {
         "temperature": temperature,
@@ -119,7 +119,7 @@ AnyFit = FittedTable[Any, Any]
 
 @contextmanager
 def fitting() -> Iterator[None]:
-    """What a method that fits or draws runs in: one BLAS thread, and interrupts seen as such.
+    """Context of a method that fits or draws: one BLAS thread, and interrupts seen as such.
 
     Threads that wait for each other spin: beside other work a fit of hundreds of small products
     took fifty times as long.
@@ -571,7 +571,7 @@ class Estimator(BaseEstimator, ABC):
 
     @property
     def kept_(self) -> Int[np.ndarray, " obs"]:
-        """Where each of them stood in the table."""
+        """Position of each of :attr:`rows_` in the table."""
         return self._fit.table.kept
 
     @property
@@ -674,7 +674,7 @@ class Estimator(BaseEstimator, ABC):
 
 
 CONTAINER: Final = "_sklearn_output_config"
-"""Where scikit-learn keeps the container of ``set_output``."""
+"""Attribute in which scikit-learn keeps the container of ``set_output``."""
 
 
 def save(estimator: BaseEstimator, fit: Fit, path: str | os.PathLike[str]) -> str:

@@ -194,7 +194,7 @@ def split_rows(
 
 
 def _dealt(rows: Observations) -> Observations:
-    """What is dealt to folds, in an order that does not depend on that of the rows.
+    """Rows to be dealt to folds, in an order that does not depend on that of the rows.
 
     Equal rows of one unit are one row, and a row that stands for several units is as many.
     """
@@ -394,7 +394,7 @@ class HeldOut:
     labels: Int[np.ndarray, " obs"]  # True class codes.
     weights: Float[np.ndarray, " obs"]
     masked: MaskedRows | None = None
-    """What is said of the rows with more of their cells hidden."""
+    """Predictions for the rows with more of their cells hidden."""
     folds: Int[np.ndarray, " obs"] | None = None
     """Which fold held a row out."""
     log_shares: Float[np.ndarray, " label"] | None = None
@@ -423,7 +423,7 @@ class HeldOut:
 
     @property
     def uncalibrated(self) -> Float[np.ndarray, " label"] | None:
-        """What is added to the log joints of classes that no row has, in nats; NaN for the others.
+        """Offsets of the log joints of classes without a row, in nats; NaN for the others.
 
         Over rows of other classes the probability of a class is on average at most its share: where
         it is more, it is made that share. Nothing else is known of it. None if all are judged.
@@ -557,7 +557,7 @@ def hold_out_folds(
     n_jobs: int | None,
     masking: Masking | None,
 ) -> HeldOut | None:
-    """What is said of the rows held out in all folds, one fold after another; None without folds.
+    """Predictions for the rows held out in all folds, fold after fold; None without folds.
 
     ``answer`` has the rows of a fold as they are and then with more and more cells hidden, and an
     entry for every row of each of these versions. ``n_jobs`` processes share the folds.

@@ -142,32 +142,32 @@ class Description:
     observed: Named
     constant: Named
     scored: str
-    """What the log likelihood is of. Two models can be compared if theirs are of the same."""
+    """Subject of the log likelihood. Two models can be compared if it is the same."""
 
 
 @dataclass(frozen=True)
 class Delivery:
-    """How class probabilities are given out."""
+    """Calibration and prevalences behind the class probabilities that a user gets."""
 
     temperature: float
     log_ratio: Float[np.ndarray, " label"]
     """Log ratio of the prevalences of use to those of training."""
     calibration: Recalibration | None
-    """What calibrates tempered probabilities where cells are hidden."""
+    """Recalibration of tempered probabilities where cells are hidden."""
     uncalibrated: Float[np.ndarray, " label"] | None
-    """What is added to the log joints of classes that no row held out has, which are not
+    """Offsets of the log joints of classes that no row held out has, which are not
     calibrated; NaN for the others."""
     hidden: Callable[[Observations], np.ndarray]
     """Gives the share of the cells of every row that are missing."""
     seed: int
-    """Of what doubts the class shares."""
+    """Seed of the draws of the class shares."""
     details: object = None
-    """What the fit tells beside its model: of a stack, how its members vary between draws."""
+    """Details of the fit beside its model: of a stack, how its members vary between draws."""
 
 
 @runtime_checkable
 class Doubt(Protocol):
-    """How far a classifier may be from the truth, told by other models of the same rows."""
+    """Doubt about the kind of a classifier, by other models of the same rows."""
 
     @property
     def table_shape(self) -> tuple[int, tuple[int, ...], int]:
@@ -190,7 +190,7 @@ class FittedModel(ABC):
     """
 
     predictors_deliver: ClassVar[bool] = False
-    """Whether what predicts rows under draws has what is given out, too."""
+    """Whether the predictor also returns the delivered probability."""
     maps: PowerMaps | None = None
     """Maps in front of the real columns, of a model that has them."""
 

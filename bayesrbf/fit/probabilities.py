@@ -117,7 +117,7 @@ RATES: Final = np.concatenate([[0.0], np.geomspace(1e-9, 1.0, 500)])
 
 @dataclass(frozen=True)
 class StrayLabels:
-    """What rows held out say of the rate of stray labels, if there are any."""
+    """Rate of stray labels, by held-out rows, and the odds that there are any."""
 
     cumulative: Float[np.ndarray, " rate"]
     """Probability that the rate is at most each of ``RATES``."""

@@ -154,7 +154,7 @@ def _holds(note: Note, why: str) -> str:
 
 
 def _groups(note: Note, grouped: bool) -> str:
-    """What to do about names of patients and the like; empty for all else."""
+    """Advice on columns of names of patients and the like; empty for all else."""
     if note.topic not in REPEATED:
         return ""
     if not grouped:
@@ -191,7 +191,7 @@ CLAUSES: Final[dict[str, Callable[[Note], str]]] = {
         "categories of it)"
     ),
 }
-"""What is said of a column, by the topic of a note."""
+"""Clause on a column, by the topic of a note."""
 
 
 # A training table in memory, as an estimator asks for it to be read.
@@ -207,12 +207,12 @@ Codes = Int[np.ndarray, " obs"]
 
 @dataclass(frozen=True)
 class Reading:
-    """How an estimator asks for its training table to be read."""
+    """Arguments of an estimator that say how its training table is read."""
 
     owner: str
     """Name of the estimator, for errors."""
     arguments: Arguments
-    """Those of its constructor."""
+    """Arguments of its constructor."""
     labelled: bool = True
     """Whether y holds class labels."""
     of_sample: bool = False
@@ -222,7 +222,7 @@ class Reading:
 
     @property
     def features(self) -> dict[str, Any]:
-        """What the user says of kinds of columns, as :func:`table.learn_columns` takes it."""
+        """The user's kinds of columns, as :func:`table.learn_columns` takes them."""
         said = "categorical_features", "column_kinds"
         return {name: self.arguments[name] for name in said if name in self.arguments}
 
@@ -350,7 +350,7 @@ def units_in(X: object, groups: object, owner: str) -> tuple[Units | None, int]:
 
 
 def doubts_of(reading: Reading, X: object, columns: table.Columns) -> str:
-    """What is doubtful about the columns of the training table; a warning where something is."""
+    """Doubts about the columns of the training table; a warning if there are any."""
     named = reading.arguments["categorical_features"]
     inferred = named is None or (isinstance(named, str) and named == "from_dtype")
     doubts = column_doubts(X, columns, named=not inferred, grouped=reading.labelled)

@@ -69,7 +69,7 @@ METRICS: Final = tuple(
 
 @stored
 class WholeRows:
-    """How rows are read that are compared whole: vectors, or rows of a square matrix.
+    """A reader of rows that are compared whole: vectors, or rows of a square matrix.
 
     The rows of the square matrix are their dissimilarities to the training rows.
     """
@@ -136,7 +136,7 @@ class TrainingTable:
     rows: Observations
     """Rows of positive weight, in the user's units."""
     kept: Int[np.ndarray, " obs"]
-    """Where each row stood in the table."""
+    """Position of each row in the table."""
     seed: int
     n_columns: int
     names: Shaped[np.ndarray, " column"] | None = None
@@ -148,11 +148,11 @@ class TrainingTable:
     prevalence: Float[np.ndarray, " label"] | None = None
     """Class probabilities of use; None: those of training."""
     handle_unknown: Literal["missing", "error"] = "missing"
-    """What a level is that no training row had."""
+    """Treatment of a level that no training row had."""
     doubts: str = ""
     """A sentence on columns that may not be what they seem; empty where none is doubtful."""
     copies: Int[np.ndarray, "2 given"] | None = None
-    """Where the log likelihood is of distinct rows: every row, and its place among those."""
+    """Every row and its place among distinct rows, if the log likelihood is of distinct rows."""
     unlabelled_weight: float = 1.0
     """Factor of the weight of rows without a label."""
     passes: int = 0
@@ -162,7 +162,7 @@ class TrainingTable:
     repeated: int = 0
     """Rows that are copies of an earlier one beyond chance."""
     whole: WholeRows | None = None
-    """How rows are read that are compared whole; None where they are read column by column."""
+    """Reader of rows that are compared whole; None: rows are read column by column."""
 
     @property
     def read_columns(self) -> Columns:
@@ -231,7 +231,7 @@ class TrainingTable:
         return table.decode(*cells, self.read_columns, like)
 
     def with_template(self, like: Any) -> TrainingTable:
-        """What was read, with an empty table of the user's type."""
+        """The record with an empty table of the user's type."""
         none = self.rows.take(np.arange(0))
         return replace(self, template=self.decoded((none.real, none.codes), like))
 
@@ -260,7 +260,7 @@ HALF: Final = 1000.0
 
 @dataclass(frozen=True)
 class FarRows:
-    """What is given out at rows far outside of a training table."""
+    """Class probabilities at rows far outside of a training table."""
 
     low: Float[np.ndarray, " column"]
     high: Float[np.ndarray, " column"]
@@ -327,7 +327,7 @@ class FarPredictor(Predictor):
 
 
 def far_rows(training: Observations, log_shares: Float[np.ndarray, " label"]) -> FarRows:
-    """What training rows, in the user's units, say of far ones.
+    """Bounds beyond which rows are far, by training rows in the user's units.
 
     >>> training = Observations(
     ...     np.array([[0.0], [2.0]]), np.zeros((2, 0), int), np.array([0, 1]), np.ones(2))
@@ -380,17 +380,17 @@ class FittedTable[M: FittedModel, D]:
     sentence: str
     """How the fit ended."""
     details: D
-    """What else a family tells of its fit."""
+    """Details of the fit, of the family."""
     temperature: float = 1.0
     """Factor of the class log probabilities."""
     calibration: Recalibration | None = None
-    """What calibrates tempered probabilities where cells are hidden."""
+    """Recalibration of tempered probabilities where cells are hidden."""
     uncalibrated: Float[np.ndarray, " label"] | None = None
-    """What is added to the log joints of classes that no row held out has; NaN for the others."""
+    """Offsets of the log joints of classes without a held-out row; NaN for the others."""
     averages: bool = False
     """Whether probabilities are means over draws, where there are draws."""
     draws: Draws | None = None
-    """With the components named as in the fit."""
+    """Draws, with the components named as in the fit."""
     raw: Draws | None = None
     """The draws as they came."""
     doubt: Doubt | None = None
@@ -622,7 +622,7 @@ class FittedTable[M: FittedModel, D]:
 
     @cached_property
     def _far(self) -> FarRows:
-        """What is given out at rows far outside of the training table."""
+        """Class probabilities at rows far outside of the training table."""
         return far_rows(self.table.rows, np.log(self.class_shares))
 
     @cached_property
@@ -634,7 +634,7 @@ class FittedTable[M: FittedModel, D]:
 
     @property
     def _delivery(self) -> Delivery:
-        """How class probabilities are given out."""
+        """Calibration and prevalences behind the class probabilities that a user gets."""
         how = self.temperature, self.log_ratio, self.calibration, self.uncalibrated
         return Delivery(*how, self.hidden_share, self.table.seed, self.details)
 

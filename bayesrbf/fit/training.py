@@ -165,7 +165,7 @@ def read_training(
 
 @dataclass(frozen=True)
 class Survey:
-    """What one pass over the rows tells before any is encoded."""
+    """Results of one pass over the rows, before any is encoded."""
 
     columns: table.Columns | None
     """None where there is no row."""
@@ -177,7 +177,7 @@ class Survey:
     """A table of one row."""
 
     def joined(self, other: Survey) -> Survey:
-        """What the rows of both tell."""
+        """Results of the rows of both."""
         lengths = self.lengths + other.lengths
         if other.columns is None or self.columns is None:
             return replace(self if other.columns is None else other, lengths=lengths)
@@ -289,7 +289,7 @@ def _refuse_inference(reading: Reading, n_rows: int) -> None:
 
 
 def _surveyed(part: Part, options: dict[str, Any]) -> Survey:
-    """What a block tells."""
+    """Results of a block."""
     n_rows = part.weights.size
     if not n_rows:
         return Survey(None, part.present, (0,), 0.0, None)
@@ -329,13 +329,13 @@ def _encoded(part: Part, columns: table.Columns, classes: np.ndarray, like: obje
 
 @dataclass(frozen=True)
 class LabelsInBlocks:
-    """How labels and weights of a table are read."""
+    """Reader of the labels and weights of a table."""
 
     labelled: bool
     target: str | None = None
     """The column of X that holds the labels; None where they come beside it."""
     unlabelled: object = None
-    """What marks a hidden label."""
+    """Mark of a hidden label."""
     unlabelled_weight: float = 1.0
 
 

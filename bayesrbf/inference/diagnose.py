@@ -563,7 +563,7 @@ def _distance(
     probabilities: Float[np.ndarray, "chain draw obs label"],
     map_probabilities: Float[np.ndarray, "obs label"],
 ) -> Finding:
-    """How much averaging over the posterior changes the answer."""
+    """Finding on the change of the answer by averaging over the posterior."""
     change = np.abs(probabilities.mean(axis=(0, 1)) - map_probabilities)
     text = (
         "Largest difference of a class probability between the MAP and the posterior mean; "

@@ -491,7 +491,7 @@ def gibbs(
 
 @dataclass
 class _Chain:
-    """Where a chain is, and the random numbers that are its own."""
+    """State of a chain, and its own random numbers."""
 
     theta: np.ndarray
     rng: np.random.Generator

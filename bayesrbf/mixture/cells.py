@@ -37,7 +37,7 @@ from bayesrbf.table.order import distinct
 ROUNDING_OF_LEVEL_PROBABILITIES = 1e-9
 """Levels that are more probable than the observed one by this factor count as just as probable."""
 HALVINGS: Final = 36
-"""Of the range that a quantile lies in."""
+"""Halvings of the range that a quantile lies in."""
 FARTHEST: Final = 12.0
 """Quantiles lie within so many standard deviations of some component."""
 

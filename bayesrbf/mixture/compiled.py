@@ -504,7 +504,7 @@ class Model(NamedTuple):
 
 
 class Results(NamedTuple):
-    """Where the results go; the sums of one piece belong to it alone."""
+    """Arrays of the results; the sums of one piece belong to it alone."""
 
     counts: np.ndarray  # (component,)
     first: np.ndarray  # (component, feature), or (0, feature) where moments are not wanted

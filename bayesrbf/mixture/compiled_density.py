@@ -288,7 +288,7 @@ class Simplexes(NamedTuple):
 
 
 class Levels(NamedTuple):
-    """Where the probability of a level is among the entries: ``first + component * stride``."""
+    """Place of the probability of a level among the entries: ``first + component * stride``."""
 
     members: np.ndarray  # (code, column of the pack): what combined codes stand for
     first: np.ndarray  # (line,): one line a level, the last for missing cells not among them

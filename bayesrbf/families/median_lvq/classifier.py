@@ -290,7 +290,7 @@ def held_out(
 
 
 def _places(part: Observations, rows: Observations) -> Int[np.ndarray, " part"]:
-    """Where each row of a part stands among distinct rows."""
+    """Places of the rows of a part among distinct rows."""
     _, codes = table.distinct(joined_rows([rows, part]))
     return np.argsort(codes[: rows.n_obs])[codes[rows.n_obs :]]
 

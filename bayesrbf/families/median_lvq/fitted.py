@@ -126,7 +126,7 @@ def _dtype(n_entries: int) -> type[np.floating]:
 
 
 def source_of(training: TrainingTable) -> Source:
-    """What compares rows to those of a training table."""
+    """Source of the dissimilarities of rows from those of a training table."""
     rows = training.rows
     if training.whole is None:
         # Sums over columns in one order, whatever the table's: ties must stay ties.

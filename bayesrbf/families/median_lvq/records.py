@@ -63,7 +63,7 @@ class Dissimilarities:
 
     @cached_property
     def candidate_starts(self) -> Int[np.ndarray, " edge"]:
-        """Where each class begins among the candidates of all, and their number."""
+        """Place of each class's first candidate among all candidates, and their number."""
         return np.cumsum([0, *[candidates.size for candidates in self.candidates]])
 
     @cached_property

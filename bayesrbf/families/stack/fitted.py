@@ -73,14 +73,14 @@ class FittedStack(FittedModel):
 
     members: FittedMembers
     pool: Pool
-    """Of rows with all cells."""
+    """Pool of rows with all cells."""
     held: HeldOut
-    """What members said about rows that they were not fitted to."""
+    """Predictions of the members for rows that they were not fitted to."""
     companion: FittedMixture
     names: tuple[str, ...]
     """Names of the members."""
     emptier: tuple[Pool, ...]
-    """Of rows with more and more of their cells hidden: at the knots after the first."""
+    """Pools of rows with more and more cells hidden: at the knots after the first."""
     prior: MixturePrior
     """Declared prior of the mixtures."""
 
@@ -306,7 +306,7 @@ DENSITY_COMPONENTS = 3
 
 @dataclass(frozen=True)
 class StackSettings:
-    """What is fitted in every fold and at the end."""
+    """Settings of the fits of every fold and of the whole table."""
 
     members: tuple[str, ...]
     """Names of own members, trees last."""
@@ -320,7 +320,7 @@ class StackSettings:
     few: FewValues = field(default_factory=FewValues)
     """Real columns that a member may take for categories."""
     masking: Masking | None = None
-    """How cells of rows held out are hidden, where they are."""
+    """Copies of held-out rows with cells hidden; None: no copies."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -364,7 +364,7 @@ class StackSettings:
     def hold_out(
         self, numbered: NumberedFold
     ) -> tuple[Float[np.ndarray, "row member label"], Sequence[Observations]]:
-        """What members fitted to some rows say of others, as they are and with cells hidden."""
+        """Predictions of members fitted to some rows for others: as they are, with cells hidden."""
         fold, train, test = numbered
         members = self.fit(self.training(train, fold + 1)).condensed
         versions = [test]
@@ -386,7 +386,7 @@ class StackSettings:
         return True
 
     def hold_out_folds(self, folds: Sequence[NumberedFold], n_jobs: int | None) -> HeldOut | None:
-        """What members say of the rows held out in all folds.
+        """Predictions of the members for the rows held out in all folds.
 
         None where no row could be held out. ``n_jobs`` processes share the folds. Where a member of
         another library takes no missing cells, rows are predicted as they are alone.

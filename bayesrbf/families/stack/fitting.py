@@ -100,7 +100,7 @@ def gain_of_unlabelled(
     held_out: HeldOut | None,
     n_jobs: int | None,
 ) -> str:
-    """What rows without a label gained on labelled ones held out; empty where there are none.
+    """Sentence on the gain of rows without a label, by labelled rows held out; empty without any.
 
     The first folds are fitted again without them, as many as the share allows, and one at least.
     Either kind of members has a pool of its own, fitted to the same rows held out.

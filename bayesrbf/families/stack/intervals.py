@@ -158,12 +158,12 @@ OfRows = Callable[
 
 @dataclass(frozen=True)
 class Disagreement:
-    """How far draws move at some rows, as kinds of members disagree there."""
+    """Scale, spread and median of the draws at some rows, where kinds of members disagree."""
 
     factors: Float[np.ndarray, "draw member"]
     shifts: Float[np.ndarray, "draw label"]
     spread: Rows
-    """How many times as far draws are moved; 0 where kinds cannot disagree."""
+    """Factor of the moves of the draws; 0 where kinds cannot disagree."""
     shifted: Rows
     """Ratio of the shift of a row to that of the table."""
     stretch: Float[np.ndarray, "obs label"]
@@ -212,7 +212,7 @@ class StackPredictor(Predictor):
 
 
 class MemberDraws(ABC):
-    """How the members of a stack vary between its draws: the state of the draws beside the pool."""
+    """Variation of a stack's members between its draws: the state of the draws beside the pool."""
 
     @abstractmethod
     def pointwise(self, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -265,7 +265,7 @@ class MemberDraws(ABC):
 
 
 def strays_of(model: FittedStack) -> StrayLabels:
-    """What the labels of rows held out say of stray ones, by what the pool gave them."""
+    """Stray labels by the labels of held-out rows and the pool's probabilities of these."""
     rows = model.held
     p = np.exp(model.pooled(rows.values, model.held_share))
     of_labels = p[np.arange(rows.labels.size), rows.labels]
@@ -289,7 +289,7 @@ class StackRefits(MemberDraws):
     factors: Float[np.ndarray, "draw member"]
     """Factors of the members' deviations from their pool."""
     shifts: Float[np.ndarray, "draw label"]
-    """What is added to the log probabilities of a row of usual variance."""
+    """Shifts of the log probabilities of a row of usual variance."""
     variance: KindVariance
     usual: UsualRows
 
@@ -306,7 +306,7 @@ class StackRefits(MemberDraws):
         return ()
 
     def strays(self, model: FittedStack) -> StrayLabels:
-        """What labels of rows held out leave open."""
+        """Rate of stray labels, by the labels of held-out rows."""
         return strays_of(model)
 
     def prepared(self, model: FittedStack, training: Observations) -> OfRows:
@@ -731,7 +731,7 @@ class DrawnMembers(MemberDraws):
     """Draws of the parameters of members; all others stay at their fitted point."""
 
     draws: tuple[Draws | None, ...] = ()
-    """Of own members, in their order; None where a member stays at its point."""
+    """Draws of own members, in their order; None where a member stays at its point."""
 
     def __laws__(self) -> Requirements:
         shapes = {one.theta.shape[:2] for one in self.draws if one is not None}

@@ -88,7 +88,7 @@ N_EXEMPLARS = 1000
 """Twice as many were level on adult and waveform, from 2,000 to 8,000 rows."""
 SEARCH: Final = RateSearch(subsamples=2, steps=15)
 SEARCH_NEAR: Final = RateSearch(subsamples=1, steps=3)
-"""How rates are learned from rows, and from there under other weights of the rows."""
+"""Searches for rates: from fixed rates, and from rates found under other weights of the rows."""
 
 
 @stored
@@ -123,11 +123,11 @@ ColumnMaps = HalfRankMaps | PowerMaps | ValueMaps
 
 
 LayerKey = tuple[tuple[int, ...], KernelSettings]
-"""What networks share whatever the rows: levels of the columns that they see, and settings."""
+"""Key of a shared hidden layer: levels of the columns that a network sees, and settings."""
 
 
 class MixtureForm(NamedTuple):
-    """What mixtures fitted by EM share whatever the rows."""
+    """Key of a shared mixture that EM fits."""
 
     n_components: int
     """Most components of a class."""
@@ -137,13 +137,13 @@ class MixtureForm(NamedTuple):
 
 @dataclass(frozen=True)
 class Starts:
-    """What was fitted to rows: where searches under other weights of the same rows start."""
+    """Fits to rows, at which searches under other weights of the same rows start."""
 
     companions: Mapping[tuple[int, ...], Companions]
-    """By the levels of the columns that they see."""
+    """Companions by the levels of the columns that they see."""
     mixtures: Mapping[MixtureForm, FittedMixture]
     rate_points: Mapping[LayerKey, Float[np.ndarray, " coordinate"]]
-    """Where the searches of rates ended."""
+    """End points of the searches for rates."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class SharedTraining:
     """Declared prior of mixtures and companion."""
     seed: int
     starts: Starts | None = None
-    """What was fitted to the same rows under their own weights. A fit to a part of the rows that
+    """Fits to the same rows under their own weights. A fit to a part of the rows that
     the others judge has none: groups of a mixture and few steps of a search remember them."""
     few: FewValues = field(default_factory=FewValues)
     """Real columns that a member may take for categories."""
@@ -170,7 +170,7 @@ class SharedTraining:
 
     @cached_property
     def of_networks(self) -> SharedTraining:
-        """The rows of kernel networks: of very many some, with equally many of every class."""
+        """Rows that kernel networks are fitted to: at most 20,000, balanced over the classes."""
         if self.rows.n_obs <= NETWORK_ROWS:
             return self
         return replace(self, rows=weighted_sample(self.rows, NETWORK_ROWS, self.seed))
@@ -256,7 +256,7 @@ class SharedTraining:
 
     @property
     def as_starts(self) -> Starts:
-        """What members fitted to these rows found."""
+        """Fits of the members to these rows, as starts."""
         if self.of_networks is not self:
             return replace(self.of_networks.as_starts, mixtures=dict(self._mixtures))
         layers = self._layers.items()
@@ -296,7 +296,7 @@ class KernelMember:
 
     kernel: Literal["laplace", "gaussian"]
     relevance: float
-    """How far columns that tell nothing are shrunk, from 0 to 1."""
+    """Shrinkage of columns that tell nothing, from 0 to 1."""
     l2: float
     rates: Rates = "fixed"
     scale: float = 1.0
@@ -340,7 +340,7 @@ class MixtureMember:
     objective: Objective
 
     rates: ClassVar[Rates] = "fixed"
-    """It has no kernel to learn."""
+    """A mixture has no kernel whose rates could be learned."""
 
     @property
     def kind(self) -> str:
@@ -379,7 +379,7 @@ class TreeMember:
     """Recipe of trees, which have no density and no posterior."""
 
     grow: Callable[..., Forest | Boosting]
-    """Of labelled rows and a seed."""
+    """Function of labelled rows and a seed."""
 
     kind: ClassVar = "trees"
     """Members of one kind err together."""
@@ -494,7 +494,7 @@ class FittedMember(FittedModel):
 
     @property
     def condensed(self) -> FittedMember:
-        """What predicts the same from less; drawn from it is nothing."""
+        """A copy that keeps only what prediction needs; it cannot be drawn from."""
         return replace(self, model=self.model.condensed)
 
     def rounded(self, columns: ColumnMaps) -> FittedMember:
@@ -626,7 +626,7 @@ class FittedMembers:
 
     @property
     def condensed(self) -> FittedMembers:
-        """Members that predict the same from less: those that draws share are many."""
+        """Copies that keep only what prediction needs; refits store many of them."""
         return replace(self, own=tuple(member.condensed for member in self.own))
 
     @property

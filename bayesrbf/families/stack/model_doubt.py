@@ -148,7 +148,7 @@ class DoubtedPredictor(Predictor):
     """Predictions of a classifier, moved towards other kinds of models and away."""
 
     predictor: Predictor
-    """Of the classifier's own draws: their density of the rows stays."""
+    """Predictor of the classifier's own draws: their density of the rows stays."""
     dimension: int
     """Coordinates of the classifier's own draws."""
     centre: Float[np.ndarray, "obs label"]
@@ -158,7 +158,7 @@ class DoubtedPredictor(Predictor):
     usual: Float[np.ndarray, " obs"]
     """Usual root mean square of their deviations from the classifier."""
     spread: Float[np.ndarray, " obs"]
-    """How many times as far draws are moved."""
+    """Factor of the moves of the draws."""
     stretch: Float[np.ndarray, "obs label"] = None  # type: ignore[assignment]
 
     def at_all(self, thetas: Float[np.ndarray, "draw coordinate"]) -> ClassPrediction:

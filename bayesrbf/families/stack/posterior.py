@@ -92,7 +92,7 @@ class PoolOfRows:
     pull: Float[np.ndarray, "*rows"]
     log_shares: Float[np.ndarray, " label"]
     uncalibrated: Float[np.ndarray, " label"] | None = None
-    """What is added to the log of the even pool of classes that are neither tempered nor pulled;
+    """Offsets of the log even pool for classes that are neither tempered nor pulled;
     NaN for the others."""
 
     def members(
@@ -307,7 +307,7 @@ class StackLogPosterior(LogPosterior):
     def _of_rows(
         self, hidden: Float[np.ndarray, " row"], theta: Float[np.ndarray, "*draws coordinate"]
     ) -> PoolOfRows:
-        """What the rows held out are judged by: none of them may have another class."""
+        """Pool of the held-out rows: none of them may have another class."""
         values = self.constrained(theta)
         weights, logs = values[names.WEIGHTS], values[names.MEMBER_LOG_TEMPERATURES]
         log_t, basis = values[names.LOG_TEMPERATURE], self._basis(hidden)
@@ -320,7 +320,7 @@ class StackLogPosterior(LogPosterior):
         return PoolOfRows(basis @ weights, np.exp(basis @ logs), outer, pull, self._log_shares)
 
     def _basis(self, hidden: Float[np.ndarray, " row"]) -> Float[np.ndarray, "row knot"]:
-        """How much of the parameters at every knot a row has."""
+        """Share of every knot in the parameters of a row."""
         return np.ones((hidden.size, 1)) if self._masked is None else hats(hidden)
 
     def value_and_gradient(

@@ -57,11 +57,11 @@ class Trees:
     left_share: Float32[np.ndarray, " node"]
     """Share of the training rows that went left; 0 of a leaf."""
     leaves: Float32[np.ndarray, "leaf label"]
-    """What a leaf says of every class."""
+    """Value of every leaf for every class."""
     roots: Int32[np.ndarray, " tree"]
 
     def sums(self, cells: Float[np.ndarray, "obs column"]) -> Float[np.ndarray, "obs label"]:
-        """What the leaves say of rows, over all trees. Missing cells are NaN."""
+        """Sums of the leaves' values over all trees. Missing cells are NaN."""
         totals = np.zeros((len(cells), self.leaves.shape[1]))
         arrays = self.feature, self.threshold, self.onward, self.left_share, self.leaves
         add_leaves(np.ascontiguousarray(cells), *arrays, self.roots, totals)
