@@ -158,7 +158,7 @@ OfRows = Callable[
 
 @dataclass(frozen=True)
 class Disagreement:
-    """Scale, spread and median of the draws at some rows, where kinds of members disagree."""
+    """Factors, shifts, spread and stretch of draws at some rows, where kinds disagree."""
 
     factors: Float[np.ndarray, "draw member"]
     shifts: Float[np.ndarray, "draw label"]
