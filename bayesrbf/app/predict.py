@@ -272,14 +272,10 @@ class _ReadingPlan:
         numbers = frozenset(columns.number_names)
         dates = {name for name, kind in columns.kind_of.items() if kind.is_dated}
         reading = replace(
-            beside,
+            beside.without_kinds,
             real=tuple(name for name in present if name in numbers - dates),
             categorical=tuple(name for name in present if name not in numbers),
             dates=tuple(name for name in present if name in dates),
-            angle=(),
-            ordered=(),
-            count=(),
-            kind=(),
             ignore=tuple(extra),
         )
         left_out = (*options.ignore, options.group, options.time)

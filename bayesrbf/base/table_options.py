@@ -11,6 +11,7 @@ BELOW: Final = ("atom", "missing")
 _ALONE: Final = ("id", "group", "time")
 _PLAIN: Final = ("ignore", "categorical", "real", "count", "dates")
 _WITH_DETAIL: Final = ("angle", "ordered")
+_OF_KINDS: Final = ("categorical", "real", "count", "dates", *_WITH_DETAIL, "kind")
 
 
 def _with_detail(text: str) -> tuple[str, str]:
@@ -86,6 +87,11 @@ class TableOptions:
     def beside(self) -> tuple[str, ...]:
         """Columns that say something of the rows and are no part of the model."""
         return tuple(name for name in (self.id, self.group, self.time) if name is not None)
+
+    @property
+    def without_kinds(self) -> TableOptions:
+        """The options, of which none says what kind a column is."""
+        return replace(self, **dict.fromkeys(_OF_KINDS, ()))  # type: ignore[arg-type]
 
     @property
     def kinds(self) -> dict[str, str]:

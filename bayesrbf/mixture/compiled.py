@@ -69,10 +69,14 @@ def pack(codes: np.ndarray, levels: tuple[int, ...]) -> Packing:
 
 
 class _Layout(NamedTuple):
-    """Packs of neighbouring columns: columns, strides of their codes and line of the first."""
+    """Packs of neighbouring columns, each of which an E-step looks up in one table.
 
-    packs: list[tuple[slice, np.ndarray, int]]
-    members: np.ndarray
+    A line of the table is a combination of the levels of a pack, missing ones included. It holds
+    the sum of their log probabilities, so that a row costs a sum over packs and not over columns.
+    """
+
+    packs: list[tuple[slice, np.ndarray, int]]  # Columns, strides of their codes, first line.
+    members: np.ndarray  # The levels of every line, among those of all columns.
 
 
 @cache

@@ -135,7 +135,11 @@ def write_precisions(factors: np.ndarray, precisions: np.ndarray) -> None:
 def full_gradient(
     theta: np.ndarray, reals: Reals, point: Point, sums: Results, gradient: np.ndarray
 ) -> None:
-    """Write the gradient in means and precisions under the statistics of the rows."""
+    """Write the gradient in means and precisions under the statistics of the rows.
+
+    ``gradient`` has an entry for every coordinate of the point ``theta``; :class:`Reals` says where
+    the means and the precisions begin.
+    """
     means, kappa = point.means, reals.mean_precision
     k, d = means.shape
     counts, scatter = np.zeros(len(point.factors)), np.zeros_like(point.factors)
@@ -144,6 +148,7 @@ def full_gradient(
         counts[g] += sums.counts[c]
         for i in range(d):
             for j in range(d):
+                # The prior of a mean counts as kappa rows at 0, in standard units.
                 scatter[g, i, j] += sums.second[c, i, j] + kappa * means[c, i] * means[c, j]
     _mean_gradient(reals, point, sums.first, gradient)
     _factor_gradient(theta, reals, point.factors, counts, scatter, gradient)

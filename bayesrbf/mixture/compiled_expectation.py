@@ -136,9 +136,14 @@ class CompiledExpectation:
         log_joint: np.ndarray,
         slopes: np.ndarray | None = None,
     ) -> list[Results]:
-        """Send every piece through the kernels; the caller's thread works too."""
+        """Send every piece of the rows through the kernels; the caller's thread works too.
+
+        ``ranges`` has the components that the label of every tile admits, from the first to behind
+        the last; ``slopes`` has what stands in the place of the weighted responsibilities.
+        """
         slopes = np.empty((0, self.specification.n_components)) if slopes is None else slopes
         given = (ranges, slopes, *model)
+        # Piece i has the rows from _chunks[i] to _chunks[i + 1].
         pieces = [self.empty_results(pointwise, log_joint) for _ in self._chunks[1:]]
         left = iter(range(len(pieces)))  # each number goes to one thread
         others = [

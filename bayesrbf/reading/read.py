@@ -350,6 +350,7 @@ def _read(
         form = "dates as 2020-12-31" if column in options.dates else f"numbers as 1234{mark}5"
         if read.problem:
             problems.append(read.sentence(f"Write {form}, or leave it empty." if new_rows else ""))
+    problems += _no_cells(columns, options)
     if target in columns and not columns[target].problem:
         problems += judge(pd.Series(columns[target].values, dtype=object))
     if raw.whole and not new_rows:
@@ -367,6 +368,16 @@ def _read(
         raise TableError(*problems)
     options = replace(options, ignore=(*options.ignore, *left))
     return _assembled(columns, list(model), target, raw, options, [*left_out, *doubts])
+
+
+def _no_cells(columns: dict[str, ReadColumn], options: TableOptions) -> Iterator[str]:
+    """Columns of numbers that are no cells of the kind that the options give them."""
+    from bayesrbf.table.kinds import kind_named
+
+    for name, text in options.kinds.items():
+        values = columns[name].values if name in columns else []
+        if _is_real(values) and (refusal := kind_named(text).refusal(name, np.asarray(values))):
+            yield refusal
 
 
 def _unmatched(

@@ -410,12 +410,8 @@ def numbers_of(cells: Cells, position: int, kind: Kind) -> Float[np.ndarray, " o
             "convert it to numbers, or mark the cell as missing."
         )
     numbers: np.ndarray = column.astype(np.float64, copy=False)
-    odd = ~np.isnan(numbers) & ~kind.is_cell(numbers)
-    if odd.any():
-        raise ValueError(
-            f"Column {name!r} holds {numbers[odd][0]:g}, but its kind is {kind.word!r}, whose "
-            f"cells are each {kind.what}; correct the cell, or mark it as missing."
-        )
+    if refusal := kind.refusal(name, numbers):
+        raise ValueError(refusal)
     return numbers
 
 

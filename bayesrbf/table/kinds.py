@@ -84,6 +84,16 @@ class Kind(ABC):
         """Which numbers are cells of this kind."""
         return np.ones(numbers.shape, dtype=bool)
 
+    def refusal(self, name: str, numbers: Numbers) -> str:
+        """Why numbers are no cells of this kind in the column of a name; empty where they are."""
+        odd = ~np.isnan(numbers) & ~self.is_cell(numbers)
+        if not odd.any():
+            return ""
+        return (
+            f"Column {name!r} holds {numbers[odd][0]:g}, but its kind is {self.word!r}, whose "
+            f"cells are each {self.what}; correct the cell, or mark it as missing."
+        )
+
     @abstractmethod
     def encode(self, numbers: Numbers) -> Reals:
         """Numbers, or places of levels, as reals."""

@@ -75,3 +75,14 @@ def test_commands_and_server_take_every_kind(
     measured = {line.column for line in case.measurements_of(served, hidden) or ()}
     assert "visits" in measured
     assert "per cent" in page("part-why", form)
+
+
+def test_cells_that_are_none_of_a_kind_are_refused_when_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text("visits,size\n" + "".join(f"{i / 2},{i}\n" for i in range(30)))
+    assert run(monkeypatch, "look", file, "--count", "visits", "--out", tmp_path / "l.html") == 2
+    said = capsys.readouterr().err
+    assert "'visits' holds 0.5, but its kind is 'count'" in said
+    assert "a whole number of at least 0" in said

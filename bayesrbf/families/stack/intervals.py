@@ -164,7 +164,7 @@ class Disagreement:
     shifts: Float[np.ndarray, "draw label"]
     spread: Rows
     """Factor of the moves of the draws; 0 where kinds cannot disagree."""
-    shifted: Rows
+    relative_shift: Rows
     """Ratio of the shift of a row to that of the table."""
     stretch: Float[np.ndarray, "obs label"]
     """Ratio of the median of the draws to what is given out, in log odds."""
@@ -204,7 +204,7 @@ class StackPredictor(Predictor):
             members = pool.members(self.members(some))
             log_p[part] = pool.pooled(members)
             if how is not None:
-                moves = how.factors[some], how.shifts[some], how.spread, how.shifted
+                moves = how.factors[some], how.shifts[some], how.spread, how.relative_shift
                 log_p[part] = disagreed(np.log(members), log_p[part], *moves)
         if self.moves is not None:
             log_p = at_drawn_shares(log_p, self.pull, self.moves[numbers])
@@ -326,14 +326,14 @@ class StackRefits(MemberDraws):
         scale = squared_scale(variance, usual_variance, np.unique(model.kinds).size)
         stretch = stretch_of_median(scale)
         median = stretch * log_odds(np.exp(pool), LEAST_DOUBT)
-        shifted = np.zeros(rows.n_obs)  # where kinds never disagree there is no shift
+        relative_shift = np.zeros(rows.n_obs)  # where kinds never disagree there is no shift
         if self.variance.of_table:
-            shifted = np.sqrt(usual_variance / self.variance.of_table)
+            relative_shift = np.sqrt(usual_variance / self.variance.of_table)
         by_refit = np.stack([one.log_probabilities(rows) for one in self.members])
         spread = self.usual.bounded(model.companion, rows, scale, median)
         return (
             lambda numbers: by_refit[numbers % len(by_refit)],
-            Disagreement(self.factors, self.shifts, spread, shifted, stretch),
+            Disagreement(self.factors, self.shifts, spread, relative_shift, stretch),
         )
 
 
@@ -450,17 +450,17 @@ def disagreed(
     factors: Float[np.ndarray, "*draws member"],
     shift: Float[np.ndarray, "*draws label"],
     spread: Float[np.ndarray, " row"] | float = 1.0,
-    shifted: Float[np.ndarray, " row"] | float = 1.0,
+    relative_shift: Float[np.ndarray, " row"] | float = 1.0,
 ) -> Float[np.ndarray, "*draws row label"]:
     """Log probabilities of the pool, moved by its members' deviations from it and by a shift.
 
     Log probabilities are held above where disputes end. ``spread`` is the factor of rows unlike
-    those of the fit; ``shifted`` is the ratio of a row's shift to the table's.
+    those of the fit; ``relative_shift`` is the ratio of a row's shift to the table's.
     """
     centre = np.maximum(pool, LEAST_DISPUTED_LOG)
     deviations = np.maximum(members, LEAST_DISPUTED_LOG) - centre[..., None, :]
     moves = np.einsum("...j,...njc->...nc", factors, deviations)
-    moves += np.reshape(shifted, (-1, 1)) * shift[..., None, :]
+    moves += np.reshape(relative_shift, (-1, 1)) * shift[..., None, :]
     moved = centre + np.reshape(spread, (-1, 1)) * moves
     return log_softmax(moved, axis=-1)
 

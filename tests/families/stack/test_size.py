@@ -41,7 +41,7 @@ def test_draws_at_once_say_what_each_says_alone() -> None:
     predictor = replace(posterior.predictor(rows), moves=None)
     moved = predictor.disagreement
     assert moved.spread.max() > 1.2
-    assert np.ptp(moved.shifted) > 0  # rows have holes, and those with more are shifted less
+    assert np.ptp(moved.relative_shift) > 0  # rows have holes, and those with more are shifted less
     numbers = posterior.theta[0]
     said = predictor.at_all(numbers)
     density = stack.companion.log_density(rows)
@@ -57,7 +57,7 @@ def test_draws_at_once_say_what_each_says_alone() -> None:
             refits.factors[number],
             refits.shifts[number],
             moved.spread,
-            moved.shifted,
+            moved.relative_shift,
         )
         np.testing.assert_allclose(said.log_probabilities[number], expected, atol=1e-12)
     alone = stack.predictor(log_posterior, rows)(model.draws_.theta[0, 0])
