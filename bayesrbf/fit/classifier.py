@@ -67,7 +67,7 @@ class Classifier(ClassifierMixin, Estimator):
     # ---- a posterior
 
     @requires("likelihood", "rows")
-    @fitting()
+    @fitting
     def refine(
         self,
         method: str = "laplace",

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import warnings
 from abc import ABC
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from copy import copy
-from functools import cache
+from functools import cache, wraps
 from importlib import import_module
 from inspect import get_annotations
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypedDict, Unpack, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypedDict, Unpack, cast, get_args
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
@@ -117,20 +116,26 @@ AnyFit = FittedTable[Any, Any]
 """A fit of any family."""
 
 
-@contextmanager
-def fitting() -> Iterator[None]:
-    """Context of a method that fits or draws: one BLAS thread, and interrupts seen as such.
+def fitting[F: Callable[..., object]](method: F) -> F:
+    """Run a method that fits or draws on one BLAS thread, and see its interrupts as such.
 
     Threads that wait for each other spin: beside other work a fit of hundreds of small products
     took fifty times as long.
     """
-    try:
-        with one_blas_thread():
-            yield
-    except Exception as error:
-        if _interrupted(error):  # compilers of kernels wrap an interrupt in an error of their own
-            raise KeyboardInterrupt from error
-        raise
+
+    @wraps(method)
+    def run(*args: object, **options: object) -> object:
+        try:
+            with one_blas_thread():
+                return method(*args, **options)
+        except Exception as error:
+            if _interrupted(
+                error
+            ):  # compilers of kernels wrap an interrupt in an error of their own
+                raise KeyboardInterrupt from error
+            raise
+
+    return cast(F, run)
 
 
 def _interrupted(error: BaseException | None) -> bool:
@@ -220,7 +225,7 @@ class Estimator(BaseEstimator, ABC):
     # ---- a posterior
 
     @requires("likelihood", "rows")
-    @fitting()
+    @fitting
     def refine(self, method: str = "laplace", **options: object) -> Self:
         """Draw from the posterior, starting at the fitted point.
 
@@ -258,7 +263,7 @@ class Estimator(BaseEstimator, ABC):
         return fit.with_draws(drawn(fit, method, options))
 
     @requires("likelihood", "rows")
-    @fitting()
+    @fitting
     def use_posterior(self, tree: xr.DataTree) -> Self:
         """Take draws of the declared graph from any sampler.
 

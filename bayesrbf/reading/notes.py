@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import shlex
@@ -27,13 +26,11 @@ FOR_DEVELOPERS: Final = (
 )
 """Warnings of other libraries for programmers, which neither a page nor a terminal shows."""
 PACKAGE: Final = str(Path(__file__).parent.parent)
-CONTEXTS: Final = contextlib.__file__.removesuffix(".py")
-"""From there methods that a context decorates are called; a whole file name is no prefix."""
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the line outside this package from which it was called, however deep that was."""
-    warnings.warn(message, category, skip_file_prefixes=(PACKAGE, CONTEXTS))
+    warnings.warn(message, category, skip_file_prefixes=(PACKAGE,))
 
 
 # Notes on a table, and the phrases of which their sentences are made.

@@ -233,7 +233,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
 
     # ---- fitting
 
-    @fitting()
+    @fitting
     def fit(
         self, X: object, y: object, sample_weight: object = None, groups: object = None
     ) -> Self:

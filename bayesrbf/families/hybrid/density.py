@@ -622,7 +622,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         tags.target_tags.required = False
         return tags
 
-    @fitting()
+    @fitting
     def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
         """Find the mode of the posterior, and draw from it if ``inference`` asks.
 

@@ -219,7 +219,7 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
     # ---- fitting
 
-    @fitting()
+    @fitting
     def fit(
         self, X: object, y: object, sample_weight: object = None, groups: object = None
     ) -> Self:

@@ -498,7 +498,7 @@ class MedianLVQClassifier(Classifier):
 
     # ---- fitting
 
-    @fitting()
+    @fitting
     def fit(
         self, X: object, y: object, sample_weight: object = None, groups: object = None
     ) -> Self:

@@ -193,7 +193,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
 
     # ---- fitting
 
-    @fitting()
+    @fitting
     def fit(
         self, X: object, y: object, sample_weight: object = None, groups: object = None
     ) -> Self:

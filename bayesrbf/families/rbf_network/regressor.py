@@ -194,7 +194,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
 
     # ---- fitting
 
-    @fitting()
+    @fitting
     def fit(
         self, X: object, y: object, sample_weight: object = None, groups: object = None
     ) -> Self:

@@ -217,7 +217,7 @@ class SDGMClassifier(Classifier):
 
     # ---- fitting
 
-    @fitting()
+    @fitting
     def fit(
         self, X: object, y: object, sample_weight: object = None, groups: object = None
     ) -> Self:

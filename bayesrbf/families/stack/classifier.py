@@ -260,7 +260,7 @@ class StackedClassifier(Classifier):
         self.handle_unknown = handle_unknown
         self.inference = inference
 
-    @fitting()
+    @fitting
     def fit(
         self, X: object, y: object, sample_weight: object = None, groups: object = None
     ) -> Self:
