@@ -12,7 +12,7 @@ from bayesrbf import table
 from bayesrbf.answers.rehearse import Rehearsal, rehearsal_of
 from bayesrbf.base.priors import OBJECTIVES, MixturePrior, ObjectiveName
 from bayesrbf.base.records import Stored
-from bayesrbf.base.rows import COVARIANCE_TYPES, CovarianceType, MixtureSpecification
+from bayesrbf.base.rows import COVARIANCE_TYPES, CovarianceType, MixtureSpecification, default_shape
 from bayesrbf.families.hybrid.density import MixtureMethods
 from bayesrbf.families.hybrid.objectives import MixtureObjective, objective_of
 from bayesrbf.families.hybrid.selection import (
@@ -269,11 +269,12 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         training, of_blocks = read_training(reading, X, y, sample_weight, groups)
         owner, rows, columns = training.owner, training.rows, training.read_columns
         few = 1 if self.n_components == OPEN else self.n_components
+        d = rows.real.shape[1]
         specification = MixtureSpecification(
-            rows.real.shape[1],
+            d,
             columns.n_levels,
             components_per_class(few, training.class_labels, owner),
-            "full" if self.covariance_type == OPEN else self.covariance_type,
+            default_shape(d) if self.covariance_type == OPEN else self.covariance_type,
             self.tied is True,
         )
         prior = MixturePrior() if self.prior is None else self.prior

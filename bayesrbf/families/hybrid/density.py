@@ -23,10 +23,11 @@ from bayesrbf.base.rows import (
     MixtureParameters,
     MixtureSpecification,
     Observations,
+    default_shape,
     joined_points,
 )
 from bayesrbf.base.tasks import run_tasks
-from bayesrbf.families.hybrid.selection import COMPARED_TYPES
+from bayesrbf.families.hybrid.selection import COMPARED_TYPES, compared_types
 from bayesrbf.fit.arguments import SHARED, Rule, integer, one_of
 from bayesrbf.fit.asking import new_rows
 from bayesrbf.fit.calibration import Selection
@@ -194,13 +195,15 @@ class DensityOptions:
     def for_rows(self, rows: Observations) -> DensityOptions:
         """Options for these rows: few rows allow few components, and no reals no covariances."""
         most = max(1, rows.n_obs * (N_FOLDS - 1) // (N_FOLDS * ROWS_PER_COMPONENT))
-        reals = None if rows.real.shape[1] else 1
+        d = rows.real.shape[1]
+        reals = None if d else 1
+        shapes = compared_types(d) if len(self.covariance_type) > 1 else self.covariance_type
         return replace(
             self,
             n_components=tuple(
                 k for k in self.n_components if k <= most or len(self.n_components) == 1
             ),
-            covariance_type=self.covariance_type[:reals],
+            covariance_type=shapes[:reals],
             strength=self.strength[:reals],
         )
 
@@ -231,7 +234,11 @@ class DensityCandidate:
 
 NOT_JUDGED: Final = -np.inf
 """The log density of a candidate that is still to be judged: unlike NaN it is equal to itself."""
-ALONE: Final = DensityCandidate(1, "full", 1.0, np.nan)
+
+
+def alone_of(rows: Observations) -> DensityCandidate:
+    """One component, before anything was compared."""
+    return DensityCandidate(1, default_shape(rows.real.shape[1]), 1.0, np.nan)
 
 
 Change = Callable[[DensityCandidate], DensityCandidate]
@@ -279,7 +286,7 @@ def find_density(rows: Observations, columns: Columns, settings: Settings) -> Fo
 
     kept = rows
     if settings.trim:
-        kept = trimmed(rows, fitted(rows, ALONE)[0], columns)
+        kept = trimmed(rows, fitted(rows, alone_of(rows))[0], columns)
     candidates = choose_density(kept, columns.n_levels, settings)
     if settings.trim:
         kept = trimmed(rows, fitted(kept, candidates[0])[0], columns)

@@ -19,6 +19,7 @@ from bayesrbf.base.rows import (
     MixtureSpecification,
     Observations,
     Recalibration,
+    default_shape,
 )
 from bayesrbf.families.hybrid.objectives import MixtureObjective, objective_of
 from bayesrbf.fit.arguments import Arguments, PerClass
@@ -35,6 +36,17 @@ diverges where cells are hidden."""
 HINGE_WEIGHTS: Final = (0.25, 1.0, 4.0, 16.0)
 COMPARED_TYPES: Final[tuple[CovarianceType, ...]] = ("full", "diag")
 """Covariances to choose from, in classifiers and in densities."""
+
+
+def compared_types(n_features: int) -> tuple[CovarianceType, ...]:
+    """Covariances to choose from; of wide tables whole matrices are none.
+
+    >>> compared_types(2), compared_types(2000)
+    (('full', 'diag'), ('diag',))
+    """
+    return COMPARED_TYPES[COMPARED_TYPES.index(default_shape(n_features)) :]
+
+
 MOST_COMPONENTS: Final = 3
 """Components of a class beside which one is judged."""
 
@@ -120,9 +132,10 @@ def open_shapes(
     >>> [(s.covariance_type, s.tied) for s in open_shapes(asked, open_type=True, open_tied=True)]
     [('full', True), ('diag', True), ('full', False), ('diag', False)]
     """
-    shapes = COMPARED_TYPES if open_type else (specification.covariance_type,)
+    d = specification.n_features
+    shapes = compared_types(d) if open_type else (specification.covariance_type,)
     shared = (True, False) if open_tied else (specification.tied,)
-    if not specification.n_features:
+    if not d:
         shapes, shared = (specification.covariance_type,), (specification.tied,)
     few = [
         replace(specification, covariance_type=shape, tied=tied)

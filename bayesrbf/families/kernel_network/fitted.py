@@ -15,7 +15,7 @@ from bayesrbf.base.arrays import class_shares, single_digits
 from bayesrbf.base.log_posterior import OneByOne, Predictor
 from bayesrbf.base.priors import ClassPrediction, MixturePrior
 from bayesrbf.base.records import MOST_LOG, Requirements, scales, simplex, stored, within
-from bayesrbf.base.rows import MixtureSpecification, Observations
+from bayesrbf.base.rows import MixtureSpecification, Observations, default_shape
 from bayesrbf.families.kernel_network.kernels import (
     CellMoments,
     EigenBasis,
@@ -147,7 +147,8 @@ def _fitted(
     near: FittedMixture | None = None,
 ) -> FittedMixture:
     """A mixture of components of given classes, with one covariance for all."""
-    specification = MixtureSpecification(rows.real.shape[1], levels, components, "full", True)
+    d = rows.real.shape[1]
+    specification = MixtureSpecification(d, levels, components, default_shape(d), True)
     solver = Solver(1, COMPANION_ITERATIONS, COMPANION_TOL, seed)
     start = None if near is None else start_near(near, rows)
     shared = shared_prior(prior, specification)
