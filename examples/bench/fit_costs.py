@@ -1,0 +1,138 @@
+"""Works whose CPU time and memory test_fit_cost measures, each in a process of its own.
+
+It imports nothing but public names, so that an older checkout can be measured by it, too.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.model_selection import StratifiedKFold, train_test_split
+
+from bayesrbf import StackedClassifier
+from bayesrbf.datasets import data_folder, load_table
+from bench.peers import GENTLE, Boosting
+from bench.tables import load, split
+
+Table = tuple[Any, np.ndarray]
+HALF: Final = "cc18_half.npz"
+ADULT: Final = (2_000, 8_000, 32_000, 48_842)
+
+
+def genes(name: str, n_columns: int | None = None) -> Table:
+    """Two thirds of the rows of a table of genes, the first of its columns."""
+    parts = (name,) if name == "colon" else (f"{name}_train", f"{name}_test")
+    tables = [load_table(part) for part in parts]
+    X = pd.concat([one.X.loc[:, ~one.X.columns.str.startswith("extra_")] for one in tables])
+    y = np.concatenate([np.asarray(one.y) for one in tables])
+    some, _, labels, _ = train_test_split(
+        X.to_numpy(float), y, train_size=2 / 3, random_state=0, stratify=y
+    )
+    return some[:, :n_columns], labels
+
+
+def made(n_rows: int, n_columns: int, n_classes: int) -> Table:
+    """Classes that differ in three hidden directions, rows in random order."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, n_classes, n_rows)
+    hidden = rng.normal(size=(n_rows, 3)) + rng.normal(size=(n_classes, 3))[y]
+    return hidden @ rng.normal(size=(3, n_columns)) + rng.normal(size=(n_rows, n_columns)), y
+
+
+def published() -> list[str]:
+    """Names of the tables of cc18_half."""
+    return sorted({name.split("|")[0] for name in np.load(data_folder() / HALF).files})
+
+
+def fold_of(name: str) -> tuple[pd.DataFrame, np.ndarray, pd.DataFrame, np.ndarray]:
+    """The first of five folds of a published table: rows of the fit, then new ones."""
+    arrays = np.load(data_folder() / HALF)
+    X, y = pd.DataFrame(arrays[f"{name}|X"].astype(float)), arrays[f"{name}|y"].astype(int)
+    for column in arrays[f"{name}|c"]:
+        X[column] = pd.Categorical(X[column])
+    train, test = next(StratifiedKFold(5, shuffle=True, random_state=0).split(X, y))
+    return X.iloc[train], y[train], X.iloc[test], y[test]
+
+
+def of_table(name: str) -> dict[str, float]:
+    """CPU seconds of a fit to a published table, its log loss and that of a forest."""
+    X, y, X_new, y_new = fold_of(name)
+    told: dict[str, float] = {}
+    numbers = X.apply(lambda column: column.cat.codes if column.dtype == "category" else column)
+    rivals = {
+        "": (StackedClassifier(random_state=0), X, X_new),
+        "forest ": (RandomForestClassifier(500, random_state=0), numbers, numbers),
+    }
+    for label, (model, cells, new) in rivals.items():
+        if label:
+            new = X_new.apply(lambda one: one.cat.codes if one.dtype == "category" else one)
+        told[f"{label}seconds"] = cpu(lambda: model.fit(cells, y))  # noqa: B023
+        p = np.maximum(model.predict_proba(new), 1e-6)
+        p /= p.sum(axis=1, keepdims=True)
+        true = np.searchsorted(model.classes_, y_new)
+        told[f"{label}log loss"] = float(-np.log(p[np.arange(true.size), true]).mean())
+    return told
+
+
+def of_adult(n_rows: int) -> dict[str, float]:
+    """CPU seconds of a fit to rows of adult, and over those of boosting with 300 small trees."""
+    data = load("adult")
+    y = np.unique(np.asarray(data.y, dtype=str), return_inverse=True)[1]
+    chosen = np.random.default_rng(0).permutation(y.size)[:n_rows]
+    X, y = data.X.iloc[chosen], y[chosen]
+    seconds = cpu(lambda: StackedClassifier(random_state=0).fit(X, y))
+    rival = cpu(lambda: Boosting(0, **(GENTLE | {"max_iter": 300})).fit(X, y))
+    return {"seconds": seconds, "over boosting": seconds / rival}
+
+
+def of_bootstrap() -> dict[str, float]:
+    """CPU seconds of the bootstrap over those of the fit."""
+    data = split("heart_cleveland", 0, False)
+    model = StackedClassifier(random_state=0)
+    fit = cpu(lambda: model.fit(data.X, data.y))
+    refits = cpu(lambda: model.refine("bootstrap"))
+    return {"seconds": refits, "over the fit": refits / fit}
+
+
+def fitted(table: Table) -> dict[str, float]:
+    """CPU seconds of a fit to a table."""
+    return {"seconds": cpu(lambda: StackedClassifier(random_state=0).fit(*table))}
+
+
+def cpu(call: Callable[[], object]) -> float:
+    """CPU seconds of a call."""
+    begun = time.process_time()
+    call()
+    return time.process_time() - begun
+
+
+WORKS: Final[dict[str, Callable[[], dict[str, float]]]] = {
+    **{f"colon, 41 x {d:,}": lambda d=d: fitted(genes("colon", d)) for d in (100, 400, 2000)},  # type: ignore[misc]
+    "leukemia, 48 x 7,129": lambda: fitted(genes("leukemia")),
+    **{f"made, 300 x {d}": lambda d=d: fitted(made(300, d, 2)) for d in (100, 500)},  # type: ignore[misc]
+    **{f"made, 1,600 x {d}, 10 classes": lambda d=d: fitted(made(1600, d, 10)) for d in (6, 64)},  # type: ignore[misc]
+    **{f"adult, {n:,} rows": lambda n=n: of_adult(n) for n in ADULT},  # type: ignore[misc]
+    '`refine("bootstrap")`, heart_cleveland': of_bootstrap,
+}
+
+
+def main(name: str) -> None:
+    """Print what a work took, as JSON."""
+    warnings.simplefilter("ignore")
+    StackedClassifier(random_state=0).fit(*made(60, 3, 2))  # loads what is compiled
+    told = WORKS[name]() if name in WORKS else of_table(name)
+    told["MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    print(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
