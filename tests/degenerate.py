@@ -145,7 +145,7 @@ FAMILIES: dict[str, Fit] = {
     "RBF regression": regression,
     "sparse discriminative mixture": partial(fit, bayesrbf.SDGMClassifier),
     "exemplars": partial(fit, bayesrbf.MedianLVQClassifier),
-    "stack": partial(fit, bayesrbf.StackedClassifier, members="lite", cv=2),
+    "stack": partial(fit, bayesrbf.StackedClassifier, cv=2),
 }
 FEW: dict[str, dict[str, Any]] = {
     "laplace": {"draws": 6},

@@ -94,7 +94,7 @@ FAMILIES: dict[str, tuple[str, Callable[[Any, np.ndarray], Any]]] = {
     ),
     "stack": (
         "mixed",
-        lambda X, y: bayesrbf.StackedClassifier("lite", cv=2, random_state=0).fit(X, y),
+        lambda X, y: bayesrbf.StackedClassifier(cv=2, random_state=0).fit(X, y),
     ),
     "stack with draws": (
         "real",

@@ -194,7 +194,7 @@ FITS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "sparse mixture": ("SDGMClassifier", {"n_components": 2, "n_init": 2}),
     "exemplars": ("MedianLVQClassifier", {}),
     "GLVQ exemplars": ("MedianLVQClassifier", {"objective": "glvq"}),
-    "stack": ("StackedClassifier", {"members": "lite"}),
+    "stack": ("StackedClassifier", {}),
 }
 """Estimators whose answers are kept on every table."""
 LARGE: Final = ("iris with holes", "few labels")

@@ -331,7 +331,6 @@ def test_families_predict_from_what_they_wrote(
     family: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The stack is the default; what it says of the rows of the fit, it says again."""
-    monkeypatch.setattr(families, "ROWS_FOR_ALL", 0)  # six members and few draws will do
     monkeypatch.setitem(families.FAMILIES, family, replace(families.FAMILIES[family], draws=30))
     file, out, target = (tmp_path / name for name in ("t.csv", "out", "scored.csv"))
     mixed_table(24, hidden=0.0).to_csv(file, index=False)

@@ -39,7 +39,7 @@ from bayesrbf import MixtureDensity, StackedClassifier
 
 
 def probabilities(X: NDArray[np.float64], y: NDArray[np.int_]) -> NDArray[np.float64]:
-    model = StackedClassifier("lite", random_state=0).fit(X, y)
+    model = StackedClassifier(random_state=0).fit(X, y)
     answer: NDArray[np.float64] = model.predict_proba(X)
     return answer
 
@@ -49,7 +49,7 @@ def filled(X: NDArray[np.float64]) -> object:
 
 
 version: str = bayesrbf.__version__
-reveal_type(StackedClassifier("lite").fit([[0.0]], [0]))
+reveal_type(StackedClassifier().fit([[0.0]], [0]))
 """
 WRONG = """
 from bayesrbf import MixtureDensity, StackedClassifer

@@ -386,8 +386,8 @@ def report(
         from three other models, twice each. Takes six more fits with their draws, two to eight
         times as long as the report without it.
     quick : bool
-        Take less time: fewer members of a stack, no intervals unless --inference
-        names a method, three folds at most of other families. The page says so.
+        Take less time: no intervals unless --inference names a method, three folds at most of
+        families but the stack. The page says so.
     time_limit : float, optional
         Seconds that all may take. The fullest form that is estimated to take half of them is
         made, without intervals or as by --quick where need be; what is not done at the limit
@@ -492,8 +492,8 @@ def fit(
         not named. predict then writes the decision of least expected cost, and validate counts
         by it. The model is the same.
     quick : bool
-        Take less time: fewer members of a stack, no intervals unless --inference
-        names a method, three folds at most of other families. The page says so.
+        Take less time: no intervals unless --inference names a method, three folds at most of
+        families but the stack. The page says so.
     time_limit : float, optional
         Seconds that all may take. The fullest form that is estimated to take half of them is
         made, without intervals or as by --quick where need be; what is not done at the limit

@@ -83,7 +83,7 @@ class Classifier(ClassifierMixin, Estimator):
             How parameters are drawn; see :class:`MixtureDensity`, whose methods these are.
         model_doubt : {None, "pool"}
             None: intervals are those of the parameters, if the model is right. ``"pool"``: the
-            members of ``StackedClassifier("lite")`` are fitted to the same rows, and the truth
+            members of :class:`StackedClassifier` are fitted to the same rows, and the truth
             counts as one kind of model more. Probabilities do not change, their intervals do.
         **options : object
             Passed on, such as ``draws``, ``chains`` and ``random_state``.

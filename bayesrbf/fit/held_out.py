@@ -299,9 +299,9 @@ def numbered_folds(
 STRATA: Final = 3
 """Copies whose share of hidden cells is drawn from a third of the way from none to all; one more
 copy keeps a single cell."""
-MANY_ROWS: Final = 2500.0
-"""Weight of the labelled rows from which a row has one copy, of any kind: together they tell as
-much as the copies of fewer rows do."""
+COPIES: Final = 2500.0
+"""Copies of all labelled rows together that are enough: of many rows each has fewer, of any kind,
+and one at least."""
 
 
 @dataclass(frozen=True)
@@ -312,8 +312,8 @@ class Masking:
     log_shares: Float[np.ndarray, " label"]
     """Log shares of the classes in training."""
     seed: int
-    of_many: bool = False
-    """Whether a row has one copy."""
+    n_copies: int = STRATA + 1
+    """Copies of a row; where they are fewer than there are kinds, each is of another kind."""
 
     def versions(self, fold: int, train: Observations, test: Observations) -> list[Observations]:
         """Held-out rows of a fold as they are, followed by copies with cells hidden.
@@ -326,9 +326,9 @@ class Masking:
         observed = table.observed_cells(test, self.columns)
         hidden = np.zeros((STRATA + 1, *observed.shape), bool)
         hidden[..., order] = hiding_masks(observed[:, order], rng)
-        if self.of_many:
-            kinds = rng.permutation(np.arange(test.n_obs) % len(hidden))
-            hidden = hidden[kinds, np.arange(test.n_obs)][None]
+        if self.n_copies < len(hidden):
+            kinds = rng.permutation(np.arange(test.n_obs)) + np.arange(self.n_copies)[:, None]
+            hidden = hidden[kinds % len(hidden), np.arange(test.n_obs)]
         return [test, *(table.hide(test, mask, self.columns) for mask in hidden)]
 
     def hidden(self, versions: Sequence[Observations]) -> Float[np.ndarray, "obs version"]:
@@ -357,8 +357,8 @@ def masking_of(rows: Observations, columns: Columns, n_classes: int, seed: int) 
     if columns.masked or not columns.names or rows.labels.max() >= n_classes:
         return None
     shares = class_shares(rows.labels, rows.weights, n_classes)
-    of_many = rows.n_labelled > MANY_ROWS
-    return Masking(columns, np.log(shares), seed, of_many)
+    n_copies = int(np.clip(COPIES // rows.n_labelled, 1, STRATA + 1))
+    return Masking(columns, np.log(shares), seed, n_copies)
 
 
 def hiding_masks(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -46,7 +45,7 @@ CLASSIFIERS: Final[dict[str, Callable[..., Any]]] = {
     "mixture, likelihood": generative,
     "RBF network": RBFNetworkClassifier,
     "kernel network": KernelNetworkClassifier,
-    "stack, lite": partial(StackedClassifier, "lite"),
+    "stack": StackedClassifier,
 }
 WEIGHTS: Final = ("dropped", "1 / n_columns", "full")
 """What rows without a label count; the second only where a classifier can be told."""

@@ -32,7 +32,7 @@ SHARE, SLOPE, DRAWS = 0.3, 3.0, 50
 CLASSIFIERS: dict[str, Callable[..., Any]] = {
     "mixture": HybridMixtureClassifier,
     "mixture, informative": partial(HybridMixtureClassifier, missingness="informative"),
-    "stack, lite": partial(StackedClassifier, "lite"),
+    "stack": StackedClassifier,
     "medians and indicators, logistic": lambda random_state: make_pipeline(
         SimpleImputer(strategy="median", add_indicator=True),
         StandardScaler(),

@@ -51,7 +51,6 @@ FRESH: Final = (
 STACK: Final = "`StackedClassifier()`"
 OURS: Final[dict[str, Callable[[int], Any]]] = {
     STACK: lambda seed: StackedClassifier(random_state=seed),
-    '`StackedClassifier("lite")`': lambda seed: StackedClassifier("lite", random_state=seed),
     "`HybridMixtureClassifier()`": lambda seed: HybridMixtureClassifier(random_state=seed),
     "`KernelNetworkClassifier()`": lambda seed: KernelNetworkClassifier(random_state=seed),
 }

@@ -129,7 +129,7 @@ def test_no_teacher_is_of_the_models_own_kind() -> None:
     X, y = table(30)
     with pytest.raises(ValueError, match=r"KernelNetworkClassifier .* received \['process'\]"):
         rehearse(KernelNetworkClassifier(), X, y, teachers=["process"])
-    stack = StackedClassifier("lite", extra=[("other forest", RandomForestClassifier())])
+    stack = StackedClassifier(extra=[("other forest", RandomForestClassifier())])
     with pytest.raises(ValueError, match="StackedClassifier"):
         rehearse(stack, X, y, teachers=["trees"])
 
@@ -157,7 +157,7 @@ def test_a_method_that_cannot_draw_is_refused_before_any_teacher(
     )  # nothing is there to be fitted
     X, y = table(30)
     for model, method in (
-        (StackedClassifier("lite"), "gibbs"),
+        (StackedClassifier(), "gibbs"),
         (MedianLVQClassifier(), "laplace"),
     ):
         with pytest.raises(ValueError, match=rf"for this classifier; received '{method}'"):
@@ -207,6 +207,6 @@ def test_every_family_rehearses_holes_levels_and_hidden_labels(family: str, n_cl
 def test_a_stack_rehearses_its_bootstrap() -> None:
     X, y = table(60)
     options = QUICK | {"refits": 2, "draws": 10}
-    assert rehearse(StackedClassifier("lite", random_state=0), X, y, **options).attrs["method"] == (
+    assert rehearse(StackedClassifier(random_state=0), X, y, **options).attrs["method"] == (
         "bootstrap"
     )

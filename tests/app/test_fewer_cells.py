@@ -31,8 +31,7 @@ def told(model: object, rows: pd.DataFrame, blocks: int = 1) -> str:
 @pytest.mark.parametrize("make", [StackedClassifier, HybridMixtureClassifier])
 def test_rows_with_fewer_cells_are_counted_whatever_the_blocks(make: type) -> None:
     X, y = made(96, seed=0)
-    settings = {"members": "lite"} if make is StackedClassifier else {}
-    model = make(random_state=0, **settings).fit(X, y)
+    model = make(random_state=0).fit(X, y)
     new, _ = made(40, seed=1)
     assert told(model, new) == ""
     new.loc[:4, ["a", "b"]] = np.nan

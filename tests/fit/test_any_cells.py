@@ -25,13 +25,13 @@ from bayesrbf import (
     SDGMClassifier,
     StackedClassifier,
 )
-from bayesrbf.families.stack.fitting import FEWER
-from bayesrbf.fit.held_out import MANY_ROWS, STRATA, hiding_masks
+from bayesrbf.families.stack.fitting import FEWER, MANY_ROWS
+from bayesrbf.fit.held_out import STRATA, hiding_masks
 from tests.cases import some_quick
 
 Table = tuple[pd.DataFrame, np.ndarray]
 KINDS: dict[str, Callable[[], object]] = {
-    "stack": lambda: StackedClassifier("lite", random_state=0),
+    "stack": lambda: StackedClassifier(random_state=0),
     "mixture": lambda: HybridMixtureClassifier(random_state=0),
     "kernel network": lambda: KernelNetworkClassifier(random_state=0),
     "RBF network": lambda: RBFNetworkClassifier(random_state=0),
@@ -122,7 +122,7 @@ def test_fewer_cells_tell_less_and_never_worse_than_the_shares(fitted, new) -> N
 def test_one_cell_is_told_as_it_should_be(new) -> None:
     """Beside p(y | a) by integration over the other columns."""
     X, _ = new
-    model = StackedClassifier("lite", random_state=0).fit(*made(600, seed=3))
+    model = StackedClassifier(random_state=0).fit(*made(600, seed=3))
     grid = pd.DataFrame(dict.fromkeys(X.columns, np.nan), index=range(5))
     grid["a"] = np.exp([-1.5, -0.5, 0.0, 0.5, 1.5])
     rng = np.random.default_rng(4)

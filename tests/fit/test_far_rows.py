@@ -29,7 +29,7 @@ FAMILIES: dict[str, Callable[[], Any]] = {
     "RBF network": lambda: RBFNetworkClassifier(2, random_state=0),
     "sparse mixture": lambda: SDGMClassifier(1, n_init=1, random_state=0),
     "exemplars": lambda: MedianLVQClassifier(random_state=0),
-    "stack": lambda: StackedClassifier("lite", random_state=0),
+    "stack": lambda: StackedClassifier(random_state=0),
 }
 LEAST = 1e-6
 

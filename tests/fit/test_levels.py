@@ -28,7 +28,7 @@ FAMILIES: dict[str, Callable[[], Any]] = {
     "kernel network": lambda: KernelNetworkClassifier(random_state=0),
     "RBF network": lambda: RBFNetworkClassifier(2, random_state=0),
     "exemplars": lambda: MedianLVQClassifier(random_state=0),
-    "stack": lambda: StackedClassifier("lite", random_state=0),
+    "stack": lambda: StackedClassifier(random_state=0),
 }
 rng = np.random.default_rng(1)
 CODES, A = rng.integers(0, 3, 120), rng.normal(size=120)

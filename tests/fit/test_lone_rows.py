@@ -25,7 +25,7 @@ FAMILIES: dict[str, Callable[[], Any]] = {
     "RBF network": lambda: RBFNetworkClassifier(2, random_state=0),
     "sparse mixture": lambda: SDGMClassifier(random_state=0),
     "exemplars": lambda: MedianLVQClassifier(random_state=0),
-    "stack": lambda: StackedClassifier("lite", random_state=0),
+    "stack": lambda: StackedClassifier(random_state=0),
 }
 
 
@@ -57,7 +57,7 @@ def test_a_class_of_one_row_keeps_its_share(family: str, classes: int) -> None:
 def test_draws_are_around_it() -> None:
     X, y, new = table(3, 0)
     with pytest.warns(UserWarning, match="cannot be validated"):
-        model = StackedClassifier("lite", random_state=0).fit(X, y)
+        model = StackedClassifier(random_state=0).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # trees stay at their point
         model.refine("laplace", draws=50)
@@ -70,7 +70,7 @@ def test_other_classes_are_calibrated_as_without_it() -> None:
     X, y, _ = table(3, 1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = StackedClassifier("lite", random_state=0).fit(X, y)
+        model = StackedClassifier(random_state=0).fit(X, y)
     held = model.fitted_.model.held
     assert held.unjudged.tolist() == [2]
     judged = held.among_judged().values

@@ -79,7 +79,7 @@ CLASSIFIERS = {
     "sdgm, kernel": SDGMClassifier(form="kernel", max_iter=10),
     "lvq": MedianLVQClassifier(2, metric="gower", calibrate=True, cv=3),
     "lvq, sampled": MedianLVQClassifier(2, metric="gower", sigma="sample"),
-    "stack": StackedClassifier(members="lite", cv=2),
+    "stack": StackedClassifier(cv=2),
 }
 
 

@@ -184,7 +184,7 @@ ESTIMATORS: dict[str, dict[str, Any]] = {
     "RBFNetworkClassifier": {"n_components": 3},
     "SDGMClassifier": {"n_components": 1},
     "MedianLVQClassifier": {},
-    "StackedClassifier": {"members": "lite", "cv": 2},
+    "StackedClassifier": {"cv": 2},
 }
 
 

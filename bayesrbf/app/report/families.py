@@ -27,7 +27,7 @@ from bayesrbf.app.report.held_out import (
 )
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.options import FamilyName
-from bayesrbf.app.words import aligned, count, ends, listing, number, percent, plural, spread
+from bayesrbf.app.words import aligned, ends, listing, number, percent, plural, spread
 from bayesrbf.base.arrays import correct, log_loss
 from bayesrbf.families.stack.intervals import REFITS
 from bayesrbf.families.stack.model_doubt import comparable
@@ -37,14 +37,6 @@ if TYPE_CHECKING:
 
 
 # The families that a report can fit: estimators, settings and ways to draw.
-
-
-ROWS_FOR_ALL: Final = 2_000
-WORK_FOR_ALL: Final = 1e8
-"""Rows, and rows x real columns^4 x classes, up to which a stack has all its members.
-
-Beyond, the intervals of all members take minutes.
-"""
 
 
 @dataclass(frozen=True)
@@ -115,27 +107,13 @@ def _fixed(
 
 
 def _stack(job: Job) -> Procedure:
-    """The default members, or fewer where intervals of all would take minutes."""
-    columns = len(job.X.columns) - len(job.categorical)
-    classes = job.y.nunique()
-    work = len(job.X) * float(columns) ** 4 * classes
-    small = len(job.X) <= ROWS_FOR_ALL and work <= WORK_FOR_ALL
-    sizes = f"{count(len(job.X))} rows, {count(columns)} real columns and {count(classes)} classes"
-    rule = (
-        f"all are taken up to {count(ROWS_FOR_ALL)} rows, with rows × real columns⁴ × classes "
-        "up to a hundred million; beyond, their intervals take minutes"
-    )
-    every = small and not job.quick
-    settings = {"members": "default" if every else "lite"}
-    procedure = _fixed(job, "StackedClassifier", settings, "", pools=True)
+    """All members that the table asks for."""
+    procedure = _fixed(job, "StackedClassifier", {}, "", pools=True)
 
     def fit(X: pd.DataFrame, y: pd.Series) -> Fitted:
         fitted = procedure(X, y)
         # Columns of few values add a member, as many rows do: the fit alone knows their number.
-        n = len(fitted.model.members_)
-        chosen = f"all {n} members" if every else f"{n} members (lite)"
-        why = ", because --quick was asked for." if job.quick else f" for {sizes}: {rule}."
-        return replace(fitted, sentence=f"A stack of {chosen}{why}")
+        return replace(fitted, sentence=f"A stack of {len(fitted.model.members_)} members.")
 
     return fit
 

@@ -431,13 +431,9 @@ def _means(
 
 MEMBER_WORDS: Final = {
     "laplace": "kernel network, Laplace kernel, silent columns shrunk",
-    "laplace_equal": "kernel network, Laplace kernel, all columns alike",
     "laplace_short": "kernel network, short Laplace kernel, silent columns shrunk",
     "laplace_evidence": "kernel network, Laplace kernel, rates by their evidence",
     "gaussian_loo": "kernel network, Gaussian kernel, rates by leave-one-out",
-    "gaussian_loo_light": (
-        "kernel network, Gaussian kernel, rates by leave-one-out, less penalised"
-    ),
     "gaussian_loo_levels": "kernel network, Gaussian kernel, few values as categories",
     "normal": "one Gaussian a class, one covariance for all",
     "mixture": "three Gaussians a class, full covariances",

@@ -146,7 +146,7 @@ def seconds_of_run(job: Job, fit: float, judged: bool) -> float:
 
 
 def quicker(job: Job) -> Job:
-    """The quick form of a job: fewer members, no intervals unless asked for, fewer folds.
+    """The quick form of a job: no intervals unless asked for, fewer folds.
 
     The folds of a stack are those of its own fit, and none fewer.
     """
@@ -199,15 +199,14 @@ def _noted(job: Job, limit: float | None = None) -> Job:
     if not job.quick:
         return job
     parts, pools = [], FAMILIES[job.family].pools
-    if pools:
-        parts.append("fewer members")
     if job.inference == "map":
         parts.append("no intervals")
     if job.times is None and not pools:
         parts.append(f"{plural(job.folds, 'fold')} at most")
     why = "--quick" if limit is None else f"--quick, because --time-limit allows {limit:g} seconds"
-    note = f"Made with {why}: {', '.join(parts)}."
-    return replace(job, notes=(f"{note} Without it the answer may be better.", *job.notes))
+    said = f": {', '.join(parts)}" if parts else ""
+    note = f"Made with {why}{said}. Without it the answer may be better."
+    return replace(job, notes=(note, *job.notes))
 
 
 def _line(seconds: float) -> str:

@@ -23,7 +23,7 @@ from bayesrbf.families.stack.intervals import (
     bootstrap_stack,
     draw_members,
 )
-from bayesrbf.families.stack.members import MEMBERS, TREES, OtherMember, own_members
+from bayesrbf.families.stack.members import MEMBERS, TREES, OtherMember, own_members, trial_of
 from bayesrbf.fit.classifier import Classifier
 from bayesrbf.fit.drawing import drawn
 from bayesrbf.fit.estimator import fitting
@@ -133,27 +133,25 @@ class StackedClassifier(Classifier):
     member              what it is                                                    reals mapped
     =================== ============================================================= ============
     laplace             kernel network, Laplace, relevance 0.8, l2 = 1/10             half ranks
-    laplace_equal       kernel network, Laplace, relevance 0, l2 = 1/30               half ranks
     laplace_short       as laplace, at a third of the length                          half ranks
     laplace_evidence    as laplace, l2 = 1/30, rates by evidence                      half ranks
-    gaussian_loo        kernel network, Gaussian, l2 = 1/10, rates by leave-one-out   half ranks
-    gaussian_loo_light  as gaussian_loo, l2 = 1/100                                   half ranks
-    gaussian_loo_levels as gaussian_loo_light, reals of 3 to 12 values as categories  half ranks
+    gaussian_loo        kernel network, Gaussian, l2 = 1/100, rates by leave-one-out  half ranks
+    gaussian_loo_levels as gaussian_loo, reals of 3 to 12 values as categories        half ranks
     normal              one Gaussian a class, one covariance for all                  Yeo-Johnson
     mixture             three Gaussians a class, full covariances                     Yeo-Johnson
     normal_blend        as normal, by the blend log p(y|x) + 0.3 log p(x)             Yeo-Johnson
     mixture_blend       three Gaussians a class, one covariance for all, by the blend Yeo-Johnson
     forest              60 trees; a row goes both ways where the cell is missing      ranks
-    boosting            300 small trees, the same way                                 ranks
+    boosting            100 small trees, the same way                                 ranks
     =================== ============================================================= ============
 
     Parameters
     ----------
-    members : {"default", "smooth", "lite"} or sequence of str
+    members : {"default", "smooth"} or sequence of str
         "default" has all but laplace and normal, "smooth" the same without trees, so that all are
-        declared graphs. "lite" is quicker: laplace_short, laplace_evidence, gaussian_loo_light,
-        mixture, normal_blend and trees. A set has gaussian_loo_levels only where a real column has
-        3 to 12 values, ten rows each on average, and boosting only from 1,000 labelled rows on.
+        declared graphs. Both have gaussian_loo_levels only where a real column has 3 to 12 values,
+        ten rows each on average, and boosting is a member only from 1,000 labelled rows on, where
+        the first fold gives it weight.
     extra : sequence of classifiers or (name, classifier) pairs, optional
         Further members, given the table as it is without the rows whose label is hidden.
     cv : int, splitter or iterable of index pairs, optional
@@ -222,7 +220,7 @@ class StackedClassifier(Classifier):
     >>> y = np.repeat(["a", "b"], 30)
     >>> X = np.random.default_rng(0).normal(size=(60, 2)) + 3 * (y == "b")[:, None]
     >>> X[::4, 1] = np.nan
-    >>> stack = StackedClassifier("lite", random_state=0).fit(X, y)
+    >>> stack = StackedClassifier(random_state=0).fit(X, y)
     >>> stack.predict([[0.1, np.nan], [np.nan, 3.1]])
     array(['a', 'b'], dtype='<U1')
     """
@@ -315,7 +313,8 @@ class StackedClassifier(Classifier):
             extra, prior = fitted.members.extra, fitted.prior
             own = fitted.members.names
         masking = masking_of(rows, columns, n_classes, seed)
-        return StackSettings(own, extra, columns.n_levels, n_classes, prior, seed, few, masking)
+        levels, trial = columns.n_levels, trial_of(self.members) if fitted is None else ()
+        return StackSettings(own, extra, levels, n_classes, prior, seed, few, masking, trial)
 
     # ---- parts of the fit
 

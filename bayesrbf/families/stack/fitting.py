@@ -17,10 +17,12 @@ from bayesrbf.families.stack.fitted import FittedStack, StackSettings, stack_of
 from bayesrbf.families.stack.members import SharedTraining
 from bayesrbf.families.stack.posterior import Pool, equal_pool, fit_pools
 from bayesrbf.fit.calibration import unlabelled_gain
-from bayesrbf.fit.held_out import MANY_ROWS, Fold, HeldOut, NumberedFold, numbered_folds, split_rows
+from bayesrbf.fit.held_out import Fold, HeldOut, NumberedFold, numbered_folds, split_rows
 from bayesrbf.fit.table import TrainingTable
 from bayesrbf.reading.notes import warn
 
+MANY_ROWS: Final = 2500.0
+"""Weight of the labelled rows from which they are held out in fewer folds."""
 FOLDS, FEWER = 5, 3
 """On ten tables of at most 150 rows, complete and with holes, ten folds were no better. Of many
 rows two thirds are enough for members that are weighed against each other."""
@@ -40,13 +42,13 @@ def fit_stack(
     folds = numbered_folds(pool_splits(cv, rows, kept, seed), training.class_labels)
     distinct = table.distinct(rows)[0]
     shared = settings.training(distinct, 0)
+    settings, held_out, trial = settings.hold_out_in_turn(folds, n_jobs)
     members = settings.fit(shared)
-    held_out = settings.hold_out_folds(folds, n_jobs)
     gain = gain_of_unlabelled(settings, folds, held_out, n_jobs)
     held_out, pools = pools_of(held_out, settings, training.owner)
     copies = places_held_out(rows, kept, [test for _, _, test in folds])
     model = stack_of(members, distinct, settings, pools, held_out)
-    parts = Status.CONVERGED.sentence, gain, partly_seen(shared, held_out)
+    parts = Status.CONVERGED.sentence, gain, partly_seen(shared, held_out), trial
     return model, copies, " ".join(filter(None, parts))
 
 

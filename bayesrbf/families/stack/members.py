@@ -26,11 +26,11 @@ from bayesrbf.base.log_posterior import LogPosterior, Predictor
 from bayesrbf.base.priors import MixturePrior, Objective, PowerMaps
 from bayesrbf.base.records import MOST_PARTS, Requirements, stored, within
 from bayesrbf.base.rows import (
-    CovarianceType,
     FewValues,
     MixtureSpecification,
     Observations,
     Standardisation,
+    default_shape,
 )
 from bayesrbf.families.kernel_network.fitted import (
     Companions,
@@ -82,11 +82,12 @@ Shape = Literal["half_rank", "power", "values"]
 EM_STARTS, EM_TOL, EM_ITERATIONS = 3, 1e-3, 40
 """One start of three components is a matter of luck: of three, the best is worth .01 to .03
 nats to such a mixture, where ten times the tolerance is worth nothing."""
-NETWORK_ROWS: Final = 20_000
-"""Rows that kernel networks are fitted to, at most: they have a thousand exemplars."""
-N_EXEMPLARS = 1000
-"""Twice as many were level on adult and waveform, from 2,000 to 8,000 rows."""
-SEARCH: Final = RateSearch(subsamples=2, steps=15)
+NETWORK_ROWS: Final = 10_000
+"""Rows that kernel networks are fitted to, at most. Adult of 32,000 rows loses nothing by half as
+many; digits of 5,800 rows do."""
+N_EXEMPLARS = 700
+"""1,000 were level on 15 tables of up to 1,600 rows, and 2,000 on adult from 2,000 rows on."""
+SEARCH: Final = RateSearch(subsamples=2, steps=8)
 SEARCH_NEAR: Final = RateSearch(subsamples=1, steps=3)
 """Searches for rates: from fixed rates, and from rates found under other weights of the rows."""
 
@@ -131,7 +132,6 @@ class MixtureForm(NamedTuple):
 
     n_components: int
     """Most components of a class."""
-    covariance_type: CovarianceType
     tied: bool
 
 
@@ -170,7 +170,7 @@ class SharedTraining:
 
     @cached_property
     def of_networks(self) -> SharedTraining:
-        """Rows that kernel networks are fitted to: at most 20,000, balanced over the classes."""
+        """Rows that kernel networks are fitted to: at most 10,000, balanced over the classes."""
         if self.rows.n_obs <= NETWORK_ROWS:
             return self
         return replace(self, rows=weighted_sample(self.rows, NETWORK_ROWS, self.seed))
@@ -244,9 +244,8 @@ class SharedTraining:
                 classes, start = component_class(rows, self.n_classes, form.n_components), None
             else:
                 classes, start = near.specification.component_class, start_near(near, rows)
-            structure = MixtureSpecification(
-                rows.real.shape[1], self.levels, classes, form.covariance_type, form.tied
-            )
+            d = rows.real.shape[1]
+            structure = MixtureSpecification(d, self.levels, classes, default_shape(d), form.tied)
             # A covariance that all share leaves less to luck.
             starts = 1 if form.tied else EM_STARTS
             solver = Solver(starts, EM_ITERATIONS, EM_TOL, self.seed)
@@ -335,7 +334,6 @@ class MixtureMember:
 
     n_components: int
     """Most components of a class."""
-    covariance_type: CovarianceType
     tied: bool
     objective: Objective
 
@@ -358,7 +356,7 @@ class MixtureMember:
 
     def fit(self, training: SharedTraining) -> FittedMixture:
         """Fit to its training rows."""
-        by_em = training.mixture(MixtureForm(self.n_components, self.covariance_type, self.tied))
+        by_em = training.mixture(MixtureForm(self.n_components, self.tied))
         if self.objective.name == "likelihood":
             return by_em
         solver = Solver(
@@ -398,21 +396,19 @@ _LIKELIHOOD, _BLEND = Objective("likelihood"), Objective("blend", kappa=0.3)
 
 MEMBERS: Final[Mapping[str, Member]] = {
     "laplace": KernelMember("laplace", 0.8, 1 / 10),
-    "laplace_equal": KernelMember("laplace", 0.0, 1 / 30),
     "laplace_short": KernelMember("laplace", 0.8, 1 / 10, scale=1 / 3),
     "laplace_evidence": KernelMember("laplace", 0.8, 1 / 30, "evidence"),
-    "gaussian_loo": KernelMember("gaussian", 0.8, 1 / 10, "leave-one-out"),
-    "gaussian_loo_light": KernelMember("gaussian", 0.8, 1 / 100, "leave-one-out"),
+    "gaussian_loo": KernelMember("gaussian", 0.8, 1 / 100, "leave-one-out"),
     "gaussian_loo_levels": KernelMember("gaussian", 0.8, 1 / 100, "leave-one-out", shape="values"),
-    "normal": MixtureMember(1, "full", True, _LIKELIHOOD),
-    "mixture": MixtureMember(3, "full", False, _LIKELIHOOD),
-    "normal_blend": MixtureMember(1, "full", True, _BLEND),
-    "mixture_blend": MixtureMember(3, "full", True, _BLEND),
+    "normal": MixtureMember(1, True, _LIKELIHOOD),
+    "mixture": MixtureMember(3, False, _LIKELIHOOD),
+    "normal_blend": MixtureMember(1, True, _BLEND),
+    "mixture_blend": MixtureMember(3, True, _BLEND),
 }
 """Recipes by name; the stack's documentation says what each is."""
 TREES: Final[Mapping[str, TreeMember]] = {
     "forest": TreeMember(partial(grow_forest, n_trees=60)),
-    "boosting": TreeMember(partial(grow_boosting, n_steps=300)),
+    "boosting": TreeMember(partial(grow_boosting, n_steps=100)),
 }
 """Recipes of members without a density, by name."""
 OF_FEW_VALUES: Final = ("gaussian_loo_levels",)
@@ -420,24 +416,15 @@ OF_FEW_VALUES: Final = ("gaussian_loo_levels",)
 BY_NAME_ALONE: Final = ("laplace", "normal")
 """Members that were part of the default before the forest was: with it they add nothing."""
 SMOOTH: Final = tuple(name for name in MEMBERS if name not in OF_FEW_VALUES + BY_NAME_ALONE)
-LITE: Final = (
-    "laplace_short",
-    "laplace_evidence",
-    "gaussian_loo_light",
-    "mixture",
-    "normal_blend",
-    "forest",
-)
 DEFAULT: Final = (*SMOOTH, "forest")
 OF_MANY_ROWS: Final = ("boosting",)
-"""Members of the default and of the lite set where rows are many. On adult boosting overtakes the
+"""Members of the default where rows are many. On adult boosting overtakes the
 others between 500 and 2,000 rows; on 29 tables of at most 700 it adds nothing."""
 ROWS_FOR_BOOSTING: Final = 1000.0
-"""Weight of the labelled rows from which it is a member."""
+"""Weight of the labelled rows from which it is a member, on trial: see ``fit_stack``."""
 SETS: Final[Mapping[str, tuple[str, ...]]] = {
     "default": DEFAULT,
     "smooth": SMOOTH,
-    "lite": LITE,
 }
 """Members that one word stands for."""
 
@@ -462,11 +449,16 @@ def own_members(members: object, few: FewValues, n_labelled: float) -> tuple[str
         unknown = [name for name in chosen if name not in MEMBERS and name not in TREES]
         if unknown or set(chosen) <= set(TREES) or len(set(chosen)) < len(chosen):
             raise ValueError(
-                "StackedClassifier(members=...) must be 'default', 'smooth', 'lite' or different "
+                "StackedClassifier(members=...) must be 'default', 'smooth' or different "
                 f"names among {', '.join((*MEMBERS, *TREES))}, not of trees alone; "
                 f"received {members!r}."
             )
     return tuple(sorted(chosen, key=TREES.__contains__))
+
+
+def trial_of(members: object) -> tuple[str, ...]:
+    """Members that leave if they turn out to be useless: of a set, and not those that are named."""
+    return OF_MANY_ROWS if isinstance(members, str) else ()
 
 
 # Members of a stack that were fitted to rows in the user's units.

@@ -49,7 +49,7 @@ from bayesrbf.families.stack.intervals import (
     stretch_of_median,
     variance_of_kinds,
 )
-from bayesrbf.families.stack.members import own_members, recipe_of
+from bayesrbf.families.stack.members import own_members, recipe_of, trial_of
 from bayesrbf.fit.estimator import AnyFit
 from bayesrbf.fit.held_out import masking_of, unit_folds
 from bayesrbf.fit.probabilities import LEAST_DOUBT, ClassPosterior
@@ -172,10 +172,6 @@ class DoubtedPredictor(Predictor):
 # A small pool of other kinds of models, fitted to the rows of a classifier.
 
 
-MEMBERS_BESIDE: Final = "lite"
-"""Set of members of the pool."""
-
-
 def require_comparable(fit: AnyFit) -> None:
     """ValueError where other kinds of models cannot be fitted to the rows of a fit."""
     if not comparable(fit):
@@ -191,10 +187,12 @@ def doubt_of(fit: AnyFit, cv: object, n_jobs: int | None) -> ModelDoubt:
     training = fit.table
     rows, n_classes = training.rows, training.class_labels.size
     few, seed = table.few_values(rows), training.seed
-    members = own_members(MEMBERS_BESIDE, few, rows.n_labelled)
+    members = own_members("default", few, rows.n_labelled)
     masking = masking_of(rows, training.read_columns, n_classes, seed)
     levels = training.read_columns.n_levels
-    settings = StackSettings(members, (), levels, n_classes, MixturePrior(), seed, few, masking)
+    settings = StackSettings(
+        members, (), levels, n_classes, MixturePrior(), seed, few, masking, trial_of("default")
+    )
     splits = None if isinstance(cv, Integral) else cv  # a number of folds is the classifier's own
     pool = fit_stack(training, settings, splits, n_jobs)[0]
     distinct = table.distinct(rows)[0]

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesrbf.app.report import families
 from bayesrbf.app.report.collect import Outcome, collect
 from bayesrbf.app.report.job import Job, Truth
 from bayesrbf.app.report.options import FamilyName, Inference
@@ -132,10 +131,8 @@ FAMILIES: dict[FamilyName, str] = {
 
 @pytest.fixture(scope="module", params=FAMILIES)
 def of_family(request: pytest.FixtureRequest) -> tuple[str, Outcome]:
-    """The small table by each of the other families; six members of a stack will do."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(families, "ROWS_FOR_ALL", 0)
-        return request.param, collect(job("auto", family=request.param, draws=40))
+    """The small table by each of the other families."""
+    return request.param, collect(job("auto", family=request.param, draws=40))
 
 
 def test_every_family_gives_a_page(of_family: tuple[FamilyName, Outcome]) -> None:
@@ -188,34 +185,6 @@ def test_members_are_those_of_the_stack(of_family: tuple[FamilyName, Outcome]) -
         assert 0 <= member.lower <= member.mean <= member.upper <= 1
         assert member.drawn == (member.name not in found.model.pointwise_)
     assert "the whole stack fitted anew" in found.report.inference
-
-
-@pytest.mark.parametrize(
-    ("rows", "columns", "members"), [(100, 4, 10), (100, 5, 11), (2001, 4, 5), (600, 30, 5)]
-)
-def test_size_alone_decides_on_members(
-    rows: int, columns: int, members: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import bayesrbf
-
-    class Recorder:
-        def __init__(self, **settings: object) -> None:
-            self.settings = settings
-
-        def fit(self, X: object, y: object, groups: object = None) -> Recorder:
-            self.members_, self.out_of_fold_ = ("laplace",) * members, pd.DataFrame()
-            return self
-
-    monkeypatch.setattr(bayesrbf, "StackedClassifier", Recorder)
-    X = pd.DataFrame(np.zeros((rows, columns)), columns=[f"c{j}" for j in range(columns)])
-    y = pd.Series(["a", "b"] * rows)[:rows]
-    large = job(X=X, y=y, kinds=dict.fromkeys(X, "real"), family="stack")
-    fitted = families.FAMILIES["stack"].procedure(large)(X[:3], y[:3])
-    assert fitted.model.settings["members"] == ("lite" if members == 5 else "default")
-    size = "5 members (lite)" if members == 5 else f"all {members} members"
-    assert f"stack of {size} for" in fitted.sentence
-    assert f"{columns} real columns and 2 classes" in fitted.sentence
-    assert "beyond, their intervals take minutes" in fitted.sentence
 
 
 @pytest.fixture(scope="module")

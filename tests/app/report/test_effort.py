@@ -53,14 +53,13 @@ def test_a_method_that_was_asked_for_stays(stack):
 
 
 @pytest.mark.slow
-def test_quick_is_five_members_without_intervals_and_says_so(stack):
+def test_quick_is_a_stack_without_intervals_and_says_so(stack):
     quick, line = within(quicker(stack), None)
-    assert quick.notes[0].startswith("Made with --quick: fewer members, no intervals")
+    assert quick.notes[0].startswith("Made with --quick: no intervals")
     assert line == "About 20 seconds on this machine."
     built = FAMILIES["stack"].procedure(quick)
     fitted = built(stack.X, stack.y)
-    assert fitted.call == "StackedClassifier(members='lite')"
-    assert "--quick" in fitted.sentence
+    assert fitted.call == "StackedClassifier()"
     method, why = choose_method(quick, fitted.model)
     assert (method, why) == ("map", "because --quick was asked for.")
 

@@ -252,7 +252,7 @@ def test_fields_know_the_range_of_their_column(served: ServedModel) -> None:
 
 
 FAMILIES: dict[str, Any] = {
-    "stack": lambda: bayesrbf.StackedClassifier("lite", random_state=0),
+    "stack": lambda: bayesrbf.StackedClassifier(random_state=0),
     "rbf": lambda: bayesrbf.RBFNetworkClassifier(3, random_state=0),
     "sdgm": lambda: bayesrbf.SDGMClassifier(1, n_init=1, random_state=0),
     "kernel": lambda: bayesrbf.KernelNetworkClassifier(random_state=0),

@@ -168,4 +168,4 @@ def test_searches_of_rates_end_near_each_other_wherever_they_start() -> None:
     assert np.abs(np.log(near / own)).max() < 0.3
     begun_far = learning.fit(replace(alone, starts=far)).rates
     assert np.abs(np.log(begun_far / near)).max() < 0.3
-    np.testing.assert_array_equal(MEMBERS["gaussian_loo_light"].fit(alone).rates, own)
+    np.testing.assert_array_equal(MEMBERS["gaussian_loo"].fit(alone).rates, own)

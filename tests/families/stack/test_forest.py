@@ -49,14 +49,15 @@ def test_a_rule_gives_it_the_weight(fitted) -> None:
 @pytest.mark.slow
 def test_boosting_joins_where_rows_are_many() -> None:
     none = FewValues()
-    for word in ("default", "lite"):
-        few, many = (own_members(word, none, n) for n in (ROWS_FOR_BOOSTING - 1, ROWS_FOR_BOOSTING))
-        assert many == (*few, "boosting")
+    few, many = (
+        own_members("default", none, n) for n in (ROWS_FOR_BOOSTING - 1, ROWS_FOR_BOOSTING)
+    )
+    assert many == (*few, "boosting")
     assert own_members("smooth", none, ROWS_FOR_BOOSTING) == SMOOTH
     X, y = table(60)
     heavy = np.full(60, ROWS_FOR_BOOSTING / 60)
     settings = {"cv": 2, "random_state": 0}
-    assert "boosting" not in StackedClassifier("lite", **settings).fit(X, y, heavy).members_
+    assert "boosting" not in StackedClassifier(**settings).fit(X, y, heavy).members_
     model = StackedClassifier([*MEMBERS, "boosting"], **settings).fit(X, y)
     assert model.members_[-2:] == ("forest", "boosting")
     assert np.isfinite(model.predict_proba(X)).all()

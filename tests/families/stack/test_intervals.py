@@ -9,7 +9,7 @@ import pytest
 
 from bayesrbf import StackedClassifier
 from bayesrbf.base.hidden_share import missing_share
-from bayesrbf.families.stack.members import LITE
+from bayesrbf.families.stack.members import DEFAULT
 from bayesrbf.fit.asking import new_rows
 from tests.fit.class_tables import table
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow  # draws fit the stack anew
 @pytest.fixture(scope="module")
 def bootstrapped() -> StackedClassifier:
     """Three members of three kinds on a table with holes."""
-    model = StackedClassifier("lite", cv=3, random_state=0).fit(*table(60))
+    model = StackedClassifier(cv=3, random_state=0).fit(*table(60))
     return model.refine("bootstrap", draws=201, refits=4)
 
 
@@ -77,7 +77,7 @@ def test_intervals_are_narrower_with_more_rows(last: tuple[str, ...], factor: fl
     The leaves of a forest have few rows however many there are, so it comes nearer more slowly.
     """
     new = np.random.default_rng(1).normal(0.75, 1.0, size=(100, 2))
-    members = [*(name for name in LITE if name != "forest"), *last]
+    members = [*(name for name in DEFAULT if name != "forest"), *last]
     widths = []
     for n_obs in (60, 960):
         model = StackedClassifier(members, cv=5, random_state=0).fit(*two_gaussians(n_obs))

@@ -294,7 +294,7 @@ def replace_fit(model: Any, fit: Any) -> Any:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: StackedClassifier("lite", random_state=0),
+        lambda: StackedClassifier(random_state=0),
         lambda: MedianLVQClassifier(1, random_state=0),
     ],
 )

@@ -17,7 +17,7 @@ from bayesrbf.families.stack.fitting import pool_splits
 from bayesrbf.fit.drawing import weighted_sample
 from bayesrbf.table.order import distinct
 
-MEMBERS = ("laplace_equal", "gaussian_loo_levels", "normal", "forest", "boosting")
+MEMBERS = ("laplace_short", "gaussian_loo_levels", "normal", "forest", "boosting")
 N = 600
 
 
@@ -69,7 +69,7 @@ def test_the_status_says_what_saw_which_rows(model: StackedClassifier) -> None:
     assert f"{judged} different rows held out gave weights and temperatures." in model.status_
     assert judged <= len(model.out_of_fold_) < N / 2  # copies of a row have the same answer
     members = {one.name: one.model for one in model.fitted_.model.members.own}
-    network = members["laplace_equal"]
+    network = members["laplace_short"]
     assert 145 <= len(network.basis.exemplars.mean) <= 150  # labels apart
     shares = np.bincount(model.fitted_.rows.labels) / N
     np.testing.assert_allclose(network.class_frequencies, shares, atol=0.02)

@@ -161,7 +161,7 @@ def test_equal_arrays_and_records_are_stored_once_and_shared(tmp_path: Path) -> 
 
 def test_kernels_share_their_companion_after_loading(tmp_path: Path) -> None:
     X, y = table("mixed")
-    model = bayesrbf.StackedClassifier(("laplace", "laplace_equal"), cv=2, random_state=0).fit(X, y)
+    model = bayesrbf.StackedClassifier(("laplace", "laplace_short"), cv=2, random_state=0).fit(X, y)
     model.save(tmp_path / "m")
     first, second = bayesrbf.load(tmp_path / "m").model_.members.own
     assert first.columns is second.columns
@@ -205,5 +205,5 @@ def test_what_is_prepared_from_a_stack_is_not_pickled_and_its_refits_are_those_o
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(stack)).fitted_point, point)
     model.refine("bootstrap", draws=2, refits=2)
     expected = model.draws_.theta
-    model.set_params(members="lite", prior=None).refine("bootstrap", draws=2, refits=2)
+    model.set_params(members="default", prior=None).refine("bootstrap", draws=2, refits=2)
     np.testing.assert_array_equal(model.draws_.theta, expected)

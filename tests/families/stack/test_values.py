@@ -13,7 +13,7 @@ from sklearn.base import clone
 from bayesrbf import StackedClassifier, load
 from bayesrbf.base.artefact import check_record
 from bayesrbf.base.rows import FewValues, Observations
-from bayesrbf.families.stack.members import DEFAULT, LITE, own_members
+from bayesrbf.families.stack.members import DEFAULT, own_members
 from bayesrbf.fit.asking import new_rows
 from bayesrbf.table.encode import few_values
 
@@ -70,20 +70,19 @@ def test_every_column_of_the_table_is_found_again_among_the_categories() -> None
 
 def test_the_member_joins_where_a_column_has_few_values() -> None:
     some, none = FewValues((1,), (np.arange(3.0),)), FewValues()
-    for name, members in (("default", DEFAULT), ("lite", LITE)):
-        *smooth, forest = members
-        assert own_members(name, none, 60.0) == members
-        assert own_members(name, some, 60.0) == (*smooth, "gaussian_loo_levels", forest)
+    *smooth, forest = DEFAULT
+    assert own_members("default", none, 60.0) == DEFAULT
+    assert own_members("default", some, 60.0) == (*smooth, "gaussian_loo_levels", forest)
     assert own_members(["normal"], some, 60.0) == ("normal",)
     X, y = coded()
-    assert "gaussian_loo_levels" in StackedClassifier("lite", cv=2).fit(X, y).members_
+    assert "gaussian_loo_levels" in StackedClassifier(cv=2).fit(X, y).members_
 
 
 def test_without_such_a_column_it_is_the_member_that_takes_reals_as_they_are() -> None:
     X, y = coded()
-    model = StackedClassifier(
-        ["gaussian_loo_light", "gaussian_loo_levels"], cv=2, random_state=0
-    ).fit(X[["other"]], y)
+    model = StackedClassifier(["gaussian_loo", "gaussian_loo_levels"], cv=2, random_state=0).fit(
+        X[["other"]], y
+    )
     one, other = (member.model for member in model.model_.members.own)
     np.testing.assert_array_equal(one.theta, other.theta)
     np.testing.assert_array_equal(*np.moveaxis(model.model_.held.values, 1, 0))
@@ -114,9 +113,9 @@ def test_folds_share_their_rates_and_what_is_saved_says_the_same(
     path = tmp_path / "stack.bayesrbf"
     alone.save(path)
     np.testing.assert_array_equal(load(path).predict_proba(X), alone.predict_proba(X))
-    both = StackedClassifier(
-        ["gaussian_loo_light", "gaussian_loo_levels"], cv=2, random_state=0
-    ).fit(X, y)
+    both = StackedClassifier(["gaussian_loo", "gaussian_loo_levels"], cv=2, random_state=0).fit(
+        X, y
+    )
     one, other = both.model_.members.own
     np.testing.assert_array_equal(other.model.rates, alone.model_.members.own[0].model.rates)
     assert one.model.rates.size == other.model.rates.size == 2
