@@ -14,26 +14,30 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+import pandas as pd
 
 from bench.figures import Row, show
 from bench.fit_costs import WORKS, published
 from tests.measured import COST, ROOT
 
 BEFORE: Final = os.environ.get("BAYESRBF_BEFORE")
+LIMIT: Final = 300
+"""Seconds after which a work is ended; its cells are empty then."""
 THREADS: Final = ("OPENBLAS", "OMP", "MKL", "NUMBA")
 
 
 def run(name: str, checkout: Path) -> dict[str, float]:
-    """What a work says, by the package of a checkout."""
+    """What a work says, by the package of a checkout; nothing if it did not end in time."""
     threads = {f"{library}_NUM_THREADS": "1" for library in THREADS}
     paths = os.pathsep.join(map(str, (checkout, ROOT / "examples", ROOT)))
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "bench.fit_costs", name],
-        env={**os.environ, **threads, "LOKY_MAX_CPU_COUNT": "1", "PYTHONPATH": paths},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = {**os.environ, **threads, "LOKY_MAX_CPU_COUNT": "1", "PYTHONPATH": paths}
+    words = [sys.executable, "-P", "-m", "bench.fit_costs", name]
+    try:
+        done = subprocess.run(
+            words, env=environment, capture_output=True, text=True, check=False, timeout=LIMIT
+        )
+    except subprocess.TimeoutExpired:
+        return {}
     assert done.returncode == 0, done.stderr
     told: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return told
@@ -47,46 +51,33 @@ def both(name: str) -> tuple[dict[str, float], dict[str, float]]:
     return now, before
 
 
+def line(work: str, now: dict[str, float], before: dict[str, float], key: str = "seconds") -> Row:
+    """A line of the table; cells are empty where nothing was measured."""
+    over = next((name for name in now if name.startswith("over")), "")
+    return {
+        "work": work,
+        "CPU seconds": now.get(key, np.nan),
+        "before": before.get(key, np.nan),
+        "over the rival": now.get(over, np.nan),
+        "the same before": before.get(over, np.nan),
+        "MB": now.get("MB", np.nan),
+    }
+
+
 def test_fit_cost(data_folder: object) -> None:
-    lines: list[Row] = []
-    for name in WORKS:
-        now, before = both(name)
-        ratio = next((now[key] for key in now if key.startswith("over")), np.nan)
-        lines.append(
-            {
-                "work": name,
-                "CPU seconds": now["seconds"],
-                "before": before.get("seconds", np.nan),
-                "over the rival": ratio,
-                "MB": now["MB"],
-            }
-        )
+    lines = [line(name, *both(name)) for name in WORKS]
     tables = [both(name) for name in published()]
+    now, before = (pd.DataFrame(side).mean().to_dict() for side in zip(*tables, strict=True))
     for label, key in (("stack", "seconds"), ("a forest of 500", "forest seconds")):
-        lines.append(
-            {
-                "work": f"mean of {len(tables)} published tables: {label}",
-                "CPU seconds": float(np.mean([now[key] for now, _ in tables])),
-                "before": float(np.mean([before.get(key, np.nan) for _, before in tables])),
-                "over the rival": np.nan,
-                "MB": max(now["MB"] for now, _ in tables),
-            }
-        )
+        lines.append(line(f"mean of {len(tables)} published tables: {label}", now, before, key))
     show(
         "times/fit",
         lines,
-        {"CPU seconds": 1, "before": 1, "over the rival": 1, "MB": 0},
+        {"work": 0} | dict.fromkeys(list(lines[0])[1:-1], 1) | {"MB": 0},
         None,
         COST,
     )
-    change = np.array([now["log loss"] - before.get("log loss", np.nan) for now, before in tables])
-    print(
-        "log loss",
-        np.mean([now["log loss"] for now, _ in tables]),
-        "a forest's",
-        np.mean([now["forest log loss"] for now, _ in tables]),
-        "change",
-        change.mean(),
-        "+-",
-        change.std(ddof=1) / change.size**0.5,
-    )
+    print("mean log loss", now["log loss"], "of a forest", now["forest log loss"])
+    if BEFORE:
+        rise = np.array([one["log loss"] - other["log loss"] for one, other in tables])
+        print("rise", rise.mean(), "+-", rise.std(ddof=1) / rise.size**0.5)
