@@ -444,7 +444,7 @@ MEMBER_WORDS: Final = {
         "three Gaussians a class, one covariance for all, fitted to tell the classes apart"
     ),
     "forest": "forest of 60 trees",
-    "boosting": "boosting, 300 small trees",
+    "boosting": "boosting, 100 small trees",
 }
 
 
