@@ -14,7 +14,7 @@ from bayesrbf.base.rows import MixtureParameters, Observations
 from bayesrbf.mixture.compiled_expectation import CompiledExpectation
 from bayesrbf.mixture.expectation import ArrayExpectation
 from bayesrbf.mixture.laws import laws_of
-from bayesrbf.mixture.missing import conditional_moments, sample
+from bayesrbf.mixture.missing import conditional_cells, sample
 from bayesrbf.mixture.posterior import MixtureLogPosterior
 from bayesrbf.models.mixture import declare_hybrid_mixture
 from tests.models.configurations import Configuration, assert_same_density, compile_graph
@@ -181,7 +181,7 @@ def furthest(case: Case, kind: str, seed: int = 0, most: float = MOST_CONDITION)
         errors.append(away(found, expected))
     cells, units = np.isnan(user.real), case.units
     means, variances = exact.conditional_moments(user)
-    found = conditional_moments(rows, point, structure)
+    found = conditional_cells(rows, point, structure)
     of_means = away(found[0][cells], units.forward(means)[cells])
     exact_variances = (variances / units.scale**2)[cells]
     of_variances = away(found[1][cells] / exact_variances, np.ones(exact_variances.size))

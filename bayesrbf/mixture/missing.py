@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -37,15 +37,22 @@ def responsibilities(
     return log_sum_exp(log_joint, axis=1)[1]
 
 
-def conditional_moments(
+class ConditionalCells(NamedTuple):
+    """Distributions of the cells of rows given their observed cells, in standard units."""
+
+    mean: Float[np.ndarray, "obs feature"]
+    """Means of the real cells; an observed cell is its own, of variance zero."""
+    variance: Float[np.ndarray, "obs feature"]
+    probabilities: tuple[Float[np.ndarray, "obs _"], ...]
+    """Level probabilities, one array a categorical column; one at the level of an observed cell."""
+
+
+def conditional_cells(
     observations: Observations,
     parameters: MixtureParameters,
     specification: MixtureSpecification,
-) -> tuple[Float[np.ndarray, "obs feature"], Float[np.ndarray, "obs feature"]]:
-    """Mean and variance of every real cell given the observed cells of its row.
-
-    Rows and point are in standard units. An observed cell is its own mean, of variance zero.
-    """
+) -> ConditionalCells:
+    """Distribution of every cell given the observed cells of its row."""
     weights = responsibilities(observations, parameters, specification)
     mean = np.empty_like(observations.real)
     variance = np.empty_like(observations.real)
@@ -56,22 +63,10 @@ def conditional_moments(
         mean[block.rows] = centre
         variance[block.rows] = np.einsum("nk,nkd->nd", of_rows, block.variances + between)
     observed = ~np.isnan(observations.real)
+    levels = laws_of(specification).levels.conditional(observations.codes, weights, parameters)
     # The average of a cell with itself differs from it by rounding: hand back the cell.
-    return np.where(observed, observations.real, mean), np.where(observed, 0.0, variance)
-
-
-def conditional_probabilities(
-    observations: Observations,
-    parameters: MixtureParameters,
-    specification: MixtureSpecification,
-) -> tuple[Float[np.ndarray, "obs _"], ...]:
-    """Level probabilities of every categorical cell given the observed cells of its row.
-
-    Rows and point are in standard units. There is one array a column; an observed cell has
-    probability one at its level.
-    """
-    weights = responsibilities(observations, parameters, specification)
-    return laws_of(specification).levels.conditional(observations.codes, weights, parameters)
+    means = np.where(observed, observations.real, mean)
+    return ConditionalCells(means, np.where(observed, 0.0, variance), levels)
 
 
 # Rows with holes as several complete rows, drawn from a mixture.

@@ -218,9 +218,10 @@ def _read_frame(frame: nw.DataFrame[Any]) -> Cells:
     numbered = titles == list(range(len(titles)))
     names = unnamed if numbered else tuple(map(str, titles))
     series = [frame[:, position] for position in range(frame.shape[1])]
-    read = [_read_series(s, name) for s, name in zip(series, names, strict=True)]
-    declared = tuple(isinstance(s.dtype, nw.Categorical | nw.Enum) for s in series)
-    dated = tuple(s.dtype in (nw.Date, nw.Datetime) for s in series)
+    dtypes = [s.dtype for s in series]  # asked once: each takes as long as a column to read
+    read = [_read_series(*one) for one in zip(series, dtypes, names, strict=True)]
+    declared = tuple(isinstance(dtype, nw.Categorical | nw.Enum) for dtype in dtypes)
+    dated = tuple(dtype in (nw.Date, nw.Datetime) for dtype in dtypes)
     columns, long = zip(*read, strict=True)
     return Cells(names, not numbered, columns, declared, dated, long, numbered)
 
@@ -254,9 +255,10 @@ def _long(values: Iterable[Any], column: np.ndarray) -> np.ndarray | None:
     return exact
 
 
-def _read_series(series: nw.Series[Any], name: str) -> tuple[np.ndarray, np.ndarray | None]:
+def _read_series(
+    series: nw.Series[Any], dtype: Any, name: str
+) -> tuple[np.ndarray, np.ndarray | None]:
     """One clean column of a frame, and its numbers where they are too long for floats."""
-    dtype = series.dtype
     if isinstance(dtype, nw.Categorical | nw.Enum):
         values = _without_dates(series.to_list())
         column = clean(values, name)
@@ -270,7 +272,7 @@ def _read_series(series: nw.Series[Any], name: str) -> tuple[np.ndarray, np.ndar
     if dtype.is_nested() or isinstance(dtype, nw.Binary):
         raise TypeError(f"Column {name!r} must hold numbers or strings; received {dtype}.")
     if dtype.is_numeric():
-        column = _read_numbers(series)
+        column = _read_numbers(series, dtype)
         return column, None if dtype.is_float() else _long(series.to_list(), column)
     if series.to_numpy().dtype.kind == "c":
         raise ValueError(f"Complex data not supported: column {name!r} is complex.")
@@ -288,9 +290,9 @@ def _read_days(series: nw.Series[Any]) -> np.ndarray:
     return days
 
 
-def _read_numbers(series: nw.Series[Any]) -> np.ndarray:
+def _read_numbers(series: nw.Series[Any], dtype: Any) -> np.ndarray:
     """A numeric series as float64, nulls as NaN."""
-    if isinstance(series.dtype, nw.Int128 | nw.UInt128):  # NumPy has no such numbers
+    if isinstance(dtype, nw.Int128 | nw.UInt128):  # NumPy has no such numbers
         series = series.cast(nw.Float64)
     values = series.to_numpy()
     if values.dtype.kind in "biuf":

@@ -8,9 +8,8 @@ from scipy.stats import multivariate_normal
 
 from bayesrbf.base.rows import Observations
 from bayesrbf.mixture.missing import (
+    conditional_cells,
     conditional_draws,
-    conditional_moments,
-    conditional_probabilities,
     responsibilities,
     sample,
 )
@@ -40,7 +39,7 @@ def test_moments_equal_block_matrices(covariance_type, tied):
     rows, point = table(specification), random_point(specification)
     covariances = component_covariances(point, specification)
     shares = responsibilities(rows, point, specification)
-    mean, variance = conditional_moments(rows, point, specification)
+    mean, variance, _ = conditional_cells(rows, point, specification)
     for n in range(rows.n_obs):
         hole = np.isnan(rows.real[n])
         expected, spread = brute_moments(rows.real[n], covariances, point.means, shares[n])
@@ -70,7 +69,7 @@ def test_responsibilities_equal_scipy():
 def test_category_probabilities_average_components():
     specification = structure("diag", classes=(0, 1), levels=(3,))
     rows, point = table(specification), random_point(specification)
-    (probabilities,) = conditional_probabilities(rows, point, specification)
+    (probabilities,) = conditional_cells(rows, point, specification).probabilities
     shares = responsibilities(rows, point, specification)
     hole = rows.codes[:, 0] < 0
     np.testing.assert_allclose(probabilities[hole], shares[hole] @ point.category_probabilities[0])
@@ -87,7 +86,7 @@ def test_draws_have_the_conditional_moments(covariance_type):
     point = random_point(specification)
     [whole] = conditional_draws(rows, point, specification, np.random.default_rng(0))
     real, codes = whole.real, whole.codes
-    mean, variance = conditional_moments(one, point, specification)
+    mean, variance, _ = conditional_cells(one, point, specification)
     hole = np.isnan(one.real[0])
     errors = np.sqrt(variance[0, hole] / n)
     assert (np.abs(real[:, hole].mean(axis=0) - mean[0, hole]) < Z_BOUND * errors).all()
@@ -143,5 +142,5 @@ def test_a_row_without_cells_has_the_mixture_mean():
     empty = Observations(
         np.full((1, 3), np.nan), np.empty((1, 0), dtype=np.intp), np.array([-1]), np.ones(1)
     )
-    mean, _ = conditional_moments(empty, point, specification)
+    mean, *_ = conditional_cells(empty, point, specification)
     np.testing.assert_allclose(mean[0], point.class_probabilities @ point.means)

@@ -14,7 +14,7 @@ from bayesrbf.base.arrays import on_one_blas_thread, one_hot, split_levels
 from bayesrbf.base.records import MOST_PARTS, TOLERANCE, Requirements, stored, within
 from bayesrbf.base.rows import MixtureParameters, MixtureSpecification, Observations, in_blocks
 from bayesrbf.families.kernel_network.compiled import add_laplace_holes
-from bayesrbf.mixture.missing import conditional_moments, conditional_probabilities
+from bayesrbf.mixture.missing import conditional_cells
 
 # Kernel values between rows with missing cells, integrated out in closed form.
 #
@@ -97,8 +97,7 @@ def cell_moments(
     holes = np.flatnonzero(np.isnan(mean).any(axis=1) | unknown.any(axis=1))
     if holes.size:
         rows = observations.take(holes)
-        mean[holes], variance[holes] = conditional_moments(rows, parameters, specification)
-        levels = conditional_probabilities(rows, parameters, specification)
+        mean[holes], variance[holes], levels = conditional_cells(rows, parameters, specification)
         # The empty first part is for tables without categorical columns.
         probabilities[holes] = np.concatenate([probabilities[holes][:, :0], *levels], axis=1)
     return CellMoments(np.clip(mean, -FARTHEST, FARTHEST), variance, probabilities, unknown)

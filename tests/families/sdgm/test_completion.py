@@ -15,7 +15,7 @@ from bayesrbf.base.rows import (
 from bayesrbf.families.sdgm.fitted import predict
 from bayesrbf.families.sdgm.posterior import complete, quadratic_basis
 from bayesrbf.families.sdgm.records import SDGMModes, SDGMParameters
-from bayesrbf.mixture.missing import conditional_moments, conditional_probabilities
+from bayesrbf.mixture.missing import conditional_cells
 
 UNITS = Standardisation(np.array([5.0, -1.0, 0.0]), np.array([2.0, 0.5, 1.0]))
 
@@ -50,8 +50,7 @@ def test_completions_have_the_conditional_moments(kind: str) -> None:
     sizes = np.diff(starts, append=len(points))
     assert sizes.tolist() == [1, draws, draws, draws, 1]
     standard = Observations(UNITS.forward(data.real), data.codes, data.labels, data.weights)
-    mean, variance = conditional_moments(standard, parameters, specification)
-    (shares,) = conditional_probabilities(standard, parameters, specification)
+    mean, variance, (shares,) = conditional_cells(standard, parameters, specification)
     for row, (start, size) in enumerate(zip(starts, sizes, strict=True)):
         mine = points[start : start + size]
         drawn = UNITS.forward(mine[:, :3])
