@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -400,13 +400,12 @@ class StackSettings:
         None where no row could be held out. ``n_jobs`` processes share the folds. Where a member of
         another library takes no missing cells, rows are predicted as they are alone.
         """
-
-        def answer(fold: NumberedFold) -> Answer:
-            if first is not None and fold[0] == folds[0][0]:
-                return first
-            return self.hold_out(fold)
-
+        answer = self.hold_out if first is None else partial(self._known_first, folds[0][0], first)
         return hold_out_folds(folds, answer, self.n_classes, n_jobs, self.masking)
+
+    def _known_first(self, number: int, first: Answer, fold: NumberedFold) -> Answer:
+        """Predictions of a fold, where those of one are known."""
+        return first if fold[0] == number else self.hold_out(fold)
 
     def hold_out_in_turn(
         self, folds: Sequence[NumberedFold], n_jobs: int | None
