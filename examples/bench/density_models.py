@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from bayesrbf import MixtureDensity
-from bayesrbf.mixture.missing import conditional_probabilities
+from bayesrbf.mixture.missing import conditional_cells
 from bayesrbf.table.encode import encode, find_atoms
 from bench.density_scores import at_resolution
 from bench.density_tables import Cells, Task
@@ -107,7 +107,7 @@ def level_probabilities(density: Any, task: Task, code: Array) -> Array:
     """Of the hidden categories given the rest of their rows; 0 for levels never seen."""
     mixture = density.model_.density
     rows = mixture.standardise(encode(frame(task.test), density.columns_))
-    found = conditional_probabilities(rows, mixture.parameters, mixture.specification)
+    found = conditional_cells(rows, mixture.parameters, mixture.specification).probabilities
     result = np.zeros((len(code), int(task.levels.max(initial=1))))
     columns = density.columns_
     names = [columns.names[position] for position in columns.categorical_positions]
