@@ -129,9 +129,8 @@ def fitting[F: Callable[..., object]](method: F) -> F:
             with one_blas_thread():
                 return method(*args, **options)
         except Exception as error:
-            if _interrupted(
-                error
-            ):  # compilers of kernels wrap an interrupt in an error of their own
+            # Compilers of kernels wrap an interrupt in an error of their own.
+            if _interrupted(error):
                 raise KeyboardInterrupt from error
             raise
 

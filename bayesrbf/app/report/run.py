@@ -204,9 +204,10 @@ def _noted(job: Job, limit: float | None = None) -> Job:
     if job.times is None and not pools:
         parts.append(f"{plural(job.folds, 'fold')} at most")
     why = "--quick" if limit is None else f"--quick, because --time-limit allows {limit:g} seconds"
-    said = f": {', '.join(parts)}" if parts else ""
-    note = f"Made with {why}{said}. Without it the answer may be better."
-    return replace(job, notes=(note, *job.notes))
+    if not parts:  # a stack whose intervals were asked for is what it is without
+        return job
+    note = f"Made with {why}: {', '.join(parts)}."
+    return replace(job, notes=(f"{note} Without it the answer may be better.", *job.notes))
 
 
 def _line(seconds: float) -> str:

@@ -423,7 +423,7 @@ class StackSettings:
         settings = replace(self, members=tuple(one for one in self.members if one not in left))
         values = np.delete(values, useless, axis=1)
         held_out = settings.hold_out_folds(folds, n_jobs, (values, versions))
-        said = f"The first fold gave {' and '.join(left)} no weight, so it is no member."
+        said = f"The first fold gave {' and '.join(left)} little weight, so it is no member."
         return settings, held_out, said if left else ""
 
 

@@ -223,9 +223,9 @@ class SharedTraining:
         return find_exemplars(self.mapped("half_rank"), N_EXEMPLARS, self.seed)
 
     def layer(self, settings: KernelSettings) -> HiddenLayer:
-        """The hidden layer of a network; networks that differ in their output alone share it."""
-        # The same key in every fold, whose seeds differ, and for networks of other penalties.
-        key = self.levels, replace(settings, l2=1.0, seed=0)
+        """The hidden layer of a network."""
+        # The same key in every fold, whose seeds differ.
+        key = self.levels, replace(settings, seed=0)
         if key not in self._layers:
             start = None if self.starts is None else self.starts.rate_points.get(key)
             searched = replace(settings, search=SEARCH if start is None else SEARCH_NEAR)
