@@ -186,6 +186,9 @@ def test_a_row_of_many_has_one_copy_and_there_are_as_many_of_every_kind() -> Non
         for n in (200, int(MANY_ROWS) + 1)
     )
     assert few.masked.values.shape[1] == STRATA + 1
+    some = StackedClassifier(["normal"], random_state=0).fit(*made(900, seed=0)).model_.held
+    assert some.masked.values.shape[1] == 2
+    assert (some.masked.hidden[:, 1] != some.masked.hidden[:, 2]).mean() > 0.8
     assert many.masked.values.shape[1] == 1
     assert np.unique(many.folds).size == FEWER
     one_cell = 1 - 1 / made(1, seed=0)[0].shape[1]

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 
 from bayesrbf import table
 from bayesrbf.base.priors import Status
-from bayesrbf.base.rows import Observations, joined_rows
+from bayesrbf.base.rows import Observations, default_shape, joined_rows
 from bayesrbf.families.stack.fitted import FittedStack, StackSettings, stack_of
 from bayesrbf.families.stack.members import SharedTraining
 from bayesrbf.families.stack.posterior import Pool, equal_pool, fit_pools
@@ -85,7 +85,7 @@ def pools_of(
 
 
 def partly_seen(training: SharedTraining, held_out: HeldOut) -> str:
-    """A sentence on what saw a part of very many rows; empty where all was fitted to all."""
+    """Sentences on what saw a part of a long or wide table; empty where all was fitted to all."""
     sentences, n_rows = [], training.rows.n_obs
     networks, judged = training.of_networks.rows.n_obs, held_out.labels.size
     n_labelled = int((training.rows.labels >= 0).sum())
@@ -93,6 +93,9 @@ def partly_seen(training: SharedTraining, held_out: HeldOut) -> str:
         sentences.append(f"Kernel networks were fitted to {networks} of {n_rows} different rows.")
     if n_labelled > ENOUGH and judged < 0.9 * n_labelled:
         sentences.append(f"{judged} different rows held out gave weights and temperatures.")
+    n_reals = training.rows.real.shape[1]
+    if default_shape(n_reals) != "full":
+        sentences.append(f"Covariances of {n_reals} columns of numbers are diagonal.")
     return " ".join(sentences)
 
 

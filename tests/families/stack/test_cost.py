@@ -32,6 +32,8 @@ def test_a_wide_table_has_diagonal_covariances_and_every_answer(model: StackedCl
     new, true = wide(60, 1)
     model.fit(X, y)
     assert model.model_.density.specification.shape == "diag"
+    if isinstance(model, StackedClassifier):
+        assert f"Covariances of {WIDE} columns of numbers are diagonal." in model.status_
     assert (model.predict(new) == true).mean() > 0.75
     assert np.isfinite(model.impute(new)).all()
     assert np.isfinite(model.surprise(new[:2]).to_array()).any()
