@@ -359,14 +359,17 @@ def need(packages: Iterable[str] = REPORT_PACKAGES, by: str = "report") -> None:
         )
 
 
-def model_for(folder: Path, table: Path) -> tuple[ReportOptions, Any]:
+def model_for(folder: Path, table: Path, target: str | None = None) -> tuple[ReportOptions, Any]:
     """Options and model of a folder, for a table; what is absent is refused before imports."""
     from bayesrbf.app.report.options import read_options
     from bayesrbf.app.report.output import MODEL
-    from bayesrbf.reading.read import names_in_file
+    from bayesrbf.reading.notes import TableError
+    from bayesrbf.reading.read import names_in_file, no_column
 
     (folder / MODEL).stat()
-    names_in_file(table)
+    header = names_in_file(table)
+    if target is not None and target not in header:
+        raise TableError(no_column(target, header, table.name))
     from bayesrbf.app.predict import refuse_kinds
     from bayesrbf.fit.estimator import load
 

@@ -79,7 +79,7 @@ def validate(
     json : bool
         Print one JSON object, and nothing else, on stdout.
     """
-    options, model = model_for(folder, table)
+    options, model = model_for(folder, table, target)
     import bayesrbf
     from bayesrbf.app.predict import read_labelled
 

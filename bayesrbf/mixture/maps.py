@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.special import ndtri
 
 from bayesrbf.base.arrays import single_digits
@@ -44,27 +44,39 @@ class HalfRankMaps:
     """The half-rank map of every real column."""
 
     units: Standardisation
-    knots: tuple[Float[np.ndarray, " _"], ...]
-    """Distinct training cells in standard units, ascending."""
-    scores: tuple[Float[np.ndarray, " _"], ...]
+    knots: Float[np.ndarray, " knot"]
+    """Distinct training cells of one column after the other, ascending, in standard units."""
+    scores: Float[np.ndarray, " knot"]
     """Their standardised normal scores."""
+    n_knots: Int[np.ndarray, " feature"]
+    """How many each column has."""
 
     few: ClassVar = FewValues()
     """None is taken for a category."""
 
     @property
+    def columns(self) -> list[tuple[Float[np.ndarray, " _"], Float[np.ndarray, " _"]]]:
+        """Knots and scores of every column."""
+        knots, scores = (
+            np.split(one, np.cumsum(self.n_knots)) for one in (self.knots, self.scores)
+        )
+        # Behind the last column there is an empty part.
+        return list(zip(knots[:-1], scores[:-1], strict=True))
+
+    @property
     def rounded(self) -> HalfRankMaps:
         """A copy with single precision's digits, in which neighbouring knots may become one."""
-        pairs = zip(map(single_digits, self.knots), map(single_digits, self.scores), strict=True)
-        firsts = [(np.unique(knots, return_index=True), scores) for knots, scores in pairs]
-        knots = tuple(values for (values, _), _ in firsts)
-        return replace(self, knots=knots, scores=tuple(scores[at] for (_, at), scores in firsts))
+        pairs = [(single_digits(knots), single_digits(scores)) for knots, scores in self.columns]
+        firsts = [np.unique(knots, return_index=True)[1] for knots, _ in pairs]
+        return _joined(
+            self.units, [(a[at], b[at]) for (a, b), at in zip(pairs, firsts, strict=True)]
+        )
 
     def forward(self, real: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row feature"]:
         """Map cells in the user's units."""
         standard = self.units.forward(real)
         result = 0.5 * np.clip(standard, -FARTHEST, FARTHEST)
-        for column, (knots, scores) in enumerate(zip(self.knots, self.scores, strict=True)):
+        for column, (knots, scores) in enumerate(self.columns):
             result[:, column] += 0.5 * np.interp(standard[:, column], knots, scores)
         return result
 
@@ -73,12 +85,13 @@ class HalfRankMaps:
         return replace(rows, real=self.forward(rows.real))
 
     def __laws__(self) -> Requirements:
-        n = self.units.scale.size
-        yield len(self.knots) == len(self.scores) == n, "knots for every column"
-        pairs = list(zip(self.knots, self.scores, strict=True))
-        yield all(a.shape == b.shape and a.size > 0 for a, b in pairs), "a score for every knot"
-        yield all(ascending(a) for a, _ in pairs), "knots in rising order"
-        yield all(within(b, -1e6, 1e6) for _, b in pairs), "scores in standard units"
+        n = self.n_knots
+        yield n.size == self.units.scale.size and within(n, 1), "knots for every column"
+        # Counts of a file may overflow when they are added: none can be above the number of knots.
+        yield within(n, 1, self.knots.size + 1), "no more knots of a column than there are"
+        yield n.sum() == self.knots.size, "as many knots as the columns have together"
+        yield all(ascending(knots) for knots, _ in self.columns), "knots in rising order"
+        yield within(self.scores, -1e6, 1e6), "scores in standard units"
 
 
 def fit_half_rank(
@@ -87,10 +100,17 @@ def fit_half_rank(
     weights: Float[np.ndarray, " row"],
 ) -> HalfRankMaps:
     """Learn the normal scores of every column; a column without a cell is mapped by value alone."""
-    pairs = [_normal_scores(column, weights) for column in units.forward(real).T]
-    return HalfRankMaps(
-        units, tuple(knots for knots, _ in pairs), tuple(scores for _, scores in pairs)
-    )
+    return _joined(units, [_normal_scores(column, weights) for column in units.forward(real).T])
+
+
+def _joined(units: Standardisation, columns: list[tuple[np.ndarray, np.ndarray]]) -> HalfRankMaps:
+    """Maps of columns of which each has its knots and scores.
+
+    One array holds all: a file may have 10,000 arrays, and a table thousands of columns.
+    """
+    knots, scores = ([pair[of] for pair in columns] for of in (0, 1))
+    sizes = np.array([one.size for one in knots], dtype=np.int64)
+    return HalfRankMaps(units, np.hstack([[], *knots]), np.hstack([[], *scores]), sizes)
 
 
 def _normal_scores(column: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

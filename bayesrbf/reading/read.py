@@ -397,6 +397,13 @@ def _unmatched(
     return unmatched(stand_ins, marks, cells, name)
 
 
+def no_column(column: str, header: Sequence[str], name: str) -> str:
+    """The sentence on a column that is not there."""
+    near = difflib.get_close_matches(column, header, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"it has {listed(header, 20)}."
+    return f"{name} has no column {column!r}; {hint}"
+
+
 def _misnamed(
     header: Sequence[str], target: str | None, options: TableOptions, name: str
 ) -> Iterable[str]:
@@ -404,9 +411,7 @@ def _misnamed(
     uses = options.named() | ({} if target is None else {"target": (target,)})
     for column in dict.fromkeys(column for names in uses.values() for column in names):
         if column not in header:
-            near = difflib.get_close_matches(column, header, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(header[:20])}."
-            yield f"{name} has no column {column!r}; {hint}"
+            yield no_column(column, header, name)
             continue
         parts = [part for part, names in uses.items() if column in names]
         allowed = {"id", "group"}, {"time", "dates"}, {"target", "categorical"}, {"target", "real"}

@@ -149,3 +149,10 @@ def test_columns_without_spread_or_cells_stay_finite(fit: object) -> None:
     assert np.isnan(mapped[0, 2])
     assert np.isnan(mapped[1, 1])
     assert np.isfinite(mapped[1, 2])
+
+
+@pytest.mark.parametrize("fit", [fit_half_rank, fit_power])
+def test_rows_without_reals_are_mapped_to_themselves(fit: object) -> None:
+    none = np.zeros((4, 0))
+    units = Standardisation(np.zeros(0), np.ones(0))
+    assert fit(units, none, np.ones(4)).forward(none).shape == (4, 0)

@@ -158,7 +158,7 @@ def test_columns_can_be_ignored_and_markers_be_given(tmp_path: Path) -> None:
     ("options", "message"),
     [
         ({"ignore": ["othre"]}, "has no column 'othre'; did you mean 'other'?"),
-        ({"categorical": ["zip"]}, "has no column 'zip'; it has a, other"),
+        ({"categorical": ["zip"]}, "has no column 'zip'; it has a and other"),
         ({"real": ["a"], "categorical": ["a"]}, "cannot be what --categorical and --real say"),
         ({"ignore": ["a", "other"]}, "no column is left"),
     ],

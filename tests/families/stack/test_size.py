@@ -133,7 +133,7 @@ def test_rounded_knots_still_rise() -> None:
     cells = np.array([[1.0], [1.0 + 1e-12], [2.0], [3.0]])
     maps = fit_half_rank(Standardisation(np.zeros(1), np.ones(1)), cells, np.ones(4))
     rounded = maps.rounded
-    np.testing.assert_array_equal(rounded.knots[0], [1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(rounded.knots, [1.0, 2.0, 3.0])
     np.testing.assert_allclose(rounded.forward(cells[2:]), maps.forward(cells[2:]), atol=1e-6)
 
 
