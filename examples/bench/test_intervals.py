@@ -1,13 +1,15 @@
 """Do intervals of class probabilities hold the truth, of complete rows and given any set of cells?
 
-Complete rows are those of real tables, with labels of teachers of other families, so that the truth
-is known at every row (``teachers.py``). Rows of which p(y | any cells) is known are drawn from
-Gaussian copulas of real tables, with labels of a teacher (``copulas.py``); models are fitted to
-complete rows, then cells of new rows are hidden. Each table has one teacher, in turn.
+The truth is known in three ways. Cells of a cross-table of many rows have a frequency
+(``frequencies.py``). Complete rows of real tables have labels of teachers of other families
+(``teachers.py``). Rows of which p(y | any cells) is known are drawn from Gaussian copulas of real
+tables, with labels of a teacher (``copulas.py``); models are fitted to complete rows, then cells of
+new rows are hidden. Each table has one teacher, in turn.
 """
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,23 +17,25 @@ from typing import Any, Final
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit, logit, rel_entr
+from scipy.special import rel_entr, softmax
+from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from bayesrbf import HybridMixtureClassifier, KernelNetworkClassifier, StackedClassifier
 from bench import copulas
 from bench.copulas import Copula
 from bench.figures import Row, show
-from bench.peers import numbers_for
+from bench.frequencies import LEAST, Cells, CrossTable
+from bench.peers import logistic, numbers_for
 from bench.teachers import TEACHERS, Taught, probabilities, rows_of, taught
 
 LEVELS: Final = (0.5, 0.8, 0.9)
 ROWS: Final = 200
 REFITS: Final = 30
-SMALLEST: Final = 1e-4
-"""Probabilities are held this far from 0 and 1 before their log odds are taken."""
-DEVIATIONS: Final = (0.674, 1.282, 1.645)
-"""Half widths of normal intervals at the levels, in standard deviations."""
+DRAWS: Final = 200
+MISS: Final = 20
+"""Price of a miss in the interval score of 90 %: 2 over the share that may lie outside."""
 TABLES: Final = (
     "breast_cancer",
     "glass",
@@ -72,70 +76,145 @@ class Said:
     ends: np.ndarray
 
 
-Contestant = Callable[[Taught], Said]
+Ask = Callable[[pd.DataFrame], Said]
+Contestant = Callable[[pd.DataFrame, np.ndarray], Ask]
+"""Fits rows with labels, and is then asked about new ones."""
 
 
 def ours(make: Callable[..., Any], method: str, **options: object) -> Contestant:
     """A classifier of this package, with intervals by draws of a method."""
 
-    def say(data: Taught) -> Said:
-        model = make(random_state=0).fit(data.X, data.y).refine(method, **options)
-        told = [model.uncertainty(data.X_new, prob=level) for level in LEVELS]
-        ends = [[one["lower"].to_numpy(), one["upper"].to_numpy()] for one in told]
-        return Said(model.predict_proba(data.X_new), np.array(ends))
+    def fit(X: pd.DataFrame, y: np.ndarray) -> Ask:
+        model = make(random_state=0).fit(X, y).refine(method, **options)
 
-    return say
+        def ask(X_new: pd.DataFrame) -> Said:
+            told = [model.uncertainty(X_new, prob=level) for level in LEVELS]
+            ends = [[one["lower"].to_numpy(), one["upper"].to_numpy()] for one in told]
+            return Said(told[0]["probability"].to_numpy(), np.array(ends))
+
+        return ask
+
+    return fit
 
 
-def bootstrapped(data: Taught) -> Said:
-    """Logistic regression and its refits to rows drawn with replacement.
+def of_draws(point: np.ndarray, draws: np.ndarray) -> Said:
+    """Intervals between quantiles of draws."""
+    tails = [[(1 - level) / 2, (1 + level) / 2] for level in LEVELS]
+    return Said(point, np.quantile(draws, tails, axis=0))
 
-    Their spread in log odds is scaled by one factor, so that intervals of 90 % hold the truth about
-    as often as they say: no user could do that.
+
+def bootstrapped(X: pd.DataFrame, y: np.ndarray) -> Ask:
+    """Logistic regression and its refits to rows drawn with replacement."""
+    rng, n_classes = np.random.default_rng(0), y.max() + 1
+
+    def fitted(rows: np.ndarray) -> Callable[[pd.DataFrame], np.ndarray]:
+        model = logistic(0).fit(X.iloc[rows], y[rows])
+        seen = np.unique(y[rows])
+        return lambda X_new: np.eye(n_classes)[seen].T @ model.predict_proba(X_new).T
+
+    def drawn() -> np.ndarray:
+        rows = rng.integers(y.size, size=y.size)
+        return drawn() if np.bincount(y[rows], minlength=n_classes).min() < 5 else rows
+
+    point, refits = fitted(np.arange(y.size)), [fitted(drawn()) for _ in range(REFITS)]
+    return lambda X_new: of_draws(point(X_new).T, np.array([one(X_new).T for one in refits]))
+
+
+def normal(prior_sd: float) -> Contestant:
+    """Logistic regression with normal weights; draws from the normal law around their mode.
+
+    Columns have unit scale. Flat priors make it maximum likelihood with the delta method.
     """
-    rng = np.random.default_rng(0)
-    n_obs, n_classes = len(data.y), data.truth.shape[1]
 
-    def fitted(rows: np.ndarray) -> np.ndarray:
-        model = numbers_for(LogisticRegression(max_iter=2000))
-        p = np.zeros(data.truth.shape)
-        seen = np.isin(np.arange(n_classes), data.y[rows])
-        p[:, seen] = model.fit(data.X.iloc[rows], data.y[rows]).predict_proba(data.X_new)
-        return p
+    def fit(X: pd.DataFrame, y: np.ndarray) -> Ask:
+        model = numbers_for(LogisticRegression(C=prior_sd**2, max_iter=5000)).fit(X, y)
+        columns, mode = model[:-1], model[-1]
+        weights = np.c_[mode.intercept_, mode.coef_]
+        cells = with_constant(columns.transform(X))
+        p = model.predict_proba(X)[:, -len(weights) :]
+        curvature = p[:, :, None] * (np.eye(len(weights)) - p[:, None])
+        information = np.einsum("ncd,ni,nj->cidj", curvature, cells, cells)
+        information = information.reshape(weights.size, weights.size)
+        covariance = np.linalg.pinv(information + np.eye(weights.size) / prior_sd**2)
+        rng = np.random.default_rng(0)
+        draws = rng.multivariate_normal(weights.ravel(), covariance, DRAWS, method="eigh")
 
-    point = fitted(np.arange(n_obs))
-    refits = np.array([fitted(rng.integers(n_obs, size=n_obs)) for _ in range(REFITS)])
-    centre = log_odds(point)
-    spread = np.maximum((log_odds(refits) - centre).std(axis=0), 1e-9)
-    errors = np.abs(log_odds(data.truth) - centre) / spread
-    spread *= np.quantile(errors, LEVELS[-1]) / DEVIATIONS[-1]
-    return Said(
-        point, np.array([expit([centre - z * spread, centre + z * spread]) for z in DEVIATIONS])
-    )
+        def ask(X_new: pd.DataFrame) -> Said:
+            new = with_constant(columns.transform(X_new))
+            eta = np.einsum("sci,ni->snc", draws.reshape(-1, *weights.shape), new)
+            if eta.shape[2] == 1:
+                eta = np.concatenate([np.zeros_like(eta), eta], axis=2)
+            return of_draws(model.predict_proba(X_new), softmax(eta, axis=2))
+
+        return ask
+
+    return fit
 
 
-def log_odds(p: np.ndarray) -> np.ndarray:
-    """Log odds of every class against all others."""
-    return logit(np.clip(p, SMALLEST, 1 - SMALLEST))
+def with_constant(cells: np.ndarray) -> np.ndarray:
+    """Cells behind a column of ones."""
+    return np.column_stack([np.ones(len(cells)), cells])
 
 
-CONTESTANTS: Final[dict[str, Contestant]] = {
-    "stack": ours(StackedClassifier, "bootstrap"),
-    "mixture, beside other kinds": ours(HybridMixtureClassifier, "laplace", model_doubt="pool"),
-    "mixture": ours(HybridMixtureClassifier, "laplace"),
-    "kernel network": ours(KernelNetworkClassifier, "laplace"),
-    "logistic regression, bootstrap, scaled": bootstrapped,
+def venn_abers(X: pd.DataFrame, y: np.ndarray) -> Ask:
+    """Venn-Abers predictors of two classes around a logistic regression, rows out of fold.
+
+    An interval is between the isotonic fits with the new row in the one class and in the other. It
+    has no level: it stands for all of them.
+    """
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    scores = cross_val_predict(logistic(0), X, y, cv=folds, method="predict_proba")[:, 1]
+    model = logistic(0).fit(X, y)
+
+    def isotonic(score: float, label: int) -> float:
+        curve = IsotonicRegression().fit(np.append(scores, score), np.append(y, label))
+        return float(curve.predict([score])[0])
+
+    def ask(X_new: pd.DataFrame) -> Said:
+        new = model.predict_proba(X_new)[:, 1]
+        low, high = np.array([[isotonic(one, label) for label in (0, 1)] for one in new]).T
+        p = high / (1 - low + high)
+        ends = np.stack([np.c_[1 - high, low], np.c_[1 - low, high]])
+        return Said(np.c_[1 - p, p], np.stack([ends] * len(LEVELS)))
+
+    return ask
+
+
+FREQUENCY_ROWS: Final = (100, 200, 400, 800)
+FREQUENCY_DRAWS: Final = 8
+STACK: Final[dict[str, Contestant]] = {"stack": ours(StackedClassifier, "bootstrap")}
+PEERS: Final[dict[str, Contestant]] = {
+    "logistic regression, delta method": normal(100.0),
+    "logistic regression, bootstrap": bootstrapped,
+    "Bayesian logistic regression": normal(1.0),
 }
+CONTESTANTS: Final[dict[str, Contestant]] = (
+    STACK
+    | {
+        "mixture, beside other kinds": ours(HybridMixtureClassifier, "laplace", model_doubt="pool"),
+        "mixture": ours(HybridMixtureClassifier, "laplace"),
+        "kernel network": ours(KernelNetworkClassifier, "laplace"),
+    }
+    | PEERS
+)
+
+OF_FREQUENCIES: Final = STACK | PEERS | {"Venn-Abers": venn_abers}
 
 
 def judge(said: Said, truth: np.ndarray) -> Row:
-    """Coverage by level, width, divergence; of two classes only the second counts."""
+    """Coverage by level, width, interval score, divergence; of two classes the second counts.
+
+    The score of an interval of 90 % is its width and 20 times what the truth lies outside.
+    """
     some = slice(1, None) if truth.shape[1] == 2 else slice(None)
     lower, upper = said.ends[:, 0, :, some], said.ends[:, 1, :, some]
     held = (lower <= truth[:, some]) & (truth[:, some] <= upper)
+    width = (upper - lower)[-1]
+    outside = np.maximum(lower[-1] - truth[:, some], truth[:, some] - upper[-1])
     return {
         **{f"{level:.0%}": float(held[k].mean()) for k, level in enumerate(LEVELS)},
-        "width": float((upper - lower)[-1].mean()),
+        "width": float(width.mean()),
+        "score": float((width + MISS * np.maximum(outside, 0)).mean()),
         "divergence": divergence(truth, said.delivered),
     }
 
@@ -157,10 +236,11 @@ def complete() -> Iterator[Row]:
     """Every contestant on every table."""
     for place, table in enumerate(TABLES):
         data = rows_for(place, table)
-        for model, say in CONTESTANTS.items():
+        for model, fit in CONTESTANTS.items():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                yield {"table": table, "model": model, **judge(say(data), data.truth)}
+                said = fit(data.X, data.y)(data.X_new)
+            yield {"table": table, "model": model, **judge(said, data.truth)}
         print(table, flush=True)
 
 
@@ -172,6 +252,50 @@ def test_intervals(data_folder: object) -> None:
     told.insert(4, "lowest table", by_model["90%"].min())
     show("intervals/complete", told)
     assert told.loc["stack", "90%"] + 2 * told.loc["stack", "se of 90%"] > 0.9
+
+
+def by_frequency() -> Iterator[Row]:
+    """Every contestant on cells of cross-tables, complete and with one column hidden."""
+    for table in LEAST:
+        whole = CrossTable.of(table)
+        views = list(whole.cells())
+        for n, draw in itertools.product(FREQUENCY_ROWS, range(FREQUENCY_DRAWS)):
+            X, y = whole.drawn(n, np.random.default_rng([n, draw]))
+            for model, fit in OF_FREQUENCIES.items():
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    ask = fit(X, y)
+                    for hidden, cells in views:
+                        about = {"table": table, "model": model, "rows": n, "draw": draw}
+                        about["hidden"] = "no column" if hidden is None else "one column"
+                        yield about | judge_cells(ask(cells.X), cells)
+        print(table, flush=True)
+
+
+def judge_cells(said: Said, cells: Cells) -> Row:
+    """What is judged of the cells of a cross-table, each cell alike, and coverage by rows."""
+    truth = np.column_stack([1 - cells.frequency, cells.frequency])
+    found = judge(said, truth)
+    lower, upper = said.ends[-1, :, :, 1]
+    held = (lower <= cells.frequency) & (cells.frequency <= upper)
+    error = np.abs(said.delivered[:, 1] - cells.frequency).mean()
+    kept = {name: found[name] for name in ("90%", "width", "score")}
+    return kept | {"90%, by rows": float(cells.share @ held), "error": float(error)}
+
+
+def test_intervals_by_frequency(data_folder: object) -> None:
+    rows = pd.DataFrame(by_frequency())
+    of_fit = rows.groupby(["table", "model", "rows", "draw", "hidden"], sort=False).mean()
+    of_table = of_fit.groupby(["table", "model", "rows", "hidden"], sort=False).mean()
+    means = of_table.groupby(["model", "hidden"], sort=False).mean()
+    columns = ["90%", "90%, by rows", "width", "error", "score"]
+    show("intervals/frequencies", means[columns])
+    stack = of_table.xs("stack", level="model")
+    by_rows = stack.groupby(["hidden", "rows"], sort=False)[columns].mean()
+    by_rows["width over error"] = by_rows["width"] / by_rows["error"]
+    show("intervals/by_rows", by_rows)
+    cells = stack["90%"].unstack("rows").reorder_levels(["hidden", "table"]).sort_index()
+    show("intervals/cross_tables", cells.rename(columns="{} rows".format), 2)
 
 
 FAMILIES: Final[dict[str, Callable[..., Any]]] = {
@@ -196,21 +320,17 @@ def of_any_cells(model: str, copula: Copula) -> Iterator[Row]:
     y = (p.cumsum(axis=1) > rng.random((ROWS, 1))).argmax(axis=1)
     present = np.unique(y)  # A class that no row has is left out of what is judged.
     X = copula.cells(scores)
-    fitted = FAMILIES[model](random_state=0).fit(X[:ROWS], y).refine("bootstrap")
-    some = slice(1, None) if present.size == 2 else slice(None)
+    ask = ours(FAMILIES[model], "bootstrap")(X[:ROWS], y)
     for pattern, hidden in masks(X.shape[1], rng):
         truth = copula.given(scores[ROWS:], hidden, rng)[:, present]
         truth /= truth.sum(axis=1, keepdims=True)
-        said = fitted.uncertainty(X[ROWS:].mask(hidden), prob=LEVELS[-1])
-        lower, upper = (said[end].to_numpy()[:, some] for end in ("lower", "upper"))
-        delivered = said["probability"].to_numpy()
+        said = ask(X[ROWS:].mask(hidden))
+        judged, delivered = judge(said, truth), said.delivered
         rarest = truth.mean(axis=0).argmin()
         yield {
             "model": model,
             "cells hidden": pattern,
-            "90%": float(((lower <= truth[:, some]) & (truth[:, some] <= upper)).mean()),
-            "width": float((upper - lower).mean()),
-            "divergence": divergence(truth, delivered),
+            **{key: judged[key] for key in ("90%", "width", "score", "divergence")},
             "rarest class": float(delivered[:, rarest].mean() / truth[:, rarest].mean()),
         }
 
