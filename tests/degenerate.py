@@ -163,7 +163,7 @@ SAMPLED = {
     "RBF regression": ("laplace", "advi", "nuts", "bootstrap"),
     "sparse discriminative mixture": ("laplace", "advi", "nuts", "bootstrap"),
     "exemplars": ("gibbs",),
-    "stack": ("laplace", "nuts", "bootstrap"),
+    "stack": ("laplace", "nuts"),
 }
 SMALLER: dict[str, Fit] = FAMILIES | {
     "kernel network": partial(fit, bayesrbf.KernelNetworkClassifier, n_exemplars=10)

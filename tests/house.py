@@ -238,7 +238,7 @@ def rows() -> Iterator[tuple[str, str]]:
     yield "classes and files of a default fit", str(followed(lambda: mixture.fit(X, y)))
     yield "of its predict_proba", str(followed(lambda: mixture.predict_proba(X)))
     yield "of a stack's fit", str(followed(lambda: stack.fit(X, y)))
-    stack.refine("bootstrap", draws=3)
+    stack.refine(draws=3)
     yield "of its uncertainty", str(followed(lambda: stack.uncertainty(X)))
 
 

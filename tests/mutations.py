@@ -101,7 +101,7 @@ FAMILIES: dict[str, tuple[str, Callable[[Any, np.ndarray], Any]]] = {
         lambda X, y: (
             bayesrbf.StackedClassifier(("laplace", "normal"), cv=2, random_state=0)
             .fit(X, y)
-            .refine("bootstrap", draws=4, refits=2)
+            .refine(draws=4)
         ),
     ),
 }

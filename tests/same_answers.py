@@ -208,7 +208,7 @@ DRAWS: Final[dict[str, tuple[str, ...]]] = {
     "RBF regression": ("laplace", "nuts"),
     "sparse mixture": ("laplace", "advi", "nuts", "bootstrap"),
     "exemplars": ("gibbs",),
-    "stack": ("laplace", "bootstrap"),
+    "stack": ("laplace",),
 }
 DRAWN_ON: Final = ("iris with holes", "mixed with holes")
 

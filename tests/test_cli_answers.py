@@ -70,8 +70,8 @@ def test_any_number_of_processes_gives_the_same_answer(
     p = []
     for jobs in ("1", "2"):
         out = tmp_path / jobs
-        words = ["fit", file, "--target", "outcome", "--out", out, "--quick", "--jobs", jobs]
-        assert run(monkeypatch, *words, "--inference", "bootstrap") == 0
+        words = ["fit", file, "--target", "outcome", "--out", out, "--jobs", jobs]
+        assert run(monkeypatch, *words) == 0
         model = bayesrbf.load(out / "model.safetensors")
         p.append(model.uncertainty(table.drop(columns="outcome"))["upper"].to_numpy())
     np.testing.assert_array_equal(*p)

@@ -181,7 +181,7 @@ def rehearse(
         Group of each row, as ``fit`` takes it.
     inference : str, optional
         Method of ``refine``; None: that of the present draws, or of the constructor, or
-        else ``"bootstrap"`` for a stack and ``"laplace"`` for all others.
+        else ``"laplace"``.
     teachers : sequence of {"trees", "boosting", "process"}, optional
         Bagged trees, boosted trees, a Gaussian process; None: all that are not of the
         classifier's own kind.

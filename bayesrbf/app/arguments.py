@@ -173,7 +173,7 @@ MODELS: Final = (
         "stack",
         "StackedClassifier",
         "kernel networks, mixtures and trees, pooled by held-out log score (default)",
-        "a minute",
+        "seconds",
     ),
     OfferedModel(
         "mixture",

@@ -373,10 +373,10 @@ def report(
     model : {"stack", "mixture", "rbf", "sdgm", "median_lvq"}
         What is fitted: a pool of kernel networks, mixtures and trees, one mixture, an RBF
         network, a sparse mixture, or exemplars.
-    inference : {"auto", "bootstrap", "laplace", "advi", "gibbs", "nuts", "map"}
-        How intervals are made: bootstrap fits the stack anew, 12 times; laplace and advi are
-        approximations and take seconds; gibbs and nuts are exact, if the model is right, and
-        take longer; map makes none. auto takes the best one that the model has.
+    inference : {"auto", "laplace", "advi", "gibbs", "nuts", "map"}
+        How draws are made: laplace and advi are approximations and take seconds; gibbs and nuts
+        are exact, if the model is right, and take longer; map makes none, and so no intervals.
+        auto takes the best one that the model has.
     cost : tuple of str
         What it costs to mistake a row of a class: sick=10,well=1 or repeated; 1 for classes
         not named. The report then says what the decisions of least expected cost cost, and
@@ -386,8 +386,8 @@ def report(
         from three other models, twice each. Takes six more fits with their draws, two to eight
         times as long as the report without it.
     quick : bool
-        Take less time: no intervals unless --inference names a method, three folds at most of
-        families but the stack. The page says so.
+        Take less time with families but the stack: no intervals unless --inference names a
+        method, three folds at most. The page says so.
     time_limit : float, optional
         Seconds that all may take. The fullest form that is estimated to take half of them is
         made, without intervals or as by --quick where need be; what is not done at the limit
@@ -485,15 +485,15 @@ def fit(
         How the table is read; new rows are read by the same options.
     model : {"stack", "mixture", "rbf", "sdgm", "median_lvq"}
         What is fitted; the command models has a line on each.
-    inference : {"auto", "bootstrap", "laplace", "advi", "gibbs", "nuts", "map"}
+    inference : {"auto", "laplace", "advi", "gibbs", "nuts", "map"}
         How intervals are made, as report has it; map makes none and is the quickest.
     cost : tuple of str
         What it costs to mistake a row of a class: sick=10,well=1 or repeated; 1 for classes
         not named. predict then writes the decision of least expected cost, and validate counts
         by it. The model is the same.
     quick : bool
-        Take less time: no intervals unless --inference names a method, three folds at most of
-        families but the stack. The page says so.
+        Take less time with families but the stack: no intervals unless --inference names a
+        method, three folds at most. The page says so.
     time_limit : float, optional
         Seconds that all may take. The fullest form that is estimated to take half of them is
         made, without intervals or as by --quick where need be; what is not done at the limit

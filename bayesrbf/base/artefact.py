@@ -696,7 +696,7 @@ _READERS: Final[Mapping[str, Callable[[Any, _Read], Any]]] = {
 # shapes, and a SHA-256 of every byte of the file, taken with zeros in the place of its own digits.
 
 
-PROTOCOL: Final = 1
+PROTOCOL: Final = 2
 MANIFEST: Final = "bayesrbf"
 MOST_BYTES: Final = 2**20
 """Most bytes of the manifest; the header, which contains it escaped, may have four times that."""

@@ -75,16 +75,16 @@ class Classifier(ClassifierMixin, Estimator):
         model_doubt: object = None,
         **options: object,
     ) -> Self:
-        """Draw from the posterior, and count how far other kinds of models differ if asked.
+        """Draw from the posterior, and count how wrong the model may be if asked.
 
         Parameters
         ----------
         method : {"laplace", "advi", "gibbs", "nuts", "bootstrap"}
             How parameters are drawn; see :class:`MixtureDensity`, whose methods these are.
         model_doubt : {None, "pool"}
-            None: intervals are those of the parameters, if the model is right. ``"pool"``: the
-            members of :class:`StackedClassifier` are fitted to the same rows, and the truth
-            counts as one kind of model more. Probabilities do not change, their intervals do.
+            None: intervals are those of the parameters, if the model is right. ``"pool"``: a
+            :class:`StackedClassifier` is fitted to the same rows, and intervals count its error and
+            how far the model is from it. Probabilities do not change, their intervals do.
         **options : object
             Passed on, such as ``draws``, ``chains`` and ``random_state``.
 
@@ -258,7 +258,7 @@ class Classifier(ClassifierMixin, Estimator):
         """Class probabilities with intervals, kinds of doubt and the novelty of each row.
 
         Where :meth:`predict_proba` is not the mean of the draws, they are moved so that it is their
-        median, or nearly their mean for the ``"bootstrap"`` of a stack (:doc:`/uncertainty`).
+        median, or nearly their mean for a stack (:doc:`/uncertainty`).
 
         Parameters
         ----------

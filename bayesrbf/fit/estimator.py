@@ -289,12 +289,8 @@ class Estimator(BaseEstimator, ABC):
         fit = self.fitted_
         coords = fit.model.description(fit.rows, fit.axes).coords
         draws = from_datatree(tree, fit.log_posterior, coords)
-        self.fitted_ = self._with_draws(fit, draws)
+        self.fitted_ = fit.with_draws(draws)
         return self
-
-    def _with_draws(self, fit: AnyFit, draws: Draws) -> AnyFit:
-        """The fit with draws that came from elsewhere."""
-        return fit.with_draws(draws)
 
     # ---- questions
 

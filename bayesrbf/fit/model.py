@@ -161,8 +161,6 @@ class Delivery:
     """Gives the share of the cells of every row that are missing."""
     seed: int
     """Seed of the draws of the class shares."""
-    details: object = None
-    """Details of the fit beside its model: of a stack, how its members vary between draws."""
 
 
 @runtime_checkable
@@ -185,19 +183,16 @@ class Doubt(Protocol):
 class FittedModel(ABC):
     """A fitted model: what predicting, drawing and declaring need, and nothing else.
 
-    Rows are in the user's units everywhere. A classifier, a member of a stack, a companion that
-    fills cells and a hidden layer are all of this kind.
+    Rows are in the user's units everywhere. A classifier, a companion that fills cells and a hidden
+    layer are all of this kind.
     """
 
     predictors_deliver: ClassVar[bool] = False
     """Whether the predictor also returns the delivered probability."""
+    doubtable: ClassVar[bool] = False
+    """Whether a stack of the same rows can doubt it."""
     maps: PowerMaps | None = None
     """Maps in front of the real columns, of a model that has them."""
-
-    @property
-    def kind(self) -> str:
-        """Its kind beside those of a stack's members; empty where it compares with none."""
-        return ""
 
     @property
     @abstractmethod

@@ -31,7 +31,7 @@ from bayesrbf.fit.calibration import tempered
 from bayesrbf.fit.decisions import expected_costs, is_best
 from bayesrbf.inference.draws import MEMORY
 
-# The doubt about the class shares, which is all that is known of a row without a cell: rule 4 of
+# The doubt about the class shares, which is all that is known of a row without a cell: rule 2 of
 # the intervals of a stack (:mod:`bayesrbf.families.stack.intervals`), and of all estimators.
 #
 # What is calibrated is pulled towards the class shares of training by b, and a row without a cell
@@ -96,7 +96,7 @@ def share_draws(
     return moves
 
 
-# Stray labels: of any class alike, whatever their row. Rule 5 of the intervals of a stack.
+# Stray labels: of any class alike, whatever their row. Rule 6 of the intervals of a stack.
 #
 # Of n rows held out, the label of row i had the probability :math:`p_i`, among C classes. Rows
 # weigh :math:`v_i`. If the rate of stray labels is :math:`\epsilon`,
@@ -268,7 +268,7 @@ def centred_draws(
 ) -> Float[np.ndarray, "draw obs label"]:
     """Draws, each class moved in log odds to have what is delivered, or its stretch, as median.
 
-    Rule 14 of the intervals of a stack.
+    Rule 5 of the intervals of a stack.
     Of each, the share of ``strays`` is then of any class alike.
     """
     moved = log_odds(p, LEAST_DOUBT)
@@ -283,7 +283,7 @@ def outer_ends(
 ) -> dict[str, np.ndarray]:
     """Ends of intervals: 0 and 1 where they are nearer to them than anybody may dispute.
 
-    Rule 15 of the intervals of a stack.
+    Rule 7 of the intervals of a stack.
 
     >>> outer_ends(np.array([[1e-7, 0.2]]), np.array([[2e-5, 0.99999]]))
     {'lower': array([[0. , 0.2]]), 'upper': array([[2.e-05, 1.e+00]])}
@@ -354,7 +354,7 @@ class Calibrated(Predictor):
 
 @dataclass(frozen=True)
 class ClassPosterior:
-    r"""Posterior of the class probabilities of rows; rule 13 of the intervals of a stack.
+    r"""Posterior of the class probabilities of rows; rule 4 of the intervals of a stack.
 
     Of draw s at the shares of training, with t the temperature,
     :math:`p_s(c | x) \propto p_s(c | x_o)^t`. At other shares, with r their ratio to those of

@@ -236,7 +236,7 @@ class TrainingTable:
         return replace(self, template=self.decoded((none.real, none.codes), like))
 
 
-# Rows far outside of the training table, of which less and less is known: rule 12 of the intervals
+# Rows far outside of the training table, of which less and less is known: rule 3 of the intervals
 # of a stack (:mod:`bayesrbf.families.stack.intervals`), and of all estimators.
 #
 # The tail of a model's densities decides there, which no row has ever told: a Gaussian is sure of a
@@ -301,7 +301,10 @@ class FarRows:
             if delivered is not None:
                 delivered = _mixed(delivered, unknown, self.log_shares)
             how = posterior.temperature, unknown, self.log_shares
-            return FarPredictor(predictor, *how, delivered, predictor.stretch)
+            stretch = predictor.stretch
+            if stretch is not None:  # the class shares are given out as they are
+                stretch = 1 + (stretch - 1) * (1 - unknown[:, None])
+            return FarPredictor(predictor, *how, delivered, stretch)
 
         return replace(posterior, predictor=prepare)
 
@@ -552,15 +555,15 @@ class FittedTable[M: FittedModel, D]:
             yield from judge_leave_one_out(leave_one_out(log_posterior, draws, *self.table.scored))
 
     def _probabilities_of_training(self) -> dict[str, np.ndarray]:
-        """Class probabilities of some training rows, under the draws and at the fit."""
-        if self.table.classes is None:
+        """Class probabilities of some training rows, under the draws and at the fit.
+
+        None of a stack, whose probabilities move with draws of its error, and not of its posterior.
+        """
+        if self.table.classes is None or self.model.predictors_deliver:
             return {}
         posterior = self.class_posterior
         some = self.rows.take(evenly(self.rows.n_obs, DIAGNOSED))
-        if self.model.predictors_deliver:  # what they would prepare for draws serves no point
-            at_point = np.exp(self.class_log_probabilities(some))
-        else:
-            at_point = posterior.at_point(some, self.point)
+        at_point = posterior.at_point(some, self.point)
         return {"probabilities": posterior.draws(some)[0], "map_probabilities": at_point}
 
     # ---- class probabilities
@@ -606,9 +609,8 @@ class FittedTable[M: FittedModel, D]:
     @property
     def assumes_model(self) -> bool:
         """Whether intervals know of no other kind of model."""
-        pools = self.model.predictors_deliver  # a stack, whose refits tell how its kinds differ
-        refitted = self.draws is not None and self.draws.method == "bootstrap"
-        return self.doubt is None and not (pools and refitted)
+        # A stack has draws of its error, by the labels of rows held out.
+        return self.doubt is None and not self.model.predictors_deliver
 
     @property
     def centred(self) -> bool:
@@ -636,7 +638,7 @@ class FittedTable[M: FittedModel, D]:
     def _delivery(self) -> Delivery:
         """Calibration and prevalences behind the class probabilities that a user gets."""
         how = self.temperature, self.log_ratio, self.calibration, self.uncalibrated
-        return Delivery(*how, self.hidden_share, self.table.seed, self.details)
+        return Delivery(*how, self.hidden_share, self.table.seed)
 
     # ---- what the density says
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import field, replace
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
@@ -56,15 +56,6 @@ class Draws:
     def point_estimate(self) -> bool:
         """Whether this is one point and not a posterior."""
         return self.n_draws == 1
-
-    def first(self, draws: int) -> Self:
-        """The first draws of every chain; the result is incomplete where some are left out."""
-        return replace(
-            self,
-            theta=self.theta[:, :draws],
-            stats={name: values[:, :draws] for name, values in self.stats.items()},
-            complete=self.complete and draws == self.theta.shape[1],
-        )
 
     def __laws__(self) -> Requirements:
         yield self.n_draws > 0, "draws"

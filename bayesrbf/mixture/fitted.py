@@ -409,6 +409,8 @@ what rows far out say of their class, which lies in the linear term, would be lo
 class FittedMixture(FittedModel):
     """A fitted mixture; with one class, a density."""
 
+    doubtable = True
+
     specification: MixtureSpecification
     hyperparameters: MixtureHyperparameters
     """The resolved prior, in the user's units; its centre is the standardisation."""
@@ -420,11 +422,6 @@ class FittedMixture(FittedModel):
     """Objective of the fit, which replaces the likelihood in its posterior."""
     maps: PowerMaps | None = None
     """Maps in front of the real columns; prior and parameters are those of mapped columns."""
-
-    @property
-    def kind(self) -> str:
-        """Its kind beside those of a stack's members."""
-        return "Gaussian" if self.specification.n_components == self.n_classes else "mixture"
 
     @property
     def density(self) -> FittedMixture:
@@ -743,11 +740,6 @@ def fit_mixture_rows(
     )
     mixture = mixture.reordered(order.inverse)
     return mixture, replace(fit, parameters=mixture.parameters)
-
-
-def start_near(mixture: FittedMixture, rows: Observations) -> MixtureParameters:
-    """The point of a mixture in standard units, carried over to the units of other rows."""
-    return mixture.parameters.in_units(table.standardisation(rows.real, rows.weights))
 
 
 StandardProblem = tuple[Observations, MixtureSpecification, MixtureHyperparameters]

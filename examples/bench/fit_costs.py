@@ -93,13 +93,13 @@ def of_adult(n_rows: int) -> dict[str, float]:
     return {"seconds": seconds, "over boosting": seconds / rival}
 
 
-def of_bootstrap() -> dict[str, float]:
-    """CPU seconds of the bootstrap over those of the fit."""
+def of_intervals() -> dict[str, float]:
+    """CPU seconds of the draws of a stack over those of the fit."""
     data = split("heart_cleveland", 0, False)
     model = StackedClassifier(random_state=0)
     fit = cpu(lambda: model.fit(data.X, data.y))
-    refits = cpu(lambda: model.refine("bootstrap"))
-    return {"seconds": refits, "over the fit": refits / fit}
+    draws = cpu(model.refine)
+    return {"seconds": draws, "over the fit": draws / fit}
 
 
 def fitted(table: Table) -> dict[str, float]:
@@ -120,7 +120,7 @@ WORKS: Final[dict[str, Callable[[], dict[str, float]]]] = {
     **{f"made, 300 x {d}": lambda d=d: fitted(made(300, d, 2)) for d in (100, 500)},  # type: ignore[misc]
     **{f"made, 1,600 x {d}, 10 classes": lambda d=d: fitted(made(1600, d, 10)) for d in (6, 64)},  # type: ignore[misc]
     **{f"adult, {n:,} rows": lambda n=n: of_adult(n) for n in ADULT},  # type: ignore[misc]
-    '`refine("bootstrap")`, heart_cleveland': of_bootstrap,
+    "`refine()`, heart_cleveland": of_intervals,
 }
 
 

@@ -266,7 +266,7 @@ def test_time_of_intervals(data_folder: object) -> None:
     seconds(lambda: StackedClassifier(random_state=0).fit(X[:60], y[:60]))
     steps = {
         "`fit`": lambda: model.fit(X, y),
-        '`refine("bootstrap")`': lambda: model.refine("bootstrap"),
+        "`refine()`": lambda: model.refine(),
         "`predict_proba` of a row": lambda: model.predict_proba(row),
         "`uncertainty` of a row, the first time": lambda: model.uncertainty(row),
         "`uncertainty` of a row, later": lambda: model.uncertainty(row),
@@ -295,7 +295,7 @@ def test_time_of_questions(data_folder: object) -> None:
     rows, told = data.X_new[:20], {}
     for name, model, method in (
         ("mixture", HybridMixtureClassifier(random_state=0), "laplace"),
-        ("stack", StackedClassifier(random_state=0), "bootstrap"),
+        ("stack", StackedClassifier(random_state=0), "laplace"),
     ):
         model.fit(data.X, data.y).refine(method)
         told[name] = {

@@ -177,10 +177,9 @@ FAMILIES: dict[str, tuple[Any, str, dict[str, Any]]] = {
     "sparse mixture": (
         SDGMClassifier(1, n_init=1, prediction="single-mode", random_state=0), "laplace", {},
     ),
-    "stack": (StackedClassifier(random_state=0), "bootstrap", {"refits": 2}),
-    "stack, laplace": (StackedClassifier(random_state=0), "laplace", {}),
+    "stack": (StackedClassifier(random_state=0), "laplace", {}),
 }  # fmt: skip
-LONG = {"RBF network", "sparse mixture", "stack", "stack, laplace"}
+LONG = {"RBF network", "sparse mixture", "stack"}
 
 
 @pytest.mark.parametrize("n_classes", some_quick([2, 3], 3))
@@ -189,7 +188,6 @@ LONG = {"RBF network", "sparse mixture", "stack", "stack, laplace"}
     [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in FAMILIES],
 )
 @pytest.mark.filterwarnings("ignore:SDGMClassifier. .* rows without a label teach nothing")
-@pytest.mark.filterwarnings("ignore:StackedClassifier. left at the fitted point")
 def test_every_family_rehearses_holes_levels_and_hidden_labels(family: str, n_classes: int) -> None:
     model, method, options = FAMILIES[family]
     X, y = table(70, missing=0.15)
@@ -201,12 +199,3 @@ def test_every_family_rehearses_holes_levels_and_hidden_labels(family: str, n_cl
         assert ((found[name] > 0) & (found[name] <= 1)).all()
     assert (np.diff(found["overall_width"]) > 0).all()
     assert (np.diff(found["overall_coverage"]) >= 0).all()
-
-
-@pytest.mark.slow
-def test_a_stack_rehearses_its_bootstrap() -> None:
-    X, y = table(60)
-    options = QUICK | {"refits": 2, "draws": 10}
-    assert rehearse(StackedClassifier(random_state=0), X, y, **options).attrs["method"] == (
-        "bootstrap"
-    )

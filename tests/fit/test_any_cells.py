@@ -162,7 +162,7 @@ def test_without_a_cell_the_interval_is_that_of_the_class_shares(kind: str) -> N
     """Kinds of members have nothing to disagree about there; the shares are frequencies of rows."""
     X, y = made(200, seed=0)
     model = KINDS[kind]().fit(X, y)
-    model.refine("bootstrap", draws=200, **({"refits": 2} if kind == "stack" else {}))
+    model.refine("laplace" if kind == "stack" else "bootstrap", draws=200)
     found = model.uncertainty(only(X.head(1), []), prob=0.9).isel(obs=0)
     n_sick = (y == "sick").sum()
     expected = beta(n_sick + 0.5, y.size - n_sick + 0.5).ppf([0.05, 0.95])

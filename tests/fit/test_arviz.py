@@ -86,10 +86,7 @@ def fitted(request: pytest.FixtureRequest) -> Any:
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = FAMILIES[name][0]()
     sizes = {"draws": 40} if method == "bootstrap" else {"draws": 60, "chains": 2}
-    with warnings.catch_warnings():
-        # Trees have no posterior, and the stack says so.
-        warnings.filterwarnings("ignore", "StackedClassifier: left at the fitted point: forest")
-        return model.refine(method, random_state=0, **sizes)
+    return model.refine(method, random_state=0, **sizes)
 
 
 @pytest.fixture(autouse=True)

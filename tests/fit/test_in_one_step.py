@@ -14,17 +14,14 @@ import pytest
 from sklearn import config_context
 from sklearn.base import clone
 
-from bayesrbf import StackedClassifier
 from bayesrbf.answers.probabilities import LabelShift
 from bayesrbf.fit.estimator import Estimator
 from bayesrbf.inference import draws as inference_draws
-from bayesrbf.inference import laplace
 from bayesrbf.public import ESTIMATORS
 from tests.cases import generative, some_quick
 from tests.fit.interrupting import (
     FAMILIES,
     answers,
-    assert_whole,
     earlier,
     held,
     later,
@@ -125,29 +122,6 @@ def test_refit_keeps_what_is_not_of_a_fit() -> None:
     assert model.note == "mine"
     assert model.get_metadata_routing().fit.requests == {"sample_weight": True, "groups": None}
     assert list(model.transform(B)) == ["hybridmixtureclassifier0", "hybridmixtureclassifier1"]
-
-
-def test_interrupted_member_of_a_stack_sets_how_many_draws_there_are(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    A, a = earlier("stack")
-    model = StackedClassifier(("normal", "normal_blend"), cv=2, random_state=0).fit(A, a)
-    made, draw = iter((3, 4)), laplace.laplace
-
-    def interrupted(*args: Any, **options: Any) -> Any:
-        draws = draw(*args, **options)
-        return draws if isinstance(args[0], stack) else cut(draws)
-
-    def cut(draws: Any) -> Any:
-        return draws.first(next(made))
-
-    stack = type(model.model_.log_posterior(model.rows_))
-    monkeypatch.setattr(laplace, "laplace", interrupted)
-    model.refine(draws=6, chains=2)
-    assert model.posterior_["posterior"].sizes["draw"] == 3
-    assert not model.draws_.complete
-    assert_whole(model)
-    assert np.isfinite(model.predict_proba(A)).all()
 
 
 @pytest.mark.slow

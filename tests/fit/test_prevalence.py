@@ -72,7 +72,7 @@ METHODS = {
     "sdgm, calibrated": ("laplace",),
     "exemplars": ("gibbs",),
     "exemplars, calibrated": ("gibbs",),
-    "stack": ("laplace", "nuts", "bootstrap"),
+    "stack": ("laplace", "nuts"),
 }
 QUICK = {
     ("mixture", "gibbs"),

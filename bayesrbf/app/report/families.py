@@ -29,7 +29,6 @@ from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.options import FamilyName
 from bayesrbf.app.words import aligned, ends, listing, number, percent, plural, spread
 from bayesrbf.base.arrays import correct, log_loss
-from bayesrbf.families.stack.intervals import REFITS
 from bayesrbf.families.stack.model_doubt import comparable
 
 if TYPE_CHECKING:
@@ -192,7 +191,7 @@ def _call(estimator: str, settings: Settings) -> str:
 
 
 FAMILIES: Final[Mapping[str, Family]] = {
-    "stack": Family("StackedClassifier", _stack, ("bootstrap", "laplace", "nuts"), 400, pools=True),
+    "stack": Family("StackedClassifier", _stack, ("laplace", "nuts"), 250, pools=True),
     "mixture": Family(
         "HybridMixtureClassifier",
         _mixture,
@@ -365,17 +364,11 @@ AFFORDABLE: Final = 2_000_000
 """Multiply-adds of a sweep up to which all sweeps of four chains take about a minute."""
 MOST_CURVED: Final = 2_000
 """Coordinates up to which the second derivatives of a network take at most some minutes."""
-
-REFITTED: Final = 200
-"""Draws of the bootstrap, which has one chain."""
-MOST_REFITTED: Final = 70_000
-"""Work (see :func:`refits_affordable`) up to which 12 more fits take a minute or two."""
 BYTES: Final = 20_000_000
 """Most bytes of the draws of a model; fewer draws are kept where they take more."""
 FEWEST_DRAWS: Final = 50  # Per chain, however large they are.
 
 METHOD_NAMES: Final = {
-    "bootstrap": "The bootstrap, the whole stack fitted anew to rows that weigh more or less",
     "laplace": "Laplace's approximation, a Gaussian at the mode",
     "advi": "A variational approximation, the Gaussian of least divergence",
     "gibbs": "Gibbs sampling, from the exact posterior",
@@ -384,8 +377,12 @@ METHOD_NAMES: Final = {
 
 
 COMPARED: Final = (
-    "The members of a small stack were fitted to the same rows. Intervals count how far they "
-    "differ from this model, as if the truth were one kind of model more."
+    "A small stack was fitted to the same rows. Intervals count how wrong its pool may be, given "
+    "the labels of rows held out, and how far this model is from it."
+)
+OF_ERROR: Final = (
+    "Those are the weights and temperatures of the stack. Intervals are of the error of its "
+    "probabilities, given the labels of rows held out."
 )
 
 
@@ -410,7 +407,7 @@ def draw_posterior(job: Job, model: Any) -> Drawn:
                 "Intervals and kinds of doubt are those of what the fit itself averages over."
             )
         return Drawn(model, refined, f"A point estimate, {why} {intervals}")
-    usual = REFITTED if method == "bootstrap" else FAMILIES[job.family].draws
+    usual = FAMILIES[job.family].draws
     size = refined.model_.log_posterior(refined.rows_).dimension
     draws = _draws_kept(usual, size) if job.draws is None else job.draws
     sweeps = SWEEPS if job.family == "mixture" and method == "gibbs" else {}
@@ -427,8 +424,8 @@ def draw_posterior(job: Job, model: Any) -> Drawn:
     sentence = f"{METHOD_NAMES[method]}: {amount} in {plural(size, 'coordinate')}, {why}"
     if compared:
         sentence = f"{sentence} {COMPARED}"
-    if FAMILIES[job.family].pools and method != "bootstrap":
-        sentence = f"{sentence} {_of_members(refined)}"
+    if FAMILIES[job.family].pools:
+        sentence = f"{sentence} {OF_ERROR}"
     return Drawn(model, refined, sentence, options)
 
 
@@ -447,38 +444,19 @@ def choose_method(job: Job, model: Any) -> tuple[str, str]:
     The cost is known from sizes alone, so that the same table always gets the same method.
     """
     if job.inference != "auto":
-        quick = job.quick and job.inference == "map"
+        quick = job.quick and job.inference == "map" and not FAMILIES[job.family].pools
         return job.inference, f"because {'--quick' if quick else 'it'} was asked for."
     if job.family == "mixture":
         return _of_mixture(model)
     family = FAMILIES[job.family]
     method = family.methods[0]
-    if family.pools and not refits_affordable(job.X):
-        table = f"{plural(len(job.X), 'row')} of {plural(job.X.shape[1], 'column')}"
-        return "map", (
-            f"because {REFITS} more fits to {table} would take many minutes; --inference bootstrap "
-            "takes them, and Laplace's approximation, by --inference laplace, is too narrow."
-        )
     if family.pools:
-        return method, (
-            "because intervals by other methods take the model for true and are too narrow; "
-            "--inference laplace takes seconds."
-        )
+        return method, "because that takes seconds, and intervals are the same by any method."
     if method == "gibbs":
         return method, "because exemplars are discrete."
     if none := _too_many(model, method):
         return "map", none
     return method, "because that takes seconds; --inference nuts draws from the exact posterior."
-
-
-def refits_affordable(X: pd.DataFrame) -> bool:
-    """Whether a stack is fitted 12 times more in a minute or two.
-
-    A fit takes as long as rows times a constant and columns, of which missing cells take more.
-    """
-    rows, columns = X.shape
-    holes = float(X.isna().to_numpy().mean()) if X.size else 0.0
-    return rows * (40 + columns * (1 + 5 * holes)) <= MOST_REFITTED
 
 
 def _too_many(model: Any, method: str) -> str:
@@ -513,21 +491,4 @@ def _of_mixture(model: Any) -> tuple[str, str]:
     return "laplace", (
         f"because sweeps over {rows} would take more than about a minute; --inference gibbs or "
         "--inference nuts draws from the exact posterior."
-    )
-
-
-def _of_members(refined: Any) -> str:
-    """Sentence on how the posterior of a stack was drawn."""
-    fixed = list(refined.pointwise_)
-    drawn = [name for name in refined.members_ if name not in fixed]
-    text = "Those are the weights and temperatures of the stack"
-    if drawn:
-        text += "; with each came one, by Laplace's approximation, of the parameters of "
-        text += listing(drawn, 9)
-    if not fixed:
-        return f"{text}."
-    verb = "stays at its" if len(fixed) == 1 else "stay at their"
-    return (
-        f"{text}. {listing(fixed, 9)} {verb} fitted point, for too many parameters: as far as "
-        "the weight of such a member goes, intervals are too narrow."
     )

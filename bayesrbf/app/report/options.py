@@ -14,7 +14,7 @@ from bayesrbf.base.table_options import PLAIN, TableOptions
 OPTIONS: Final = "options.json"
 
 FamilyName = Literal["stack", "mixture", "rbf", "sdgm", "median_lvq"]
-Inference = Literal["auto", "bootstrap", "laplace", "advi", "gibbs", "nuts", "map"]
+Inference = Literal["auto", "laplace", "advi", "gibbs", "nuts", "map"]
 
 ALL_CORES: Final = -1
 """Number of processes that stands for one a core."""

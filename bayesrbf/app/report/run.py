@@ -34,7 +34,7 @@ from threadpoolctl import threadpool_limits
 
 from bayesrbf.answers.scores import LEVEL, Interval
 from bayesrbf.app.report.collect import collect, phases
-from bayesrbf.app.report.families import FAMILIES, check_method, refits_affordable
+from bayesrbf.app.report.families import FAMILIES, check_method
 from bayesrbf.app.report.held_out import Phase
 from bayesrbf.app.report.job import Job, Truth
 from bayesrbf.app.report.options import (
@@ -62,7 +62,6 @@ from bayesrbf.base.files import write_whole
 from bayesrbf.base.rows import copies_sentence
 from bayesrbf.base.tasks import Track, showing
 from bayesrbf.families.stack.fitting import usual_folds
-from bayesrbf.families.stack.intervals import REFITS
 from bayesrbf.fit.reading import units_in
 from bayesrbf.reading.notes import TableError
 from bayesrbf.reading.read import ReadTable
@@ -79,17 +78,15 @@ FIXED_ROWS: Final = 100
 """Rows that take as long as what is the same for any number of rows."""
 LONG_FIT: Final = 60.0
 """Seconds of a timed fit beyond which it is not timed again: compiled anew, it takes 20."""
-REFIT_COST: Final = 0.25
-"""A refit of the bootstrap beside a fit, which chooses by rows held out, too."""
-OTHER_DRAWS: Final = 3.0
-"""Draws by another method, in fits: a rough mean."""
+DRAWN: Final = 3.0
+"""Draws of a family but the stack, in fits: a rough mean."""
 SECTIONS: Final = 1.5
 """The sections of a page, in fits; besides, they take some seconds of any table."""
 LEAST_SECTIONS: Final = 6.0
 PROCESS_START: Final = 4.0
 """Seconds until other processes have loaded what a fit needs."""
 SHARED: Final = 0.7
-"""Part of a run that processes share: folds, refits, densities."""
+"""Part of a run that processes share: folds, densities."""
 SURE: Final = 0.5
 """Part of a time limit that an estimate may fill: it is right to about a factor of two."""
 
@@ -136,23 +133,20 @@ def seconds_of_run(job: Job, fit: float, judged: bool) -> float:
         fits += SECTIONS
         if not pools or job.times is not None:
             fits += job.splits.numbers.size - 1
-    if job.inference == "bootstrap" or (
-        job.inference == "auto" and pools and refits_affordable(job.X)
-    ):
-        fits += REFIT_COST * REFITS
-    elif job.inference not in ("map", "auto") or (job.inference == "auto" and not pools):
-        fits += OTHER_DRAWS
+    if job.inference == "nuts" or (job.inference != "map" and not pools):
+        fits += DRAWN
     return fit * fits + (LEAST_SECTIONS if judged else 0.0)
 
 
 def quicker(job: Job) -> Job:
     """The quick form of a job: no intervals unless asked for, fewer folds.
 
-    The folds of a stack are those of its own fit, and none fewer.
+    Those of a stack are by its own folds, and take no fit more.
     """
+    if FAMILIES[job.family].pools:
+        return replace(job, quick=True)
     inference = "map" if job.inference == "auto" else job.inference
-    folds = job.folds if FAMILIES[job.family].pools else min(job.folds, 3)
-    return replace(job, quick=True, inference=inference, folds=folds)
+    return replace(job, quick=True, inference=inference, folds=min(job.folds, 3))
 
 
 def processes(jobs: int, seconds: float) -> tuple[int, float]:
@@ -160,7 +154,7 @@ def processes(jobs: int, seconds: float) -> tuple[int, float]:
 
     Where all cores were asked for, they are taken only if that is quicker.
     """
-    number = min(cpu_count(), REFITS) if jobs == ALL_CORES else jobs
+    number = min(cpu_count(), FOLDS) if jobs == ALL_CORES else jobs
     together = PROCESS_START + seconds * (1 - SHARED + SHARED / number)
     if number == 1 or (jobs == ALL_CORES and together >= seconds):
         return 1, seconds
@@ -171,7 +165,8 @@ def within(job: Job, limit: float | None, judged: bool = True) -> tuple[Job, str
     """The job in the fullest form that a time limit allows, and a line on what it will take.
 
     Forms are the job as it is, without intervals, and the quick one, which is taken where none is
-    known to fit into the limit. What was left out is a note of the job, and so on the page.
+    known to fit into the limit. A stack has one form. What was left out is a note of the job, and
+    so on the page.
     """
     form, seconds = _form(job, limit, judged)
     number, seconds = processes(job.jobs, seconds)
@@ -182,7 +177,9 @@ def _form(job: Job, limit: float | None, judged: bool) -> tuple[Job, float]:
     """The fullest form within a limit, and its seconds in one process."""
     fit = seconds_of(job)
     in_full = seconds_of_run(job, fit, judged)
-    if limit is None or processes(job.jobs, in_full)[1] <= SURE * limit:
+    if limit is None or FAMILIES[job.family].pools:  # a stack has one form
+        return _noted(job), in_full
+    if processes(job.jobs, in_full)[1] <= SURE * limit:
         return _noted(job), in_full
     if job.inference == "auto":
         bare = replace(job, inference="map")
@@ -196,15 +193,13 @@ def _form(job: Job, limit: float | None, judged: bool) -> tuple[Job, float]:
 
 def _noted(job: Job, limit: float | None = None) -> Job:
     """The job with a note where it is quick."""
-    if not job.quick:
+    if not job.quick or FAMILIES[job.family].pools:  # a stack is what it is without
         return job
-    parts, pools = [], FAMILIES[job.family].pools
-    if job.inference == "map":
-        parts.append("no intervals")
-    if job.times is None and not pools:
+    parts = ["no intervals"] if job.inference == "map" else []
+    if job.times is None:
         parts.append(f"{plural(job.folds, 'fold')} at most")
     why = "--quick" if limit is None else f"--quick, because --time-limit allows {limit:g} seconds"
-    if not parts:  # a stack whose intervals were asked for is what it is without
+    if not parts:
         return job
     note = f"Made with {why}: {', '.join(parts)}."
     return replace(job, notes=(f"{note} Without it the answer may be better.", *job.notes))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -49,7 +49,6 @@ from bayesrbf.mixture.fitted import (
     component_class,
     fit_mixture_rows,
     mixture_coords,
-    start_near,
 )
 
 if TYPE_CHECKING:
@@ -109,33 +108,22 @@ def fit_companions(
     n_classes: int,
     prior: MixturePrior,
     seed: int,
-    near: Companions | None = None,
 ) -> Companions:
     """Three companions where a cell is missing, else the first alone.
 
     They differ in the groups of rows that a covariance, common to all, is taken within: the
     classes, up to four groups a class, and groups found without the labels. Which of them fills
-    the cells best differs from table to table. Those ``near`` have as many groups, and are starts.
+    the cells best differs from table to table.
     """
-    complete = not (np.isnan(rows.real).any() or (rows.codes < 0).any())
-    if near is None:
-        n_groups = np.clip(rows.weights.sum() // ROWS_OF_A_GROUP, FEWEST_GROUPS, MOST_GROUPS)
-        groups: tuple[tuple[int, ...], ...] = (
-            tuple(range(n_classes)),
-            component_class(rows, n_classes, MOST_OF_A_CLASS),
-            (0,) * int(n_groups),
-        )
-        starts: Sequence[FittedMixture | None] = (None, None, None)
-    else:
-        groups = tuple(one.specification.component_class for one in near.mixtures)
-        starts = near.mixtures
-    first = _fitted(rows, levels, groups[0], prior, seed, starts[0])
-    if complete:
+    first = _fitted(rows, levels, tuple(range(n_classes)), prior, seed)
+    if not (np.isnan(rows.real).any() or (rows.codes < 0).any()):
         return Companions((first,))
+    n_groups = np.clip(rows.weights.sum() // ROWS_OF_A_GROUP, FEWEST_GROUPS, MOST_GROUPS)
+    of_classes = component_class(rows, n_classes, MOST_OF_A_CLASS)
     unlabelled = table.distinct(replace(rows, labels=np.zeros_like(rows.labels)))[0]
-    further = zip((rows, unlabelled), groups[1:], starts[1:], strict=True)
-    others = [_fitted(one, levels, of, prior, seed, start) for one, of, start in further]
-    return Companions((first, *others))
+    second = _fitted(rows, levels, of_classes, prior, seed)
+    third = _fitted(unlabelled, levels, (0,) * int(n_groups), prior, seed)
+    return Companions((first, second, third))
 
 
 def _fitted(
@@ -144,15 +132,13 @@ def _fitted(
     components: tuple[int, ...],
     prior: MixturePrior,
     seed: int,
-    near: FittedMixture | None = None,
 ) -> FittedMixture:
     """A mixture of components of given classes, with one covariance for all."""
     d = rows.real.shape[1]
     specification = MixtureSpecification(d, levels, components, default_shape(d), True)
     solver = Solver(1, COMPANION_ITERATIONS, COMPANION_TOL, seed)
-    start = None if near is None else start_near(near, rows)
     shared = shared_prior(prior, specification)
-    return fit_mixture_rows(rows, specification, shared, solver, start)[0]
+    return fit_mixture_rows(rows, specification, shared, solver)[0]
 
 
 def shared_prior(prior: MixturePrior, specification: MixtureSpecification) -> MixturePrior:
@@ -197,6 +183,8 @@ class KernelSettings:
 class FittedKernelNetwork(FittedModel):
     """A fitted kernel network: eigenfunctions of the kernel, and output weights upon them."""
 
+    doubtable = True
+
     companions: Companions  # Give missing cells their distributions.
     basis: EigenBasis
     theta: Float[np.ndarray, " coordinate"]  # Output weights, then intercepts.
@@ -204,11 +192,6 @@ class FittedKernelNetwork(FittedModel):
     """Weighted shares of the classes among the labelled training rows: what is said of a row
     without a cell, of which the kernel knows nothing."""
     l2: float  # Precision of the prior of the output weights.
-
-    @property
-    def kind(self) -> str:
-        """Its kind beside those of a stack's members."""
-        return "kernel network"
 
     @property
     def density(self) -> FittedMixture:
@@ -363,8 +346,6 @@ class HiddenLayer:
 
     basis: EigenBasis
     features: Float[np.ndarray, "obs basis"]
-    rate_point: Float[np.ndarray, " coordinate"] | None = None
-    """End point of the search for rates, if they were learned."""
 
 
 def hidden_layer(
@@ -373,28 +354,26 @@ def hidden_layer(
     companions: Companions,
     settings: KernelSettings,
     exemplars: Exemplars,
-    rate_start: Float[np.ndarray, " coordinate"] | None = None,
 ) -> HiddenLayer:
-    """Find the kernel's rates, from a start if there is one, and place the exemplars.
+    """Find the kernel's rates, and place the exemplars.
 
     ``cells`` are the rows as kernels see them with the companions; several networks share them and
     the exemplars.
     """
     kernel = fixed_kernel(rows, cells, companions, settings)
     n_classes, criterion = companions.first.specification.n_classes, settings.rates
-    rates, point = kernel.rates, None
+    rates = kernel.rates
     if criterion != "fixed" and n_classes > 1:
         search = settings.search
         judges = rate_log_posteriors(
             kernel, cells, rows, n_classes, criterion, settings.seed, search
         )
-        point = learn_rates(judges, search.steps, rate_start)
-        rates = rates_at(point, rates)
+        rates = rates_at(learn_rates(judges, search.steps), rates)
     chosen, place = exemplars
     kernel = kernel.with_rates(rates / settings.scale)
     basis, features = eigen_basis(kernel, cells.take(chosen), settings.n_basis)
     features = features[place] if place is not None else basis.features(cells)
-    return HiddenLayer(basis, features, point)
+    return HiddenLayer(basis, features)
 
 
 def fixed_kernel(

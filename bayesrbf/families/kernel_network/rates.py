@@ -222,18 +222,14 @@ class RateSearch:
 
 
 @on_one_blas_thread
-def learn_rates(
-    judges: Iterable[RateLogPosterior],
-    steps: int,
-    start: Float[np.ndarray, " coordinate"] | None = None,
-) -> Float[np.ndarray, " coordinate"]:
+def learn_rates(judges: Iterable[RateLogPosterior], steps: int) -> Float[np.ndarray, " coordinate"]:
     """Mean of the modes of the sub-samples; each search starts where the one before ended.
 
-    The first starts at ``start``, or at the fixed rates.
+    The first starts at the fixed rates.
     """
     modes: list[np.ndarray] = []
     for judge in judges:
-        modes.append(_climb(judge, steps, modes[-1] if modes else start))
+        modes.append(_climb(judge, steps, modes[-1] if modes else None))
     mean: np.ndarray = np.mean(modes, axis=0)
     return mean
 

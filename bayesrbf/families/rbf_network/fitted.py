@@ -157,6 +157,8 @@ class Noise:
 class FittedNetwork(FittedModel):
     """A fitted network of classes or of numbers."""
 
+    doubtable = True
+
     specification: RBFNetworkSpecification
     hyperparameters: RBFNetworkHyperparameters
     """The resolved prior, in the user's units; its mixture's centre is the standardisation."""
@@ -171,11 +173,6 @@ class FittedNetwork(FittedModel):
     def n_features(self) -> int:
         """Width of the hidden layer."""
         return self.specification.mixture.n_components
-
-    @property
-    def kind(self) -> str:
-        """Its kind beside those of a stack's members."""
-        return "RBF network"
 
     @property
     def density(self) -> FittedMixture:

@@ -264,6 +264,8 @@ Prediction = Literal["average", "single-mode", "plug-in"]
 class FittedSDGM(FittedModel):
     """A fitted sparse discriminative mixture."""
 
+    doubtable = True
+
     modes: SDGMModes
     basis: Basis  # The features that are used.
     features: Int[np.ndarray, " feature"]  # Their places among all features.
@@ -275,11 +277,6 @@ class FittedSDGM(FittedModel):
     precision_prior: PrecisionPrior | None
     """Prior of the declared graph; None holds the precisions at their evidence's maximum."""
     prediction: Prediction
-
-    @property
-    def kind(self) -> str:
-        """Its kind beside those of a stack's members."""
-        return "mixture"
 
     @property
     def density(self) -> FittedMixture:

@@ -16,22 +16,15 @@ from bayesrbf.base.priors import POOL_PRIOR, MixturePrior, Status, Trace
 from bayesrbf.base.records import Stored
 from bayesrbf.base.rows import Observations
 from bayesrbf.families.stack.fitted import FittedStack, StackSettings
-from bayesrbf.families.stack.fitting import FOLDS, fit_stack
-from bayesrbf.families.stack.intervals import (
-    DrawnMembers,
-    MemberDraws,
-    bootstrap_stack,
-    draw_members,
-)
+from bayesrbf.families.stack.fitting import fit_stack
 from bayesrbf.families.stack.members import MEMBERS, TREES, OtherMember, own_members, trial_of
+from bayesrbf.fit.arguments import SHARED, one_of
 from bayesrbf.fit.classifier import Classifier
 from bayesrbf.fit.drawing import drawn
 from bayesrbf.fit.estimator import fitting
-from bayesrbf.fit.held_out import masking_of, unit_folds
+from bayesrbf.fit.held_out import masking_of
 from bayesrbf.fit.table import FittedTable, TrainingTable
 from bayesrbf.fit.training import read_training
-from bayesrbf.inference.draws import Draws
-from bayesrbf.reading.notes import warn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,7 +108,8 @@ def kin_of_extra(extra: object) -> tuple[str, ...]:
     return kin_of(one[-1] if isinstance(one, tuple) else one for one in given)
 
 
-StackFit = FittedTable[FittedStack, MemberDraws]
+StackFit = FittedTable[FittedStack, None]
+METHODS = ("laplace", "advi", "nuts")
 
 
 class StackedClassifier(Classifier):
@@ -165,7 +159,7 @@ class StackedClassifier(Classifier):
     prior : MixturePrior, optional
         Hyper-parameters of the mixtures; ``MixturePrior()`` by default.
     n_jobs : int, optional
-        Processes that share the folds and the refits; None: as joblib is told, else one.
+        Processes that share the folds; None: as joblib is told, else one.
     random_state : int, RandomState or None
         Source of folds, starts and draws; an int makes results repeatable.
     categorical_features : array-like or "from_dtype", optional
@@ -175,8 +169,8 @@ class StackedClassifier(Classifier):
         ``"ordered:none<mild<severe"``, ``"angle:24"`` (with its period), ``"date"``, ``"real"``.
     handle_unknown : {"missing", "error"}
         What an unseen level is at predict.
-    inference : {"map", "laplace", "bootstrap"}
-        Posterior made by ``fit``; :meth:`refine` makes another later.
+    inference : {"map", "laplace", "advi", "nuts"}
+        Posterior made by ``fit``; without one there are no intervals. :meth:`refine` makes another.
 
     Attributes
     ----------
@@ -190,8 +184,6 @@ class StackedClassifier(Classifier):
         Temperature of the pool for such rows.
     relevance_ : pandas.DataFrame
         Rates of the columns (lines) over the largest of their kind, in the members that learn them.
-    pointwise_ : tuple of str
-        Members that stay at their fitted point when draws are made.
     posterior_ : xarray.DataTree
         Posterior of weights and temperatures; one draw after ``inference="map"``.
     status_ : str
@@ -225,6 +217,7 @@ class StackedClassifier(Classifier):
     array(['a', 'b'], dtype='<U1')
     """
 
+    _rules = SHARED | {"inference": one_of("map", *METHODS)}
     fitted_: StackFit
 
     def __init__(
@@ -242,7 +235,7 @@ class StackedClassifier(Classifier):
         categorical_features: object = None,
         column_kinds: object = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
-        inference: Stored[Literal["map", "laplace", "bootstrap"]] = "map",
+        inference: Stored[Literal["map", "laplace", "advi", "nuts"]] = "map",
     ) -> None:
         self.members = members
         self.extra = extra
@@ -275,7 +268,7 @@ class StackedClassifier(Classifier):
             Row weights, at least 0: a row of weight 2 counts twice, and no split parts it.
         groups : array-like of shape (n_obs,), optional
             Group of each row, such as its patient: no split that the fit makes has rows of one
-            group on both sides, and the bootstrap weighs them together.
+            group on both sides, and intervals count them as one row.
 
         Returns
         -------
@@ -291,7 +284,7 @@ class StackedClassifier(Classifier):
         self.fitted_ = self._ended(
             replace(training, copies=copies),
             model,
-            DrawnMembers(),
+            None,
             (Status.CONVERGED, Trace(np.array([model.log_density_at_point]))),
             sentence + way,
             temperature=model.pool.temperature,
@@ -299,21 +292,14 @@ class StackedClassifier(Classifier):
         )
         return self
 
-    def _settings(
-        self, training: TrainingTable, fitted: FittedStack | None = None
-    ) -> StackSettings:
-        """Which members are fitted, and to what; those that were fitted, if some were."""
+    def _settings(self, training: TrainingTable) -> StackSettings:
+        """Which members are fitted, and to what."""
         columns, rows, seed = training.read_columns, training.rows, training.seed
         prior, few = self.prior or MixturePrior(), table.few_values(rows)
-        n_classes = training.class_labels.size
-        if fitted is None:
-            own = own_members(self.members, few, rows.n_labelled)
-            extra = extra_members(self.extra, columns, training.template)
-        else:
-            extra, prior = fitted.members.extra, fitted.prior
-            own = fitted.members.names
-        masking = masking_of(rows, columns, n_classes, seed)
-        levels, trial = columns.n_levels, trial_of(self.members) if fitted is None else ()
+        n_classes, levels = training.class_labels.size, columns.n_levels
+        own = own_members(self.members, few, rows.n_labelled)
+        extra = extra_members(self.extra, columns, training.template)
+        masking, trial = masking_of(rows, columns, n_classes, seed), trial_of(self.members)
         return StackSettings(own, extra, levels, n_classes, prior, seed, few, masking, trial)
 
     # ---- parts of the fit
@@ -334,11 +320,6 @@ class StackedClassifier(Classifier):
         return self._fit.model.pool.member_temperatures
 
     @property
-    def pointwise_(self) -> tuple[str, ...]:
-        """Members that stay at their fitted point when draws are made."""
-        return self._fit.details.pointwise(self.members_)
-
-    @property
     def out_of_fold_(self) -> pd.DataFrame:
         """Class probabilities of the training rows that were held out, by position and class.
 
@@ -356,52 +337,33 @@ class StackedClassifier(Classifier):
     # ---- a posterior
 
     def refine(self, method: str = "laplace", **options: object) -> Self:
-        """Draw weights and temperatures, and with them the parameters of the members.
+        """Draw the error of the pool given the labels held out, its weights and temperatures.
 
-        Members are drawn from their Laplace approximations. Trees, those of other libraries or with
-        over 2,000 coordinates stay at their fitted point: ``pointwise_`` and a warning name them.
+        Intervals are of the error, which is the same whichever way weights are drawn. It takes no
+        fit more.
 
         Parameters
         ----------
-        method : {"laplace", "nuts", "bootstrap"}
-            How weights and temperatures are drawn. The bootstrap also refits the members, and
-            counts how far they disagree: take it for intervals to act on.
+        method : {"laplace", "advi", "nuts"}
+            How weights and temperatures are drawn.
         **options : object
-            Passed on: ``draws`` (250), ``chains`` and more; for the bootstrap ``draws`` (200),
-            ``refits`` of the members (12) that they share, ``random_state``, ``progress_bar``.
+            Passed on: ``draws`` (250) of each of 4 ``chains`` and more.
 
         Returns
         -------
         self
-            With the draws in ``posterior_``.
+            With the draws of weights and temperatures in ``posterior_``.
         """
         return super().refine(method, **options)
 
     def _drawn(self, fit: StackFit, method: str, options: dict[str, Any]) -> StackFit:
-        """Draws of weights and temperatures; the bootstrap fits the members anew, too."""
-        if method != "bootstrap":
-            return self._with_draws(fit, drawn(fit, method, {"draws": 250, **options}))
-        rows, _ = table.distinct(fit.rows)
-        folds = unit_folds(rows.labels, rows.units, FOLDS, fit.table.seed)
-        settings = self._settings(fit.table, fit.model)
-        options = {"random_state": fit.table.seed, **options}
-        draws, refits = bootstrap_stack(
-            fit.model, settings, rows, folds, n_jobs=self.n_jobs, **options
-        )
-        return fit.replaced(details=refits).with_draws(draws)
-
-    def _with_draws(self, fit: StackFit, draws: Draws) -> StackFit:
-        """Draws of the pool, and as many of every member that can be drawn."""
-        chains, n_draws, _ = draws.theta.shape
-        members = draw_members(fit.model.members, fit.rows, chains, n_draws, fit.table.seed)
-        fit = fit.replaced(details=members).with_draws(draws.first(members.n_draws or n_draws))
-        pointwise = members.pointwise(fit.model.names)
-        if pointwise:
-            warn(
-                f"{fit.table.owner}: left at the fitted point: {', '.join(pointwise)}; "
-                "so the draws understate what is not known."
+        """Draws of weights and temperatures."""
+        if method not in METHODS:
+            allowed = " or ".join(map(repr, METHODS))
+            raise ValueError(
+                f"StackedClassifier.refine(method) must be {allowed}; received {method!r}."
             )
-        return fit
+        return fit.with_draws(drawn(fit, method, {"draws": 250, **options}))
 
     def member_table(self) -> pd.DataFrame:
         """Members with their weights, the spread of the weights, temperatures and scores.
@@ -418,5 +380,5 @@ class StackedClassifier(Classifier):
 
 @rehearsal_of.register
 def _(estimator: StackedClassifier) -> Rehearsal:
-    """Intervals of the bootstrap, and no teacher of the kind of a member of one's own."""
-    return Rehearsal("bootstrap", kin_of_extra(estimator.extra))
+    """No teacher of the kind of a member of one's own."""
+    return Rehearsal(kin=kin_of_extra(estimator.extra), methods=METHODS)

@@ -25,7 +25,13 @@ from bayesrbf.base.rows import (
     in_blocks,
     joined_rows,
 )
-from bayesrbf.families.kernel_network.fitted import Exemplars
+from bayesrbf.families.stack.intervals import (
+    Places,
+    PoolError,
+    StackPredictor,
+    places_of,
+    pool_error,
+)
 from bayesrbf.families.stack.members import (
     EM_ITERATIONS,
     EM_STARTS,
@@ -35,7 +41,6 @@ from bayesrbf.families.stack.members import (
     FittedMembers,
     OtherMember,
     SharedTraining,
-    Starts,
     fit_members,
     fit_trees,
     recipe_of,
@@ -48,7 +53,7 @@ from bayesrbf.families.stack.posterior import (
 )
 from bayesrbf.fit.held_out import HeldOut, Masking, NumberedFold, hold_out_folds
 from bayesrbf.fit.model import Axes, Delivery, Description, FittedModel
-from bayesrbf.fit.probabilities import ClassPosterior
+from bayesrbf.fit.probabilities import ClassPosterior, StrayLabels, share_draws, stray_labels
 from bayesrbf.fit.table import TrainingTable
 from bayesrbf.inference.draws import Draws
 from bayesrbf.mixture.fitted import FittedMixture, Solver, component_class, fit_mixture_rows
@@ -125,12 +130,64 @@ class FittedStack(FittedModel):
         draws: Draws | None,
         delivery: Delivery,
     ) -> ClassPosterior:
-        """Draws of the stack and of its members, joined; each has its own temperatures."""
-        details: Any = delivery.details  # MemberDraws of intervals.py, which reads this file
-        posterior: ClassPosterior = details.class_posterior(
-            self, rows, draws, delivery.log_ratio, delivery.seed
-        )
-        return posterior
+        """The posterior of class probabilities; without draws, the fitted point is the only one."""
+        shape = (1, 1) if draws is None else draws.theta.shape[:2]
+        numbers = np.arange(shape[0] * shape[1]).reshape(*shape, 1)
+        error = moves = strays = None
+        if draws is not None:
+            error, strays = self.error(numbers.size, delivery.seed), self.strays
+            # A point estimate has no doubt about the class shares.
+            if (calibration := self.calibration) is not None:
+                counts = rows.n_labelled * np.exp(calibration.log_shares)
+                rng = np.random.default_rng([delivery.seed, 1])
+                moves = share_draws(counts, numbers.size, rng)
+
+        def predictor(new: Observations) -> StackPredictor:
+            values, hidden = self.members.log_probabilities(new), missing_share(new)
+            places, pool = self.places(values, hidden)
+            of_rows = None if error is None else error.at(places)
+            pull = self.pool_posterior.of_rows(hidden, self.fitted_point).pull
+            return StackPredictor(pool, of_rows, self.companion.log_density(new), pull, moves)
+
+        return ClassPosterior(predictor, numbers, delivery.log_ratio, strays=strays)
+
+    def places(
+        self, values: Float[np.ndarray, "row member label"], hidden: Float[np.ndarray, " row"]
+    ) -> tuple[list[Places], Float[np.ndarray, "row label"]]:
+        """Where rows stand for the error of every class, and log probabilities of the pool.
+
+        ``values`` are what members say of the rows.
+        """
+        at_point = self.pool_posterior.of_rows(hidden, self.fitted_point)
+        members = at_point.members(values)
+        pool = at_point.pooled(members)
+        # Without copies of rows with cells hidden a pool does not know that it knows nothing.
+        known = (hidden < 1) | (self.held.masked is None)
+        kinds = self.kinds, self.pool.weights
+        return places_of(members, np.exp(pool), hidden, known, *kinds), pool
+
+    def error(self, n_draws: int, seed: int) -> PoolError:
+        """The error of the pool, given the labels of the rows held out."""
+        held, masked = self.held, self.held.masked
+        values, hidden, weights = held.values, self.held_share, held.weights
+        if held.units is not None:  # rows of one unit say the same
+            weights = weights * np.where(held.units.split, held.units.counts, 1.0)
+        if masked is not None:
+            values = np.concatenate([values, masked.values.reshape(-1, *values.shape[1:])])
+            hidden = np.concatenate([hidden, masked.hidden[:, 1:].ravel()])
+            weights = np.append(weights, np.repeat(weights, masked.values.shape[1]))
+        places, pool = self.places(values, hidden)
+        q = np.exp(pool)
+        information = weights[:, None] * q * (1 - q)
+        information[:, held.unjudged] = 0
+        return pool_error(places, information, n_draws, seed)
+
+    @property
+    def strays(self) -> StrayLabels:
+        """Stray labels by the labels of held-out rows and the pool's probabilities of these."""
+        p = np.exp(self.pooled(self.held.values, self.held_share))
+        of_labels = p[np.arange(self.held.labels.size), self.held.labels]
+        return stray_labels(of_labels, self.held.weights, self.members.n_classes)
 
     def log_posterior(self, rows: Observations) -> StackLogPosterior:
         """The log posterior of weights and temperatures, given the rows held out."""
@@ -344,12 +401,10 @@ class StackSettings:
         self,
         rows: Observations,
         seed: int,
-        starts: Starts | None = None,
-        of_cells: Exemplars | None = None,
     ) -> SharedTraining:
         """Rows, and what members fitted to them share."""
         own = self.levels, self.n_classes, self.prior, self.seed + seed
-        return SharedTraining(rows, *own, starts, self.few, of_cells)
+        return SharedTraining(rows, *own, self.few)
 
     def fit(self, training: SharedTraining) -> FittedMembers:
         """Fit all members to the same rows."""
@@ -436,10 +491,16 @@ def stack_of(
 ) -> FittedStack:
     """Members and pools as a stack, with the density of the distinct rows.
 
-    Members have the digits of single precision: what they predict moves in its seventh digit, and
-    the file is half as large.
+    Of members only what predicts is kept, with the digits of single precision: what they predict
+    moves in its seventh digit.
     """
     (pool, *emptier), density = pools, settings.fit_density(rows)
     return FittedStack(
-        members.rounded, pool, held_out, density, settings.names, tuple(emptier), settings.prior
+        members.condensed.rounded,
+        pool,
+        held_out,
+        density,
+        settings.names,
+        tuple(emptier),
+        settings.prior,
     )

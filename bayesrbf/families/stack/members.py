@@ -22,7 +22,6 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf import table
-from bayesrbf.base.log_posterior import LogPosterior, Predictor
 from bayesrbf.base.priors import MixturePrior, Objective, PowerMaps
 from bayesrbf.base.records import MOST_PARTS, Requirements, stored, within
 from bayesrbf.base.rows import (
@@ -57,18 +56,17 @@ from bayesrbf.families.stack.trees import (
     tree_cells,
 )
 from bayesrbf.fit.drawing import weighted_sample
-from bayesrbf.fit.model import Axes, Description, FittedModel, RowView
+from bayesrbf.fit.model import RowView
 from bayesrbf.mixture.fitted import (
     FittedMixture,
     Solver,
     component_class,
     fit_mixture_rows,
-    start_near,
 )
 from bayesrbf.mixture.maps import HalfRankMaps, fit_half_rank, fit_power
 
 if TYPE_CHECKING:
-    import pymc as pm
+    pass
 
 
 # Training rows of a stack's members, and everything that these members share.
@@ -88,8 +86,7 @@ many; digits of 5,800 rows do."""
 N_EXEMPLARS = 700
 """1,000 were level on 15 tables of up to 1,600 rows, and 2,000 on adult from 2,000 rows on."""
 SEARCH: Final = RateSearch(subsamples=2, steps=8)
-SEARCH_NEAR: Final = RateSearch(subsamples=1, steps=3)
-"""Searches for rates: from fixed rates, and from rates found under other weights of the rows."""
+"""Of rates."""
 
 
 @stored
@@ -123,27 +120,12 @@ ColumnMaps = HalfRankMaps | PowerMaps | ValueMaps
 """Real columns towards a normal shape, or towards categories."""
 
 
-LayerKey = tuple[tuple[int, ...], KernelSettings]
-"""Key of a shared hidden layer: levels of the columns that a network sees, and settings."""
-
-
 class MixtureForm(NamedTuple):
     """Key of a shared mixture that EM fits."""
 
     n_components: int
     """Most components of a class."""
     tied: bool
-
-
-@dataclass(frozen=True)
-class Starts:
-    """Fits to rows, at which searches under other weights of the same rows start."""
-
-    companions: Mapping[tuple[int, ...], Companions]
-    """Companions by the levels of the columns that they see."""
-    mixtures: Mapping[MixtureForm, FittedMixture]
-    rate_points: Mapping[LayerKey, Float[np.ndarray, " coordinate"]]
-    """End points of the searches for rates."""
 
 
 @dataclass(frozen=True)
@@ -157,14 +139,9 @@ class SharedTraining:
     prior: MixturePrior
     """Declared prior of mixtures and companion."""
     seed: int
-    starts: Starts | None = None
-    """Fits to the same rows under their own weights. A fit to a part of the rows that
-    the others judge has none: groups of a mixture and few steps of a search remember them."""
     few: FewValues = field(default_factory=FewValues)
     """Real columns that a member may take for categories."""
-    of_cells: Exemplars | None = None
-    """The exemplars, where they were found in the same cells under other weights."""
-    _layers: dict[LayerKey, HiddenLayer] = field(default_factory=dict, init=False)
+    _layers: dict[KernelSettings, HiddenLayer] = field(default_factory=dict, init=False)
     _mixtures: dict[MixtureForm, FittedMixture] = field(default_factory=dict, init=False)
     _mapped: dict[Shape, Observations] = field(default_factory=dict, init=False)
 
@@ -181,7 +158,7 @@ class SharedTraining:
         if not self.few.features:
             return self
         rows, levels = self.few.as_categories(self.rows), self.levels + self.few.levels
-        return replace(self, rows=rows, levels=levels, few=FewValues(), of_cells=None)
+        return replace(self, rows=rows, levels=levels, few=FewValues())
 
     @cached_property
     def units(self) -> Standardisation:
@@ -207,8 +184,7 @@ class SharedTraining:
     def companions(self) -> Companions:
         """The mixtures that fill in the missing cells of the kernels."""
         rows = self.mapped("half_rank")
-        near = None if self.starts is None else self.starts.companions.get(self.levels)
-        return fit_companions(rows, self.levels, self.n_classes, self.prior, self.seed, near)
+        return fit_companions(rows, self.levels, self.n_classes, self.prior, self.seed)
 
     @cached_property
     def cells(self) -> CellMoments:
@@ -218,55 +194,30 @@ class SharedTraining:
     @cached_property
     def exemplars(self) -> Exemplars:
         """The rows that carry the kernels."""
-        if self.of_cells is not None:
-            return self.of_cells
         return find_exemplars(self.mapped("half_rank"), N_EXEMPLARS, self.seed)
 
     def layer(self, settings: KernelSettings) -> HiddenLayer:
         """The hidden layer of a network."""
-        # The same key in every fold, whose seeds differ.
-        key = self.levels, replace(settings, seed=0)
-        if key not in self._layers:
-            start = None if self.starts is None else self.starts.rate_points.get(key)
-            searched = replace(settings, search=SEARCH if start is None else SEARCH_NEAR)
-            rows = self.mapped("half_rank")
-            self._layers[key] = hidden_layer(
-                rows, self.cells, self.companions, searched, self.exemplars, start
+        if settings not in self._layers:
+            searched, rows = replace(settings, search=SEARCH), self.mapped("half_rank")
+            self._layers[settings] = hidden_layer(
+                rows, self.cells, self.companions, searched, self.exemplars
             )
-        return self._layers[key]
+        return self._layers[settings]
 
     def mixture(self, form: MixtureForm) -> FittedMixture:
         """A mixture fitted by EM to the rows behind the power maps; members share it."""
         if form not in self._mixtures:
             rows = self.mapped("power")
-            near = None if self.starts is None else self.starts.mixtures.get(form)
-            if near is None:
-                classes, start = component_class(rows, self.n_classes, form.n_components), None
-            else:
-                classes, start = near.specification.component_class, start_near(near, rows)
+            classes = component_class(rows, self.n_classes, form.n_components)
             d = rows.real.shape[1]
             structure = MixtureSpecification(d, self.levels, classes, default_shape(d), form.tied)
             # A covariance that all share leaves less to luck.
             starts = 1 if form.tied else EM_STARTS
             solver = Solver(starts, EM_ITERATIONS, EM_TOL, self.seed)
             prior = shared_prior(self.prior, structure)
-            self._mixtures[form] = fit_mixture_rows(rows, structure, prior, solver, start)[0]
+            self._mixtures[form] = fit_mixture_rows(rows, structure, prior, solver)[0]
         return self._mixtures[form]
-
-    @property
-    def as_starts(self) -> Starts:
-        """Fits of the members to these rows, as starts."""
-        if self.of_networks is not self:
-            return replace(self.of_networks.as_starts, mixtures=dict(self._mixtures))
-        layers = self._layers.items()
-        points = {key: one.rate_point for key, one in layers if one.rate_point is not None}
-        # Only what was asked for: a complete table may need no companion.
-        companions = {self.levels: self.companions} if self._layers else {}
-        if self.few.features:
-            others = self.with_categories.as_starts
-            companions |= others.companions
-            points |= others.rate_points
-        return Starts(companions, dict(self._mixtures), points)
 
     def maps(self, shape: Shape) -> ColumnMaps:
         """The maps of a kind."""
@@ -465,17 +416,12 @@ def trial_of(members: object) -> tuple[str, ...]:
 
 
 @stored
-class FittedMember(FittedModel):
+class FittedMember:
     """A fitted member: maps of the columns in front of a fitted model."""
 
     name: str
     columns: ColumnMaps
     model: FittedKernelNetwork | FittedMixture
-
-    @property
-    def density(self) -> FittedMixture | None:
-        """None: a density of mapped rows is not one of the user's rows."""
-        return None
 
     @property
     def table_shape(self) -> tuple[int, tuple[int, ...], int]:
@@ -486,7 +432,7 @@ class FittedMember(FittedModel):
 
     @property
     def condensed(self) -> FittedMember:
-        """A copy that keeps only what prediction needs; it cannot be drawn from."""
+        """A copy that keeps only what prediction needs."""
         return replace(self, model=self.model.condensed)
 
     def rounded(self, columns: ColumnMaps) -> FittedMember:
@@ -510,28 +456,6 @@ class FittedMember(FittedModel):
     def of_view(self, view: RowView) -> Float[np.ndarray, "obs label"]:
         """Class log joint, or log probabilities, of rows behind the maps of the member."""
         return self.model.of_view(view)
-
-    def log_posterior(self, rows: Observations) -> LogPosterior:
-        """The log posterior of the member's parameters given mapped rows."""
-        return self.model.log_posterior(self.columns.applied(rows))
-
-    def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
-        """The fitted point in the coordinates of the log posterior."""
-        return self.model.point(log_posterior)
-
-    def predictor(
-        self, log_posterior: Any, rows: Observations, temperature: float = 1.0
-    ) -> Predictor:
-        """Prepare rows for predictions at any coordinates."""
-        return self.model.predictor(log_posterior, self.columns.applied(rows), temperature)
-
-    def declare(self, rows: Observations, axes: Axes) -> pm.Model:
-        """The graph of the member's model on mapped rows."""
-        return self.model.declare(self.columns.applied(rows), axes)
-
-    def description(self, rows: Observations, axes: Axes) -> Description:
-        """Names and mapped rows."""
-        return self.model.description(self.columns.applied(rows), axes)
 
     def __laws__(self) -> Requirements:
         few, (n_reals, _, _) = self.columns.few, self.table_shape
@@ -618,7 +542,7 @@ class FittedMembers:
 
     @property
     def condensed(self) -> FittedMembers:
-        """Copies that keep only what prediction needs; refits store many of them."""
+        """Copies that keep only what prediction needs."""
         return replace(self, own=tuple(member.condensed for member in self.own))
 
     @property

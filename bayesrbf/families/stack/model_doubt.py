@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any, Final
 
@@ -29,123 +29,79 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 from bayesrbf import table
-from bayesrbf.base.arrays import LEAST_DISPUTED_PROBABILITY, log_odds
+from bayesrbf.base.arrays import LEAST_DISPUTED_PROBABILITY, log_odds, log_softmax
 from bayesrbf.base.hidden_share import missing_share
 from bayesrbf.base.log_posterior import Predictor
 from bayesrbf.base.priors import ClassPrediction, MixturePrior
-from bayesrbf.base.records import Requirements, stored
+from bayesrbf.base.records import stored
 from bayesrbf.base.rows import Observations
 from bayesrbf.families.stack.fitted import FittedStack, StackSettings
-from bayesrbf.families.stack.fitting import FOLDS, fit_stack
-from bayesrbf.families.stack.intervals import (
-    KindVariance,
-    UsualRows,
-    disagreed,
-    disagreement_draws,
-    kind_variance_of,
-    rows_held_out,
-    squared_scale,
-    strays_of,
-    stretch_of_median,
-    variance_of_kinds,
-)
-from bayesrbf.families.stack.members import own_members, recipe_of, trial_of
+from bayesrbf.families.stack.fitting import fit_stack
+from bayesrbf.families.stack.intervals import ErrorOfRows
+from bayesrbf.families.stack.members import own_members, trial_of
 from bayesrbf.fit.estimator import AnyFit
-from bayesrbf.fit.held_out import masking_of, unit_folds
+from bayesrbf.fit.held_out import masking_of
 from bayesrbf.fit.probabilities import LEAST_DOUBT, ClassPosterior
 
-# How far a classifier may be from the truth, told by other kinds of models of the same rows.
+# How far a classifier may be from the truth, told by a stack of the same rows.
 #
-# Its posterior is that of its parameters if the model is right. Let the truth differ from the
-# classifier as it would from a pool (rule 3 of :mod:`bayesrbf.families.stack.intervals`): with the
-# classifier's log odds l among those of J kinds, every draw is
+# Its posterior is that of its parameters if the model is right. The truth is the stack's pool,
+# moved by its error (:mod:`bayesrbf.families.stack.intervals`). With the classifier's log odds l,
+# and :math:`l_0` of the pool, every draw is
 #
-# .. math:: l + s \Bigl(\sum_j f_j (l_j - l) + g\Bigr).
+# .. math:: l + \delta + z (l_0 - l), \quad z \sim N(0, 1):
 #
-# The classifier's own draws are not added: kinds that were fitted to the same rows differ by what
-# these rows leave open, too, and with both on four tables intervals of 90 % held .97 to 1. The
-# table's mean square of :math:`l_j - l` is not known, for the classifier was not fitted without the
-# rows held out; that of the kinds about their pool stands for it. It alone moves the median of the
-# draws further out: where others contradict the classifier at a row, they do not make it surer.
+# how far the two are apart at a row is as much in doubt. The classifier's own draws are not added:
+# what rows leave open of the pool is in the error. That alone moves the median of the draws further
+# out: where the pool contradicts the classifier at a row, it does not make it surer.
 
 
 Point = Callable[[Observations], Float[np.ndarray, "obs label"]]
 """Class log probabilities that a classifier gives out at the shares of training."""
+LEAST_DISPUTED_LOG: Final = np.log(LEAST_DISPUTED_PROBABILITY)
 
 
 @stored
 class ModelDoubt:
-    """A small pool of other kinds of models, fitted to the rows of a classifier."""
+    """A stack, fitted to the rows of a classifier."""
 
     pool: FittedStack
-    kind: str
-    """Kind of the classifier: members of the pool of the same kind tell nothing."""
-    variance: KindVariance
-    usual: UsualRows
-
-    def __laws__(self) -> Requirements:
-        yield bool(self.others.any()), "members of another kind"
 
     @property
     def table_shape(self) -> tuple[int, tuple[int, ...], int]:
         """Real columns, levels and classes of the rows of the pool."""
         return self.pool.members.own[0].table_shape
 
-    @property
-    def others(self) -> Bool[np.ndarray, " member"]:
-        """Members of another kind than the classifier."""
-        names = self.pool.members.names
-        return np.array([recipe_of(name).kind != self.kind for name in names])
-
     def around(self, posterior: ClassPosterior, point: Point, seed: int) -> ClassPosterior:
-        """The posterior whose draws are moved by how far other kinds differ from the classifier."""
-        others = self.others
-        own = others.sum()  # the classifier's place, behind the others
-        kinds = np.append(self.pool.kinds[others], -1)
-        kinds = np.unique(kinds, return_inverse=True)[1]
-        n_kinds, rng = np.unique(kinds).size, np.random.default_rng(seed)
-        factors, shifts = disagreement_draws(
-            posterior.n_draws, kinds, posterior.n_classes, 1.0, rng
-        )
-        moves = np.concatenate([factors[:, :own], shifts], axis=1)
+        """The posterior whose draws are moved by the error of the pool, and towards it."""
+        error = self.pool.error(posterior.n_draws, seed)
+        towards = np.random.default_rng([seed, 1]).standard_normal(posterior.n_draws)
         *shape, dimension = posterior.theta.shape
-        # They ride along as further coordinates, so that blocks of draws keep them.
-        theta = np.concatenate([posterior.theta, moves.reshape(*shape, -1)], axis=2)
+        # Numbers of the draws ride along as a further coordinate, so that blocks keep them.
+        numbers = np.arange(posterior.n_draws).reshape(*shape, 1)
+        theta = np.concatenate([posterior.theta, numbers], axis=2)
 
         def prepare(rows: Observations) -> DoubtedPredictor:
-            log_p, hidden = point(rows), missing_share(rows)
-            members = self._members(rows, hidden)[:, others]
-            everyone = np.concatenate([members, log_p[:, None]], axis=1)
-            usual = self.variance.at(hidden)
-            scale = squared_scale(variance_of_kinds(everyone, log_p, kinds), usual, n_kinds)
-            stretch = stretch_of_median(squared_scale(np.zeros(scale.shape), usual, n_kinds))
+            log_p, values = point(rows), self.pool.members.log_probabilities(rows)
+            places, pool = self.pool.places(values, missing_share(rows))
+            of_rows = error.at(places)
+            apart = np.maximum(pool, LEAST_DISPUTED_LOG) - np.maximum(log_p, LEAST_DISPUTED_LOG)
             # What is surer than anybody may dispute is moved from where disputes end.
             disputed = log_odds(np.exp(log_p), LEAST_DISPUTED_PROBABILITY)
             given_out = log_odds(np.exp(log_p), LEAST_DOUBT)
             outside = np.abs(given_out) > np.abs(disputed)
-            stretch *= np.divide(disputed, given_out, out=np.ones_like(scale), where=outside)
-            # The bound is about the median of the draws, which the stretch moved out.
-            median = stretch * given_out
-            spread = self.usual.bounded(self.pool.companion, rows, scale, median)
-            predictor, root = posterior.predictor(rows), np.sqrt(usual)
-            return DoubtedPredictor(predictor, dimension, log_p, members, root, spread, stretch)
+            ratio = np.divide(disputed, given_out, out=np.ones_like(log_p), where=outside)
+            centre = np.maximum(log_p, LEAST_DISPUTED_LOG)
+            own, stretch = posterior.predictor(rows), of_rows.stretch(np.exp(log_p)) * ratio
+            return DoubtedPredictor(own, dimension, centre, of_rows, apart, towards, stretch)
 
-        strays = strays_of(self.pool)
+        strays = self.pool.strays
         return replace(posterior, predictor=prepare, theta=theta, temperature=1.0, strays=strays)
-
-    def _members(
-        self, rows: Observations, hidden: Float[np.ndarray, " obs"]
-    ) -> Float[np.ndarray, "obs member label"]:
-        """Class log probabilities of the members, tempered."""
-        values = self.pool.members.log_probabilities(rows)
-        at_point = self.pool.pool_posterior.of_rows(hidden, self.pool.fitted_point)
-        logs: np.ndarray = np.log(at_point.members(values))
-        return logs
 
 
 @dataclass(frozen=True)
 class DoubtedPredictor(Predictor):
-    """Predictions of a classifier, moved towards other kinds of models and away."""
+    """Predictions of a classifier, moved by the error of a pool, and towards the pool and away."""
 
     predictor: Predictor
     """Predictor of the classifier's own draws: their density of the rows stays."""
@@ -153,23 +109,23 @@ class DoubtedPredictor(Predictor):
     """Coordinates of the classifier's own draws."""
     centre: Float[np.ndarray, "obs label"]
     """Log probabilities of the classifier at its fitted point."""
-    members: Float[np.ndarray, "obs member label"]
-    """Log probabilities of the others."""
-    usual: Float[np.ndarray, " obs"]
-    """Usual root mean square of their deviations from the classifier."""
-    spread: Float[np.ndarray, " obs"]
-    """Factor of the moves of the draws."""
-    stretch: Float[np.ndarray, "obs label"] = None  # type: ignore[assignment]
+    error: ErrorOfRows
+    apart: Float[np.ndarray, "obs label"]
+    """Log probabilities of the pool less those of the classifier."""
+    towards: Float[np.ndarray, " draw"]
+    """Factor of ``apart`` in every draw."""
+    stretch: Float[np.ndarray, "obs label"] = field()
 
     def at_all(self, thetas: Float[np.ndarray, "draw coordinate"]) -> ClassPrediction:
         """Predict under every draw; draws are the first axis of the result."""
-        own, moves = np.split(thetas, [self.dimension], axis=1)
-        how = *np.split(moves, [self.members.shape[1]], axis=1), self.spread, self.usual
-        log_p = disagreed(self.members, self.centre, *how)
+        own, numbers = np.split(thetas, [self.dimension], axis=1)
+        numbers = numbers[:, 0].astype(int)
+        moves = self.error.draws(numbers) + self.towards[numbers, None, None] * self.apart
+        log_p = log_softmax(self.centre + moves, axis=-1)
         return ClassPrediction(log_p, self.predictor.at_all(own).log_density)
 
 
-# A small pool of other kinds of models, fitted to the rows of a classifier.
+# A stack, fitted to the rows of a classifier.
 
 
 def require_comparable(fit: AnyFit) -> None:
@@ -194,17 +150,13 @@ def doubt_of(fit: AnyFit, cv: object, n_jobs: int | None) -> ModelDoubt:
         members, (), levels, n_classes, MixturePrior(), seed, few, masking, trial_of("default")
     )
     splits = None if isinstance(cv, Integral) else cv  # a number of folds is the classifier's own
-    pool = fit_stack(training, settings, splits, n_jobs)[0]
-    distinct = table.distinct(rows)[0]
-    folds = unit_folds(distinct.labels, distinct.units, FOLDS, seed)
-    usual = rows_held_out(settings, distinct, folds)
-    return ModelDoubt(pool, fit.model.kind, kind_variance_of(pool, distinct), usual)
+    return ModelDoubt(fit_stack(training, settings, splits, n_jobs)[0])
 
 
 def comparable(fit: AnyFit) -> bool:
     """Whether other kinds of models can be fitted to the rows of a fit."""
     single = fit.table.rows.labels.max() < fit.table.class_labels.size
-    return bool(fit.model.kind) and single and not fit.table.read_columns.masked
+    return fit.model.doubtable and single and not fit.table.read_columns.masked
 
 
 # Class probabilities that rows might have: what scikit-learn's families say of rows held out.

@@ -131,8 +131,8 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
             weights=(1 / n_classes,) * n_classes,
             means=((text, ("1",) * n_classes, (0.1,) * n_classes),),
             members=(
-                Member("a network", 0.6, 0.5, 0.2, 0.8, 1.1, 0.4, True),
-                Member(text, 0.4, 0.5, 0.2, 0.8, 0.9, 0.5, False),
+                Member("a network", 0.6, 0.5, 0.2, 0.8, 1.1, 0.4),
+                Member(text, 0.4, 0.5, 0.2, 0.8, 0.9, 0.5),
             ),
             relevances=((text, 1.0), ("silent", 0.05)),
         ),

@@ -25,47 +25,51 @@ from tests.app.report.test_collect import job
 
 
 @pytest.fixture
-def stack(monkeypatch: pytest.MonkeyPatch) -> Job:
-    """A stack whose fit takes ten seconds, and five if it is quick."""
+def mixture(monkeypatch: pytest.MonkeyPatch) -> Job:
+    """A mixture whose fit takes ten seconds, and five if it is quick."""
     monkeypatch.setattr(effort, "seconds_of", lambda one: 5.0 if one.quick else 10.0)
-    return job("auto", family="stack", folds=5)
+    return job("auto", family="mixture", folds=5)
 
 
-def test_the_fullest_form_within_the_limit_is_taken(stack):
-    full = seconds_of_run(stack, 10.0, True)
-    bare = seconds_of_run(dataclasses.replace(stack, inference="map"), 10.0, True)
-    quick = seconds_of_run(quicker(stack), 5.0, True)
+def test_the_fullest_form_within_the_limit_is_taken(mixture):
+    full = seconds_of_run(mixture, 10.0, True)
+    bare = seconds_of_run(dataclasses.replace(mixture, inference="map"), 10.0, True)
+    quick = seconds_of_run(quicker(mixture), 5.0, True)
     assert quick < bare < full
-    assert within(stack, None)[0] == stack
-    assert within(stack, 2.1 * full)[0] == stack
-    chosen, _ = within(stack, 1.9 * full)
+    assert within(mixture, None)[0] == mixture
+    assert within(mixture, 2.1 * full)[0] == mixture
+    chosen, _ = within(mixture, 1.9 * full)
     assert (chosen.inference, chosen.quick, chosen.folds) == ("map", False, 5)
     assert "--time-limit allows" in chosen.notes[0]
-    chosen, _ = within(stack, 1.0)
-    assert (chosen.inference, chosen.quick, chosen.folds) == ("map", True, 5)
+    chosen, _ = within(mixture, 1.0)
+    assert (chosen.inference, chosen.quick, chosen.folds) == ("map", True, 3)
     assert chosen.notes[0].startswith("Made with --quick, because --time-limit allows 1 seconds")
 
 
-def test_a_method_that_was_asked_for_stays(stack):
-    asked = dataclasses.replace(stack, inference="laplace")
+def test_a_stack_has_one_form(monkeypatch):
+    """Its folds are those of its own fit, and its draws take no fit more."""
+    monkeypatch.setattr(effort, "seconds_of", lambda one: 10.0)
+    stack = job("auto", family="stack", folds=5)
+    for form in (quicker(stack), within(stack, 1.0)[0]):
+        assert (form.inference, form.folds, form.notes) == ("auto", 5, ())
+    bare = dataclasses.replace(stack, inference="map")
+    assert seconds_of_run(bare, 10.0, True) == seconds_of_run(stack, 10.0, True)
+
+
+def test_a_method_that_was_asked_for_stays(mixture):
+    asked = dataclasses.replace(mixture, inference="laplace")
     assert quicker(asked).inference == "laplace"
     assert within(asked, 1.0)[0].inference == "laplace"
 
 
-@pytest.mark.slow
-def test_quick_is_a_stack_without_intervals_and_says_so(stack):
-    quick, line = within(quicker(stack), None)
-    assert quick.notes[0].startswith("Made with --quick: no intervals")
-    assert line == "About 20 seconds on this machine."
-    built = FAMILIES["stack"].procedure(quick)
-    fitted = built(stack.X, stack.y)
-    assert fitted.call == "StackedClassifier()"
-    method, why = choose_method(quick, fitted.model)
-    assert (method, why) == ("map", "because --quick was asked for.")
+def test_quick_is_a_mixture_without_intervals_and_says_so(mixture):
+    quick, _ = within(quicker(mixture), None)
+    assert quick.notes[0].startswith("Made with --quick: no intervals, 3 folds at most")
+    assert choose_method(quick, None) == ("map", "because --quick was asked for.")
 
 
-def test_a_fit_is_shorter_than_a_report(stack):
-    assert seconds_of_run(stack, 10.0, False) < seconds_of_run(stack, 10.0, True)
+def test_a_fit_is_shorter_than_a_report(mixture):
+    assert seconds_of_run(mixture, 10.0, False) < seconds_of_run(mixture, 10.0, True)
 
 
 def test_the_timed_rows_have_every_class(monkeypatch):
@@ -123,9 +127,9 @@ def test_all_cores_are_taken_where_that_is_quicker_and_others_as_asked(monkeypat
     assert processes(ALL_CORES, 1000.0) == (1, 1000.0)
 
 
-def test_a_job_says_how_many_processes_it_takes(stack, monkeypatch):
+def test_a_job_says_how_many_processes_it_takes(mixture, monkeypatch):
     monkeypatch.setattr(effort, "cpu_count", lambda: 4)
-    asked = dataclasses.replace(stack, jobs=ALL_CORES)
+    asked = dataclasses.replace(mixture, jobs=ALL_CORES)
     assert within(asked, None)[0].jobs == 4
     monkeypatch.setattr(effort, "seconds_of", lambda one: 0.01)
     assert within(dataclasses.replace(asked, inference="map"), None)[0].jobs == 1

@@ -48,7 +48,7 @@ class Stack:
         relevance: pd.DataFrame | None = None,
     ) -> None:
         self.members_, self.weights_, self.relevance_ = members, np.array(weights), relevance
-        self.draws_, self.pointwise_ = drawn, ()
+        self.draws_ = drawn
         posterior = xr.Dataset({"weights": (("chain", "draw", "member"), [drawn])} if drawn else {})
         self.posterior_ = {"posterior": posterior}
 

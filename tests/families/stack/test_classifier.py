@@ -23,19 +23,11 @@ from bayesrbf.base.priors import POOL_PRIOR
 from bayesrbf.base.rows import Observations
 from bayesrbf.families.stack.fitted import StackSettings
 from bayesrbf.families.stack.fitting import FOLDS, gain_of_unlabelled
-from bayesrbf.families.stack.intervals import (
-    DrawnMembers,
-    KindVariance,
-    StackRefits,
-    usual_rows,
-)
 from bayesrbf.families.stack.members import DEFAULT, MEMBERS, TREES, SharedTraining, fit_members
 from bayesrbf.families.stack.posterior import fit_pools
 from bayesrbf.fit.asking import new_rows
 from bayesrbf.fit.held_out import NumberedFold, split_rows, stratified_folds
-from bayesrbf.inference.draws import point
 from bayesrbf.mixture.fitted import component_class
-from bayesrbf.table.order import distinct
 from tests.fit.class_tables import CLASSES, table
 from tests.fit.test_bad_input import DEGENERATE
 
@@ -240,7 +232,7 @@ def test_the_table_of_members_has_their_weights_and_how_far_they_are_known(fitte
     assert found.loc["stack", "log_loss"] == pytest.approx(mean, rel=1e-6)
 
 
-def test_draws_move_members_and_pool_together(fitted) -> None:
+def test_draws_leave_the_answer_and_have_intervals(fitted) -> None:
     X, _ = table(20, seed=1)
     model = clone(fitted).fit(*table(60))
     point = model.predict_proba(X)
@@ -248,7 +240,6 @@ def test_draws_move_members_and_pool_together(fitted) -> None:
         novelty = model.uncertainty(X)["log_density"].to_numpy()
     np.testing.assert_allclose(novelty, model.score_samples(X), rtol=1e-9)
     model.refine("laplace", draws=60, chains=2)
-    assert model.pointwise_ == ()
     unsure = model.uncertainty(X)
     assert (unsure["sd"] > 0).all()
     np.testing.assert_allclose(model.predict_proba(X), unsure["probability"], atol=1e-12)
@@ -261,7 +252,7 @@ def test_draws_move_members_and_pool_together(fitted) -> None:
     assert np.abs(drawn.log_probabilities - alone.delivered).max() > 1e-3
 
 
-def test_draws_of_another_sampler_bring_draws_of_the_members(fitted) -> None:
+def test_draws_of_another_sampler_are_taken(fitted) -> None:
     X, y = table(60)
     model = clone(fitted).fit(X, y)
     tree = clone(fitted).fit(X, y).refine("laplace", draws=7, chains=3).posterior_
@@ -269,69 +260,28 @@ def test_draws_of_another_sampler_bring_draws_of_the_members(fitted) -> None:
     assert model.fitted_.class_posterior.theta.shape[:2] == (3, 7)
 
 
-def bootstrapped(model: StackedClassifier) -> StackedClassifier:
-    return model.refine("bootstrap", draws=6, refits=3)
-
-
-def test_the_bootstrap_fits_members_anew_and_is_one_chain_of_independent_draws(fitted) -> None:
-    X, _ = table(20, seed=1)
-    model = clone(fitted).fit(*table(60))
-    point = model.predict_proba(X)
-    bootstrapped(model)
-    np.testing.assert_array_equal(model.predict_proba(X), point)
-    assert model.posterior_["posterior"]["weights"].shape == (1, 6, len(POOL_PRIOR.knots), 2)
-    assert model.posterior_.attrs["inference"] == "bootstrap"
-    assert model.pointwise_ == ()
-    assert not [row for row in model.diagnose()["row"] if "rhat" in row or "loo" in row]
-    drawn = model.predict_posterior(X)["predictions"]["probability"][0]
-    np.testing.assert_allclose(drawn.sum("label"), 1.0)
-    assert (drawn.std("draw") > 0).all()
-    model.refine("laplace", draws=5, chains=2)
-    assert isinstance(model.fitted_.details, DrawnMembers)
-
-
-def test_the_weights_of_the_fit_give_the_fit_again(fitted) -> None:
-    """A bootstrap whose rows weigh as they do, and whose members do not disagree."""
-    X, _ = table(20, seed=1)
-    rows, _ = distinct(fitted.rows_)
-    settings, model = fitted._settings(fitted.fitted_.table), fitted.model_
-    again = settings.fit(settings.training(rows, 0))
-    none, shifts = usual_rows(*np.zeros((3, 0))), np.zeros((1, fitted.classes_.size))
-    refits = StackRefits((again,), np.zeros((1, 2)), shifts, KindVariance(0.0, None), none)
-    draws = point(model.pool_posterior, model.fitted_point)
-    posterior = refits.class_posterior(model, rows, draws, np.zeros(fitted.classes_.size), 0)
-    found = posterior.draws(new_rows(fitted.fitted_, X).cells)[0][0, 0]
-    np.testing.assert_allclose(found, fitted.predict_proba(X), atol=2e-4)
-
-
-@pytest.mark.slow
-def test_no_order_changes_what_is_bootstrapped(fitted) -> None:
+def test_no_order_changes_intervals(fitted) -> None:
     X, y = table(60)
     new = table(20, seed=1)[0]
     rows = np.random.default_rng(0).permutation(60)
-    one = bootstrapped(clone(fitted).fit(X, y)).uncertainty(new)
-    other = bootstrapped(clone(fitted).fit(X.iloc[rows, ::-1], y[rows]))
+    one = clone(fitted).fit(X, y).refine(draws=20).uncertainty(new)
+    other = clone(fitted).fit(X.iloc[rows, ::-1], y[rows]).refine(draws=20)
     turned = other.uncertainty(new.iloc[:, ::-1])
     for name in ("lower", "upper", "epistemic_entropy"):
         np.testing.assert_allclose(turned[name], one[name], atol=1e-6)
 
 
-def test_a_bootstrap_comes_back_from_a_file(fitted, tmp_path: Path) -> None:
+def test_intervals_come_back_from_a_file(fitted, tmp_path: Path) -> None:
     X, y = table(60)
-    model = bootstrapped(clone(fitted).fit(X, y))
+    model = clone(fitted).fit(X, y).refine(draws=6)
     model.save(tmp_path / "stack.safetensors")
     loaded = bayesrbf.load(tmp_path / "stack.safetensors")
     assert loaded.uncertainty(X).equals(model.uncertainty(X))
 
 
-def test_members_that_stay_at_their_point_are_named() -> None:
-    X, y = table(60)
-    extra = [("flat", GaussianNB())]
-    model = StackedClassifier(["normal"], extra=extra, cv=2, random_state=0)
-    model.fit(X[["wind"]].fillna(0.0), y)
-    with pytest.warns(UserWarning, match="left at the fitted point: flat"):
-        model.refine("laplace", draws=30, chains=2)
-    assert model.pointwise_ == ("flat",)
+def test_a_method_that_a_stack_does_not_have_is_refused(fitted) -> None:
+    with pytest.raises(ValueError, match="must be 'laplace' or 'advi' or 'nuts'; received 'boots"):
+        clone(fitted).fit(*table(60)).refine("bootstrap")
 
 
 def test_what_is_saved_predicts_the_same(fitted, tmp_path: Path) -> None:

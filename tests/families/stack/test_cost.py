@@ -37,8 +37,7 @@ def test_a_wide_table_has_diagonal_covariances_and_every_answer(model: StackedCl
     assert (model.predict(new) == true).mean() > 0.75
     assert np.isfinite(model.impute(new)).all()
     assert np.isfinite(model.surprise(new[:2]).to_array()).any()
-    method = "bootstrap" if isinstance(model, StackedClassifier) else "laplace"
-    told = model.refine(method, draws=20).uncertainty(new)
+    told = model.refine(draws=20).uncertainty(new)
     assert (told["lower"] <= told["upper"]).all()
 
 

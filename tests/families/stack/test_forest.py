@@ -121,7 +121,7 @@ def test_a_row_without_a_cell_gets_the_class_shares(fitted) -> None:
 def test_a_file_says_the_same_without_scikit_learns_forests(fitted, tmp_path) -> None:
     X, _ = table(30, seed=1)
     X.iloc[0] = np.nan
-    model = clone(fitted).fit(*table()).refine("bootstrap", refits=2, draws=8)
+    model = clone(fitted).fit(*table()).refine(draws=8)
     model.save(tmp_path / "model")
     loaded = bayesrbf.load(tmp_path / "model")
     np.testing.assert_allclose(loaded.predict_proba(X), model.predict_proba(X), atol=1e-12)
@@ -137,15 +137,5 @@ def test_a_file_says_the_same_without_scikit_learns_forests(fitted, tmp_path) ->
     assert run([sys.executable, "-c", program], check=False).returncode == 0
 
 
-def test_the_bootstrap_refits_it_and_it_is_a_kind_of_its_own(fitted) -> None:
-    model = clone(fitted).fit(*table()).refine("bootstrap", refits=2, draws=8)
-    one, two = (refit.trees[0].model.trees for refit in model.fitted_.details.members)
-    assert not np.array_equal(one.threshold, two.threshold)
-    assert np.unique(model.model_.kinds).size == 2
-    assert model.pointwise_ == ()
-
-
-def test_other_draws_leave_it_at_its_point(fitted) -> None:
-    with pytest.warns(UserWarning, match="left at the fitted point: forest"):
-        model = clone(fitted).fit(*table()).refine("laplace", draws=8)
-    assert model.pointwise_ == ("forest",)
+def test_it_is_a_kind_of_its_own(fitted) -> None:
+    assert np.unique(fitted.model_.kinds).size == 2

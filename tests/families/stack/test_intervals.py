@@ -1,4 +1,4 @@
-"""Intervals of a bootstrapped stack: around what is delivered, narrower with more rows."""
+"""Intervals of a stack: the error of its pool, which labels held out refute."""
 
 from __future__ import annotations
 
@@ -6,62 +6,165 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import log_softmax, logit
 
 from bayesrbf import StackedClassifier
 from bayesrbf.base.hidden_share import missing_share
+from bayesrbf.base.rows import Observations, Units
+from bayesrbf.families.stack import intervals
+from bayesrbf.families.stack.fitted import FittedStack
+from bayesrbf.families.stack.intervals import ErrorOfRows, Places, class_error
 from bayesrbf.families.stack.members import DEFAULT
 from bayesrbf.fit.asking import new_rows
 from tests.fit.class_tables import table
 
-pytestmark = pytest.mark.slow  # draws fit the stack anew
-
 
 @pytest.fixture(scope="module")
-def bootstrapped() -> StackedClassifier:
+def refined() -> StackedClassifier:
     """Three members of three kinds on a table with holes."""
     model = StackedClassifier(cv=3, random_state=0).fit(*table(60))
-    return model.refine("bootstrap", draws=201, refits=4)
+    return model.refine("laplace", draws=500)
 
 
-def test_draws_have_about_the_delivered_probability_as_their_mean(bootstrapped) -> None:
-    """Their median, strays apart, lies further from 1/2, by the stretch in log odds."""
+def places(n: int, seed: int) -> Places:
+    """Rows of which something is known."""
+    return Places(np.random.default_rng(seed).normal(size=(n, 4)), np.ones(n, dtype=bool))
+
+
+def variance(error: intervals.ClassError, rows: Places) -> np.ndarray:
+    coefficients, left = error.at(rows)
+    return np.square(coefficients).sum(axis=1) + left**2
+
+
+def test_the_variance_is_that_of_a_gaussian_process_given_labels() -> None:
+    """Against the textbook: k - k (K + W^-1)^-1 k^T, row by row."""
+    held, new = places(60, 0), places(20, 1)
+    information = np.random.default_rng(2).uniform(0.05, 0.25, 60)
+    prior = held.covariance(held) + np.diag(1 / information)
+    k = new.covariance(held)
+    expected = new.variance - (k * np.linalg.solve(prior, k.T).T).sum(axis=1)
+    np.testing.assert_allclose(variance(class_error(held, information), new), expected, rtol=1e-4)
+
+
+def test_the_covariance_is_that_of_the_formula(refined: StackedClassifier) -> None:
+    """From what members say of rows: the pool's log odds, deviations of kinds, hidden shares."""
+    model, c = refined.model_, 1
+    values, hidden = model.held.values[:20], model.held_share[:20]
+    found = model.places(values, hidden)[0][c]
+    at_point = model.pool_posterior.of_rows(hidden, model.fitted_point)
+    members = logit(np.clip(at_point.members(values)[..., c], 1e-4, 1 - 1e-4))
+    pool = logit(np.clip(np.exp(model.pooled(values, hidden))[:, c], 1e-4, 1 - 1e-4))
+    kinds = np.stack([members[:, model.kinds == k].mean(axis=1) for k in set(model.kinds)], axis=1)
+    i, j = 3, 11
+    apart = (pool[i] - pool[j]) ** 2 / intervals.LENGTH**2
+    deviations = kinds - pool[:, None]
+    weights = np.array([model.pool.weights[model.kinds == k].sum() for k in set(model.kinds)])
+    apart += weights @ np.square(deviations[i] - deviations[j]) / intervals.KIND_LENGTH**2
+    apart += (hidden[i] - hidden[j]) ** 2 / intervals.HIDDEN_LENGTH**2
+    covariance = found.covariance(found)
+    np.testing.assert_allclose(covariance[i, j], intervals.VARIANCE * np.exp(-apart / 2))
+    np.testing.assert_allclose(np.diag(covariance), found.variance)
+
+
+def test_fewer_leading_rows_leave_more_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    held, new, information = places(200, 0), places(50, 1), np.full(200, 0.2)
+    whole = variance(class_error(held, information), new)
+    monkeypatch.setattr(intervals, "LEADING", 20)
+    assert (variance(class_error(held, information), new) > whole - 1e-4).all()
+
+
+def test_labels_refute_and_far_from_them_all_is_open() -> None:
+    """More rows, or rows of more weight, leave less; far from all of them everything is open."""
+    held, near = places(100, 0), places(20, 1)
+    found = [
+        variance(class_error(held.take(range(n)), np.full(n, 0.2)), near) for n in (0, 25, 100)
+    ]
+    np.testing.assert_allclose(found[0], near.variance)
+    assert (found[1] <= found[0] + 1e-9).all()
+    assert (found[2] <= found[1] + 1e-9).all()
+    twice = class_error(held.take([*range(100)] * 2), np.full(200, 0.2))
+    heavy = class_error(held, np.full(100, 0.4))
+    np.testing.assert_allclose(variance(twice, near), variance(heavy, near), rtol=1e-4)
+    far = replace(near, coordinates=near.coordinates + 100)
+    np.testing.assert_allclose(variance(heavy, far), far.variance)
+
+
+def test_a_row_without_a_cell_has_no_error() -> None:
+    bare = replace(places(3, 0), known=np.zeros(3, dtype=bool))
+    np.testing.assert_allclose(variance(class_error(places(40, 1), np.full(40, 0.2)), bare), 0)
+
+
+def error_of(model: FittedStack, rows: Observations) -> ErrorOfRows:
+    values = model.members.log_probabilities(rows)
+    return model.error(1000, 0).at(model.places(values, missing_share(rows))[0])
+
+
+def test_draws_have_the_variance_of_the_error(refined: StackedClassifier) -> None:
     X, _ = table(40, seed=1)
-    rows = new_rows(bootstrapped.fitted_, X).cells
-    stretch = bootstrapped.fitted_.class_posterior.predictor(rows).stretch
-    knows = missing_share(rows) < 1  # without a cell there is nothing to disagree about
+    rows = new_rows(refined.fitted_, X).cells
+    error = error_of(refined.model_, rows)
+    found = error.draws(np.arange(1000)).var(axis=0)
+    np.testing.assert_allclose(found, error.variance / 2, rtol=0.25, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 8])
+def test_the_stretch_is_of_the_variance_of_the_draws(n_classes: int) -> None:
+    """So the mean of the draws is about what is given out, however many classes there are."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.full(n_classes, 2.0), size=20)
+    sizes = 0.3 * np.ones((20, 2))
+    error = ErrorOfRows((sizes,) * n_classes, rng.standard_normal((4000, n_classes, 2)))
+    moved = log_softmax(np.log(p) + error.draws(np.arange(4000)), axis=-1)
+    of_odds = logit(np.exp(moved)).var(axis=0)
+    np.testing.assert_allclose(error.stretch(p), np.sqrt(1 + np.pi * of_odds / 8), rtol=0.01)
+
+
+def test_draws_are_functions_of_the_row(refined: StackedClassifier) -> None:
+    """Whatever rows are asked for beside it, and however many draws at a time."""
+    X, _ = table(40, seed=1)
+    whole, one = refined.uncertainty(X), refined.uncertainty(X.iloc[[7]])
+    for name in ("lower", "upper", "sd"):
+        np.testing.assert_allclose(whole[name][[7]], one[name], atol=1e-9)
+    small = refined.uncertainty(X, memory=100_000)
+    np.testing.assert_allclose(small["upper"], whole["upper"], atol=1e-9)
+
+
+def test_rows_of_one_unit_count_as_one_row(refined: StackedClassifier) -> None:
+    X, _ = table(40, seed=1)
+    rows, model = new_rows(refined.fitted_, X).cells, refined.model_
+    pairs = Units.of(np.arange(model.held.labels.size) // 2)
+    paired = replace(model, held=replace(model.held, units=pairs))
+    alone, together = (error_of(one, rows).variance for one in (model, paired))
+    knows = missing_share(rows) < 1
+    assert (together >= alone - 1e-6).all()
+    assert (together[knows] > alone[knows] + 0.01).mean() > 0.5
+
+
+def test_the_median_of_the_draws_lies_further_out_by_the_stretch(
+    refined: StackedClassifier,
+) -> None:
+    X, _ = table(40, seed=1)
+    rows = new_rows(refined.fitted_, X).cells
+    point, posterior = refined.predict_proba(X), refined.fitted_.class_posterior
+    stretch = posterior.predictor(rows).stretch
+    knows = missing_share(rows) < 1
     assert (stretch[knows] > 1).all()
     assert (stretch[~knows] == 1).all()
-    point, posterior = bootstrapped.predict_proba(X), bootstrapped.fitted_.class_posterior
     assert posterior.strays is not None
     middle = replace(posterior, strays=None).summary(rows, 1e-9, point)
-    expected = stretch * np.log(point / (1 - point))
     ends = np.stack([middle.lower, middle.upper])
     found = np.where(point < 0.5, ends.min(axis=0), ends.max(axis=0))
-    np.testing.assert_allclose(np.log(found / (1 - found)), expected, atol=1e-3)
+    np.testing.assert_allclose(logit(found), stretch * logit(point), atol=0.02)
 
 
 @pytest.mark.parametrize("prob", [0.01, 0.5, 0.9])
-def test_the_delivered_probability_lies_inside_its_interval(bootstrapped, prob: float) -> None:
+def test_the_delivered_probability_lies_inside_its_interval(
+    refined: StackedClassifier, prob: float
+) -> None:
     X, _ = table(40, seed=1)
-    point, told = bootstrapped.predict_proba(X), bootstrapped.uncertainty(X, prob)
+    point, told = refined.predict_proba(X), refined.uncertainty(X, prob)
     np.testing.assert_array_equal(told["probability"], point)
     assert ((told["lower"] <= point) & (point <= told["upper"])).all()
-
-
-def test_the_table_counts_at_rows_where_members_agree(bootstrapped) -> None:
-    """Without the variance of the table the same draws spread less at every row."""
-    X, _ = table(40, seed=1)
-    refits, model = bootstrapped.fitted_.details, bootstrapped.model_
-    assert refits.variance.of_table > 0
-    known = model, bootstrapped.rows_, bootstrapped.draws_
-    spreads = []
-    for some in (refits, replace(refits, shifts=np.zeros_like(refits.shifts))):
-        posterior = some.class_posterior(*known, np.zeros(bootstrapped.classes_.size), 0)
-        said = posterior.predictor(new_rows(bootstrapped.fitted_, X).cells).at_all(
-            posterior.theta[0]
-        )
-        spreads.append(np.diff(said.log_probabilities, axis=-1).std(axis=0))
-    assert (spreads[1] < spreads[0]).mean() > 0.9
 
 
 def two_gaussians(n_obs: int) -> tuple[np.ndarray, np.ndarray]:
@@ -70,28 +173,25 @@ def two_gaussians(n_obs: int) -> tuple[np.ndarray, np.ndarray]:
     return rng.normal(size=(n_obs, 2)) + 1.5 * y[:, None], y
 
 
-@pytest.mark.parametrize(("last", "factor"), [((), 0.9), (("forest",), 1.0)])
-def test_intervals_are_narrower_with_more_rows(last: tuple[str, ...], factor: float) -> None:
-    """Two Gaussians: smooth members come nearer to the truth, and so to each other.
-
-    The leaves of a forest have few rows however many there are, so it comes nearer more slowly.
-    """
+@pytest.mark.slow
+def test_intervals_are_narrower_with_more_rows() -> None:
+    """Whatever members there are."""
     new = np.random.default_rng(1).normal(0.75, 1.0, size=(100, 2))
-    members = [*(name for name in DEFAULT if name != "forest"), *last]
-    widths = []
-    for n_obs in (60, 960):
-        model = StackedClassifier(members, cv=5, random_state=0).fit(*two_gaussians(n_obs))
-        told = model.refine("bootstrap", refits=8, draws=200).uncertainty(new)
-        widths.append(float((told["upper"] - told["lower"]).mean()))
-    assert widths[1] < factor * widths[0]
+    for members in ([name for name in DEFAULT if name != "forest"], [*DEFAULT]):
+        widths = []
+        for n_obs in (60, 480):
+            model = StackedClassifier(members, cv=5, random_state=0).fit(*two_gaussians(n_obs))
+            told = model.refine("laplace").uncertainty(new)
+            widths.append(float((told["upper"] - told["lower"]).mean()))
+        assert widths[1] < 0.7 * widths[0]
 
 
 @pytest.mark.filterwarnings("ignore:.*Give the column in the unit of training:UserWarning")
-def test_intervals_are_wide_off_the_data(bootstrapped) -> None:
+def test_intervals_are_wide_off_the_data(refined: StackedClassifier) -> None:
     """At least twice as wide where a sure answer is given to a row unlike all others."""
     X, _ = table(40, seed=1)
-    sure = bootstrapped.predict_proba(X).max(axis=1) > 0.9
+    sure = refined.predict_proba(X).max(axis=1) > 0.9
     far = X[sure].assign(pressure=X["pressure"][sure] + 3e4)
-    told = [bootstrapped.uncertainty(some) for some in (X[sure], far)]
+    told = [refined.uncertainty(some) for some in (X[sure], far)]
     near, off = (float((one["upper"] - one["lower"]).mean()) for one in told)
     assert off > 2 * near

@@ -1,4 +1,4 @@
-"""Intervals of one kind of model that count how far other kinds differ from it."""
+"""Intervals of one kind of model that count how wrong a stack says it may be."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import log_softmax
 
 from bayesrbf import (
     HybridMixtureClassifier,
@@ -23,16 +24,10 @@ from bayesrbf import (
     StackedClassifier,
     load,
 )
+from bayesrbf.base.arrays import LEAST_DISPUTED_PROBABILITY
 from bayesrbf.base.hidden_share import missing_share
 from bayesrbf.families.stack import model_doubt as beside
-from bayesrbf.families.stack.intervals import (
-    bounded_spread,
-    disagreed,
-    squared_scale,
-    variance_of_kinds,
-)
-from bayesrbf.families.stack.model_doubt import ModelDoubt
-from bayesrbf.families.stack.posterior import tempered_members
+from bayesrbf.families.stack.fitted import FittedStack
 from bayesrbf.fit.asking import new_rows
 from tests.cases import generative
 
@@ -103,6 +98,16 @@ def test_a_kind_that_is_wrong_is_less_sure() -> None:
     assert spread["pool"] > 1.1 * spread[None]
 
 
+def of_new_rows(places: Callable[..., Any], pool: np.ndarray) -> Callable[..., Any]:
+    """What a stack says of rows, where it says that of three of them."""
+
+    def said(stack: FittedStack, values: np.ndarray, hidden: np.ndarray) -> Any:
+        found, own = places(stack, values, hidden)
+        return found, pool if len(own) == 3 else own
+
+    return said
+
+
 @pytest.mark.parametrize("sure", [0.98, 1 - 1e-12])
 def test_others_who_contradict_make_it_less_sure(
     mixture: HybridMixtureClassifier, monkeypatch: pytest.MonkeyPatch, sure: float
@@ -113,9 +118,11 @@ def test_others_who_contradict_make_it_less_sure(
     assert doubt is not None
     point = np.log(np.array([[sure, 1 - sure]] * 3))
     ends = []
+    places = FittedStack.places
     for others in (sure, 0.5, 1 - sure):
-        members = np.log(np.tile([others, 1 - others], (3, doubt.others.size, 1)))
-        monkeypatch.setattr(ModelDoubt, "_members", lambda *_, members=members: members)
+        pool = np.log(np.array([[others, 1 - others]] * 3))
+        said = of_new_rows(places, pool)
+        monkeypatch.setattr(FittedStack, "places", said)
         posterior = doubt.around(fit.class_posterior, lambda _: point, 0)
         ends.append(posterior.summary(rows, 0.9, np.exp(point)).lower[:, 0])
     assert (ends[0] > ends[1]).all()
@@ -129,8 +136,8 @@ def test_centre_and_width_share_a_scale_where_disputes_end(
     fit = mixture.fitted_
     doubt, rows = fit.doubt, new_rows(fit, table(3)[0]).cells
     assert doubt is not None
-    members = np.log(np.tile([0.9, 0.1], (3, doubt.others.size, 1)))
-    monkeypatch.setattr(ModelDoubt, "_members", lambda *_: members)
+    said = of_new_rows(FittedStack.places, np.log(np.array([[0.9, 0.1]] * 3)))
+    monkeypatch.setattr(FittedStack, "places", said)
     ends = []
     for rest in (1e-4, 1e-9):
         point = np.log(np.array([[1 - rest, rest]] * 3))
@@ -140,35 +147,6 @@ def test_centre_and_width_share_a_scale_where_disputes_end(
         ends.append(posterior.summary(rows, 0.9, np.exp(point)).upper[:, 1])
     assert (ends[0] > 2e-4).all()
     np.testing.assert_allclose(ends[1], ends[0], rtol=1e-2)
-
-
-def test_a_row_unlike_the_table_is_doubted_more(mixture: HybridMixtureClassifier) -> None:
-    X = table(2)[0].assign(a=[0.2, 40.0], b=[0.3, -30.0], c=0.1)
-    predictor = mixture.fitted_.doubted_posterior.predictor(new_rows(mixture.fitted_, X).cells)
-    assert predictor.spread[0] == 1
-    assert predictor.spread[1] > 1.5
-
-
-def test_the_spread_is_bounded_about_the_median_of_the_draws(
-    mixture: HybridMixtureClassifier,
-) -> None:
-    """As in a stack: that median lies further out than what is given out."""
-    X = table(2)[0].assign(a=[40.0, 80.0], b=[-30.0, 90.0], c=0.1)
-    fit, doubt = mixture.fitted_, mixture.fitted_.doubt
-    assert doubt is not None
-    rows = new_rows(fit, X).cells
-    predictor = fit.doubted_posterior.predictor(rows)
-    kinds = np.unique(np.append(doubt.pool.kinds[doubt.others], -1), return_inverse=True)[1]
-    everyone = np.concatenate([predictor.members, predictor.centre[:, None]], axis=1)
-    variance = variance_of_kinds(everyone, predictor.centre, kinds)
-    scale = squared_scale(variance, predictor.usual**2, kinds.max() + 1)
-    odds = np.diff(fit.class_log_probabilities(rows)) * [-1, 1]
-    bounds = [
-        bounded_spread(np.full(2, np.inf), scale, median)
-        for median in (odds, predictor.stretch * odds)
-    ]
-    assert (bounds[1] > 1.01 * bounds[0]).all()
-    np.testing.assert_allclose(predictor.spread, bounds[1], rtol=1e-6)
 
 
 def test_draws_come_before_the_pool_and_rows_that_none_judges_do(
@@ -196,41 +174,36 @@ def test_its_own_splits_hold_rows_out_of_the_pool() -> None:
     assert model.fitted_.doubt.pool.held.labels.size == 45
 
 
-def test_draws_are_moved_by_the_formula_of_a_pool(mixture: HybridMixtureClassifier) -> None:
-    """The classifier stands among the kinds, with no deviation from itself."""
+def test_draws_are_moved_by_the_error_of_the_pool_and_towards_it(
+    mixture: HybridMixtureClassifier,
+) -> None:
     fit, X = mixture.fitted_, table(20, seed=2)[0]
     rows, doubt = new_rows(fit, X).cells, mixture.fitted_.doubt
     assert doubt is not None
-    posterior, own = fit.doubted_posterior, fit.class_posterior
-    predictor = posterior.predictor(rows)
-    thetas = posterior.theta.reshape(posterior.n_draws, -1)
-    dimension, others = own.theta.shape[2], doubt.others.sum()
-    pool, hidden = doubt.pool, missing_share(rows)
-    temperatures = pool.pool_posterior.of_rows(hidden, pool.fitted_point).member_temperatures
-    members = np.log(tempered_members(pool.members.log_probabilities(rows), temperatures))
-    members = members[:, doubt.others]
-    point = fit.class_log_probabilities(rows)
+    posterior = fit.doubted_posterior
+    predictor, n_draws = posterior.predictor(rows), posterior.n_draws
+    thetas = posterior.theta.reshape(n_draws, -1)
+    values = doubt.pool.members.log_probabilities(rows)
+    places, pool = doubt.pool.places(values, missing_share(rows))
+    error = doubt.pool.error(n_draws, fit.table.seed).at(places)
+    point, pool = (
+        np.maximum(p, np.log(LEAST_DISPUTED_PROBABILITY))
+        for p in (fit.class_log_probabilities(rows), pool)
+    )
+    factors = np.random.default_rng([fit.table.seed, 1]).standard_normal(n_draws)
     for draw in (0, 7, 59):
-        factors, shift = np.split(thetas[draw, dimension:], [others])
-        expected = disagreed(members, point, factors, shift, predictor.spread, predictor.usual)
+        moves = error.draws(np.array([draw]))[0] + factors[draw] * (pool - point)
         found = predictor.at_all(thetas[[draw]]).log_probabilities[0]
-        np.testing.assert_allclose(found, expected, atol=1e-8)
+        np.testing.assert_allclose(found, log_softmax(point + moves, axis=1), atol=1e-6)
 
 
-def test_nobody_disagrees_about_a_row_without_a_cell(mixture: HybridMixtureClassifier) -> None:
+def test_nobody_doubts_a_row_without_a_cell(mixture: HybridMixtureClassifier) -> None:
     X = table(2)[0]
     X[["a", "b", "c"]], X["level"] = np.nan, pd.Categorical([None, None], ["low", "high"])
     rows = new_rows(mixture.fitted_, X, holes=True).cells
     predictor = mixture.fitted_.doubted_posterior.predictor(rows)
-    assert (predictor.usual == 0).all()
-    assert np.abs(predictor.members - predictor.centre[:, None]).max() < 0.1
-
-
-def test_a_kind_is_not_compared_with_itself() -> None:
-    doubt = refined("kernel network").fitted_.doubt
-    names = np.array(doubt.pool.members.names)
-    assert not any(name.startswith(("laplace", "gaussian")) for name in names[doubt.others])
-    assert {"mixture", "normal_blend", "forest"} <= set(names[doubt.others])
+    assert (predictor.error.variance == 0).all()
+    assert np.abs(predictor.apart).max() < 0.1
 
 
 def test_blocks_of_rows_and_of_draws_change_nothing(mixture: HybridMixtureClassifier) -> None:
@@ -268,8 +241,8 @@ def test_units_and_order_change_nothing(mixture: HybridMixtureClassifier) -> Non
     rows = new_rows(model.fitted_, scaled[:20]).cells
     found = model.fitted_.doubted_posterior.predictor(rows)
     same = mixture.fitted_.doubted_posterior.predictor(new_rows(mixture.fitted_, X[:20]).cells)
-    np.testing.assert_allclose(found.members, same.members, atol=1e-6)
-    np.testing.assert_allclose(found.usual, same.usual, atol=1e-7)
+    np.testing.assert_allclose(found.apart, same.apart, atol=1e-6)
+    np.testing.assert_allclose(found.error.variance, same.error.variance, atol=1e-4)
 
 
 def test_class_shares_of_use_move_both(mixture: HybridMixtureClassifier) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -101,18 +100,6 @@ def test_it_says_nearly_what_all_rows_say(
 ) -> None:
     X, _ = table(1)
     assert abs(model.predict_proba(X) - whole.predict_proba(X)).mean() < 0.04
-
-
-@pytest.mark.slow
-def test_the_bootstrap_refits_networks_to_the_same_rows(
-    model: StackedClassifier, small: None
-) -> None:
-    model = copy(model)
-    n_exemplars = len(model.fitted_.model.members.own[0].model.basis.exemplars.mean)
-    model.refine("bootstrap", draws=8, refits=2, random_state=0)
-    for refit in model.fitted_.details.members:
-        assert len(refit.own[0].model.basis.exemplars.mean) == n_exemplars
-    assert all(np.isfinite(one).all() for one in model.uncertainty(table(1)[0]).values())
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""What a stack keeps of its refits predicts as the whole; memory does not grow with rows."""
+"""What a stack keeps of its members predicts as the whole; memory does not grow with rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import softmax
+from scipy.special import log_softmax
 from sklearn.datasets import load_wine
 
 import bayesrbf
@@ -18,10 +18,8 @@ from bayesrbf import table as table_of_rows
 from bayesrbf.base.arrays import single_digits
 from bayesrbf.base.artefact import pack
 from bayesrbf.base.hidden_share import missing_share
-from bayesrbf.base.priors import POOL_PRIOR
 from bayesrbf.base.rows import Observations, Standardisation
 from bayesrbf.families.stack import fitted as fitted_stack
-from bayesrbf.families.stack.intervals import disagreed
 from bayesrbf.families.stack.members import FittedMembers
 from bayesrbf.fit.asking import new_rows
 from bayesrbf.mixture.maps import fit_half_rank
@@ -32,42 +30,27 @@ MODEL = "stack with draws"
 
 
 def test_draws_at_once_say_what_each_says_alone() -> None:
-    """Against the formulas draw by draw and member by member, at rows less usual than any."""
+    """Against the formula, draw by draw: the pool, moved by the error and by class shares."""
     model, X = fitted(MODEL)
-    rows, refits, stack = new_rows(model.fitted_, X).cells, model.fitted_.details, model.model_
-    refits = replace(refits, usual=replace(refits.usual, excess=refits.usual.excess + 50.0))
-    log_posterior, hidden = stack.pool_posterior, missing_share(rows)
-    posterior = refits.class_posterior(stack, model.rows_, model.draws_, np.zeros(2), 0)
+    rows, stack = new_rows(model.fitted_, X).cells, model.model_
+    posterior = model.fitted_.class_posterior
     predictor = replace(posterior.predictor(rows), moves=None)
-    moved = predictor.disagreement
-    assert moved.spread.max() > 1.2
-    assert np.ptp(moved.relative_shift) > 0  # rows have holes, and those with more are shifted less
-    numbers = posterior.theta[0]
+    numbers = posterior.theta.reshape(-1, 1)
     said = predictor.at_all(numbers)
     density = stack.companion.log_density(rows)
     np.testing.assert_array_equal(said.log_density, np.tile(density, (len(numbers), 1)))
-    for number, own in enumerate(model.draws_.theta[0]):
-        values = refits.members[number % len(refits.members)].log_probabilities(rows)
-        temperatures = log_posterior.of_rows(hidden, own).member_temperatures
-        members = softmax(temperatures[:, :, None] * values, axis=2)
-        members = (1 - 2 * POOL_PRIOR.least) * members + POOL_PRIOR.least
-        expected = disagreed(
-            np.log(members),
-            log_posterior.pooled(values, hidden, own),
-            refits.factors[number],
-            refits.shifts[number],
-            moved.spread,
-            moved.relative_shift,
-        )
+    places, pool = stack.places(stack.members.log_probabilities(rows), missing_share(rows))
+    error = stack.error(len(numbers), model.seed_).at(places)
+    for number in numbers[:, 0]:
+        own = [
+            one @ np.append(z[: one.shape[1] - 1], z[-1])
+            for one, z in zip(error.coefficients, error.numbers[number], strict=True)
+        ]
+        expected = log_softmax(pool + np.stack(own, axis=1) / np.sqrt(2), axis=1)
         np.testing.assert_allclose(said.log_probabilities[number], expected, atol=1e-12)
-    alone = stack.predictor(log_posterior, rows)(model.draws_.theta[0, 0])
-    expected = log_posterior.pooled(
-        stack.members.log_probabilities(rows), hidden, model.draws_.theta[0, 0]
-    )
-    np.testing.assert_allclose(alone.log_probabilities, expected, atol=1e-12)
 
 
-def test_every_member_and_refit_predicts_a_row_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_member_predicts_a_row_once(monkeypatch: pytest.MonkeyPatch) -> None:
     model, X = fitted(MODEL)
     predicted: list[FittedMembers] = []
     predict = FittedMembers.log_probabilities
@@ -78,16 +61,16 @@ def test_every_member_and_refit_predicts_a_row_once(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(FittedMembers, "log_probabilities", spied)
     found = model.uncertainty(X)
-    assert list(map(id, predicted)) == [
-        id(one) for one in (model.model_.members, *model.fitted_.details.members)
-    ]
+    assert list(map(id, predicted)) == [id(model.model_.members)]
     np.testing.assert_array_equal(found["probability"], model.predict_proba(X))
 
 
-def test_what_is_kept_of_a_refit_predicts_as_the_whole() -> None:
+def test_what_is_kept_of_members_predicts_as_the_whole() -> None:
     X, y = table("mixed")
     model = bayesrbf.StackedClassifier(cv=2, random_state=0).fit(X, y)
-    rows, members = new_rows(model.fitted_, X).cells, model.model_.members
+    settings = model._settings(model.fitted_.table)
+    rows = new_rows(model.fitted_, X).cells
+    members = settings.fit(settings.training(table_of_rows.distinct(model.rows_)[0], 0))
     np.testing.assert_allclose(
         members.condensed.log_probabilities(rows), members.log_probabilities(rows), atol=1e-10
     )
@@ -96,6 +79,9 @@ def test_what_is_kept_of_a_refit_predicts_as_the_whole() -> None:
     ]
     assert len(kernels) > 1
     assert all(model.n_features == 1 for model in kernels)
+    np.testing.assert_allclose(
+        model.model_.members.log_probabilities(rows), members.log_probabilities(rows), atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("kind", first_quick(["mixed", "real"]))
@@ -138,25 +124,19 @@ def test_rounded_knots_still_rise() -> None:
 
 
 @pytest.mark.slow
-def test_a_model_of_170_rows_with_intervals_takes_two_megabytes(tmp_path: Path) -> None:
+def test_a_model_of_170_rows_with_intervals_takes_a_megabyte(tmp_path: Path) -> None:
     X, y = load_wine(return_X_y=True)
     chosen = np.random.default_rng(0).permutation(len(y))[:170]
     model = bayesrbf.StackedClassifier(random_state=0).fit(X[chosen], y[chosen])
-    model.refine("bootstrap").save(tmp_path / "m")
-    assert (tmp_path / "m").stat().st_size <= 2 * 2**20
+    model.refine().save(tmp_path / "m")
+    assert (tmp_path / "m").stat().st_size <= 2**20
 
 
-def test_equal_arrays_and_records_are_stored_once_and_shared(tmp_path: Path) -> None:
-    model, X = fitted(MODEL)
-    size = (model.save(tmp_path / "once"), (tmp_path / "once").stat().st_size)[1]
-    again = bayesrbf.load(tmp_path / "once")
-    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-    assert again.draws_ is not None
-    doubled = bayesrbf.load(tmp_path / "once")
-    refits = again.fitted_.details
-    doubled.fitted_ = doubled.fitted_.replaced(details=replace(refits, members=refits.members * 2))
-    doubled.save(tmp_path / "twice")
-    assert (tmp_path / "twice").stat().st_size < size + 100
+def test_equal_arrays_and_records_are_stored_once() -> None:
+    model, _ = fitted(MODEL)
+    members = list(model.model_.members.own)
+    sizes = [sum(strip.nbytes for strip in pack(of)[1].values()) for of in (members, members * 2)]
+    assert sizes[0] == sizes[1]
 
 
 def test_kernels_share_their_companion_after_loading(tmp_path: Path) -> None:
@@ -193,7 +173,7 @@ def test_memory_of_predicting_is_bounded() -> None:
     assert peaks[1] - peaks[0] < 12 * (cells.nbytes * 0.9)
 
 
-def test_what_is_prepared_from_a_stack_is_not_pickled_and_its_refits_are_those_of_its_fit() -> None:
+def test_what_is_prepared_from_a_stack_is_not_pickled() -> None:
     X, y = table("real")
     prior = bayesrbf.MixturePrior(mean_precision=0.5)
     model = bayesrbf.StackedClassifier(("normal",), cv=2, prior=prior, random_state=0).fit(X, y)
@@ -203,7 +183,3 @@ def test_what_is_prepared_from_a_stack_is_not_pickled_and_its_refits_are_those_o
     point = stack.fitted_point
     assert len(pickle.dumps(stack)) == bare
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(stack)).fitted_point, point)
-    model.refine("bootstrap", draws=2, refits=2)
-    expected = model.draws_.theta
-    model.set_params(members="default", prior=None).refine("bootstrap", draws=2, refits=2)
-    np.testing.assert_array_equal(model.draws_.theta, expected)

@@ -120,7 +120,7 @@ def test_folds_share_their_rates_and_what_is_saved_says_the_same(
     np.testing.assert_array_equal(other.model.rates, alone.model_.members.own[0].model.rates)
     assert one.model.rates.size == other.model.rates.size == 2
     assert both.relevance_.loc["code", "gaussian_loo_levels"] == 1.0
-    drawn = both.refine("bootstrap", draws=6, refits=2).uncertainty(X[:5])
+    drawn = both.refine(draws=6).uncertainty(X[:5])
     assert np.isfinite(drawn["probability"]).all()
 
 
