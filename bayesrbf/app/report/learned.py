@@ -29,6 +29,8 @@ EFFECT_POINTS: Final = 13
 """Values of a real column at which its effect is drawn, equally many rows apart."""
 MOST_EFFECT_LEVELS: Final = 12
 LEAST_WITHOUT: Final = 1e-300
+MOST_LEFT_OUT: Final = 60
+"""Columns that are left out, at most."""
 
 
 @dataclass(frozen=True)
@@ -82,24 +84,27 @@ def contributions(
 ) -> list[Contribution]:
     """Contribution of every column that has an effect, the largest first.
 
-    A column is left out as if its cells were missing; in rows where they are it moves nothing.
+    A column is left out as if its cells were missing; in rows where they are it moves nothing. Of
+    a wide table only the columns that say most alone are left out, each of which takes a
+    prediction of all columns; the others add 0.
     ``nothing`` are the probabilities of a row without a cell.
     """
     X = job.X.iloc[:: -(-len(job.X) // _most_rows(job.X.shape[1]))]
     everything = model.predict_proba(X)
-    moves = []
+    alone = {}
     for effect in effects:
-        there = X[effect.name].notna().to_numpy()
-        beside = 0.0
-        if there.any():
-            hidden = np.zeros((int(there.sum()), X.shape[1]), dtype=bool)
-            hidden[:, list(X.columns).index(effect.name)] = True
-            without = np.maximum(_predicted(model, X[there], hidden), LEAST_WITHOUT)
-            beside = float(rel_entr(everything[there], without).sum() / len(X))
         moved = rel_entr(effect.probabilities, np.maximum(nothing, LEAST_WITHOUT)).sum(axis=1)
         observed = float(job.X[effect.name].notna().mean())
-        alone = float(effect.weights @ moved) * observed
-        moves.append(Contribution(effect.name, max(alone, 0.0), max(beside, 0.0)))
+        alone[effect.name] = max(float(effect.weights @ moved) * observed, 0.0)
+    leading, moves = sorted(alone, key=lambda name: -alone[name]), []
+    for place, name in enumerate(leading):
+        there, beside = X[name].notna().to_numpy(), 0.0
+        if there.any() and place < MOST_LEFT_OUT:
+            hidden = np.zeros((int(there.sum()), X.shape[1]), dtype=bool)
+            hidden[:, list(X.columns).index(name)] = True
+            without = np.maximum(_predicted(model, X[there], hidden), LEAST_WITHOUT)
+            beside = max(float(rel_entr(everything[there], without).sum() / len(X)), 0.0)
+        moves.append(Contribution(name, alone[name], beside))
     return sorted(moves, key=lambda move: -move.most)
 
 
@@ -205,7 +210,6 @@ class Member:
     upper: float
     temperature: float  # Factor of its log probabilities.
     log_loss: float  # Held out, of it alone, tempered, in nats.
-    drawn: bool  # Whether its parameters were drawn, too.
 
 
 @dataclass(frozen=True)
@@ -465,7 +469,6 @@ def read_members(refined: Any) -> tuple[Member, ...]:
             upper=float(upper),
             temperature=float(line.temperature),
             log_loss=float(line.log_loss),
-            drawn=name not in refined.pointwise_,
         )
         for (name, line), mean, lower, upper in zip(table.iterrows(), *drawn, strict=True)
     ]
