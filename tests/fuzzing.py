@@ -35,7 +35,7 @@ TOKENS: Final = (
     *("-1", "9" * 400, '"\\u0000"', '"\\ud800"', '{"array":["0",0,[2]]}', '{"tuple":[]}'),
     *('{"array":["9",0,[1]]}', '{"coded":[["1",0,[2]],["0",1,[2]]]}', '["0",-1,[2]]'),
     *('{"dict":{}}', '{"float":"nan"}', '{"record":["os",{}]}', '{"enum":["x","y"]}', "0.5", "é"),
-    *('"protocol":1,', '"kind":"Thing",', "[" * 50, '{"a":' * 50, '"__class__"', '"__import__"'),
+    *('"protocol":2,', '"kind":"Thing",', "[" * 50, '{"a":' * 50, '"__class__"', '"__import__"'),
 )
 """What is put where it does not belong."""
 VALUES: Final[tuple[Any, ...]] = (

@@ -179,7 +179,7 @@ FILES: Final = {
 }
 
 MANIFESTS: Final = {
-    "a newer protocol": forged(put(protocol=2), "was written by protocol 2, this version reads 1"),
+    "a newer protocol": forged(put(protocol=3), "was written by protocol 3, this version reads 2"),
     "a protocol of true": forged(put(protocol=True), "was written by protocol True"),
     "a protocol that clears the screen": forged(put(protocol="\x1b[2J"), "by protocol ?[2J"),
     "one key more": forged(put(also=1), "unknown or missing keys"),
