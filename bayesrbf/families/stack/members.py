@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import (
-    TYPE_CHECKING,
     Any,
     ClassVar,
     Final,
@@ -64,10 +63,6 @@ from bayesrbf.mixture.fitted import (
     fit_mixture_rows,
 )
 from bayesrbf.mixture.maps import HalfRankMaps, fit_half_rank, fit_power
-
-if TYPE_CHECKING:
-    pass
-
 
 # Training rows of a stack's members, and everything that these members share.
 #
