@@ -87,10 +87,11 @@ def pools_of(
 def partly_seen(training: SharedTraining, held_out: HeldOut) -> str:
     """Sentences on what saw a part of a long or wide table; empty where all was fitted to all."""
     sentences, n_rows = [], training.rows.n_obs
-    networks, judged = training.of_networks.rows.n_obs, held_out.labels.size
+    judged = held_out.labels.size
     n_labelled = int((training.rows.labels >= 0).sum())
-    if networks < n_rows:
-        sentences.append(f"Kernel networks were fitted to {networks} of {n_rows} different rows.")
+    for kind, seen in training.seen_by.items():
+        if seen < n_rows:
+            sentences.append(f"{kind} were fitted to {seen} of {n_rows} different rows.")
     if n_labelled > ENOUGH and judged < 0.9 * n_labelled:
         sentences.append(f"{judged} different rows held out gave weights and temperatures.")
     n_reals = training.rows.real.shape[1]

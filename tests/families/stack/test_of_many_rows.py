@@ -33,6 +33,7 @@ def table(seed: int) -> tuple[pd.DataFrame, np.ndarray]:
 def shrink(patch: pytest.MonkeyPatch) -> None:
     """Few rows are very many."""
     patch.setattr(shared_training, "NETWORK_ROWS", 150)
+    patch.setattr(shared_training, "MIXTURE_ROWS", 200)
     patch.setattr(fitting, "ENOUGH", 100)
     patch.setattr(trees, "ROWS_OF_A_TREE", 100)
 
@@ -63,6 +64,7 @@ def model() -> StackedClassifier:
 def test_the_status_says_what_saw_which_rows(model: StackedClassifier) -> None:
     n_rows = distinct(model.fitted_.rows)[0].n_obs
     assert f"Kernel networks were fitted to 150 of {n_rows} different rows." in model.status_
+    assert f"Mixtures were fitted to 200 of {n_rows} different rows." in model.status_
     judged = model.fitted_.model.held.labels.size
     assert 100 <= judged < 120
     assert f"{judged} different rows held out gave weights and temperatures." in model.status_
