@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from bayesrbf.answers.conditional import ConditionalDistribution
     from bayesrbf.answers.conformal import ConformalSets
     from bayesrbf.answers.decide import acquire_labels, cost_curves
+    from bayesrbf.answers.explain import explain_interval
     from bayesrbf.answers.rehearse import predictive_check, rehearse
     from bayesrbf.app.check import DriftCheck, check
     from bayesrbf.app.validate import Validation, validate
@@ -66,6 +67,7 @@ __all__ = [
     "acquire_labels",
     "check",
     "cost_curves",
+    "explain_interval",
     "labelled_scorer",
     "load",
     "predictive_check",

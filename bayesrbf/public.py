@@ -44,6 +44,7 @@ HOMES: Final = {
     "acquire_labels": "bayesrbf.answers.decide",
     "check": "bayesrbf.app.check",
     "cost_curves": "bayesrbf.answers.decide",
+    "explain_interval": "bayesrbf.answers.explain",
     "labelled_scorer": "bayesrbf.fit.held_out",
     "load": "bayesrbf.fit.estimator",
     "predictive_check": "bayesrbf.answers.rehearse",

@@ -1,4 +1,4 @@
-"""Explains rows by Shapley values: what each cell adds to the log odds of the classes."""
+"""Why of a row: what each cell adds to the log odds of the classes, and what widens intervals."""
 
 from __future__ import annotations
 
@@ -11,17 +11,21 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import comb
+from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
+from bayesrbf.answers.probabilities import summary_of
 from bayesrbf.base import names
 from bayesrbf.base.arrays import to_log_odds
 from bayesrbf.base.rows import AT_ONCE, in_blocks
 from bayesrbf.fit.arguments import Rule, positive
-from bayesrbf.fit.asking import Fit, new_rows
+from bayesrbf.fit.asking import Fit, new_rows, refuse
 from bayesrbf.reading.notes import warn
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from bayesrbf.fit.estimator import Estimator
 
 
 # Shapley values of the cells of rows: what each adds to a value, averaged over all orders.
@@ -284,3 +288,87 @@ def explain(
             names.LABEL: classes,
         },
     )
+
+
+# Parts of the doubt behind an interval.
+
+
+def explain_interval(estimator: Estimator, X: object, prob: float = 0.9) -> xr.Dataset:
+    """Why the interval of each row is as wide as it is, part by part.
+
+    The parts are those of the law in :doc:`/uncertainty`. The interval of a part is what it would
+    be if nothing else were in doubt, around the same probability:
+
+    - ``before any label``: the error of the pool as it is before labels held out speak of it;
+    - ``labels held out``: what they leave open of this error;
+    - ``other kinds of models``: the distance of a classifier with ``model_doubt="pool"`` from the
+      pool, which a stack does not have;
+    - ``class shares``: those of training, which are all that is known of a row without a cell;
+    - ``stray labels``: labels that have nothing to do with their row.
+
+    Parameters
+    ----------
+    estimator : classifier
+        A :class:`StackedClassifier` with draws (``refine()``), or another classifier after
+        ``refine(model_doubt="pool")``.
+    X : array-like or frame of shape (n_obs, n_columns)
+        Rows; missing cells are summed out.
+    prob : float
+        Probability inside the equal-tailed intervals.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``probability``, ``lower`` and ``upper`` over obs and label as
+        :meth:`~bayesrbf.StackedClassifier.uncertainty` has them; ``part_lower`` and ``part_upper``
+        over part, obs and label; ``labels_near``, the number of labels of rows exactly like this
+        one that would tell as much of its error as the labels held out do (NaN of a row without a
+        cell); ``far``, the share of the answer that is the class shares because a number lies far
+        outside of training.
+
+    Raises
+    ------
+    ValueError
+        If there are no draws, or the intervals have no parts because they assume the model.
+
+    Examples
+    --------
+    >>> import bayesrbf
+    >>> y = np.repeat(["a", "b"], 100)
+    >>> X = np.random.default_rng(0).normal(size=(200, 1)) + (y == "b")[:, None]
+    >>> stack = bayesrbf.StackedClassifier(random_state=0).fit(X, y).refine()
+    >>> told = bayesrbf.explain_interval(stack, [[0.5]])
+    >>> widths = (told["part_upper"] - told["part_lower"]).sel(label="a", obs=0)
+    >>> widths.to_series().round(1).to_dict()
+    {'before any label': 0.8, 'labels held out': 0.4, 'class shares': 0.0, 'stray labels': 0.0}
+    """
+    from bayesrbf.fit.row_answers import RowAnswers
+
+    check_is_fitted(estimator)
+    fit = estimator.fitted_
+    refuse(fit, f"explain_interval of a {fit.table.owner}", "draws")
+    if fit.assumes_model:
+        raise ValueError(
+            f"explain_interval takes intervals that count the error of a pool; those of this "
+            f"{fit.table.owner} assume that it is right: call refine(model_doubt='pool'), or fit "
+            "a StackedClassifier."
+        )
+    rows, posterior = new_rows(fit, X), fit.doubted_posterior
+    summary = summary_of(fit, rows.cells, prob)
+    predictor = posterior.predictor(rows.cells)
+    parts = {
+        name: posterior.part(name).summary(rows.cells, prob, summary.mean)
+        for name in predictor.parts
+    }
+    by_class = (names.OBS, names.LABEL)
+    variables = {
+        names.PROBABILITY: (by_class, summary.mean),
+        "lower": (by_class, summary.lower),
+        "upper": (by_class, summary.upper),
+        "part_lower": ((names.PART, *by_class), np.stack([one.lower for one in parts.values()])),
+        "part_upper": ((names.PART, *by_class), np.stack([one.upper for one in parts.values()])),
+        "labels_near": (by_class, predictor.labels_near),
+        "far": ((names.OBS,), fit.far.unknown(rows.cells)),
+    }
+    coords = {names.PART: list(parts), names.OBS: rows.names, names.LABEL: fit.classes}
+    return RowAnswers(variables, coords, {"prob": prob})

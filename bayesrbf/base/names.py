@@ -74,6 +74,13 @@ OBJECTIVE: Final = "objective"
 """In the place of a log likelihood: an objective, such as a margin, that nothing compares with."""
 PROBABILITY: Final = "probability"
 
+PART: Final = "part"  # What is in doubt behind an interval.
+BEFORE_LABELS: Final = "before any label"
+LABELS_HELD_OUT: Final = "labels held out"
+OTHER_KINDS: Final = "other kinds of models"
+CLASS_SHARES: Final = "class shares"
+STRAY_LABELS: Final = "stray labels"
+
 POSTERIOR: Final = "posterior"
 SAMPLE_STATS: Final = "sample_stats"
 LOG_LIKELIHOOD: Final = "log_likelihood"

@@ -13,6 +13,7 @@ from jaxtyping import Float, Int, Real
 from scipy.special import expit, gammaincinv, logsumexp, softmax, xlogy
 from scipy.stats.qmc import Halton
 
+from bayesrbf.base import names
 from bayesrbf.base.arrays import (
     LEAST_DISPUTED_PROBABILITY,
     at_prevalence,
@@ -541,6 +542,11 @@ class ClassPosterior:
         ]
         parts = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
         return PredictiveSummary(prob=prob, **parts)
+
+    def part(self, name: str) -> ClassPosterior:
+        """The posterior in which one part of the doubt alone is left (``Predictor.parts``)."""
+        strays = self.strays if name == names.STRAY_LABELS else None
+        return replace(self, predictor=lambda rows: self.predictor(rows).parts[name], strays=strays)
 
     def _block(
         self,

@@ -297,14 +297,7 @@ class FarRows:
             predictor, unknown = posterior.predictor(rows), self.unknown(rows)
             if not unknown.any():
                 return predictor
-            delivered = predictor.delivered
-            if delivered is not None:
-                delivered = _mixed(delivered, unknown, self.log_shares)
-            how = posterior.temperature, unknown, self.log_shares
-            stretch = predictor.stretch
-            if stretch is not None:  # the class shares are given out as they are
-                stretch = 1 + (stretch - 1) * (1 - unknown[:, None])
-            return FarPredictor(predictor, *how, delivered, stretch)
+            return FarPredictor(predictor, posterior.temperature, unknown, self.log_shares)
 
         return replace(posterior, predictor=prepare)
 
@@ -318,8 +311,28 @@ class FarPredictor(Predictor):
     """At which its log probabilities will be tempered."""
     unknown: Float[np.ndarray, " obs"]
     log_shares: Float[np.ndarray, " label"]
-    delivered: Float[np.ndarray, "obs label"] | None = None
-    stretch: Float[np.ndarray, "obs label"] | None = None
+
+    @property
+    def delivered(self) -> Float[np.ndarray, "obs label"] | None:  # type: ignore[override]
+        """Class log probabilities that are given out."""
+        own = self.predictor.delivered
+        return None if own is None else _mixed(own, self.unknown, self.log_shares)
+
+    @property
+    def stretch(self) -> Float[np.ndarray, "obs label"] | None:  # type: ignore[override]
+        """That of the predictor: the class shares are given out as they are."""
+        own = self.predictor.stretch
+        return None if own is None else 1 + (own - 1) * (1 - self.unknown[:, None])
+
+    @property
+    def parts(self) -> dict[str, Predictor]:
+        """The parts of the predictor, for the same rows."""
+        return {name: replace(self, predictor=one) for name, one in self.predictor.parts.items()}
+
+    @property
+    def labels_near(self) -> Float[np.ndarray, "obs label"] | None:
+        """Those of the predictor."""
+        return self.predictor.labels_near
 
     def at_all(self, thetas: Shaped[np.ndarray, "draw coordinate"]) -> ClassPrediction:
         """Predict under every draw; draws are the first axis of the result."""
@@ -620,10 +633,10 @@ class FittedTable[M: FittedModel, D]:
     def _calibrated(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities at the fitted point and the shares of training."""
         log_p = self.model.calibrated_log_probabilities(rows, self._delivery)
-        return self._far.mixed(log_p, rows)
+        return self.far.mixed(log_p, rows)
 
     @cached_property
-    def _far(self) -> FarRows:
+    def far(self) -> FarRows:
         """Class probabilities at rows far outside of the training table."""
         return far_rows(self.table.rows, np.log(self.class_shares))
 
@@ -632,7 +645,7 @@ class FittedTable[M: FittedModel, D]:
         """The posterior of class probabilities if the model is right; one draw for a point."""
         rows, draws = self.rows, self.draws
         posterior = self.model.class_posterior(self.log_posterior, rows, draws, self._delivery)
-        return self._far.around(posterior)
+        return self.far.around(posterior)
 
     @property
     def _delivery(self) -> Delivery:

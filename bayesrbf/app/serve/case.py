@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 
+import bayesrbf
 from bayesrbf.app.check import NOVEL_ROW
 from bayesrbf.app.explain import ClassAnswer, UnexpectedCell, Why, class_answers, odd_cells, why
 from bayesrbf.app.serve.interface import RequestError, completed, cost_matrix
@@ -72,6 +73,25 @@ class Decision:
     costs: tuple[tuple[str, float], ...]  # Expected cost by answer.
     agreeing: float  # Share of the draws under which it costs least; NaN without draws.
     refer: bool  # Whether referring costs less.
+
+
+IN_DOUBT: Final = {
+    names.BEFORE_LABELS: "the error of the model, before any label speaks of it",
+    names.LABELS_HELD_OUT: "the error of the model, given the labels held out",
+    names.OTHER_KINDS: "how far the model is from other kinds of models",
+    names.CLASS_SHARES: "the class shares of training",
+    names.STRAY_LABELS: "labels that are wrong, whatever the row",
+}
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """Why the interval of a class is as wide as it is."""
+
+    label: str
+    parts: tuple[tuple[str, float, float], ...]
+    """What may be in doubt, and the ends of the interval if nothing else were."""
+    labels_near: float  # Labels like this row that would tell as much; NaN of a row without a cell.
 
 
 @dataclass(frozen=True)
@@ -172,6 +192,18 @@ def decision_of(served: ServedModel, row: pd.DataFrame) -> Decision | None:
 def why_of(served: ServedModel, row: pd.DataFrame, label: str) -> Why:
     """Contribution of each cell to the log odds of a class."""
     return why(served.estimator, row, label)
+
+
+def doubt_of(served: ServedModel, row: pd.DataFrame, label: str) -> Doubt | None:
+    """The parts of the interval of a class; None where it has no parts."""
+    fit = served.estimator.fitted_
+    if fit.draws is None or fit.assumes_model:
+        return None
+    told = bayesrbf.explain_interval(served.estimator, row, PROB).isel(obs=0)
+    told = told.sel(label=_own(served, label))
+    ends = (told[name].to_numpy().tolist() for name in ("part_lower", "part_upper"))
+    parts = zip((IN_DOUBT[part] for part in told[names.PART].to_numpy()), *ends, strict=True)
+    return Doubt(label, tuple(parts), float(told["labels_near"]))
 
 
 def odd_of(served: ServedModel, row: pd.DataFrame) -> list[UnexpectedCell] | None:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 QUESTIONS: Final = ("predict", "uncertainty", "explain", "acquire", "surprise", "decide")
 """Questions about rows, by the names of the estimators' methods."""
-PARTS: Final = ("answer", "decision", "odd", "along", "why", "next")
+PARTS: Final = ("answer", "decision", "odd", "along", "why", "doubt", "next")
 """Parts of the page that answer a case, in the order in which they are asked and shown."""
 JSON: Final = "application/json"
 CSV: Final = "text/csv"

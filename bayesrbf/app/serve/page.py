@@ -221,6 +221,7 @@ _PARTS: Final[dict[str, Callable[[ServedModel, pd.DataFrame, Mapping[str, str]],
     "odd": lambda served, row, form: case.odd_of(served, row),
     "along": _along,
     "why": lambda served, row, form: case.why_of(served, row, _label(served, form)),
+    "doubt": lambda served, row, form: case.doubt_of(served, row, _label(served, form)),
     "next": lambda served, row, form: case.measurements_of(served, row),
 }
 """Function of each part of the page; the template has its result by the name of the part."""
@@ -241,6 +242,7 @@ def _export(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
         "decision": case.decision_of(served, row),
         "why": case.why_of(served, row, _label(served, form)),
         "stands_out": case.odd_of(served, row),
+        "doubt": case.doubt_of(served, row, _label(served, form)),
         "next": case.measurements_of(served, row),
     }
     return replace(_json(record), headers=AS_FILE, tally=_tally(answer))

@@ -50,7 +50,7 @@ The four constants were chosen by the interval score on cross-tables and on labe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -58,6 +58,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.linalg import cholesky, solve_triangular
 from scipy.spatial.distance import cdist
 
+from bayesrbf.base import names
 from bayesrbf.base.arrays import LEAST_DISPUTED_PROBABILITY, log_odds, log_softmax
 from bayesrbf.base.log_posterior import Predictor
 from bayesrbf.base.priors import ClassPrediction
@@ -175,7 +176,7 @@ class PoolError:
         """The errors of rows, by where they stand for every class."""
         both = zip(self.classes, places, strict=True)
         coefficients = tuple(np.column_stack(error.at(place)) for error, place in both)
-        return ErrorOfRows(coefficients, self.numbers)
+        return ErrorOfRows(coefficients, self.numbers, places[0].variance)
 
 
 def pool_error(
@@ -197,6 +198,30 @@ class ErrorOfRows:
     coefficients: tuple[Float[np.ndarray, "obs _"], ...]
     """Of every class."""
     numbers: Float[np.ndarray, "draw label coefficient"]
+    before: Rows
+    """Variance of the error of every class before any label."""
+
+    @property
+    def none(self) -> ErrorOfRows:
+        """Errors that are 0."""
+        nothing = np.zeros((self.before.size, 1))
+        return replace(self, coefficients=(nothing,) * len(self.coefficients))
+
+    @property
+    def before_labels(self) -> ErrorOfRows:
+        """The errors before any label."""
+        spread = np.sqrt(self.before)[:, None]
+        return replace(self, coefficients=(spread,) * len(self.coefficients))
+
+    def labels_near(self, p: Float[np.ndarray, "obs label"]) -> Float[np.ndarray, "obs label"]:
+        """Labels at a row of probability ``p`` that tell as much as all: ``(1/V - 1/k) / (p q)``.
+
+        NaN of a row without a cell, whose error is 0.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            told = 1 / self.variance - 1 / self.before[:, None]
+            labels: np.ndarray = np.maximum(told, 0.0) / (p * (1 - p))
+        return np.where(self.before[:, None] > 0, labels, np.nan)
 
     @property
     def variance(self) -> Float[np.ndarray, "obs label"]:
@@ -268,6 +293,24 @@ class StackPredictor(Predictor):
     def stretch(self) -> Float[np.ndarray, "obs label"] | None:  # type: ignore[override]
         """Ratio of the median of the draws to what is given out, in log odds."""
         return None if self.error is None else self.error.stretch(np.exp(self.delivered))
+
+    @property
+    def parts(self) -> dict[str, Predictor]:
+        """The error before and after the labels held out, and the class shares."""
+        if self.error is None:
+            return {}
+        alone = replace(self, moves=None)
+        return {
+            names.BEFORE_LABELS: replace(alone, error=self.error.before_labels),
+            names.LABELS_HELD_OUT: alone,
+            names.CLASS_SHARES: replace(self, error=None),
+            names.STRAY_LABELS: replace(alone, error=None),
+        }
+
+    @property
+    def labels_near(self) -> Float[np.ndarray, "obs label"] | None:
+        """Those held out that tell of the error."""
+        return None if self.error is None else self.error.labels_near(np.exp(self.delivered))
 
     def at_all(self, thetas: Int[np.ndarray, "draw 1"]) -> ClassPrediction:
         """Predict at draws by their numbers."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Final
 
@@ -29,6 +29,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 from bayesrbf import table
+from bayesrbf.base import names
 from bayesrbf.base.arrays import LEAST_DISPUTED_PROBABILITY, log_odds, log_softmax
 from bayesrbf.base.hidden_share import missing_share
 from bayesrbf.base.log_posterior import Predictor
@@ -91,9 +92,8 @@ class ModelDoubt:
             given_out = log_odds(np.exp(log_p), LEAST_DOUBT)
             outside = np.abs(given_out) > np.abs(disputed)
             ratio = np.divide(disputed, given_out, out=np.ones_like(log_p), where=outside)
-            centre = np.maximum(log_p, LEAST_DISPUTED_LOG)
-            own, stretch = posterior.predictor(rows), of_rows.stretch(np.exp(log_p)) * ratio
-            return DoubtedPredictor(own, dimension, centre, of_rows, apart, towards, stretch)
+            own = posterior.predictor(rows)
+            return DoubtedPredictor(own, dimension, log_p, of_rows, apart, towards, ratio)
 
         strays = self.pool.strays
         return replace(posterior, predictor=prepare, theta=theta, temperature=1.0, strays=strays)
@@ -107,21 +107,44 @@ class DoubtedPredictor(Predictor):
     """Predictor of the classifier's own draws: their density of the rows stays."""
     dimension: int
     """Coordinates of the classifier's own draws."""
-    centre: Float[np.ndarray, "obs label"]
+    log_p: Float[np.ndarray, "obs label"]
     """Log probabilities of the classifier at its fitted point."""
     error: ErrorOfRows
     apart: Float[np.ndarray, "obs label"]
     """Log probabilities of the pool less those of the classifier."""
     towards: Float[np.ndarray, " draw"]
     """Factor of ``apart`` in every draw."""
-    stretch: Float[np.ndarray, "obs label"] = field()
+    ratio: Float[np.ndarray, "obs label"]
+    """Ratio of what may be disputed to what is given out, in log odds."""
+
+    @property
+    def stretch(self) -> Float[np.ndarray, "obs label"]:  # type: ignore[override]
+        """Ratio of the median of the draws to what is given out, in log odds."""
+        return self.error.stretch(np.exp(self.log_p)) * self.ratio
+
+    @property
+    def parts(self) -> dict[str, Predictor]:
+        """The error before and after the labels held out, and the distance from the pool."""
+        alone = replace(self, towards=np.zeros_like(self.towards))
+        return {
+            names.BEFORE_LABELS: replace(alone, error=self.error.before_labels),
+            names.LABELS_HELD_OUT: alone,
+            # Its draws lie around the median of all, which the error alone moves out.
+            names.OTHER_KINDS: replace(self, error=self.error.none, ratio=self.stretch),
+            names.STRAY_LABELS: replace(alone, error=self.error.none),
+        }
+
+    @property
+    def labels_near(self) -> Float[np.ndarray, "obs label"]:
+        """Those held out that tell of the error."""
+        return self.error.labels_near(np.exp(self.log_p))
 
     def at_all(self, thetas: Float[np.ndarray, "draw coordinate"]) -> ClassPrediction:
         """Predict under every draw; draws are the first axis of the result."""
         own, numbers = np.split(thetas, [self.dimension], axis=1)
         numbers = numbers[:, 0].astype(int)
         moves = self.error.draws(numbers) + self.towards[numbers, None, None] * self.apart
-        log_p = log_softmax(self.centre + moves, axis=-1)
+        log_p = log_softmax(np.maximum(self.log_p, LEAST_DISPUTED_LOG) + moves, axis=-1)
         return ClassPrediction(log_p, self.predictor.at_all(own).log_density)
 
 

@@ -251,6 +251,25 @@ def test_fields_know_the_range_of_their_column(served: ServedModel) -> None:
     assert max(dose.bars) == 1.0
 
 
+def test_the_page_says_why_an_interval_is_so_wide(served: ServedModel, tmp_path: Path) -> None:
+    given = row(age=61.5)
+    assert case.doubt_of(served, given, "well") is None  # its intervals assume the model
+    assert "so wide" not in page("answered", FORM)
+    desk = ModelFolder("", tmp_path)
+    stack = bayesrbf.StackedClassifier(("laplace_short", "mixture"), random_state=0)
+    model = write_desk(tmp_path, TABLE, stack, refine={"method": "laplace", "draws": 50})
+    serve_here(desk)
+    text, told = (
+        page("part-doubt", FORM | {"label": "well"}),
+        case.doubt_of(ServedModel.of(desk), given, "well"),
+    )
+    assert "Why the interval is so wide" in text
+    assert told is not None
+    of_estimator = bayesrbf.explain_interval(model, given).sel(label="well").isel(obs=0)
+    assert [lower for _, lower, _ in told.parts] == of_estimator["part_lower"].to_numpy().tolist()
+    assert [upper for _, _, upper in told.parts] == of_estimator["part_upper"].to_numpy().tolist()
+
+
 FAMILIES: dict[str, Any] = {
     "stack": lambda: bayesrbf.StackedClassifier(random_state=0),
     "rbf": lambda: bayesrbf.RBFNetworkClassifier(3, random_state=0),

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, logit
 
-from bayesrbf import StackedClassifier
+from bayesrbf import HybridMixtureClassifier, StackedClassifier, explain_interval
+from bayesrbf.base import names
 from bayesrbf.base.hidden_share import missing_share
 from bayesrbf.base.rows import Observations, Units
 from bayesrbf.families.stack import intervals
@@ -89,6 +90,55 @@ def test_labels_refute_and_far_from_them_all_is_open() -> None:
     np.testing.assert_allclose(variance(heavy, far), far.variance)
 
 
+@pytest.mark.parametrize("n", [1, 7, 40])
+def test_labels_at_a_row_are_so_many_labels(n: int) -> None:
+    """Of n labels exactly at a row, ``1 / V = 1 / k + n p q``."""
+    here, p = places(1, 3), 0.3
+    many = here.take([0] * n)
+    error = class_error(many, np.full(n, p * (1 - p)))
+    numbers = np.zeros((1, 1, intervals.LEADING + 1))
+    at = ErrorOfRows((np.column_stack(error.at(here)),), numbers, here.variance)
+    np.testing.assert_allclose(at.labels_near(np.array([[p]])), n, rtol=1e-6)
+
+
+def test_parts_of_an_interval_are_those_of_its_law(refined: StackedClassifier) -> None:
+    """Each alone is at most as wide as all, and labels leave at most what there was before."""
+    X, _ = table(40)
+    told = explain_interval(refined, X)
+    whole = refined.uncertainty(X)
+    for name in ("probability", "lower", "upper"):
+        np.testing.assert_array_equal(told[name], whole[name])
+    width = told["part_upper"] - told["part_lower"]
+    before, given = (width.sel(part=one) for one in (names.BEFORE_LABELS, names.LABELS_HELD_OUT))
+    assert float(given.mean()) < 0.9 * float(before.mean())
+    assert bool((told["part_lower"] <= told["probability"]).all())
+    assert bool((told["part_upper"] >= told["probability"]).all())
+    alone = width.sel(part=[names.CLASS_SHARES, names.STRAY_LABELS]).max("part")
+    assert bool((alone <= told["upper"] - told["lower"] + 0.01).all())
+
+
+def test_the_interval_of_a_row_without_a_cell_is_of_the_class_shares(
+    refined: StackedClassifier,
+) -> None:
+    X, _ = table(4)
+    empty = X.iloc[:1].mask(np.ones((1, X.shape[1]), bool))
+    told = explain_interval(refined, empty).isel(obs=0)
+    assert bool(np.isnan(told["labels_near"]).all())
+    shares = told.sel(part=names.CLASS_SHARES)
+    np.testing.assert_allclose(shares["part_lower"], told["lower"], atol=0.02)
+    np.testing.assert_allclose(shares["part_upper"], told["upper"], atol=0.02)
+    assert bool((told.sel(part=names.LABELS_HELD_OUT)["part_upper"] == told["probability"]).all())
+
+
+def test_an_interval_that_assumes_the_model_has_no_parts() -> None:
+    X, y = table(60)
+    mixture = HybridMixtureClassifier(random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="needs draws"):
+        explain_interval(mixture, X)
+    with pytest.raises(ValueError, match=r"model_doubt='pool'"):
+        explain_interval(mixture.refine("laplace"), X)
+
+
 def test_a_row_without_a_cell_has_no_error() -> None:
     bare = replace(places(3, 0), known=np.zeros(3, dtype=bool))
     np.testing.assert_allclose(variance(class_error(places(40, 1), np.full(40, 0.2)), bare), 0)
@@ -113,7 +163,9 @@ def test_the_stretch_is_of_the_variance_of_the_draws(n_classes: int) -> None:
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.full(n_classes, 2.0), size=20)
     sizes = 0.3 * np.ones((20, 2))
-    error = ErrorOfRows((sizes,) * n_classes, rng.standard_normal((4000, n_classes, 2)))
+    error = ErrorOfRows(
+        (sizes,) * n_classes, rng.standard_normal((4000, n_classes, 2)), np.ones(len(sizes))
+    )
     moved = log_softmax(np.log(p) + error.draws(np.arange(4000)), axis=-1)
     of_odds = logit(np.exp(moved)).var(axis=0)
     np.testing.assert_allclose(error.stretch(p), np.sqrt(1 + np.pi * of_odds / 8), rtol=0.01)
