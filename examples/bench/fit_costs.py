@@ -119,6 +119,7 @@ WORKS: Final[dict[str, Callable[[], dict[str, float]]]] = {
     "leukemia, 48 x 7,129": lambda: fitted(genes("leukemia")),
     **{f"made, 300 x {d}": lambda d=d: fitted(made(300, d, 2)) for d in (100, 500)},  # type: ignore[misc]
     **{f"made, 1,600 x {d}, 10 classes": lambda d=d: fitted(made(1600, d, 10)) for d in (6, 64)},  # type: ignore[misc]
+    "made, 1,000,000 x 10": lambda: fitted(made(1_000_000, 10, 2)),
     **{f"adult, {n:,} rows": lambda n=n: of_adult(n) for n in ADULT},  # type: ignore[misc]
     "`refine()`, heart_cleveland": of_intervals,
 }
