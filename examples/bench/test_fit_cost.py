@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -21,7 +22,7 @@ from bench.fit_costs import WORKS, published
 from tests.measured import COST, ROOT
 
 BEFORE: Final = os.environ.get("BAYESRBF_BEFORE")
-LIMIT: Final = 300
+LIMIT: Final = 150
 """Seconds after which a work is ended; its cells are empty then."""
 THREADS: Final = ("OPENBLAS", "OMP", "MKL", "NUMBA")
 
@@ -37,6 +38,8 @@ def run(name: str, checkout: Path) -> dict[str, float]:
             words, env=environment, capture_output=True, text=True, check=False, timeout=LIMIT
         )
     except subprocess.TimeoutExpired:
+        return {}
+    if done.returncode == -signal.SIGKILL:  # it took all memory
         return {}
     assert done.returncode == 0, done.stderr
     told: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
