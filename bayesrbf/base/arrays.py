@@ -365,14 +365,15 @@ def log_loss(probabilities: Probabilities, labels: Labels) -> Float[np.ndarray, 
 
 
 def brier(probabilities: Probabilities, labels: Labels) -> Float[np.ndarray, " obs"]:
-    """Brier score of every row: ``sum_c (p_nc - [y_n = c])^2``, between 0 and 2.
+    """Brier score of every row: ``(p - y)^2`` for two classes, and else the sum over the classes.
 
-    For two classes it is twice the textbook's binary score.
+    For two classes it is between 0 and 1, for more between 0 and 2.
 
     >>> brier(np.array([[0.5, 0.5], [0.1, 0.9]]), np.array([0, 1])).round(3)
-    array([0.5 , 0.02])
+    array([0.25, 0.01])
     """
-    return np.asarray(((probabilities - class_indicators(probabilities, labels)) ** 2).sum(1))
+    each = ((probabilities - class_indicators(probabilities, labels)) ** 2).sum(1)
+    return np.asarray(each / 2 if probabilities.shape[1] == 2 else each)
 
 
 def correct(probabilities: Probabilities, labels: Labels) -> Float[np.ndarray, " obs"]:

@@ -45,6 +45,7 @@ def test_scores_of_known_cases() -> None:
     certain = np.eye(3)
     assert log_loss(certain, np.arange(3)).tolist() == [0, 0, 0]
     assert brier(certain, np.array([1, 2, 0])).tolist() == [2, 2, 2]
+    assert brier(np.eye(2), np.array([1, 0])).tolist() == [1, 1]
     assert np.isfinite(log_loss(certain, np.array([1, 2, 0]))).all()
     assert correct(np.full((1, 4), 0.25), np.array([2])).tolist() == [0.25]
 
