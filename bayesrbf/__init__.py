@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from bayesrbf.answers.conformal import ConformalSets
     from bayesrbf.answers.decide import acquire_labels, cost_curves
     from bayesrbf.answers.explain import explain_interval
+    from bayesrbf.answers.performance import Performance, performance
     from bayesrbf.answers.rehearse import predictive_check, rehearse
     from bayesrbf.app.check import DriftCheck, check
     from bayesrbf.app.validate import Validation, validate
@@ -57,6 +58,7 @@ __all__ = [
     "MedianLVQPrior",
     "MixtureDensity",
     "MixturePrior",
+    "Performance",
     "RBFNetworkClassifier",
     "RBFNetworkRegressor",
     "ReadTable",
@@ -70,6 +72,7 @@ __all__ = [
     "explain_interval",
     "labelled_scorer",
     "load",
+    "performance",
     "predictive_check",
     "read_table",
     "rehearse",

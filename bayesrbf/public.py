@@ -47,6 +47,8 @@ HOMES: Final = {
     "explain_interval": "bayesrbf.answers.explain",
     "labelled_scorer": "bayesrbf.fit.held_out",
     "load": "bayesrbf.fit.estimator",
+    "Performance": "bayesrbf.answers.performance",
+    "performance": "bayesrbf.answers.performance",
     "predictive_check": "bayesrbf.answers.rehearse",
     "read_table": "bayesrbf.reading.read",
     "rehearse": "bayesrbf.answers.rehearse",

@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 from scipy.special import stdtrit
 from scipy.stats import norm, rankdata
 
-from bayesrbf.base.arrays import Labels, Probabilities, Weights
+from bayesrbf.base.arrays import Labels, Probabilities, Weights, mean_over_folds
 from bayesrbf.fit.calibration import calibration_slope
 
 # Calibration error of class probabilities, and what chance alone does to it.
@@ -307,19 +307,6 @@ NONE: Final = Interval(np.nan, np.nan, np.nan)
 
 
 @dataclass(frozen=True)
-class OneAgainstRest:
-    """Discrimination between one class and the rest."""
-
-    rows: int  # Of the class.
-    auroc: Interval
-    average_precision: Interval
-    sensitivity: Interval  # Of the decisions, as are the other three.
-    specificity: Interval
-    ppv: Interval  # Positive predictive value: of the rows decided so, the share of the class.
-    npv: Interval  # Negative predictive value: of all other rows, the share of the rest.
-
-
-@dataclass(frozen=True)
 class DecisionCurve:
     """Net benefit of a row at every threshold; acting on no row has 0."""
 
@@ -330,7 +317,7 @@ class DecisionCurve:
     everybody: Float[np.ndarray, " threshold"]  # Of acting on every row.
 
 
-def proportion(share: float, n: int, level: float = LEVEL) -> Interval:
+def proportion(share: float, n: int | float, level: float = LEVEL) -> Interval:
     r"""Score interval of a share of rows.
 
     It is the set of p with :math:`|\hat p - p| \le z \sqrt{p (1 - p) / n}`.
@@ -355,7 +342,9 @@ def proportion(share: float, n: int, level: float = LEVEL) -> Interval:
     )
 
 
-def change(before: float, n_before: int, now: float, n_now: int, level: float = LEVEL) -> Interval:
+def change(
+    before: float, n_before: int | float, now: float, n_now: int | float, level: float = LEVEL
+) -> Interval:
     r"""Difference of two shares of rows, the later one less the earlier one.
 
     With l and u the ends of the score interval of each, the interval is from
@@ -388,6 +377,15 @@ def mean(values: Float[np.ndarray, " obs"], level: float = LEVEL) -> Interval:
     if values.size == 1:
         return Interval(value, np.nan, np.nan)
     half = stdtrit(values.size - 1, 0.5 + level / 2) * standard_error(values)
+    return Interval(value, float(value - half), float(value + half))
+
+
+def mean_of(
+    values: Float[np.ndarray, " obs"], units: Int[np.ndarray, " obs"], level: float = LEVEL
+) -> Interval:
+    """Mean of rows with Student's interval by the spread of the means of their groups."""
+    value, error = mean_over_folds(values, units)
+    half = stdtrit(np.unique(units).size - 1, 0.5 + level / 2) * error
     return Interval(value, float(value - half), float(value + half))
 
 
@@ -447,25 +445,6 @@ def average_precision(score: Score, positive: Positive, level: float = LEVEL) ->
     return proportion(float((own / as_high[positive]).mean()), m, level)
 
 
-def one_against_rest(
-    score: Score, decided: Positive, positive: Positive, level: float = LEVEL
-) -> OneAgainstRest:
-    """Every figure of a class whose decisions are known."""
-
-    def share(holds: Positive) -> Interval:
-        return proportion(float(holds.mean()), holds.size, level) if holds.size else NONE
-
-    return OneAgainstRest(
-        rows=int(positive.sum()),
-        auroc=auroc(score, positive, level),
-        average_precision=average_precision(score, positive, level),
-        sensitivity=share(decided[positive]),
-        specificity=share(~decided[~positive]),
-        ppv=share(positive[decided]),
-        npv=share(~positive[~decided]),
-    )
-
-
 def slope(probabilities: Probabilities, labels: Labels, level: float = LEVEL) -> Interval:
     """Calibration slope (:func:`calibration_slope`) with its interval; 1 is right."""
     value, error = calibration_slope(probabilities, labels)
@@ -474,7 +453,11 @@ def slope(probabilities: Probabilities, labels: Labels, level: float = LEVEL) ->
 
 
 def decision_curve(
-    score: Score, positive: Positive, thresholds: Float[np.ndarray, " threshold"]
+    score: Score,
+    positive: Positive,
+    thresholds: Float[np.ndarray, " threshold"],
+    level: float = LEVEL,
+    units: Int[np.ndarray, " obs"] | None = None,
 ) -> DecisionCurve:
     r"""Net benefit of acting where the probability is at least t.
 
@@ -490,7 +473,8 @@ def decision_curve(
     """
     odds = thresholds / (1 - thresholds)
     each = np.where(positive, 1.0, -odds[:, None])
-    benefits = [mean(row) for row in each * (score >= thresholds[:, None])]
+    every = each * (score >= thresholds[:, None])
+    benefits = [mean(row, level) if units is None else mean_of(row, units, level) for row in every]
     return DecisionCurve(
         thresholds,
         np.array([benefit.value for benefit in benefits]),

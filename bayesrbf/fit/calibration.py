@@ -252,15 +252,18 @@ def calibration_slope(
     weights = np.ones(labels.size) if weights is None else weights
     n_classes = probabilities.shape[1]
     log_p = np.log(np.clip(probabilities, LEAST_SCORED, 1.0))
-    design = np.zeros((*log_p.shape, n_classes + 1))
-    design[..., :n_classes] = np.eye(n_classes)
-    design[..., n_classes] = log_p
-    prior_mean = np.append(np.zeros(n_classes), 1.0)
-    mode, covariance = _newton(design, class_indicators(probabilities, labels), weights, prior_mean)
+    # One of the intercepts is 0: only differences of logits count.
+    design = np.zeros((*log_p.shape, n_classes))
+    design[:, 1:, : n_classes - 1] = np.eye(n_classes - 1)
+    design[..., n_classes - 1] = log_p
+    prior_mean = np.append(np.zeros(n_classes - 1), 1.0)
+    mode, covariance = softmax_regression(
+        design, class_indicators(probabilities, labels), weights, prior_mean
+    )
     return float(mode[-1]), float(np.sqrt(covariance[-1, -1]))
 
 
-def _newton(
+def softmax_regression(
     design: Float[np.ndarray, "obs label coefficient"],
     target: Float[np.ndarray, "obs label"],
     weights: Weights,

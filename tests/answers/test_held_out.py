@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bayesrbf.answers.performance import event_performance
 from bayesrbf.answers.scores import (
     LEVEL,
     auroc,
     average_precision,
     decision_curve,
     mean,
-    one_against_rest,
     proportion,
 )
 from bayesrbf.fit.decisions import mistakes, paid
@@ -65,8 +65,8 @@ def test_no_interval_of_a_share_is_empty(share: float) -> None:
 
 def test_told_apart_without_error_is_not_certain() -> None:
     positive = np.arange(20) < 8
-    found = one_against_rest(positive.astype(float), positive, positive)
-    assert found.rows == 8
+    found = event_performance("event", positive.astype(float), positive)
+    assert found.events == 8
     for one in (found.auroc, found.average_precision, found.sensitivity, found.specificity):
         assert one.value == one.upper == 1
         assert one.lower < 0.95
@@ -74,7 +74,7 @@ def test_told_apart_without_error_is_not_certain() -> None:
 
 def test_without_a_row_of_the_class_nothing_is_said() -> None:
     none = np.zeros(5, dtype=bool)
-    found = one_against_rest(np.linspace(0, 1, 5), none, none)
+    found = event_performance("event", np.linspace(0, 1, 5), none, decided=none)
     assert np.isnan(
         [found.auroc.value, found.average_precision.value, found.sensitivity.lower]
     ).all()

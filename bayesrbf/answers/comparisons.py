@@ -1,0 +1,336 @@
+"""Performance beside that of a given score, and part by part of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.optimize import brentq
+from scipy.special import expit, stdtrit
+from scipy.stats import norm
+
+from bayesrbf.answers.performance import (
+    EventPerformance,
+    event_performance,
+    net_benefit,
+    resampled,
+)
+from bayesrbf.answers.scores import LEVEL, Interval, Positive, Score, auroc
+from bayesrbf.base.arrays import brier, log_loss
+
+# Two sets of probabilities of one event, row by row.
+
+
+@dataclass(frozen=True)
+class Reclassified:
+    """Rows whose decision differs between a given score and a model, as counts."""
+
+    events_up: int  # Events that the model calls so, and the score does not.
+    events_down: int
+    others_up: int
+    others_down: int
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Figures of a model less those of another on the same rows, with paired intervals."""
+
+    auroc: Interval
+    brier: Interval
+    log_loss: Interval
+    net_benefit: Interval  # At the threshold.
+    reclassified: Reclassified
+
+
+def differences(
+    model: Score,
+    other: Score,
+    positive: Positive,
+    *,
+    threshold: float = 0.5,
+    units: Int[np.ndarray, " obs"] | None = None,
+    level: float = LEVEL,
+) -> Differences:
+    """Compare two classifiers on the same rows, by resamples of rows or of groups."""
+
+    def figures(rows: Any) -> Float[np.ndarray, " figure"]:
+        y = positive[rows].astype(int)
+        of_both = []
+        for score in (model[rows], other[rows]):
+            both = np.column_stack([1 - score, score])
+            of_both.append(
+                [
+                    auroc(score, positive[rows], level).value,
+                    brier(both, y).mean(),
+                    log_loss(both, y).mean(),
+                    net_benefit(score, positive[rows], threshold).mean(),
+                ]
+            )
+        return np.subtract(of_both[0], of_both[1])
+
+    drawn = np.stack([figures(rows) for rows in resampled(units, positive.size)])
+    ends = np.nanquantile(drawn, [0.5 - level / 2, 0.5 + level / 2], axis=0)
+    rows = np.vstack([figures(slice(None)), ends]).T.tolist()
+    areas, squares, losses, benefits = (Interval(*one) for one in rows)
+    up = (model >= threshold) & (other < threshold)
+    down = (model < threshold) & (other >= threshold)
+    counts = [int((kind & move).sum()) for kind in (positive, ~positive) for move in (up, down)]
+    return Differences(areas, squares, losses, benefits, Reclassified(*counts))
+
+
+@dataclass(frozen=True)
+class GivenScore:
+    """An existing score beside the model, on the rows held out that have it."""
+
+    name: str
+    how: str  # How it became a probability, in words.
+    model: EventPerformance
+    score: EventPerformance
+    differences: Differences  # Of the model less the score.
+
+
+def given_score(
+    column: object,
+    score: Score,
+    p: Score,
+    happened: Positive,
+    event: str,
+    folds: Int[np.ndarray, " obs"],
+    thresholds: Sequence[float],
+    units: Int[np.ndarray, " obs"] | None = None,
+    level: float = LEVEL,
+) -> GivenScore:
+    """Model and score on the rows that have it.
+
+    ValueError where these are all events, or all without one.
+    """
+    name = "the score" if column is None else f"score {column}"
+    given, how = score_as_probability(score, happened, folds)
+    there = ~np.isnan(given)
+    if happened[there].all() or not happened[there].any():
+        raise ValueError(
+            f"{name} is known of {int(there.sum())} rows with a label, and not of both classes; "
+            "leave it out, or give it for more rows."
+        )
+    model, other, came = p[there], given[there], happened[there]
+    own = None if units is None else units[there]
+
+    def judged(each: Score) -> EventPerformance:
+        return event_performance(event, each, came, thresholds=thresholds, units=own, level=level)
+
+    compared = differences(model, other, came, threshold=thresholds[0], units=own, level=level)
+    return GivenScore(name, how, judged(model), judged(other), compared)
+
+
+def score_as_probability(
+    score: Score, happened: Positive, folds: Int[np.ndarray, " obs"]
+) -> tuple[Score, str]:
+    """A score as a probability of the event, NaN where it is missing, and how it became one.
+
+    What lies between 0 and 1, and is not 0 and 1 alone, is a probability: of the event, unless it
+    surely ranks rows the other way. All else is points, mapped by a logistic regression that is
+    fitted to the rows of all other folds. ValueError where it is infinite.
+    """
+    if np.isinf(score).any():
+        raise ValueError("a score must be finite; leave cells empty where it is not known.")
+    there = ~np.isnan(score)
+    between = (score[there] > 0) & (score[there] < 1)
+    if between.any() and score[there].min() >= 0 and score[there].max() <= 1:
+        if auroc(score[there], happened[there]).upper < BY_CHANCE:
+            return 1 - score, "taken for the probability that the event does not happen"
+        return score, "taken for a probability of the event"
+    from sklearn.linear_model import LogisticRegression  # slow to load, and points are rare
+
+    mapped = np.full(score.size, np.nan)
+    unit = score[there].std() if there.any() else 1.0
+    score = (score - (score[there].mean() if there.any() else 0.0)) / (unit or 1.0)
+    for fold in np.unique(folds):
+        own, others = there & (folds == fold), there & (folds != fold)
+        if own.any() and 0 < happened[others].sum() < others.sum():
+            line = LogisticRegression(C=np.inf).fit(score[others, None], happened[others])
+            mapped[own] = line.predict_proba(score[own, None])[:, 1]
+    return mapped, "its points became probabilities by a logistic regression of the other folds"
+
+
+# Figures that differ from one part of the rows to another, such as centres.
+
+
+BY_CHANCE: Final = 0.5
+"""AUROC of rows that are ranked by chance."""
+LEAST_PARTS: Final = 3
+"""Parts from which a new one can be foretold."""
+
+
+@dataclass(frozen=True)
+class RandomEffects:
+    r"""Mean and spread of a figure over parts, and where that of a new part may lie.
+
+    .. math:: y_k \sim N(\mu + u_k, s_k^2), \quad u_k \sim N(0, \tau^2)
+
+    The variance between parts is that of Paule and Mandel [2]_; the interval of the mean is
+    Student's with K - 1 degrees of freedom [3]_; that of a new part is
+    :math:`\mu \pm t_{K - 2} \sqrt{\tau^2 + \mathrm{se}^2}` [4]_.
+
+    .. [2] Paule, Mandel (1982), Journal of Research of the National Bureau of Standards 87.
+    .. [3] Knapp, Hartung (2003), Improved tests for a random effects meta-regression, Statistics
+       in Medicine 22.
+    .. [4] Higgins, Thompson, Spiegelhalter (2009), A re-evaluation of random-effects
+       meta-analysis, Journal of the Royal Statistical Society A 172.
+    """
+
+    parts: int
+    mean: Interval
+    tau: float  # In the unit of the scale: log odds for AUROC, logarithms for O:E.
+    new: Interval
+
+
+def random_effects(
+    values: Float[np.ndarray, " part"],
+    errors: Float[np.ndarray, " part"],
+    level: float = LEVEL,
+    back: Callable[[Any], Any] = lambda x: x,
+) -> RandomEffects | None:
+    """Combine a figure of parts with their standard errors; None for fewer than three parts.
+
+    ``back`` maps values to the scale in which they are told.
+
+    >>> found = random_effects(np.array([1.0, 2.0, 3.0]), np.full(3, 0.1))
+    >>> round(found.tau, 2), round(found.mean.value, 2)
+    (0.99, 2.0)
+    """
+    known = np.isfinite(values) & np.isfinite(errors) & (errors > 0)
+    y, variance = values[known], errors[known] ** 2
+    if y.size < LEAST_PARTS:
+        return None
+
+    def excess(tau_squared: float) -> float:
+        weights = 1 / (variance + tau_squared)
+        centre = weights @ y / weights.sum()
+        return float(weights @ (y - centre) ** 2 - (y.size - 1))
+
+    tau_squared = 0.0
+    if excess(0.0) > 0:
+        tau_squared = float(brentq(excess, 0.0, y.size * np.ptp(y) ** 2))
+    weights = 1 / (variance + tau_squared)
+    centre = float(weights @ y / weights.sum())
+    # The factor of Hartung and Knapp is 1 with this variance, and below 1 where it is 0.
+    error = 1 / np.sqrt(weights.sum())
+    half = stdtrit(y.size - 1, 0.5 + level / 2) * error
+    away = stdtrit(y.size - 2, 0.5 + level / 2) * np.sqrt(tau_squared + error**2)
+    ends = [back(np.array([centre, centre - d, centre + d])).tolist() for d in (half, away)]
+    tau = float(np.sqrt(tau_squared))
+    return RandomEffects(int(y.size), Interval(*ends[0]), tau, Interval(*ends[1]))
+
+
+@dataclass(frozen=True)
+class RowsOf:
+    """A part of some rows."""
+
+    name: str
+    inside: Positive
+    exchangeable: bool = True
+    """Whether it is one of many alike, such as a centre, and not a range or a rest."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Performance in one part of the rows."""
+
+    name: str
+    performance: EventPerformance
+    width: float
+    """Mean width of the intervals of the probability; NaN where there are none."""
+    exchangeable: bool
+
+    FEWEST: ClassVar = 10
+    """Events, and rows without one, below which it tells little."""
+
+    @property
+    def few(self) -> bool:
+        """Whether it has too few events, or rows without one, to tell much."""
+        events = self.performance.events
+        return min(events, self.performance.rows - events) < self.FEWEST
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Performance of an event part by part, and how much it differs from part to part."""
+
+    by: str
+    parts: tuple[Part, ...]
+    spread: Mapping[str, RandomEffects]
+    """By figure, over parts that are exchangeable and not few; empty for fewer than three."""
+
+    ENOUGH: ClassVar = 100
+    """Events, and rows without one, from which the calibration of a part can be judged [1]_.
+
+    .. [1] Collins, Ogundimu, Altman (2016), Sample size considerations for the external validation
+       of a multivariable prognostic model, Statistics in Medicine 35.
+    """
+
+    @property
+    def with_widths(self) -> bool:
+        """Whether there are intervals."""
+        return any(part.width == part.width for part in self.parts)
+
+
+def _log_odds_of_rank(values: np.ndarray, least: Float[np.ndarray, " part"]) -> np.ndarray:
+    """Log odds of AUROCs, which are held half a pair of rows from 0 and 1."""
+    inside = np.clip(values, least[:, None], 1 - least[:, None])
+    return np.log(inside) - np.log1p(-inside)
+
+
+def performance_by(
+    by: str,
+    parts: Iterable[RowsOf],
+    event: str,
+    score: Score,
+    positive: Positive,
+    *,
+    threshold: float = 0.5,
+    units: Int[np.ndarray, " obs"] | None = None,
+    widths: Float[np.ndarray, " obs"] | None = None,
+    level: float = LEVEL,
+) -> Parts:
+    """Performance in each of some parts of the rows.
+
+    Random effects have intervals of 90 %, whatever the level of single figures.
+    """
+    own = tuple(
+        Part(
+            part.name,
+            event_performance(
+                event,
+                score[part.inside],
+                positive[part.inside],
+                thresholds=(threshold,),
+                units=None if units is None else units[part.inside],
+                level=level,
+            ),
+            np.nan if widths is None else float(widths[part.inside].mean()),
+            part.exchangeable,
+        )
+        for part in parts
+        if part.inside.any()
+    )
+    telling = [part.performance for part in own if part.exchangeable and not part.few]
+    if len(telling) < LEAST_PARTS:
+        return Parts(by, own, {})
+    z, spread = norm.ppf(0.5 + level / 2), {}
+    events = np.array([one.events for one in telling])
+    half_a_pair = 0.5 / (events * (np.array([one.rows for one in telling]) - events))
+    scales: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+        "AUROC": (lambda x: _log_odds_of_rank(x, half_a_pair), expit),
+        "calibration intercept": (lambda x: x, lambda x: x),
+        "calibration slope": (lambda x: x, lambda x: x),
+        "observed over expected events (O:E)": (np.log, np.exp),
+    }
+    for figure, (there, back) in scales.items():
+        ends = there(np.array([list(vars(one.figures[figure]).values()) for one in telling]))
+        errors = (ends[:, 2] - ends[:, 1]) / (2 * z)
+        if (combined := random_effects(ends[:, 0], errors, back=back)) is not None:
+            spread[figure] = combined
+    return Parts(by, own, spread)
