@@ -179,6 +179,42 @@ def test_validate_finds_exchanged_labels(
     assert run(monkeypatch, "validate", fitted[1], tmp_path / "new.csv") == 3
 
 
+def test_validate_writes_a_page_beside_the_rows_held_out(
+    fitted: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _, out = fitted
+    new = mixed_table(60, seed=1, hidden=0.0)
+    new["points"], new["ward"] = new["size"].rank(), np.arange(60) % 2
+    new.to_csv(tmp_path / "new.csv", index=False)
+    words = [
+        "validate",
+        out,
+        tmp_path / "new.csv",
+        "--target",
+        "outcome",
+        "--out",
+        tmp_path / "page",
+    ]
+    words += ["--by", "ward", "--score", "points"]
+    assert run(monkeypatch, *words) in (0, 3)
+    text = capsys.readouterr().out
+    assert "by ward" in text
+    page = (tmp_path / "page" / "validation.html").read_text()
+    assert "Do the probabilities hold here?" in page
+    assert "By ward" in page
+    assert "Beside score points" in page
+    assert run(monkeypatch, *words, "--json") in (0, 3)
+    found = told(capsys)
+    assert found["parts"][0]["by"] == "ward"
+    assert found["score"]["score"]["rows"] == new["points"].notna().sum()
+    assert found["advice"]
+    assert run(monkeypatch, *words[:3], "--by", "nothing") == 2
+    assert "no column 'nothing'" in assert_one_sentence(capsys)
+
+
 def test_costs_given_at_the_fit_or_at_validate_judge_the_decisions(
     fitted: tuple[Path, Path],
     monkeypatch: pytest.MonkeyPatch,

@@ -271,6 +271,15 @@ def typed(options: TableOptions, table: Path) -> TableOptions:
     return replace(options, **several)
 
 
+def refuse_by(options: TableOptions) -> None:
+    """Refuse ``--by`` where no figures are told apart."""
+    if options.by:
+        raise ValueError(
+            "--by tells the figures of report and validate apart, and this command has none of "
+            "them; leave it out."
+        )
+
+
 def costs_in(tokens: Iterable[str]) -> dict[str, float]:
     """Costs from ``class=cost``, where the last equals sign separates, or from a JSON object.
 
@@ -359,7 +368,9 @@ def need(packages: Iterable[str] = REPORT_PACKAGES, by: str = "report") -> None:
         )
 
 
-def model_for(folder: Path, table: Path, target: str | None = None) -> tuple[ReportOptions, Any]:
+def model_for(
+    folder: Path, table: Path, target: str | None = None, others: Iterable[str | None] = ()
+) -> tuple[ReportOptions, Any]:
     """Options and model of a folder, for a table; what is absent is refused before imports."""
     from bayesrbf.app.report.options import read_options
     from bayesrbf.app.report.output import MODEL
@@ -368,8 +379,9 @@ def model_for(folder: Path, table: Path, target: str | None = None) -> tuple[Rep
 
     (folder / MODEL).stat()
     header = names_in_file(table)
-    if target is not None and target not in header:
-        raise TableError(no_column(target, header, table.name))
+    absent = [name for name in (target, *others) if name is not None and name not in header]
+    if absent:
+        raise TableError(*(no_column(name, header, table.name) for name in absent))
     from bayesrbf.app.predict import refuse_kinds
     from bayesrbf.fit.estimator import load
 

@@ -33,6 +33,7 @@ from bayesrbf.families.hybrid.density import MixtureDensity
 from bayesrbf.fit import asking as two_tables
 from bayesrbf.fit.asking import Change, tail_of_count
 from bayesrbf.reading.notes import ColumnWarning
+from bayesrbf.reading.noticing import KnownLevels
 from bayesrbf.table.columns import Columns, as_levels
 from bayesrbf.table.containers import as_frame, read_cells
 from bayesrbf.table.encode import decode
@@ -117,6 +118,19 @@ def named_cells(X: Any, columns: Columns) -> pd.DataFrame:
         if name in columns.levels_of:
             named[name] = as_levels(cells.of_levels(position), columns.levels_of[name])
     return pd.DataFrame(named, index)
+
+
+def as_classes(labels: pd.Series, classes: Sequence[object]) -> pd.Series:
+    """Labels as the names of the classes that they are; others stay as they are.
+
+    A file in which labels are missing often has 1.0 for 1.
+
+    >>> as_classes(pd.Series(["1.0", "0", None, "x"]), [0, 1]).tolist()
+    ['1', '0', None, 'x']
+    """
+    own = KnownLevels(tuple(classes))
+    texts = [None if pd.isna(label) else own.name(label) for label in labels]
+    return pd.Series(texts, labels.index, dtype=object, name=labels.name)
 
 
 def as_trained(cells: pd.DataFrame, columns: Columns) -> object:

@@ -8,7 +8,7 @@ import sys
 from dataclasses import replace
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 from cyclopts import App, CycloptsError, Parameter
 
@@ -28,18 +28,23 @@ from bayesrbf.app.arguments import (
     limit_time,
     model_for,
     models,
+    names_in,
     need,
     obeying,
     of_dates,
     one_line,
     point_to,
+    refuse_by,
     spoken,
     typed,
     with_values_joined,
 )
 from bayesrbf.app.report.options import ALL_CORES, FamilyName, Inference
-from bayesrbf.base.table_options import PLAIN
+from bayesrbf.base.table_options import PLAIN, TableOptions
 from bayesrbf.version import __version__
+
+if TYPE_CHECKING:
+    from bayesrbf.app.validate import Validation
 
 # Commands that judge models: one on labelled new rows, several beside each other.
 
@@ -54,6 +59,10 @@ def validate(
     *,
     target: str | None = None,
     cost: Names = (),
+    by: Names = (),
+    score: str | None = None,
+    group: str | None = None,
+    out: Path | None = None,
     json: Json = False,
 ) -> None:
     """Score the model of a report on new rows with labels; exit code 3 if something is found.
@@ -76,17 +85,56 @@ def validate(
         What it costs to mistake a row of a class: sick=10,well=1 or repeated; by default what
         report or fit was told. Rows are then decided at least expected cost, and the cost of a
         row is one of the scores.
+    by : tuple of str
+        Columns by whose levels or ranges figures are told apart: sex,ward or repeated; by
+        default those of the report, and its centres.
+    score : str, optional
+        Column with an existing score, as probabilities or points, that is set beside the model;
+        by default that of the report.
+    group : str, optional
+        Column whose rows belong together, such as those of a patient; by default that of the
+        report. Intervals are then as wide as those of resampled groups, too.
+    out : Path, optional
+        Folder for validation.html: the figures with their pictures, beside those of the training
+        rows that the report held out, what has changed, and what to do.
     json : bool
         Print one JSON object, and nothing else, on stdout.
     """
-    options, model = model_for(folder, table, target)
-    import bayesrbf
+    options, model = model_for(folder, table, target, (*names_in(by), score, group))
     from bayesrbf.app.predict import read_labelled
+    from bayesrbf.app.validate import Beside, before_of, validated
+    from bayesrbf.reading.read import names_in_file
 
-    with spoken(*of_dates(options.table)):
-        X, y = read_labelled(model, table, target, options)
-        result = bayesrbf.validate(model, X, y, costs=costs_in(cost) or options.costs)
+    there, known = names_in_file(table), options.table
+    event = len(model.classes_) == 2
+    usual = [name for name in known.by if name in there]
+    asked = TableOptions(
+        by=tuple(names_in(by)) or tuple(usual if event else ()),
+        centre=known.centre if known.centre in there and event and not by else None,
+        score=score or (known.score if known.score in there else None),
+        group=group or (known.group if known.group in there else None),
+    )
+    with spoken(*of_dates(known)):
+        X, y, read = read_labelled(model, table, target, options, asked)
+        before = before_of(folder, [str(label) for label in model.classes_])
+        centres = {} if read.centres is None else {read.centres.name: read.centres}
+        beside = Beside.of({**centres, **read.by}, read.scores, read.groups)
+        result = validated(model, X, y, costs_in(cost) or options.costs, beside, before)
+        if out is not None:
+            _write_validation(out, result, model, X, table.stem)
     finish_with_findings(table, result, str(result), as_json=json)
+
+
+def _write_validation(out: Path, result: Validation, model: Any, X: Any, title: str) -> None:
+    """Write the page of a validation to a folder."""
+    need(("jinja2", "markupsafe", "pandas"), "page of validate")
+    import bayesrbf
+    from bayesrbf.app.report.render import VALIDATION, render_validation
+    from bayesrbf.base.files import write_whole, writing_together
+
+    with writing_together(out, (VALIDATION,)) as scratch:
+        page = render_validation(result, bayesrbf.check(model, X), title)
+        write_whole(scratch / VALIDATION, page.encode())
 
 
 def compare(
@@ -128,6 +176,7 @@ def compare(
         Print one JSON object, and nothing else, on stdout.
     """
     need()
+    refuse_by(reading)
     from bayesrbf.app.report.costs import problems_of_target
     from bayesrbf.reading.read import read_file
 
@@ -189,6 +238,7 @@ def look(
         --out names one.
     """
     need(("jinja2", "markupsafe", "pandas"))
+    refuse_by(reading)
     from bayesrbf.base.files import write_whole
     from bayesrbf.reading.read import read_file
 
@@ -589,7 +639,7 @@ def demo(*, out: Path = Path("report"), seed: int = 0, jobs: int = ALL_CORES) ->
     from bayesrbf.app.report.output import FILES, to_csv
     from bayesrbf.app.report.run import facts_of, introduce, prepare, run, tell, within
     from bayesrbf.base.files import write_whole, writing_together
-    from bayesrbf.datasets import TARGET, demo_tables
+    from bayesrbf.datasets import demo_tables
     from bayesrbf.reading.read import read_table
 
     tables = "breast_cancer_incomplete.csv", "breast_cancer_complete.csv"
@@ -599,7 +649,7 @@ def demo(*, out: Path = Path("report"), seed: int = 0, jobs: int = ALL_CORES) ->
         write_whole(file, to_csv(incomplete))
         write_whole(complete, to_csv(truth))
         job = prepare(
-            read_table(file, TARGET),
+            read_table(file, truth.columns[-1]),  # the labels come last
             title="Breast cancer, with holes",
             family="stack",
             inference="auto",

@@ -24,7 +24,7 @@ from bayesrbf.app.report.render import MOST_COLUMNS, environment
 from bayesrbf.app.report.sections import BARS, MOST_LEVEL_BARS, read_columns
 from bayesrbf.app.svg import element, picture
 from bayesrbf.app.words import between, clipped, count, listing, number, percent, plural
-from bayesrbf.reading.notes import TableError, listed
+from bayesrbf.reading.notes import TableError
 from bayesrbf.reading.read import ReadTable
 from bayesrbf.table.kinds import Kind
 from bayesrbf.version import __version__
@@ -275,7 +275,7 @@ def look(table: ReadTable, title: str, target: str | None = None, seed: int = 0)
         if target in table.options.ignore:
             why = next((f" {note}" for note in table.notes if repr(target) in note), "")
             raise TableError(f"{title}: column {target!r} was left out.{why}")
-        some = listed([repr(str(name)) for name in table.frame.columns])
+        some = listing([repr(str(name)) for name in table.frame.columns])
         raise TableError(f"{title} has no column {target!r} to look at; it has {some}.")
     frame, remarks = table.frame, []
     if len(frame) > LOOKED_AT_ROWS:

@@ -15,10 +15,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom
 
-from bayesrbf.app.check import NOVEL_ROW, observed_reals, training_cells
+from bayesrbf.app.check import NOVEL_ROW, as_classes, observed_reals, training_cells
 from bayesrbf.app.report.options import ReportOptions
 from bayesrbf.app.report.output import predictions_frame, to_csv
-from bayesrbf.app.validate import as_classes
 from bayesrbf.app.words import clipped, listing, number, plural
 from bayesrbf.base.table_options import PLAIN, TableOptions
 from bayesrbf.fit.asking import FEWEST, changed_columns
@@ -220,6 +219,35 @@ def read_complete(model: Classifier, path: Path, options: TableOptions = PLAIN) 
     return plan.cells(read)
 
 
+def read_beside(
+    model: Classifier, path: Path, options: TableOptions, asked: TableOptions
+) -> tuple[pd.DataFrame, ReadTable]:
+    """The columns of the model, and the table with ``by``, ``score`` and groups that are asked."""
+    plan = _ReadingPlan.of(model, names_in_file(path), path.name, options)
+    alone = {"score": asked.score, "group": asked.group, "centre": asked.centre}
+    for option, name in alone.items():
+        if name in plan.present:
+            raise TableError(
+                f"--{option} names {name!r}, a column that the model predicts from; name another."
+            )
+    ignored = tuple(name for name in plan.options.ignore if name not in alone.values())
+    codes = [name for name in asked.by if name in options.categorical and name not in plan.present]
+    reading = replace(
+        plan.options,
+        by=asked.by,
+        categorical=(*plan.options.categorical, *codes),
+        ignore=ignored,
+        score=asked.score,
+        group=asked.group,
+        centre=asked.centre,
+    )
+    with plan.complete():
+        read = read_file(path, None, reading, levels=plan.levels)
+    cells = plan.cells(read)
+    known = {name: cells[name] for name in asked.by if name in cells}
+    return cells, replace(read, by=read.by.assign(**known))
+
+
 def complete_cells(
     model: Classifier, raw: RawTable, name: str, options: TableOptions = PLAIN
 ) -> pd.DataFrame:
@@ -268,7 +296,7 @@ class _ReadingPlan:
         if not present:
             raise TableError(f"{name} has none of the columns that the model was fitted to.")
         of_model = {*columns.names, options.id}
-        beside = replace(options, group=None, time=None).among([n for n in header if n in of_model])
+        beside = options.of_new_rows.among([n for n in header if n in of_model])
         numbers = frozenset(columns.number_names)
         dates = {name for name, kind in columns.kind_of.items() if kind.is_dated}
         reading = replace(
@@ -278,7 +306,7 @@ class _ReadingPlan:
             dates=tuple(name for name in present if name in dates),
             ignore=tuple(extra),
         )
-        left_out = (*options.ignore, options.group, options.time)
+        left_out = (*options.ignore, *options.beside)
         unnamed = tuple(name for name in extra if name not in left_out)
         return cls(name, columns, tuple(present), unnamed, reading)
 
@@ -344,21 +372,29 @@ def row_number(rows: pd.DataFrame, row: str) -> int:
 
 
 def read_labelled(
-    model: Classifier, path: Path, target: str | None, options: ReportOptions
-) -> tuple[pd.DataFrame, pd.Series]:
+    model: Classifier,
+    path: Path,
+    target: str | None,
+    options: ReportOptions,
+    asked: TableOptions = PLAIN,
+) -> tuple[pd.DataFrame, pd.Series, ReadTable]:
     """Read labelled rows: the columns of the model, and the labels as text, None where missing.
+
+    The table has the columns beside them that are ``asked`` for.
 
     Without a name the label column is that of the training table, or the only one that the model
     does not predict from and that holds classes of the model.
     """
-    rows = read_complete(model, path, options.table)
+    rows, read = read_beside(model, path, options.table, asked)
     of_model, classes = set(model.columns_.names), {str(label) for label in model.classes_}
     header = names_in_file(path)
     if target is None and options.target in header:
         target = options.target
+    if target is not None and target in asked.by:
+        raise TableError(f"--by names {target!r}, the column of labels; name another.")
     if target in of_model:
         raise TableError(f"--target names {target!r}, a column that the model predicts from.")
-    no_label = {*of_model, *options.table.beside}
+    no_label = {*of_model, *options.table.beside, *asked.beside, *asked.by}
     candidates = [name for name in header if name not in no_label] if target is None else [target]
     left = tuple(name for name in header if name not in candidates)
     reading = TableOptions(na=options.table.na, categorical=tuple(candidates), ignore=left)
@@ -369,11 +405,11 @@ def read_labelled(
     labels = read_file(path, None, reading, levels=levels).frame[candidates]
     labels = labels.apply(lambda column: as_classes(column, of_classes))
     if target is not None:
-        return rows, labels[target]
+        return rows, labels[target], read
     fits = [name for name in candidates if classes & set(labels[name].dropna())]
     if len(fits) != 1:
         raise _no_target(path, fits, classes)
-    return rows, labels[fits[0]]
+    return rows, labels[fits[0]], read
 
 
 def _no_target(path: Path, fits: list[str], classes: set[str]) -> TableError:

@@ -4,33 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int, Shaped
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
+from bayesrbf.answers.comparisons import GivenScore, Parts, given_score, performance_by
+from bayesrbf.answers.performance import (
+    EventPerformance,
+    as_wide,
+    group_numbers,
+    performance_of,
+)
 from bayesrbf.answers.scores import (
     Interval,
-    OneAgainstRest,
     calibration,
     change,
     mean,
-    one_against_rest,
     proportion,
     slope,
 )
-from bayesrbf.app.check import Remark, lines_of_remarks, loaded, named_cells, training_cells
+from bayesrbf.app.check import (
+    Remark,
+    as_classes,
+    lines_of_remarks,
+    loaded,
+    named_cells,
+    training_cells,
+)
 from bayesrbf.app.report.costs import costs_of, decisions, problems_of_costs
-from bayesrbf.app.words import aligned, clipped, ends, listing, number, percent, plural
-from bayesrbf.base.arrays import LEAST_SCORED, Labels, Probabilities, brier, correct, log_loss
+from bayesrbf.app.report.output import held_out_rows
+from bayesrbf.app.report.performance import Event, event_of, parts_by, thresholds_at
+from bayesrbf.app.words import aligned, clipped, ends, listing, number, percent, plain, plural
+from bayesrbf.base.arrays import Labels, Probabilities, brier, correct, log_loss
 from bayesrbf.fit.decisions import expected_costs, mistakes, paid
-from bayesrbf.reading.noticing import KnownLevels
+from bayesrbf.fit.probabilities import entropy
 from bayesrbf.table.encode import read_labels
+from bayesrbf.table.kinds import Kind
 
 if TYPE_CHECKING:
     from bayesrbf.fit.classifier import Classifier
@@ -44,6 +61,7 @@ VALIDATION_BY_CHANCE: Final = 0.01
 SURE: Final = 1 - VALIDATION_BY_CHANCE
 """Probability inside all intervals: what one of them leaves out is a finding."""
 LISTED_CLASSES: Final = 6
+NO_KINDS: Final[Mapping[str, Kind]] = MappingProxyType({})
 MOSTLY_TRAINED: Final = 0.5
 """Share of rows of training beyond which they are no new rows; some equal others by chance."""
 
@@ -86,47 +104,82 @@ class ClassFrequency:
 
 
 def class_frequencies(
-    p: Probabilities, labels: Labels, trained: Shares, trained_rows: int, classes: Sequence[str]
+    p: Probabilities,
+    labels: Labels,
+    trained: Shares,
+    trained_rows: int,
+    classes: Sequence[str],
+    units: Units = None,
 ) -> tuple[ClassFrequency, ...]:
-    """The share of every class, with its interval."""
+    """The share of every class, with its interval.
+
+    Rows of groups tell as much as so many independent rows as have an interval of that width.
+    """
     n, counts = labels.size, np.bincount(labels, minlength=trained.size)
     level = 1 - VALIDATION_BY_CHANCE / (1 if trained.size == 2 else trained.size)
-    frequencies = []
+    frequencies: list[ClassFrequency] = []
     for label, rows, before, expected in zip(
         classes, counts.tolist(), trained.tolist(), p.mean(0).tolist(), strict=True
     ):
-        away = change(before, trained_rows, rows / n, n, level)
+        of_class, worth = labels == len(frequencies), float(n)
+        if units is not None:
+            alone = proportion(rows / n, n, level)
+            wide = as_wide(lambda some, own=of_class: _share(own[some], level), units, level)  # type: ignore[misc]
+            worth = n * ((alone.upper - alone.lower) / (wide.upper - wide.lower)) ** 2
+        away = change(before, trained_rows, rows / n, worth, level)
         lower, upper = max(0.0, before + away.lower), min(1.0, before + away.upper)
         frequencies.append(ClassFrequency(label, rows, rows / n, lower, upper, expected, before))
     return tuple(frequencies)
 
 
-def scores_of(p: Probabilities, labels: Labels, trained: Shares) -> Iterator[ValidationScore]:
+Units = Int[np.ndarray, " obs"] | None
+"""Group of each row."""
+
+
+def _share(holds: Shaped[np.ndarray, " obs"], level: float) -> Interval:
+    """Share of rows for which something holds, in part where it is a number."""
+    return proportion(float(holds.mean()), holds.size, level)
+
+
+def _mean(values: Float[np.ndarray, " obs"], units: Units) -> Interval:
+    """Mean of rows, or of rows in groups."""
+    return as_wide(lambda some: mean(values[some], SURE), units, SURE)
+
+
+def _slope(p: Probabilities, labels: Labels, units: Units) -> Interval:
+    """Calibration slope of rows, or of rows in groups."""
+    return as_wide(lambda some: slope(p[some], labels[some], SURE), units, SURE)
+
+
+def scores_of(
+    p: Probabilities, labels: Labels, trained: Shares, units: Units = None
+) -> Iterator[ValidationScore]:
     """Every score with its interval, beside what is expected and the class frequencies."""
     same = np.tile(trained, (labels.size, 1))
-    entropy = -(p * np.log(np.clip(p, LEAST_SCORED, 1))).sum(1)
+    doubt = entropy(p)
     for name, score, expected in (
-        ("log loss", log_loss, entropy),
-        ("Brier score", brier, 1 - (p**2).sum(1)),
+        ("log loss", log_loss, doubt),
+        ("Brier score", brier, (1 - (p**2).sum(1)) / (2 if trained.size == 2 else 1)),
     ):
-        here, base = mean(score(p, labels), SURE), float(score(same, labels).mean())
+        here, base = _mean(score(p, labels), units), float(score(same, labels).mean())
         low = max(0.0, here.lower)
         yield ValidationScore(name, here.value, low, here.upper, float(expected.mean()), base)
-    right = proportion(float(correct(p, labels).mean()), labels.size, SURE)
+    hits = correct(p, labels)
+    right = as_wide(lambda some: _share(hits[some], SURE), units, SURE)
     base = float(correct(same, labels).mean())
     expected_right = float(p.max(1).mean())
     yield ValidationScore(
         "share right", right.value, right.lower, right.upper, expected_right, base
     )
-    tilt = slope(p, labels, SURE)
+    tilt = _slope(p, labels, units)
     yield ValidationScore("calibration slope", tilt.value, tilt.lower, tilt.upper, 1.0, np.nan)
 
 
 def cost_score(
-    p: Probabilities, labels: Labels, trained: Shares, costs: CostMatrix
+    p: Probabilities, labels: Labels, trained: Shares, costs: CostMatrix, units: Units = None
 ) -> ValidationScore:
     """Mean cost of a row when every decision has the least expected cost."""
-    own = mean(paid(p, labels, costs), SURE)
+    own = _mean(paid(p, labels, costs), units)
     same = paid(np.tile(trained, (labels.size, 1)), labels, costs)
     expected = float(expected_costs(p, costs).min(axis=1).mean())
     low = max(0.0, own.lower)
@@ -164,10 +217,12 @@ def of_other_classes(labels: pd.Series) -> Iterator[Remark]:
         )
 
 
-def of_worth(p: Probabilities, labels: Labels, trained: Shares, classes: Sequence[str]) -> Remark:
+def of_worth(
+    p: Probabilities, labels: Labels, trained: Shares, classes: Sequence[str], units: Units = None
+) -> Remark:
     """Whether the probabilities say more than the class frequencies of training."""
     each = log_loss(np.tile(trained, (labels.size, 1)), labels) - log_loss(p, labels)
-    gain = mean(each, SURE)
+    gain = _mean(each, units)
     counts = np.bincount(labels, minlength=trained.size)
     most = int(counts.argmax())
     always = f"always answering {clipped(classes[most], 24)}"
@@ -187,10 +242,10 @@ def _by_chance(gain: Interval) -> str:
     return ", which may be chance" if gain.lower <= 0 < gain.value else ""
 
 
-def of_cost(p: Probabilities, labels: Labels, costs: CostMatrix) -> Remark:
+def of_cost(p: Probabilities, labels: Labels, costs: CostMatrix, units: Units = None) -> Remark:
     """Whether deciding row by row costs less than the best answer that is the same for all."""
     own, same = paid(p, labels, costs), costs[labels, costs[labels].mean(axis=0).argmin()]
-    gain = mean(same - own, SURE)
+    gain = _mean(same - own, units)
     return Remark(
         "cost",
         f"By the decision of least expected cost a row costs {number(float(own.mean()))}, by the "
@@ -201,24 +256,33 @@ def of_cost(p: Probabilities, labels: Labels, costs: CostMatrix) -> Remark:
     )
 
 
-def of_calibration(p: Probabilities, labels: Labels) -> Remark:
-    """Whether probabilities come true as often as they say, and in which way they do not."""
+def of_calibration(p: Probabilities, labels: Labels, units: Units = None) -> Remark:
+    """Whether probabilities come true as often as they say, and in which way they do not.
+
+    Where rows have groups the slope alone tells: chance in the error is that of single rows.
+    """
     errors = calibration(p, labels, prob=1 - 2 * VALIDATION_BY_CHANCE)
-    tilt = slope(p, labels, SURE)
+    tilt = _slope(p, labels, units)
     way = "neither all too extreme nor all too timid"
     if tilt.upper < 1:
         way = "too extreme"
     elif tilt.lower > 1:
         way = "too timid"
-    right = errors.within_noise and tilt.lower <= 1 <= tilt.upper
+    grouped = units is not None
+    right = (grouped or errors.within_noise) and tilt.lower <= 1 <= tilt.upper
     verdict = "come true as often as they say, as far as these rows can tell"
     if not right:
         verdict = f"do not come true as often as they say, they are {way}"
     return Remark(
         "calibration",
-        f"The probabilities {verdict}: their error is {number(errors.error)}, and chance alone "
-        f"brings more than {number(errors.noise[1])} in {percent(VALIDATION_BY_CHANCE)} of such "
-        f"tables; the slope is {number(tilt.value)}, {ends(tilt.lower, tilt.upper)}, and 1 is "
+        f"The probabilities {verdict}: their error is {number(errors.error)}, "
+        + (
+            "of which chance is not known where rows have groups"
+            if grouped
+            else f"and chance alone brings more than {number(errors.noise[1])} in "
+            f"{percent(VALIDATION_BY_CHANCE)} of such tables"
+        )
+        + f"; the slope is {number(tilt.value)}, {ends(tilt.lower, tilt.upper)}, and 1 is "
         "right.",
         is_finding=not right,
     )
@@ -253,6 +317,10 @@ def of_class_frequencies(
 
 LEAST_LABELLED: Final = 2
 """Labelled rows that an interval needs."""
+RANKED_BY_CHANCE: Final = 0.5
+"""AUROC of rows that are ranked by chance."""
+SCORE_FOLDS: Final = 5
+"""Folds in which points of a score become probabilities."""
 
 
 @dataclass(frozen=True)
@@ -281,9 +349,20 @@ class Validation:
         ``expected``, and the one in training (``trained``). The intervals are for all classes at
         once and count the chance in training, too.
     against_rest : dict of str to records
-        Every class against all others: ``auroc``, ``average_precision``, ``sensitivity``,
-        ``specificity``, ``ppv`` and ``npv``, each with an interval. A row counts as of the class
-        that is decided: at ``costs``, or the most probable one.
+        Every class against all others, as :func:`bayesrbf.performance` has it: ``auroc``, O:E,
+        calibration, a smooth curve, net benefit and more, each with an interval. ``sensitivity``,
+        ``specificity``, ``ppv`` and ``npv`` are of the class that is decided: at ``costs``, or the
+        most probable one.
+    event : record or None
+        Which of two classes parts and score are about: the dearest, or the rarer in training.
+    before : dict of str to records
+        The same of the training rows that were held out, where a report has them; else empty.
+    parts : tuple of records
+        Performance of the event part by part, by the columns that were asked for.
+    score : record or None
+        An existing score beside the model.
+    advice : str
+        Use, recalibrate or refit, in a sentence.
     remarks : tuple of Remark
         What was noticed, as records with ``topic``, ``sentence`` and ``is_finding``: whether
         chance does not explain it.
@@ -296,7 +375,12 @@ class Validation:
     costs: Mapping[str, float]
     scores: tuple[ValidationScore, ...]
     classes: tuple[ClassFrequency, ...]
-    against_rest: Mapping[str, OneAgainstRest]
+    against_rest: Mapping[str, EventPerformance]
+    event: Event | None
+    before: Mapping[str, EventPerformance]
+    parts: tuple[Parts, ...]
+    score: GivenScore | None
+    advice: str
     remarks: tuple[Remark, ...]
 
     @property
@@ -305,8 +389,9 @@ class Validation:
         return tuple(remark for remark in self.remarks if remark.is_finding)
 
     def to_dict(self) -> dict[str, Any]:
-        """The record as plain values."""
-        return asdict(self)
+        """The record as plain values, as JSON has them: what is no number is None."""
+        content: dict[str, Any] = plain(self)
+        return content
 
     def __str__(self) -> str:
         target = f" labelled by {clipped(self.target)}" if self.target else " with a label"
@@ -323,7 +408,10 @@ class Validation:
             "  Sensitivity and specificity: of "
             f"{'the decision of least expected cost' if self.costs else 'the most probable class'}."
             f" Intervals are of {percent(self.prob)}, and findings are read off them.",
+            *(aligned(_table_of_event(self)) if self.event is not None else []),
+            *(line for parts in self.parts for line in aligned(_table_of_parts(parts))),
             *lines_of_remarks(self.remarks),
+            self.advice,
         ]
         return "\n".join(lines)
 
@@ -334,6 +422,9 @@ def validate(
     y: object,
     *,
     costs: Mapping[Any, float] | None = None,
+    by: object = None,
+    score: pd.Series | None = None,
+    groups: object = None,
 ) -> Validation:
     """Score a classifier on labelled new rows, and say what has drifted.
 
@@ -353,6 +444,13 @@ def validate(
     costs : dict of class to float, optional
         What it costs to mistake a row of a class, 1 for classes not named. Rows are then decided
         at least expected cost; without costs a row counts as of its most probable class.
+    by : frame or dict of columns, optional
+        Columns by whose levels, or quarters of numbers, figures are told apart.
+    score : Series of shape (n_obs,), optional
+        An existing score, as probabilities or points, of two classes.
+    groups : array-like of shape (n_obs,), optional
+        Group of each row, such as its patient: intervals are then as wide as those of resampled
+        groups, too.
 
     Returns
     -------
@@ -378,12 +476,60 @@ def validate(
     {'log loss': 0.06, 'Brier score': 0.04, 'share right': 0.97}
     """
     fitted: Classifier = loaded(estimator)
+    return validated(fitted, X, y, costs or {}, Beside.of(by, score, groups), {})
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What is known of rows beside their cells, in the order of the rows."""
+
+    by: pd.DataFrame
+    score: pd.Series | None
+    groups: Shaped[np.ndarray, " obs"] | None
+
+    @classmethod
+    def of(cls, by: object, score: object, groups: object) -> Beside:
+        """From what a user gives: columns in the order of the rows, whatever their index."""
+        columns: Any = {} if by is None else by
+        cells = {str(name): pd.Series(columns[name]).reset_index(drop=True) for name in columns}
+        points = None if score is None else pd.Series(score, dtype=float)
+        return cls(
+            pd.DataFrame(cells),
+            None if points is None else points.reset_index(drop=True),
+            None if groups is None else np.asarray(groups),
+        )
+
+    def take(self, rows: Bool[np.ndarray, " obs"]) -> Beside:
+        """Some of the rows; each column must have one cell a row."""
+        columns = [self.by[name] for name in self.by] + [self.score, self.groups]
+        for column in columns:
+            if column is not None:
+                check_consistent_length(rows, column)
+        by = self.by if self.by.empty else self.by[rows].reset_index(drop=True)
+        score = None if self.score is None else self.score[rows].reset_index(drop=True)
+        return Beside(by, score, None if self.groups is None else self.groups[rows])
+
+
+def validated(
+    fitted: Classifier,
+    X: object,
+    y: object,
+    costs: Mapping[Any, float],
+    beside: Beside,
+    before: Mapping[str, EventPerformance],
+) -> Validation:
+    """Judge a classifier by labelled rows, beside its training rows that were held out."""
     check_is_fitted(fitted)
     check_consistent_length(X, y)
-    costs = {str(label): float(cost) for label, cost in (costs or {}).items()}
+    costs = {str(label): float(cost) for label, cost in costs.items()}
     if problems := tuple(problems_of_costs(costs, fitted.classes_, "the model")):
         raise ValueError(" ".join(problems))
     classes = [str(label) for label in fitted.classes_]
+    if len(classes) > 2 and (beside.score is not None or not beside.by.columns.empty):
+        raise ValueError(
+            "score and by are about the probability of an event, which two classes have; the model "
+            f"has {len(classes)} ({listing(classes, LISTED_CLASSES)}): leave score and by out."
+        )
     present, hidden = read_labels(y, fitted.unlabelled)
     texts = np.full(hidden.size, None, dtype=object)
     texts[~hidden] = [str(label) for label in present.tolist()]
@@ -399,39 +545,28 @@ def validate(
         )
     cells = named_cells(X, fitted.columns_)
     trained = copy(fitted).adapt_prior(X)["trained"].to_numpy()
-    before = fitted.rows_.n_labelled
     return validation_of(
         np.asarray(fitted.predict_proba(X))[scored],
         np.array([classes.index(label) for label in spelled[scored]]),
         trained,
-        round(float(before)),
+        round(float(fitted.rows_.n_labelled)),
         classes,
         target=target,
         costs=costs,
         unlabelled=int(hidden.sum()),
-        beside=[
+        remarks=[
             *of_training_rows(training_cells(fitted), cells),
             *of_other_classes(spelled[~scored]),
         ],
+        beside=beside.take(scored),
+        before=before,
+        kinds=fitted.columns_.kind_of,
     )
 
 
 def _name_of(y: object) -> str:
     """The name of labels that have one."""
     return str(y.name) if isinstance(y, pd.Series) and y.name is not None else ""
-
-
-def as_classes(labels: pd.Series, classes: Sequence[object]) -> pd.Series:
-    """Labels as the names of the classes that they are; others stay as they are.
-
-    A file in which labels are missing often has 1.0 for 1.
-
-    >>> as_classes(pd.Series(["1.0", "0", None, "x"]), [0, 1]).tolist()
-    ['1', '0', None, 'x']
-    """
-    own = KnownLevels(tuple(classes))
-    texts = [None if pd.isna(label) else own.name(label) for label in labels]
-    return pd.Series(texts, labels.index, dtype=object, name=labels.name)
 
 
 def validation_of(
@@ -444,13 +579,66 @@ def validation_of(
     target: str = "",
     costs: Mapping[str, float] | None = None,
     unlabelled: int = 0,
-    beside: Sequence[Remark] = (),
+    remarks: Sequence[Remark] = (),
+    beside: Beside | None = None,
+    before: Mapping[str, EventPerformance] | None = None,
+    kinds: Mapping[str, Kind] = NO_KINDS,
 ) -> Validation:
     """Judge probabilities by the labels of their rows and by the class frequencies of training."""
-    costs = costs or {}
-    frequencies = class_frequencies(p, labels, trained, trained_rows, classes)
+    costs, beside = costs or {}, Beside.of(None, None, None) if beside is None else beside
+    units = None if beside.groups is None else group_numbers(beside.groups)
+    frequencies = class_frequencies(p, labels, trained, trained_rows, classes, units)
     decided = decisions(p, classes, costs)
     matrix = mistakes(costs_of(classes, costs))
+    event = event_of(trained * trained_rows, classes, costs) if len(classes) == 2 else None
+    threshold = 0.5 if event is None else event.threshold
+    found = performance_of(
+        p,
+        labels,
+        classes,
+        decided=decided,
+        thresholds=thresholds_at(threshold),
+        units=units,
+        level=SURE,
+    )
+    against_rest, before = {one.event: one for one in found.events}, before or {}
+    parts: list[Parts] = []
+    score = None
+    if event is not None:
+        own, happened = p[:, event.column], labels == event.column
+        parts = [
+            performance_by(
+                str(name),
+                parts_by(beside.by[name], kinds.get(str(name))),
+                event.name,
+                own,
+                happened,
+                threshold=threshold,
+                units=units,
+                level=SURE,
+            )
+            for name in beside.by
+        ]
+        if beside.score is not None:
+            of_group = np.arange(labels.size) if units is None else units
+            score = given_score(
+                beside.score.name,
+                beside.score.to_numpy(dtype=float),
+                own,
+                happened,
+                event.name,
+                of_group % SCORE_FOLDS,
+                thresholds_at(threshold),
+                units,
+                SURE,
+            )
+    remarks = (
+        *remarks,
+        of_worth(p, labels, trained, classes, units),
+        *([of_cost(p, labels, matrix, units)] if costs else []),
+        of_calibration(p, labels, units),
+        of_class_frequencies(p, labels, frequencies),
+    )
     return Validation(
         target=target,
         rows=labels.size,
@@ -458,22 +646,98 @@ def validation_of(
         prob=SURE,
         costs=dict(costs),
         scores=(
-            *scores_of(p, labels, trained),
-            *([cost_score(p, labels, trained, matrix)] if costs else []),
+            *scores_of(p, labels, trained, units),
+            *([cost_score(p, labels, trained, matrix, units)] if costs else []),
         ),
         classes=frequencies,
-        against_rest={
-            label: one_against_rest(p[:, c], decided == c, labels == c, SURE)
-            for c, label in enumerate(classes)
-        },
-        remarks=(
-            *beside,
-            of_worth(p, labels, trained, classes),
-            *([of_cost(p, labels, matrix)] if costs else []),
-            of_calibration(p, labels),
-            of_class_frequencies(p, labels, frequencies),
-        ),
+        against_rest=against_rest,
+        event=event,
+        before=before,
+        parts=tuple(parts),
+        score=score,
+        advice=advice(remarks, against_rest, before),
+        remarks=remarks,
     )
+
+
+def before_of(folder: Path, classes: list[str]) -> dict[str, EventPerformance]:
+    """Performance on the training rows that were held out, class by class; empty without any."""
+    held_out = held_out_rows(folder, classes)
+    if held_out is None:
+        return {}
+    p, labels = held_out
+    found = performance_of(p, labels, classes, thresholds=thresholds_at(0.5), level=SURE)
+    return {one.event: one for one in found.events}
+
+
+def advice(
+    remarks: Sequence[Remark],
+    now: Mapping[str, EventPerformance],
+    before: Mapping[str, EventPerformance],
+) -> str:
+    """Use, recalibrate or refit, by the findings and by how rows are ranked beside training."""
+    found = {remark.topic for remark in remarks if remark.is_finding}
+    worse = [
+        name
+        for name, one in now.items()
+        if name in before and one.auroc.upper < before[name].auroc.lower
+    ]
+    seen = "as far as these rows can tell"
+    if "not new" in found:
+        return "Nothing can be advised: most of these rows are those of training."
+    if "labels" in found:
+        return (
+            "Refit: these rows have classes that the model does not know; all that is said here is "
+            "of the others."
+        )
+    if not any(one.auroc.lower > RANKED_BY_CHANCE for one in now.values()):
+        return (
+            "Refit, or label more rows: these are not surely ranked better than by chance, which "
+            "no recalibration mends."
+        )
+    if worse:
+        return (
+            f"Refit: {listing(worse)} is ranked worse than on the training rows held out, which "
+            "no recalibration mends."
+        )
+    if found & {"calibration", "classes", "worth"}:
+        return (
+            "Recalibrate: the probabilities rank these rows as they should, and do not come true "
+            f"as often as they say or meet other class frequencies, {seen}."
+        )
+    if "cost" in found:
+        return (
+            "Do not decide by the model at these costs: a row costs no less than by the answer "
+            f"that is best for all rows alike, {seen}."
+        )
+    return f"Use the model as it is, {seen}."
+
+
+def _table_of_event(result: Validation) -> list[list[str]]:
+    """Figures of the event, of new rows and of training rows held out, as rows of text."""
+    assert result.event is not None
+    name = result.event.name
+    columns = {"here": result.against_rest[name]}
+    if name in result.before:
+        columns["held out of training"] = result.before[name]
+    table = [[f"event: {clipped(name, 24)}", "", *columns]]
+    every = [one.figures for one in columns.values()]
+    return table + [[name, "", *(_between(own[name]) for own in every)] for name in every[0]]
+
+
+def _table_of_parts(parts: Parts) -> list[list[str]]:
+    """Figures part by part as rows of text."""
+    table = [[f"by {clipped(parts.by, 24)}", "", "rows", "events", "AUROC", "O:E", "slope"]]
+    for part in parts.parts:
+        one = part.performance
+        figures = map(_between, (one.auroc, one.observed_to_expected, one.slope))
+        few = "too few" if part.few else ""
+        table.append([clipped(part.name, 30), few, str(one.rows), str(one.events), *figures])
+    for figure, spread in parts.spread.items():
+        new = f"{number(spread.new.lower)} to {number(spread.new.upper)}"
+        told = f"of {spread.parts}: mean {_between(spread.mean)}, a new one {new}"
+        table.append([figure, "", "", "", told, "", ""])
+    return table
 
 
 def _table_of_scores(result: Validation) -> list[list[str]]:
@@ -507,7 +771,7 @@ def _table_against_rest(result: Validation) -> list[list[str]]:
     figures = ["AUROC", "average precision", "sensitivity", "specificity"]
     table = [["against the rest", "", *figures]]
     for label, of_class in result.against_rest.items():
-        if of_class.rows:
+        if of_class.events:
             several = (
                 of_class.auroc,
                 of_class.average_precision,

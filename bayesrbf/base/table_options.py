@@ -8,8 +8,8 @@ from typing import Final
 
 BELOW: Final = ("atom", "missing")
 """Values of ``below``."""
-_ALONE: Final = ("id", "group", "time")
-_PLAIN: Final = ("ignore", "categorical", "real", "count", "dates")
+_ALONE: Final = ("id", "group", "time", "centre", "score")
+_PLAIN: Final = ("ignore", "categorical", "real", "count", "dates", "by")
 _WITH_DETAIL: Final = ("angle", "ordered")
 _OF_KINDS: Final = ("categorical", "real", "count", "dates", *_WITH_DETAIL, "kind")
 
@@ -64,6 +64,15 @@ class TableOptions:
     time : str, optional
         Column of numbers or dates: the latest rows are held out, and judge the fit to the
         earlier ones. It is no part of the model.
+    centre : str, optional
+        Column of centres, such as hospitals: each is held out in turn, predicted from all
+        others, and gets figures of its own. It is no part of the model.
+    by : tuple of str
+        Columns by whose levels or ranges report and validate tell figures apart: sex,ward or
+        repeated. They stay in the model, unless --ignore names them, too.
+    score : str, optional
+        Column with an existing score, as probabilities or points, which report, validate and
+        compare set beside the model. It is no part of the model.
     """
 
     na: tuple[str, ...] = ()
@@ -82,11 +91,21 @@ class TableOptions:
     day_first: bool = False
     group: str | None = None
     time: str | None = None
+    centre: str | None = None
+    by: tuple[str, ...] = ()
+    score: str | None = None
 
     @property
     def beside(self) -> tuple[str, ...]:
         """Columns that say something of the rows and are no part of the model."""
-        return tuple(name for name in (self.id, self.group, self.time) if name is not None)
+        alone = (getattr(self, option) for option in _ALONE)
+        ignored = (name for name in self.by if name in self.ignore)
+        return (*(name for name in alone if name is not None), *ignored)
+
+    @property
+    def of_new_rows(self) -> TableOptions:
+        """The options without what is said of training rows alone."""
+        return replace(self, group=None, time=None, centre=None, by=(), score=None)
 
     @property
     def without_kinds(self) -> TableOptions:
@@ -119,12 +138,13 @@ class TableOptions:
             "real": self.real,
             "count": self.count,
             "dates": self.dates,
+            "by": self.by,
             **{
                 option: tuple(_with_detail(text)[0] for text in getattr(self, option))
                 for option in (*_WITH_DETAIL, "kind")
             },
         }
-        alone = {"id": self.id, "group": self.group, "time": self.time}
+        alone = {option: getattr(self, option) for option in _ALONE}
         return several | {option: (name,) for option, name in alone.items() if name is not None}
 
     def among(self, header: Collection[str]) -> TableOptions:

@@ -110,13 +110,13 @@ def read_columns(
     from bayesrbf.table.kinds import Category, Date, Real, kind_named
 
     named: dict[str | None, Kind] = {
-        **dict.fromkeys([target, options.id, options.group], Category()),
-        **dict.fromkeys([options.time], Real()),
+        **dict.fromkeys([target, options.id, options.group, options.centre], Category()),
+        **dict.fromkeys([options.time, options.score], Real()),
         **{name: kind_named(text) for name, text in options.kinds.items()},
     }
     read = {}
     for raw_column in raw.columns:
-        if raw_column.name in options.ignore:
+        if raw_column.name in options.ignore and raw_column.name not in options.by:
             continue
         if raw_column.problem:
             problem, advice = raw_column.problem, ", or ignore it."
@@ -236,6 +236,12 @@ class ReadTable:
         The cells of the column named as ``group``, as text.
     times : pandas.Series or None
         The cells of the column named as ``time``, as numbers: dates are days since 2000-01-01.
+    centres : pandas.Series or None
+        The cells of the column named as ``centre``, as text.
+    scores : pandas.Series or None
+        The cells of the column named as ``score``, as numbers.
+    by : pandas.DataFrame
+        The columns named in ``by``.
     options : object
         The options that the table was read by, a frozen record.
     """
@@ -247,6 +253,9 @@ class ReadTable:
     taken: pd.DataFrame
     groups: pd.Series | None
     times: pd.Series | None
+    centres: pd.Series | None
+    scores: pd.Series | None
+    by: pd.DataFrame
     options: TableOptions
 
 
@@ -404,6 +413,16 @@ def no_column(column: str, header: Sequence[str], name: str) -> str:
     return f"{name} has no column {column!r}; {hint}"
 
 
+TOGETHER: Final = (
+    {"id", "group"},
+    {"group", "centre"},
+    {"time", "dates"},
+    {"target", "categorical"},
+    {"target", "real"},
+)
+"""Options that may name one column; ``by`` may name it, too, but for a target or a score."""
+
+
 def _misnamed(
     header: Sequence[str], target: str | None, options: TableOptions, name: str
 ) -> Iterable[str]:
@@ -414,8 +433,10 @@ def _misnamed(
             yield no_column(column, header, name)
             continue
         parts = [part for part, names in uses.items() if column in names]
-        allowed = {"id", "group"}, {"time", "dates"}, {"target", "categorical"}, {"target", "real"}
-        if len(parts) > 1 and set(parts) not in allowed:
+        told = {*parts}
+        if "by" in told and not told & {"target", "score"}:
+            told -= {"by", "ignore"}
+        if len(told) > 1 and told not in TOGETHER:
             words = " and ".join(f"--{part}" for part in parts)
             yield f"Column {column!r} cannot be what {words} say together; choose one."
     mark, point = options.thousands, options.decimal
@@ -452,6 +473,7 @@ def _assembled(
     kinds = {name: _kind_of(read.values, said.get(name)) for name, read in columns.items()}
     words = {name: kind.word for name, kind in kinds.items()}
     parts = {target: "target", options.id: "id", options.group: "group", options.time: "time"}
+    parts |= {options.centre: "centre", options.score: "score"}
     roles: dict[Any, str] = {**words, **dict.fromkeys(options.ignore, "ignored"), **parts}
 
     def cells(values: Values) -> Any:
@@ -472,6 +494,9 @@ def _assembled(
         taken=_taken([column.name for column in raw.columns], roles, notes),
         groups=series(options.group),
         times=series(options.time),
+        centres=series(options.centre),
+        scores=series(options.score),
+        by=pd.DataFrame({name: cells(columns[name].values) for name in options.by}, index),
         options=_decided(options, columns, notes),
     )
 
@@ -585,6 +610,9 @@ def read_table(
     day_first: bool = False,
     group: str | None = None,
     time: str | None = None,
+    centre: str | None = None,
+    by: str | Sequence[str] = (),
+    score: str | None = None,
 ) -> ReadTable:
     r"""Read a CSV, Parquet or Excel file, or a frame, and say how each column was read.
 
@@ -637,6 +665,13 @@ def read_table(
         Column whose rows belong together, such as those of a patient.
     time : str, optional
         Column of numbers or dates by which rows are ordered.
+    centre : str, optional
+        Column of centres, such as hospitals.
+    by : str or sequence of str
+        Columns by whose levels or ranges figures are told apart. They stay in the frame, unless
+        ``ignore`` names them, too.
+    score : str, optional
+        Column with an existing score, as probabilities or points.
 
     Returns
     -------
@@ -691,6 +726,9 @@ def read_table(
         day_first=day_first,
         group=group,
         time=time,
+        centre=centre,
+        by=_several(by),
+        score=score,
     )
     if isinstance(table, str | os.PathLike):
         return read_file(Path(table), target, options)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +13,8 @@ import pytest
 
 import bayesrbf
 from bayesrbf import HybridMixtureClassifier, Validation
-from bayesrbf.app.check import training_cells
-from bayesrbf.app.validate import of_training_rows, validation_of
+from bayesrbf.app.check import Remark, training_cells
+from bayesrbf.app.validate import Beside, advice, of_training_rows, validation_of
 from tests.cases import first_quick
 
 CLASSES = np.array(["a", "b", "c"])
@@ -254,3 +256,118 @@ def test_rows_of_training_are_no_new_rows() -> None:
     assert remark.is_finding
     assert remark.sentence.startswith("30 of 30 rows equal rows that the model was fitted to")
     assert not list(of_training_rows(old, X.assign(size=X["size"] + 1)))
+
+
+def outcomes(p: np.ndarray, seed: int) -> np.ndarray:
+    """Classes drawn from probabilities of the second one."""
+    return (np.random.default_rng(seed).random(p.size) < p).astype(int)
+
+
+@pytest.mark.parametrize(
+    ("moved", "word"),
+    [
+        (lambda p: p, "Use the model as it is"),
+        (lambda p: p**4 / (p**4 + (1 - p) ** 4), "Recalibrate"),
+        (lambda p: np.clip(p / 4, 0, 1), "Recalibrate"),
+        (lambda p: np.random.default_rng(0).permutation(p), "Refit"),
+    ],
+)
+def test_advice_is_to_use_to_recalibrate_or_to_refit(
+    moved: Callable[[np.ndarray], np.ndarray], word: str
+) -> None:
+    p = np.random.default_rng(1).beta(1, 1.5, 800)
+    y, said = outcomes(p, 2), moved(p)
+    trained = np.array([1 - p.mean(), p.mean()])
+    assert judged(trained, np.column_stack([1 - said, said]), y).advice.startswith(word)
+
+
+@pytest.mark.parametrize(("topic", "word"), [("labels", "Refit"), ("cost", "Do not decide")])
+def test_no_finding_stands_beside_the_advice_to_use(topic: str, word: str) -> None:
+    trained, p, labels = drawn(400, 1)
+    ranked = judged(trained, p, labels).against_rest
+    assert advice([Remark(topic, "Found.")], ranked, {}).startswith(word)
+
+
+def test_a_worse_ranking_than_in_training_is_to_be_refitted() -> None:
+    p = np.random.default_rng(1).beta(0.3, 0.4, 800)
+    weak = 0.5 + 0.3 * (p - 0.5)
+    trained, both = np.array([0.5, 0.5]), np.column_stack([1 - weak, weak])
+    before = judged(trained, np.column_stack([1 - p, p]), outcomes(p, 2)).against_rest
+    classes = CLASSES[:2].tolist()
+    now = validation_of(both, outcomes(weak, 3), trained, 400, classes, before=before)
+    assert "ranked worse" in now.advice
+
+
+def test_parts_and_a_score_stand_beside_the_model(fitted: HybridMixtureClassifier) -> None:
+    X, y = sick_and_well(300, 5)
+    ward, points = np.arange(300) % 3, 40.0 + 3 * X["enzyme"].rename("points")
+    points[:20] = np.nan
+    by = pd.DataFrame({"ward": np.array(["a", "b", "c"])[ward], "age": X["age"]})
+    told = bayesrbf.validate(fitted, X, y, by=by, score=points, groups=np.arange(300) // 2)
+    assert [parts.by for parts in told.parts] == ["ward", "age"]
+    assert [part.performance.rows for part in told.parts[0].parts] == [100, 100, 100]
+    assert len(told.parts[1].parts) == 4
+    assert told.event is not None
+    p = fitted.predict_proba(X)[:, list(fitted.classes_).index(told.event.name)]
+    of_a = bayesrbf.performance(
+        y[ward == 0], p[ward == 0], event=told.event.name, level=told.prob
+    ).events[0]
+    assert told.parts[0].parts[0].performance.auroc.value == of_a.auroc.value
+    assert told.score is not None
+    assert told.score.score.rows == 280
+    assert told.score.differences.auroc.value == pytest.approx(
+        told.score.model.auroc.value - told.score.score.auroc.value
+    )
+    assert "by ward" in str(told)
+    with pytest.raises(ValueError, match="inconsistent"):
+        bayesrbf.validate(fitted, X, y, by=by[:10])
+    turned = {name: by[name].set_axis(np.arange(300)[::-1]) for name in by}
+    again = bayesrbf.validate(fitted, X, y, by=turned)
+    assert [len(parts.parts) for parts in again.parts] == [3, 4]
+    for one, other in zip(told.parts[1].parts, again.parts[1].parts, strict=True):
+        assert one.performance.auroc.value == other.performance.auroc.value
+    json.dumps(told.to_dict())
+
+
+def test_parts_of_like_names_and_of_whole_numbers_stay_apart(
+    fitted: HybridMixtureClassifier,
+) -> None:
+    X, y = sick_and_well(300, 5)
+    name = "University Hospital of Northern Town "
+    by = {
+        "site": np.array([name + "A", name + "B"])[np.arange(300) % 2],
+        "year": 2010 + np.arange(300) % 10,
+    }
+    site, year = bayesrbf.validate(fitted, X, y, by=by).parts
+    assert [part.performance.rows for part in site.parts] == [150, 150]
+    assert sum(part.performance.rows for part in year.parts) == 300
+    assert len({part.name for part in year.parts}) == len(year.parts)
+    assert not year.spread
+
+
+def test_rows_of_groups_are_no_more_rows(fitted: HybridMixtureClassifier) -> None:
+    """Right probabilities of patients with 20 equal rows: nothing is found that groups explain."""
+    found = 0
+    for seed in range(6):
+        p = np.random.default_rng(seed).beta(1, 1.5, 60)
+        y = outcomes(p, seed + 100)
+        many, groups = np.repeat(p, 20), np.repeat(np.arange(60), 20)
+        trained = np.array([1 - p.mean(), p.mean()])
+        both = np.column_stack([1 - many, many])
+        beside = Beside.of(None, None, groups)
+        told = validation_of(both, np.repeat(y, 20), trained, 400, ["a", "b"], beside=beside)
+        rows_ = validation_of(both, np.repeat(y, 20), trained, 400, ["a", "b"])
+        found += len(told.findings)
+        for one, other in zip(told.scores, rows_.scores, strict=True):
+            assert one.upper - one.lower > 2 * (other.upper - other.lower)
+        slope = next(one for one in told.scores if one.name == "calibration slope")
+        assert slope.lower == told.against_rest["b"].slope.lower
+    assert found <= 1
+
+
+def test_a_score_needs_two_classes() -> None:
+    X, _ = sick_and_well(90, 1)
+    y = np.arange(90) % 3
+    model = HybridMixtureClassifier(1, cv=3, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="leave score and by out"):
+        bayesrbf.validate(model, X, y, score=X["age"])

@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from jaxtyping import Int
 
+from bayesrbf.answers.performance import as_wide
 from bayesrbf.answers.scores import LEVEL, calibration, slope
 from bayesrbf.app.report.costs import decisions, read_costs
 from bayesrbf.app.report.families import FAMILIES, Drawn, Fitted, Procedure, draw_posterior
@@ -27,14 +29,18 @@ from bayesrbf.app.report.held_out import (
 )
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.learned import Moves, densities_of, read_learned, read_moves
+from bayesrbf.app.report.performance import (
+    read_parts,
+    read_performance,
+    read_score,
+    read_subgroups,
+)
 from bayesrbf.app.report.records import (
     Check,
     MeanScores,
     Report,
     best_of,
     judge,
-    read_performance,
-    read_subgroups,
 )
 from bayesrbf.app.report.sections import (
     HeldOutCells,
@@ -185,10 +191,15 @@ def _report(job: Job, fits: _Fits) -> Report:
     held_out, judged, uncertainty = fits.held_out, looks.judged, looks.uncertainty
     densities = densities_of(job, fits.drawn)
     rival = best_of(held_out, (LOGISTIC, FOREST))
+    widths = (uncertainty["upper"] - uncertainty["lower"]).to_numpy()
     sections: dict[str, Callable[[], Any]] = {
-        "scores": lambda: tuple(score(held_out, name) for name in held_out.probabilities),
+        "scores": lambda: tuple(
+            score(held_out, name, job.units) for name in held_out.probabilities
+        ),
         "judged": lambda: judge(held_out, job.costs, MODEL, FREQUENCIES, rival, job.groups),
-        "performance": lambda: read_performance(held_out, job.costs, MODEL, rival),
+        "performance": lambda: read_performance(held_out, job.costs, MODEL, rival, job.units),
+        "parts": lambda: read_parts(job, held_out, MODEL, widths),
+        "score": lambda: read_score(job, held_out, MODEL),
         "subgroups": lambda: read_subgroups(job, held_out, MODEL),
         "reading": lambda: read_columns(job),
         "doubt": lambda: read_doubt(job, model, densities.point, judged, held_out, uncertainty),
@@ -217,7 +228,9 @@ def _report(job: Job, fits: _Fits) -> Report:
     )
 
 
-def score(held_out: HeldOutRows, name: str) -> MeanScores:
+def score(
+    held_out: HeldOutRows, name: str, units: Int[np.ndarray, " obs"] | None = None
+) -> MeanScores:
     """Scores and calibration of one classifier on the held-out rows."""
     rows = held_out.scored
     p, labels, folds = (
@@ -230,7 +243,10 @@ def score(held_out: HeldOutRows, name: str) -> MeanScores:
         log_loss=mean_over_folds(log_loss(p, labels), folds),
         brier=mean_over_folds(brier(p, labels), folds),
         accuracy=mean_over_folds(correct(p, labels), folds),
-        slope=slope(p, labels),
+        slope=as_wide(
+            lambda some: slope(p[some], labels[some]), None if units is None else units[rows], LEVEL
+        ),
+        grouped=units is not None,
         calibration=calibration(p, labels, prob=LEVEL),
     )
 

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Int
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
+from bayesrbf.answers.comparisons import score_as_probability
+from bayesrbf.answers.performance import Performance, performance_of
 from bayesrbf.answers.scores import LEVEL, mean, standard_error
 from bayesrbf.app.report.held_out import (
     Fitter,
@@ -27,7 +30,8 @@ from bayesrbf.app.report.held_out import (
 )
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.options import FamilyName
-from bayesrbf.app.words import aligned, ends, listing, number, percent, plural, spread
+from bayesrbf.app.report.performance import class_of_interest, event_among
+from bayesrbf.app.words import aligned, clipped, ends, listing, number, percent, plural, spread
 from bayesrbf.base.arrays import correct, log_loss
 from bayesrbf.families.stack.model_doubt import comparable
 
@@ -90,8 +94,8 @@ def _fixed(
     """The procedure of a family whose settings do not depend on labels.
 
     An estimator that pools members is given its folds: its rows held out judge it, too, by weights
-    that the other folds chose. By time it is judged on later rows alone, which are not those that
-    it holds out.
+    that the other folds chose. By time it is judged on later rows alone, and by centre on whole
+    centres, which are not the rows that it holds out.
     """
     build = getattr(import_module("bayesrbf"), estimator)
 
@@ -99,7 +103,7 @@ def _fixed(
         cv = {"cv": job.splits_within(y).pairs()} if pools else {}
         groups = job.groups_of(y)
         model = build(**{**common_settings(job), **settings, **cv}).fit(X, y, groups=groups)
-        out_of_fold = model.out_of_fold_ if pools and job.times is None else None
+        out_of_fold = model.out_of_fold_ if pools and not job.judged_apart else None
         return Fitted(model, _call(estimator, settings), sentence, out_of_fold=out_of_fold)
 
     return fit
@@ -240,6 +244,7 @@ class Contestant:
     behind_upper: float
     share_right: float
     seconds: float  # Of all its fits and predictions.
+    performance: Performance  # Of two classes one event, of more every class.
 
 
 @dataclass(frozen=True)
@@ -250,6 +255,7 @@ class Comparison:
     folds: int
     contestants: Sequence[Contestant]
     prob: float = LEVEL  # Inside the intervals.
+    note: str = ""  # On the rows that are compared.
 
     @property
     def sentence(self) -> str:
@@ -289,7 +295,33 @@ def compare(job: Job, models: Sequence[FamilyName], *, phase: Phase = silently) 
     """Hold every row out once of every contestant, choices included, on the same folds."""
     fitters: dict[str, Fitter] = {name: _fitter(job, name) for name in models}
     fitters |= peers(job)
-    return judged(hold_out(job.X, job.y, fitters, splits=job.splits, phase=phase))
+    held_out = hold_out(job.X, job.y, fitters, splits=job.splits, phase=phase)
+    if job.score is not None:
+        held_out = with_score(job, held_out)
+    return judged(held_out, job.units, "" if job.score is None else _how(job, held_out))
+
+
+def with_score(job: Job, held_out: HeldOutRows) -> HeldOutRows:
+    """The existing score as one more classifier, of the rows that have it alone."""
+    assert job.score is not None
+    rows, event = held_out.scored, event_among(held_out, job.costs)
+    points, happened = job.score.to_numpy(dtype=float)[rows], held_out.labels[rows] == event.column
+    p = score_as_probability(points, happened, held_out.folds[rows])[0]
+    both, folds = np.full((len(job.X), 2), np.nan), held_out.folds.copy()
+    both[rows, event.column], both[rows, 1 - event.column] = p, 1 - p
+    folds[rows[np.isnan(p)]] = -1
+    name = f"score {job.score.name}"
+    every, seconds = {**held_out.probabilities, name: both}, {**held_out.seconds, name: 0.0}
+    return replace(held_out, folds=folds, probabilities=every, seconds=seconds)
+
+
+def _how(job: Job, held_out: HeldOutRows) -> str:
+    """How the score became a probability, and which rows are compared."""
+    assert job.score is not None
+    rows, event = held_out.scored, event_among(held_out, job.costs)
+    points, happened = job.score.to_numpy(dtype=float)[rows], held_out.labels[rows] == event.column
+    how = score_as_probability(points, happened, held_out.folds[rows])[1]
+    return f"Of all only the rows with a score are compared; {how}."
 
 
 def _fitter(job: Job, name: FamilyName) -> Fitter:
@@ -308,10 +340,14 @@ def _fitter(job: Job, name: FamilyName) -> Fitter:
     return fit
 
 
-def judged(held_out: HeldOutRows) -> Comparison:
+def judged(
+    held_out: HeldOutRows, groups: Int[np.ndarray, " obs"] | None = None, note: str = ""
+) -> Comparison:
     """Held-out probabilities as a comparison."""
-    rows = held_out.scored
+    rows, classes = held_out.scored, list(map(str, held_out.classes))
     labels = held_out.labels[rows]
+    shown = [class_of_interest(held_out, {})] if len(classes) == 2 else None
+    units = None if groups is None else groups[rows]
     p = {name: every[rows] for name, every in held_out.probabilities.items()}
     losses = {name: log_loss(own, labels) for name, own in p.items()}
     order = sorted(losses, key=lambda name: float(losses[name].mean()))
@@ -330,9 +366,11 @@ def judged(held_out: HeldOutRows) -> Comparison:
                 behind_upper=behind[name].upper,
                 share_right=float(correct(p[name], labels).mean()),
                 seconds=held_out.seconds[name],
+                performance=performance_of(p[name], labels, classes, shown=shown, units=units),
             )
             for name in order
         ],
+        note=note,
     )
 
 
@@ -352,8 +390,24 @@ def lines_of(comparison: Comparison) -> list[str]:
         f"{plural(comparison.rows, 'row')} held out once each, in "
         f"{plural(comparison.folds, 'fold')}; log loss in nats a row",
         *aligned(table),
+        *(aligned(events) if (events := _of_event(comparison)) else []),
+        *([comparison.note] if comparison.note else []),
         comparison.sentence,
     ]
+
+
+def _of_event(comparison: Comparison) -> list[list[str]]:
+    """Figures of the event of two classes as rows of text; none of more."""
+    events = comparison.contestants[0].performance.events
+    if len(events) > 1:
+        return []
+    table = [[f"event: {clipped(events[0].event, 24)}", "", "AUROC", "Brier", "O:E", "slope"]]
+    for contestant in comparison.contestants:
+        one = contestant.performance.events[0]
+        figures = one.auroc, one.brier, one.observed_to_expected, one.slope
+        told = [f"{number(each.value)} ({ends(each.lower, each.upper)})" for each in figures]
+        table.append([contestant.name, "", *told])
+    return table
 
 
 # Which method gives the report its posterior, and the sentence that says why.

@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Float, Int
 from markupsafe import Markup
 
+from bayesrbf.answers.performance import EventPerformance
 from bayesrbf.answers.scores import ReliabilityCurve
 from bayesrbf.app.report.costs import Costs
 from bayesrbf.app.report.learned import ClassCells, ClassColumn, Contribution, Effect, Member
-from bayesrbf.app.report.records import Curves
 from bayesrbf.app.svg import PlotArea, element, linear, picture, points
 from bayesrbf.app.words import cell, clipped, count, decimals_of, listing, number, percent, plural
 
@@ -54,8 +54,18 @@ def comparison(names: Sequence[str], values: Sequence[tuple[float, float]], unit
     return picture(NARROW, bottom + 40, title, axes.frame(unit), *marks)
 
 
-def reliability(curve: ReliabilityCurve, name: str, series: int = 0) -> Markup:
-    """Observed share against predicted probability of one class, with its band."""
+STRIP: Final = 46.0
+"""Height of the bars of each outcome below a reliability diagram."""
+
+
+def reliability(
+    curve: ReliabilityCurve, name: str, series: int = 0, own: EventPerformance | None = None
+) -> Markup:
+    """Observed share against predicted probability of one class, with its band.
+
+    With the performance of the class there are the smooth curve, with its band, in place of a line
+    through the dots, and below it the rows with and without the event by their probability.
+    """
     axes = PlotArea((0.0, 1.0), (0.0, 1.0), (44.0, 12.0, 284.0, 252.0))
     x, y = axes.at_x, axes.at_y
     outside = int(((curve.observed < curve.lower) | (curve.observed > curve.upper)).sum())
@@ -91,17 +101,42 @@ def reliability(curve: ReliabilityCurve, name: str, series: int = 0) -> Markup:
         f"Reliability of {name}: {outside} of {curve.mass.size} groups of rows lie outside "
         "what chance allows"
     )
-    line = points(across, [y(share) for share in curve.observed])
+    line, strip = points(across, [y(share) for share in curve.observed]), []
+    if own is not None:
+        strip = _outcomes(own, axes, series)
+        if (smooth := own.curve) is not None:
+            line = points(map(x, smooth.probability.tolist()), map(y, smooth.observed.tolist()))
+            around = np.r_[smooth.probability, smooth.probability[::-1]].tolist()
+            edges = np.r_[smooth.upper, smooth.lower[::-1]].tolist()
+            veil = points(map(x, around), map(y, edges))
+            bands.append(element("polygon", class_=f"veil fill c{series}", points=veil))
     return picture(
         SMALL_WIDTH,
-        292.0,
+        292.0 + (2 * STRIP if own is not None else 0.0),
         title,
         axes.frame(f"predicted probability of {clipped(name, 22)}", "observed share"),
         *bands,
         element("line", class_="diagonal", x1=x(0.0), y1=y(0.0), x2=x(1.0), y2=y(1.0)),
         element("polyline", class_=f"line c{series}", points=line),
         *dots,
+        *strip,
     )
+
+
+def _outcomes(own: EventPerformance, axes: PlotArea, series: int) -> list[Markup]:
+    """Rows with the event as bars upwards, those without downwards, each over its own largest."""
+    others, events = own.distribution
+    middle, wide = axes.box[3] + 40 + STRIP, (axes.at_x(1.0) - axes.at_x(0.0)) / others.size
+    marks = [element("line", class_="axis", x1=axes.box[0], x2=axes.box[2], y1=middle, y2=middle)]
+    for counts, up, style in ((events, True, f"fill c{series}"), (others, False, "fill muted")):
+        for place, rows in enumerate(counts.tolist()):
+            high = (STRIP - 12) * rows / max(int(counts.max()), 1)
+            y, x = middle - high if up else middle, axes.at_x(place / others.size)
+            bar = element("rect", class_=style, x=x, y=y, width=wide - 1, height=high)
+            marks += [bar] if rows else []
+    for text, y in (("with it", middle - STRIP + 22), ("without", middle + 18)):
+        marks.append(element("text", text, class_="tick end", x=axes.box[0] - 3, y=y))
+    return marks
 
 
 def doubt(
@@ -480,34 +515,40 @@ def line_styles(judged: Costs) -> list[str]:
     return [f"c{i} dash{i % 4}" for i in range(len(judged.curves) - 1)] + ["muted"]
 
 
-def net_benefit(curves: Curves) -> Markup:
-    """Net benefit of the model with its interval, of the best rival, and of acting on all."""
-    t, own = curves.own.thresholds, curves.own
-    high = max(float(own.model.max()), float(own.everybody.max()), 1e-3) * 1.15
+def net_benefit(
+    own: EventPerformance, others: Sequence[EventPerformance], threshold: float | None = None
+) -> Markup:
+    """Net benefit of the model with its interval, of others, and of acting on every row."""
+    curve = own.decision_curve
+    t = curve.thresholds
+    high = max(float(curve.model.max()), float(curve.everybody.max()), 1e-3) * 1.15
     low = -0.25 * high
     axes = PlotArea((0.0, 1.0), (low, high), (50.0, 12.0, 344.0, 232.0))
 
-    def inside(curve: Float[np.ndarray, " threshold"]) -> Float[np.ndarray, " threshold"]:
-        return np.clip(curve, low, high)
+    def inside(values: Float[np.ndarray, " threshold"]) -> Float[np.ndarray, " threshold"]:
+        return np.clip(values, low, high)
 
-    across = [axes.at_x(float(threshold)) for threshold in np.r_[t, t[::-1]]]
-    edges = np.r_[inside(own.upper), inside(own.lower)[::-1]]
+    across = [axes.at_x(float(at)) for at in np.r_[t, t[::-1]]]
+    edges = np.r_[inside(curve.upper), inside(curve.lower)[::-1]]
     band = points(across, [axes.at_y(float(edge)) for edge in edges])
     zero = axes.at_y(0.0)
     marks = [
         element("polygon", class_="band", points=band),
         element("line", class_="axis", x1=axes.box[0], x2=axes.box[2], y1=zero, y2=zero),
-        _line(axes, t, inside(own.everybody), "line muted"),
-        _line(axes, t, inside(curves.rival.model), "line c1 dash1"),
-        _line(axes, t, inside(own.model), "line c0"),
+        _line(axes, t, inside(curve.everybody), "line muted"),
+        *(
+            _line(axes, t, inside(other.decision_curve.model), f"line c{place} dash{place}")
+            for place, other in enumerate(others, 1)
+        ),
+        _line(axes, t, inside(curve.model), "line c0"),
     ]
-    if curves.threshold is not None:
-        marks.append(_upright(axes, curves.threshold))
+    if threshold is not None:
+        marks.append(_upright(axes, threshold))
     title = (
-        f"Net benefit of acting on {curves.name}, at most {number(float(own.model.max()))} of a "
-        f"row; acting on every row {number(float(own.everybody.max()))}"
+        f"Net benefit of acting on {own.event}, at most {number(float(curve.model.max()))} of a "
+        f"row; acting on every row {number(float(curve.everybody.max()))}"
     )
-    name = f"probability of {clipped(curves.name, 22)} from which one acts"
+    name = f"probability of {clipped(own.event, 22)} from which one acts"
     return picture(356.0, 274.0, title, axes.frame(name, "net benefit of a row"), *marks)
 
 

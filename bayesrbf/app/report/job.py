@@ -27,6 +27,7 @@ class Splits:
     folds: Int[np.ndarray, " obs"]  # That holds a row out; -1 where none does.
     groups: Int[np.ndarray, " obs"] | None = None  # Rows of one number are on one side.
     times: Float[np.ndarray, " obs"] | None = None  # Only earlier rows teach; NaN always does.
+    centres: tuple[str, ...] = ()  # Names of the folds, where each is a centre.
 
     @property
     def numbers(self) -> Int[np.ndarray, " fold"]:
@@ -55,6 +56,14 @@ class Splits:
     def sentence(self) -> str:
         """Sentences on hold-out by time or by group; empty where rows are held out by chance."""
         parts = []
+        if self.centres:
+            parts.append(
+                f"Each of {plural(len(self.centres), 'centre')} was held out in turn, and "
+                "predicted from the rows of all others."
+            )
+            if (rest := int((self.folds < 0).sum())) > 0:
+                rows = plural(rest, "row")
+                parts.append(f"{rows} without a centre or a label taught all, and were not judged.")
         if self.times is not None:
             n_rows, folds = int((self.folds >= 0).sum()), self.numbers.size
             parts.append(
@@ -85,11 +94,15 @@ def splits_of(
     seed: int,
     groups: Int[np.ndarray, " obs"] | None = None,
     times: Float[np.ndarray, " obs"] | None = None,
+    centres: pd.Series | None = None,
 ) -> Splits:
-    """Folds by time where it is given, else by groups where they are, else by class.
+    """Folds by centre where they are given, else by time, else by groups, else by class.
 
     There are at most ``n_folds``, and no more than the second most frequent class has rows.
     """
+    if centres is not None:
+        folds, names = pd.factorize(centres.where(labels >= 0), sort=True)
+        return Splits(folds, groups, centres=tuple(map(str, names)))
     n_folds = fold_count(labels, n_folds)
     if times is not None:
         return Splits(later_folds(labels, times, n_folds), groups, times)
@@ -135,6 +148,20 @@ class Job:
     groups: Int[np.ndarray, " obs"] | None = None
     """Rows of one number belong together: copies of a row, and rows of one group."""
     times: Float[np.ndarray, " obs"] | None = None  # By which rows are ordered.
+    centres: pd.Series | None = None  # Each of which is held out in turn.
+    by: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """Columns by whose parts figures are told apart."""
+    score: pd.Series | None = None  # An existing score.
+
+    @property
+    def units(self) -> Int[np.ndarray, " obs"] | None:
+        """Groups that were asked for; copies of a row alone are no reason to resample."""
+        return None if self.reading.group is None else self.groups
+
+    @property
+    def judged_apart(self) -> bool:
+        """Whether rows are held out in another way than an estimator does for itself."""
+        return self.times is not None or self.centres is not None
 
     @property
     def categorical(self) -> list[str]:
@@ -169,7 +196,7 @@ class Job:
     @property
     def splits(self) -> Splits:
         """The folds in which rows are held out."""
-        return splits_of(self.labels, self.folds, self.seed, self.groups, self.times)
+        return splits_of(self.labels, self.folds, self.seed, self.groups, self.times, self.centres)
 
     def splits_within(self, y: pd.Series) -> Splits:
         """How an estimator holds out some of the rows, whose labels are ``y``; never by time."""

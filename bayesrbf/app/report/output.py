@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float, Int
 
 from bayesrbf.app.report.costs import decisions
 from bayesrbf.app.report.options import OPTIONS
@@ -68,7 +70,7 @@ def predictions_frame(
         columns[name] = uncertainty[name].to_numpy()
     if held_out is not None:
         own = next(iter(held_out.probabilities.values()))
-        columns |= {f"held_out_{label}": own[:, c] for c, label in enumerate(classes)}
+        columns |= {f"{HELD_OUT}{label}": own[:, c] for c, label in enumerate(classes)}
     return pd.DataFrame(columns)
 
 
@@ -96,6 +98,37 @@ def inert(cell: object) -> object:
     if cell is None or (isinstance(cell, float) and cell != cell):
         return ""
     return "'" + cell if isinstance(cell, str) and cell.startswith(FORMULA) else cell
+
+
+HELD_OUT: Final = "held_out_"
+"""Prefix of the columns of predictions with probabilities of held-out rows."""
+
+
+def read_predictions(folder: Path, id: str | None = None) -> pd.DataFrame:
+    """The predictions of the training rows, where a folder has them; else an empty frame."""
+    file, names = folder / PREDICTIONS, ("label", id)
+    if not file.exists():
+        return pd.DataFrame()
+    texts = {name: str for name in names if name is not None}
+    frame = pd.read_csv(file, dtype=texts, keep_default_na=False, na_values=[""])
+    frame.columns = pd.Index(map(spelled, frame.columns))
+    return frame.assign(
+        **{name: frame[name].map(spelled, "ignore") for name in texts if name in frame}
+    )
+
+
+def held_out_rows(
+    folder: Path, classes: Sequence[str], id: str | None = None
+) -> tuple[Float[np.ndarray, "obs label"], Int[np.ndarray, " obs"]] | None:
+    """Probabilities and labels of the training rows that were held out; None without any."""
+    frame, names = read_predictions(folder, id), [HELD_OUT + label for label in classes]
+    if not {"label", *names} <= {*frame.columns}:
+        return None
+    judged = frame.dropna(subset=["label", *names])
+    codes = pd.Categorical(judged["label"], categories=list(classes)).codes.astype(int)
+    if not (codes >= 0).any():
+        return None
+    return judged[names].to_numpy(dtype=float)[codes >= 0], codes[codes >= 0]
 
 
 def spelled(cell: str) -> str:

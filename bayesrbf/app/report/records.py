@@ -2,278 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float, Int
 from scipy.stats import t as student
 
+from bayesrbf.answers.comparisons import GivenScore, Parts
 from bayesrbf.answers.scores import (
     LEVEL,
     Calibration,
     Counted,
-    DecisionCurve,
     Interval,
-    OneAgainstRest,
-    Positive,
-    ReliabilityCurve,
-    Score,
-    auroc,
-    calibration,
-    decision_curve,
-    holm,
-    mean,
-    one_against_rest,
-    proportion,
-    two_sided,
 )
-from bayesrbf.app.report.costs import Costs, costs_of, decisions
+from bayesrbf.app.report.costs import Costs
 from bayesrbf.app.report.held_out import LOGISTIC, HeldOutRows
-from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.learned import Learned
-from bayesrbf.app.words import between, clipped, ends, listing, number, percent, plural
-from bayesrbf.base.arrays import brier, correct, log_loss, mean_over_folds
+from bayesrbf.app.report.performance import Judged, Subgroups, unvalidated
+from bayesrbf.app.words import clipped, ends, listing, number, percent, plural
+from bayesrbf.base.arrays import correct, log_loss, mean_over_folds
 from bayesrbf.fit.decisions import mistakes, paid
 from bayesrbf.inference.diagnose import Finding
-
-# Figures of single classes on held-out rows: how they are ranked, found and acted on.
-
-
-UNVALIDATED: Final = 2
-"""Rows of a class up to which nothing that is said of it can be validated."""
-THRESHOLDS: Final = np.linspace(0.01, 0.99, 99)
-MOST_CURVES: Final = 6
-"""Classes whose decision curves are drawn: the most frequent."""
-
-
-@dataclass(frozen=True)
-class Curves:
-    """Decision curves of one class."""
-
-    name: str
-    own: DecisionCurve
-    rival: DecisionCurve
-    threshold: float | None  # At the costs that were given.
-
-
-@dataclass(frozen=True)
-class Event:
-    """Which of two classes the figures are about, and from which probability a row is called so."""
-
-    name: str
-    why: str  # In words.
-    threshold: float  # At the costs that were given; without any, one half.
-
-
-@dataclass(frozen=True)
-class Performance:
-    """Held-out figures of the model with their intervals."""
-
-    accuracy: Interval
-    log_loss: Interval  # In nats.
-    brier: Interval
-    classes: tuple[tuple[str, OneAgainstRest, Interval], ...]
-    """Name, the model's figures, AUROC of the best rival; of two classes only the one of
-    interest."""
-    curves: tuple[Curves, ...]
-    event: Event | None  # None for more than two classes.
-    reliability: ReliabilityCurve
-    """Curve of the probability of the event, or of the most probable of more than two classes."""
-
-    @property
-    def hardest(self) -> tuple[str, OneAgainstRest, Interval]:
-        """The class with the lowest AUROC; of two classes the one of interest."""
-        judged = [
-            of_class
-            for of_class in self.classes
-            if of_class[1].auroc.value == of_class[1].auroc.value
-        ]
-        return min(judged or self.classes, key=lambda of_class: of_class[1].auroc.value)
-
-
-def class_of_interest(held_out: HeldOutRows, costs: Mapping[str, float]) -> int:
-    """The dearest class where costs differ, else the rarest one; of ties the last."""
-    each = costs_of(held_out.classes, costs)
-    if np.ptp(each) > 0:
-        return int(each.argmax())
-    counts = np.bincount(held_out.labels[held_out.scored], minlength=each.size)
-    return int(each.size - 1 - counts[::-1].argmin())
-
-
-def unvalidated(counts: Mapping[str, int]) -> dict[str, int]:
-    """Classes of one or two labelled rows, and how many."""
-    return {name: rows for name, rows in counts.items() if rows <= UNVALIDATED}
-
-
-def read_performance(
-    held_out: HeldOutRows, costs: Mapping[str, float], model: str, rival: str
-) -> Performance:
-    """Judge every class against the rest on the held-out rows."""
-    rows = held_out.scored
-    labels = held_out.labels[rows]
-    p, other = held_out.probabilities[model][rows], held_out.probabilities[rival][rows]
-    decided = decisions(p, held_out.classes, costs)
-    focus = class_of_interest(held_out, costs)
-    counts = np.bincount(labels, minlength=len(held_out.classes))
-    binary = len(held_out.classes) == 2
-    shown = [focus] if binary else range(len(held_out.classes))
-    frequent = [int(c) for c in np.argsort(-counts, kind="stable") if counts[c] > UNVALIDATED]
-    each = costs_of(held_out.classes, costs)
-    threshold = float(1 - each[focus] / each.sum())
-    return Performance(
-        accuracy=proportion(float(correct(p, labels).mean()), labels.size),
-        log_loss=mean(log_loss(p, labels)),
-        brier=mean(brier(p, labels)),
-        classes=tuple(
-            (
-                str(held_out.classes[c]),
-                one_against_rest(p[:, c], decided == c, labels == c),
-                auroc(other[:, c], labels == c),
-            )
-            for c in shown
-        ),
-        curves=tuple(
-            Curves(
-                str(held_out.classes[c]),
-                decision_curve(p[:, c], labels == c, THRESHOLDS),
-                decision_curve(other[:, c], labels == c, THRESHOLDS),
-                threshold if binary and costs else None,
-            )
-            for c in ([focus] if binary else frequent[:MOST_CURVES])
-        ),
-        event=Event(str(held_out.classes[focus]), _why(counts, each), threshold)
-        if binary
-        else None,
-        reliability=_reliability(p[:, focus], labels == focus)
-        if binary
-        else _reliability(p.max(axis=1), labels == p.argmax(axis=1)),
-    )
-
-
-def _why(counts: Int[np.ndarray, " label"], costs: Float[np.ndarray, " label"]) -> str:
-    """Why a class is the one of interest."""
-    if np.ptp(costs) > 0:
-        return "the class whose mistakes cost most"
-    return "the rarer class" if np.ptp(counts) > 0 else "the last of two equally frequent classes"
-
-
-def _reliability(p: Score, happened: Positive) -> ReliabilityCurve:
-    """Observed frequency of an event by its predicted probability."""
-    return calibration(np.column_stack([1 - p, p]), happened.astype(int)).curves[1]
-
-
-# Whether probabilities come true in every part of the table: levels and ranges of its columns.
-
-
-QUARTERS: Final = (0.25, 0.5, 0.75)
-MOST_LEVEL_GROUPS: Final = 12
-"""Levels of a column that are groups; all others are one together."""
-FEWEST_IN_GROUP: Final = 5
-"""Rows of a group below which it is not looked at."""
-WRONGLY: Final = 0.05
-"""Probability with which any group is told as off although the model is calibrated."""
-LISTED_GROUPS: Final = 12
-
-
-@dataclass(frozen=True)
-class Subgroup:
-    """One class in one part of the held-out rows."""
-
-    name: str
-    label: str
-    rows: int
-    predicted: float  # Mean probability of the class.
-    came: Interval  # Share of the class.
-    chance: float  # Probability of such a share, or a rarer one, for a calibrated model.
-
-
-@dataclass(frozen=True)
-class Subgroups:
-    """Parts of the table in which probabilities do not come true beyond chance."""
-
-    looked_at: int  # Pairs of a part and a class.
-    off: tuple[Subgroup, ...]  # The least probable first.
-
-
-def read_subgroups(job: Job, held_out: HeldOutRows, model: str) -> Subgroups:
-    """Hold said against come true in every group, for every class; for one where there are two.
-
-    For a calibrated model the number of rows of a class in a group has a Poisson-binomial law.
-    Holm's method counts how many groups were looked at.
-    """
-    rows = held_out.scored
-    p, labels = held_out.probabilities[model][rows], held_out.labels[rows]
-    frequent = np.bincount(labels, minlength=len(held_out.classes)) >= FEWEST_IN_GROUP
-    binary = len(held_out.classes) == 2
-    classes = [class_of_interest(held_out, job.costs)] if binary else np.flatnonzero(frequent)
-    parts = []
-    for name, inside in groups_of(job, rows):
-        size = int(inside.sum())
-        for c in classes if FEWEST_IN_GROUP <= size < len(rows) else ():
-            came = int((labels[inside] == c).sum())
-            own = p[inside, c]
-            parts.append(
-                Subgroup(
-                    name,
-                    str(held_out.classes[c]),
-                    size,
-                    float(own.mean()),
-                    proportion(came / size, size),
-                    two_sided(own, came),
-                )
-            )
-    off = holm(np.array([group.chance for group in parts]), WRONGLY)
-    listed = sorted((group for group, bad in zip(parts, off, strict=True) if bad), key=_chance)
-    return Subgroups(len(parts), tuple(listed[:LISTED_GROUPS]))
-
-
-def _chance(group: Subgroup) -> float:
-    """Sort key of a group: the p value of its deviation."""
-    return group.chance
-
-
-def groups_of(job: Job, rows: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    """Names of groups and which of some rows are in them: levels, quarters, missing cells."""
-    for name in job.X.columns:
-        column = job.X[name].iloc[rows].reset_index(drop=True)
-        shown = clipped(name, 30)
-        if not job.kinds[name].has_levels:
-            yield from _quarters(job, name, column.to_numpy(dtype=float), shown)
-        else:
-            yield from _levels(column, shown)
-        missing = column.isna().to_numpy()
-        if missing.any():
-            yield f"{shown} missing", missing
-
-
-def _quarters(
-    job: Job, name: str, values: np.ndarray, shown: str
-) -> Iterator[tuple[str, np.ndarray]]:
-    """Four ranges with about as many rows each; fewer where values repeat."""
-    observed = values[~np.isnan(values)]
-    if not observed.size:
-        return
-    cuts = np.unique(np.quantile(observed, QUARTERS, method="inverted_cdf"))
-    part = np.where(np.isnan(values), -1, np.searchsorted(cuts, values))
-    for value in np.unique(part[part >= 0]):
-        inside = part == value
-        low, high = (job.cell(name, float(f(values[inside]))) for f in (np.min, np.max))
-        yield f"{shown} {between(low, high)}", inside
-
-
-def _levels(column: pd.Series, shown: str) -> Iterator[tuple[str, np.ndarray]]:
-    """The most frequent levels, and all others together."""
-    frequent = column.dropna().value_counts().index[:MOST_LEVEL_GROUPS]
-    for level in frequent:
-        inside = column.eq(level).to_numpy(dtype=bool, na_value=False)
-        yield f"{shown} = {clipped(level, 24)}", inside
-    others = (column.notna() & ~column.isin(frequent)).to_numpy()
-    if others.any():
-        yield f"{shown}: other levels", others
-
 
 # Whether the probabilities can be trusted: held-out figures against answers that need no model.
 
@@ -674,6 +425,7 @@ class MeanScores:
     accuracy: Estimate
     slope: Interval
     calibration: Calibration
+    grouped: bool = False  # Whether rows have groups: chance of the calibration error counts rows.
 
 
 @dataclass(frozen=True)
@@ -723,7 +475,7 @@ class Report:
     confusion: Int[np.ndarray, "label label"]
     """Held-out rows by true (row) and decided (column) class."""
     judged: JudgedByRivals
-    performance: Performance
+    performance: Judged
     subgroups: Subgroups
     reading: Reading
     doubt: Doubt
@@ -732,6 +484,8 @@ class Report:
     imputations: Imputations
     diagnostics: Diagnostics
     described: Described
+    parts: tuple[Parts, ...] = ()  # By the columns that were asked for.
+    score: GivenScore | None = None  # That was given beside the model.
     check: Check | None = None  # Where the truth of hidden labels is known.
     costs: Costs | None = None  # Where costs were given.
     row_title: str = "row"  # What the names of rows are called.

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import jinja2
 from markupsafe import Markup, escape
 
+from bayesrbf.answers.performance import EventPerformance
 from bayesrbf.answers.scores import LEVEL
 from bayesrbf.app import words
 from bayesrbf.app.report import figures
@@ -19,8 +21,16 @@ from bayesrbf.app.report.held_out import RIVALS_IN_WORDS
 from bayesrbf.app.report.records import Report, leads
 from bayesrbf.version import __version__
 
+if TYPE_CHECKING:
+    from bayesrbf.app.check import DriftCheck
+    from bayesrbf.app.validate import Validation
+
 OPTION: Final = re.compile(r"(--[a-z][a-z-]*(?:=[^\s;,]*[^\s;,.])?)")
 """An option of the command line."""
+VALIDATION: Final = "validation.html"
+"""Page of a validation, and its template."""
+HERE: Final = "these rows"
+BEFORE: Final = "training rows held out"
 MOST_RELIABILITIES = 12
 """Classes with a reliability diagram of their own: the most frequent."""
 MOST_LINES = 6
@@ -37,6 +47,42 @@ def render(report: Report) -> str:
         .get_template("report.html")
         .render(
             report=report, finding=sentences(report), figure=_figures(report), version=__version__
+        )
+    )
+    return words.harmless(page)
+
+
+def render_validation(result: Validation, drift: DriftCheck, title: str) -> str:
+    """The page as HTML without scripts or anything from outside."""
+    columns = {
+        name: [(HERE, one), *([(BEFORE, result.before[name])] if name in result.before else [])]
+        for name, one in result.against_rest.items()
+    }
+    pictures: dict[str, Markup | None] = dict.fromkeys(
+        ("come_true", "net_benefit", "benefit_lines")
+    )
+    if (event := result.event) is not None:
+        own = result.against_rest[event.name]
+        other = [] if result.score is None else [result.score.score]
+        lines = {f"the model, with its {words.percent(result.prob)} interval": "line c0"}
+        lines |= {} if result.score is None else {result.score.name: "line c1 dash1"}
+        pictures = {
+            "come_true": figures.reliability(own.reliability, event.name, 0, own),
+            "net_benefit": figures.net_benefit(own, other, event.threshold),
+            "benefit_lines": figures.legend(lines | {"acting on every row": "line muted"}),
+        }
+    page = (
+        environment()
+        .get_template(VALIDATION)
+        .render(
+            result=result,
+            drift=drift,
+            columns=columns,
+            title=title,
+            event=result.event,
+            level=result.prob,
+            version=__version__,
+            **pictures,
         )
     )
     return words.harmless(page)
@@ -142,6 +188,7 @@ def _figures(report: Report) -> dict[str, Any]:
             report.performance.reliability,
             "that class" if event is None else event.name,
             0 if event is None else interest % 8,
+            None if event is None else report.performance.hardest[1],
         ),
         "doubt": figures.doubt(doubt.aleatoric, doubt.epistemic, doubt.outcome)
         if doubt.epistemic.any()
@@ -167,13 +214,17 @@ def _figures(report: Report) -> dict[str, Any]:
             {report.classes[c]: f"line c{c % 8}" for c in drawn}
             | {"where nothing is known": "line muted dash1"}
         ),
-        "net_benefit": [decision_figures.net_benefit(curve) for curve in report.performance.curves],
+        "net_benefit": [
+            decision_figures.net_benefit(own, others, report.performance.threshold)
+            for own, others in _benefits(report)
+        ],
         "benefit_lines": figures.legend(
             {
                 f"this model, with its {words.percent(LEVEL)} interval": "line c0",
                 report.judged.rival.name: "line c1 dash1",
-                "acting on every row": "line muted",
             }
+            | ({} if report.score is None else {report.score.name: "line c2 dash2"})
+            | {"acting on every row": "line muted"}
         ),
         "weights": figures.weights(members) if members else None,
         "weight_marks": figures.legend(
@@ -196,6 +247,13 @@ def _figures(report: Report) -> dict[str, Any]:
         if imputations.hidden_truth
         else None,
     }
+
+
+def _benefits(report: Report) -> Iterator[tuple[EventPerformance, list[EventPerformance]]]:
+    """Classes whose net benefit is drawn, with the curves of the rival and of a given score."""
+    score = [] if report.score is None else [report.score.score]
+    for _, own, rival in report.performance.drawn:
+        yield own, [rival, *score]
 
 
 def _cost_lines(report: Report) -> Markup | None:

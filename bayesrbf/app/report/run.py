@@ -131,7 +131,7 @@ def seconds_of_run(job: Job, fit: float, judged: bool) -> float:
     fits, pools = 1.0, FAMILIES[job.family].pools
     if judged:
         fits += SECTIONS
-        if not pools or job.times is not None:
+        if not pools or job.judged_apart:
             fits += job.splits.numbers.size - 1
     if job.inference == "nuts" or (job.inference != "map" and not pools):
         fits += DRAWN
@@ -196,7 +196,7 @@ def _noted(job: Job, limit: float | None = None) -> Job:
     if not job.quick or FAMILIES[job.family].pools:  # a stack is what it is without
         return job
     parts = ["no intervals"] if job.inference == "map" else []
-    if job.times is None:
+    if not job.judged_apart:
         parts.append(f"{plural(job.folds, 'fold')} at most")
     why = "--quick" if limit is None else f"--quick, because --time-limit allows {limit:g} seconds"
     if not parts:
@@ -285,14 +285,42 @@ def prepare(
         reading=table.options,
         groups=None if units is None else units.numbers,
         times=table.times.to_numpy() if judged and table.times is not None else None,
+        centres=_counted(table.centres) if judged else None,
+        by=table.by.reset_index(drop=True),
+        score=_counted(table.scores),
     )
+    several = np.unique(job.labels[job.labels >= 0]).size > 2
+    asked = [f"--{name}" for name in ("score", "by") if getattr(table.options, name)]
+    if several and asked:
+        raise TableError(
+            f"{' and '.join(asked)} are about the probability of an event, which two classes have; "
+            f"{target!r} has more: leave {' and '.join(asked)} out."
+        )
+    if job.score is not None:
+        known = np.unique(job.labels[job.score.notna().to_numpy() & (job.labels >= 0)])
+        if known.size < 2:
+            classes = plural(known.size, "class", "classes")
+            raise TableError(
+                f"--score {job.score.name} is known of rows of {classes} alone; leave it out, or "
+                "fill in its cells."
+            )
+    if job.centres is not None and job.times is not None:
+        raise TableError("--time and --centre each say which rows are held out; choose one.")
     _check_splits(job)
     sentences = [
-        job.splits.sentence if table.groups is not None or job.times is not None else "",
+        job.splits.sentence if table.groups is not None or job.judged_apart else "",
         copies_sentence(repeated) if repeated else "",
+        "Figures by centre are told of two classes alone."
+        if several and job.centres is not None
+        else "",
         "" if judged else _unjudged(table),
     ]
     return replace(job, notes=(*filter(None, sentences), *job.notes))
+
+
+def _counted(cells: pd.Series | None) -> pd.Series | None:
+    """A column beside the model, its rows counted from 0."""
+    return None if cells is None else cells.reset_index(drop=True)
 
 
 def _folds(table: ReadTable, family: FamilyName) -> int:
@@ -304,11 +332,15 @@ def _folds(table: ReadTable, family: FamilyName) -> int:
 
 def _unjudged(table: ReadTable) -> str:
     """A sentence on the column that orders the rows, where no row is held out."""
-    if table.times is None:
+    if table.times is not None:
+        name, says, rows = str(table.times.name), "orders the rows", "the latest rows"
+    elif table.centres is not None:
+        name, says, rows = str(table.centres.name), "names the centres", "each centre in turn"
+    else:
         return ""
     return (
-        f"Column {str(table.times.name)!r} orders the rows and is no part of the model. No row is "
-        "held out here; report judges the model on the latest rows."
+        f"Column {name!r} {says} and is no part of the model. No row is held out here; report "
+        f"judges the model on {rows}."
     )
 
 
@@ -316,10 +348,11 @@ def _check_splits(job: Job) -> None:
     """Refuse groups or times by which nothing can be held out, or a class is never taught."""
     splits = job.splits
     if not splits.numbers.size:
-        part = "--time" if job.times is not None else "--group"
+        part = "--group" if job.times is None else "--time"
+        part = part if job.centres is None else "--centre"
         raise TableError(
-            f"{part} leaves no row to be held out: too few times or groups have rows of two "
-            "classes; leave the option out."
+            f"{part} leaves no row to be held out: too few times, centres or groups have rows of "
+            "two classes; leave the option out."
         )
     present = np.unique(job.labels[job.labels >= 0])
     for fold in splits.numbers.tolist():
@@ -327,8 +360,8 @@ def _check_splits(job: Job) -> None:
         if absent.size:
             label = sorted({str(one) for one in job.y.dropna()})[absent[0]]
             raise TableError(
-                f"Before some of the rows that are held out, no row has the class {label!r}, so "
-                "it cannot be learnt from them; leave --time or --group out."
+                f"Beside some of the rows that are held out, no row that may teach has the class "
+                f"{label!r}, so it cannot be learnt; leave --time, --centre or --group out."
             )
 
 
@@ -561,7 +594,8 @@ def _main_figures(report: Report) -> Iterator[tuple[str, str]]:
     for column, name in ((1, "lead in log loss"), (2, answers)):
         every = [f"{one[column]} over {one[0]}" for one in leads(report.judged) if one[column]]
         yield name, listing(every)
-    yield "classified right", f"{_share(report.performance.accuracy)}, by the most probable class"
+    right = _share(report.performance.model.accuracy)
+    yield "classified right", f"{right}, by the most probable class"
     if (event := report.performance.event) is not None:
         at = f", threshold {percent(event.threshold)}"
         yield "sensitivity", f"{_share(hardest.sensitivity)}{at}"
@@ -574,6 +608,10 @@ def _main_figures(report: Report) -> Iterator[tuple[str, str]]:
         yield "AUROC", f"{figure}, {clipped(of_class, 24)} against the rest"
     noise = f"chance alone {number(low)} to {number(high)}"
     yield "calibration error", f"{number(own.calibration.error)} ({noise})"
+    if report.performance.event is not None:
+        ratio = hardest.observed_to_expected
+        figure = f"{number(ratio.value)} ({ends(ratio.lower, ratio.upper)})"
+        yield "O:E", f"{figure}, events over those expected, 1 is right"
     slope = own.slope
     slopes = f"{number(slope.value)} ({ends(slope.lower, slope.upper)})"
     yield "calibration slope", f"{slopes}, 1 is right"
@@ -608,9 +646,9 @@ def figures(report: Report) -> dict[str, object]:
         "event": report.performance.event,
         "unvalidated": report.unvalidated,
         "scores": {
-            "log loss": held_out.log_loss,
-            "Brier score": held_out.brier,
-            "share right": held_out.accuracy,
+            "log loss": held_out.model.log_loss,
+            "Brier score": held_out.model.brier,
+            "share right": held_out.model.accuracy,
         },
         "decided_by": {
             "share right": most_probable,
@@ -631,6 +669,8 @@ def figures(report: Report) -> dict[str, object]:
         "calibration_error_by_chance": own.calibration.noise,
         "calibration_slope": own.slope,
         "against_rest": {name: one for name, one, _ in held_out.classes},
+        "parts": report.parts,
+        "score": report.score,
         "unsure": report.doubt.below,
         "cells_that_look_wrong": report.oddities.n_cells,
     }

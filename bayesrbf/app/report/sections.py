@@ -39,7 +39,7 @@ from bayesrbf.base.tasks import run_tasks
 from bayesrbf.families.hybrid.density import MixtureDensity
 from bayesrbf.families.median_lvq.records import MedianLVQPrior
 from bayesrbf.fit.held_out import grouped_folds, stratified_folds
-from bayesrbf.fit.probabilities import LEAST_DOUBT, entropy
+from bayesrbf.fit.probabilities import entropy
 from bayesrbf.inference.diagnose import effective_draws, rhat
 from bayesrbf.mixture.cells import JudgedCells, cell_law, leave_one_cell_out
 from bayesrbf.table.encode import encode, encode_labels
@@ -604,6 +604,8 @@ THRESHOLD = 0.9
 """A row counts as unsure where its most probable class has less than this probability."""
 WORTH = 0.05
 """Share of the entropy that a measurement must remove to be suggested."""
+LEAST_DOUBT = 1e-15
+"""Entropy of a row that shares of doubt are taken of, in nats."""
 LACK_OF_DATA = 0.5
 """Share of epistemic entropy from which more labelled rows are suggested: most of the doubt."""
 OPEN_WIDTH = 0.8

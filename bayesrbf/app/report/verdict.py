@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from bayesrbf.answers.scores import LEVEL
 from bayesrbf.app.report import records as judgement
 from bayesrbf.app.report.learned import Contribution
-from bayesrbf.app.report.records import WRONGLY, MeanScores, Report
+from bayesrbf.app.report.performance import WRONGLY
+from bayesrbf.app.report.records import MeanScores, Report
 from bayesrbf.app.report.sections import OPEN_WIDTH
 from bayesrbf.app.words import between, clipped, count, ends, listing, number, percent, plural
 from bayesrbf.inference.diagnose import RHAT_PARAMETERS
@@ -207,7 +208,7 @@ def events(report: Report) -> str:
 
 def surprise(report: Report) -> str:
     """The log loss beside those of both rivals, and what a log loss is."""
-    own, judged = report.performance.log_loss, report.judged
+    own, judged = report.performance.model.log_loss, report.judged
     return (
         f"The average surprise (log loss) is {number(own.value)} nats ({ends(own.lower, own.upper)}"
         f"), that of the class frequencies {number(judged.base.log_loss)}, that of "
@@ -243,8 +244,11 @@ def _tilted(score: MeanScores) -> bool:
 
 
 def calibrated(score: MeanScores) -> bool:
-    """Whether probabilities come true as often as they say: slope and error are as by chance."""
-    return score.calibration.within_noise and not _tilted(score)
+    """Whether probabilities come true as often as they say: slope and error are as by chance.
+
+    Where rows have groups the slope alone tells: the chance in the error counts rows.
+    """
+    return (score.grouped or score.calibration.within_noise) and not _tilted(score)
 
 
 def calibration_words(score: MeanScores) -> str:
@@ -269,7 +273,7 @@ def calibration_words(score: MeanScores) -> str:
 def against_rival(report: Report) -> str:
     """The model's log loss beside that of the best rival, row by row of the same rows."""
     rival, own = report.judged.rival, report.judged.log_loss
-    lead = rival.gain.interval
+    lead, right = rival.gain.interval, percent(report.performance.model.accuracy.value)
     kind = "no better, so far as these rows tell, than"
     if rival.gain.better or rival.gain.worse:
         kind = f"{'better' if rival.gain.better else 'worse'} than"
@@ -277,7 +281,7 @@ def against_rival(report: Report) -> str:
         f"The average surprise at the true class (log loss) is {number(own)} nats on rows held "
         f"out, {kind} the {number(rival.log_loss)} of {rival.name}, the best rival (a lead of "
         f"{number(lead.value)}, {percent(LEVEL)} interval {ends(lead.lower, lead.upper)}); the "
-        f"most probable class is right in {percent(report.performance.accuracy.value)} of the rows."
+        f"most probable class is right in {right} of the rows."
     )
 
 

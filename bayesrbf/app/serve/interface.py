@@ -22,11 +22,18 @@ import numpy as np
 import pandas as pd
 from sklearn.base import is_classifier
 
+from bayesrbf.answers.performance import Performance, performance_of
 from bayesrbf.app.check import NOVEL_ROW, training_cells
 from bayesrbf.app.predict import complete_cells, refuse_kinds
 from bayesrbf.app.report.costs import costs_of, decisions, problems_of_costs
 from bayesrbf.app.report.options import ReportOptions, read_options
-from bayesrbf.app.report.output import MODEL, PREDICTIONS, predictions_frame, spelled, to_csv
+from bayesrbf.app.report.output import (
+    MODEL,
+    held_out_rows,
+    predictions_frame,
+    read_predictions,
+    to_csv,
+)
 from bayesrbf.app.words import cell, clipped, decimals_of, listing, plain
 from bayesrbf.base import names
 from bayesrbf.base.artefact import strict_json
@@ -686,8 +693,6 @@ def _text(cell: Any, is_number: bool, levels: KnownLevels | None) -> str:
 # A model folder, opened: the model, the fields of its form, and what its card says.
 
 
-HELD_OUT: Final = "held_out_"
-"""Prefix of the columns of predictions.csv with probabilities of held-out rows."""
 FEW: Final = 10
 """Held-out rows of a class below which they say little of it."""
 N_BARS: Final = 22
@@ -729,6 +734,7 @@ class HeldOut:
     frequencies_log_loss: float  # Of the class frequencies of these rows.
     accuracy: float
     rare: tuple[str, ...]  # Classes of so few held-out rows that they say little of them.
+    performance: Performance  # Of two classes one event, of more every class.
 
 
 @dataclass(frozen=True)
@@ -830,37 +836,26 @@ class ServedModel:
     @cached_property
     def predictions(self) -> pd.DataFrame:
         """The predictions of its training rows, where the folder has them; else an empty frame."""
-        file, names = self.folder / PREDICTIONS, ("label", self.options.table.id)
-        if not file.exists():
-            return pd.DataFrame()
-        texts = {name: str for name in names if name is not None}
-        frame = pd.read_csv(file, dtype=texts, keep_default_na=False, na_values=[""])
-        frame.columns = pd.Index(map(spelled, frame.columns))
-        return frame.assign(
-            **{name: frame[name].map(spelled, "ignore") for name in texts if name in frame}
-        )
+        return read_predictions(self.folder, self.options.table.id)
 
     @cached_property
     def held_out(self) -> HeldOut | None:
-        """Scores on held-out rows; None if the folder has none."""
-        names = [HELD_OUT + label for label in self.classes]
-        if not {"label", *names} <= {*self.predictions.columns}:
+        """Performance on held-out rows; None if the folder has none."""
+        found = held_out_rows(self.folder, self.classes, self.options.table.id)
+        if found is None:
             return None
-        judged = self.predictions.dropna(subset=["label", *names])
-        codes = pd.Categorical(judged["label"], categories=self.classes).codes
-        judged, codes = judged[codes >= 0], codes[codes >= 0]
-        if not len(judged):
-            return None
-        p = judged[names].to_numpy()
-        own = p[np.arange(len(p)), codes]
-        counts = np.bincount(codes, minlength=len(names))
+        p, codes = found
+        counts = np.bincount(codes, minlength=len(self.classes))
         shares = counts[counts > 0] / counts.sum()
+        shown = [self.classes.index(self.of_interest)] if len(self.classes) == 2 else None
+        judged = performance_of(p, codes, self.classes, shown=shown)
         return HeldOut(
-            rows=len(p),
-            log_loss=float(-np.log(np.maximum(own, np.finfo(float).tiny)).mean()),
+            rows=judged.rows,
+            log_loss=judged.log_loss.value,
             frequencies_log_loss=float(-(shares * np.log(shares)).sum()),
-            accuracy=float((p.argmax(axis=1) == codes).mean()),
+            accuracy=judged.accuracy.value,
             rare=tuple(np.array(self.classes)[counts < FEW].tolist()),
+            performance=judged,
         )
 
     @cached_property

@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 
+from bayesrbf.answers.comparisons import RowsOf, given_score, performance_by
 from bayesrbf.answers.scores import Counted, Interval, calibration, proportion
 from bayesrbf.app.report.costs import Costs
 from bayesrbf.app.report.held_out import HeldOutRows
@@ -16,6 +17,11 @@ from bayesrbf.app.report.learned import (
     Effect,
     Learned,
     Member,
+)
+from bayesrbf.app.report.performance import (
+    Subgroup,
+    Subgroups,
+    read_performance,
 )
 from bayesrbf.app.report.records import (
     Check,
@@ -32,11 +38,8 @@ from bayesrbf.app.report.records import (
     OddLabel,
     Reading,
     Report,
-    Subgroup,
-    Subgroups,
     UnsureRow,
     judge,
-    read_performance,
 )
 from bayesrbf.app.report.render import render
 from bayesrbf.inference.diagnose import Finding
@@ -163,6 +166,28 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
             trials=((text, 0.4, True), ("other", 0.5, False)),
             facts=(("command", f"bayesrbf report {text}"),),
         ),
+        parts=(
+            performance_by(
+                text,
+                [RowsOf(text, np.arange(90) % 4 == k) for k in range(4)]
+                + [RowsOf("few", np.arange(90) < 3, exchangeable=False)],
+                text,
+                p[:, 0],
+                labels == 0,
+                widths=np.full(90, 0.2),
+            ),
+        ),
+        score=given_score(
+            text,
+            rng.normal(size=90),
+            p[:, 0],
+            labels == 0,
+            text,
+            np.arange(90) % 5,
+            (0.5,),
+        )
+        if n_classes == 2
+        else None,
         costs=Costs(
             given=tuple((name, 1.0) for name in classes),
             rows=(("this model", 0.1), ("the same", 0.4)),

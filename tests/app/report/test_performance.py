@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.answers.scores import one_against_rest, proportion
+from bayesrbf.answers.performance import event_performance
+from bayesrbf.answers.scores import proportion
 from bayesrbf.app.report.held_out import HeldOutRows
-from bayesrbf.app.report.records import Performance, read_performance
+from bayesrbf.app.report.performance import Judged, read_performance
 
 
-def performance(costs: dict[str, float], n_classes: int = 2) -> tuple[Performance, HeldOutRows]:
+def performance(costs: dict[str, float], n_classes: int = 2) -> tuple[Judged, HeldOutRows]:
     """Figures of probabilities and labels that are drawn from them."""
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.r_[np.ones(n_classes - 1), 0.5], 300)
@@ -61,7 +62,7 @@ def test_of_many_classes_the_most_probable_one_is_judged() -> None:
 
 def test_no_row_called_so_has_no_predictive_value() -> None:
     positive = np.array([True, False])
-    found = one_against_rest(np.array([0.2, 0.1]), np.array([False, False]), positive)
+    found = event_performance("event", np.array([0.2, 0.1]), positive)
     assert np.isnan(found.ppv.value)
     assert found.npv.value == 0.5
     assert found.sensitivity.value == 0.0

@@ -11,10 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesrbf import ReadTable, TableError, read_table
-from bayesrbf.app.report.families import FAMILIES, peers
-from bayesrbf.app.report.held_out import Fitter, hold_out
+from bayesrbf import ReadTable, TableError, performance, read_table
+from bayesrbf.answers.comparisons import score_as_probability
+from bayesrbf.app.report.families import FAMILIES, compare, peers
+from bayesrbf.app.report.held_out import Fitter, HeldOutRows, hold_out
 from bayesrbf.app.report.job import Job, splits_of
+from bayesrbf.app.report.performance import (
+    class_of_interest,
+    read_parts,
+    read_score,
+)
 from bayesrbf.app.report.run import prepare
 from bayesrbf.fit.held_out import grouped_folds
 
@@ -177,3 +183,143 @@ def test_copies_of_rows_are_on_one_side_of_every_split(tmp_path: Path) -> None:
     for name in names:
         p = held.probabilities[name][held.scored, held.labels[held.scored]]
         assert (p > 0.5).mean() < 0.65, name
+
+
+def test_each_centre_is_held_out_and_taught_by_all_others(tmp_path: object) -> None:
+    labels = np.array([0, 1, -1, 0, 1, 0, 1, 0])
+    centres = pd.Series(["b", "a", "a", "b", "c", None, "a", "c"])
+    splits = splits_of(labels, 5, 0, centres=centres)
+    assert splits.centres == ("a", "b", "c")
+    held = [sorted(test.tolist()) for _, test in splits.pairs()]
+    assert held == [[1, 6], [0, 3], [4, 7]]
+    for train, test in splits.pairs():
+        assert set(train) | set(test) == set(range(8))
+    assert "Each of 3 centres was held out in turn" in splits.sentence
+
+
+def test_centres_have_figures_of_their_own(tmp_path: Path) -> None:
+    read = centred(tmp_path)
+    asked = job(read)
+    assert asked.judged_apart
+    assert asked.splits.numbers.size == 3
+    assert "Each of 3 centres" in asked.notes[0]
+    p = np.random.default_rng(0).random((len(read.frame), 2))
+    p /= p.sum(axis=1, keepdims=True)
+    held_out = HeldOutRows(("sick", "well"), asked.labels, asked.splits.folds, {"own": p})
+    site, part = read_parts(asked, held_out, "own", np.full(p.shape, 0.3))
+    assert (site.by, part.by) == ("site", "part")
+    assert [one.name for one in part.parts] == ["left", "right"]
+    inside = (asked.by["part"] == "left").to_numpy() & (asked.labels >= 0)
+    focus = class_of_interest(held_out, {})
+    found = performance(asked.labels[inside] == focus, p[inside, focus]).events[0]
+    assert part.parts[0].performance.auroc == found.auroc
+    assert part.parts[0].width == pytest.approx(0.3)
+    score = read_score(asked, held_out, "own")
+    assert score is not None
+    assert score.name == "score points"
+
+
+def centred(tmp_path: Path) -> ReadTable:
+    """A table with centres, parts and points of a score."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(
+        {
+            "x": rng.normal(size=90),
+            "site": np.array(["a", "b", "c"])[np.arange(90) % 3],
+            "part": rng.choice(["left", "right"], 90),
+            "points": rng.integers(0, 12, 90),
+            "y": rng.choice(["sick", "well"], 90),
+        }
+    )
+    rows.to_csv(tmp_path / "t.csv", index=False)
+    return read_table(tmp_path / "t.csv", "y", centre="site", by="part", score="points")
+
+
+def test_centre_and_score_are_no_part_of_the_model_and_parts_are(tmp_path: Path) -> None:
+    read = centred(tmp_path)
+    assert list(read.frame) == ["x", "part"]
+    assert read.options.beside == ("site", "points")
+    assert read.scores is not None
+    assert read.scores.dtype == float
+    both = read_table(tmp_path / "t.csv", "y", by=["part", "x"], ignore="part")
+    assert list(both.frame) == ["x", "site", "points"]
+    assert list(both.by) == ["part", "x"]
+
+
+@pytest.mark.parametrize(
+    "options", [{"by": "y"}, {"score": "y"}, {"by": "points", "score": "points"}]
+)
+def test_one_column_is_not_two_things(tmp_path: Path, options: dict[str, str]) -> None:
+    centred(tmp_path)
+    with pytest.raises(TableError, match="cannot be what"):
+        read_table(tmp_path / "t.csv", "y", **options)  # type: ignore[arg-type]
+
+
+def test_times_and_centres_exclude_each_other(tmp_path: Path) -> None:
+    read = centred(tmp_path)
+    with pytest.raises(TableError, match="choose one"):
+        job(ReadTable(**{**vars(read), "times": read.frame["x"]}))
+
+
+def test_a_score_beside_three_classes_is_refused(tmp_path: Path) -> None:
+    read = centred(tmp_path)
+    three = read.target.mask(np.arange(90) % 5 == 0, "dead")  # type: ignore[union-attr]
+    with pytest.raises(TableError, match="leave --score and --by out"):
+        job(ReadTable(**{**vars(read), "target": three}))
+
+
+def test_a_score_becomes_a_probability_of_the_event() -> None:
+    rng, folds = np.random.default_rng(0), np.arange(400) % 5
+    p = rng.random(400)
+    happened = rng.random(400) < p
+    same, how = score_as_probability(p, happened, folds)
+    np.testing.assert_array_equal(same, p)
+    assert "probability of the event" in how
+    turned, how = score_as_probability(1 - p, happened, folds)
+    np.testing.assert_allclose(turned, p)
+    assert "does not happen" in how
+    points = 10 - 5 * np.log(p / (1 - p))
+    points[::9] = np.nan
+    mapped, how = score_as_probability(points, happened, folds)
+    assert "logistic regression" in how
+    assert np.isnan(mapped).tolist() == np.isnan(points).tolist()
+    known = ~np.isnan(mapped)
+    assert np.abs(mapped - p)[known].mean() < 0.05
+    # A row has no part in the map of its own points.
+    other = happened.copy()
+    other[1] = ~other[1]
+    again, _ = score_as_probability(points, other, folds)
+    assert again[1] == mapped[1]
+
+
+def test_a_useless_probability_is_not_turned_and_a_rule_is_points() -> None:
+    rng, folds = np.random.default_rng(0), np.arange(200) % 5
+    happened = rng.random(200) < 0.5
+    for seed in range(5):
+        p = np.random.default_rng(seed + 1).random(200)
+        np.testing.assert_array_equal(score_as_probability(p, happened, folds)[0], p)
+    rule, how = score_as_probability(happened.astype(float), happened, folds)
+    assert "logistic regression" in how
+    assert 0.5 < rule[happened].min() < 1
+    large, _ = score_as_probability(1e9 * rng.normal(size=200), happened, folds)
+    assert np.isfinite(large).all()
+    with pytest.raises(ValueError, match="finite"):
+        score_as_probability(np.array([np.inf, 1.0]), happened[:2], folds[:2])
+
+
+def test_a_score_that_hardly_stands_anywhere_is_refused(tmp_path: Path) -> None:
+    read = centred(tmp_path)
+    scores = read.scores.where(np.arange(90) < 0)  # type: ignore[union-attr]
+    with pytest.raises(TableError, match="alone; leave it out"):
+        job(ReadTable(**{**vars(read), "scores": scores}))
+
+
+def test_a_score_named_like_a_peer_stands_beside_it(tmp_path: Path) -> None:
+    read = centred(tmp_path)
+    points = read.scores.rename("logistic regression").mask(np.arange(90) % 3 == 0)  # type: ignore[union-attr]
+    asked = replace(job(ReadTable(**{**vars(read), "scores": points, "centres": None})), folds=2)
+    told = compare(asked, ("median_lvq",))
+    names = [one.name for one in told.contestants]
+    assert {"logistic regression", "score logistic regression"} <= set(names)
+    assert told.rows == 60
+    assert "rows with a score" in told.note

@@ -9,7 +9,7 @@ import pytest
 from bayesrbf.app.report.collect import MODEL
 from bayesrbf.app.report.held_out import HeldOutRows
 from bayesrbf.app.report.job import Job
-from bayesrbf.app.report.records import groups_of, read_subgroups
+from bayesrbf.app.report.performance import groups_of, read_subgroups
 from bayesrbf.table.kinds import kind_named
 
 
