@@ -312,12 +312,15 @@ class _ReadingPlan:
 
     def cells(self, read: ReadTable) -> pd.DataFrame:
         """The columns of the model that were read, levels by their names in the model."""
-        frame = read.frame[list(self.present)].copy()
-        for name in frame.columns.intersection(list(self.levels)):
-            column, own = frame[name], KnownLevels(self.levels[name])
-            names = {text: own.name(text) for text in column.dropna().unique()}
-            frame[name] = column.map(names).astype(text_dtype())
-        return frame
+        dtype, columns = text_dtype(), {}
+        for name in self.present:
+            cells = read.frame[name].array
+            if name in self.levels:
+                own, texts = KnownLevels(self.levels[name]), cells.astype(object)
+                names = {text: own.name(text) for text in set(texts) if isinstance(text, str)}
+                cells = pd.array([names.get(text) for text in texts], dtype=dtype)
+            columns[name] = cells
+        return pd.DataFrame(columns, read.frame.index)
 
     @contextmanager
     def complete(self) -> Iterator[None]:

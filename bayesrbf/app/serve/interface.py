@@ -566,11 +566,13 @@ def with_numbers(
     served: ServedModel, rows: pd.DataFrame, records: Sequence[Mapping[str, Any]]
 ) -> pd.DataFrame:
     """Rows with the numbers of JSON, which mean what they say, however other cells are written."""
+    columns = {name: rows[name].array for name in rows}
     for name in served.plain_reals:
         cells: list[Any] = [record.get(name) for record in records]
-        numbers = [float(cell) if type(cell) in _NUMBERS else np.nan for cell in cells]
-        rows[name] = rows[name].where(np.isnan(numbers), numbers)
-    return rows
+        numbers = np.array([float(one) if type(one) in _NUMBERS else np.nan for one in cells])
+        read = rows[name].to_numpy(dtype=float)
+        columns[name] = pd.array(np.where(np.isnan(numbers), read, numbers), dtype="float64")
+    return pd.DataFrame(columns, rows.index)
 
 
 def _read[T](read: Callable[[], T]) -> T:
