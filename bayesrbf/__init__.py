@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from bayesrbf.families.sdgm.classifier import SDGMClassifier
     from bayesrbf.families.stack.classifier import StackedClassifier
     from bayesrbf.fit.estimator import load
-    from bayesrbf.fit.held_out import LabelledKFold, labelled_scorer
+    from bayesrbf.fit.held_out import LabelledKFold, held_out_probabilities, labelled_scorer
     from bayesrbf.reading.notes import TableError
     from bayesrbf.reading.read import ReadTable, read_table
 
@@ -70,6 +70,7 @@ __all__ = [
     "check",
     "cost_curves",
     "explain_interval",
+    "held_out_probabilities",
     "labelled_scorer",
     "load",
     "performance",

@@ -45,6 +45,7 @@ HOMES: Final = {
     "check": "bayesrbf.app.check",
     "cost_curves": "bayesrbf.answers.decide",
     "explain_interval": "bayesrbf.answers.explain",
+    "held_out_probabilities": "bayesrbf.fit.held_out",
     "labelled_scorer": "bayesrbf.fit.held_out",
     "load": "bayesrbf.fit.estimator",
     "Performance": "bayesrbf.answers.performance",

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 from scipy.stats import beta
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state
+from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
@@ -20,7 +20,7 @@ from bayesrbf import table
 from bayesrbf.base.records import Stored
 from bayesrbf.base.rows import Units
 from bayesrbf.fit.arguments import Rule, one_of
-from bayesrbf.fit.held_out import folds_of, unit_folds
+from bayesrbf.fit.held_out import aligned_probabilities, fitted_fold, folds_of, unit_folds
 from bayesrbf.fit.reading import LARGEST_SEED, units_in
 
 if TYPE_CHECKING:
@@ -302,7 +302,7 @@ class ConformalSets(MetaEstimatorMixin, BaseEstimator):
         folds = self._folds(labels, units_in(X, groups, "ConformalSets.fit")[0])
         of_rows = groups if has_fit_parameter(self.classifier, "groups") else None
         fits = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fitted)(self.classifier, X, y, of_rows, fold, classes) for fold in folds
+            delayed(fitted_fold)(self.classifier, X, y, of_rows, fold, classes) for fold in folds
         )
         held_out = [rows for _, rows in folds]
         scores = [scores_of(p, labels[rows]) for (_, p), rows in zip(fits, held_out, strict=True)]
@@ -331,7 +331,7 @@ class ConformalSets(MetaEstimatorMixin, BaseEstimator):
         import pandas as pd
 
         check_is_fitted(self)
-        scores = [1 - _aligned(model, X, self.classes_) for model in self.models_]
+        scores = [1 - aligned_probabilities(model, X, self.classes_) for model in self.models_]
         compared = self._compared(table.missing_per_row(X))
         p = p_values(self._scores, self._groups, scores, compared)
         return pd.DataFrame(p, table.row_names(X, len(p)), self.classes_)
@@ -436,28 +436,3 @@ class ConformalSets(MetaEstimatorMixin, BaseEstimator):
                 "never is. Label more rows, or give other splits."
             )
         return folds
-
-
-def _fitted(
-    classifier: Any,
-    X: object,
-    y: object,
-    groups: object,
-    fold: Fold,
-    classes: Shaped[np.ndarray, " label"],
-) -> tuple[Any, Float[np.ndarray, "row label"]]:
-    """A clone that has not seen the held-out rows, and what it says of them."""
-    train, test = fold
-    more = {} if groups is None else {"groups": _safe_indexing(groups, train)}
-    model = clone(classifier).fit(_safe_indexing(X, train), _safe_indexing(y, train), **more)
-    return model, _aligned(model, _safe_indexing(X, test), classes)
-
-
-def _aligned(
-    model: Any, X: object, classes: Shaped[np.ndarray, " label"]
-) -> Float[np.ndarray, "row label"]:
-    """Class probabilities; 0 for a class that was in none of the model's rows."""
-    of_model = np.asarray(model.predict_proba(X), dtype=np.float64)
-    p = np.zeros((len(of_model), classes.size))
-    p[:, np.searchsorted(classes, model.classes_)] = of_model
-    return p

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from scipy.special import logsumexp, softmax
+from sklearn.base import clone
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import _safe_indexing, check_random_state
@@ -32,6 +33,9 @@ from bayesrbf.fit.calibration import Selection, fit_powers, fit_temperature, tem
 from bayesrbf.table.columns import Columns
 from bayesrbf.table.encode import encode_labels, read_labels
 from bayesrbf.table.order import units_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Folds: which rows are held out of a fit.
 
@@ -767,6 +771,98 @@ def labelled_scorer(scorer: Scoring = None, *, unlabelled: object = None) -> Lab
     True
     """
     return LabelledScorer(scorer, unlabelled)
+
+
+def fitted_fold(
+    classifier: Any,
+    X: object,
+    y: object,
+    groups: object,
+    fold: tuple[Int[np.ndarray, " train"], Int[np.ndarray, " test"]],
+    classes: Shaped[np.ndarray, " label"],
+) -> tuple[Any, Float[np.ndarray, "row label"]]:
+    """A clone that has not seen the held-out rows, and what it says of them."""
+    train, test = fold
+    more = {} if groups is None else {"groups": _safe_indexing(groups, train)}
+    model = clone(classifier).fit(_safe_indexing(X, train), _safe_indexing(y, train), **more)
+    return model, aligned_probabilities(model, _safe_indexing(X, test), classes)
+
+
+def aligned_probabilities(
+    model: Any, X: object, classes: Shaped[np.ndarray, " label"]
+) -> Float[np.ndarray, "row label"]:
+    """Class probabilities; 0 for a class that was in none of the model's rows."""
+    of_model = np.asarray(model.predict_proba(X), dtype=np.float64)
+    p = np.zeros((len(of_model), classes.size))
+    p[:, np.searchsorted(classes, model.classes_)] = of_model
+    return p
+
+
+def held_out_probabilities(
+    estimator: Any,
+    X: object,
+    y: object,
+    *,
+    cv: object = 5,
+    groups: object = None,
+    random_state: int = 0,
+) -> pd.DataFrame:
+    """Class probabilities of the labelled rows, each by a fit that had not seen it.
+
+    It is scikit-learn's ``cross_val_predict`` where labels are hidden: rows without a label teach
+    every fit, and have no line.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Not fitted itself: a clone is fitted for every fold.
+    X : array-like or frame of shape (n_obs, n_columns)
+        Rows.
+    y : array-like of shape (n_obs,)
+        Labels; what the estimator takes for hidden is hidden.
+    cv : int or splitter
+        Number of folds of :class:`LabelledKFold`, or a splitter such as it.
+    groups : array-like of shape (n_obs,), optional
+        Group of each row, such as its patient: no group is on both sides of a split.
+    random_state : int
+        Seed of the folds.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One line for every row that was held out, by its position among the rows; one column a
+        class.
+
+    Raises
+    ------
+    ValueError
+        If there are too few labelled rows for every fold.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> import bayesrbf
+    >>> X, y = load_iris(return_X_y=True)
+    >>> y = np.where(np.arange(150) % 2, y, np.nan)
+    >>> model = bayesrbf.HybridMixtureClassifier(random_state=0)
+    >>> p = bayesrbf.held_out_probabilities(model, X, y, cv=3)
+    >>> p.shape, bool((p.idxmax(axis=1) == y[p.index]).mean() > 0.9)
+    ((75, 3), True)
+    """
+    import pandas as pd
+
+    hidden = getattr(estimator, "unlabelled", None)
+    classes, _ = encode_labels(y, unlabelled=hidden)
+    splitter: Any = cv
+    if isinstance(cv, Integral):
+        splitter = LabelledKFold(
+            int(cv), shuffle=True, random_state=random_state, unlabelled=hidden
+        )
+    folds = list(splitter.split(X, y, groups))
+    parts = [fitted_fold(estimator, X, y, groups, fold, classes)[1] for fold in folds]
+    rows = np.concatenate([test for _, test in folds])
+    order = np.argsort(rows, kind="stable")
+    return pd.DataFrame(np.concatenate(parts)[order], rows[order], classes)
 
 
 def refuse_hidden(y: object, unlabelled: object, owner: str) -> None:
