@@ -47,8 +47,8 @@ _KILL: Final = getattr(signal, "SIGKILL", signal.SIGTERM)
 _CODES: Final = {signal.SIGTERM: TERMINATED} | ({} if _ALARM is None else {_ALARM: TIMED_OUT})
 SENTENCES: Final = {
     TERMINATED: "terminated; nothing was written.",
-    TIMED_OUT: "the time limit was reached; nothing was written. Allow more; --quick makes "
-    "report and fit faster.",
+    TIMED_OUT: "the time limit was reached; nothing was written. Allow more, or take --model "
+    "mixture --inference map, which fits sooner.",
 }
 """Message of each exit code."""
 

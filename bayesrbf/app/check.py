@@ -72,6 +72,8 @@ def lines_of_remarks(remarks: Sequence[Remark]) -> list[str]:
 # The cells that an estimator was fitted to, new cells beside them, and how usual both are.
 
 
+OPEN_WIDTH: Final = 0.8
+"""Width of an interval of a probability beyond which it leaves every answer open."""
 NOVEL_ROW: Final = 0.99
 """Novelty above which a row is called novel; of the model's own rows 1 in 100 has more."""
 DRIFT_FOLDS: Final = 5

@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from bayesrbf.answers import rehearse as rehearsing
 from bayesrbf.answers.scores import beyond_chance, improbable_labels
+from bayesrbf.app.check import OPEN_WIDTH
 from bayesrbf.app.report.families import FAMILIES, Drawn, Fitted
 from bayesrbf.app.report.held_out import HeldOutRows
 from bayesrbf.app.report.job import Job
@@ -608,8 +609,6 @@ LEAST_DOUBT = 1e-15
 """Entropy of a row that shares of doubt are taken of, in nats."""
 LACK_OF_DATA = 0.5
 """Share of epistemic entropy from which more labelled rows are suggested: most of the doubt."""
-OPEN_WIDTH = 0.8
-"""Width of an interval of a probability beyond which it leaves every answer open."""
 UNLIKELY_LABEL = 0.05
 """Held-out probability below which labels are counted beside what chance puts there."""
 LABELS_BY_CHANCE = 0.1

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 import bayesrbf
-from bayesrbf.app.check import NOVEL_ROW
+from bayesrbf.app.check import NOVEL_ROW, OPEN_WIDTH
 from bayesrbf.app.explain import ClassAnswer, UnexpectedCell, Why, class_answers, odd_cells, why
 from bayesrbf.app.serve.interface import RequestError, completed, cost_matrix
 from bayesrbf.app.words import between, percent
@@ -41,6 +41,11 @@ class Moved:
 
     answer: ClassAnswer
     before: float
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the interval leaves every answer open."""
+        return self.answer.upper - self.answer.lower > OPEN_WIDTH
 
     @property
     def of_hundred(self) -> str:
@@ -176,8 +181,8 @@ def answer_of(served: ServedModel, row: pd.DataFrame, before: Mapping[str, float
 
 
 def decision_of(served: ServedModel, row: pd.DataFrame) -> Decision | None:
-    """The decision of least expected cost; None where the server was told no costs."""
-    if not served.costs:
+    """The decision of least expected cost; None without costs, and where no cell is known."""
+    if not served.costs or row.isna().all(axis=None):
         return None
     decided = served.estimator.decide(row, cost_matrix(served, served.costs), served.refer)
     expected = decided["expected_cost"].to_numpy()[0].tolist()

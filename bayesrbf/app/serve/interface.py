@@ -72,6 +72,8 @@ class ModelFolder:
     """Cost of a mistaken row by class, in place of those in the folder."""
     refer: float | None = None
     """Cost of referring a row to somebody else; None where that is no choice."""
+    shows_rows: bool = True
+    """Whether its page fills in rows of the training table."""
 
     @property
     def prefix(self) -> str:
@@ -257,9 +259,20 @@ def answer(
             tallies.append(tally)
     spoken = dict.fromkeys(str(warning.message) for warning in caught)
     frame = pd.concat(frames, ignore_index=True)
+    frame["outside"] = outside(served, rows)
     if rows.index.name != "row":  # else it has the names
         frame["row"] = np.arange(1, len(frame) + 1)
     return Answered(frame, tuple(spoken), _sum(tallies))
+
+
+def outside(served: ServedModel, rows: pd.DataFrame) -> list[str]:
+    """Of every row the columns of numbers that lie beyond all cells of training, by their names."""
+    found = [list[str]() for _ in range(len(rows))]
+    for name, (low, high) in served.ranges.items():
+        cells = rows[name].to_numpy(dtype=float)
+        for place in np.flatnonzero((cells < low) | (cells > high)):
+            found[place].append(name)
+    return [", ".join(names_of_row) for names_of_row in found]
 
 
 def _sum(tallies: list[Tally]) -> Tally:
@@ -750,6 +763,7 @@ class ServedModel:
     options: ReportOptions
     costs: Mapping[str, float]
     refer: float | None
+    shows_rows: bool
     digest: str
     written: str  # The day on which the file was written.
 
@@ -780,6 +794,7 @@ class ServedModel:
             options=options,
             costs=costs,
             refer=served.refer,
+            shows_rows=served.shows_rows,
             digest=hashlib.sha256(file.read_bytes()).hexdigest(),
             written=datetime.fromtimestamp(file.stat().st_mtime, UTC).date().isoformat(),
         )
@@ -826,6 +841,26 @@ class ServedModel:
     def cells(self) -> pd.DataFrame:
         """The cells that it was fitted to."""
         return training_cells(self.estimator)
+
+    @cached_property
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        """The least and the largest training cell of every column of numbers on a line."""
+        kinds = self.estimator.columns_.kind_of.items()
+        lines = [name for name, kind in kinds if not kind.has_levels and kind.is_ordered]
+        cells = self.cells[lines].astype(float)
+        ends = zip(lines, cells.min().tolist(), cells.max().tolist(), strict=True)
+        return {name: (low, high) for name, low, high in ends if low == low}
+
+    @cached_property
+    def usual(self) -> pd.DataFrame:
+        """A row of usual cells, medians and the most frequent levels: an example, and nobody's."""
+        columns = {}
+        for one in self.fields:
+            known = self.cells[one.name].dropna()
+            middle = known.sort_values()[len(known) // 2 :]
+            usual = known.mode() if one.kind.has_levels else middle
+            columns[one.name] = usual[:1].reset_index(drop=True)
+        return pd.DataFrame(columns, pd.RangeIndex(1))
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:

@@ -90,8 +90,8 @@ def _api(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
 
 
 def _example(served: ServedModel) -> dict[str, object]:
-    """The first training row as a row of JSON."""
-    return records_of(served.cells.head(1))[0]
+    """A row of usual cells as a row of JSON."""
+    return records_of(served.usual)[0]
 
 
 def _page(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
@@ -99,6 +99,9 @@ def _page(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
     given = asked.query.get("row", "")
     if not given:
         return _case(served, {})
+    if not served.shows_rows:
+        sentence = "This server does not show training rows; type what is known of a case."
+        return _case(served, {}, sentences=[sentence], status=422)
     n_rows = len(served.cells)
     if not (_is_short(given) and 1 <= int(given) <= n_rows):
         sentence = f"A row is a number from 1 to {n_rows}; received {given[:20]!r}."

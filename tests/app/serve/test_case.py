@@ -14,6 +14,7 @@ import pytest
 from sklearn.metrics import log_loss
 
 import bayesrbf
+from bayesrbf.app.explain import ClassAnswer
 from bayesrbf.app.serve import case
 from bayesrbf.app.serve.interface import PARTS, ModelFolder, RequestError, ServedModel
 from bayesrbf.app.words import percent
@@ -249,6 +250,28 @@ def test_fields_know_the_range_of_their_column(served: ServedModel) -> None:
     shares = TABLE["ward"].value_counts(normalize=True)
     assert dict(ward.levels) == pytest.approx(shares.to_dict())
     assert max(dose.bars) == 1.0
+
+
+def test_an_empty_case_has_no_advice(served: ServedModel) -> None:
+    assert case.decision_of(served, row()) is None
+    assert "What to do" not in page("answered")
+
+
+def test_an_open_interval_is_no_count_of_rows() -> None:
+    wide = case.Moved(ClassAnswer("well", 0.5, 0.01, 0.99), np.nan)
+    assert wide.is_open
+    assert not case.Moved(ClassAnswer("well", 0.5, 0.2, 0.9), np.nan).is_open
+
+
+def test_training_rows_may_be_kept_back(tmp_path: Path) -> None:
+    write_desk(tmp_path, TABLE)
+    serve_here(ModelFolder("", tmp_path, shows_rows=False))
+    assert "Fill in" not in page("page")
+    reply = ask("page", row="1")
+    assert reply.status == 422
+    assert "does not show training rows" in reply.content.decode()
+    serve_here(ModelFolder("", tmp_path))
+    assert "Fill in" in page("page")
 
 
 def test_the_page_says_why_an_interval_is_so_wide(served: ServedModel, tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -280,3 +282,19 @@ def test_very_many_problems_are_cut_short() -> None:
     many = problems(ask("predict", rows, limits=Limits(rows=51)))
     assert len(many) == 101
     assert many[-1] == "There are more problems."
+
+
+def test_every_answer_names_columns_beyond_training() -> None:
+    low, high = TABLE["age"].min(), TABLE["age"].max()
+    rows = [{"age": low, "dose": 900.0}, {"age": high + 1, "dose": 1e4}, {"ward": "b & c"}]
+    told = [line["outside"] for line in answers(ask("predict", rows))]
+    assert told == ["dose", "age, dose", ""]
+
+
+def test_the_example_is_nobodys_row() -> None:
+    text = ask("api").content.decode()
+    first = json.dumps(interface.records_of(TABLE.head(1))[0]["age"])
+    example = json.loads(unescape(re.findall(r"<pre><code>(\{.*?\})</code>", text)[0]))
+    middle = TABLE["age"].sort_values().to_numpy()[len(TABLE) // 2]
+    assert example["age"] == middle != json.loads(first)
+    assert answers(ask("predict", example))
