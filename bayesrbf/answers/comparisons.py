@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.optimize import brentq
-from scipy.special import expit, stdtrit
-from scipy.stats import norm
+from scipy.special import expit, ndtri, stdtrit
 
 from bayesrbf.answers.performance import (
     EventPerformance,
@@ -87,6 +86,7 @@ class GivenScore:
 
     name: str
     how: str  # How it became a probability, in words.
+    left_out: int  # Rows that do not have it.
     model: EventPerformance
     score: EventPerformance
     differences: Differences  # Of the model less the score.
@@ -122,7 +122,8 @@ def given_score(
         return event_performance(event, each, came, thresholds=thresholds, units=own, level=level)
 
     compared = differences(model, other, came, threshold=thresholds[0], units=own, level=level)
-    return GivenScore(name, how, judged(model), judged(other), compared)
+    without = int((~there).sum())
+    return GivenScore(name, how, without, judged(model), judged(other), compared)
 
 
 def score_as_probability(
@@ -152,7 +153,10 @@ def score_as_probability(
         if own.any() and 0 < happened[others].sum() < others.sum():
             line = LogisticRegression(C=np.inf).fit(score[others, None], happened[others])
             mapped[own] = line.predict_proba(score[own, None])[:, 1]
-    return mapped, "its points became probabilities by a logistic regression of the other folds"
+    return mapped, (
+        "its points became probabilities by a logistic regression of the other folds, so that its "
+        "O:E, intercept and slope are right by construction"
+    )
 
 
 # Figures that differ from one part of the rows to another, such as centres.
@@ -319,7 +323,7 @@ def performance_by(
     telling = [part.performance for part in own if part.exchangeable and not part.few]
     if len(telling) < LEAST_PARTS:
         return Parts(by, own, {})
-    z, spread = norm.ppf(0.5 + level / 2), {}
+    z, spread = ndtri(0.5 + level / 2), {}
     events = np.array([one.events for one in telling])
     half_a_pair = 0.5 / (events * (np.array([one.rows for one in telling]) - events))
     scales: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {

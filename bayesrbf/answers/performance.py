@@ -20,8 +20,7 @@ from typing import Any, Final
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.optimize import brentq
-from scipy.special import expit
-from scipy.stats import norm
+from scipy.special import expit, ndtri
 
 from bayesrbf.answers.scores import (
     LEVEL,
@@ -64,6 +63,8 @@ FEW: Final = 30
 SOME: Final = 100
 """Rows below which there are three knots, and four."""
 GRID: Final = 101
+SHOWN: Final = (0.01, 0.99)
+"""Quantiles of the log odds between which the curve is drawn."""
 FURTHEST: Final = 40.0
 """Log odds beyond which nothing is looked for."""
 
@@ -115,7 +116,8 @@ def calibration_curve(
     knots = np.zeros(0)  # of two values a line is all that can be told
     if number > 2 and x.size > number:
         knots = np.unique(np.quantile(x, KNOTS[number], method="inverted_cdf"))
-    grid = np.linspace(x.min(), x.max(), GRID)
+    low, high = np.quantile(x, SHOWN).tolist()  # the outermost rows tell little of it
+    grid = np.linspace(low, high, GRID)
     # The prior is about coefficients of orthogonal columns of unit size, and so hardly anything.
     basis, triangle = np.linalg.qr(spline_basis(x, knots))
     basis *= np.sqrt(x.size)
@@ -129,9 +131,7 @@ def calibration_curve(
         sums = np.stack([np.bincount(units, column) for column in each.T], axis=1)
         covariance = covariance @ (sums.T @ sums) @ covariance
     centre = on_grid @ mode
-    half = norm.ppf(0.5 + level / 2) * np.sqrt(
-        np.einsum("ni,ij,nj->n", on_grid, covariance, on_grid)
-    )
+    half = ndtri(0.5 + level / 2) * np.sqrt(np.einsum("ni,ij,nj->n", on_grid, covariance, on_grid))
     away = np.abs(expit(basis @ mode) - score)
     return CalibrationCurve(
         probability=expit(grid),
@@ -376,7 +376,7 @@ def _intercept(score: Score, positive: Positive, level: float) -> Interval:
     ends = -FURTHEST - x.max(), FURTHEST - x.min()
     value = float(brentq(lambda a: expit(x + a).sum() - positive.sum(), *ends))
     q = expit(x + value)
-    half = float(norm.ppf(0.5 + level / 2) / np.sqrt((q * (1 - q)).sum()))
+    half = float(ndtri(0.5 + level / 2) / np.sqrt((q * (1 - q)).sum()))
     return Interval(value, value - half, value + half)
 
 
@@ -499,7 +499,13 @@ class Performance:
                 between = f"({figure.lower:.3f} to {figure.upper:.3f})"
                 lines.append(f"  {name:<42} {figure.value:.3f} {between}")
             if one.curve is not None:
-                lines.append(f"  {'integrated calibration index (ICI)':<42} {one.curve.ici:.3f}")
+                curve = f"{one.curve.ici:.3f}, {one.curve.e50:.3f}, {one.curve.e90:.3f}"
+                lines.append(f"  {'ICI, E50, E90':<42} {curve}")
+            for at in one.thresholds:
+                right = f"sensitivity {at.sensitivity.value:.3f}, specificity"
+                right = f"{right} {at.specificity.value:.3f}, PPV {at.ppv.value:.3f}, NPV"
+                right = f"{right} {at.npv.value:.3f}, net benefit {at.net_benefit.value:.4f}"
+                lines.append(f"  at {at.threshold:g}: {right}")
         return "\n".join(lines)
 
 
@@ -566,7 +572,7 @@ def performance(
     *,
     classes: Sequence[object] | None = None,
     event: object = None,
-    thresholds: Sequence[float] = (0.5,),
+    thresholds: float | Sequence[float] = (0.5,),
     groups: object = None,
     level: float = LEVEL,
 ) -> Performance:
@@ -582,7 +588,7 @@ def performance(
         Classes in the order of the columns of ``p``; by default those of ``y``, sorted.
     event : object, optional
         The class that is the event; by default the last of two, and each of more.
-    thresholds : sequence of float
+    thresholds : float or sequence of float
         Probabilities of the event from which one acts, strictly between 0 and 1.
     groups : array-like of shape (n_obs,), optional
         Group of each row, such as its patient: intervals are then as wide as those of resampled
@@ -612,6 +618,7 @@ def performance(
     (0.84, True)
     """
     labels, values = np.asarray(y), np.asarray(p, dtype=float)
+    asked: list[float] = np.atleast_1d(np.asarray(thresholds, dtype=float)).tolist()
     present = {one for one in labels.ravel().tolist() if one is not None and one == one}
     known = list(sorted(present, key=str) if classes is None else classes)
     if len(known) < 2:
@@ -623,7 +630,7 @@ def performance(
         last = known[-1] if event is None else event
         values = np.column_stack([1 - values, values])
         known = [one for one in known if one != last] + [one for one in known if one == last]
-    problem = _unusable(labels, values, known, event, thresholds, level)
+    problem = _unusable(labels, values, known, event, asked, level)
     if problem:
         raise ValueError(f"performance(...): {problem}")
     codes = np.array([known.index(label) for label in labels.tolist()])
@@ -644,7 +651,7 @@ def performance(
         codes,
         [str(one) for one in known],
         shown=shown,
-        thresholds=thresholds,
+        thresholds=asked,
         units=units,
         level=level,
     )
@@ -676,5 +683,8 @@ def _unusable(
     if event is not None and event not in known:
         return f"event must be one of {', '.join(map(str, known))}; received {event!r}."
     if not (len(thresholds) and all(0 < one < 1 for one in thresholds) and 0 < level < 1):
-        return "thresholds, at least one, and level must lie strictly between 0 and 1."
+        return (
+            "thresholds, at least one, and level must lie strictly between 0 and 1; received "
+            f"{', '.join(f'{one:g}' for one in thresholds) or 'no threshold'} and level {level:g}."
+        )
     return ""

@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.optimize import brentq
-from scipy.special import stdtrit
-from scipy.stats import norm, rankdata
+from scipy.special import ndtri, stdtrit
+from scipy.stats import rankdata
 
 from bayesrbf.base.arrays import Labels, Probabilities, Weights, mean_over_folds
 from bayesrbf.fit.calibration import calibration_slope
@@ -331,7 +331,7 @@ def proportion(share: float, n: int | float, level: float = LEVEL) -> Interval:
     """
     if not n > 0:
         return NONE
-    z = norm.ppf(0.5 + level / 2)
+    z = ndtri(0.5 + level / 2)
     centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z * np.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2) / (1 + z**2 / n)
     # Rounding must not push an end past the share or past 0 and 1.
@@ -414,7 +414,7 @@ def auroc(score: Score, positive: Positive, level: float = LEVEL) -> Interval:
     if not (m and n):
         return NONE
     value = (rankdata(score)[positive].sum() - m * (m + 1) / 2) / (m * n)
-    z = norm.ppf(0.5 + level / 2)
+    z = ndtri(0.5 + level / 2)
 
     def outside(theta: float) -> float:
         shared = (1 - theta) / (2 - theta) + theta / (1 + theta)
@@ -448,7 +448,7 @@ def average_precision(score: Score, positive: Positive, level: float = LEVEL) ->
 def slope(probabilities: Probabilities, labels: Labels, level: float = LEVEL) -> Interval:
     """Calibration slope (:func:`calibration_slope`) with its interval; 1 is right."""
     value, error = calibration_slope(probabilities, labels)
-    half = float(norm.ppf(0.5 + level / 2)) * error
+    half = float(ndtri(0.5 + level / 2)) * error
     return Interval(value, value - half, value + half)
 
 

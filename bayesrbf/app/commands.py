@@ -119,7 +119,14 @@ def validate(
         before = before_of(folder, [str(label) for label in model.classes_])
         centres = {} if read.centres is None else {read.centres.name: read.centres}
         beside = Beside.of({**centres, **read.by}, read.scores, read.groups)
-        result = validated(model, X, y, costs_in(cost) or options.costs, beside, before)
+        lost = {"group": known.group, "score": known.score, "centre": known.centre}
+        notes = [
+            f"The new table has no column {name!r}, which the report had for --{option}."
+            for option, name in [*lost.items(), *(("by", one) for one in known.by)]
+            if name is not None and name not in there
+        ]
+        given = costs_in(cost) or options.costs
+        result = validated(model, X, y, given, beside, before, notes)
         if out is not None:
             _write_validation(out, result, model, X, table.stem)
     finish_with_findings(table, result, str(result), as_json=json)
@@ -698,6 +705,7 @@ def serve(
     max_bytes: int = 10_000_000,
     timeout: float = 30.0,
     no_browser: Quiet = False,
+    no_training_rows: Quiet = False,
 ) -> None:
     """Serve the model of a folder: a page to ask about a case, and an interface for programs.
 
@@ -735,6 +743,8 @@ def serve(
         Seconds after which a request is given up.
     no_browser : bool
         Do not open the page where this is a terminal.
+    no_training_rows : bool
+        Do not offer rows of the training table on the page; distributions of its columns stay.
     """
     need((*REPORT_PACKAGES, *PACKAGES), "server")
     from bayesrbf.app.report.output import MODEL
@@ -756,7 +766,9 @@ def serve(
     if refer is not None and not 0 <= refer < float("inf"):
         raise ValueError(f"--refer takes a cost of at least 0; got {refer:g}.")
     token = _token(token_file)
-    folders = tuple(ModelFolder(name, path, costs, refer) for name, path in named.items())
+    folders = tuple(
+        ModelFolder(name, path, costs, refer, not no_training_rows) for name, path in named.items()
+    )
     for one in folders:
         (one.folder / MODEL).stat()
     from bayesrbf.app.serve.interface import ServedModel

@@ -277,7 +277,7 @@ def of_calibration(p: Probabilities, labels: Labels, units: Units = None) -> Rem
         "calibration",
         f"The probabilities {verdict}: their error is {number(errors.error)}, "
         + (
-            "of which chance is not known where rows have groups"
+            "and what chance alone makes of it cannot be computed where rows have groups"
             if grouped
             else f"and chance alone brings more than {number(errors.noise[1])} in "
             f"{percent(VALIDATION_BY_CHANCE)} of such tables"
@@ -410,6 +410,7 @@ class Validation:
             f" Intervals are of {percent(self.prob)}, and findings are read off them.",
             *(aligned(_table_of_event(self)) if self.event is not None else []),
             *(line for parts in self.parts for line in aligned(_table_of_parts(parts))),
+            *([] if self.score is None else aligned(_table_of_score(self.score))),
             *lines_of_remarks(self.remarks),
             self.advice,
         ]
@@ -517,6 +518,7 @@ def validated(
     costs: Mapping[Any, float],
     beside: Beside,
     before: Mapping[str, EventPerformance],
+    notes: Sequence[str] = (),
 ) -> Validation:
     """Judge a classifier by labelled rows, beside its training rows that were held out."""
     check_is_fitted(fitted)
@@ -541,7 +543,7 @@ def validated(
             f"{f'{target!r} labels' if target else 'y labels'} "
             f"{plural(int(scored.sum()), 'row')} with a class of the model "
             f"({listing(classes, LISTED_CLASSES)}); an interval needs at least "
-            f"{LEAST_LABELLED}."
+            f"{LEAST_LABELLED}.{_held(spelled)}"
         )
     cells = named_cells(X, fitted.columns_)
     trained = copy(fitted).adapt_prior(X)["trained"].to_numpy()
@@ -557,11 +559,19 @@ def validated(
         remarks=[
             *of_training_rows(training_cells(fitted), cells),
             *of_other_classes(spelled[~scored]),
+            *(Remark("columns", note, is_finding=False) for note in notes),
         ],
         beside=beside.take(scored),
         before=before,
         kinds=fitted.columns_.kind_of,
     )
+
+
+def _held(labels: pd.Series) -> str:
+    """A sentence on what stands in place of classes; empty where nothing does."""
+    counts = labels.dropna().value_counts()[:LISTED_CLASSES]
+    held = [f"{clipped(label, 24)!r} ({n})" for label, n in counts.items()]
+    return f" They are {listing(held, LISTED_CLASSES)}." if held else ""
 
 
 def _name_of(y: object) -> str:
@@ -725,6 +735,20 @@ def _table_of_event(result: Validation) -> list[list[str]]:
     return table + [[name, "", *(_between(own[name]) for own in every)] for name in every[0]]
 
 
+def _table_of_score(score: GivenScore) -> list[list[str]]:
+    """Differences from a given score as rows of text."""
+    own = score.differences
+    table = [[f"less {clipped(score.name, 24)}", "", "difference", "better"]]
+    for name, figure, better in (
+        ("AUROC", own.auroc, "above 0"),
+        ("net benefit", own.net_benefit, "above 0"),
+        ("Brier score", own.brier, "below 0"),
+        ("log loss", own.log_loss, "below 0"),
+    ):
+        table.append([name, "", _between(figure), better])
+    return table
+
+
 def _table_of_parts(parts: Parts) -> list[list[str]]:
     """Figures part by part as rows of text."""
     table = [[f"by {clipped(parts.by, 24)}", "", "rows", "events", "AUROC", "O:E", "slope"]]
@@ -735,7 +759,7 @@ def _table_of_parts(parts: Parts) -> list[list[str]]:
         table.append([clipped(part.name, 30), few, str(one.rows), str(one.events), *figures])
     for figure, spread in parts.spread.items():
         new = f"{number(spread.new.lower)} to {number(spread.new.upper)}"
-        told = f"of {spread.parts}: mean {_between(spread.mean)}, a new one {new}"
+        told = f"of {spread.parts}, 90 %: mean {_between(spread.mean)}, a new one {new}"
         table.append([figure, "", "", "", told, "", ""])
     return table
 

@@ -289,9 +289,9 @@ def softmax_regression(
         curvature = np.einsum("n,nc,nci,ncj->ij", weights, p, centred, centred, optimize=True)
         curvature += ridge * np.eye(mode.size)
         step = np.linalg.solve(curvature, slope)
-        size = 1.0
+        size, here = 1.0, objective(mode)
         # A full step overshoots where the classes are nearly separable.
-        while size > 1e-6 and objective(mode - size * step) > objective(mode):
+        while size > 1e-6 and objective(mode - size * step) > here:
             size /= 2
         mode = mode - size * step
         if np.abs(size * step).max() < 1e-10:

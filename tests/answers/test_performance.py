@@ -272,6 +272,7 @@ def test_probabilities_of_anybody_are_judged() -> None:
     both = bayesrbf.performance(y, np.column_stack([p, 1 - p]), event="sick")
     assert both.log_loss == found.log_loss
     assert "AUROC" in str(found)
+    assert "at 0.3: sensitivity" in str(found)
     assert found.to_dict()["events"][0]["event"] == "sick"
     three = np.random.default_rng(0).dirichlet(np.ones(3), 60)
     many = bayesrbf.performance(three.argmax(1), three, groups=np.arange(60) // 2)

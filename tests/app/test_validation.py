@@ -346,20 +346,20 @@ def test_parts_of_like_names_and_of_whole_numbers_stay_apart(
 
 
 def test_rows_of_groups_are_no_more_rows(fitted: HybridMixtureClassifier) -> None:
-    """Right probabilities of patients with 20 equal rows: nothing is found that groups explain."""
+    """Right probabilities of patients with 8 equal rows: nothing is found that groups explain."""
     found = 0
-    for seed in range(6):
+    for seed in range(2):
         p = np.random.default_rng(seed).beta(1, 1.5, 60)
         y = outcomes(p, seed + 100)
-        many, groups = np.repeat(p, 20), np.repeat(np.arange(60), 20)
+        many, groups = np.repeat(p, 8), np.repeat(np.arange(60), 8)
         trained = np.array([1 - p.mean(), p.mean()])
         both = np.column_stack([1 - many, many])
         beside = Beside.of(None, None, groups)
-        told = validation_of(both, np.repeat(y, 20), trained, 400, ["a", "b"], beside=beside)
-        rows_ = validation_of(both, np.repeat(y, 20), trained, 400, ["a", "b"])
+        told = validation_of(both, np.repeat(y, 8), trained, 400, ["a", "b"], beside=beside)
+        rows_ = validation_of(both, np.repeat(y, 8), trained, 400, ["a", "b"])
         found += len(told.findings)
         for one, other in zip(told.scores, rows_.scores, strict=True):
-            assert one.upper - one.lower > 2 * (other.upper - other.lower)
+            assert one.upper - one.lower > 1.7 * (other.upper - other.lower)
         slope = next(one for one in told.scores if one.name == "calibration slope")
         assert slope.lower == told.against_rest["b"].slope.lower
     assert found <= 1

@@ -224,6 +224,7 @@ def _report(job: Job, fits: _Fits) -> Report:
         check=_check(job, uncertainty),
         costs=read_costs(held_out, job.costs, (MODEL, rival)),
         row_title=job.row_title,
+        held_out=job.splits.sentence if job.judged_apart or job.units is not None else "",
         **figures,
     )
 

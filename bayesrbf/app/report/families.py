@@ -229,6 +229,8 @@ def check_method(name: str, inference: str) -> None:
 
 
 FREQUENCIES: Final = "class frequencies"
+UNKNOWN_SLOPE: Final = 2.0
+"""A calibration slope whose interval reaches from below 0 to here is not known."""
 
 
 @dataclass(frozen=True)
@@ -321,7 +323,8 @@ def _how(job: Job, held_out: HeldOutRows) -> str:
     rows, event = held_out.scored, event_among(held_out, job.costs)
     points, happened = job.score.to_numpy(dtype=float)[rows], held_out.labels[rows] == event.column
     how = score_as_probability(points, happened, held_out.folds[rows])[1]
-    return f"Of all only the rows with a score are compared; {how}."
+    left = f"{plural(int((~np.isnan(points)).sum()), 'row')} with a score"
+    return f"All fits are as without it, and {left} are compared; {how}."
 
 
 def _fitter(job: Job, name: FamilyName) -> Fitter:
@@ -406,6 +409,8 @@ def _of_event(comparison: Comparison) -> list[list[str]]:
         one = contestant.performance.events[0]
         figures = one.auroc, one.brier, one.observed_to_expected, one.slope
         told = [f"{number(each.value)} ({ends(each.lower, each.upper)})" for each in figures]
+        if one.slope.lower < 0 and one.slope.upper > UNKNOWN_SLOPE:
+            told[-1] = "–"
         table.append([contestant.name, "", *told])
     return table
 

@@ -134,7 +134,7 @@ def _outcomes(own: EventPerformance, axes: PlotArea, series: int) -> list[Markup
             y, x = middle - high if up else middle, axes.at_x(place / others.size)
             bar = element("rect", class_=style, x=x, y=y, width=wide - 1, height=high)
             marks += [bar] if rows else []
-    for text, y in (("with it", middle - STRIP + 22), ("without", middle + 18)):
+    for text, y in ((clipped(own.event, 8), middle - STRIP + 22), ("others", middle + 18)):
         marks.append(element("text", text, class_="tick end", x=axes.box[0] - 3, y=y))
     return marks
 
@@ -535,7 +535,7 @@ def net_benefit(
     marks = [
         element("polygon", class_="band", points=band),
         element("line", class_="axis", x1=axes.box[0], x2=axes.box[2], y1=zero, y2=zero),
-        _line(axes, t, inside(curve.everybody), "line muted"),
+        _line(axes, t[curve.everybody > low], curve.everybody[curve.everybody > low], "line muted"),
         *(
             _line(axes, t, inside(other.decision_curve.model), f"line c{place} dash{place}")
             for place, other in enumerate(others, 1)

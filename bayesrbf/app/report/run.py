@@ -228,6 +228,7 @@ def _line(seconds: float) -> str:
 
 FOLDS, FEWER = 5, 3
 """Folds of the validation, at most, of tables and of large ones."""
+MOST_CENTRES: Final = 50
 MOST_IN_FIVE = 2_000
 """Rows up to which there are five: two thirds of more teach nearly as much as four fifths, and
 every fold of another family than the stack costs a fit."""
@@ -293,7 +294,7 @@ def prepare(
     asked = [f"--{name}" for name in ("score", "by") if getattr(table.options, name)]
     if several and asked:
         raise TableError(
-            f"{' and '.join(asked)} are about the probability of an event, which two classes have; "
+            f"{' and '.join(asked)}: about the probability of an event, which two classes have; "
             f"{target!r} has more: leave {' and '.join(asked)} out."
         )
     if job.score is not None:
@@ -306,6 +307,11 @@ def prepare(
             )
     if job.centres is not None and job.times is not None:
         raise TableError("--time and --centre each say which rows are held out; choose one.")
+    if len(job.splits.centres) > MOST_CENTRES:
+        raise TableError(
+            f"--centre names {len(job.splits.centres)} centres, each of which takes a fit; at most "
+            f"{MOST_CENTRES} can be held out in turn. If rows of one belong together, say --group."
+        )
     _check_splits(job)
     sentences = [
         job.splits.sentence if table.groups is not None or job.judged_apart else "",
@@ -606,8 +612,8 @@ def _main_figures(report: Report) -> Iterator[tuple[str, str]]:
     if area.value == area.value:
         figure = f"{number(area.value)} ({ends(area.lower, area.upper)})"
         yield "AUROC", f"{figure}, {clipped(of_class, 24)} against the rest"
-    noise = f"chance alone {number(low)} to {number(high)}"
-    yield "calibration error", f"{number(own.calibration.error)} ({noise})"
+    noise = "" if own.grouped else f" (chance alone {number(low)} to {number(high)})"
+    yield "calibration error", f"{number(own.calibration.error)}{noise}"
     if report.performance.event is not None:
         ratio = hardest.observed_to_expected
         figure = f"{number(ratio.value)} ({ends(ratio.lower, ratio.upper)})"
@@ -615,6 +621,15 @@ def _main_figures(report: Report) -> Iterator[tuple[str, str]]:
     slope = own.slope
     slopes = f"{number(slope.value)} ({ends(slope.lower, slope.upper)})"
     yield "calibration slope", f"{slopes}, 1 is right"
+    if (score := report.score) is not None:
+        auc, loss = score.differences.auroc, score.differences.log_loss
+        yield (
+            f"less {clipped(score.name, 24)}",
+            f"AUROC {number(auc.value)} ({ends(auc.lower, auc.upper)}), log loss "
+            f"{number(loss.value)} ({ends(loss.lower, loss.upper)})",
+        )
+    for parts in report.parts:
+        yield f"by {clipped(parts.by, 24)}", f"{plural(len(parts.parts), 'part')} on the page"
     yield "unsure of", f"{report.doubt.below} of {plural(report.doubt.judged, 'row')} held out"
     yield "look wrong", f"{plural(report.oddities.n_cells, 'cell')}, by a density of all rows"
     if report.check is not None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bayesrbf.answers.scores import LEVEL
+from bayesrbf.app.check import OPEN_WIDTH
 from bayesrbf.app.report import records as judgement
 from bayesrbf.app.report.learned import Contribution
 from bayesrbf.app.report.performance import WRONGLY
 from bayesrbf.app.report.records import MeanScores, Report
-from bayesrbf.app.report.sections import OPEN_WIDTH
 from bayesrbf.app.words import between, clipped, count, ends, listing, number, percent, plural
 from bayesrbf.inference.diagnose import RHAT_PARAMETERS
 

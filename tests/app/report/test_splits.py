@@ -322,4 +322,4 @@ def test_a_score_named_like_a_peer_stands_beside_it(tmp_path: Path) -> None:
     names = [one.name for one in told.contestants]
     assert {"logistic regression", "score logistic regression"} <= set(names)
     assert told.rows == 60
-    assert "rows with a score" in told.note
+    assert "60 rows with a score are compared" in told.note
