@@ -30,6 +30,7 @@ from bayesrbf.app.report.held_out import (
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.learned import Moves, densities_of, read_learned, read_moves
 from bayesrbf.app.report.performance import (
+    event_among,
     read_parts,
     read_performance,
     read_score,
@@ -191,6 +192,7 @@ def _report(job: Job, fits: _Fits) -> Report:
     held_out, judged, uncertainty = fits.held_out, looks.judged, looks.uncertainty
     densities = densities_of(job, fits.drawn)
     rival = best_of(held_out, (LOGISTIC, FOREST))
+    event = event_among(held_out, job.costs) if len(held_out.classes) == 2 else None
     widths = (uncertainty["upper"] - uncertainty["lower"]).to_numpy()
     sections: dict[str, Callable[[], Any]] = {
         "scores": lambda: tuple(
@@ -202,7 +204,9 @@ def _report(job: Job, fits: _Fits) -> Report:
         "score": lambda: read_score(job, held_out, MODEL),
         "subgroups": lambda: read_subgroups(job, held_out, MODEL),
         "reading": lambda: read_columns(job),
-        "doubt": lambda: read_doubt(job, model, densities.point, judged, held_out, uncertainty),
+        "doubt": lambda: read_doubt(
+            job, model, densities.point, judged, held_out, uncertainty, event
+        ),
         "oddities": lambda: read_oddities(job, judged, held_out),
         "learned": lambda: read_learned(job, model, refined, densities, looks.moves),
         "imputations": lambda: read_imputations(job, judged, fits.cells),

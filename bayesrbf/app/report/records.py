@@ -20,7 +20,7 @@ from bayesrbf.answers.scores import (
 from bayesrbf.app.report.costs import Costs
 from bayesrbf.app.report.held_out import LOGISTIC, HeldOutRows
 from bayesrbf.app.report.learned import Learned
-from bayesrbf.app.report.performance import Judged, Subgroups, unvalidated
+from bayesrbf.app.report.performance import Event, Judged, Subgroups, unvalidated
 from bayesrbf.app.words import clipped, ends, listing, number, percent, plural
 from bayesrbf.base.arrays import correct, log_loss, mean_over_folds
 from bayesrbf.fit.decisions import mistakes, paid
@@ -297,8 +297,8 @@ class UnsureRow:
 
     row: str  # What it is called.
     given: str  # Label; empty where hidden.
-    predicted: str  # The most probable class.
-    probability: float  # Of that class, as are the limits.
+    predicted: str  # What it is called: the decision, or the most probable class.
+    probability: float  # Of the event, else of the most probable class, as are the limits.
     lower: float  # NaN without draws, as is the upper end.
     upper: float
     aleatoric: float  # In nats, as is the epistemic part.
@@ -332,6 +332,8 @@ class Doubt:
     below: int  # Held-out rows whose most probable class has less than ``threshold``.
     threshold: float
     novel: tuple[NovelRow, ...]  # The most novel first.
+    event: Event | None = None  # Of two classes.
+    undecided: int | None = None  # Rows whose interval holds the threshold; None without draws.
 
     @property
     def with_intervals(self) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
+from scipy.special import logit
 from scipy.stats import false_discovery_control, rankdata
 from sklearn.base import clone
 
@@ -19,6 +20,7 @@ from bayesrbf.app.report.families import FAMILIES, Drawn, Fitted
 from bayesrbf.app.report.held_out import HeldOutRows
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.learned import component_names
+from bayesrbf.app.report.performance import Event
 from bayesrbf.app.report.records import (
     Column,
     Described,
@@ -622,20 +624,33 @@ def read_doubt(
     judged: JudgedTable,
     held_out: HeldOutRows,
     uncertainty: xr.Dataset,
+    event: Event | None = None,
 ) -> Doubt:
     """Uncertain rows, why they are, and what would help.
+
+    For an event they are those whose probability is nearest to the threshold in use, else those
+    of most entropy.
 
     Entropies come from the fit to all rows; the number of unsure rows comes from fits that had not
     seen them. Nearest components and the worth of a measurement need a density.
     """
     total = uncertainty["total_entropy"].to_numpy()
     epistemic = np.nan_to_num(uncertainty["epistemic_entropy"].to_numpy())
-    worst = np.argsort(-total, kind="stable")[:LISTED_ROWS]
+    order, undecided = -total, None
+    if event is not None:
+        p, lower, upper = (
+            uncertainty[name].to_numpy()[:, event.column]
+            for name in (names.PROBABILITY, "lower", "upper")
+        )
+        order = np.abs(logit(np.clip(p, LEAST_DOUBT, 1 - LEAST_DOUBT)) - logit(event.threshold))
+        undecided = int(((lower < event.threshold) & (event.threshold < upper)).sum())
+        undecided = None if np.isnan(lower).all() else undecided
+    worst = np.argsort(order, kind="stable")[:LISTED_ROWS]
     outcome = np.full(len(total), -1)
     own = next(iter(held_out.probabilities.values()))
     scored = held_out.scored
     outcome[scored] = own[scored].argmax(1) == held_out.labels[scored]
-    rows = _unsure(job, model, density, uncertainty, worst)
+    rows = _unsure(job, model, density, uncertainty, worst, event)
     return Doubt(
         aleatoric=total - epistemic,
         epistemic=epistemic,
@@ -644,6 +659,8 @@ def read_doubt(
         below=int((own[scored].max(1) < THRESHOLD).sum()),
         threshold=THRESHOLD,
         novel=novel_rows(job, judged),
+        event=event,
+        undecided=undecided,
     )
 
 
@@ -653,8 +670,9 @@ def _unsure(
     density: Any,
     uncertainty: xr.Dataset,
     worst: Int[np.ndarray, " row"],
+    event: Event | None,
 ) -> tuple[UnsureRow, ...]:
-    """The least sure rows in words."""
+    """The least sure rows in words: by the probability of the event, or of the likeliest class."""
     nearest = _nearest(job.X.iloc[worst], density)
     # Shares of the model's own doubt: the draws have another, of which a gain is no part.
     own = np.maximum(entropy(model.predict_proba(job.X.iloc[worst])), LEAST_DOUBT)
@@ -664,7 +682,12 @@ def _unsure(
     result = []
     for place, row in enumerate(worst):
         here = uncertainty.isel(obs=row)
-        best = int(here["probability"].to_numpy().argmax())
+        p = here[names.PROBABILITY].to_numpy()
+        best = said = int(p.argmax())
+        if event is not None:
+            best = event.column
+            said = best if p[best] >= event.threshold else 1 - best
+        lower, upper = float(here["lower"][best]), float(here["upper"][best])
         total = max(float(here["total_entropy"]), LEAST_DOUBT)
         epistemic = float(here["epistemic_entropy"])
         given = job.y.iloc[row]
@@ -672,17 +695,18 @@ def _unsure(
             UnsureRow(
                 row=job.row(int(row)),
                 given="" if pd.isna(given) else str(given),
-                predicted=str(model.classes_[best]),
-                probability=float(here["probability"][best]),
-                lower=float(here["lower"][best]),
-                upper=float(here["upper"][best]),
+                predicted=str(model.classes_[said]),
+                probability=float(p[best]),
+                lower=lower,
+                upper=upper,
                 aleatoric=float(here["aleatoric_entropy"]),
                 epistemic=epistemic,
                 component=nearest[place],
                 help=what_would_help(
                     {} if worth is None else worth.iloc[place],
                     epistemic / total,
-                    float(here["upper"][best] - here["lower"][best]),
+                    upper - lower,
+                    event is not None and (upper < event.threshold or lower > event.threshold),
                 ),
             )
         )
@@ -699,14 +723,21 @@ def _nearest(X: pd.DataFrame, density: Any) -> list[str]:
 
 
 def what_would_help(
-    worth: Mapping[str, float] | pd.Series, epistemic: float, width: float = np.nan
+    worth: Mapping[str, float] | pd.Series,
+    epistemic: float,
+    width: float = np.nan,
+    decided: bool = False,
 ) -> str:
     """Advice for one row in words: refer it, or what would make its prediction surer.
+
+    Where the interval is on one side of the threshold, which is ``decided``, nothing is advised.
 
     ``worth`` is the share of the doubt that a missing cell takes away, NaN where it is observed;
     ``epistemic`` is the share of the doubt that is about the model, and ``width`` that of the
     interval, both NaN without draws.
     """
+    if decided:
+        return "nothing: its interval is on one side of the threshold"
     surer = _surer(worth, epistemic)
     return f"refer: the interval leaves every answer open; {surer}" if width > OPEN_WIDTH else surer
 

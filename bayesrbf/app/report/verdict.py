@@ -48,13 +48,21 @@ def unsure(report: Report) -> str:
 
 
 def open_intervals(report: Report) -> str:
-    """Advice for listed rows whose interval leaves every answer open; empty if there are none."""
-    rows = report.doubt.rows
+    """How many intervals hold the threshold, and advice for those that leave every answer open."""
+    doubt, rows = report.doubt, report.doubt.rows
+    undecided = ""
+    if doubt.event is not None and doubt.undecided is not None:
+        holds = "holds" if doubt.undecided == 1 else "hold"
+        undecided = (
+            f"The intervals of {count(doubt.undecided)} of {plural(len(doubt.outcome), 'row')} "
+            f"{holds} the threshold of {percent(doubt.event.threshold)}: of these either decision "
+            "may be right. Listed are the rows nearest to it. "
+        )
     wide = sum(row.upper - row.lower > OPEN_WIDTH for row in rows)
     if not wide:
-        return ""
+        return undecided.strip()
     verb = "has an interval" if wide == 1 else "have intervals"
-    return (
+    return undecided + (
         f"Of {plural(len(rows), 'row')} listed {count(wide)} {verb} wider than "
         f"{number(OPEN_WIDTH)}: nothing is to be decided by such a probability. Refer the row to "
         "whoever decides without the model, or measure the cell that its line names and predict it "

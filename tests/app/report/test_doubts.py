@@ -33,3 +33,9 @@ def test_an_interval_that_leaves_every_answer_open_says_what_to_do() -> None:
     assert what_would_help(gains, 0.6, 0.7) == measure
     assert what_would_help({}, 0.6, 0.9).startswith("refer")
     assert not what_would_help({}, float("nan"), float("nan")).startswith("refer")
+
+
+def test_nothing_is_advised_where_the_threshold_is_far() -> None:
+    gains = {"chol": 0.4}
+    assert what_would_help(gains, 0.6, 0.3, decided=True).startswith("nothing")
+    assert what_would_help(gains, 0.6, 0.3).startswith("measure")
