@@ -65,6 +65,8 @@ SOME: Final = 100
 GRID: Final = 101
 SHOWN: Final = (0.01, 0.99)
 """Quantiles of the log odds between which the curve is drawn."""
+BEND: Final = 0.1
+"""Prior standard deviation of the bend of the curve over that of its line."""
 FURTHEST: Final = 40.0
 """Log odds beyond which nothing is looked for."""
 
@@ -118,10 +120,12 @@ def calibration_curve(
         knots = np.unique(np.quantile(x, KNOTS[number], method="inverted_cdf"))
     low, high = np.quantile(x, SHOWN).tolist()  # the outermost rows tell little of it
     grid = np.linspace(low, high, GRID)
-    # The prior is about coefficients of orthogonal columns of unit size, and so hardly anything.
+    # Columns are orthogonal. Of the prior's standard deviation of 10, which says hardly anything of
+    # the line, the bend has a tenth: where the event is nearly certain nothing else bounds it.
     basis, triangle = np.linalg.qr(spline_basis(x, knots))
-    basis *= np.sqrt(x.size)
-    on_grid = np.linalg.solve(triangle.T, spline_basis(grid, knots).T).T * np.sqrt(x.size)
+    size = np.sqrt(x.size) * np.where(np.arange(basis.shape[1]) < 2, 1.0, BEND)
+    basis *= size
+    on_grid = np.linalg.solve(triangle.T, spline_basis(grid, knots).T).T * size
     design = np.stack([np.zeros_like(basis), basis], axis=1)
     target = np.column_stack([~positive, positive]).astype(float)
     start = np.zeros(basis.shape[1])

@@ -112,6 +112,21 @@ def test_the_band_holds_the_diagonal_of_a_calibrated_model(n: int) -> None:
     assert abs(inside / repeats - LEVEL) < 0.08
 
 
+def test_the_band_is_narrow_where_hundreds_of_rows_have_one_outcome() -> None:
+    """The likelihood alone bounds a bent curve there on one side only."""
+    coverage, widths = [], []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        p = expit(rng.normal(0, 6, 400))
+        found = calibration_curve(p, rng.random(400) < p)
+        assert found is not None
+        band = (found.lower <= found.probability) & (found.probability <= found.upper)
+        coverage.append(band.mean())
+        widths.append((found.upper - found.lower)[-8:].mean())
+    assert np.mean(coverage) == pytest.approx(LEVEL, abs=0.08)
+    assert np.mean(widths) < 0.2
+
+
 @pytest.mark.parametrize("values", [(0.2, 0.8), (0.1, 0.3, 0.5, 0.7), (0.1, 0.4, 0.9)])
 def test_the_curve_of_few_values_goes_through_their_shares(values: tuple[float, ...]) -> None:
     rng = np.random.default_rng(len(values))
