@@ -132,6 +132,7 @@ def killed_at(point: int, client: Client, patched: pytest.MonkeyPatch) -> list[i
 def test_a_killed_worker_ends_in_the_right_answer_or_a_named_error_within_a_minute(
     point: int, alone: HybridMixtureClassifier, processes: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    processes.wait_for_workers(2, timeout=120)  # The one killed before is back by then.
     killed = killed_at(point, processes, monkeypatch)
     began, named = time.monotonic(), ""
     try:

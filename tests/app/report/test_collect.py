@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import logit
 
 from bayesrbf.app.report.collect import Outcome, collect
 from bayesrbf.app.report.job import Job, Truth
@@ -80,14 +81,21 @@ def test_figures_are_those_of_the_held_out_rows(outcome: Outcome) -> None:
     assert one.auroc.value == pytest.approx((pairs > 0).mean() + (pairs == 0).mean() / 2)
     right = np.diag(report.confusion) / report.confusion.sum(axis=1)
     assert (one.sensitivity.value, one.specificity.value) == pytest.approx((right[c], right[1 - c]))
-    assert report.judged.answers == pytest.approx(1 - report.performance.accuracy.value)
+    assert report.judged.answers == pytest.approx((p.argmax(1) != labels).mean())
     assert report.oddities.improbable.number >= len(report.oddities.labels)
 
 
-def test_doubt_is_ordered_and_adds_up(outcome: Outcome) -> None:
+def test_doubt_is_ordered_by_the_threshold_and_adds_up(outcome: Outcome) -> None:
     doubt = outcome.report.doubt
-    totals = [row.aleatoric + row.epistemic for row in doubt.rows]
-    assert totals == sorted(totals, reverse=True)
+    assert doubt.event is not None
+    far = [abs(logit(row.probability) - logit(doubt.event.threshold)) for row in doubt.rows]
+    assert far == sorted(far)
+    for row in doubt.rows:
+        called = row.predicted == doubt.event.name
+        assert called == (row.probability >= doubt.event.threshold)
+    assert doubt.undecided is not None
+    open_here = sum(row.lower < doubt.event.threshold < row.upper for row in doubt.rows)
+    assert open_here <= doubt.undecided <= len(doubt.outcome)
     assert len(doubt.rows) == 20
     for row in doubt.rows:
         assert row.lower < row.probability < row.upper
