@@ -18,6 +18,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
+import psutil
 import pytest
 
 import bayesrbf
@@ -417,7 +418,7 @@ def test_ending_while_workers_fit_leaves_nothing(
     """A terminal tells every process of the command, a machine that shuts down the first."""
     said, out = tmp_path / "said", tmp_path / "out"
     table = tmp_path_factory.mktemp("long") / "table.csv"
-    mixed_table(900).to_csv(table, index=False)  # so many that they are being fitted for long
+    mixed_table(6000).to_csv(table, index=False)  # so many that they are being fitted for long
     words = ["fit", table, "--target", "outcome", "--out", out / "deep", "--jobs", "2"]
     command = [sys.executable, "-m", "bayesrbf", *map(str, words)]
     with said.open("w") as errors:
@@ -430,9 +431,9 @@ def test_ending_while_workers_fit_leaves_nothing(
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
     try:
-        while going.poll() is None and "Phases" not in said.read_text():
+        while going.poll() is None and len(psutil.Process(going.pid).children()) < 2:
             time.sleep(0.1)
-        time.sleep(6)  # until others have started
+        time.sleep(1)  # until they have begun
         tell(going.pid, signal.SIGINT if code == 130 else signal.SIGTERM)
         assert going.wait(timeout=120) == code
     finally:
