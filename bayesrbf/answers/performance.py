@@ -80,9 +80,8 @@ class CalibrationCurve:
     lower: Float[np.ndarray, " point"]
     """Lower end of the band, which holds at each point by itself."""
     upper: Float[np.ndarray, " point"]
-    ici: (
-        float  # Mean distance of curve and probability over the rows: integrated calibration index.
-    )
+    ici: float
+    """Mean distance of curve and probability over the rows: integrated calibration index."""
     e50: float  # Median distance.
     e90: float  # Distance that nine rows in ten do not exceed.
 
@@ -271,9 +270,8 @@ def event_performance(
         own = score[rows], positive[rows], wanted
         named = {**_scores(*own), **_calibration(*own), **_decisions(called[rows], *own[1:])}
         for place, threshold in enumerate(thresholds):
-            at = _decisions(own[0] >= threshold if place else called[rows], *own[1:])
-            benefit = net_benefit(own[0], own[1], threshold)
-            at |= {"net_benefit": mean(benefit, wanted)}
+            at = _decisions(own[0] >= threshold, *own[1:])
+            at |= {"net_benefit": mean(net_benefit(*own[:2], threshold), wanted)}
             named |= {f"{place} {name}": one for name, one in at.items()}
         return named
 

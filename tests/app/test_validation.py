@@ -73,6 +73,9 @@ def test_every_class_is_judged_against_the_rest_as_by_brute_force() -> None:
         assert found.auroc.value == pytest.approx(((pairs > 0) + 0.5 * (pairs == 0)).mean())
         assert found.sensitivity.value == pytest.approx((p[labels == c].argmax(1) == c).mean())
         assert found.specificity.value == pytest.approx((p[labels != c].argmax(1) != c).mean())
+        for at in found.thresholds:
+            assert at.called.value == pytest.approx((p[:, c] >= at.threshold).mean())
+            assert at.sensitivity.value == pytest.approx((own >= at.threshold).mean())
     assert "AUROC" in str(told)
 
 

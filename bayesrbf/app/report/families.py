@@ -30,7 +30,7 @@ from bayesrbf.app.report.held_out import (
 )
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.options import FamilyName
-from bayesrbf.app.report.performance import class_of_interest, event_among
+from bayesrbf.app.report.performance import Event, class_of_interest, event_among
 from bayesrbf.app.words import aligned, clipped, ends, listing, number, percent, plural, spread
 from bayesrbf.base.arrays import correct, log_loss
 from bayesrbf.families.stack.model_doubt import comparable
@@ -298,33 +298,27 @@ def compare(job: Job, models: Sequence[FamilyName], *, phase: Phase = silently) 
     fitters: dict[str, Fitter] = {name: _fitter(job, name) for name in models}
     fitters |= peers(job)
     held_out = hold_out(job.X, job.y, fitters, splits=job.splits, phase=phase)
+    note = ""
     if job.score is not None:
-        held_out = with_score(job, held_out)
-    return judged(held_out, job.units, "" if job.score is None else _how(job, held_out))
+        held_out, note = with_score(job.score, held_out, event_among(held_out, job.costs))
+    return judged(held_out, job.units, note)
 
 
-def with_score(job: Job, held_out: HeldOutRows) -> HeldOutRows:
-    """The existing score as one more classifier, of the rows that have it alone."""
-    assert job.score is not None
-    rows, event = held_out.scored, event_among(held_out, job.costs)
-    points, happened = job.score.to_numpy(dtype=float)[rows], held_out.labels[rows] == event.column
-    p = score_as_probability(points, happened, held_out.folds[rows])[0]
-    both, folds = np.full((len(job.X), 2), np.nan), held_out.folds.copy()
-    both[rows, event.column], both[rows, 1 - event.column] = p, 1 - p
+def with_score(points: pd.Series, held_out: HeldOutRows, event: Event) -> tuple[HeldOutRows, str]:
+    """An existing score as one more classifier, of the rows that have it alone, and a note."""
+    rows, c = held_out.scored, event.column
+    happened = held_out.labels[rows] == c
+    p, how = score_as_probability(
+        points.to_numpy(dtype=float)[rows], happened, held_out.folds[rows]
+    )
+    both, folds = np.full((held_out.labels.size, 2), np.nan), held_out.folds.copy()
+    both[rows, c], both[rows, 1 - c] = p, 1 - p
     folds[rows[np.isnan(p)]] = -1
-    name = f"score {job.score.name}"
+    name = f"score {points.name}"
     every, seconds = {**held_out.probabilities, name: both}, {**held_out.seconds, name: 0.0}
-    return replace(held_out, folds=folds, probabilities=every, seconds=seconds)
-
-
-def _how(job: Job, held_out: HeldOutRows) -> str:
-    """How the score became a probability, and which rows are compared."""
-    assert job.score is not None
-    rows, event = held_out.scored, event_among(held_out, job.costs)
-    points, happened = job.score.to_numpy(dtype=float)[rows], held_out.labels[rows] == event.column
-    how = score_as_probability(points, happened, held_out.folds[rows])[1]
-    left = f"{plural(int((~np.isnan(points)).sum()), 'row')} with a score"
-    return f"All fits are as without it, and {left} are compared; {how}."
+    left = f"{plural(int((~np.isnan(p)).sum()), 'row')} with a score"
+    note = f"All fits are as without it, and {left} are compared; {how}."
+    return replace(held_out, folds=folds, probabilities=every, seconds=seconds), note
 
 
 def _fitter(job: Job, name: FamilyName) -> Fitter:
