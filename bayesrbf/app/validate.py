@@ -16,13 +16,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
-from bayesrbf.answers.comparisons import (
-    BY_CHANCE,
-    GivenScore,
-    Parts,
-    given_score,
-    performance_by,
-)
+from bayesrbf.answers.comparisons import GivenScore, Parts, given_score, performance_by
 from bayesrbf.answers.performance import (
     EventPerformance,
     as_wide,
@@ -323,6 +317,8 @@ def of_class_frequencies(
 
 LEAST_LABELLED: Final = 2
 """Labelled rows that an interval needs."""
+RANKED_BY_CHANCE: Final = 0.5
+"""AUROC of rows that are ranked by chance."""
 SCORE_FOLDS: Final = 5
 """Folds in which points of a score become probabilities."""
 
@@ -704,7 +700,7 @@ def advice(
             "Refit: these rows have classes that the model does not know; all that is said here is "
             "of the others."
         )
-    if not any(one.auroc.lower > BY_CHANCE for one in now.values()):
+    if not any(one.auroc.lower > RANKED_BY_CHANCE for one in now.values()):
         return (
             "Refit, or label more rows: these are not surely ranked better than by chance, which "
             "no recalibration mends."
