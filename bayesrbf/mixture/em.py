@@ -131,11 +131,12 @@ def _extrapolated(
     # The squared step of Varadhan and Roland (2008), SQUAREM, with their third step length.
     target = points[0] + 2 * length * change + length**2 * curvature
     candidate = problem.unpack(target)
-    # Far targets may overflow the transforms; such a point has no log posterior.
+    # Far targets may leave the range of the transforms; such a point has no log posterior.
     if not all(np.isfinite(part).all() for part in (target, candidate.precisions_cholesky)):
         return unmoved
     try:
-        new = problem.step(candidate)
+        with np.errstate(divide="ignore", invalid="ignore"):  # the logarithm of a root that is 0
+            new = problem.step(candidate)
         if new.log_posterior > step.log_posterior:
             _ = new.following  # a point from which EM cannot go on is turned down, too
             return candidate, new, target

@@ -10,7 +10,7 @@ import pytest
 from bayesrbf.base.priors import Fit, Status
 from bayesrbf.base.rows import MixtureSpecification, Observations
 from bayesrbf.mixture.em import Step, ascend, fit_mixture, problem_of
-from bayesrbf.mixture.expectation import ArrayExpectation
+from bayesrbf.mixture.expectation import ArrayExpectation, prepare
 from bayesrbf.mixture.laws import laws_of
 from bayesrbf.mixture.matrices import SMALLEST_EIGENVALUE, precision_factor
 from bayesrbf.mixture.points import component_covariances
@@ -145,6 +145,26 @@ def test_an_extrapolation_from_which_em_cannot_go_on_is_turned_down():
     ours = ascend(replace(problem, step=step), start, **bounds, acceleration="squarem")
     plain = ascend(problem, start, **bounds, acceleration=None)
     assert failed
+    np.testing.assert_array_equal(ours.trace.log_posterior, plain.trace.log_posterior)
+
+
+@pytest.mark.parametrize("shape", ["full", "diag"])
+def test_an_extrapolation_beyond_the_range_of_numbers_is_turned_down(shape):
+    specification = structure(shape, tied=True, classes=(0, 0, 0), n_features=2)
+    rows, start = table(specification, n_obs=60, missing=0.1, seed=5), random_point(specification)
+    known = hyperparameters(specification)
+    problem = problem_of(prepare(rows, specification), specification, known)
+    far = []
+
+    def unpack(coordinates):
+        point = problem.unpack(coordinates)
+        far.append(replace(point, precisions_cholesky=0 * point.precisions_cholesky))
+        return far[-1]
+
+    bounds = {"tolerance": 1e-6, "max_iter": 60}
+    ours = ascend(replace(problem, unpack=unpack), start, **bounds, acceleration="squarem")
+    plain = ascend(problem, start, **bounds, acceleration=None)
+    assert far
     np.testing.assert_array_equal(ours.trace.log_posterior, plain.trace.log_posterior)
 
 
