@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import time
 import warnings
+from typing import Any
 
 import joblib
 import pytest
 
+from bayesrbf import HybridMixtureClassifier, MixtureDensity, SDGMClassifier, StackedClassifier
 from bayesrbf.base.tasks import run_tasks, showing
+from tests.degenerate import plain
 
 
 def squared(number: int) -> tuple[int, int]:
@@ -56,3 +59,35 @@ def test_an_error_of_a_task_ends_all() -> None:
 
     with pytest.raises(ValueError, match=r"task [01]"):
         run_tasks(fail, [0, 1], "Failures", 2)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        StackedClassifier(["mixture", "forest"], random_state=0),
+        HybridMixtureClassifier(random_state=0),
+        SDGMClassifier(1, calibrate=True, n_init=1, random_state=0),
+        MixtureDensity("cv", random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_verbose_estimator_shows_how_far_it_is(
+    model: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    X, y = plain(0)
+    assert model.fit(X, y) is model
+    assert not capsys.readouterr().out
+    model.set_params(verbose=True).fit(X, y)
+    assert "Holding rows out" in capsys.readouterr().out
+
+
+def test_a_verbose_estimator_shows_its_chains(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    model = MixtureDensity(random_state=0).fit(*plain(0))
+    model.refine("gibbs", chains=1, draws=4)
+    assert not capsys.readouterr().out
+    model.set_params(verbose=True).refine("gibbs", chains=1, draws=4)
+    assert "gibbs" in capsys.readouterr().out

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import islice
 from typing import Any, Final, Protocol, runtime_checkable
 
 from sklearn.utils.parallel import Parallel, delayed
@@ -36,8 +38,21 @@ _AROUND: Final[ContextVar[Track]] = ContextVar("around", default=silent)
 
 @contextmanager
 def showing(track: Track) -> Iterator[None]:
-    """Let a display show the stages of whatever runs within."""
-    token = _AROUND.set(track)
+    """Let a display show the stages of whatever runs within, but none that is within another."""
+    busy = False
+
+    def outermost[T](sequence: Sequence[T], description: str) -> Iterator[T]:
+        nonlocal busy
+        if busy:
+            yield from sequence
+            return
+        busy = True
+        try:
+            yield from track(sequence, description)
+        finally:
+            busy = False
+
+    token = _AROUND.set(track if track is silent else outermost)
     try:
         yield
     finally:
@@ -67,14 +82,9 @@ def shown_progress(name: str, total: int, shown: bool) -> Iterator[Callable[[int
 
     The context's value takes how many steps were done since it was last called.
     """
-    if not shown:
-        yield lambda steps: None
-        return
-    from rich.progress import Progress
-
-    with Progress() as bar:
-        task = bar.add_task(name, total=total)
-        yield lambda steps: bar.advance(task, steps)
+    with progress(shown) as track:
+        steps = track(range(total), name)
+        yield lambda done: deque(islice(steps, done), maxlen=0).clear()
 
 
 # Work of equal parts, which processes may share.

@@ -35,6 +35,7 @@ from bayesrbf.base.arrays import one_blas_thread
 from bayesrbf.base.artefact import ArtefactError, conforms, load_state, save_state, shown
 from bayesrbf.base.priors import Status, Trace
 from bayesrbf.base.rows import Observations, Recalibration, copies_sentence
+from bayesrbf.base.tasks import progress, showing
 from bayesrbf.fit.arguments import SHARED, Rule
 from bayesrbf.fit.asking import Fit, requires
 from bayesrbf.fit.drawing import drawn
@@ -119,6 +120,8 @@ AnyFit = FittedTable[Any, Any]
 def fitting[F: Callable[..., object]](method: F) -> F:
     """Run a method that fits or draws on one BLAS thread, and see its interrupts as such.
 
+    Its stages are shown where the estimator is ``verbose``.
+
     Threads that wait for each other spin: beside other work a fit of hundreds of small products
     took fifty times as long.
     """
@@ -126,7 +129,8 @@ def fitting[F: Callable[..., object]](method: F) -> F:
     @wraps(method)
     def run(*args: object, **options: object) -> object:
         try:
-            with one_blas_thread():
+            verbose = bool(getattr(args[0], "verbose", False))
+            with one_blas_thread(), progress(verbose) as track, showing(track):
                 return method(*args, **options)
         except Exception as error:
             # Compilers of kernels wrap an interrupt in an error of their own.

@@ -144,7 +144,8 @@ def test_the_rectangle_keeps_most_draws(lengths):
     assert least * sum(length >= least for length in lengths) == max(kept)
 
 
-def test_progress_is_shown(capsys):
+def test_progress_is_shown(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
     with shown_progress("chains", 3, shown=True) as advance:
         advance(3)
     assert "chains" in capsys.readouterr().out

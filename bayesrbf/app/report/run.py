@@ -60,7 +60,7 @@ from bayesrbf.app.report.verdict import events, evidence, unvalidated, verdict
 from bayesrbf.app.words import clipped, ends, harmless, listing, number, one_line, percent, plural
 from bayesrbf.base.files import write_whole
 from bayesrbf.base.rows import copies_sentence
-from bayesrbf.base.tasks import Track, showing
+from bayesrbf.base.tasks import showing
 from bayesrbf.families.stack.fitting import usual_folds
 from bayesrbf.fit.reading import units_in
 from bayesrbf.reading.notes import TableError
@@ -80,9 +80,14 @@ LONG_FIT: Final = 60.0
 """Seconds of a timed fit beyond which it is not timed again: compiled anew, it takes 20."""
 DRAWN: Final = 3.0
 """Draws of a family but the stack, in fits: a rough mean."""
-SECTIONS: Final = 1.5
-"""The sections of a page, in fits; besides, they take some seconds of any table."""
-LEAST_SECTIONS: Final = 6.0
+COMPARED: Final = 8.0
+"""Seconds of the small stack that the draws of a family but the stack are compared with."""
+POOL_DRAWN: Final = 0.4
+"""Draws of a stack, in fits."""
+LOADING: Final = 6.0
+"""Seconds of a report that any table takes."""
+CELL_LOOKED_AT: Final = 1e-3
+"""Seconds of a report for each cell and class: densities, what columns say, rivals, pictures."""
 PROCESS_START: Final = 4.0
 """Seconds until other processes have loaded what a fit needs."""
 SHARED: Final = 0.7
@@ -128,14 +133,20 @@ def _some_rows(job: Job, most: int) -> Int[np.ndarray, " some"]:
 
 def seconds_of_run(job: Job, fit: float, judged: bool) -> float:
     """Seconds of a report in one process, or of a fit alone where nothing is judged."""
-    fits, pools = 1.0, FAMILIES[job.family].pools
+    fits, pools, seconds = 1.0, FAMILIES[job.family].pools, 0.0
     if judged:
-        fits += SECTIONS
+        classes = np.unique(job.labels[job.labels >= 0]).size
+        seconds = LOADING + CELL_LOOKED_AT * job.X.size * classes
         if not pools or job.judged_apart:
             fits += job.splits.numbers.size - 1
-    if job.inference == "nuts" or (job.inference != "map" and not pools):
+    if pools:
+        fits += POOL_DRAWN
+    elif job.inference != "map":
         fits += DRAWN
-    return fit * fits + (LEAST_SECTIONS if judged else 0.0)
+        seconds += COMPARED
+    if job.inference == "nuts":
+        fits += DRAWN
+    return fit * fits + seconds
 
 
 def quicker(job: Job) -> Job:
@@ -170,7 +181,10 @@ def within(job: Job, limit: float | None, judged: bool = True) -> tuple[Job, str
     """
     form, seconds = _form(job, limit, judged)
     number, seconds = processes(job.jobs, seconds)
-    return replace(form, jobs=number), _line(seconds)
+    line = _line(seconds)
+    if limit is not None and seconds > limit:
+        line += f" That is more than --time-limit {limit:g}, which then leaves nothing written."
+    return replace(form, jobs=number), line
 
 
 def _form(job: Job, limit: float | None, judged: bool) -> tuple[Job, float]:
@@ -522,7 +536,7 @@ def _bars(console: Console, phases: Sequence[str]) -> Iterator[Phase]:
                     bars.advance(task)
                 bars.refresh()
 
-            with showing(_outermost(track)):
+            with showing(track):
                 yield
             bars.update(task, description=name, total=1, completed=1)
 
@@ -545,28 +559,10 @@ def _lines(console: Console, name: str) -> Iterator[None]:
                 share = f"{percent(done / len(sequence))}, {left:.0f} s left"
                 console.print(f"{name}, {description.lower()}: {share}", highlight=False)
 
-    with showing(_outermost(track)):
+    with showing(track):
         yield
     if monotonic() - began > SLOW:
         console.print(f"{name}: done in {monotonic() - began:.0f} s", highlight=False)
-
-
-def _outermost(track: Track) -> Track:
-    """A display of work that is within no other: of folds, not of searches in a fold."""
-    busy = False
-
-    def alone[T](sequence: Sequence[T], description: str) -> Iterator[T]:
-        nonlocal busy
-        if busy:
-            yield from sequence
-            return
-        busy = True
-        try:
-            yield from track(sequence, description)
-        finally:
-            busy = False
-
-    return alone
 
 
 def tell(report: Report) -> None:

@@ -103,6 +103,8 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         EM stops when a step gains at most ``tol`` nats of log posterior per unit of row weight.
     random_state : int, RandomState or None
         Source of restarts, folds and draws; an int makes results repeatable.
+    verbose : bool
+        Show how far :meth:`fit` and :meth:`refine` are, and how long each stage still takes.
     missingness : {"ignorable", "informative", "cv"}
         ``"informative"``: whether a cell is missing tells about its component; ``"cv"`` takes it
         if the out-of-fold log score is better by a standard error.
@@ -203,6 +205,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         max_iter: Stored[int] = 1000,
         tol: Stored[float] = 1e-6,
         random_state: Stored[int | np.random.RandomState | None] = None,
+        verbose: Stored[bool] = False,
         missingness: Stored[Literal["ignorable", "informative", "cv"]] = "ignorable",
         categorical_features: object = None,
         column_kinds: object = None,
@@ -225,6 +228,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.verbose = verbose
         self.missingness = missingness
         self.categorical_features = categorical_features
         self.column_kinds = column_kinds

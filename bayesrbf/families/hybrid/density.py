@@ -527,6 +527,8 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         EM stops when a step gains at most ``tol`` nats of log posterior per unit of row weight.
     random_state : int, RandomState or None
         Source of restarts and draws; an int makes results repeatable.
+    verbose : bool
+        Show how far :meth:`fit` and :meth:`refine` are, and how long each stage still takes.
     missingness : {"ignorable", "informative"}
         ``"informative"``: whether a cell is missing tells about its component.
     categorical_features : array-like or "from_dtype", optional
@@ -601,6 +603,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         max_iter: Stored[int] = 1000,
         tol: Stored[float] = 1e-6,
         random_state: Stored[int | np.random.RandomState | None] = None,
+        verbose: Stored[bool] = False,
         missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
         categorical_features: object = None,
         column_kinds: object = None,
@@ -618,6 +621,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.verbose = verbose
         self.missingness = missingness
         self.categorical_features = categorical_features
         self.column_kinds = column_kinds

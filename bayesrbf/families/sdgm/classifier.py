@@ -97,6 +97,8 @@ class SDGMClassifier(Classifier):
         Largest change of a log precision at convergence.
     random_state : int, RandomState or None
         Source of restarts and draws; an int makes results repeatable.
+    verbose : bool
+        Show how far :meth:`fit` and :meth:`refine` are, and how long each stage still takes.
     categorical_features : array-like or "from_dtype", optional
         Positions, names or mask of the categorical columns. None: of frames by dtype, else none.
     column_kinds : dict of columns and kinds, optional
@@ -190,6 +192,7 @@ class SDGMClassifier(Classifier):
         max_iter: Stored[int] = 500,
         tol: Stored[float] = 1e-3,
         random_state: Stored[int | np.random.RandomState | None] = None,
+        verbose: Stored[bool] = False,
         categorical_features: object = None,
         column_kinds: object = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
@@ -210,6 +213,7 @@ class SDGMClassifier(Classifier):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.verbose = verbose
         self.categorical_features = categorical_features
         self.column_kinds = column_kinds
         self.handle_unknown = handle_unknown

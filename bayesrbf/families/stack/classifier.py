@@ -162,6 +162,8 @@ class StackedClassifier(Classifier):
         Processes that share the folds; None: as joblib is told, else one.
     random_state : int, RandomState or None
         Source of folds, starts and draws; an int makes results repeatable.
+    verbose : bool
+        Show how far :meth:`fit` and :meth:`refine` are, and how long each stage still takes.
     categorical_features : array-like or "from_dtype", optional
         Positions, names or mask of the categorical columns. None: of frames by dtype, else none.
     column_kinds : dict of columns and kinds, optional
@@ -232,6 +234,7 @@ class StackedClassifier(Classifier):
         prior: Stored[MixturePrior | None] = None,
         n_jobs: Stored[int | None] = None,
         random_state: Stored[int | np.random.RandomState | None] = None,
+        verbose: Stored[bool] = False,
         categorical_features: object = None,
         column_kinds: object = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
@@ -246,6 +249,7 @@ class StackedClassifier(Classifier):
         self.prior = prior
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
         self.categorical_features = categorical_features
         self.column_kinds = column_kinds
         self.handle_unknown = handle_unknown

@@ -7,6 +7,7 @@ from itertools import count
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bayesrbf.app.report import run as effort
@@ -41,8 +42,10 @@ def test_the_fullest_form_within_the_limit_is_taken(mixture):
     chosen, _ = within(mixture, 1.9 * full)
     assert (chosen.inference, chosen.quick, chosen.folds) == ("map", False, 5)
     assert "--time-limit allows" in chosen.notes[0]
-    chosen, _ = within(mixture, 1.0)
+    chosen, line = within(mixture, 1.0)
     assert (chosen.inference, chosen.quick, chosen.folds) == ("map", True, 3)
+    assert "more than --time-limit 1," in line
+    assert "--time-limit" not in within(mixture, 2.1 * full)[1]
     assert chosen.notes[0].startswith("Made with --quick, because --time-limit allows 1 seconds")
 
 
@@ -70,6 +73,17 @@ def test_quick_is_a_mixture_without_intervals_and_says_so(mixture):
 
 def test_a_fit_is_shorter_than_a_report(mixture):
     assert seconds_of_run(mixture, 10.0, False) < seconds_of_run(mixture, 10.0, True)
+
+
+def test_what_holds_rows_out_and_looks_at_cells_takes_its_time(mixture):
+    """Folds by time cost a stack as many fits; a report of more cells or classes takes longer."""
+    stack = job("auto", family="stack", folds=5)
+    by_time = dataclasses.replace(stack, times=np.arange(len(stack.X), dtype=float))
+    usual = seconds_of_run(stack, 10.0, True)
+    assert seconds_of_run(by_time, 10.0, True) >= usual + 2 * 10.0
+    wide = dataclasses.replace(stack, X=pd.concat(100 * [stack.X], axis=1))
+    assert seconds_of_run(wide, 10.0, True) > usual
+    assert seconds_of_run(wide, 10.0, False) == seconds_of_run(stack, 10.0, False)
 
 
 def test_the_timed_rows_have_every_class(monkeypatch):
