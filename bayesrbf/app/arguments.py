@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import CycloptsError, Parameter
 
-from bayesrbf.app.report.options import ALL_CORES
+from bayesrbf.app.report.options import ALL_CORES, ANYTHING, Deciding, Focus
 from bayesrbf.base.files import remove_scratch
 from bayesrbf.base.table_options import TableOptions
 from bayesrbf.reading.notes import FOR_DEVELOPERS, ColumnWarning
@@ -240,6 +240,19 @@ Reading = Annotated[
 ]
 """The options of every command that reads a training table."""
 
+Decided = Annotated[
+    Deciding,
+    Parameter(
+        name="*",
+        group="Decisions and intervals",
+        consume_multiple=False,
+        negative="",
+        show_default=False,
+    ),
+]
+"""The options of every command whose figures depend on what is decided."""
+UNDECIDED: Final = Deciding()
+
 Quick = Annotated[bool, Parameter(negative="")]
 
 _COMMA = re.compile(r'[^"]*\d,\d[^"]*')
@@ -280,6 +293,40 @@ def refuse_by(options: TableOptions) -> None:
         )
 
 
+def focus_in(asked: Deciding, told: Focus = ANYTHING) -> Focus:
+    """What figures and decisions are about: what is asked for, else what a report was told.
+
+    >>> focus_in(Deciding(event="sick", threshold=0.2)).costs
+    {'sick': 4.0}
+    """
+    costs = costs_in(asked.cost)
+    if asked.level is not None and not 0 < asked.level < 1:
+        raise ValueError(f"--level takes a probability between 0 and 1; got {asked.level:g}.")
+    event = asked.event or told.event
+    if asked.threshold is not None:
+        if costs:
+            raise ValueError("--threshold and --cost both say how rows are decided; choose one.")
+        if event is None:
+            raise ValueError("--threshold is a probability of the event; name it: --event CLASS.")
+        if not 0 < asked.threshold < 1:
+            raise ValueError(
+                f"--threshold takes a probability between 0 and 1; got {asked.threshold:g}."
+            )
+        costs = {event: (1 - asked.threshold) / asked.threshold}  # in mistakes of the other class
+    actions = dict(_pairs(asked.action, "--action takes class=word, such as sick=operate"))
+    level = asked.level or told.level
+    return Focus(costs or told.costs, event, actions or told.actions, level)
+
+
+def _pairs(tokens: Iterable[str], takes: str) -> Iterator[tuple[str, str]]:
+    """Names and values from ``sick=10,well=1``, where the last equals sign separates."""
+    for pair in names_in(tokens):
+        name, _, value = pair.rpartition("=")
+        if not (name and value):
+            raise ValueError(f"{takes}; got {pair!r}.")
+        yield name, value
+
+
 def costs_in(tokens: Iterable[str]) -> dict[str, float]:
     """Costs from ``class=cost``, where the last equals sign separates, or from a JSON object.
 
@@ -294,16 +341,15 @@ def costs_in(tokens: Iterable[str]) -> dict[str, float]:
 
 def _costs_of_pairs(token: str) -> dict[str, float]:
     """Costs from ``sick=10,well=1``."""
+    takes = "--cost takes class=number, such as sick=10, or a JSON object, such as " + shlex.quote(
+        '{"sick": 10}'
+    )
     costs = {}
-    for pair in names_in([token]):
-        name, _, value = pair.rpartition("=")
+    for name, value in _pairs([token], takes):
         try:
             costs[name] = float(value)
         except ValueError:
-            raise ValueError(
-                "--cost takes class=number, such as sick=10, or a JSON object, such as "
-                f"""{shlex.quote('{"sick": 10}')}; got {pair!r}."""
-            ) from None
+            raise ValueError(f"{takes}; got {f'{name}={value}'!r}.") from None
     return costs
 
 

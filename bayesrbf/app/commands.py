@@ -15,6 +15,8 @@ from cyclopts import App, CycloptsError, Parameter
 from bayesrbf.app.arguments import (
     REPORT_PACKAGES,
     SENTENCES,
+    UNDECIDED,
+    Decided,
     Json,
     Names,
     Quick,
@@ -25,6 +27,7 @@ from bayesrbf.app.arguments import (
     command_line,
     costs_in,
     finish_with_findings,
+    focus_in,
     limit_time,
     model_for,
     models,
@@ -58,7 +61,7 @@ def validate(
     /,
     *,
     target: str | None = None,
-    cost: Names = (),
+    deciding: Decided = UNDECIDED,
     by: Names = (),
     score: str | None = None,
     group: str | None = None,
@@ -81,10 +84,9 @@ def validate(
     target : str, optional
         Column with the class labels; by default that of the training table, or the only column
         that the model does not predict from and that holds classes of the model.
-    cost : tuple of str
-        What it costs to mistake a row of a class: sick=10,well=1 or repeated; by default what
-        report or fit was told. Rows are then decided at least expected cost, and the cost of a
-        row is one of the scores.
+    deciding : Deciding
+        Decisions, by default those that report or fit was told, and intervals, by default of 0.99:
+        what one of them leaves out is a finding.
     by : tuple of str
         Columns by whose levels or ranges figures are told apart: sex,ward or repeated; by
         default those of the report, and its centres.
@@ -102,7 +104,8 @@ def validate(
     """
     options, model = model_for(folder, table, target, (*names_in(by), score, group))
     from bayesrbf.app.predict import read_labelled
-    from bayesrbf.app.validate import Beside, before_of, validated
+    from bayesrbf.app.report.output import held_out_rows
+    from bayesrbf.app.validate import SURE, Beside, validated
     from bayesrbf.reading.read import names_in_file
 
     there, known = names_in_file(table), options.table
@@ -116,7 +119,7 @@ def validate(
     )
     with spoken(*of_dates(known)):
         X, y, read = read_labelled(model, table, target, options, asked)
-        before = before_of(folder, [str(label) for label in model.classes_])
+        before = held_out_rows(folder, [str(label) for label in model.classes_])
         centres = {} if read.centres is None else {read.centres.name: read.centres}
         beside = Beside.of({**centres, **read.by}, read.scores, read.groups)
         lost = {"group": known.group, "score": known.score, "centre": known.centre}
@@ -125,8 +128,8 @@ def validate(
             for option, name in [*lost.items(), *(("by", one) for one in known.by)]
             if name is not None and name not in there
         ]
-        given = costs_in(cost) or options.costs
-        result = validated(model, X, y, given, beside, before, notes)
+        focus = focus_in(deciding, replace(options.focus, level=SURE))
+        result = validated(model, X, y, focus, beside, before, notes)
         if out is not None:
             _write_validation(out, result, model, X, table.stem)
     finish_with_findings(table, result, str(result), as_json=json)
@@ -189,7 +192,7 @@ def compare(
 
     if folds < 2:
         raise ValueError(f"--folds must be at least 2, so that rows are held out; got {folds}.")
-    read = read_file(table, target, typed(reading, table), problems_of_target(target, {}))
+    read = read_file(table, target, typed(reading, table), problems_of_target(target))
     # What fits takes seconds to import: a bad table is refused before.
     from bayesrbf.app.report import families as comparison
     from bayesrbf.app.report.held_out import CROSS_VALIDATION
@@ -287,7 +290,7 @@ POINT_WARNING: Final = "The model was fitted to a point"
 def predict(folder: Path, table: Path, /, *, out: Path | None = None, json: Json = False) -> None:
     """Score new rows with the model that report or fit wrote.
 
-    Where the report had costs, a column says the decision of least expected cost.
+    Where the report had costs or a threshold, a column says the decision.
 
     Parameters
     ----------
@@ -306,7 +309,7 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None, json: Json
     from bayesrbf.base.files import writing_whole
 
     file = folder / f"{table.stem}-predictions.csv" if out is None and not json else out
-    totals, frames = BlockPredictions(model, options.costs), []
+    totals, frames = BlockPredictions(model, options.focus), []
     with spoken(POINT_WARNING, *of_dates(options.table)):
         predictions = totals.over(complete_blocks(model, table, options.table))
         if json:
@@ -360,7 +363,7 @@ def explain(folder: Path, table: Path, /, *, row: str, json: Json = False) -> No
 
     with spoken(*of_dates(options.table)):
         rows = read_complete(model, table, options.table)
-        explained = explain_row(model, rows, row_number(rows, row), options.costs)
+        explained = explain_row(model, rows, row_number(rows, row), options.focus)
     answer({"explained": explained}, lines_of_row(explained), as_json=json)
 
 
@@ -402,7 +405,7 @@ def report(
     reading: Reading = PLAIN,
     model: FamilyName = "stack",
     inference: Inference = "auto",
-    cost: Names = (),
+    deciding: Decided = UNDECIDED,
     rehearse: Annotated[bool, Parameter(negative="")] = False,
     quick: Quick = False,
     time_limit: float | None = None,
@@ -434,10 +437,9 @@ def report(
         How draws are made: laplace and advi are approximations and take seconds; gibbs and nuts
         are exact, if the model is right, and take longer; map makes none, and so no intervals.
         auto takes the best one that the model has.
-    cost : tuple of str
-        What it costs to mistake a row of a class: sick=10,well=1 or repeated; 1 for classes
-        not named. The report then says what the decisions of least expected cost cost, and
-        predictions.csv has them.
+    deciding : Deciding
+        Decisions, which the report then judges and predictions.csv has, and intervals, of 0.9 by
+        default.
     rehearse : bool
         Try how often the intervals hold a truth that is known: labels of these rows are drawn
         from three other models, twice each. Takes six more fits with their draws, two to eight
@@ -467,9 +469,9 @@ def report(
     from bayesrbf.base.files import writing_together
     from bayesrbf.reading.read import read_file
 
-    costs = costs_in(cost)
+    focus = focus_in(deciding)
     with writing_together(out, FILES) as scratch:
-        judge = problems_of_target(target, costs)
+        judge = problems_of_target(target, focus)
         read = read_file(table, target, typed(reading, table), judge, sampled=True)
         # What fits takes seconds to import: a bad table is refused before.
         from bayesrbf.app.report.run import (
@@ -490,7 +492,7 @@ def report(
             inference=inference,
             seed=seed,
             facts=facts_of(command_line(), table),
-            costs=costs,
+            focus=focus,
             rehearse=rehearse,
             draws=checked_draws(draws),
             jobs=checked_jobs(jobs),
@@ -516,7 +518,7 @@ def fit(
     reading: Reading = PLAIN,
     model: FamilyName = "stack",
     inference: Inference = "auto",
-    cost: Names = (),
+    deciding: Decided = UNDECIDED,
     quick: Quick = False,
     time_limit: float | None = None,
     draws: int | None = None,
@@ -544,10 +546,9 @@ def fit(
         What is fitted; the command models has a line on each.
     inference : {"auto", "laplace", "advi", "gibbs", "nuts", "map"}
         How intervals are made, as report has it; map makes none and is the quickest.
-    cost : tuple of str
-        What it costs to mistake a row of a class: sick=10,well=1 or repeated; 1 for classes
-        not named. predict then writes the decision of least expected cost, and validate counts
-        by it. The model is the same.
+    deciding : Deciding
+        Decisions, which predict then writes and validate counts by, and intervals, of 0.9 by
+        default.
     quick : bool
         Take less time with families but the stack: no intervals unless --inference names a
         method, three folds at most. The page says so.
@@ -579,9 +580,9 @@ def fit(
             f"{out} holds the report of another fit, which would no longer be that of its model; "
             f"name another folder, or delete {out / PAGE}."
         )
-    costs = costs_in(cost)
+    focus = focus_in(deciding)
     with writing_together(out, (MODEL, OPTIONS)) as scratch:
-        read = read_file(table, target, typed(reading, table), problems_of_target(target, costs))
+        read = read_file(table, target, typed(reading, table), problems_of_target(target, focus))
         # What fits takes seconds to import: a bad table is refused before.
         from bayesrbf.app.report.collect import DRAWS, FIT
         from bayesrbf.app.report.families import FAMILIES, draw_posterior
@@ -615,7 +616,7 @@ def fit(
             with phase(DRAWS):
                 drawn = draw_posterior(job, fitted.model)
             drawn.refined.save(scratch / MODEL)
-            options = ReportOptions(target, costs, job.reading)
+            options = ReportOptions(target, focus, job.reading)
             write_whole(scratch / OPTIONS, options_content(options))
     record = {"table": table.name, "model": fitted.sentence, "inference": drawn.sentence}
     lines = [

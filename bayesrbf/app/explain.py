@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from bayesrbf.app.check import NOVEL_ROW
-from bayesrbf.app.report.costs import decisions
+from bayesrbf.app.report.costs import decisions_in_words
+from bayesrbf.app.report.options import ANYTHING, Focus
 from bayesrbf.app.words import aligned, cell_text, clipped, listing, number, percent, signed
 from bayesrbf.table.kinds import Kind
 
@@ -74,7 +75,7 @@ class ExplainedRow:
     rows: int  # Of the table.
     prob: float  # Of the intervals.
     classes: Sequence[ClassAnswer]  # The most probable one first.
-    decision: str | None  # The answer of least expected cost; None without costs.
+    decision: str | None  # That of least expected cost, in words; None without costs.
     why: Why
     missing: Sequence[str]  # Columns without a cell in this row.
     stands_out: Sequence[UnexpectedCell] | None  # None where rows have no density.
@@ -87,11 +88,11 @@ def explain_row(
     model: Classifier,
     rows: pd.DataFrame,
     of: int,
-    costs: Mapping[str, float] | None = None,
+    focus: Focus = ANYTHING,
 ) -> ExplainedRow:
     """Explain one row, numbered from 1: its answer, the effects of its cells, and what is odd.
 
-    With ``costs`` of mistaken rows the decision of least expected cost is told.
+    The decision of least expected cost is told where the focus has costs.
     """
     if not 1 <= of <= len(rows):
         raise ValueError(
@@ -100,7 +101,7 @@ def explain_row(
     row = rows.iloc[[of - 1]]
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The model was fitted to a point")  # the text says so
-        uncertainty = model.uncertainty(row)
+        uncertainty = model.uncertainty(row, focus.level)
     odd, rate = odd_cells(model, rows, of - 1)
     return ExplainedRow(
         row=of,
@@ -108,7 +109,7 @@ def explain_row(
         rows=len(rows),
         prob=float(uncertainty.attrs["prob"]),
         classes=class_answers(uncertainty),
-        decision=_decision(uncertainty, costs) if costs else None,
+        decision=_decision(uncertainty, focus) if focus.decides else None,
         why=why(model, row),
         missing=list(row.columns[row.isna().iloc[0]]),
         stands_out=odd,
@@ -133,10 +134,10 @@ def class_answers(uncertainty: xr.Dataset) -> list[ClassAnswer]:
     ]
 
 
-def _decision(uncertainty: xr.Dataset, costs: Mapping[str, float]) -> str:
-    """The answer of least expected cost."""
+def _decision(uncertainty: xr.Dataset, focus: Focus) -> str:
+    """The decision of least expected cost in words."""
     classes = uncertainty["label"].to_numpy().tolist()
-    return str(classes[int(decisions(uncertainty["probability"].to_numpy(), classes, costs)[0])])
+    return str(decisions_in_words(uncertainty["probability"].to_numpy(), classes, focus)[0])
 
 
 def why(model: Classifier, row: pd.DataFrame, label: str | None = None) -> Why:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -16,7 +16,7 @@ import pandas as pd
 from scipy.stats import binom
 
 from bayesrbf.app.check import NOVEL_ROW, as_classes, observed_reals, training_cells
-from bayesrbf.app.report.options import ReportOptions
+from bayesrbf.app.report.options import Focus, ReportOptions
 from bayesrbf.app.report.output import predictions_frame, to_csv
 from bayesrbf.app.words import clipped, listing, number, plural
 from bayesrbf.base.table_options import PLAIN, TableOptions
@@ -59,7 +59,7 @@ class BlockPredictions:
     """Predictions of blocks of rows, and what is counted of all rows on the way."""
 
     model: Classifier
-    costs: Mapping[str, float]
+    focus: Focus
     rows: int = 0
     prob: float = 0.0  # Of the intervals.
     has_intervals: bool = True  # Without draws there are none.
@@ -75,10 +75,10 @@ class BlockPredictions:
         """The predictions of each block, counted on the way."""
         self._usual = self._fewest = fewest_cells(self.model)
         for rows in blocks:
-            uncertainty = self.model.uncertainty(rows, memory=BLOCK_MEMORY)
+            uncertainty = self.model.uncertainty(rows, self.focus.level, memory=BLOCK_MEMORY)
             ids = None if rows.index.name is None else rows.index
             predictions = predictions_frame(
-                uncertainty, costs=self.costs, ids=ids, first=self.rows + 1
+                uncertainty, focus=self.focus, ids=ids, first=self.rows + 1
             )
             novel = uncertainty["novelty"].to_numpy() > NOVEL_ROW
             if self._n_novel < KEPT_ROWS:

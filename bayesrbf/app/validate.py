@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -39,8 +38,8 @@ from bayesrbf.app.check import (
     named_cells,
     training_cells,
 )
-from bayesrbf.app.report.costs import costs_of, decisions, problems_of_costs
-from bayesrbf.app.report.output import held_out_rows
+from bayesrbf.app.report.costs import costs_of, decisions, problems_of_focus
+from bayesrbf.app.report.options import Focus
 from bayesrbf.app.report.performance import Event, event_of, parts_by, thresholds_at
 from bayesrbf.app.words import aligned, clipped, ends, listing, number, percent, plain, plural
 from bayesrbf.base.arrays import Labels, Probabilities, brier, correct, log_loss
@@ -56,10 +55,9 @@ if TYPE_CHECKING:
 # Scores on labelled new rows, and what these say of a model, in sentences.
 
 
-VALIDATION_BY_CHANCE: Final = 0.01
-"""Probability with which chance alone is a finding."""
-SURE: Final = 1 - VALIDATION_BY_CHANCE
+SURE: Final = 0.99
 """Probability inside all intervals: what one of them leaves out is a finding."""
+USUAL: Final = Focus(level=SURE)
 LISTED_CLASSES: Final = 6
 NO_KINDS: Final[Mapping[str, Kind]] = MappingProxyType({})
 MOSTLY_TRAINED: Final = 0.5
@@ -110,13 +108,14 @@ def class_frequencies(
     trained_rows: int,
     classes: Sequence[str],
     units: Units = None,
+    level: float = SURE,
 ) -> tuple[ClassFrequency, ...]:
     """The share of every class, with its interval.
 
     Rows of groups tell as much as so many independent rows as have an interval of that width.
     """
     n, counts = labels.size, np.bincount(labels, minlength=trained.size)
-    level = 1 - VALIDATION_BY_CHANCE / (1 if trained.size == 2 else trained.size)
+    level = 1 - (1 - level) / (1 if trained.size == 2 else trained.size)
     frequencies: list[ClassFrequency] = []
     for label, rows, before, expected in zip(
         classes, counts.tolist(), trained.tolist(), p.mean(0).tolist(), strict=True
@@ -141,18 +140,18 @@ def _share(holds: Shaped[np.ndarray, " obs"], level: float) -> Interval:
     return proportion(float(holds.mean()), holds.size, level)
 
 
-def _mean(values: Float[np.ndarray, " obs"], units: Units) -> Interval:
+def _mean(values: Float[np.ndarray, " obs"], units: Units, level: float) -> Interval:
     """Mean of rows, or of rows in groups."""
-    return as_wide(lambda some: mean(values[some], SURE), units, SURE)
+    return as_wide(lambda some: mean(values[some], level), units, level)
 
 
-def _slope(p: Probabilities, labels: Labels, units: Units) -> Interval:
+def _slope(p: Probabilities, labels: Labels, units: Units, level: float) -> Interval:
     """Calibration slope of rows, or of rows in groups."""
-    return as_wide(lambda some: slope(p[some], labels[some], SURE), units, SURE)
+    return as_wide(lambda some: slope(p[some], labels[some], level), units, level)
 
 
 def scores_of(
-    p: Probabilities, labels: Labels, trained: Shares, units: Units = None
+    p: Probabilities, labels: Labels, trained: Shares, units: Units = None, level: float = SURE
 ) -> Iterator[ValidationScore]:
     """Every score with its interval, beside what is expected and the class frequencies."""
     same = np.tile(trained, (labels.size, 1))
@@ -161,25 +160,30 @@ def scores_of(
         ("log loss", log_loss, doubt),
         ("Brier score", brier, (1 - (p**2).sum(1)) / (2 if trained.size == 2 else 1)),
     ):
-        here, base = _mean(score(p, labels), units), float(score(same, labels).mean())
+        here, base = _mean(score(p, labels), units, level), float(score(same, labels).mean())
         low = max(0.0, here.lower)
         yield ValidationScore(name, here.value, low, here.upper, float(expected.mean()), base)
     hits = correct(p, labels)
-    right = as_wide(lambda some: _share(hits[some], SURE), units, SURE)
+    right = as_wide(lambda some: _share(hits[some], level), units, level)
     base = float(correct(same, labels).mean())
     expected_right = float(p.max(1).mean())
     yield ValidationScore(
         "share right", right.value, right.lower, right.upper, expected_right, base
     )
-    tilt = _slope(p, labels, units)
+    tilt = _slope(p, labels, units, level)
     yield ValidationScore("calibration slope", tilt.value, tilt.lower, tilt.upper, 1.0, np.nan)
 
 
 def cost_score(
-    p: Probabilities, labels: Labels, trained: Shares, costs: CostMatrix, units: Units = None
+    p: Probabilities,
+    labels: Labels,
+    trained: Shares,
+    costs: CostMatrix,
+    units: Units = None,
+    level: float = SURE,
 ) -> ValidationScore:
     """Mean cost of a row when every decision has the least expected cost."""
-    own = _mean(paid(p, labels, costs), units)
+    own = _mean(paid(p, labels, costs), units, level)
     same = paid(np.tile(trained, (labels.size, 1)), labels, costs)
     expected = float(expected_costs(p, costs).min(axis=1).mean())
     low = max(0.0, own.lower)
@@ -218,11 +222,16 @@ def of_other_classes(labels: pd.Series) -> Iterator[Remark]:
 
 
 def of_worth(
-    p: Probabilities, labels: Labels, trained: Shares, classes: Sequence[str], units: Units = None
+    p: Probabilities,
+    labels: Labels,
+    trained: Shares,
+    classes: Sequence[str],
+    units: Units = None,
+    level: float = SURE,
 ) -> Remark:
     """Whether the probabilities say more than the class frequencies of training."""
     each = log_loss(np.tile(trained, (labels.size, 1)), labels) - log_loss(p, labels)
-    gain = _mean(each, units)
+    gain = _mean(each, units, level)
     counts = np.bincount(labels, minlength=trained.size)
     most = int(counts.argmax())
     always = f"always answering {clipped(classes[most], 24)}"
@@ -242,10 +251,16 @@ def _by_chance(gain: Interval) -> str:
     return ", which may be chance" if gain.lower <= 0 < gain.value else ""
 
 
-def of_cost(p: Probabilities, labels: Labels, costs: CostMatrix, units: Units = None) -> Remark:
+def of_cost(
+    p: Probabilities,
+    labels: Labels,
+    costs: CostMatrix,
+    units: Units = None,
+    level: float = SURE,
+) -> Remark:
     """Whether deciding row by row costs less than the best answer that is the same for all."""
     own, same = paid(p, labels, costs), costs[labels, costs[labels].mean(axis=0).argmin()]
-    gain = _mean(same - own, units)
+    gain = _mean(same - own, units, level)
     return Remark(
         "cost",
         f"By the decision of least expected cost a row costs {number(float(own.mean()))}, by the "
@@ -256,13 +271,15 @@ def of_cost(p: Probabilities, labels: Labels, costs: CostMatrix, units: Units = 
     )
 
 
-def of_calibration(p: Probabilities, labels: Labels, units: Units = None) -> Remark:
+def of_calibration(
+    p: Probabilities, labels: Labels, units: Units = None, level: float = SURE
+) -> Remark:
     """Whether probabilities come true as often as they say, and in which way they do not.
 
     Where rows have groups the slope alone tells: chance in the error is that of single rows.
     """
-    errors = calibration(p, labels, prob=1 - 2 * VALIDATION_BY_CHANCE)
-    tilt = _slope(p, labels, units)
+    errors = calibration(p, labels, prob=1 - 2 * (1 - level))
+    tilt = _slope(p, labels, units, level)
     way = "neither all too extreme nor all too timid"
     if tilt.upper < 1:
         way = "too extreme"
@@ -280,7 +297,7 @@ def of_calibration(p: Probabilities, labels: Labels, units: Units = None) -> Rem
             "and what chance alone makes of it cannot be computed where rows have groups"
             if grouped
             else f"and chance alone brings more than {number(errors.noise[1])} in "
-            f"{percent(VALIDATION_BY_CHANCE)} of such tables"
+            f"{percent(1 - level)} of such tables"
         )
         + f"; the slope is {number(tilt.value)}, {ends(tilt.lower, tilt.upper)}, and 1 is "
         "right.",
@@ -289,7 +306,10 @@ def of_calibration(p: Probabilities, labels: Labels, units: Units = None) -> Rem
 
 
 def of_class_frequencies(
-    p: Probabilities, labels: Labels, frequencies: Sequence[ClassFrequency]
+    p: Probabilities,
+    labels: Labels,
+    frequencies: Sequence[ClassFrequency],
+    level: float = SURE,
 ) -> Remark:
     """Whether the class frequencies differ from training, and what the new ones would bring."""
     if not any(of_class.changed for of_class in frequencies):
@@ -302,7 +322,7 @@ def of_class_frequencies(
     return Remark(
         "classes",
         f"The class frequencies differ from training, beyond what chance brings in "
-        f"{percent(VALIDATION_BY_CHANCE)} of such tables. If the model were told the new ones "
+        f"{percent(1 - level)} of such tables. If the model were told the new ones "
         f"(class_prior), its log loss would be {number(loss)} in place of "
         f"{number(float(log_loss(p, labels).mean()))}.",
     )
@@ -423,6 +443,8 @@ def validate(
     y: object,
     *,
     costs: Mapping[Any, float] | None = None,
+    event: object = None,
+    level: float = SURE,
     by: object = None,
     score: pd.Series | None = None,
     groups: object = None,
@@ -445,6 +467,11 @@ def validate(
     costs : dict of class to float, optional
         What it costs to mistake a row of a class, 1 for classes not named. Rows are then decided
         at least expected cost; without costs a row counts as of its most probable class.
+    event : class, optional
+        Which of two classes parts and score are about; by default the one whose mistakes cost
+        most, else the one that was rarer in training.
+    level : float
+        Probability inside the intervals, by which findings are told from chance.
     by : frame or dict of columns, optional
         Columns by whose levels, or quarters of numbers, figures are told apart.
     score : Series of shape (n_obs,), optional
@@ -477,7 +504,9 @@ def validate(
     {'log loss': 0.06, 'Brier score': 0.04, 'share right': 0.97}
     """
     fitted: Classifier = loaded(estimator)
-    return validated(fitted, X, y, costs or {}, Beside.of(by, score, groups), {})
+    given = {str(label): float(cost) for label, cost in (costs or {}).items()}
+    focus = Focus(given, None if event is None else str(event), level=level)
+    return validated(fitted, X, y, focus, Beside.of(by, score, groups))
 
 
 @dataclass(frozen=True)
@@ -515,16 +544,15 @@ def validated(
     fitted: Classifier,
     X: object,
     y: object,
-    costs: Mapping[Any, float],
+    focus: Focus,
     beside: Beside,
-    before: Mapping[str, EventPerformance],
+    before: tuple[Probabilities, Labels] | None = None,
     notes: Sequence[str] = (),
 ) -> Validation:
     """Judge a classifier by labelled rows, beside its training rows that were held out."""
     check_is_fitted(fitted)
     check_consistent_length(X, y)
-    costs = {str(label): float(cost) for label, cost in costs.items()}
-    if problems := tuple(problems_of_costs(costs, fitted.classes_, "the model")):
+    if problems := tuple(problems_of_focus(focus, fitted.classes_, "the model")):
         raise ValueError(" ".join(problems))
     classes = [str(label) for label in fitted.classes_]
     if len(classes) > 2 and (beside.score is not None or not beside.by.columns.empty):
@@ -554,7 +582,7 @@ def validated(
         round(float(fitted.rows_.n_labelled)),
         classes,
         target=target,
-        costs=costs,
+        focus=focus,
         unlabelled=int(hidden.sum()),
         remarks=[
             *of_training_rows(training_cells(fitted), cells),
@@ -587,31 +615,41 @@ def validation_of(
     classes: Sequence[str],
     *,
     target: str = "",
-    costs: Mapping[str, float] | None = None,
+    focus: Focus = USUAL,
     unlabelled: int = 0,
     remarks: Sequence[Remark] = (),
     beside: Beside | None = None,
-    before: Mapping[str, EventPerformance] | None = None,
+    before: tuple[Probabilities, Labels] | None = None,
     kinds: Mapping[str, Kind] = NO_KINDS,
 ) -> Validation:
-    """Judge probabilities by the labels of their rows and by the class frequencies of training."""
-    costs, beside = costs or {}, Beside.of(None, None, None) if beside is None else beside
+    """Judge probabilities by the labels of their rows and by the class frequencies of training.
+
+    ``before`` are probabilities and labels of training rows that were held out.
+    """
+    costs, level = focus.costs, focus.level
+    beside = Beside.of(None, None, None) if beside is None else beside
     units = None if beside.groups is None else group_numbers(beside.groups)
-    frequencies = class_frequencies(p, labels, trained, trained_rows, classes, units)
-    decided = decisions(p, classes, costs)
+    frequencies = class_frequencies(p, labels, trained, trained_rows, classes, units, level)
     matrix = mistakes(costs_of(classes, costs))
-    event = event_of(trained * trained_rows, classes, costs) if len(classes) == 2 else None
+    event = event_of(trained * trained_rows, classes, focus) if len(classes) == 2 else None
     threshold = 0.5 if event is None else event.threshold
-    found = performance_of(
-        p,
-        labels,
-        classes,
-        decided=decided,
-        thresholds=thresholds_at(threshold),
-        units=units,
-        level=SURE,
-    )
-    against_rest, before = {one.event: one for one in found.events}, before or {}
+
+    def against_rest(
+        p: Probabilities, labels: Labels, units: Units
+    ) -> Mapping[str, EventPerformance]:
+        found = performance_of(
+            p,
+            labels,
+            classes,
+            decided=decisions(p, classes, costs),
+            thresholds=thresholds_at(threshold),
+            units=units,
+            level=level,
+        )
+        return {one.event: one for one in found.events}
+
+    here = against_rest(p, labels, units)
+    trusted = {} if before is None else against_rest(*before, None)
     parts: list[Parts] = []
     score = None
     if event is not None:
@@ -625,7 +663,7 @@ def validation_of(
                 happened,
                 threshold=threshold,
                 units=units,
-                level=SURE,
+                level=level,
             )
             for name in beside.by
         ]
@@ -640,44 +678,34 @@ def validation_of(
                 of_group % SCORE_FOLDS,
                 thresholds_at(threshold),
                 units,
-                SURE,
+                level,
             )
     remarks = (
         *remarks,
-        of_worth(p, labels, trained, classes, units),
-        *([of_cost(p, labels, matrix, units)] if costs else []),
-        of_calibration(p, labels, units),
-        of_class_frequencies(p, labels, frequencies),
+        of_worth(p, labels, trained, classes, units, level),
+        *([of_cost(p, labels, matrix, units, level)] if costs else []),
+        of_calibration(p, labels, units, level),
+        of_class_frequencies(p, labels, frequencies, level),
     )
     return Validation(
         target=target,
         rows=labels.size,
         unlabelled=unlabelled,
-        prob=SURE,
+        prob=level,
         costs=dict(costs),
         scores=(
-            *scores_of(p, labels, trained, units),
-            *([cost_score(p, labels, trained, matrix, units)] if costs else []),
+            *scores_of(p, labels, trained, units, level),
+            *([cost_score(p, labels, trained, matrix, units, level)] if costs else []),
         ),
         classes=frequencies,
-        against_rest=against_rest,
+        against_rest=here,
         event=event,
-        before=before,
+        before=trusted,
         parts=tuple(parts),
         score=score,
-        advice=advice(remarks, against_rest, before),
+        advice=advice(remarks, here, trusted),
         remarks=remarks,
     )
-
-
-def before_of(folder: Path, classes: list[str]) -> dict[str, EventPerformance]:
-    """Performance on the training rows that were held out, class by class; empty without any."""
-    held_out = held_out_rows(folder, classes)
-    if held_out is None:
-        return {}
-    p, labels = held_out
-    found = performance_of(p, labels, classes, thresholds=thresholds_at(0.5), level=SURE)
-    return {one.event: one for one in found.events}
 
 
 def advice(

@@ -8,6 +8,7 @@ import pytest
 
 from bayesrbf import HybridMixtureClassifier, StackedClassifier
 from bayesrbf.app.predict import BlockPredictions
+from bayesrbf.app.report.options import ANYTHING
 
 pytestmark = pytest.mark.filterwarnings("ignore:The model was fitted to a point")
 
@@ -21,7 +22,7 @@ def made(n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def told(model: object, rows: pd.DataFrame, blocks: int = 1) -> str:
-    scored = BlockPredictions(model, {})
+    scored = BlockPredictions(model, ANYTHING)
     for _ in scored.over(rows.iloc[some] for some in np.array_split(np.arange(len(rows)), blocks)):
         pass
     return scored.fewer_cells()

@@ -21,7 +21,13 @@ from bayesrbf.app.predict import (
     read_rows,
     row_number,
 )
-from bayesrbf.app.report.options import OPTIONS, ReportOptions, options_content, read_options
+from bayesrbf.app.report.options import (
+    ANYTHING,
+    OPTIONS,
+    ReportOptions,
+    options_content,
+    read_options,
+)
 from bayesrbf.base.table_options import TableOptions
 from bayesrbf.reading.formats import raw_blocks
 from bayesrbf.reading.read import read_file
@@ -168,7 +174,7 @@ def test_columns_that_changed_are_warned_of_once() -> None:
     rows = pd.DataFrame(rng.normal(50.0 + 5.0 * labels[:, None], 4.0, (120, 3)), columns=[*"abc"])
     model = HybridMixtureClassifier(random_state=0).fit(rows, labels)
     new = rows.assign(a=rows["a"] / 38.67)
-    scored = BlockPredictions(model, {})
+    scored = BlockPredictions(model, ANYTHING)
     with pytest.warns(UserWarning, match="'a' is 38.7 times smaller"):
         list(scored.over([new]))
     with warnings.catch_warnings():

@@ -14,7 +14,8 @@ import pytest
 import bayesrbf
 from bayesrbf import HybridMixtureClassifier, Validation
 from bayesrbf.app.check import Remark, training_cells
-from bayesrbf.app.validate import Beside, advice, of_training_rows, validation_of
+from bayesrbf.app.report.options import Focus
+from bayesrbf.app.validate import SURE, Beside, advice, of_training_rows, validation_of
 from tests.cases import first_quick
 
 CLASSES = np.array(["a", "b", "c"])
@@ -112,7 +113,7 @@ def test_every_sentence_says_what_the_intervals_beside_it_say(seed: int) -> None
         rng.permutation(trained),
         TRAINED_ROWS,
         CLASSES.tolist(),
-        costs=costs,
+        focus=Focus(costs, level=SURE),
     )
     assert told.prob == 0.99
     assert f"{round(100 * told.prob)}\xa0% interval" in str(told)
@@ -133,7 +134,9 @@ def test_every_sentence_says_what_the_intervals_beside_it_say(seed: int) -> None
 
 def test_decisions_say_by_which_rule_they_are() -> None:
     trained, p, labels = drawn(100, 0)
-    dear = validation_of(p, labels, trained, 400, CLASSES.tolist(), costs={"a": 5.0})
+    dear = validation_of(
+        p, labels, trained, 400, CLASSES.tolist(), focus=Focus({"a": 5.0}, level=SURE)
+    )
     assert "Sensitivity and specificity: of the decision of least expected cost." in str(dear)
     plain = str(judged(trained, p, labels))
     assert "Sensitivity and specificity: of the most probable class." in plain
@@ -295,7 +298,7 @@ def test_a_worse_ranking_than_in_training_is_to_be_refitted() -> None:
     p = np.random.default_rng(1).beta(0.3, 0.4, 800)
     weak = 0.5 + 0.3 * (p - 0.5)
     trained, both = np.array([0.5, 0.5]), np.column_stack([1 - weak, weak])
-    before = judged(trained, np.column_stack([1 - p, p]), outcomes(p, 2)).against_rest
+    before = np.column_stack([1 - p, p]), outcomes(p, 2)
     classes = CLASSES[:2].tolist()
     now = validation_of(both, outcomes(weak, 3), trained, 400, classes, before=before)
     assert "ranked worse" in now.advice

@@ -136,7 +136,7 @@ def _looks(job: Job, drawn: Drawn) -> _Looks:
     """Look at all rows, in several processes where there are."""
     looks: dict[str, Callable[[], Any]] = {
         "judged": lambda: judge_table(job),
-        "uncertainty": lambda: drawn.refined.uncertainty(job.X),
+        "uncertainty": lambda: drawn.refined.uncertainty(job.X, job.focus.level),
         "moves": lambda: read_moves(job, drawn.model),
         "findings": lambda: drawn.refined.fitted_.findings(),
     }
@@ -192,14 +192,14 @@ def _report(job: Job, fits: _Fits) -> Report:
     held_out, judged, uncertainty = fits.held_out, looks.judged, looks.uncertainty
     densities = densities_of(job, fits.drawn)
     rival = best_of(held_out, (LOGISTIC, FOREST))
-    event = event_among(held_out, job.costs) if len(held_out.classes) == 2 else None
+    event = event_among(held_out, job.focus) if len(held_out.classes) == 2 else None
     widths = (uncertainty["upper"] - uncertainty["lower"]).to_numpy()
     sections: dict[str, Callable[[], Any]] = {
         "scores": lambda: tuple(
-            score(held_out, name, job.units) for name in held_out.probabilities
+            score(held_out, name, job.units, job.focus.level) for name in held_out.probabilities
         ),
-        "judged": lambda: judge(held_out, job.costs, MODEL, FREQUENCIES, rival, job.groups),
-        "performance": lambda: read_performance(held_out, job.costs, MODEL, rival, job.units),
+        "judged": lambda: judge(held_out, job.focus, MODEL, FREQUENCIES, rival, job.groups),
+        "performance": lambda: read_performance(held_out, job.focus, MODEL, rival, job.units),
         "parts": lambda: read_parts(job, held_out, MODEL, widths),
         "score": lambda: read_score(job, held_out, MODEL),
         "subgroups": lambda: read_subgroups(job, held_out, MODEL),
@@ -224,17 +224,21 @@ def _report(job: Job, fits: _Fits) -> Report:
         inference=fits.drawn.sentence,
         intervals=fits.intervals,
         folds=int(held_out.folds.max()) + 1,
-        confusion=_confusion(held_out, job.costs),
+        confusion=_confusion(held_out, job.focus.costs),
         check=_check(job, uncertainty),
-        costs=read_costs(held_out, job.costs, (MODEL, rival)),
+        costs=read_costs(held_out, job.focus.costs, (MODEL, rival)),
         row_title=job.row_title,
+        focus=job.focus,
         held_out=job.splits.sentence if job.judged_apart or job.units is not None else "",
         **figures,
     )
 
 
 def score(
-    held_out: HeldOutRows, name: str, units: Int[np.ndarray, " obs"] | None = None
+    held_out: HeldOutRows,
+    name: str,
+    units: Int[np.ndarray, " obs"] | None = None,
+    level: float = LEVEL,
 ) -> MeanScores:
     """Scores and calibration of one classifier on the held-out rows."""
     rows = held_out.scored
@@ -249,10 +253,12 @@ def score(
         brier=mean_over_folds(brier(p, labels), folds),
         accuracy=mean_over_folds(correct(p, labels), folds),
         slope=as_wide(
-            lambda some: slope(p[some], labels[some]), None if units is None else units[rows], LEVEL
+            lambda some: slope(p[some], labels[some], level),
+            None if units is None else units[rows],
+            level,
         ),
         grouped=units is not None,
-        calibration=calibration(p, labels, prob=LEVEL),
+        calibration=calibration(p, labels, prob=level),
     )
 
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 
+from bayesrbf.app.report.options import ANYTHING, Focus
 from bayesrbf.fit.decisions import constant, cost_curve, expected_costs, mistakes, paid
 
 COST_STEPS: Final = 101
@@ -50,6 +51,14 @@ def decisions(
 ) -> Int[np.ndarray, " obs"]:
     """Answers of least expected cost; the most probable class where all cost the same."""
     return expected_costs(probabilities, mistakes(costs_of(classes, costs))).argmin(axis=1)
+
+
+def decisions_in_words(
+    probabilities: Float[np.ndarray, "obs label"], classes: Sequence[object], focus: Focus
+) -> Shaped[np.ndarray, " obs"]:
+    """What the decision of each row is called: its action, or its class where none was named."""
+    words = np.array([focus.action(label) for label in classes], dtype=object)
+    return words[decisions(probabilities, classes, focus.costs)]
 
 
 def read_costs(
@@ -92,12 +101,12 @@ def read_costs(
 MOST_TARGET_CLASSES: Final = 50
 
 
-def problems_of_target(target: str, costs: Mapping[str, float]) -> Judge:
+def problems_of_target(target: str, focus: Focus = ANYTHING) -> Judge:
     """A judge of target columns: sentences on why a report is impossible."""
 
     def judge(y: pd.Series) -> Iterator[str]:
         yield from _of_classes(y, target)
-        yield from problems_of_costs(costs, y.dropna().unique(), repr(target))
+        yield from problems_of_focus(focus, y.dropna().unique(), repr(target))
 
     return judge
 
@@ -122,18 +131,25 @@ def _of_classes(y: pd.Series, target: str) -> Iterator[str]:
         )
 
 
-def problems_of_costs(
-    costs: Mapping[str, float], classes: Iterable[object], owner: str
-) -> Iterator[str]:
-    """Costs of classes that the owner does not have, and costs that are not above 0, as sentences.
+def problems_of_focus(focus: Focus, classes: Iterable[object], owner: str) -> Iterator[str]:
+    """Names that are no class of the owner, and costs that are not above 0, as sentences.
 
-    >>> list(problems_of_costs({"ill": 0.0}, ["sick", "well"], "the model"))
+    >>> list(problems_of_focus(Focus({"ill": 0.0}), ["sick", "well"], "the model"))
     ["'ill' has a cost and is no class of the model: sick, well.", "The cost of 'ill' must be above
     0 and finite; received 0."]
     """
     names = sorted(str(label) for label in classes)
-    for name, cost in costs.items():
+    said = [(name, "has a cost") for name in focus.costs]
+    said += [(name, "has an action") for name in focus.actions]
+    said += [] if focus.event is None else [(focus.event, "is the event")]
+    for name, what in said:
         if name not in names:
-            yield f"{name!r} has a cost and is no class of {owner}: {', '.join(names)}."
+            yield f"{name!r} {what} and is no class of {owner}: {', '.join(names)}."
+    for name, cost in focus.costs.items():
         if not (math.isfinite(cost) and cost > 0):
             yield f"The cost of {name!r} must be above 0 and finite; received {cost:g}."
+    if focus.event is not None and len(names) > 2:
+        yield (
+            f"The event is one of two classes, and {owner} has {len(names)}; leave it out, and "
+            "name costs in place of a threshold."
+        )

@@ -29,8 +29,8 @@ from bayesrbf.app.report.held_out import (
     silently,
 )
 from bayesrbf.app.report.job import Job
-from bayesrbf.app.report.options import FamilyName
-from bayesrbf.app.report.performance import Event, class_of_interest, event_among
+from bayesrbf.app.report.options import ANYTHING, FamilyName
+from bayesrbf.app.report.performance import Event, event_among
 from bayesrbf.app.words import aligned, clipped, ends, listing, number, percent, plural, spread
 from bayesrbf.base.arrays import correct, log_loss
 from bayesrbf.families.stack.model_doubt import comparable
@@ -300,7 +300,7 @@ def compare(job: Job, models: Sequence[FamilyName], *, phase: Phase = silently) 
     held_out = hold_out(job.X, job.y, fitters, splits=job.splits, phase=phase)
     note = ""
     if job.score is not None:
-        held_out, note = with_score(job.score, held_out, event_among(held_out, job.costs))
+        held_out, note = with_score(job.score, held_out, event_among(held_out, job.focus))
     return judged(held_out, job.units, note)
 
 
@@ -343,7 +343,7 @@ def judged(
     """Held-out probabilities as a comparison."""
     rows, classes = held_out.scored, list(map(str, held_out.classes))
     labels = held_out.labels[rows]
-    shown = [class_of_interest(held_out, {})] if len(classes) == 2 else None
+    shown = [event_among(held_out, ANYTHING).column] if len(classes) == 2 else None
     units = None if groups is None else groups[rows]
     p = {name: every[rows] for name, every in held_out.probabilities.items()}
     losses = {name: log_loss(own, labels) for name, own in p.items()}

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
-from bayesrbf.app.report.options import FamilyName, Inference
+from bayesrbf.app.report.options import ANYTHING, FamilyName, Focus, Inference
 from bayesrbf.app.words import cell, clipped, count, decimals_of, plural
 from bayesrbf.base.table_options import PLAIN, TableOptions
 from bayesrbf.fit.held_out import grouped_folds, later_folds, stratified_folds
@@ -137,8 +137,7 @@ class Job:
     facts: tuple[tuple[str, str], ...] = ()  # Command, versions, digest of the data.
     truth: Truth | None = None  # Where it is known.
     family: FamilyName = "stack"
-    costs: Mapping[str, float] = field(default_factory=dict)
-    """Cost of a mistaken row by class, 1 for a class not named; empty: no section on costs."""
+    focus: Focus = ANYTHING  # What figures and decisions are about.
     draws: int | None = None  # Per chain; by default what the family takes.
     folds: int = 5  # At most.
     jobs: int = 1  # Processes that share the fits; -1: all cores where that is quicker.

@@ -21,23 +21,74 @@ ALL_CORES: Final = -1
 
 
 @dataclass(frozen=True)
+class Deciding:
+    """Decisions and intervals, as the command line asks for them.
+
+    Attributes
+    ----------
+    cost : tuple of str
+        What it costs to mistake a row of a class: sick=10,well=1 or repeated; 1 for classes not
+        named. Rows are then decided at least expected cost. The model is the same.
+    event : str, optional
+        Which of two classes the figures are about; by default the one whose mistakes cost most,
+        else the rarer one.
+    threshold : float, optional
+        Probability of the event from which a row is decided to be one, in place of costs.
+    action : tuple of str
+        What the decision for a class is called: sick=operate,well=wait or repeated.
+    level : float, optional
+        Probability inside the intervals, such as 0.95.
+    """
+
+    cost: tuple[str, ...] = ()
+    event: str | None = None
+    threshold: float | None = None
+    action: tuple[str, ...] = ()
+    level: float | None = None
+
+
+@dataclass(frozen=True)
+class Focus:
+    """What figures and decisions are about."""
+
+    costs: Mapping[str, float] = field(default_factory=dict)
+    """Cost of a mistaken row by class, 1 for a class not named; empty where none was given."""
+    event: str | None = None  # That was asked for, one of two classes.
+    actions: Mapping[str, str] = field(default_factory=dict)  # Words for decisions, by class.
+    level: float = 0.9  # Probability inside the intervals.
+
+    @property
+    def decides(self) -> bool:
+        """Whether decisions are more than the most probable class."""
+        return bool(self.costs or self.actions)
+
+    def action(self, label: object) -> str:
+        """What the decision for a class is called."""
+        return self.actions.get(str(label), str(label))
+
+
+ANYTHING: Final = Focus()
+"""A focus that names no class."""
+
+
+@dataclass(frozen=True)
 class ReportOptions:
     """The options of a report that later commands need."""
 
     target: str  # Name of the label column; empty where none is known.
-    costs: Mapping[str, float] = field(default_factory=dict)
-    """Cost of a mistaken row by class, 1 for a class not named; empty where none was given."""
+    focus: Focus = ANYTHING
     table: TableOptions = PLAIN  # How the table was read, and new rows are.
 
 
 def options_content(options: ReportOptions) -> bytes:
     """The options as a file.
 
-    >>> content = json.loads(options_content(ReportOptions("y", {"sick": 5.0})))
+    >>> content = json.loads(options_content(ReportOptions("y", Focus({"sick": 5.0}))))
     >>> content["target"], content["costs"], content["table"]["id"]
     ('y', {'sick': 5.0}, None)
     """
-    return (json.dumps(asdict(options), ensure_ascii=False, indent=1) + "\n").encode()
+    content = {"target": options.target, **asdict(options.focus), "table": asdict(options.table)}
+    return (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode()
 
 
 def read_options(folder: Path) -> ReportOptions:
@@ -54,8 +105,23 @@ def read_options(folder: Path) -> ReportOptions:
         raise _refused(file, f"it is no JSON ({error})") from None
     if not isinstance(content, dict) or not isinstance(content.get("target"), str):
         raise _refused(file, "it names no target")
-    costs, table = _costs(file, content.get("costs", {})), _table(file, content.get("table", {}))
-    return ReportOptions(content["target"], costs, table)
+    return ReportOptions(
+        content["target"], _focus(file, content), _table(file, content.get("table", {}))
+    )
+
+
+def _focus(file: Path, content: Mapping[str, Any]) -> Focus:
+    """What the report was about; an error where an entry is of another type."""
+    usual = Focus()
+    costs, event = _costs(file, content.get("costs", {})), content.get("event")
+    actions, level = content.get("actions", {}), content.get("level", usual.level)
+    if not isinstance(event, str | None):
+        raise _refused(file, f"its event must be a class, not {event!r}")
+    if not isinstance(actions, dict) or not all(isinstance(one, str) for one in actions.values()):
+        raise _refused(file, "its actions must be a word for each class")
+    if not (isinstance(level, float) and 0 < level < 1):
+        raise _refused(file, f"its level must lie strictly between 0 and 1, not {level!r}")
+    return Focus(costs, event, actions, level)
 
 
 def _table(file: Path, content: Any) -> TableOptions:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from bayesrbf.app.report.costs import decisions
-from bayesrbf.app.report.options import OPTIONS
+from bayesrbf.app.report.costs import decisions_in_words
+from bayesrbf.app.report.options import ANYTHING, OPTIONS, Focus
 from bayesrbf.base import names
 
 if TYPE_CHECKING:
@@ -38,13 +38,13 @@ def predictions_frame(
     uncertainty: xr.Dataset,
     given: pd.Series | None = None,
     held_out: HeldOutRows | None = None,
-    costs: Mapping[str, float] | None = None,
+    focus: Focus = ANYTHING,
     ids: pd.Index | None = None,
     first: int = 1,
 ) -> pd.DataFrame:
     """One line per row: class, probabilities, intervals, entropies in nats, novelty.
 
-    ``decision`` is the answer of least expected cost, where there are costs. ``ids`` name the rows
+    ``decision`` is the one of least expected cost, where there are costs. ``ids`` name the rows
     beside their numbers, which begin with ``first``.
     ``novelty`` is near 1 where a row is unlike those of the training table. ``held_out_<class>`` is
     the probability by a fit that had not seen the row's label, of the first held-out classifier.
@@ -57,8 +57,8 @@ def predictions_frame(
     if given is not None:
         columns["label"] = given.astype(object).where(given.notna(), None).to_list()
     columns["predicted"] = np.array(classes, dtype=object)[mean.argmax(1)]
-    if costs:
-        columns["decision"] = np.array(classes, dtype=object)[decisions(mean, classes, costs)]
+    if focus.decides:
+        columns["decision"] = decisions_in_words(mean, classes, focus)
     for name, source in (
         ("probability", names.PROBABILITY),
         ("lower", "lower"),

@@ -23,6 +23,7 @@ from bayesrbf.answers.scores import (
 from bayesrbf.app.report.costs import costs_of, decisions
 from bayesrbf.app.report.held_out import HeldOutRows
 from bayesrbf.app.report.job import Job
+from bayesrbf.app.report.options import Focus
 from bayesrbf.app.words import between, cell, clipped, decimals_of
 from bayesrbf.table.kinds import Kind
 
@@ -80,11 +81,6 @@ class Judged:
         return [one for one in frequent if one[1].events > UNVALIDATED][:MOST_CURVES]
 
 
-def class_of_interest(held_out: HeldOutRows, costs: Mapping[str, float]) -> int:
-    """The dearest class where costs differ, else the rarest one; of ties the last."""
-    return event_among(held_out, costs).column
-
-
 def unvalidated(counts: Mapping[str, int]) -> dict[str, int]:
     """Classes of one or two labelled rows, and how many."""
     return {name: rows for name, rows in counts.items() if rows <= UNVALIDATED}
@@ -97,7 +93,7 @@ def thresholds_at(threshold: float) -> tuple[float, ...]:
 
 def read_performance(
     held_out: HeldOutRows,
-    costs: Mapping[str, float],
+    focus: Focus,
     model: str,
     rival: str,
     groups: Int[np.ndarray, " obs"] | None = None,
@@ -105,7 +101,7 @@ def read_performance(
     """Judge every class against the rest on the held-out rows."""
     rows = held_out.scored
     labels, classes = held_out.labels[rows], list(map(str, held_out.classes))
-    event = event_among(held_out, costs) if len(classes) == 2 else None
+    event = event_among(held_out, focus) if len(classes) == 2 else None
     threshold = 0.5 if event is None else event.threshold
 
     def judged(name: str) -> Performance:
@@ -115,27 +111,28 @@ def read_performance(
             labels,
             classes,
             shown=None if event is None else [event.column],
-            decided=decisions(own, held_out.classes, costs),
+            decided=decisions(own, held_out.classes, focus.costs),
             thresholds=thresholds_at(threshold),
             units=None if groups is None else groups[rows],
+            level=focus.level,
         )
 
     own = judged(model)
     return Judged(
         model=own,
         rival=judged(rival),
-        threshold=threshold if event is not None and costs else None,
+        threshold=threshold if event is not None and focus.costs else None,
         event=event,
         reliability=own.reliability,
     )
 
 
-def event_of(
-    counts: Float[np.ndarray, " label"], classes: Sequence[str], costs: Mapping[str, float]
-) -> Event:
-    """The dearest class where costs differ, else the rarest one; of ties the last."""
-    each = costs_of(classes, costs)
-    if np.ptp(each) > 0:
+def event_of(counts: Float[np.ndarray, " label"], classes: Sequence[str], focus: Focus) -> Event:
+    """The class that was asked for, else the dearest, else the rarest one; of ties the last."""
+    each = costs_of(classes, focus.costs)
+    if focus.event is not None:
+        column, why = list(classes).index(focus.event), "as was asked for"
+    elif np.ptp(each) > 0:
         column, why = int(each.argmax()), "the class whose mistakes cost most"
     else:
         column, why = counts.size - 1 - int(counts[::-1].argmin()), "the rarer class"
@@ -144,11 +141,11 @@ def event_of(
     return Event(classes[column], why, round(float(1 - each[column] / each.sum()), 12), column)
 
 
-def event_among(held_out: HeldOutRows, costs: Mapping[str, float]) -> Event:
+def event_among(held_out: HeldOutRows, focus: Focus) -> Event:
     """The event of the rows held out."""
     labels = held_out.labels[held_out.scored]
     counts = np.bincount(labels, minlength=len(held_out.classes)).astype(float)
-    return event_of(counts, list(map(str, held_out.classes)), costs)
+    return event_of(counts, list(map(str, held_out.classes)), focus)
 
 
 def read_parts(
@@ -160,7 +157,7 @@ def read_parts(
     """
     if len(held_out.classes) > 2:
         return ()
-    rows, event = held_out.scored, event_among(held_out, job.costs)
+    rows, event = held_out.scored, event_among(held_out, job.focus)
     return tuple(
         performance_by(
             by,
@@ -170,6 +167,7 @@ def read_parts(
             held_out.labels[rows] == event.column,
             threshold=event.threshold,
             units=None if job.units is None else job.units[rows],
+            level=job.focus.level,
             widths=widths[rows, event.column],
         )
         for by, parts in parts_asked(job, rows)
@@ -213,7 +211,7 @@ def read_score(job: Job, held_out: HeldOutRows, model: str) -> GivenScore | None
     """The existing score beside the model, for two classes; None where none was given."""
     if job.score is None or len(held_out.classes) > 2:
         return None
-    rows, event = held_out.scored, event_among(held_out, job.costs)
+    rows, event = held_out.scored, event_among(held_out, job.focus)
     return given_score(
         job.score.name,
         job.score.to_numpy(dtype=float)[rows],
@@ -223,6 +221,7 @@ def read_score(job: Job, held_out: HeldOutRows, model: str) -> GivenScore | None
         held_out.folds[rows],
         thresholds_at(event.threshold),
         None if job.units is None else job.units[rows],
+        job.focus.level,
     )
 
 
@@ -271,7 +270,7 @@ def read_subgroups(job: Job, held_out: HeldOutRows, model: str) -> Subgroups:
     p, labels = held_out.probabilities[model][rows], held_out.labels[rows]
     frequent = np.bincount(labels, minlength=len(held_out.classes)) >= FEWEST_IN_GROUP
     binary = len(held_out.classes) == 2
-    classes = [class_of_interest(held_out, job.costs)] if binary else np.flatnonzero(frequent)
+    classes = [event_among(held_out, job.focus).column] if binary else np.flatnonzero(frequent)
     parts = []
     for name, inside in groups_of(job, rows):
         size = int(inside.sum())
@@ -284,7 +283,7 @@ def read_subgroups(job: Job, held_out: HeldOutRows, model: str) -> Subgroups:
                     str(held_out.classes[c]),
                     size,
                     float(own.mean()),
-                    proportion(came / size, size),
+                    proportion(came / size, size, job.focus.level),
                     two_sided(own, came),
                 )
             )

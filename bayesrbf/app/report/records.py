@@ -17,9 +17,10 @@ from bayesrbf.answers.scores import (
     Counted,
     Interval,
 )
-from bayesrbf.app.report.costs import Costs
+from bayesrbf.app.report.costs import Costs, costs_of
 from bayesrbf.app.report.held_out import LOGISTIC, HeldOutRows
 from bayesrbf.app.report.learned import Learned
+from bayesrbf.app.report.options import ANYTHING, Focus
 from bayesrbf.app.report.performance import Event, Judged, Subgroups, unvalidated
 from bayesrbf.app.words import clipped, ends, listing, number, percent, plural
 from bayesrbf.base.arrays import correct, log_loss, mean_over_folds
@@ -96,6 +97,7 @@ def gain(
     own: Float[np.ndarray, " obs"],
     other: Float[np.ndarray, " obs"],
     units: Int[np.ndarray, " obs"] | None = None,
+    level: float = LEVEL,
 ) -> Gain:
     """Mean difference of what two pay for the same rows; rows of one unit belong together."""
     each = np.arange(own.size) if units is None else units
@@ -103,7 +105,7 @@ def gain(
     mean, error = mean_over_folds(other - own, each)
     if number_of == 1:
         return Gain(mean, np.inf, np.inf)
-    return Gain(mean, error, float(student.ppf(0.5 + LEVEL / 2, number_of - 1)))
+    return Gain(mean, error, float(student.ppf(0.5 + level / 2, number_of - 1)))
 
 
 def best_of(held_out: HeldOutRows, names: Sequence[str]) -> str:
@@ -118,7 +120,7 @@ def best_of(held_out: HeldOutRows, names: Sequence[str]) -> str:
 
 def judge(
     held_out: HeldOutRows,
-    costs: Mapping[str, float],
+    focus: Focus,
     model: str,
     frequencies: str,
     other: str,
@@ -132,8 +134,8 @@ def judge(
     labels = held_out.labels[rows]
     units = None if groups is None else groups[rows]
     n_classes = len(held_out.classes)
-    each = np.array([costs.get(str(label), 1.0) for label in held_out.classes])
-    matrix = mistakes(each if costs else np.ones(n_classes))
+    costs, level = focus.costs, focus.level
+    matrix = mistakes(costs_of(held_out.classes, costs))
     p = {name: held_out.probabilities[name][rows] for name in (model, frequencies, other)}
     losses = {name: log_loss(probabilities, labels) for name, probabilities in p.items()}
     answers = {
@@ -148,8 +150,8 @@ def judge(
             name,
             float(losses[losses_of].mean()),
             float(paid_by.mean()),
-            gain(losses[model], losses[losses_of], units),
-            gain(answers[model], paid_by, units),
+            gain(losses[model], losses[losses_of], units, level),
+            gain(answers[model], paid_by, units, level),
         )
 
     return JudgedByRivals(
@@ -492,6 +494,7 @@ class Report:
     check: Check | None = None  # Where the truth of hidden labels is known.
     costs: Costs | None = None  # Where costs were given.
     row_title: str = "row"  # What the names of rows are called.
+    focus: Focus = ANYTHING  # What figures and decisions are about.
 
     @property
     def most_frequent(self) -> float:

@@ -11,7 +11,6 @@ import jinja2
 from markupsafe import Markup, escape
 
 from bayesrbf.answers.performance import EventPerformance
-from bayesrbf.answers.scores import LEVEL
 from bayesrbf.app import words
 from bayesrbf.app.report import figures
 from bayesrbf.app.report import figures as column_figures
@@ -110,7 +109,7 @@ def environment(package: str = "bayesrbf.app.report") -> jinja2.Environment:
         "listing": words.listing,
         "options_whole": options_whole,
     }
-    environment.globals |= {"ends": words.ends, "words": words, "level": LEVEL}
+    environment.globals |= {"ends": words.ends, "words": words}
     environment.globals |= {"rivals_in_words": RIVALS_IN_WORDS}
     return environment
 
@@ -220,7 +219,7 @@ def _figures(report: Report) -> dict[str, Any]:
         ],
         "benefit_lines": figures.legend(
             {
-                f"this model, with its {words.percent(LEVEL)} interval": "line c0",
+                f"this model, with its {words.percent(report.focus.level)} interval": "line c0",
                 report.judged.rival.name: "line c1 dash1",
             }
             | ({} if report.score is None else {report.score.name: "line c2 dash2"})

@@ -6,7 +6,7 @@ import hashlib
 import platform
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -32,15 +32,17 @@ from rich.progress import (
 )
 from threadpoolctl import threadpool_limits
 
-from bayesrbf.answers.scores import LEVEL, Interval
+from bayesrbf.answers.scores import Interval
 from bayesrbf.app.report.collect import collect, phases
 from bayesrbf.app.report.families import FAMILIES, check_method
 from bayesrbf.app.report.held_out import Phase
 from bayesrbf.app.report.job import Job, Truth
 from bayesrbf.app.report.options import (
     ALL_CORES,
+    ANYTHING,
     OPTIONS,
     FamilyName,
+    Focus,
     Inference,
     ReportOptions,
     options_content,
@@ -257,7 +259,7 @@ def prepare(
     inference: Inference,
     seed: int,
     facts: tuple[tuple[str, str], ...],
-    costs: Mapping[str, float] | None = None,
+    focus: Focus = ANYTHING,
     truth: pd.DataFrame | None = None,
     rehearse: bool = False,
     judged: bool = True,
@@ -292,7 +294,7 @@ def prepare(
         facts=facts,
         truth=complete,
         family=family,
-        costs=costs or {},
+        focus=focus,
         rehearse=rehearse,
         draws=draws,
         jobs=jobs,
@@ -415,11 +417,11 @@ def run(job: Job, folder: Path) -> Report:
         outcome = collect(job, phase)
         with phase(WRITING):
             predictions = predictions_frame(
-                outcome.uncertainty, job.y, outcome.held_out, job.costs, job.ids
+                outcome.uncertainty, job.y, outcome.held_out, job.focus, job.ids
             )
             write_whole(folder / PREDICTIONS, to_csv(predictions))
             outcome.model.save(folder / MODEL)
-            options = ReportOptions(job.target, job.costs, job.reading)
+            options = ReportOptions(job.target, job.focus, job.reading)
             write_whole(folder / OPTIONS, options_content(options))
             draws, thinned = draws_content(outcome.model.posterior_, whole=job.draws is not None)
             write_whole(folder / POSTERIOR, draws)
@@ -632,7 +634,7 @@ def _main_figures(report: Report) -> Iterator[tuple[str, str]]:
         rows = f"{plural(report.check.rows, 'row')} that the fit had without their labels"
         yield "hidden labels", f"{percent(report.check.accuracy)} right, of {rows}"
     units = "rows" if report.judged.groups is None else "groups"
-    yield "in brackets", f"intervals of {percent(LEVEL)}; those of leads count {units}"
+    yield "in brackets", f"intervals of {percent(report.focus.level)}; those of leads count {units}"
 
 
 def _share(interval: Interval) -> str:
@@ -651,7 +653,7 @@ def figures(report: Report) -> dict[str, object]:
         "target": report.target,
         "classes": report.classes,
         "rows": judged.rows,
-        "prob": LEVEL,
+        "prob": report.focus.level,
         "verdict": verdict(report),
         "evidence": evidence(report),
         "event": report.performance.event,

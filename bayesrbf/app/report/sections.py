@@ -695,7 +695,7 @@ def _unsure(
             UnsureRow(
                 row=job.row(int(row)),
                 given="" if pd.isna(given) else str(given),
-                predicted=str(model.classes_[said]),
+                predicted=job.focus.action(model.classes_[said]),
                 probability=float(p[best]),
                 lower=lower,
                 upper=upper,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bayesrbf.answers.scores import LEVEL
 from bayesrbf.app.check import OPEN_WIDTH
 from bayesrbf.app.report import records as judgement
 from bayesrbf.app.report.learned import Contribution
@@ -288,8 +287,8 @@ def against_rival(report: Report) -> str:
     return (
         f"The average surprise at the true class (log loss) is {number(own)} nats on rows held "
         f"out, {kind} the {number(rival.log_loss)} of {rival.name}, the best rival (a lead of "
-        f"{number(lead.value)}, {percent(LEVEL)} interval {ends(lead.lower, lead.upper)}); the "
-        f"most probable class is right in {right} of the rows."
+        f"{number(lead.value)}, {percent(report.focus.level)} interval "
+        f"{ends(lead.lower, lead.upper)}); the most probable class is right in {right} of the rows."
     )
 
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 CELL: Final = "cell-"
 """Prefix of the names of the fields, before the position of the column."""
-PROB: Final = 0.9
 N_POINTS: Final = 25
 """Points of the curve along a column of numbers."""
 LIKE_THOUSANDS: Final = re.compile(r"-?\d{1,3},\d{3}")
@@ -168,7 +167,7 @@ def answer_of(served: ServedModel, row: pd.DataFrame, before: Mapping[str, float
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warnings.filterwarnings("ignore", "The model was fitted to a point")
-        summary = served.estimator.uncertainty(row, PROB)
+        summary = served.estimator.uncertainty(row, served.focus.level)
     by_label = {answer.label: answer for answer in class_answers(summary)}
     novelty = float(summary["novelty"][0]) if served.has_density else np.nan
     return CaseAnswer(
@@ -182,13 +181,13 @@ def answer_of(served: ServedModel, row: pd.DataFrame, before: Mapping[str, float
 
 def decision_of(served: ServedModel, row: pd.DataFrame) -> Decision | None:
     """The decision of least expected cost; None without costs, and where no cell is known."""
-    if not served.costs or row.isna().all(axis=None):
+    if not served.focus.costs or row.isna().all(axis=None):
         return None
-    decided = served.estimator.decide(row, cost_matrix(served, served.costs), served.refer)
+    decided = served.estimator.decide(row, cost_matrix(served, served.focus.costs), served.refer)
     expected = decided["expected_cost"].to_numpy()[0].tolist()
     return Decision(
-        best=str(decided["best"].item()),
-        costs=tuple(zip(served.classes, expected, strict=True)),
+        best=served.focus.action(decided["best"].item()),
+        costs=tuple(zip(map(served.focus.action, served.classes), expected, strict=True)),
         agreeing=float(decided["probability_best"].item()),
         refer=served.refer is not None and bool(decided["refer"].item()),
     )
@@ -204,7 +203,7 @@ def doubt_of(served: ServedModel, row: pd.DataFrame, label: str) -> Doubt | None
     fit = served.estimator.fitted_
     if fit.draws is None or fit.assumes_model:
         return None
-    told = bayesrbf.explain_interval(served.estimator, row, PROB).isel(obs=0)
+    told = bayesrbf.explain_interval(served.estimator, row, served.focus.level).isel(obs=0)
     told = told.sel(label=_own(served, label))
     ends = (told[name].to_numpy().tolist() for name in ("part_lower", "part_upper"))
     parts = zip((IN_DOUBT[part] for part in told[names.PART].to_numpy()), *ends, strict=True)
@@ -232,8 +231,8 @@ def measurements_of(served: ServedModel, row: pd.DataFrame) -> list[Measurement]
     )
     if not worth:
         return []
-    law = model.conditional(row)
-    low, high = law.quantile((1 - PROB) / 2), law.quantile((1 + PROB) / 2)
+    law, level = model.conditional(row), served.focus.level
+    low, high = law.quantile((1 - level) / 2), law.quantile((1 + level) / 2)
     lines = []
     for field in worth:
         if not field.kind.has_levels and field.name in low:
@@ -268,7 +267,9 @@ def along(served: ServedModel, row: pd.DataFrame, field: Field, label: str) -> A
     rows[field.name] = pd.Series(values, dtype=row[field.name].dtype)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they were said of the case itself
-        summary = served.estimator.uncertainty(rows, PROB).sel(label=_own(served, label))
+        summary = served.estimator.uncertainty(rows, served.focus.level).sel(
+            label=_own(served, label)
+        )
     p, lower, upper = (
         tuple(summary[name].to_numpy().tolist()) for name in (names.PROBABILITY, "lower", "upper")
     )

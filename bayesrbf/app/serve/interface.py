@@ -11,7 +11,7 @@ import re
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import chain, islice
@@ -25,8 +25,12 @@ from sklearn.base import is_classifier
 from bayesrbf.answers.performance import Performance, performance_of
 from bayesrbf.app.check import NOVEL_ROW, training_cells
 from bayesrbf.app.predict import complete_cells, refuse_kinds
-from bayesrbf.app.report.costs import costs_of, decisions, problems_of_costs
-from bayesrbf.app.report.options import ReportOptions, read_options
+from bayesrbf.app.report.costs import (
+    costs_of,
+    decisions_in_words,
+    problems_of_focus,
+)
+from bayesrbf.app.report.options import ANYTHING, Focus, ReportOptions, read_options
 from bayesrbf.app.report.output import (
     MODEL,
     held_out_rows,
@@ -177,7 +181,7 @@ class Options:
     """Options of a request beside its rows."""
 
     prob: float = 0.9  # Inside the intervals.
-    costs: Mapping[str, float] | None = None  # In place of those that the server was told.
+    focus: Focus = ANYTHING  # With other costs than the server's, where a request has them.
     refer: float | None = None
 
     @classmethod
@@ -189,30 +193,31 @@ class Options:
             for name in query
             if name not in usable
         ]
-        prob = _query_number(query, "prob", 0.9, problems)
+        focus = served.focus
+        prob = _query_number(query, "prob", focus.level, problems)
         if prob is not None and not 0 < prob < 1:
             problems.append(f"prob must be between 0 and 1; received {prob:g}.")
         refer = _query_number(query, "refer", served.refer, problems)
         if refer is not None and refer < 0:
             problems.append(f"refer must be a cost of at least 0; received {refer:g}.")
-        costs = served.costs
         if "costs" in query:
             try:
                 costs = strict_json(query["costs"], 1)
                 costs = {str(name): float(cost) for name, cost in costs.items()}
-                problems += problems_of_costs(costs, served.classes, "the model")
+                focus = replace(focus, costs=costs)
+                problems += problems_of_focus(focus, served.classes, "the model")
             except (ValueError, TypeError, AttributeError, ArithmeticError, RecursionError):
                 problems.append('costs must be a JSON object such as {"sick": 10, "well": 1}.')
         if question in NEEDS_DENSITY and not served.has_density:
             kind = type(served.estimator).__name__
             problems.append(f"{kind} has no density of rows, which {question} needs.")
-        if question == "decide" and not costs:
+        if question == "decide" and not focus.costs:
             problems.append(
                 'decide needs costs of mistaken rows, such as ?costs={"sick": 10, "well": 1}.'
             )
         if problems:
             raise RequestError(422, *problems)
-        return cls(prob or 0.9, costs, refer)
+        return cls(prob or focus.level, focus, refer)
 
 
 def _query_number(
@@ -301,8 +306,8 @@ def _predict(served: ServedModel, rows: pd.DataFrame, options: Options) -> Lines
     p = served.estimator.predict_proba(rows)
     labels = np.array(served.classes, dtype=object)
     columns = _numbered(rows) | {"predicted": labels[p.argmax(axis=1)]}
-    if options.costs:
-        columns["decision"] = labels[decisions(p, served.classes, options.costs)]
+    if options.focus.decides:
+        columns["decision"] = decisions_in_words(p, served.classes, options.focus)
     columns |= {f"probability_{label}": p[:, c] for c, label in enumerate(served.classes)}
     return pd.DataFrame(columns), _tally(served, p)
 
@@ -311,14 +316,14 @@ def _uncertainty(served: ServedModel, rows: pd.DataFrame, options: Options) -> L
     """Probabilities with their intervals, as predictions.csv has them."""
     summary = served.estimator.uncertainty(rows, options.prob, memory=MEMORY)
     ids = None if rows.index.name is None else rows.index
-    frame = predictions_frame(summary, costs=options.costs, ids=ids)
+    frame = predictions_frame(summary, focus=options.focus, ids=ids)
     p, novelty = summary[names.PROBABILITY].to_numpy(), summary["novelty"].to_numpy()
     return frame, _tally(served, p, novelty)
 
 
 def _decide(served: ServedModel, rows: pd.DataFrame, options: Options) -> Lines:
     """Decisions of least expected cost, each an answer with a class."""
-    matrix = cost_matrix(served, options.costs or {})
+    matrix = cost_matrix(served, options.focus.costs)
     return _of_dataset(rows, served.estimator.decide(rows, matrix, options.refer))
 
 
@@ -761,7 +766,7 @@ class ServedModel:
     folder: Path
     estimator: Classifier
     options: ReportOptions
-    costs: Mapping[str, float]
+    focus: Focus
     refer: float | None
     shows_rows: bool
     digest: str
@@ -778,12 +783,14 @@ class ServedModel:
                 "about classes."
             )
         refuse_kinds(estimator, file)
-        costs = dict(served.costs or options.costs)
-        if served.refer is not None and not costs:
+        focus = options.focus
+        if served.costs:
+            focus = replace(focus, costs=served.costs)
+        if served.refer is not None and not focus.costs:
             raise ValueError(
                 "--refer needs the costs of mistaken rows beside it; name them by --cost."
             )
-        problems = list(problems_of_costs(costs, estimator.classes_, f"the model {file}"))
+        problems = list(problems_of_focus(focus, estimator.classes_, f"the model {file}"))
         if problems:
             raise ValueError(" ".join(problems))
         return cls(
@@ -792,7 +799,7 @@ class ServedModel:
             folder=served.folder,
             estimator=estimator,
             options=options,
-            costs=costs,
+            focus=focus,
             refer=served.refer,
             shows_rows=served.shows_rows,
             digest=hashlib.sha256(file.read_bytes()).hexdigest(),
@@ -822,8 +829,10 @@ class ServedModel:
 
     @property
     def of_interest(self) -> str:
-        """The class that is explained at first: the dearest to mistake, else the rarest."""
-        costs = costs_of(self.classes, self.costs)
+        """The class that is explained at first: the event, the dearest to mistake, the rarest."""
+        if self.focus.event is not None:
+            return self.focus.event
+        costs = costs_of(self.classes, self.focus.costs)
         return self.classes[int(np.lexsort((np.array(list(self.shares.values())), -costs))[0])]
 
     @cached_property
@@ -910,7 +919,9 @@ class ServedModel:
             "rows": len(self.cells),
             "has_intervals": fit.draws is not None,
             "intervals_assume_the_model": bool(fit.assumes_model),
-            "costs": dict(self.costs),
+            "costs": dict(self.focus.costs),
+            "event": self.focus.event,
+            "actions": dict(self.focus.actions),
             "refer": self.refer,
             "held_out": self.held_out,
             "columns": [

@@ -240,7 +240,7 @@ def _export(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
         "digest": served.digest,
         "cells": records_of(row)[0],
         "classes": [moved.answer for moved in answer.classes],
-        "prob": case.PROB,
+        "prob": served.focus.level,
         "novelty": answer.novelty,
         "decision": case.decision_of(served, row),
         "why": case.why_of(served, row, _label(served, form)),

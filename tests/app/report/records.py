@@ -18,6 +18,7 @@ from bayesrbf.app.report.learned import (
     Learned,
     Member,
 )
+from bayesrbf.app.report.options import ANYTHING
 from bayesrbf.app.report.performance import (
     Subgroup,
     Subgroups,
@@ -81,8 +82,8 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
         scores=scores,
         folds=5,
         confusion=rng.integers(0, 30, (n_classes, n_classes)),
-        judged=judge(held_out, {}, *three),
-        performance=read_performance(held_out, {}, three[0], three[2]),
+        judged=judge(held_out, ANYTHING, *three),
+        performance=read_performance(held_out, ANYTHING, three[0], three[2]),
         subgroups=Subgroups(40, (Subgroup(text, text, 20, 0.4, proportion(0.8, 20), 1e-5),)),
         reading=Reading(
             rows=90,

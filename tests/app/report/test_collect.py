@@ -15,7 +15,7 @@ from scipy.special import logit
 
 from bayesrbf.app.report.collect import Outcome, collect
 from bayesrbf.app.report.job import Job, Truth
-from bayesrbf.app.report.options import FamilyName, Inference
+from bayesrbf.app.report.options import FamilyName, Focus, Inference
 from bayesrbf.app.report.records import Report
 from bayesrbf.app.report.render import render
 from bayesrbf.app.report.sections import read_columns
@@ -221,7 +221,7 @@ def test_point_estimate_claims_no_intervals(pointed: Report) -> None:
 def test_rows_go_by_their_names_and_mistakes_by_their_costs() -> None:
     """An index that names rows is what the page and the draws call them."""
     ids = pd.Index([f"p{i:03d}" for i in range(len(job().X))], name="patient")
-    named = job("laplace", X=job().X.set_axis(ids), costs={"yes": 4.0})
+    named = job("laplace", X=job().X.set_axis(ids), focus=Focus({"yes": 4.0}))
     found = collect(named)
     report = found.report
     assert report.row_title == "patient"

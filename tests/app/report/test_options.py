@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from bayesrbf.app.report.options import OPTIONS, ReportOptions, options_content, read_options
+from bayesrbf.app.report.options import OPTIONS, Focus, ReportOptions, options_content, read_options
 from bayesrbf.app.report.output import FILES, predictions_frame
 from bayesrbf.base import names
 
 
 def test_what_was_written_is_read(tmp_path: Path) -> None:
-    options = ReportOptions("Größe", {"a=b": 2.0, "ü": 0.5})
+    options = ReportOptions("Größe", Focus({"a=b": 2.0, "ü": 0.5}, "ü", {"ü": "go"}, 0.95))
     (tmp_path / OPTIONS).write_bytes(options_content(options))
     assert read_options(tmp_path) == options
     assert OPTIONS in FILES
@@ -52,7 +52,7 @@ def uncertainty() -> xr.Dataset:
 
 
 def test_decisions_are_those_of_least_expected_cost() -> None:
-    frame = predictions_frame(uncertainty(), costs={"sick": 5.0})
+    frame = predictions_frame(uncertainty(), focus=Focus({"sick": 5.0}))
     assert frame["predicted"].tolist() == ["well", "well"]
     assert frame["decision"].tolist() == ["sick", "well"]
     assert "decision" not in predictions_frame(uncertainty())

@@ -16,8 +16,9 @@ from bayesrbf.answers.comparisons import score_as_probability
 from bayesrbf.app.report.families import FAMILIES, compare, peers
 from bayesrbf.app.report.held_out import Fitter, HeldOutRows, hold_out
 from bayesrbf.app.report.job import Job, splits_of
+from bayesrbf.app.report.options import ANYTHING
 from bayesrbf.app.report.performance import (
-    class_of_interest,
+    event_among,
     read_parts,
     read_score,
 )
@@ -210,7 +211,7 @@ def test_centres_have_figures_of_their_own(tmp_path: Path) -> None:
     assert (site.by, part.by) == ("site", "part")
     assert [one.name for one in part.parts] == ["left", "right"]
     inside = (asked.by["part"] == "left").to_numpy() & (asked.labels >= 0)
-    focus = class_of_interest(held_out, {})
+    focus = event_among(held_out, ANYTHING).column
     found = performance(asked.labels[inside] == focus, p[inside, focus]).events[0]
     assert part.parts[0].performance.auroc == found.auroc
     assert part.parts[0].width == pytest.approx(0.3)

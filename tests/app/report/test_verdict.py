@@ -12,6 +12,7 @@ from scipy.special import expit
 from bayesrbf.answers.scores import LEVEL, mean
 from bayesrbf.app.report.collect import FREQUENCIES, MODEL
 from bayesrbf.app.report.held_out import FOREST, LOGISTIC, HeldOutRows
+from bayesrbf.app.report.options import ANYTHING, Focus
 from bayesrbf.app.report.records import (
     Gain,
     JudgedByRivals,
@@ -36,7 +37,7 @@ def judged(
     tables = {MODEL: own, FREQUENCIES: np.full(labels.size, share), LOGISTIC: logistic}
     p = {name: np.column_stack([1 - one, one]) for name, one in tables.items()}
     held_out = HeldOutRows(("no", "yes"), labels, np.arange(labels.size) % 5, p)
-    return judge(held_out, costs or {}, MODEL, FREQUENCIES, LOGISTIC)
+    return judge(held_out, Focus(costs or {}), MODEL, FREQUENCIES, LOGISTIC)
 
 
 def said(found: JudgedByRivals) -> str:
@@ -147,7 +148,7 @@ def test_the_rival_is_the_one_of_least_log_loss() -> None:
         both = {key: np.column_stack([1 - one, one]) for key, one in tables.items()}
         held_out = HeldOutRows(("no", "yes"), labels, np.arange(300) % 5, both)
         assert best_of(held_out, (LOGISTIC, FOREST)) == best
-        found = judge(held_out, {}, MODEL, FREQUENCIES, best)
+        found = judge(held_out, ANYTHING, MODEL, FREQUENCIES, best)
         assert found.rival.name == name
         assert verdict(found, True, GOOD).startswith(f"As much as {name}'s, and no more")
         assert found.rival.log_loss == pytest.approx(-np.log(np.where(labels, p, 1 - p)).mean())

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from bayesrbf import HybridMixtureClassifier
-from bayesrbf.app.report.options import OPTIONS, ReportOptions, options_content
+from bayesrbf.app.report.options import OPTIONS, Focus, ReportOptions, options_content
 from bayesrbf.app.report.output import MODEL, PREDICTIONS, to_csv
 from bayesrbf.app.serve.interface import JSON, Asked, Limits, ModelFolder, Reply
 from bayesrbf.app.serve.server import load_models, perform
@@ -57,7 +57,7 @@ def write_desk(
     if refine is not None:
         model.refine(**refine)
     model.save(folder / MODEL)
-    write_whole(folder / OPTIONS, options_content(ReportOptions("outcome", costs, options)))
+    write_whole(folder / OPTIONS, options_content(ReportOptions("outcome", Focus(costs), options)))
     p = model.predict_proba(X)
     held_out = {f"held_out_{label}": p[:, c] for c, label in enumerate(model.classes_)}
     ids = {} if options.id is None else {options.id: [f"{place:03d}" for place in range(len(X))]}
