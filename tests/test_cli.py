@@ -126,9 +126,12 @@ def test_predict_scores_new_rows(
     table = pd.read_csv(file).drop(columns=["outcome", "junk"])
     new = tmp_path / "new.csv"
     table[table.columns[::-1]].assign(extra="?x").to_csv(new, index=False)
-    target = tmp_path / "scored.csv"
+    target = tmp_path / "scored"
     assert run(monkeypatch, "predict", out, new, "--out", target) == 0
-    scored, before = pd.read_csv(target), pd.read_csv(out / "predictions.csv")
+    scored, before = (
+        pd.read_csv(target / "new-predictions.csv"),
+        pd.read_csv(out / "predictions.csv"),
+    )
     for name in ("probability_=1+1", "lower_=1+1", "novelty"):
         assert scored[name].to_numpy() == pytest.approx(before[name].to_numpy(), rel=1e-9)
     dear = before["probability_=1+1"] * 4 > before["probability_<i>no</i>"]
@@ -152,9 +155,11 @@ def test_predict_says_what_is_new_and_what_lacks(
     assert "green" in capsys.readouterr().err
     (out / "new-predictions.csv").unlink()
     table.drop(columns="weight").to_csv(new, index=False)
-    assert run(monkeypatch, "predict", out, new, "--out", tmp_path / "b.csv") == 2
+    assert run(monkeypatch, "predict", out, new, "--out", tmp_path / "b") == 2
     assert "'weight'" in capsys.readouterr().err
-    assert not (tmp_path / "b.csv").exists()
+    assert not (tmp_path / "b").exists()
+    assert run(monkeypatch, "predict", out, new, "--out", tmp_path / "b.csv") == 2
+    assert "--out names a folder" in capsys.readouterr().err
 
 
 def test_explain_tells_one_row(
@@ -332,13 +337,14 @@ def test_families_predict_from_what_they_wrote(
 ) -> None:
     """The stack is the default; what it says of the rows of the fit, it says again."""
     monkeypatch.setitem(families.FAMILIES, family, replace(families.FAMILIES[family], draws=30))
-    file, out, target = (tmp_path / name for name in ("t.csv", "out", "scored.csv"))
+    file, out, target = (tmp_path / name for name in ("t.csv", "out", "scored"))
     mixed_table(24, hidden=0.0).to_csv(file, index=False)
     words = ["report", file, "--target", "outcome", "--out", out]
     assert run(monkeypatch, *words, *([] if family == "stack" else ["--model", family])) == 0
     assert {path.name for path in out.iterdir()} == FILES
     assert run(monkeypatch, "predict", out, file, "--out", target) == 0
-    scored, before = pd.read_csv(target), pd.read_csv(out / "predictions.csv")
+    scored = pd.read_csv(target / "t-predictions.csv")
+    before = pd.read_csv(out / "predictions.csv")
     assert set(scored) <= set(before)
     for name in ("probability_yes", "lower_yes", "upper_yes", "epistemic_entropy", "novelty"):
         expected = pytest.approx(before[name].to_numpy(), rel=1e-9, nan_ok=True)

@@ -322,8 +322,8 @@ def test_predict_in_json_has_the_columns_of_its_file(
     assert run(monkeypatch, "predict", out, file, "--json") == 0
     found = told(capsys)
     assert set(out.iterdir()) == before
-    assert run(monkeypatch, "predict", out, file, "--out", tmp_path / "p.csv") == 0
-    written = pd.read_csv(tmp_path / "p.csv")
+    assert run(monkeypatch, "predict", out, file, "--out", tmp_path) == 0
+    written = pd.read_csv(tmp_path / f"{file.stem}-predictions.csv")
     assert found["rows"] == len(written) == sum(found["predicted"].values())
     rows = pd.DataFrame(found["predictions"])
     assert rows.columns.tolist() == written.columns.tolist()

@@ -91,5 +91,5 @@ def test_folder_that_cannot_be_written_is_told_before_any_work(new: Path) -> Non
 
 @pytest.mark.slow
 def test_predictions_of_a_table_are_whole(fitted: Path, new: Path) -> None:
-    assert command("predict", fitted, new, "--out", new.with_name("p.csv")).returncode == 0
-    assert len(pd.read_csv(new.with_name("p.csv"))) == 2000
+    assert command("predict", fitted, new, "--out", new.with_name("p")).returncode == 0
+    assert len(pd.read_csv(new.with_name("p") / "new-predictions.csv")) == 2000

@@ -384,6 +384,18 @@ def with_values_joined(tokens: Sequence[str]) -> list[str]:
     return joined
 
 
+def file_in(out: Path | None, usual: Path, name: str, *, as_json: bool) -> Path | None:
+    """The file to write in the folder that ``--out`` names; None for JSON alone."""
+    if out is None:
+        return None if as_json else usual / name
+    if out.suffix or out.is_file():
+        is_one = "is" if out.is_file() else "looks like"
+        raise ValueError(
+            f"--out names a folder, in which {name} is written; got {out}, which {is_one} a file."
+        )
+    return out / name
+
+
 def checked_draws(draws: int | None) -> int | None:
     """A number of draws as it was given; an error below 1."""
     if draws is not None and draws < 1:

@@ -238,18 +238,8 @@ def drift_remarks(estimator: Estimator, columns: Columns, cells: pd.DataFrame) -
     new = cells.assign(**{name: _absent(name, columns, len(cells)) for name in absent})
     new = new[list(columns.names)]
     here = [name for name in columns.names if name not in absent]
-    remarks = [
-        *_columns(absent, extra),
-        *_levels(old, new, columns, here),
-        *_missing(old, new, here),
-    ]
-    dates = [name for name in here if columns.kind_of[name].is_dated]
-    changes = [
-        *_dates(old, new, columns, dates),
-        *_units(old, new, columns, [name for name in here if name not in dates]),
-    ]
-    remarks += [remark for _, remark in changes]
-    broken = sorted({name for names, _ in changes for name in names})
+    changed, broken = column_remarks(old, new, columns, here)
+    remarks = [*_columns(absent, extra), *changed]
     # A broken column would spoil the verdict on everything else: its cells are left out.
     rest = new.assign(**{name: _absent(name, columns, len(new)) for name in broken})
     levels = columns.levels_of.items()
@@ -262,6 +252,20 @@ def drift_remarks(estimator: Estimator, columns: Columns, cells: pd.DataFrame) -
         if is_classifier(estimator):
             remarks += _class_frequencies(estimator, columns, usual, broken or absent, without)
     return remarks
+
+
+def column_remarks(
+    old: pd.DataFrame, new: pd.DataFrame, columns: Columns, here: Sequence[str]
+) -> tuple[list[Remark], list[str]]:
+    """What is to be said of columns one by one, without a density, and which of them are broken."""
+    dates = [name for name in here if columns.kind_of[name].is_dated]
+    changes = [
+        *_dates(old, new, columns, dates),
+        *_units(old, new, columns, [name for name in here if name not in dates]),
+    ]
+    remarks = [*_levels(old, new, columns, here), *_missing(old, new, here)]
+    remarks += [remark for _, remark in changes]
+    return remarks, sorted({name for names, _ in changes for name in names})
 
 
 def _absent(name: str, columns: Columns, n_rows: int) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 from dataclasses import replace
 from io import TextIOWrapper
@@ -26,6 +27,7 @@ from bayesrbf.app.arguments import (
     checked_jobs,
     command_line,
     costs_in,
+    file_in,
     finish_with_findings,
     focus_in,
     limit_time,
@@ -240,28 +242,28 @@ def look(
     target : str, optional
         Column whose associations come first, and by whose classes distributions are coloured.
     out : Path, optional
-        Page to write; <table>-look.html in the current folder by default.
+        Folder for <table>-look.html; the current one by default.
     reading : TableOptions
         How the table is read, as report has it.
     json : bool
         Print one JSON object, and nothing else, on stdout; a page is then written only where
-        --out names one.
+        --out names a folder.
     """
     need(("jinja2", "markupsafe", "pandas"))
     refuse_by(reading)
-    from bayesrbf.base.files import write_whole
+    from bayesrbf.base.files import write_whole, writing_together
+    from bayesrbf.reading.cells import as_typed
     from bayesrbf.reading.read import read_file
 
-    file = Path(f"{table.stem}-look.html") if out is None and not json else out
-    if file is not None and file.exists() and file.samefile(table):
-        raise ValueError(f"--out {file} is the table itself; name another file for the page.")
+    file = file_in(out, Path(), f"{table.stem}-look.html", as_json=json)
     read = read_file(table, None, typed(reading, table), sampled=True, lenient=True)
     from bayesrbf.app.look import lines_of_look, render_look
     from bayesrbf.app.look import look as seen
 
     result = seen(read, table.stem, target)
     if file is not None:
-        write_whole(file, render_look(result).encode())
+        with writing_together(file.parent, (file.name,)) as scratch:
+            write_whole(scratch / file.name, render_look(result).encode())
     record = {
         "table": table.name,
         "target": target,
@@ -277,7 +279,11 @@ def look(
         "pairs": result.pairs,
         "file": file,
     }
-    answer(record, [*lines_of_look(result), f"Wrote {file}"], as_json=json)
+    words = ["bayesrbf", "report", str(table), "--target", target or "COLUMN", "--out", "DIR"]
+    command = f"{shlex.join(words)} {as_typed(read.advised)}".rstrip()
+    record["command"] = command
+    to_fit = ["To fit it so, with what seems to mean missing as missing:", f"  {command}"]
+    answer(record, [*lines_of_look(result), *to_fit, f"Wrote {file}"], as_json=json)
 
 
 # Commands that ask the model of an earlier fit about new rows.
@@ -288,7 +294,10 @@ POINT_WARNING: Final = "The model was fitted to a point"
 
 
 def predict(folder: Path, table: Path, /, *, out: Path | None = None, json: Json = False) -> None:
-    """Score new rows with the model that report or fit wrote.
+    """Score new rows with the model that report or fit wrote, and say what changed in them.
+
+    Columns that are exchanged or in other units, new levels and more missing cells are told as
+    check tells them, of the first rows of a long table.
 
     Where the report had costs or a threshold, a column says the decision.
 
@@ -299,16 +308,16 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None, json: Json
     table : Path
         CSV or Parquet file with the same columns; the label column may be absent.
     out : Path, optional
-        CSV file to write; <table>-predictions.csv in the folder by default.
+        Folder for <table>-predictions.csv; that of the model by default.
     json : bool
         Print one JSON object with a record of every row, and nothing else, on stdout; a CSV
-        file is then written only where --out names one.
+        file is then written only where --out names a folder.
     """
     options, model = model_for(folder, table)
     from bayesrbf.app.predict import BlockPredictions, complete_blocks, write_predictions
-    from bayesrbf.base.files import writing_whole
+    from bayesrbf.base.files import writing_together, writing_whole
 
-    file = folder / f"{table.stem}-predictions.csv" if out is None and not json else out
+    file = file_in(out, folder, f"{table.stem}-predictions.csv", as_json=json)
     totals, frames = BlockPredictions(model, options.focus), []
     with spoken(POINT_WARNING, *of_dates(options.table)):
         predictions = totals.over(complete_blocks(model, table, options.table))
@@ -316,9 +325,13 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None, json: Json
             frames = list(predictions)
             predictions = iter(frames)
         if file is not None:
-            with writing_whole(file) as beside, open(beside, "xb") as content:
+            with (
+                writing_together(file.parent, (file.name,)) as scratch,
+                writing_whole(scratch / file.name) as beside,
+                open(beside, "xb") as content,
+            ):
                 write_predictions(predictions, content)
-        novel, fewer = totals.novelty(), totals.fewer_cells()
+        novel, fewer, changed = totals.novelty(), totals.fewer_cells(), totals.changed()
     counts, decided = totals.predicted, totals.decided.most_common()
     record = {
         "table": table.name,
@@ -328,12 +341,13 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None, json: Json
         "decided": dict(decided),
         "novel": novel or None,
         "fewer_cells": fewer or None,
+        "changed": changed,
         "predictions": [row for block in frames for row in block.to_dict("records")],
     }
     lines = [f"{table.name}: {totals.rows} rows"]
     lines += [f"  {count:>7} most probably {label}" for label, count in list(counts.items())[:8]]
     lines += [f"  {count:>7} decided {label}" for label, count in decided[:8]]
-    lines += [f"  {sentence}" for sentence in (novel, fewer) if sentence]
+    lines += [f"  {sentence}" for sentence in (*changed, novel, fewer) if sentence]
     if not totals.has_intervals:
         lines.append("  The model has no draws, and so no intervals.")
     answer(record, [*lines, f"Wrote {file}"], as_json=json)

@@ -15,12 +15,17 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom
 
-from bayesrbf.app.check import NOVEL_ROW, as_classes, observed_reals, training_cells
+from bayesrbf.app.check import (
+    NOVEL_ROW,
+    as_classes,
+    column_remarks,
+    named_cells,
+    training_cells,
+)
 from bayesrbf.app.report.options import Focus, ReportOptions
 from bayesrbf.app.report.output import predictions_frame, to_csv
-from bayesrbf.app.words import clipped, listing, number, plural
+from bayesrbf.app.words import clipped, listing, plural
 from bayesrbf.base.table_options import PLAIN, TableOptions
-from bayesrbf.fit.asking import FEWEST, changed_columns
 from bayesrbf.reading.formats import RawTable
 from bayesrbf.reading.notes import TableError
 from bayesrbf.reading.noticing import KnownLevels
@@ -65,6 +70,7 @@ class BlockPredictions:
     has_intervals: bool = True  # Without draws there are none.
     decided: Counter[str] = field(default_factory=Counter)
     _predicted: Counter[str] = field(default_factory=Counter)
+    _first: pd.DataFrame | None = None  # The first block, with which training is compared.
     _novel: list[pd.DataFrame] = field(default_factory=list)
     _n_novel: int = 0
     _n_fewer: int = 0  # Rows with fewer cells than nearly all training rows.
@@ -80,6 +86,7 @@ class BlockPredictions:
             predictions = predictions_frame(
                 uncertainty, focus=self.focus, ids=ids, first=self.rows + 1
             )
+            self._first = rows if self._first is None else self._first
             novel = uncertainty["novelty"].to_numpy() > NOVEL_ROW
             if self._n_novel < KEPT_ROWS:
                 self._novel.append(rows[novel].head(KEPT_ROWS - self._n_novel))
@@ -103,6 +110,15 @@ class BlockPredictions:
     def novelty(self) -> str:
         """Whether more rows than by chance are unlike the training table."""
         return novelty_of(self.model, pd.concat(self._novel), self._n_novel, self.rows)
+
+    def changed(self) -> list[str]:
+        """Sentences on columns that changed since training, beyond chance, in the first block."""
+        if self._first is None or self._first.empty:
+            return []
+        columns = self.model.columns_
+        new = named_cells(self._first, columns)
+        remarks, _ = column_remarks(training_cells(self.model), new, columns, columns.names)
+        return [f"Changed: {remark.sentence}" for remark in remarks if remark.is_finding]
 
     def fewer_cells(self) -> str:
         """A sentence on rows with fewer cells than nearly all training rows; empty without any."""
@@ -152,45 +168,9 @@ def novelty_of(model: Estimator, novel: pd.DataFrame, n_novel: int, n_rows: int)
     if not odd.any():
         return f"{sentence}: no single cell, but how cells go together."
     place = int(odd.sum(axis=0).argmax())
-    name, rows = novel.columns[place], np.flatnonzero(odd[:, place])
-    wrong = ""
-    if pd.api.types.is_numeric_dtype(novel[name]):
-        expected = cells["expected"].to_numpy()[rows, place].astype(float)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = novel[name].to_numpy(dtype=float)[rows] / expected
-        wrong = _wrong(model, novel, name, ratio)
+    name, count = clipped(novel.columns[place], 30), int(odd[:, place].sum())
     among = "them" if len(novel) == n_novel else f"the first {len(novel)}"
-    return f"{sentence}: {clipped(name, 30)} stands out in {len(rows)} of {among}{wrong}."
-
-
-def _wrong(model: Estimator, novel: pd.DataFrame, name: str, ratio: np.ndarray) -> str:
-    """The probable error of a column in words: another unit, or exchanged with another column."""
-    if len(ratio) < FEWEST:
-        return _factor(float(np.median(ratio)))
-    old = training_cells(model)
-    cells = {
-        column: (observed_reals(old[column]), observed_reals(novel[column]))
-        for column in model.columns_.number_names
-    }
-    for column_change in changed_columns(cells):
-        if name in column_change.columns and column_change.change is None:
-            (other,) = set(column_change.columns) - {name}
-            return f", exchanged with {clipped(other, 30)} as it seems"
-        if (
-            name in column_change.columns
-            and column_change.change is not None
-            and column_change.change.offset == 0
-        ):
-            return _factor(column_change.change.scale)
-    return ""
-
-
-def _factor(ratio: float) -> str:
-    """The factor by which numbers are too large or small, in words; empty if implausible."""
-    if not ratio > 0 or 1 / LEAST_FACTOR < ratio < LEAST_FACTOR:
-        return ""
-    size, way = (ratio, "large") if ratio > 1 else (1 / ratio, "small")
-    return f", about {number(size)} times too {way}"
+    return f"{sentence}: {name} stands out in {count} of {among}."
 
 
 # Files of new rows, read under the columns of a fitted model, and the labels beside them.

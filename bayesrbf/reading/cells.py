@@ -7,12 +7,13 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from functools import cached_property
 from itertools import groupby
 from typing import Final
 
+from bayesrbf.base.table_options import TableOptions
 from bayesrbf.reading.notes import Note, listed, option
 
 # Cells as people write them: decimal commas, percent signs, currencies, limits, dates.
@@ -515,6 +516,44 @@ def _fields(notes: Sequence[Note]) -> dict[str, object]:
     }
 
 
+def with_remedies(options: TableOptions, notes: Iterable[Note]) -> TableOptions:
+    """The options, and the values that notes take for missing, once each.
+
+    >>> noticed = [Note("stand-in", "age", "-999", 2), Note("text among numbers", "age", "none")]
+    >>> with_remedies(TableOptions(na=("-1",)), noticed).na
+    ('-1', '-999', 'none')
+    """
+    marks = (
+        f"{note.column}={note.value}" if note.elsewhere else note.value
+        for note in notes
+        if note.topic in REMEDIED
+    )
+    return replace(options, na=tuple(dict.fromkeys((*options.na, *marks))))
+
+
+def as_typed(options: TableOptions) -> str:
+    """Options as they are typed on the command line, those that are not usual.
+
+    >>> print(as_typed(TableOptions(na=("-999", "none"), id="case", day_first=True)))
+    --na=-999,none --id case --day-first
+    """
+    usual, words = vars(TableOptions()), []
+    for name, value in vars(options).items():
+        if value == usual[name]:
+            continue
+        typed = name.replace("_", "-")
+        if isinstance(value, bool):
+            words.append(f"--{typed}")
+        else:
+            words.append(option(typed, *(value if isinstance(value, tuple) else (value,))))
+    return " ".join(words)
+
+
+REMEDIED: Final = frozenset(
+    {"text among numbers", "stand-in", "word for missing", "label for missing"}
+)
+"""Topics of values that look as if they mean missing."""
+
 NEXT_TO_LIMIT: Final = (
     "a value of their own, next to the limit: they are not missing. To read them as missing, say "
     "--below missing."
@@ -576,6 +615,10 @@ TOPICS: Final[Mapping[str, str]] = {
     "without time": (
         "{count} rows have no {column!r}: they are never held out, and every fit learns from them."
     ),
+    "text among numbers": (
+        "{holds} {value!r} {often}, text among numbers that is looked at as missing: to fit, say "
+        "{missing}; if the cells are categories, {categorical}."
+    ),
     "unnamed dates": (
         "{holds} dates, looked at as days since 2000-01-01: to fit, say {dates} to read them so, "
         "{time} to hold the latest rows out, or {ignore}."
@@ -604,6 +647,7 @@ TOPICS: Final[Mapping[str, str]] = {
         "{holds} whole numbers written as text, such as {example!r}, read as numbers; if they are "
         "codes, say {categorical}."
     ),
+    "yes or no": ("{holds} 0 and 1 alone, read as no and yes; if they are quantities, say {real}."),
     "few whole numbers": (
         "{holds} the whole numbers {value}: read as real; if they are codes, say {categorical}."
     ),

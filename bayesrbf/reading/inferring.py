@@ -30,6 +30,12 @@ Values = np.ndarray | list[str | None]
 
 _FEW: Final = 10
 """Whole numbers with at most this many distinct values may be codes: there is a note."""
+_FEW_TEXTS: Final = 5
+"""Different texts among numbers that are all named."""
+FEW_OTHERS: Final = 0.1
+"""Share of the observed cells up to which others than numbers are an exception."""
+_YES_OR_NO: Final = {"0": "0", "1": "1", "0.0": "0", "1.0": "1"}
+"""Marks for no and yes, as files write them where a cell is missing, too."""
 _LEADING_ZERO: Final = re.compile(r"[+-]?0\d+", re.ASCII)
 _INFINITY: Final = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 AMOUNT: Final = re.compile(r"[+-]?[.,]?\d[\d.,]*( ?[-/] ?[\d.,]+)?( ?\S{1,10})?")
@@ -105,6 +111,7 @@ class ReadColumn:
     problem: str = ""  # What is wrong, without a full stop; empty where nothing is.
     advice: str = "."  # How the sentence goes on: with options that mend it, where there are any.
     limits: tuple[float, ...] = ()  # Numbers that stand for cells beyond a limit.
+    among: tuple[str, ...] = ()  # The few texts among numbers, which are the problem.
 
     @property
     def measured(self) -> Values:
@@ -215,7 +222,12 @@ def _numbers(column: TextColumn, notation: Notation, limits: Mapping[str, str]) 
     infinite = [text for text, number in numbers.items() if math.isinf(number)]
     if infinite:
         return _infinite(column, infinite[0])
-    few = _few(column, sorted(set(numbers.values()))) if plain and not limits else []
+    distinct = sorted(set(numbers.values()))
+    if distinct == [0, 1] and _YES_OR_NO.keys() >= numbers.keys() and column.kind is None:
+        marks = {text: _YES_OR_NO[text] for text in numbers}
+        note = Note("yes or no", column.name, count=column.counts.total())
+        return ReadColumn([marks.get(cell) for cell in column.cells], (note,))
+    few = _few(column, distinct) if plain and not limits else []
     beside = {text: beside_limit(text, numbers[bare]) for text, bare in limits.items()}
     if limits:
         n, example = sum(column.counts[text] for text in limits), next(iter(limits))
@@ -301,9 +313,11 @@ def _mixture(column: TextColumn, numeric: list[str]) -> ReadColumn:
     others = f"; {cells} of {column.counts.total()} cells are text" if cells > 1 else ""
     if len(texts) > 1:
         others += f": {listed([f'{text!r} ({column.counts[text]})' for text in texts], 5)}"
-    few = texts if len(texts) <= 5 else texts[:1]
+    few = texts if len(texts) <= _FEW_TEXTS else texts[:1]
+    rare = numeric and few == texts and cells <= FEW_OTHERS * column.counts.total()
     return ReadColumn(
         [],
+        among=tuple(texts) if rare else (),
         problem=f"{column.at(texts[0])}: {texts[0]!r} is text{among}{others}",
         advice=(
             f". If it means missing, say {option('na', *few)}; if the column holds categories, "

@@ -22,14 +22,12 @@ from bayesrbf.reading.cells import (
     spelled_alike,
     words_for_missing,
 )
-from bayesrbf.reading.inferring import AMOUNT, Values
+from bayesrbf.reading.inferring import AMOUNT, FEW_OTHERS, Values
 from bayesrbf.reading.notes import Note
 
 # Finds columns of text in a frame that seem to hold numbers.
 
 
-FEW_OTHERS: Final = 0.1
-"""Share of the observed cells up to which the others are an exception."""
 LEAST_NUMBERS: Final = 10
 """Numbers that a column must hold; fewer different ones may be codes that were made text."""
 REMEDY: Final = (

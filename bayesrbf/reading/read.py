@@ -27,6 +27,7 @@ from bayesrbf.reading.cells import (
     sentences,
     stand_ins,
     unmatched,
+    with_remedies,
 )
 from bayesrbf.reading.formats import RawColumn, RawTable, raw_blocks, raw_frame, read_raw
 from bayesrbf.reading.inferring import ReadColumn, TextColumn, Values, read_column
@@ -100,11 +101,12 @@ def read_columns(
     marks: Sequence[StandIn],
     written: Written,
     levels: LevelsOf,
-    find_dates: bool,
+    lenient: bool,
 ) -> dict[str, ReadColumn]:
     """Every column that is not ignored, read as what it was named or seems to be.
 
-    Dates have to be named, as they are or as what orders the rows, unless they are to be found.
+    Dates have to be named, as they are or as what orders the rows, and texts among numbers as
+    missing, unless the reader is lenient.
     """
     # Loaded where cells are read: a file that is not there is refused within a moment.
     from bayesrbf.table.kinds import Category, Date, Real, kind_named
@@ -134,19 +136,20 @@ def read_columns(
             tuple(mark for mark in marks if mark.column in (None, raw_column.name)),
         )
         column, above = written.above(replace(plain, missing=missing))
-        unnamed = find_dates and kind is None and _holds_dates(column)
+        unnamed = lenient and kind is None and _holds_dates(column)
         if unnamed or (raw_column.name == options.time and _holds_dates(column)):
             kind = Date()
-        result = read_column(
-            replace(
-                column,
-                kind=kind,
-                day_first=options.day_first,
-                thousands=options.thousands,
-                decimal=options.decimal,
-                below=options.below,
-            )
+        said = replace(
+            column,
+            kind=kind,
+            day_first=options.day_first,
+            thousands=options.thousands,
+            decimal=options.decimal,
+            below=options.below,
         )
+        result = read_column(said)
+        if lenient and result.among:
+            result = _numbers_alone(said, result.among)
         if unnamed:
             topics = {"dates": "unnamed dates"}
             notes = (replace(n, topic=topics.get(n.topic, n.topic)) for n in result.notes)
@@ -155,6 +158,15 @@ def read_columns(
         if raw_column.is_text and raw_column.name not in named:
             read[raw_column.name] = _numbers_as_text(column, read[raw_column.name])
     return read
+
+
+def _numbers_alone(column: TextColumn, texts: Sequence[str]) -> ReadColumn:
+    """A column whose texts among numbers are missing, with a note on each."""
+    missing = replace(column.missing, marks=column.missing.marks | {*texts})
+    read = read_column(replace(column, missing=missing))
+    notes = [n for n in read.notes if n.topic != "missing" or n.value not in texts]
+    notes += [Note("text among numbers", column.name, t, column.counts[t]) for t in texts]
+    return replace(read, notes=tuple(notes))
 
 
 def in_one_name(read: ReadColumn, name: str) -> ReadColumn:
@@ -244,6 +256,8 @@ class ReadTable:
         The columns named in ``by``.
     options : object
         The options that the table was read by, a frozen record.
+    advised : object
+        The same options, with the values that notes take for missing.
     """
 
     frame: pd.DataFrame
@@ -257,6 +271,7 @@ class ReadTable:
     scores: pd.Series | None
     by: pd.DataFrame
     options: TableOptions
+    advised: TableOptions
 
 
 def names_in_file(path: Path) -> list[str]:
@@ -486,6 +501,7 @@ def _assembled(
         dtype = "float64" if _is_real(values) else text or text_dtype()
         return pd.Series(values, index, dtype=dtype, name=name)
 
+    options = _decided(options, columns, notes)
     return ReadTable(
         frame=pd.DataFrame({name: cells(columns[name].values) for name in model}, index),
         target=series(target, "object"),
@@ -497,7 +513,8 @@ def _assembled(
         centres=series(options.centre),
         scores=series(options.score),
         by=pd.DataFrame({name: cells(columns[name].values) for name in options.by}, index),
-        options=_decided(options, columns, notes),
+        options=options,
+        advised=with_remedies(options, notes),
     )
 
 

@@ -227,7 +227,7 @@ class YesNo(Category):
     word = "yes or no"
     what = "yes or no"
 
-    _PAIRS: ClassVar = ({"no", "yes"}, {"false", "true"}, {"n", "y"})
+    _PAIRS: ClassVar = ({"no", "yes"}, {"false", "true"}, {"n", "y"}, {"0", "1"})
 
     @classmethod
     @override

@@ -39,7 +39,7 @@ def test_commands_and_server_take_every_kind(
     X, y = table(60, share=True)
     file, folder = tmp_path / "t.csv", tmp_path / "out"
     X.assign(outcome=y).to_csv(file, index=False)
-    assert run(monkeypatch, "look", file, *SAID, "--json", "--out", tmp_path / "look.html") == 0
+    assert run(monkeypatch, "look", file, *SAID, "--json", "--out", tmp_path) == 0
     looked = json.loads(capsys.readouterr().out)
     columns = looked["columns"]
     assert {column["name"]: column["kind"] for column in columns} == WORDS | {
@@ -82,7 +82,7 @@ def test_cells_that_are_none_of_a_kind_are_refused_when_read(
 ) -> None:
     file = tmp_path / "t.csv"
     file.write_text("visits,size\n" + "".join(f"{i / 2},{i}\n" for i in range(30)))
-    assert run(monkeypatch, "look", file, "--count", "visits", "--out", tmp_path / "l.html") == 2
+    assert run(monkeypatch, "look", file, "--count", "visits", "--out", tmp_path) == 2
     said = capsys.readouterr().err
     assert "'visits' holds 0.5, but its kind is 'count'" in said
     assert "a whole number of at least 0" in said

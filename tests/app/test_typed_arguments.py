@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from pathlib import Path
 
 import pytest
 
 from bayesrbf import TableError
 from bayesrbf.app.arguments import costs_in, need, typed, with_values_joined
-from bayesrbf.base.table_options import TableOptions
+from bayesrbf.app.commands import app
+from bayesrbf.base.table_options import PLAIN, TableOptions
+from bayesrbf.reading.cells import as_typed
 from bayesrbf.reading.read import read_file
+from tests.test_cli import run
 
 
 @pytest.mark.parametrize(
@@ -70,3 +75,37 @@ def test_packages_that_are_absent_are_named_with_the_line_that_installs_them() -
     need(("json", "numpy"))
     with pytest.raises(ImportError, match="install it by: pip install absent gone"):
         need(("json", "absent", "gone"), "server")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        PLAIN,
+        TableOptions(na=("-999", "not known", "a,b"), id="case no", ignore=("x", "y,z")),
+        TableOptions(day_first=True, decimal=",", thousands=".", below="missing", na=("n.a.",)),
+        TableOptions(dates=("seen",), time="seen", group="it's", ordered=("pain=none<mild",)),
+    ],
+)
+def test_options_as_typed_are_read_as_they_were(options: TableOptions, tmp_path: Path) -> None:
+    words = shlex.split(f"look {tmp_path / 't.csv'} {as_typed(options)}")
+    _, bound, _ = app.parse_args(with_values_joined(words))
+    assert typed(bound.arguments.get("reading", PLAIN), tmp_path / "t.csv") == options
+
+
+def test_look_reads_what_seems_missing_and_says_the_options_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "t.csv"
+    rows = [f"{20 + i % 40},{3 + i / 7:.2f},{'yes' if i % 3 else 'no'}" for i in range(60)]
+    rows[5], rows[7], rows[9] = "-999,3.1,yes", "21,pending,no", "22,<1,yes"
+    rows[15] = rows[25] = rows[5]
+    file.write_text("\n".join(["age,level,outcome", *rows]) + "\n")
+    assert run(monkeypatch, "look", file, "--target", "outcome", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    kinds = {column["name"]: column["kind"] for column in found["columns"]}
+    assert kinds == {"age": "real", "level": "real", "outcome": "yes or no"}
+    assert found["command"].endswith("--target outcome --out DIR --na pending,-999")
+    words = shlex.split(found["command"])[1:]
+    _, bound, _ = app.parse_args(with_values_joined(words))
+    table = read_file(file, "outcome", typed(bound.arguments["reading"], file))
+    assert table.frame.isna().sum().tolist() == [3, 1]

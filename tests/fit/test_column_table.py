@@ -13,7 +13,8 @@ from sklearn.datasets import load_iris
 
 from bayesrbf import HybridMixtureClassifier, MedianLVQClassifier, MixtureDensity, check, load
 from bayesrbf.app.arguments import of_dates
-from bayesrbf.app.predict import novelty_of
+from bayesrbf.app.predict import BlockPredictions
+from bayesrbf.app.report.options import ANYTHING
 from bayesrbf.base.table_options import TableOptions
 from bayesrbf.datasets import load_table
 from bayesrbf.fit.reading import column_doubts
@@ -156,8 +157,12 @@ def test_exchanged_columns_are_told_as_check_tells_them() -> None:
     with pytest.warns(UserWarning, match="'height' and 'weight' look exchanged") as told:
         model.predict_proba(turned)
     assert "times" not in str(told[0].message)
-    said = novelty_of(model, turned, len(turned), len(turned))
-    assert "exchanged with" in said
+    scored = BlockPredictions(model, ANYTHING)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert len(next(iter(scored.over([turned])))) == len(turned)
+    (said,) = scored.changed()
+    assert "exchanged" in said
     assert "times too" not in said
     remarks = check(model, turned).remarks
     assert [one.topic for one in remarks if one.topic in ("unit", "exchanged")] == ["exchanged"]

@@ -63,6 +63,7 @@ def test_numbers_are_real(tmp_path: Path, cells: tuple[str, ...], expected: list
         (("007", "150"), ["007", "150"]),
         (("9007199254740993", "1"), ["9007199254740993", "1"]),
         (("True", "False"), ["True", "False"]),
+        (("1.0", "0.0", "", "1"), ["1", "0", None, "1"]),
         (("5 kg", "7 kg"), ["5 kg", "7 kg"]),
         (("inf", "sup"), ["inf", "sup"]),
         (("=1+1", "@x"), ["=1+1", "@x"]),
@@ -88,6 +89,7 @@ def test_text_is_categorical(tmp_path: Path, cells: tuple[str, ...], expected: l
             ("1", "2", "2"),
             "'a' holds the whole numbers 1, 2: read as real; if they are codes",
         ),
+        (("1", "0", ""), "'a' holds 0 and 1 alone, read as no and yes; if they are quantities"),
         (("7", "7"), "'a' holds one value only."),
         (("", "NA"), "'a' has no value."),
         (

@@ -122,7 +122,7 @@ def test_dtypes(X: Any, kinds: tuple[str, ...] | None, levels: tuple[Any, ...]) 
 def test_categorical_features_by_position_name_and_mask(chosen: Any) -> None:
     X = pd.DataFrame({"a": [0.5, 1.0, 2.0], "b": [1.0, 0.0, 1.0]})
     columns = learn_columns(X, categorical_features=chosen)
-    assert words(columns) == ("real", "categorical")
+    assert words(columns) == ("real", "yes or no")
     assert columns.levels == ((0, 1),)
 
 
