@@ -17,10 +17,15 @@ from bayesrbf import RBFNetworkRegressor
 
 X, y = load_diabetes(return_X_y=True, as_frame=True)
 X, X_new, y, y_new = train_test_split(X, y, test_size=0.5, random_state=0)
-model = RBFNetworkRegressor(random_state=0).fit(X, y)
+model = RBFNetworkRegressor(response="auto", random_state=0).fit(X, y)
 
 # %%
-# The noise is described by rows that were held out: a factor of the fitted standard deviation, and
+# The response is above 0, and so its logarithm may be what is modelled. Then no interval reaches
+# below 0, and high predictions have wide ones. Rows that were held out decide.
+print(model.status_)
+
+# %%
+# Such rows describe the noise, too: a factor of the fitted standard deviation, and
 # the degrees of freedom of Student's t.
 print(f"scale {model.noise_scale_:.2f}, degrees of freedom {model.noise_df_:.0f}")
 

@@ -48,7 +48,12 @@ class OutputLayer:
         hyperparameters: RBFNetworkHyperparameters,
         kind: Coefficients,
     ) -> None:
-        self._numeric = specification.response == "number"
+        self._numeric = specification.response != "classes"
+        self._law = (
+            (_log_number_logp, _log_number_draw)
+            if specification.response == "log_number"
+            else (_number_logp, _number_draw)
+        )
         self._prior = hyperparameters
         k, c = specification.mixture.n_components, specification.n_outputs
         shape = (k,) if self._numeric else (c, k)
@@ -93,8 +98,8 @@ class OutputLayer:
     ) -> None:
         """Declare the node ``y``.
 
-        Responses are class codes, -1 where hidden; or numbers, NaN where hidden, with their
-        location and scale, or in standard units if ``units`` is None.
+        Responses are class codes, -1 where hidden; or numbers, NaN where hidden, with location and
+        scale of them or of their logarithms, which are in standard units if ``units`` is None.
         """
         linear = row_features @ self._weights.T + self._intercepts
         row_weight = pm.Data(RESPONSE_WEIGHT, weights, dims=names.OBS)
@@ -111,14 +116,15 @@ class OutputLayer:
             return
         known = pm.Data("response_observed", (~np.isnan(responses)) * 1.0, dims=names.OBS)
         location, scale = (0.0, 1.0) if units is None else (units.location, units.scale)
+        logp, draw = self._law
         pm.CustomDist(
             names.OBSERVED_LABEL,
             linear * scale + location,
             self._precision / np.float64(np.squeeze(scale)) ** 2,
             known * row_weight,
-            logp=_number_logp,
-            dist=_number_draw,
-            observed=np.nan_to_num(responses),
+            logp=logp,
+            dist=draw,
+            observed=np.nan_to_num(responses, nan=1.0),
             dims=names.OBS,
         )
 
@@ -139,6 +145,24 @@ def _number_draw(
 ) -> TensorVariable:
     """One number a row; a weight has no part in it."""
     return pm.Normal.dist(linear, precision**-0.5)
+
+
+def _log_number_logp(
+    value: TensorVariable,
+    linear: TensorVariable,
+    precision: TensorVariable,
+    row_weight: TensorVariable,
+) -> TensorVariable:
+    """Weighted log densities of numbers whose logarithms are about the linear output."""
+    log_value = pt.log(value)
+    return _number_logp(log_value, linear, precision, row_weight) - row_weight * log_value
+
+
+def _log_number_draw(
+    linear: TensorVariable, precision: TensorVariable, row_weight: TensorVariable, size: Variable
+) -> TensorVariable:
+    """One positive number a row; a weight has no part in it."""
+    return pt.exp(_number_draw(linear, precision, row_weight, size))
 
 
 SMALLEST_SHARE = np.float64(1e-6)
@@ -167,8 +191,8 @@ def declare_rbf_network(
        x &\sim \Bigl(\sum_k \pi_k\, p(x \mid k)\Bigr)^{\kappa}, \quad
        y \mid x \sim \mathrm{softmax}(w f(x) + b)
 
-    A numeric response is :math:`N(w f(x) + b, 1/\tau)` in standard units,
-    :math:`\tau \sim \mathrm{Gamma}`.
+    A numeric response, or its logarithm, is :math:`N(w f(x) + b, 1/\tau)` in standard units,
+    :math:`\tau \sim \mathrm{Gamma}`. Densities are of the response itself in either case.
 
     Parameters
     ----------
@@ -186,8 +210,8 @@ def declare_rbf_network(
         the mode is found; it needs ``l1 > 0``. Where one half is zero the two differ
         by a constant.
     response_units : Standardisation, optional
-        Location and scale of numbers, each of one entry: the linear output and its noise
-        are in standard units. None: the numbers are in standard units.
+        Location and scale, each of one entry, of the numbers or of the logarithms that the
+        structure models: the linear output and its noise are in standard units. None: 0 and 1.
     feature_names, categorical_names : sequence, optional
         Names of the real and of the categorical columns.
     level_names : sequence of sequences, optional

@@ -47,6 +47,7 @@ OTHERS = [
     # whoever has both fails there under "precomputed", which tests/families/median_lvq/ tries.
     MedianLVQClassifier(1, objective="glvq", metric="precomputed", calibrate=False),
     RBFNetworkRegressor(3, n_init=1),
+    RBFNetworkRegressor(2, n_init=1, response="auto", cv=2),
 ]
 
 

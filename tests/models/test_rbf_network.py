@@ -15,18 +15,18 @@ import pytest
 from scipy.integrate import quad
 
 from bayesrbf.base import names
-from bayesrbf.base.rows import Standardisation
 from bayesrbf.families.rbf_network.posterior import Numbers, RBFNetworkLogPosterior
 from bayesrbf.models.densities import elastic_net
 from bayesrbf.models.rbf_network import declare_rbf_network
 from tests.cases import first_quick, table
-from tests.families.rbf_network.rbf_networks import network, random_theta
+from tests.families.rbf_network.rbf_networks import RESPONSE_UNITS, network, random_theta
 from tests.models.configurations import assert_close
 
 CASES = {
     "responsibility": {"features": "responsibility"},
     "density": {"features": "density", "covariance_type": "diag", "levels": ()},
     "log density, numbers": {"features": "log_density", "response": "number", "n_features": 1},
+    "logarithms": {"response": "log_number", "n_features": 1},
     "one component": {"components": 1, "levels": (), "covariance_type": "spherical"},
 }
 
@@ -38,8 +38,10 @@ def declare(target: RBFNetworkLogPosterior, **options: object) -> pm.Model:
     rows = replace(standard, real=units.backward(standard.real))
     output = target._output
     if isinstance(output, Numbers):
-        scale = Standardisation(np.array([-7.0]), np.array([output.scale]))
-        responses, options = scale.backward(output.targets), {"response_units": scale} | options
+        responses = RESPONSE_UNITS.backward(output.targets[:, None])[:, 0]
+        if target.network.response == "log_number":
+            responses = np.exp(responses)
+        options = {"response_units": RESPONSE_UNITS} | options
     else:
         responses = output.labels
     return declare_rbf_network(rows, responses, target.network, target.prior, **options)
@@ -128,6 +130,15 @@ def test_responses_are_drawn_given_the_rows_that_are_drawn():
     responses = drawn["prior_predictive"]["y"].to_numpy()
     assert set(np.unique(responses)) <= {0, 1, 2}
     assert np.unique(rows[..., 1]).size > 100
+
+
+@pytest.mark.slow
+def test_a_number_is_drawn_as_exp_of_its_logarithm():
+    drawn = {}
+    for response in ("number", "log_number"):
+        model = declare(network(response=response, n_features=1, levels=(), components=2))
+        drawn[response] = pm.draw(model["y"], 5, random_seed=1, mode="FAST_COMPILE")
+    np.testing.assert_allclose(drawn["log_number"], np.exp(drawn["number"]), rtol=1e-10)
 
 
 def test_what_cannot_be_declared_is_told():

@@ -45,6 +45,8 @@ from bayesrbf.families.rbf_network.records import (
     Response,
 )
 from bayesrbf.fit.arguments import SHARED, Arguments, Rule, integer, number, positive
+from bayesrbf.fit.calibration import fit_noise
+from bayesrbf.fit.held_out import HeldOut
 from bayesrbf.fit.model import (
     LEAST_TABLES,
     MOST_DRAWN,
@@ -72,6 +74,7 @@ if TYPE_CHECKING:
 
 COMPLETIONS = 64  # Of a row with holes at the fitted point; a power of two.
 COMPLETIONS_OF_A_DRAW = 16  # The same under every posterior draw.
+MOST_EXPONENT = 700.0  # Of a number that is finite, and whose inverse is above 0.
 
 
 @stored
@@ -102,19 +105,67 @@ class ClassResponses:
         return rows.labels
 
 
+@dataclass(frozen=True)
+class LogStudentMixture(StudentMixture):
+    """Law of a positive number whose logarithm has such an equal mixture.
+
+    If that is of Student's t, the number has neither mean nor standard deviation. So the centre is
+    the median, and ``sd`` and ``sd_of_mean`` are those of the logarithm.
+    """
+
+    figures: ClassVar[tuple[str, str, str]] = "median", "sd_of_log", "sd_of_mean_of_log"
+
+    def centre(self) -> Float[np.ndarray, " obs"]:
+        """Median of each response."""
+        return self.quantile(0.5)
+
+    def quantile(self, prob: float) -> Float[np.ndarray, " obs"]:
+        """Quantile of each response, which is positive."""
+        return _positive(super().quantile(prob))
+
+    def log_density(self, values: Float[np.ndarray, " obs"]) -> Float[np.ndarray, " obs"]:
+        """Log density of given responses in nats, per unit of the response."""
+        logs = np.log(np.where(values > 0, values, np.nan))
+        return np.where(values <= 0, -np.inf, super().log_density(logs) - logs)
+
+    def draw(self, rng: np.random.Generator) -> Float[np.ndarray, " obs"]:
+        """One response of each row."""
+        return _positive(super().draw(rng))
+
+
+def _positive(logs: Float[np.ndarray, " obs"]) -> Float[np.ndarray, " obs"]:
+    """Numbers of given logarithms; those too large or too small for a float are the last ones."""
+    return np.exp(np.clip(logs, -MOST_EXPONENT, MOST_EXPONENT))
+
+
+def modelled(values: Float[np.ndarray, " obs"], kind: Response) -> Float[np.ndarray, " obs"]:
+    """What is normal about the linear output: numbers, or their logarithms."""
+    return np.log(values) if kind == "log_number" else values
+
+
 @stored
 class NumberResponses:
     """Responses that are numbers: the labels of rows are places among their distinct values."""
 
     values: Float[np.ndarray, " value"]  # Distinct responses in the user's units, ascending.
-    units: Standardisation
+    units: Standardisation  # Of the responses, or of their logarithms where these are modelled.
     kind: Response = "number"
     n_outputs: int = 1
 
     @property
     def units_of_graph(self) -> Standardisation:
-        """Location and scale, which the graph takes out of the responses."""
+        """Location and scale, which the graph takes out of what is modelled."""
         return self.units
+
+    @property
+    def law(self) -> type[StudentMixture]:
+        """Family of the predictive laws."""
+        return LogStudentMixture if self.kind == "log_number" else StudentMixture
+
+    def log_units(self, values: Float[np.ndarray, " obs"]) -> Float[np.ndarray, " obs"]:
+        """Log size in the user's units of one standard unit at each of some responses."""
+        jacobian = np.log(values) if self.kind == "log_number" else np.zeros(values.size)
+        return np.log(self.units.scale[0]) + jacobian
 
     def canonical(self, rows: Observations) -> tuple[Order, Numbers, Observations]:
         """The canonical order of training rows, their responses, and the rows as of one class."""
@@ -123,8 +174,9 @@ class NumberResponses:
 
     def output(self, rows: Observations) -> Numbers:
         """Responses of training rows in standard units, with their likelihood."""
-        values = self.units.forward(self.observed(rows)[:, None])[:, 0]
-        return Numbers(values, float(self.units.scale[0]))
+        values = self.observed(rows)
+        standard = self.units.forward(modelled(values, self.kind)[:, None])[:, 0]
+        return Numbers(standard, np.nan_to_num(self.log_units(values)))
 
     def observed(self, rows: Observations) -> Float[np.ndarray, " obs"]:
         """Responses in the user's units, NaN where hidden."""
@@ -136,7 +188,8 @@ class NumberResponses:
 
     def __laws__(self) -> Requirements:
         yield self.n_outputs == 1 == self.units.scale.size, "one output, in its units"
-        yield self.values.size > 0, "responses"
+        yield self.values.size > 0 and self.kind != "classes", "responses"
+        yield self.kind == "number" or bool((self.values > 0).all()), "responses with logarithms"
 
 
 Responses = ClassResponses | NumberResponses
@@ -241,21 +294,21 @@ class FittedNetwork(FittedModel):
 
         The noise is that of the points, or at the fitted point as rows held out show it.
         """
-        units = self.number_responses.units
+        units, law = self.number_responses.units, self.number_responses.law
         location, scale = units.location[0], units.scale[0]
         standard = self.density.standardise(rows)
         if points is None:
             linear = self.completed_linear(standard, self.parameters)[:, :, 0]
             scales = np.full(len(linear), scale * self.parameters.noise_precision**-0.5)
             means = location + scale * linear
-            return StudentMixture(means, scales * self.noise.scale, self.noise.df)
+            return law(means, scales * self.noise.scale, self.noise.df)
         draws = [  # one completion a draw: together they are the posterior's
             self.completed_linear(standard, point, draws=1, replicate=replicate)[0, :, 0]
             for replicate, point in enumerate(points)
         ]
         # The standard deviation in standard units.
         noise = np.array([point.noise_precision for point in points]) ** -0.5
-        return StudentMixture(location + scale * np.array(draws), scale * noise)
+        return law(location + scale * np.array(draws), scale * noise)
 
     def predictive_under(
         self, log_posterior: Any, rows: Observations, draws: Draws | None
@@ -643,10 +696,18 @@ def fit_to_rows(
     return fit_network(rows, responses, specification, prior, settings, start)
 
 
+RESPONSES: dict[str, tuple[Response, ...]] = {
+    "identity": ("number",),
+    "log": ("log_number",),
+    "auto": ("number", "log_number"),
+}
+"""What may be modelled of a number, by the argument ``response``."""
+
+
 def read_responses(
-    X: object, y: object, weights: Float[np.ndarray, " obs"]
-) -> tuple[NumberResponses, Int[np.ndarray, " obs"]]:
-    """Distinct responses with their units, and each row's place among them, -1 where hidden."""
+    X: object, y: object, weights: Float[np.ndarray, " obs"], response: str, owner: str
+) -> tuple[list[NumberResponses], Int[np.ndarray, " obs"]]:
+    """Distinct responses with the units of each kind, and rows' places among them, -1 if hidden."""
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None.")
     numbers = np.asarray(column_or_1d(y, warn=True), dtype=np.float64)
@@ -660,9 +721,32 @@ def read_responses(
             "sample_weight 0."
         )
     values, places = np.unique(numbers[usable], return_inverse=True)
+    kinds = RESPONSES[response]
+    if values[0] <= 0:
+        if response == "log":
+            raise ValueError(
+                f"{owner}(response='log') needs responses above 0; received "
+                f"{(numbers[usable] <= 0).sum()} that are not, the least {values[0]:g}. Take "
+                "'identity', or 'auto', which takes logarithms only where there are any."
+            )
+        kinds = RESPONSES["identity"]
     # From sorted distinct values, so that weight 2 is the row twice to the last bit.
     mass = np.bincount(places, weights=weights[usable])
-    units = table.standardisation(values[:, None], mass)
     codes = np.full(numbers.size, -1)
     codes[usable] = places
-    return NumberResponses(values, units), codes
+    units = [table.standardisation(modelled(values, kind)[:, None], mass) for kind in kinds]
+    return [NumberResponses(values, *of) for of in zip(units, kinds, strict=True)], codes
+
+
+def noise_held_out(model: FittedNetwork, held_out: HeldOut) -> tuple[Noise, float]:
+    """Noise that residuals of held-out rows ask for, and their mean log score with it.
+
+    Residuals are in units of the fitted noise. The score is that of the responses in the user's
+    units, in nats, and so the scores of a number and of its logarithm compare.
+    """
+    residuals, weights = held_out.values, held_out.weights
+    noise = Noise(*fit_noise(residuals, weights))
+    law = StudentMixture(np.zeros((1, residuals.size)), np.full(1, noise.scale), noise.df)
+    responses, precision = model.number_responses, model.parameters.noise_precision
+    log_units = responses.log_units(responses.values[held_out.labels]) - 0.5 * np.log(precision)
+    return noise, float(np.average(law.log_density(residuals) - log_units, weights=weights))

@@ -42,7 +42,7 @@ from bayesrbf.mixture.statistics import JointPoint
 #
 # - classes: :math:`\log p(y | \eta) = \eta_y - \log \sum_c e^{\eta_c}`;
 # - numbers: :math:`\log p(y | \eta) = -\tfrac{\tau}{2} (y - \eta)^2
-#   + \tfrac12 \log \tau - \tfrac12 \log 2\pi`.
+#   + \tfrac12 \log \tau - \tfrac12 \log 2\pi`, in units whose size may differ from row to row.
 #
 # A hidden response says nothing. The fit is regression on fixed features f:
 #
@@ -93,11 +93,13 @@ class Classes:
 
 @dataclass(frozen=True)
 class Numbers:
-    """Gaussian noise about one linear output, the mean of the response."""
+    """Gaussian noise about one linear output, the mean of the response or of its logarithm."""
 
-    targets: Float[np.ndarray, " obs"]  # Responses in standard units, NaN where hidden.
-    scale: float = 1.0
-    """Size of one standard unit in the user's: log densities are per unit of the user's."""
+    targets: Float[np.ndarray, " obs"]
+    """Responses or their logarithms in standard units, NaN where hidden."""
+    log_units: Float[np.ndarray, " obs"] | float = 0.0
+    """Log size of one standard unit in the user's, at each response: log densities are per unit of
+    the user's."""
 
     has_noise: ClassVar[bool] = True
 
@@ -117,8 +119,8 @@ class Numbers:
         """
         known = self.known
         residuals = np.where(known, self.targets - linear[:, 0], 0.0)
-        constant = 0.5 * (np.log(noise_precision) - LOG_2PI) - np.log(self.scale)
-        log_likelihood = constant * known
+        constant = 0.5 * (np.log(noise_precision) - LOG_2PI)
+        log_likelihood = (constant - self.log_units) * known
         log_likelihood -= 0.5 * noise_precision * residuals**2
         by_row = known * 0.5 / noise_precision - 0.5 * residuals**2
         return log_likelihood, noise_precision * residuals[:, None], by_row
@@ -348,7 +350,7 @@ class Link:
 def output_variables(specification: RBFNetworkSpecification) -> tuple[Variable, ...]:
     """Free variables of the output layer, in the graph's order."""
     k = specification.mixture.n_components
-    if specification.response == "number":
+    if specification.response != "classes":
         return (
             Variable(names.COEFFICIENTS, (names.COMPONENT,), (k,), "identity"),
             Variable(names.INTERCEPTS, (), (), "identity"),
@@ -385,7 +387,7 @@ class NetworkPoint:
         """Log prior of the output layer plus ``l1 sum |w|``, in nats: without link and kinks."""
         total = log_output_prior(self.coefficients, self.intercepts, prior)
         total += prior.l1 * float(np.abs(self.coefficients).sum())
-        if network.response == "number":
+        if network.response != "classes":
             total += prior.log_noise(self.noise_precision)
         return total
 
@@ -405,7 +407,7 @@ class NetworkPoint:
         by_coefficient = by_coefficient - prior.l2 * self.coefficients
         by_intercept = by_intercept - self.intercepts / prior.intercept_scale**2
         parts = [by_coefficient.reshape(-1), by_intercept]
-        if network.response == "number":
+        if network.response != "classes":
             derivative = by_noise + prior.noise_slope(self.noise_precision)
             parts.append(np.array([self.noise_precision * derivative]))
         return parts
@@ -812,8 +814,11 @@ class StudentMixture:
     scales: Float[np.ndarray, " draw"]  # Scale under each draw, in the units of the response.
     df: float = np.inf  # Degrees of freedom, above 2.
 
-    def mean(self) -> Float[np.ndarray, " obs"]:
-        """Mean of each response."""
+    figures: ClassVar[tuple[str, str, str]] = "mean", "sd", "sd_of_mean"
+    """Names of :meth:`centre`, :meth:`sd` and :meth:`sd_of_mean`."""
+
+    def centre(self) -> Float[np.ndarray, " obs"]:
+        """Mean of each response, which is what a prediction says."""
         return self.locations.mean(axis=0)
 
     def sd_of_mean(self) -> Float[np.ndarray, " obs"]:

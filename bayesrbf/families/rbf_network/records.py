@@ -14,7 +14,7 @@ from bayesrbf.base.records import MOST_LOG, MOST_PARTS, Requirements, scales, st
 from bayesrbf.base.rows import MixtureParameters, MixtureSpecification, Order, Standardisation
 
 Features = Literal["density", "responsibility", "log_density"]
-Response = Literal["classes", "number"]
+Response = Literal["classes", "number", "log_number"]
 
 FEATURES: tuple[str, ...] = get_args(Features)
 
@@ -27,7 +27,8 @@ class RBFNetworkSpecification:
     """The hidden layer: a mixture of one class, which all outputs see."""
     n_outputs: int  # Number of classes, or 1 for a numeric response.
     features: Features = "responsibility"  # What a component tells the output layer about a row.
-    response: Response = "classes"  # Softmax of classes, or a Gaussian about the linear output.
+    response: Response = "classes"
+    """Softmax of classes, or a Gaussian of a number or its logarithm about the linear output."""
 
     def __post_init__(self) -> None:
         if self.features not in FEATURES:

@@ -17,23 +17,23 @@ from bayesrbf.base.records import Stored
 from bayesrbf.base.rows import CovarianceType, Observations
 from bayesrbf.families.hybrid.density import MixtureMethods
 from bayesrbf.families.rbf_network.fitted import (
+    RESPONSES,
     RULES,
     FittedNetwork,
     NetworkFit,
-    Noise,
     NumberResponses,
     check_penalties,
     fit_to_rows,
     network_settings,
+    noise_held_out,
     read_responses,
 )
 from bayesrbf.families.rbf_network.posterior import StudentMixture
 from bayesrbf.families.rbf_network.records import Features
-from bayesrbf.fit.arguments import Rule
+from bayesrbf.fit.arguments import Rule, one_of
 from bayesrbf.fit.asking import new_rows
-from bayesrbf.fit.calibration import fit_noise
 from bayesrbf.fit.estimator import Estimator, fitting
-from bayesrbf.fit.held_out import hold_out, split_rows
+from bayesrbf.fit.held_out import Fold, HeldOut, hold_out, split_rows
 from bayesrbf.fit.reading import Labels, check_table, read_rows
 from bayesrbf.fit.table import FittedTable, TrainingTable
 from bayesrbf.fit.training import by_blocks
@@ -63,6 +63,10 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
     :math:`p(y | x_o) = \int p(y | x)\, p(x_m | x_o)\, dx_m` over draws of its missing cells, and
     its interval covers their uncertainty; otherwise by :math:`f(x_o)`, as in training.
 
+    Under ``response="log"`` all this is said of :math:`\log y`: noise is in proportion to the
+    response, and intervals are positive. Densities are per unit of :math:`y`, those of
+    :math:`\log y` over :math:`y`.
+
     Parameters
     ----------
     n_components : int
@@ -79,6 +83,10 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         Precision of its normal factor.
     link, kappa : float
         As in :class:`bayesrbf.RBFNetworkClassifier`.
+    response : {"identity", "log", "auto"}
+        What is modelled: the response; its logarithm, for positive responses whose noise grows
+        with them; or, if all are positive, the one with the higher log score of held-out rows, at
+        twice the cost. ``status_`` has both scores.
     calibrate : bool
         Describe the noise at the fitted point by out-of-fold residuals, with scale and tails of
         Student's t, and not by residuals of the fitted rows. Draws of :meth:`refine` keep their
@@ -109,12 +117,14 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
 
     Attributes
     ----------
+    response_ : str
+        What is modelled: ``"identity"`` or ``"log"``.
     coef_ : ndarray of shape (n_components,)
-        Output weights, in the units of the response.
+        Output weights, in the units of what is modelled.
     intercept_ : float
-        Bias, in the units of the response.
+        Bias, in the units of what is modelled.
     noise_sd_ : float
-        Standard deviation of the response about its mean, at the fitted point.
+        Standard deviation of what is modelled about its mean, at the fitted point.
     noise_scale_ : float
         Factor of ``noise_sd_`` that residuals out of fold ask for; 1 if not calibrated.
     noise_df_ : float
@@ -147,7 +157,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
 
     fitted_: FittedTable[FittedNetwork, None]
 
-    _rules = RULES
+    _rules = RULES | {"response": one_of(*RESPONSES)}
 
     def __init__(
         self,
@@ -159,6 +169,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         l2: Stored[float] = 1.0,
         link: Stored[float] = 0.0,
         kappa: Stored[float | None] = None,
+        response: Stored[Literal["identity", "log", "auto"]] = "identity",
         calibrate: Stored[bool] = True,
         cv: object = 5,
         prior: Stored[MixturePrior | None] = None,
@@ -179,6 +190,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         self.l2 = l2
         self.link = link
         self.kappa = kappa
+        self.response = response
         self.calibrate = calibrate
         self.cv = cv
         self.prior = prior
@@ -224,13 +236,17 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         """
         reading = self._reading()
         weights = check_table(reading, X, y, sample_weight)
-        responses, codes = read_responses(X, y, weights)
+        owner = type(self).__name__
+        candidates, codes = read_responses(X, y, weights, self.response, owner)
         training = read_rows(reading, X, Labels(codes, weights), groups)
         distinct, _ = table.distinct(training.rows)
-        model, fit = self._fit_rows(distinct, training, responses, training.seed)
-        if self.calibrate:
-            model = replace(model, noise=self._noise(model, training, fit.status))
-        self.fitted_ = self._ended(training, model, None, (fit.status, Trace(fit.joint)))
+        fits = [self._fit_rows(distinct, training, one, training.seed) for one in candidates]
+        (model, fit), choice = fits[0], ""
+        if self.calibrate or len(fits) > 1:
+            model, fit, choice = self._judged(fits, training)
+        outcome = fit.status, Trace(fit.joint)
+        sentence = f"{fit.status.sentence} {choice}".rstrip()
+        self.fitted_ = self._ended(training, model, None, outcome, sentence)
         return self
 
     def _check_arguments(self) -> None:
@@ -251,8 +267,46 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         levels = training.read_columns.n_levels
         return fit_to_rows(rows, levels, responses, self.prior, settings, previous)
 
-    def _noise(self, model: FittedNetwork, training: TrainingTable, status: Status) -> Noise:
-        """Scale and tails of residuals out of fold, in units of the fitted noise."""
+    def _judged(
+        self, fits: list[tuple[FittedNetwork, NetworkFit]], training: TrainingTable
+    ) -> tuple[FittedNetwork, NetworkFit, str]:
+        """The fit of the best log score of held-out rows, its noise theirs; a choice in words."""
+        splits = list(
+            split_rows(self.cv, training.rows, training.kept, training.seed, responses=True)
+        )
+        if fits[0][0].integrate:  # what is missing has draws of its own to speak for it
+            splits = [(train, test.take(~with_holes(test))) for train, test in splits]
+        residuals = [self._residuals(model, training, fit.status, splits) for model, fit in fits]
+        found = [
+            noise_held_out(model, held_out)
+            for (model, _), held_out in zip(fits, residuals, strict=True)
+            if held_out is not None
+        ]
+        if not found:
+            warn(
+                f"{type(self).__name__}(calibrate={self.calibrate}, response={self.response!r}): "
+                f"cv={self.cv} holds out no row with a response, so intervals trust the training "
+                "rows, and 'auto' is 'identity'; give more rows, or other splits."
+            )
+            return *fits[0], ""
+        scores = [score for _, score in found]
+        best = int(np.argmax(scores))
+        model, fit = fits[best]
+        if self.calibrate:
+            model = replace(model, noise=found[best][0])
+        if len(fits) == 1:
+            return model, fit, ""
+        of_number, of_log = scores
+        choice = (
+            f"response='auto' took {'log' if best else 'identity'!r}: the mean log score of "
+            f"held-out rows is {of_log:.4g} nats with the logarithm, {of_number:.4g} without."
+        )
+        return model, fit, choice
+
+    def _residuals(
+        self, model: FittedNetwork, training: TrainingTable, status: Status, splits: list[Fold]
+    ) -> HeldOut | None:
+        """Residuals out of fold in units of the fitted noise; None where no row was held out."""
         responses, seed = model.number_responses, training.seed
         # Not in units of the fold's own noise: a network that meets every row has none.
         fitted_precision = model.parameters.noise_precision
@@ -264,17 +318,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
             off = responses.output(test).targets - network.linear(test)[:, 0]
             return off * fitted_precision**0.5
 
-        splits = split_rows(self.cv, training.rows, training.kept, seed, responses=True)
-        if model.integrate:  # what is missing has draws of its own to speak for it
-            splits = ((train, test.take(~with_holes(test))) for train, test in splits)
-        held_out = hold_out(splits, residuals, classes=None)
-        if held_out is None:
-            warn(
-                f"{type(self).__name__}(calibrate=True): cv={self.cv} holds out no row with a "
-                "response, so intervals trust the training rows; give more rows, or other splits."
-            )
-            return Noise()
-        return Noise(*fit_noise(held_out.values, held_out.weights))
+        return hold_out(splits, residuals, classes=None)
 
     @property
     def noise_scale_(self) -> float:
@@ -287,8 +331,13 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         return self._fit.model.noise.df
 
     @property
+    def response_(self) -> str:
+        """What is modelled: the response (``"identity"``) or its logarithm (``"log"``)."""
+        return "identity" if self._fit.model.number_responses.kind == "number" else "log"
+
+    @property
     def coef_(self) -> Float[np.ndarray, " component"]:
-        """Output weights, in the units of the response."""
+        """Output weights, in the units of what is modelled."""
         return (
             self.fitted_.model.number_responses.units.scale[0]
             * self.fitted_.model.parameters.coefficients[0]
@@ -296,13 +345,13 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
 
     @property
     def intercept_(self) -> float:
-        """Bias, in the units of the response."""
+        """Bias, in the units of what is modelled."""
         bias = self.fitted_.model.parameters.intercepts
         return float(self.fitted_.model.number_responses.units.backward(bias)[0])
 
     @property
     def noise_sd_(self) -> float:
-        """Standard deviation of the response about its mean, at the fitted point."""
+        """Standard deviation of what is modelled about its mean, at the fitted point."""
         precision = self.fitted_.model.parameters.noise_precision
         return float(self.fitted_.model.number_responses.units.scale[0] * precision**-0.5)
 
@@ -311,27 +360,37 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
     def predict(
         self, X: object, return_std: bool = False
     ) -> Float[np.ndarray, " obs"] | tuple[Float[np.ndarray, " obs"], Float[np.ndarray, " obs"]]:
-        """Mean of the response of each row.
+        """Mean of the response of each row, its median where the logarithm is modelled.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_obs, n_columns)
             Rows; missing cells are integrated out.
         return_std : bool
-            Whether to return the standard deviation as well.
+            Whether to return the standard deviation as well; not where the logarithm is modelled.
 
         Returns
         -------
         mean : ndarray of shape (n_obs,)
-            Posterior mean; at the fitted point where there are no draws.
+            Posterior mean or median; at the fitted point where there are no draws.
         sd : ndarray of shape (n_obs,), only if ``return_std``
             Of a new response: noise as rows held out show it, or after :meth:`refine`
             the posterior's noise and spread.
+
+        Raises
+        ------
+        ValueError
+            If a standard deviation is asked for and the logarithm is modelled. With tails of
+            Student's t the response has none, and no mean either.
         """
+        if return_std and self.response_ == "log":
+            raise ValueError(
+                f"{type(self).__name__}.predict(return_std=True) needs a response that is modelled "
+                "itself; here its logarithm is, and the response has no standard deviation. "
+                "predict_interval has its intervals, uncertainty the deviation of the logarithm."
+            )
         predictive = self._predictive(X)
-        if not return_std:
-            return predictive.mean()
-        return predictive.mean(), predictive.sd()
+        return (predictive.centre(), predictive.sd()) if return_std else predictive.centre()
 
     def predict_interval(self, X: object, prob: float = 0.9) -> Float[np.ndarray, "obs 2"]:
         """Equal-tailed interval of a new response of each row.
@@ -352,9 +411,27 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         ------
         ValueError
             If ``prob`` is no probability within (0, 1).
+
+        Warns
+        -----
+        UserWarning
+            If an interval reaches below 0, and every response of training was above.
         """
         PROBABILITY.check(prob, "predict_interval(prob=...)")
-        return self._predictive(X).interval(prob)
+        return self._interval(self._predictive(X), prob)
+
+    def _interval(self, predictive: StudentMixture, prob: float) -> Float[np.ndarray, "obs 2"]:
+        """Intervals, with a warning where they reach below 0 and no response of training did."""
+        interval = predictive.interval(prob)
+        below = int((interval[:, 0] < 0).sum())
+        if below and self.fitted_.model.number_responses.values[0] > 0:
+            compare = ", or 'auto', which compares both on held-out rows"
+            warn(
+                f"{type(self).__name__}: {below} of {len(interval)} intervals reach below 0, and "
+                "every response of training was above. Take response='log', whose intervals are "
+                f"positive{'' if self.response == 'auto' else compare}."
+            )
+        return interval
 
     @by_blocks
     def uncertainty(self, X: object, prob: float = 0.9) -> xr.Dataset:
@@ -373,13 +450,19 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
             Over obs, in the units of the response: ``mean`` and ``sd`` (:meth:`predict`), the ends
             ``lower`` and ``upper`` of :meth:`predict_interval`, and ``sd_of_mean``, the part of
             ``sd`` that comes from missing cells and, after :meth:`refine`, from doubt about
-            the parameters. ``log_density`` of the cells in nats; :meth:`novelty`.
-            ``to_dataframe()`` has one line for every row.
+            the parameters. Where the logarithm is modelled, ``median`` in place of ``mean``, and
+            ``sd_of_log`` and ``sd_of_mean_of_log`` of the logarithm. ``log_density`` of the cells
+            in nats; :meth:`novelty`. ``to_dataframe()`` has one line for every row.
 
         Raises
         ------
         ValueError
             If ``prob`` is no probability within (0, 1).
+
+        Warns
+        -----
+        UserWarning
+            If an interval reaches below 0, and every response of training was above.
 
         Examples
         --------
@@ -397,13 +480,14 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         fit = self._fit
         rows = new_rows(fit, X, holes=True)
         predictive = self._predictive_of(rows.cells)
-        lower, upper = predictive.interval(prob).T
+        lower, upper = self._interval(predictive, prob).T
+        centre, sd, sd_of_mean = predictive.figures
         figures = {
-            "mean": predictive.mean(),
-            "sd": predictive.sd(),
+            centre: predictive.centre(),
+            sd: predictive.sd(),
             "lower": lower,
             "upper": upper,
-            "sd_of_mean": predictive.sd_of_mean(),
+            sd_of_mean: predictive.sd_of_mean(),
             "log_density": fit.density.log_density(rows.cells),
             "novelty": fit.novelty(rows.cells),
         }
@@ -426,7 +510,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         Returns
         -------
         ndarray of shape (n_obs,)
-            ``log p(y | x_o)`` in nats, in the units of the response.
+            ``log p(y | x_o)`` in nats, in the units of the response whatever is modelled.
         """
         return self._predictive(X).log_density(np.asarray(y, dtype=np.float64))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesrbf.base.rows import Observations
+from bayesrbf.base.rows import Observations, Standardisation
 from bayesrbf.families.rbf_network.posterior import Classes, Numbers, RBFNetworkLogPosterior
 from bayesrbf.families.rbf_network.records import (
     Features,
@@ -15,6 +15,7 @@ from bayesrbf.families.rbf_network.records import (
 from tests.cases import hyperparameters, structure, table
 
 UNITS = {"location": 2.0, "scale": 1.5}
+RESPONSE_UNITS = Standardisation(np.array([-7.0]), np.array([2.5]))
 
 
 def network(
@@ -43,7 +44,11 @@ def responses(rows: Observations, response: Response) -> Classes | Numbers:
         return Classes(rng.integers(-1, 3, rows.n_obs))
     numbers = rng.normal(size=rows.n_obs)
     numbers[::4] = np.nan
-    return Numbers(numbers, 2.5)
+    log_unit = np.log(RESPONSE_UNITS.scale[0])
+    if response == "number":
+        return Numbers(numbers, np.full(rows.n_obs, log_unit))
+    logs = RESPONSE_UNITS.backward(numbers[:, None])[:, 0]
+    return Numbers(numbers, log_unit + np.nan_to_num(logs))
 
 
 def random_theta(target: RBFNetworkLogPosterior, seed: int = 1) -> np.ndarray:
