@@ -162,7 +162,7 @@ def test_exchanged_columns_are_told_as_check_tells_them() -> None:
         warnings.simplefilter("ignore")
         assert len(next(iter(scored.over([turned])))) == len(turned)
     (said,) = scored.changed()
-    assert "exchanged" in said
+    assert "the other way round" in said
     assert "times too" not in said
     remarks = check(model, turned).remarks
     assert [one.topic for one in remarks if one.topic in ("unit", "exchanged")] == ["exchanged"]
