@@ -110,10 +110,12 @@ def drawn_tables(
         made = pm.sample_prior_predictive(draws, model, random_seed=seed, compile_kwargs=compiled)
         drawn = made.children["prior_predictive"].to_dataset()[names.OBSERVED]
         return by_column(drawn, observed, discrete)
-    (scored,) = tree.children[names.LOG_LIKELIHOOD].data_vars
-    evaluated = tree.children[names.LOG_LIKELIHOOD].to_dataset()[names.DRAW].to_numpy()
+    # What the posterior itself is of comes first: of whole rows, where the graph draws these.
+    scored = next(iter(tree.children[names.LOG_LIKELIHOOD].data_vars.values()))
+    evaluated = scored[names.DRAW].to_numpy()
     spread = np.linspace(0, evaluated.size - 1, draws).astype(int)
-    kept = tree.sel({names.DRAW: evaluated[np.unique(spread)]})
+    chosen = {names.DRAW: evaluated[np.unique(spread)]}
+    kept = tree.sel(chosen)
     made = pm.sample_posterior_predictive(
         kept, model, random_seed=seed, progressbar=False, compile_kwargs=compiled
     )
@@ -121,7 +123,7 @@ def drawn_tables(
         made.children["posterior_predictive"].to_dataset()[names.OBSERVED],
         observed,
         discrete,
-        kept.children[names.LOG_LIKELIHOOD].to_dataset()[scored],
+        scored.sel(chosen).rename({scored.dims[-1]: names.OBS}),
     )
     check[names.POSTERIOR] = kept.children[names.POSTERIOR]
     return check

@@ -24,7 +24,7 @@ from bayesrbf.inference.draws import PARETO_K, SMALLEST, Draws, covers, one_afte
 _ROWS_LEFT_OUT: Final = (
     2000  # Rows that are left out in turn: more would take longer and say the same.
 )
-_NOTHING: Final = 1e-12  # Log likelihoods this small are zero but for rounding.
+NOTHING: Final = 1e-12  # Log likelihoods this small are zero but for rounding.
 _ENTRIES: Final = 16_000_000
 """Log likelihoods that are held at once: 122 MiB, or all rows above under 8,000 draws."""
 
@@ -238,7 +238,7 @@ def _log_likelihood(
 def tells(log_likelihood: Float[np.ndarray, "*draws obs"]) -> Bool[np.ndarray, " obs"]:
     """Rows of which some draw says something; of a hidden label, p(y | x) = 1 in all draws."""
     axes = tuple(range(log_likelihood.ndim - 1))
-    found: np.ndarray = np.max(np.abs(log_likelihood), axis=axes) > _NOTHING
+    found: np.ndarray = np.max(np.abs(log_likelihood), axis=axes) > NOTHING
     return found if found.any() else ~found
 
 
