@@ -657,7 +657,8 @@ def declare_hybrid_mixture(
         What stands in the place of the log likelihood. Other than the likelihood it
         is declared by potentials beside the rows' own density: ``objective``, J less
         the log likelihood of every row, and ``prior_power`` in a blend. The result
-        is a Gibbs posterior; draws from the prior do not see the potentials.
+        is a Gibbs posterior. Draws from the prior do not see the potentials, so
+        ``pm.sample_prior_predictive`` is of this model under the likelihood alone.
     column_maps : PowerMaps, optional
         Maps in front of the real columns, their powers the data ``column_powers``:
         priors, means and covariances are those of mapped cells.

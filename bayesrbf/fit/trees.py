@@ -299,8 +299,8 @@ def by_column(
             names.OBSERVED_DATA: ((dim,), truth[present, place].astype(kind)),
         }
         if log_likelihood is not None:
-            # a row without a cell has no log likelihood, and is in no column's rows either
-            whole = log_likelihood.sel({names.OBS: rows[present]})
+            # A row without a label says nothing to a conditional model: its log likelihood is 0.
+            whole = log_likelihood.reindex({names.OBS: rows[present]}, fill_value=0.0)
             whole = whole.transpose(names.CHAIN, names.DRAW, names.OBS)
             variables[names.LOG_LIKELIHOOD] = ((names.CHAIN, names.DRAW, dim), whole.to_numpy())
         for part, variable in variables.items():
