@@ -728,9 +728,9 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         self, thetas: Float[np.ndarray, "point coordinate"]
     ) -> Float[np.ndarray, "point obs"]:
         """``log p(y_n | f(x_n))`` of every row at many points; 0 where the response is hidden."""
-        points = [self._point(theta) for theta in thetas]
-        joints = [self._expectation.at(point.mixture) for point in points]
-        return np.stack([self._discriminate(*pair)[0] for pair in zip(points, joints, strict=True)])
+        points = (self._point(theta) for theta in thetas)
+        joint = self._expectation.at
+        return np.stack([self._discriminate(one, joint(one.mixture))[0] for one in points])
 
     def predictor(
         self,
