@@ -12,7 +12,7 @@ import arviz as az
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_iris
 
-from bayesrbf import HybridMixtureClassifier, predictive_check
+from bayesrbf import HybridMixtureClassifier, SDGMClassifier, predictive_check
 
 iris = load_iris(as_frame=True)
 X, y = iris.data.iloc[:, :2], iris.target_names[iris.target]
@@ -51,6 +51,12 @@ az.plot_ppc_dist(checked, var_names=["length", "width"], num_samples=30)
 plt.show()
 
 # %%
-# How well would each row be predicted by a fit without it? The Pareto k of a row says whether the
-# estimate can be trusted.
-az.loo(model.posterior_)
+# How well would each label be predicted without it? The Pareto k of a row says whether the estimate
+# can be trusted. ``y`` is the log probability of a label given the cells; ``x_y`` is that of both.
+az.loo(model.posterior_, var_name="y")
+
+# %%
+# Every classifier has ``y``, so a model of labels and cells can be compared with one of labels
+# alone. Without ``var_name``, ArviZ refuses.
+other = SDGMClassifier(random_state=0).fit(X, y).refine(draws=500)
+az.compare({"mixture": model.posterior_, "sparse mixture": other.posterior_}, var_name="y")

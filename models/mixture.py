@@ -657,7 +657,8 @@ def declare_hybrid_mixture(
         What stands in the place of the log likelihood. Other than the likelihood it
         is declared by potentials beside the rows' own density: ``objective``, J less
         the log likelihood of every row, and ``prior_power`` in a blend. The result
-        is a Gibbs posterior; draws from the prior do not see the potentials.
+        is a Gibbs posterior. Draws from the prior do not see the potentials, so
+        ``pm.sample_prior_predictive`` is of this model under the likelihood alone.
     column_maps : PowerMaps, optional
         Maps in front of the real columns, their powers the data ``column_powers``:
         priors, means and covariances are those of mapped cells.
@@ -704,3 +705,113 @@ def declare_hybrid_mixture(
     return declare_rows(
         observations, specification, hyperparameters, axes, latent, objective, column_maps
     )
+
+
+# Rows with holes in a model of the user's own.
+
+
+def observe_mixture(
+    name: str,
+    cells: object,
+    weights: object,
+    means: object,
+    covariances: object,
+    *,
+    dims: tuple[str, str] | None = None,
+) -> TensorVariable:
+    r"""Observe rows with missing cells under a Gaussian mixture, in the model on the stack.
+
+    .. math:: \log p(x_o) = \log \sum_k w_k \, N(x_o; \mu_{ko}, \Sigma_{koo})
+
+    with o the observed cells of a row. Missing cells and components are summed out, so
+    neither needs a variable, and ``pm.sample`` can use NUTS. Weights, means and covariances
+    are what the user's model makes them: constants, variables, or functions of variables.
+
+    Parameters
+    ----------
+    name : str
+        Name of the node.
+    cells : array-like of shape (n_obs, d)
+        Rows, NaN where a cell is missing.
+    weights : tensor-like of shape (k,) or (n_obs, k)
+        Probabilities of the components: the same for all rows, or those of every row.
+    means : tensor-like of shape (k, d) or (n_obs, k, d)
+        Their means, such as ``means[centre]`` for rows of several centres.
+    covariances : tensor-like of shape (k, d, d) or (n_obs, k, d, d)
+        Their covariances.
+    dims : tuple of two str, optional
+        Names of the two axes of ``cells``.
+
+    Returns
+    -------
+    TensorVariable
+        The observed node, 0 where a cell is missing, in data as in draws.
+
+    Raises
+    ------
+    ValueError
+        If ``cells`` are not a table, or hold infinite numbers.
+
+    References
+    ----------
+    Values equal :meth:`bayesrbf.MixtureDensity.score_samples` without column maps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pymc as pm
+    >>> cells = np.array([[0.0, np.nan], [3.0, 3.0], [np.nan, np.nan]])
+    >>> with pm.Model() as model:
+    ...     means = pm.Normal("means", [[0.0], [3.0]], 1.0, shape=(2, 2))
+    ...     rows = observe_mixture("rows", cells, [0.5, 0.5], means, np.stack([np.eye(2)] * 2))
+    >>> at = {"means": np.array([[0.0, 0.0], [3.0, 3.0]])}
+    >>> model.compile_fn(model.logp(rows, sum=False))(at)[0].round(3)
+    array([-1.601, -2.531,  0.   ])
+    """
+    table = np.asarray(cells, dtype=np.float64)
+    if table.ndim != 2 or np.isinf(table).any():
+        raise ValueError(
+            f"observe_mixture({name!r}, cells, ...) needs a table of numbers, NaN where a cell is "
+            f"missing; received shape {table.shape} with {np.isinf(table).sum()} infinite cells."
+        )
+    return pm.CustomDist(
+        name,
+        weights,
+        means,
+        covariances,
+        (~np.isnan(table)).astype(np.float64),
+        logp=_mixture_logp,
+        dist=_mixture_draw,
+        signature="(k),(k,d),(k,d,d),(d)->(d)",
+        observed=np.nan_to_num(table),
+        dims=dims,
+    )
+
+
+def _mixture_logp(
+    value: TensorVariable,
+    weights: TensorVariable,
+    means: TensorVariable,
+    covariances: TensorVariable,
+    observed: TensorVariable,
+) -> TensorVariable:
+    """Log density of the observed cells of every row."""
+    mask = observed[..., None, :]
+    factors = densities.observed_cholesky(covariances, mask)
+    by_component = densities.normal_logp(value[..., None, :], mask, means, factors)
+    return pm.math.logsumexp(pt.log(weights) + by_component, axis=-1)
+
+
+def _mixture_draw(
+    weights: TensorVariable,
+    means: TensorVariable,
+    covariances: TensorVariable,
+    observed: TensorVariable,
+    size: Variable,
+) -> TensorVariable:
+    """A component and the observed cells of every row, 0 where one is missing."""
+    component = pm.Categorical.dist(p=weights, shape=(observed.shape[0],))
+    chosen = pt.eq(component[:, None], pt.arange(means.shape[-2]))
+    mean = (chosen[..., None] * means).sum(-2)
+    covariance = (chosen[..., None, None] * covariances).sum(-3)
+    return densities.normal_draw(mean, covariance) * observed

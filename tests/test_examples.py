@@ -17,6 +17,7 @@ LONG = {
     "plot_next_measurement",
     "plot_arviz_tour",
     "plot_calibration",
+    "plot_centres",
     "plot_conformal",
     "plot_credit_decision",
     "plot_detection_limit",

@@ -65,7 +65,9 @@ def predictive_check(estimator: Estimator, draws: int = 100, *, prior: bool = Fa
     Raises
     ------
     ValueError
-        If ``draws`` is below 1, or the graph has no cells.
+        If ``draws`` is below 1, the graph has no cells, or ``prior=True`` meets an objective other
+        than the likelihood, such as the blend, the default of
+        :class:`bayesrbf.HybridMixtureClassifier`: what it adds is no distribution of tables.
     """
     if draws < 1:
         raise ValueError(f"predictive_check(draws=...) must be at least 1; received {draws}.")
@@ -77,6 +79,13 @@ def predictive_check(estimator: Estimator, draws: int = 100, *, prior: bool = Fa
         raise ValueError(
             f"predictive_check draws tables, and the graph of a {fit.table.owner} has labels "
             "alone: posterior_['posterior_predictive'] has draws of these."
+        )
+    if prior and graph.potentials:
+        raise ValueError(
+            f"predictive_check(prior=True) needs a graph that is a distribution of tables; that of "
+            f"this {fit.table.owner} has the potentials {[one.name for one in graph.potentials]}, "
+            "which draws from the prior ignore: fit with objective='likelihood', or leave prior "
+            "out to draw from the posterior."
         )
     seed = fit.table.seed
     return drawn_tables(graph, fit.tree, last_real, draws=draws, prior=prior, seed=seed)
@@ -110,10 +119,12 @@ def drawn_tables(
         made = pm.sample_prior_predictive(draws, model, random_seed=seed, compile_kwargs=compiled)
         drawn = made.children["prior_predictive"].to_dataset()[names.OBSERVED]
         return by_column(drawn, observed, discrete)
-    (scored,) = tree.children[names.LOG_LIKELIHOOD].data_vars
-    evaluated = tree.children[names.LOG_LIKELIHOOD].to_dataset()[names.DRAW].to_numpy()
+    # What the posterior itself is of comes first: of whole rows, where the graph draws these.
+    scored = next(iter(tree.children[names.LOG_LIKELIHOOD].data_vars.values()))
+    evaluated = scored[names.DRAW].to_numpy()
     spread = np.linspace(0, evaluated.size - 1, draws).astype(int)
-    kept = tree.sel({names.DRAW: evaluated[np.unique(spread)]})
+    chosen = {names.DRAW: evaluated[np.unique(spread)]}
+    kept = tree.sel(chosen)
     made = pm.sample_posterior_predictive(
         kept, model, random_seed=seed, progressbar=False, compile_kwargs=compiled
     )
@@ -121,7 +132,7 @@ def drawn_tables(
         made.children["posterior_predictive"].to_dataset()[names.OBSERVED],
         observed,
         discrete,
-        kept.children[names.LOG_LIKELIHOOD].to_dataset()[scored],
+        scored.sel(chosen).rename({scored.dims[-1]: names.OBS}),
     )
     check[names.POSTERIOR] = kept.children[names.POSTERIOR]
     return check

@@ -342,6 +342,15 @@ class LogPosterior(ABC):
         """:meth:`pointwise` at every point, of which there is at least one."""
         return np.stack([self.pointwise(theta) for theta in thetas])
 
+    def label_log_likelihoods(
+        self, thetas: Float[np.ndarray, "point coordinate"]
+    ) -> Float[np.ndarray, "point obs"] | None:
+        """``log p(y_n | x_n)`` where :meth:`pointwise` is of cells too: what a label adds to it.
+
+        None where it is the same, or where a label adds something else, such as a margin.
+        """
+        return None
+
     def component_log_joints(
         self, thetas: Float[np.ndarray, "point coordinate"]
     ) -> Float[np.ndarray, "point row component"]:

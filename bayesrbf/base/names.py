@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 OBS: Final = "obs"
+ROW: Final = "row"  # Rows with or without a label, beside ``obs``, those that have one.
 FEATURE: Final = "feature"
 COLUMN: Final = "column"  # Columns of any kind; in a row of cells, the label too.
 COMPONENT: Final = "component"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, cast, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 
 from bayesrbf.base import names
 from bayesrbf.base.arrays import class_shares, draw_categories
@@ -142,7 +142,8 @@ class Description:
     observed: Named
     constant: Named
     scored: str
-    """Subject of the log likelihood. Two models can be compared if it is the same."""
+    """Subject of the log likelihood of the posterior itself. Two models can be compared by it if
+    it is the same; beside it the tree has ``y`` where a label adds log p(y | x)."""
 
 
 @dataclass(frozen=True)
@@ -288,6 +289,10 @@ class FittedModel(ABC):
     def n_scored(self) -> int:
         """Number of labelled rows that the model itself keeps: held out, or distinct."""
         return 0
+
+    def labelled(self, rows: Observations) -> Bool[np.ndarray, " scored"]:
+        """Whether a row of the log posterior has a label or a response."""
+        return rows.labels >= 0
 
     def n_codes(self, n_classes: int) -> int:
         """Number of codes that labels of rows may have, in most families one a class."""

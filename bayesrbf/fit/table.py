@@ -561,7 +561,8 @@ class FittedTable[M: FittedModel, D]:
         if draws is None:
             yield from findings(point(log_posterior, self.point))
             return
-        yield from findings(draws, raw=self.raw, **self._probabilities_of_training())
+        given = self._probabilities_of_training()
+        yield from findings(draws, raw=self.raw, averages=self.averages, **given)
         # Without a coordinate every draw is the same, rows left out or not. A draw of the
         # bootstrap is none of the posterior, from which weights could take out a row.
         if log_posterior.dimension and draws.method != "bootstrap":

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 import xarray as xr
@@ -16,7 +16,7 @@ from bayesrbf.base.log_posterior import LogPosterior, to_unconstrained
 from bayesrbf.base.priors import Trace
 from bayesrbf.base.rows import Observations, Variable
 from bayesrbf.fit.model import Axes, FittedModel, Replicates, draw_labels
-from bayesrbf.inference.diagnose import tells
+from bayesrbf.inference.diagnose import NOTHING, tells
 from bayesrbf.inference.draws import MEMORY, Draws, one_after_another, point
 from bayesrbf.version import __version__
 
@@ -39,6 +39,7 @@ def to_datatree(
     observed: Mapping[str, Labelled] | None = None,
     constant: Mapping[str, Labelled] | None = None,
     scored: str = names.OBSERVED,
+    labelled: Bool[np.ndarray, " scored"] | None = None,
     copies: Int[np.ndarray, "two given"] | None = None,
     log_likelihood: bool = True,
     trace: Trace | None = None,
@@ -50,9 +51,14 @@ def to_datatree(
     the graph's names, and deterministic ones), ``sample_stats`` and, where given,
     ``log_likelihood`` (of every row and draw, not weighted), ``observed_data``, ``constant_data``
     and, from ``trace``, ``optimiser_path``. ``attrs`` are written on the tree beside method and
-    version. The log likelihood is named ``scored`` by what it is of, so that
-    ``az.compare(..., var_name=...)`` refuses a model that scores something else. A row of which
-    every draw says nothing (its label is hidden, or it has no cell) is not in it.
+    version.
+
+    The log likelihood is named ``scored`` by what it is of, so that ``az.compare(...,
+    var_name=...)`` refuses a model that scores something else. Where it is not ``y``, and a label
+    adds log p(y | x) to it, ``y`` is beside it: ``az.compare`` without a name then refuses, too.
+    ``labelled`` says which rows have a label; None: there are no labels. ``y`` runs along ``obs``
+    without the rows whose label is hidden, and what is of whole rows along ``row`` (of a density
+    ``obs``) without those of which every draw says nothing, because they have no cell.
 
     Where the log posterior is of distinct rows, ``copies`` are the names of all rows and which of
     the distinct ones each is: the log likelihood is of all rows, as that of any other model.
@@ -73,13 +79,9 @@ def to_datatree(
         ),
     }
     if log_likelihood:
-        values, thinning = _log_likelihood(log_posterior, draws.theta, memory)
-        named = coords if copies is None else coords | {names.OBS: copies[0]}
-        values = values if copies is None else values[..., copies[1]]
-        dataset = dataset_of({scored: ((*_SAMPLE_DIMS, names.OBS), values)}, named)
-        evaluated = {names.DRAW: thinning * np.arange(values.shape[1])}
-        statements = {names.OBS: tells(values)}
-        groups[names.LOG_LIKELIHOOD] = dataset.assign_coords(evaluated).isel(statements)
+        groups[names.LOG_LIKELIHOOD] = _log_likelihood(
+            log_posterior, draws.theta, scored, labelled, copies, coords.get(names.OBS), memory
+        )
     if observed:
         groups[names.OBSERVED_DATA] = dataset_of(observed, coords)
     if constant:
@@ -95,21 +97,53 @@ def to_datatree(
     return tree
 
 
+_SPREAD: Final = 1e-300
+"""Spread of log probabilities that are 0 in every draw: ArviZ cannot smooth ratios that are all
+equal, and without these rows models of the same labels would not be scored on the same rows."""
+
+
 def _log_likelihood(
-    log_posterior: LogPosterior, theta: np.ndarray, memory: int
-) -> tuple[Float[np.ndarray, "chain draw obs"], int]:
-    """Log likelihood of every row under every k-th draw, and the step k that the memory allows."""
+    log_posterior: LogPosterior,
+    theta: Float[np.ndarray, "chain draw coordinate"],
+    scored: str,
+    labelled: Bool[np.ndarray, " scored"] | None,
+    copies: Int[np.ndarray, "two given"] | None,
+    obs: Names | None,
+    memory: int,
+) -> xr.Dataset:
+    """Log likelihoods of every row under every k-th draw, where k is what the memory allows."""
     n_chains, n_draws, _ = theta.shape
     first = log_posterior.pointwise(theta[0, 0])
-    thinning = min(n_draws, -(-n_chains * n_draws * first.nbytes // memory))
+    kinds: dict[str, Callable[[np.ndarray], np.ndarray | None]] = {
+        scored: log_posterior.log_likelihoods
+    }
+    if labelled is not None and scored != names.OBSERVED_LABEL:
+        kinds[names.OBSERVED_LABEL] = log_posterior.label_log_likelihoods
+    thinning = min(n_draws, -(-len(kinds) * n_chains * n_draws * first.nbytes // memory))
     if thinning > 1:
         warnings.warn(
             f"The log likelihood of {first.size} rows under {n_chains * n_draws} draws would take "
             f"more than {memory / 2**30:.3g} GiB: one draw in {thinning} is evaluated.",
             stacklevel=4,
         )
-    chains = [log_posterior.log_likelihoods(chain) for chain in theta[:, ::thinning]]
-    return np.stack(chains), thinning
+    rows, places = (obs, np.arange(first.size)) if copies is None else copies
+    datasets = []
+    for name, evaluate in kinds.items():
+        said = [one for chain in theta[:, ::thinning] if (one := evaluate(chain)) is not None]
+        if not said:  # a label adds no log probability
+            continue
+        values = np.stack(said)[..., places]
+        if labelled is None or name != names.OBSERVED_LABEL:
+            dim, kept = names.OBS if labelled is None else names.ROW, tells(values)
+        else:
+            dim, kept = names.OBS, labelled[places]
+            spread = _SPREAD * np.arange(values[..., 0].size).reshape(*values.shape[:2], 1)
+            values = np.where(np.abs(values) > NOTHING, values, -spread)
+        along = {dim: np.arange(values.shape[2]) if rows is None else rows}
+        dataset = dataset_of({name: ((*_SAMPLE_DIMS, dim), values)}, along)
+        datasets.append(dataset.isel({dim: kept}))
+    evaluated = {names.DRAW: thinning * np.arange(datasets[0].sizes[names.DRAW])}
+    return xr.merge(datasets).assign_coords(evaluated)
 
 
 def _variables(
@@ -265,8 +299,8 @@ def by_column(
             names.OBSERVED_DATA: ((dim,), truth[present, place].astype(kind)),
         }
         if log_likelihood is not None:
-            # a row without a cell has no log likelihood, and is in no column's rows either
-            whole = log_likelihood.sel({names.OBS: rows[present]})
+            # A row without a label says nothing to a conditional model: its log likelihood is 0.
+            whole = log_likelihood.reindex({names.OBS: rows[present]}, fill_value=0.0)
             whole = whole.transpose(names.CHAIN, names.DRAW, names.OBS)
             variables[names.LOG_LIKELIHOOD] = ((names.CHAIN, names.DRAW, dim), whole.to_numpy())
         for part, variable in variables.items():
@@ -362,6 +396,7 @@ def posterior_tree(
         observed=description.observed,
         constant=description.constant,
         scored=description.scored,
+        labelled=None if description.scored == names.OBSERVED else model.labelled(rows),
         copies=copies,
         trace=trace,
     )

@@ -134,6 +134,13 @@ class HybridLogPosterior(MixtureOnRows):
         value, _ = objective_and_gradient(self.objective, by_class, self._observations.labels)
         return value + self._objective_shift()
 
+    def label_log_likelihoods(
+        self, thetas: Float[np.ndarray, "point coordinate"]
+    ) -> Float[np.ndarray, "point obs"] | None:
+        """``log p(y_n | x_n)`` of every row, which a label adds to J unless J has a hinge."""
+        own, _, hinge = self.objective.coefficients
+        return super().label_log_likelihoods(thetas) if own == 1 and not hinge else None
+
     def _objective_shift(self) -> Float[np.ndarray, " obs"]:
         """Change of J with the units of the columns: of densities, not of ratios of densities."""
         return self.objective.generative_weight * self._row_shift

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import log_softmax
 
 from bayesrbf.base import names
 from bayesrbf.base.arrays import class_log_joint, to_prediction
@@ -266,6 +267,22 @@ class MixtureOnRows(LogPosterior):
         """
         return MixturePredictor(observations, self.points)
 
+    @cached_property
+    def _classes(self) -> MixturePredictor:
+        """The rows, prepared for the log joints of all classes at many points."""
+        return MixturePredictor(self._observations, self.points)
+
+    def label_log_likelihoods(
+        self, thetas: Float[np.ndarray, "point coordinate"]
+    ) -> Float[np.ndarray, "point obs"] | None:
+        """``log p(y_n | x_n)`` of every row at many points; 0 where the label is hidden."""
+        labels = self._observations.labels
+        known = np.flatnonzero(labels >= 0)
+        result = np.zeros((len(thetas), labels.size))
+        for some, by_class in self._classes.by_block(thetas):
+            result[some, known] = log_softmax(by_class, axis=2)[:, known, labels[known]]
+        return result
+
 
 # Log posterior of a mixture in the unconstrained coordinates of its declared graph.
 #
@@ -351,11 +368,6 @@ class MixtureLogPosterior(MixtureOnRows):
             result[some] = np.logaddexp.reduce(by_class, axis=2)
             result[some, known] = by_class[:, known, labels[known]]
         return result
-
-    @cached_property
-    def _classes(self) -> MixturePredictor:
-        """The rows, prepared for the log joints of all classes at many points."""
-        return MixturePredictor(self._observations, self.points)
 
     def markov_kernel(self) -> MixtureSweep:
         """Gibbs sweeps of the same posterior; ValueError if a row weight is no whole number."""

@@ -77,6 +77,19 @@ def test_the_prior_is_wider_and_has_no_likelihood(fitted, check):
     assert wide > 1.2 * float(check["posterior_predictive"]["a_b"].std())
 
 
+@pytest.mark.parametrize("objective", ["blend", "conditional"])
+def test_an_objective_has_posterior_tables_and_no_prior_ones(objective, fitted):
+    _, frame, y = fitted
+    model = generative(objective=objective, inference="laplace", random_state=0).fit(frame, y)
+    with pytest.raises(ValueError, match=r"'objective'.*objective='likelihood'"):
+        predictive_check(model, prior=True)
+    with pytest.warns(UserWarning, match="Potentials"):
+        whole = predictive_check(model, 10)["log_likelihood"]["label_"]
+    assert whole.sizes["obs_2"] == y.size
+    if objective == "conditional":
+        assert (whole.to_numpy()[..., np.isnan(y)] == 0).all()
+
+
 def test_a_density_has_no_labels_to_check():
     rows = np.random.default_rng(0).normal(size=(20, 2))
     density = MixtureDensity(random_state=0, inference="laplace").fit(rows)

@@ -16,6 +16,7 @@ import xarray as xr
 from sklearn.exceptions import ConvergenceWarning
 
 from bayesrbf import (
+    HybridMixtureClassifier,
     KernelNetworkClassifier,
     MedianLVQClassifier,
     MixtureDensity,
@@ -107,6 +108,11 @@ def smallest(tree: xr.DataTree) -> dict[str, Any]:
     return {"var_names": [name], "coords": {d: posterior[d].to_numpy()[:2].tolist() for d in dims}}
 
 
+def scored(tree: xr.DataTree) -> list[str]:
+    """Names of the log likelihoods; the first is that of the posterior itself."""
+    return list(map(str, tree["log_likelihood"].data_vars))
+
+
 NAMED = (
     *("summary", "ess", "rhat", "mcse", "hdi", "eti"),
     *("mean", "median", "mode", "std", "var", "extract", "thin"),
@@ -119,8 +125,10 @@ REDUCED = {
     "var": partial(np.var, ddof=1),
 }
 STATISTICS |= {
-    "loo": lambda tree: az.loo(tree, pointwise=True),
-    "compare": lambda tree: az.compare({"one": tree, "same": tree}),
+    "loo": lambda tree: [az.loo(tree, var_name=name) for name in scored(tree)],
+    "compare": lambda tree: [
+        az.compare({"one": tree, "same": tree}, var_name=name) for name in scored(tree)
+    ],
     "dataset_to_dataframe": lambda tree: az.dataset_to_dataframe(tree["posterior"].to_dataset()),
 }
 PLOTS = (
@@ -152,8 +160,9 @@ def test_plots(fitted, name):
 
 
 def test_plot_of_tail_shapes(fitted):
-    az.plot_khat(az.loo(fitted.posterior_, pointwise=True))
-    assert_drawn()
+    for name in scored(fitted.posterior_):
+        az.plot_khat(az.loo(fitted.posterior_, var_name=name, pointwise=True))
+        assert_drawn()
 
 
 def test_a_summary_has_a_line_for_every_number_of_a_draw(fitted):
@@ -174,7 +183,8 @@ def test_diagnose_says_what_arviz_says(fitted):
     if fitted.draws_.method == "bootstrap":  # whose draws are none of the posterior
         assert "elpd_loo" not in found
         return
-    expected = az.loo(fitted.posterior_, pointwise=True)
+    own = scored(fitted.posterior_)[0]
+    expected = az.loo(fitted.posterior_, var_name=own, pointwise=True)
     assert found["elpd_loo"].value == pytest.approx(expected.elpd, rel=1e-9)
     assert found["p_loo"].value == pytest.approx(expected.p, rel=1e-6)
     n_bad = int((~(expected.pareto_k <= expected.good_k)).sum())  # NaN is no good tail
@@ -182,7 +192,8 @@ def test_diagnose_says_what_arviz_says(fitted):
     assert not (found["loo_bad_rows"].good and n_bad)
     if "pareto_k" in found and not found["pareto_k"].good:
         assert not found["loo_bad_rows"].good
-    compared = az.compare({"one": fitted.posterior_, "same": fitted.posterior_}, round_to="none")
+    twice = {"one": fitted.posterior_, "same": fitted.posterior_}
+    compared = az.compare(twice, var_name=own, round_to="none")
     assert compared["elpd"].iloc[0] == pytest.approx(found["elpd_loo"].value, rel=1e-9)
 
 
@@ -240,25 +251,72 @@ def test_the_tree_is_there_once_there_is_a_fit_and_a_look_makes_none():
 
 def test_what_is_scored_has_its_name():
     joint = generative(random_state=0).fit(X, Y).refine(draws=40)
+    blend = HybridMixtureClassifier(calibrate=False, random_state=0).fit(X, Y).refine(draws=40)
     one = KernelNetworkClassifier(random_state=0).fit(X, Y).refine(draws=40)
     other = SDGMClassifier(1, n_init=1, calibrate=False, random_state=0).fit(X, Y).refine(draws=40)
     hinge = generative(objective="hinge", random_state=0).fit(X, Y)
     density = MixtureDensity(random_state=0).fit(X)
     conditional = generative(objective="conditional", random_state=0).fit(X, Y)
-    names = {"x_y": joint, "x": density, "y": conditional, "objective": hinge}
-    for name, model in names.items():
-        assert list(model.posterior_["log_likelihood"].data_vars) == [name]
+    of_names = {
+        ("x_y", "y"): joint,
+        ("objective", "y"): blend,
+        ("x",): density,
+        ("y",): conditional,
+        ("objective",): hinge,
+    }
+    for expected, model in of_names.items():
+        assert tuple(scored(model.posterior_)) == expected
     trees = {"kernel network": one.posterior_, "sparse mixture": other.posterior_}
-    assert len(az.compare(trees, var_name="y")) == 2
-    for name in ("y", "x_y"):
+    whole = {"joint": joint.posterior_, "blend": blend.posterior_}
+    assert len(az.compare({**trees, **whole}, var_name="y")) == 4
+    for name, tree in whole.items():
+        with pytest.raises(TypeError) as refused:
+            az.compare({**trees, name: tree})
+        assert "Found several log likelihood arrays" in str(refused.value.__cause__)
         with pytest.raises(TypeError, match="trying to compute ELPD from model"):
-            az.compare({**trees, "joint": joint.posterior_}, var_name=name)
+            az.compare({**trees, name: tree}, var_name=scored(tree)[0])
+    with pytest.raises(TypeError, match="trying to compute ELPD from model"):
+        az.compare({**trees, "hinge": hinge.posterior_}, var_name="y")
+
+
+@pytest.mark.parametrize("objective", ["likelihood", "conditional", "blend", "network"])
+def test_y_is_what_a_label_adds(objective):
+    """So weights of 1 / p(y | x) leave out the label of a row and keep its cells."""
+    if objective == "network":
+        model: Any = RBFNetworkClassifier(1, n_init=1, calibrate=False, random_state=0)
+    else:
+        model = generative(objective=objective, random_state=0)
+    model.fit(HOLES, HIDDEN)
+    fit, theta = model.fitted_, model.fitted_.point
+    without = fit.model.log_posterior(fit.rows.unlabelled())
+    expected = fit.log_posterior.pointwise(theta) - without.pointwise(theta)
+    found = fit.log_posterior.label_log_likelihoods(theta[None])
+    np.testing.assert_allclose(found[0], expected, atol=1e-10)
+    told = model.posterior_["log_likelihood"]["y"]
+    np.testing.assert_allclose(told[0, 0], np.delete(expected, 5), atol=1e-10)
+    if objective != "network":
+        p = model.predict_proba(HOLES)[np.arange(N), CODES]
+        np.testing.assert_allclose(np.exp(told[0, 0]), np.delete(p, 5), atol=1e-10)
+
+
+def test_a_label_of_which_every_draw_is_sure_is_scored():
+    many = np.random.default_rng(0).normal(size=(N, 40)) + 6 * CODES[:, None]
+    joint = generative(covariance_type="diag", random_state=0).fit(many, Y).refine(draws=100)
+    other = KernelNetworkClassifier(random_state=0).fit(many, Y).refine(draws=100)
+    told = joint.posterior_["log_likelihood"]["y"]
+    assert told.sizes["obs"] == N
+    assert float(np.abs(told).min("obs").max()) < 1e-290
+    assert np.isfinite(az.loo(joint.posterior_, var_name="y").elpd)
+    trees = {"joint": joint.posterior_, "kernel network": other.posterior_}
+    assert len(az.compare(trees, var_name="y")) == 2
 
 
 def test_a_hidden_label_is_not_scored():
-    model = KernelNetworkClassifier(random_state=0).fit(X, HIDDEN).refine(draws=40)
-    scored = model.posterior_["log_likelihood"]["obs"].to_numpy()
-    assert scored.tolist() == [row for row in range(N) if row != 5]
+    labelled = [row for row in range(N) if row != 5]
+    for model in (KernelNetworkClassifier(random_state=0), generative(random_state=0)):
+        told = model.fit(X, HIDDEN).refine(draws=40).posterior_["log_likelihood"]
+        assert told["obs"].to_numpy().tolist() == labelled
+    assert told["x_y"]["row"].to_numpy().tolist() == list(range(N))
 
 
 @pytest.mark.slow

@@ -117,6 +117,13 @@ def test_class_probabilities_are_compared_with_the_map():
     draws = sampled()
     found = by_row(findings(draws, probabilities=probabilities, map_probabilities=reference))
     assert found["map_difference"].value == pytest.approx(0.1)
+    assert found["map_difference"].good
+    both = {"probabilities": probabilities, "map_probabilities": reference.copy()}
+    both["map_probabilities"][2] += 0.02, -0.02
+    bad = by_row(findings(draws, **both))["map_difference"]
+    assert not bad.good
+    assert "More than 0.1" in bad.sentence
+    assert by_row(findings(draws, **both, averages=True))["map_difference"].good
     assert found["rhat_class_probabilities"].good
     probabilities[1, :, 4] = 1, 0
     assert not by_row(findings(draws, probabilities=probabilities))["rhat_class_probabilities"].good

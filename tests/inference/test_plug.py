@@ -6,11 +6,14 @@ no code. Each graph is compiled once (FAST_COMPILE) for value, gradient and like
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+import pymc as pm
 import pytest
 
 from bayesrbf.base.log_posterior import LogPosterior
@@ -197,3 +200,13 @@ def test_the_equalities_can_fail(defect):
     }[defect]
     with pytest.raises(AssertionError):
         assert_close(wrong, expected)
+
+
+def test_the_graph_is_drawn_without_graphviz(
+    plugged: Plugged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "graphviz", None)
+    model = plugged.family.model
+    text = pm.model_to_mermaid(model)
+    drawn = set(re.findall(r"^(\w+)\W*\[\1 ~ ", text, re.M))
+    assert {node.name for node in (*model.basic_RVs, *model.potentials)} <= drawn

@@ -9,9 +9,10 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from bayesrbf import MixturePrior
+from bayesrbf import MixtureDensity, MixturePrior
 from bayesrbf.base.rows import MixtureSpecification, Observations, Standardisation
-from bayesrbf.models.mixture import declare_hybrid_mixture, declare_mixture
+from bayesrbf.models.mixture import declare_hybrid_mixture, declare_mixture, observe_mixture
+from tests.families.hybrid.density_tables import point, real_table
 from tests.models.configurations import Configuration, compile_graph
 from tests.oracles import MixtureOracle
 
@@ -108,3 +109,50 @@ def test_a_column_of_one_level_and_a_column_without_a_cell_are_sound() -> None:
     expected = MixtureOracle(rows, specification, prior).log_posterior(graph.constrained(theta))
     assert float(found.value) == pytest.approx(expected, rel=1e-10)
     assert np.all(np.isfinite(found.gradient))
+
+
+def pointwise(cells: np.ndarray, *parameters: object) -> np.ndarray:
+    """Log densities of rows that are observed in a model of one's own."""
+    with pm.Model() as model:
+        rows = observe_mixture("rows", cells, *parameters)
+    return model.compile_fn(model.logp(rows, sum=False), mode="FAST_COMPILE")({})[0]
+
+
+@pytest.mark.parametrize("shape", ["full", "diag"])
+def test_rows_in_a_model_of_ones_own_have_the_density_of_the_numerics(shape):
+    cells = real_table(missing=0.3)
+    cells[3] = np.nan
+    density = MixtureDensity(2, covariance_type=shape, column_maps=None, atoms=None, random_state=0)
+    fitted = point(density.fit(cells))
+    parameters = fitted["weights"], fitted["means"], fitted["covariances"]
+    expected = density.score_samples(cells)
+    np.testing.assert_allclose(pointwise(cells, *parameters), expected, rtol=1e-9, atol=1e-9)
+    # Rows of two centres, the second of which has the components in another order.
+    centre = np.arange(len(cells)) % 2
+    each = [np.stack([one, one[::-1]])[centre] for one in parameters]
+    np.testing.assert_allclose(pointwise(cells, *each), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_rows_in_a_model_of_ones_own_draw_what_is_observed():
+    cells = np.tile([[0.0, 0.0], [0.0, np.nan]], (500, 1))
+    weights, means = np.array([0.3, 0.7]), np.array([[0.0, 1.0], [4.0, -1.0]])
+    covariances = np.array([[[1.0, 0.5], [0.5, 2.0]], [[0.5, 0.0], [0.0, 0.5]]])
+    with pm.Model():
+        rows = observe_mixture("rows", cells, weights, means, covariances)
+    drawn = pm.draw(rows, 4, random_seed=0, mode="FAST_COMPILE")
+    assert (drawn[:, 1::2, 1] == 0).all()
+    whole = drawn[:, ::2].reshape(-1, 2)
+    mean = weights @ means
+    second = np.einsum("k,kij->ij", weights, covariances + means[:, :, None] * means[:, None])
+    spread = np.sqrt(np.diag(second - np.outer(mean, mean)) / len(whole))
+    assert (np.abs(whole.mean(axis=0) - mean) < 4.9 * spread).all()
+    np.testing.assert_allclose(whole.T @ whole / len(whole), second, rtol=0.15)
+
+
+@pytest.mark.parametrize("cells", [np.zeros(3), np.array([[np.inf, 0.0]])])
+def test_rows_in_a_model_of_ones_own_are_a_table_of_numbers(cells):
+    with (
+        pm.Model(),
+        pytest.raises(ValueError, match=r"observe_mixture\('rows', cells, ...\) needs"),
+    ):
+        observe_mixture("rows", cells, [1.0], np.zeros((1, 2)), np.eye(2)[None])

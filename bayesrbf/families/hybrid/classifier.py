@@ -69,7 +69,8 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         ``"margin"``, ``"conditional"`` and ``"likelihood"`` have the defaults. All but the
         likelihood start at the fit by EM and make ``posterior_`` a Gibbs posterior. A blend's class
         probabilities are better where a class is no mixture of Gaussians;
-        :class:`bayesrbf.Likelihood` is the density alone, and what Gibbs sampling needs.
+        :class:`bayesrbf.Likelihood` is the density alone, and what Gibbs sampling and prior
+        predictive draws need.
     class_prior : array-like of shape (n_classes,) or mapping of class to float, optional
         Class probabilities of use, in the order of ``classes_``; None: those of training.
     unlabelled : object, optional

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from jaxtyping import Float, Int, Real, Shaped
+from jaxtyping import Bool, Float, Int, Real, Shaped
 
 from bayesrbf import table
 from bayesrbf.base import names
@@ -202,6 +202,10 @@ class FittedExemplars(FittedModel):
     def n_scored(self) -> int:
         """Number of compared training rows."""
         return self.table.n_obs
+
+    def labelled(self, rows: Observations) -> Bool[np.ndarray, " scored"]:
+        """Whether a compared row has a label."""
+        return self.table.labels >= 0
 
     def compared(
         self, rows: Observations, chosen: Int[np.ndarray, " chosen"]

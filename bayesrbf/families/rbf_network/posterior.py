@@ -726,6 +726,14 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         log_density = log_sum_exp(joint.log_joint, axis=1)[0] + self._row_shift
         return self._discriminate(point, joint)[0] + self.prior.kappa * log_density
 
+    def label_log_likelihoods(
+        self, thetas: Float[np.ndarray, "point coordinate"]
+    ) -> Float[np.ndarray, "point obs"]:
+        """``log p(y_n | f(x_n))`` of every row at many points; 0 where the response is hidden."""
+        points = (self._point(theta) for theta in thetas)
+        joint = self._expectation.at
+        return np.stack([self._discriminate(one, joint(one.mixture))[0] for one in points])
+
     def predictor(
         self,
         observations: Observations,

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from bayesrbf.base import names
 from bayesrbf.base.arrays import log_loss
@@ -99,6 +99,10 @@ class FittedStack(FittedModel):
     def n_scored(self) -> int:
         """Number of rows held out."""
         return int(self.held.labels.size)
+
+    def labelled(self, rows: Observations) -> Bool[np.ndarray, " scored"]:
+        """True: rows without a label are not held out."""
+        return np.ones(self.n_scored, dtype=bool)
 
     def class_log_joint(
         self, rows: Observations, temperature: float = 1.0
