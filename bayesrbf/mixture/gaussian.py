@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Final, Protocol, Self, runtime_checkable
+from typing import Final, Self
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -275,18 +275,8 @@ class Conditional:
         return cls(rows, expected, variances, covariances)
 
 
-@runtime_checkable
-class Moments(Protocol):
-    """Rows of a block under some components."""
-
-    @property
-    def log_density(self) -> Float[np.ndarray, "component obs"]:
-        """Of the observed cells, in nats; made for the block, to be changed in place."""
-        ...
-
-    def add_to(self, first: np.ndarray, second: np.ndarray, weights: np.ndarray) -> None:
-        """Add the moments of rows of weights (component, obs) to the statistics, in place."""
-        ...
+Moments = CompleteMoments | MissingMoments | DiagonalMoments
+"""Rows of a block under some components; the log density is changed in place."""
 
 
 LARGEST_FORM: Final = 1e3
