@@ -42,7 +42,7 @@ from bayesrbf.families.kernel_network.rates import (
     rates_at,
 )
 from bayesrbf.families.kernel_network.records import RateCriterion
-from bayesrbf.fit.model import Axes, Description, FittedModel, RowView, observed_rows, row_weights
+from bayesrbf.fit.model import Axes, Description, FittedModel, observed_rows, row_weights
 from bayesrbf.mixture.fitted import (
     FittedMixture,
     Solver,
@@ -229,10 +229,6 @@ class FittedKernelNetwork(FittedModel):
     ) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities at the fitted point; shares of classes need no calibration."""
         return self.of_cells(self.companions.cells(rows), temperature)(self.theta)
-
-    def of_view(self, view: RowView) -> Float[np.ndarray, "obs label"]:
-        """Class log probabilities of rows, whose cells several kernels see alike."""
-        return self.of_cells(view.cells(self.companions), 1.0)(self.theta)
 
     def of_cells(self, cells: CellMoments, temperature: float) -> Callable[..., np.ndarray]:
         """Class log probabilities of rows as the kernel sees them, under any output weights."""
