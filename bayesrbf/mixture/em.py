@@ -341,7 +341,8 @@ def begin_fit(
     known = specification, hyperparameters
     with one_blas_thread():
         if start is None:
-            n_starts = n_init if _starts_differ(specification) else 1
+            differ = specification.n_components > specification.n_classes
+            n_starts = n_init if differ else 1  # of one component a class all starts are one
             starts = [starting_point(observations, *known, rng) for _ in range(n_starts)]
         else:
             starts = [start]
@@ -381,11 +382,6 @@ def problem_of(
 
     points = MixturePoints(specification, hyperparameters)
     return Problem(step, points.pack, points.unpack)
-
-
-def _starts_differ(specification: MixtureSpecification) -> bool:
-    """Whether random starts can differ: some class has more than one component."""
-    return specification.n_components > specification.n_classes
 
 
 def _joined(first: Ascent, rest: Ascent) -> Ascent:
