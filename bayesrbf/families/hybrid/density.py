@@ -224,21 +224,11 @@ class DensityCandidate:
     def specification(self, n_features: int, levels: tuple[int, ...]) -> MixtureSpecification:
         """Structure of the density."""
         classes = (0,) * self.n_components
-        return MixtureSpecification(
-            n_features,
-            levels,
-            classes,
-            self.covariance_type,
-        )
+        return MixtureSpecification(n_features, levels, classes, self.covariance_type)
 
 
 NOT_JUDGED: Final = -np.inf
 """The log density of a candidate that is still to be judged: unlike NaN it is equal to itself."""
-
-
-def alone_of(rows: Observations) -> DensityCandidate:
-    """One component, before anything was compared."""
-    return DensityCandidate(1, default_shape(rows.real.shape[1]), 1.0, np.nan)
 
 
 Change = Callable[[DensityCandidate], DensityCandidate]
@@ -286,7 +276,8 @@ def find_density(rows: Observations, columns: Columns, settings: Settings) -> Fo
 
     kept = rows
     if settings.trim:
-        kept = trimmed(rows, fitted(rows, alone_of(rows))[0], columns)
+        one_component = DensityCandidate(1, default_shape(rows.real.shape[1]), 1.0, np.nan)
+        kept = trimmed(rows, fitted(rows, one_component)[0], columns)
     candidates = choose_density(kept, columns.n_levels, settings)
     if settings.trim:
         kept = trimmed(rows, fitted(kept, candidates[0])[0], columns)
