@@ -362,12 +362,10 @@ def hidden_cells(rest: Observations, rows: Observations, law: CellLaw) -> Judged
         here = np.append(atoms.standard, np.nan)[at - 1]
         z[:, atoms.feature] = np.where(at > 0, here, z[:, atoms.feature])
     results = [np.full_like(z, np.nan) for _ in range(4)]
-    for block in laws_of(law.specification).reals.conditionals(rest.real, law.parameters):
-        hidden = np.isnan(rest.real[block.rows]) & ~np.isnan(z[block.rows])
-        sd = np.sqrt(np.where(hidden[:, None], block.variances, 1.0))
-        laws = RealLaws(block.means, sd, log_shares[block.rows, :, None], law)
-        for result, values in zip(results, laws.judge(z[block.rows]), strict=True):
-            result[block.rows] = np.where(hidden, values, np.nan)
+    for places, laws in missing_reals(rest.real, log_shares, law):
+        hidden = np.isnan(rest.real[places]) & ~np.isnan(z[places])
+        for result, values in zip(results, laws.judge(z[places]), strict=True):
+            result[places] = np.where(hidden, values, np.nan)
     log_tails = np.full(rows.codes.shape, np.nan)
     best = np.full(rows.codes.shape, -1)
     for column in range(rows.codes.shape[1]):
@@ -383,6 +381,19 @@ def hidden_cells(rest: Observations, rows: Observations, law: CellLaw) -> Judged
         least = log_tail[:, features].min(axis=1, keepdims=True) + np.log(len(features))
         log_tail[:, features] = np.minimum(least, 0.0)
     return JudgedCells(log_tail, expected, lower, upper, log_tails, best)
+
+
+def missing_reals(
+    real: Float[np.ndarray, "obs feature"],
+    log_shares: Float[np.ndarray, "obs component"],
+    law: CellLaw,
+) -> Iterator[tuple[Int[np.ndarray, " row"], RealLaws]]:
+    """Laws of the missing reals, some rows at a time; those of other cells mean nothing."""
+    for block in laws_of(law.specification).reals.conditionals(real, law.parameters):
+        hole = np.isnan(real[block.rows])
+        # The law of an observed cell is not read; its variance is 0, and 1 divides safely.
+        sds = np.sqrt(np.where(hole[:, None], block.variances, 1.0))
+        yield block.rows, RealLaws(block.means, sds, log_shares[block.rows, :, None], law)
 
 
 def _reals(
@@ -495,16 +506,7 @@ class ConditionalLaw:
 
     def reals(self) -> Iterator[tuple[Int[np.ndarray, " row"], RealLaws]]:
         """Laws of the missing reals, some rows at a time; those of other cells mean nothing."""
-        law, real = self.law, self.rows.real
-        reals = laws_of(law.specification).reals
-        for block in reals.conditionals(real, law.parameters):
-            hole = np.isnan(real[block.rows])
-            # The law of an observed cell is not read; its variance is 0, and 1 divides safely.
-            sds = np.sqrt(np.where(hole[:, None], block.variances, 1.0))
-            yield (
-                block.rows,
-                RealLaws(block.means, sds, self.log_shares[block.rows, :, None], law),
-            )
+        yield from missing_reals(self.rows.real, self.log_shares, self.law)
 
     def _of_reals(
         self, of: Callable[[RealLaws], Float[np.ndarray, "row feature"]]
@@ -662,17 +664,14 @@ def most_likely(mixture: FittedMixture, rows: Observations, columns: Columns) ->
     """Rows in the user's units, missing cells at their conditional mean or most probable level."""
     real, codes = np.empty_like(rows.real), np.empty_like(rows.codes)
     for part, some in rows.in_blocks():
-        real[part], codes[part] = _most_likely(mixture, some, columns)
+        law = conditional_law(mixture, some, columns, [mixture.parameters])
+        best = np.zeros_like(some.codes)
+        for category in range(best.shape[1]):
+            best[:, category] = law.levels(category).argmax(axis=1)
+        for atoms in law.law.atoms:
+            best[:, atoms.category] = 0  # a mean is at no atom
+        real[part], codes[part] = _fill(some, columns.encoded(law.mean()), best)
     return real, codes
-
-
-def _most_likely(mixture: FittedMixture, rows: Observations, columns: Columns) -> Cells:
-    """One block of rows, missing cells at their conditional mean or most probable level."""
-    law = conditional_law(mixture, rows, columns, [mixture.parameters])
-    best = [law.levels(category).argmax(axis=1) for category in range(rows.codes.shape[1])]
-    for one in law.law.atoms:
-        best[one.category] = np.zeros(rows.n_obs, dtype=np.intp)  # a mean is at no atom
-    return _fill(rows, columns.encoded(law.mean()), np.column_stack([rows.codes[:, :0], *best]))
 
 
 def drawn(

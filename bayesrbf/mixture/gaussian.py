@@ -73,7 +73,10 @@ class FullComponents:
         places = np.nonzero(hole)[1].reshape(len(rows), -1)
         moments = MissingMoments.of(cells, places, self)
         expected = np.where(hole[:, None, :], moments.deviations + self.means, cells[:, None, :])
-        return Conditional.of(rows, expected, moments.covariances, places)
+        variances = np.zeros_like(expected)
+        spread = np.einsum("nkii->nki", moments.covariances)
+        variances[np.arange(len(rows))[:, None], :, places] = np.moveaxis(spread, 1, 2)
+        return Conditional(rows, expected, variances, moments.covariances)
 
 
 @dataclass(frozen=True)
@@ -263,16 +266,6 @@ class Conditional:
         roots = np.linalg.cholesky(self.covariances)
         m = roots.shape[-1]
         return np.broadcast_to(roots, (*self.means.shape[:2], m, m))
-
-    @classmethod
-    def of(
-        cls, rows: np.ndarray, expected: np.ndarray, covariances: np.ndarray, missing: np.ndarray
-    ) -> Self:
-        """Rows with means and joint covariances of their missing cells, which are at m places."""
-        variances = np.zeros_like(expected)
-        spread = np.einsum("nkii->nki", covariances)
-        variances[np.arange(len(rows))[:, None], :, missing] = np.moveaxis(spread, 1, 2)
-        return cls(rows, expected, variances, covariances)
 
 
 Moments = CompleteMoments | MissingMoments | DiagonalMoments
