@@ -305,7 +305,7 @@ def fit_mixture(
 
 @dataclass(frozen=True)
 class BegunFit:
-    """Starts and rows prepared for EM: the rows themselves are not needed any more."""
+    """Starts and rows prepared for EM, in standard units, wherever the rows are."""
 
     specification: MixtureSpecification
     hyperparameters: MixtureHyperparameters
@@ -348,22 +348,6 @@ def begin_fit(
             starts = [start]
         weight = float(observations.weights.sum())
         return BegunFit(*known, prepare(observations, specification), starts, weight)
-
-
-def fit_from(
-    start: MixtureParameters,
-    rows: Sums,
-    specification: MixtureSpecification,
-    hyperparameters: MixtureHyperparameters,
-    *,
-    tolerance: float,
-    max_iter: int,
-) -> Fit:
-    """Climb from one start over rows wherever they are, all in standard units."""
-    with one_blas_thread():
-        problem = problem_of(rows, specification, hyperparameters)
-        run = ascend(problem, start, tolerance=tolerance, max_iter=max_iter, acceleration="squarem")
-    return _best([run], specification)
 
 
 def problem_of(

@@ -44,7 +44,7 @@ from bayesrbf.base.rows import (
     Standardisation,
 )
 from bayesrbf.fit.model import Axes, Description, FittedModel, observed_rows, row_weights
-from bayesrbf.mixture.em import begin_fit, fit_from
+from bayesrbf.mixture.em import BegunFit, begin_fit
 from bayesrbf.mixture.expectation import BlockExpectation, prepare
 from bayesrbf.mixture.laws import laws_of
 from bayesrbf.mixture.maps import fit_power
@@ -773,14 +773,9 @@ def fit_mixture_blocks(
     hyperparameters = prior.resolve(form, units, sums.marginals)
     standard = rows.map(partial(_standardised, units=units))
     expectation = BlockExpectation(standard, form)
-    fit = fit_from(
-        mixture.start.standardised(units),
-        expectation,
-        form,
-        hyperparameters.standardised(),
-        tolerance=solver.tol * float(some.weights.sum()),
-        max_iter=solver.max_iter,
-    )
+    starts, weight = [mixture.start.standardised(units)], float(some.weights.sum())
+    begun = BegunFit(form, hyperparameters.standardised(), expectation, starts, weight)
+    fit = begun.climb(tol=solver.tol, max_iter=solver.max_iter)
     refitted = replace(mixture, hyperparameters=hyperparameters, parameters=fit.parameters)
     return refitted, fit, expectation.passes + 2  # to prepare the rows, and for their units
 
