@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -149,8 +148,7 @@ def to_logits(
 
 def places(designs: Designs) -> tuple[slice, ...]:
     """Slice of each component's weights in the vector of all."""
-    edges = np.cumsum([0] + [design.shape[1] for design in designs]).tolist()
-    return tuple(slice(a, b) for a, b in itertools.pairwise(edges))
+    return tuple(coordinates.places([design.shape[1] for design in designs]))
 
 
 def weight_gradient(
