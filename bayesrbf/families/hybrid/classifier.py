@@ -124,7 +124,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         Posterior of the declared graph; one draw after ``inference="map"``.
     temperature_ : float
         Factor of the class log probabilities; 1 without calibration.
-    kappa_, hinge_weight_, unlabelled_weight_ : float
+    kappa_, unlabelled_weight_ : float
         The values that were used.
     candidates_ : tuple of MixtureCandidate
         What was judged out of fold where something was ``"cv"``: the one that was used, then the
@@ -368,11 +368,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     def kappa_(self) -> float:
         """Weight of the density in a blend."""
         return float(self.fitted_.model.objective.kappa)
-
-    @property
-    def hinge_weight_(self) -> float:
-        """Weight of the hinge beside the likelihood."""
-        return float(self.fitted_.model.objective.hinge_weight)
 
     @property
     def unlabelled_weight_(self) -> float:
