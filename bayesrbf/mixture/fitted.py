@@ -683,8 +683,6 @@ class Solver:
 def component_class(rows: Observations, n_classes: int, most: int) -> tuple[int, ...]:
     """Class of every component; small classes have fewer.
 
-    Examples
-    --------
     >>> labels = np.repeat([0, 1], [20, 5])
     >>> rows = Observations(np.zeros((25, 1)), np.zeros((25, 0), int), labels, np.ones(25))
     >>> component_class(rows, 2, 3)

@@ -126,8 +126,6 @@ def open_shapes(
     Without real columns there are no covariances to choose. Covariances that the classes share are
     tried with the components of the specification alone, where it is open whether they are shared.
 
-    Examples
-    --------
     >>> asked = MixtureSpecification(2, (), (0, 1))
     >>> [(s.covariance_type, s.tied) for s in open_shapes(asked, open_type=True, open_tied=True)]
     [('full', True), ('diag', True), ('full', False), ('diag', False)]
@@ -158,8 +156,6 @@ def open_weights(
 
     A weight of None opens 0, 1 / n_columns and 1.
 
-    Examples
-    --------
     >>> blend = Objective("blend")
     >>> pairs = open_weights(blend, open_dial=True, unlabelled_weight=1.0, n_columns=4)
     >>> [objective.kappa for objective, _ in pairs]

@@ -162,8 +162,6 @@ def pool_weights(
 
     ``probabilities`` are those of the true class of held-out rows.
 
-    Examples
-    --------
     >>> good_and_bad = np.tile([0.9, 0.1], (100, 1))
     >>> pool_weights(good_and_bad, np.ones(100)).round(3)
     array([0.998, 0.002])
@@ -202,7 +200,7 @@ def fit_pool(
 
 
 def fit_pools(held_out: HeldOut, most: int | None = None) -> tuple[Pool, ...]:
-    """A pool at every knot, or at the first, of the share of hidden cells; one if none is hidden."""
+    """A pool at every knot of the share of hidden cells, or the first; one where none is hidden."""
     rows = held_out.among_judged()
     if rows.masked is None:
         return (fit_pool(rows.values, rows.labels, rows.weights, None),)
