@@ -95,13 +95,6 @@ def _cells(rows: Observations, mixture: FittedMixture) -> CellMoments:
     return cell_moments(standard, mixture.parameters, mixture.specification)
 
 
-def fit_companion(
-    rows: Observations, levels: tuple[int, ...], n_classes: int, prior: MixturePrior, seed: int
-) -> Companions:
-    """One companion: one component a class, tied."""
-    return Companions((_fitted(rows, levels, tuple(range(n_classes)), prior, seed),))
-
-
 def fit_companions(
     rows: Observations,
     levels: tuple[int, ...],
@@ -115,18 +108,18 @@ def fit_companions(
     classes, up to four groups a class, and groups found without the labels. Which of them fills
     the cells best differs from table to table.
     """
-    first = _fitted(rows, levels, tuple(range(n_classes)), prior, seed)
+    first = fit_companion(rows, levels, tuple(range(n_classes)), prior, seed)
     if not (np.isnan(rows.real).any() or (rows.codes < 0).any()):
         return Companions((first,))
     n_groups = np.clip(rows.weights.sum() // ROWS_OF_A_GROUP, FEWEST_GROUPS, MOST_GROUPS)
     of_classes = component_class(rows, n_classes, MOST_OF_A_CLASS)
     unlabelled = table.distinct(replace(rows, labels=np.zeros_like(rows.labels)))[0]
-    second = _fitted(rows, levels, of_classes, prior, seed)
-    third = _fitted(unlabelled, levels, (0,) * int(n_groups), prior, seed)
+    second = fit_companion(rows, levels, of_classes, prior, seed)
+    third = fit_companion(unlabelled, levels, (0,) * int(n_groups), prior, seed)
     return Companions((first, second, third))
 
 
-def _fitted(
+def fit_companion(
     rows: Observations,
     levels: tuple[int, ...],
     components: tuple[int, ...],
@@ -326,7 +319,8 @@ def fit_kernel_network(
     settings: KernelSettings,
 ) -> tuple[FittedKernelNetwork, OutputFit]:
     """Fit companion and network to distinct weighted rows, in the user's units."""
-    companions = fit_companion(rows, levels, n_classes, prior, settings.seed)
+    alone = fit_companion(rows, levels, tuple(range(n_classes)), prior, settings.seed)
+    companions = Companions((alone,))
     exemplars = find_exemplars(rows, settings.n_exemplars, settings.seed)
     layer = hidden_layer(rows, companions.cells(rows), companions, settings, exemplars)
     return fit_kernel_rows(rows, companions, layer, settings)
