@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import log_ndtr, log_softmax, logsumexp, ndtr
 
-from bayesrbf.base.arrays import QUADRATURE
+from bayesrbf.base.arrays import QUADRATURE, one_hot
 from bayesrbf.base.rows import (
     ColumnAtoms,
     MixtureParameters,
@@ -20,13 +20,12 @@ from bayesrbf.base.rows import (
     Observations,
     in_blocks,
 )
-from bayesrbf.families.sdgm.posterior import complete
 from bayesrbf.families.sdgm.records import CompletedRows
 from bayesrbf.mixture.expectation import prepare
 from bayesrbf.mixture.fitted import FittedMixture
 from bayesrbf.mixture.gaussian import leave_one_out
 from bayesrbf.mixture.laws import laws_of
-from bayesrbf.mixture.missing import conditional_draws, sample
+from bayesrbf.mixture.missing import complete, conditional_draws, sample
 from bayesrbf.mixture.posterior import joined
 from bayesrbf.table.columns import Columns
 from bayesrbf.table.order import distinct
@@ -535,18 +534,19 @@ LabelSets = Bool[np.ndarray, "set label"]
 def completions(
     companion: FittedMixture, rows: Observations, draws: int, replicate: int = 0
 ) -> tuple[Float[np.ndarray, "point coordinate"], Int[np.ndarray, " row"]]:
-    """Points of rows, and the first of each row; the companion completes those with holes."""
-    # The companion has one class for all: codes of labels mean nothing to it.
-    unlabelled = replace(rows, labels=np.full_like(rows.labels, -1))
-    return complete(
-        unlabelled,
-        companion.parameters,
-        companion.specification,
-        companion.units,
-        draws=draws,
-        replicate=replicate,
-        order=companion.order,
-    )
+    """Points of every row, and the first point of each row.
+
+    A complete row is its own only point; one with missing cells has ``draws`` completions, a power
+    of two, drawn from the companion. ``replicate`` numbers independent sets of draws. Points are
+    the reals in the user's units, then the indicators of all levels. Labels are not used.
+    """
+    units, structure, order = companion.units, companion.specification, companion.order
+    standard, how = replace(rows, real=units.forward(rows.real)), (companion.parameters, structure)
+    whole, starts = complete(standard, *how, draws=draws, replicate=replicate, order=order)
+    # Observed cells keep their values to the last bit.
+    seen = np.repeat(rows.real, np.diff(starts, append=whole.n_obs), axis=0)
+    real = np.where(np.isnan(seen), units.backward(whole.real), seen)
+    return np.column_stack([real, one_hot(whole.codes, structure.levels)]), starts
 
 
 def labelled(companion: FittedMixture, rows: Observations, sets: LabelSets) -> CompletedRows:
