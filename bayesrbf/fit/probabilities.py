@@ -525,17 +525,14 @@ class ClassPosterior:
         predictor = self.predictor(observations)
         p, weights, log_density = self._of_draws(predictor)
         if delivered is None and predictor.delivered is not None:
-            delivered = self._in_use(predictor.delivered)
+            log_p, moved = predictor.delivered, self.log_ratio.any()
+            delivered = np.exp(at_prevalence(log_p, self.log_ratio) if moved else log_p)
         if centred and delivered is not None:
             p = self._centred(predictor, p, weights, delivered)
         summary = summarised(p, weights, prob, delivered)
         if self.strays is not None:
             summary |= outer_ends(summary["lower"], summary["upper"])
         return {**summary, "log_density": logsumexp(log_density, axis=0) - np.log(self.n_draws)}
-
-    def _in_use(self, log_p: Float[np.ndarray, "obs label"]) -> Float[np.ndarray, "obs label"]:
-        """Class probabilities at the prevalences of use."""
-        return np.exp(at_prevalence(log_p, self.log_ratio) if self.log_ratio.any() else log_p)
 
     def _of_draws(
         self, predictor: Predictor

@@ -561,21 +561,6 @@ def informative(rows: Observations, sets: LabelSets) -> Bool[np.ndarray, " obs"]
     return (rows.labels >= 0) | (sets.shape[1] == 1)
 
 
-def set_shares(rows: Observations, sets: LabelSets) -> Float[np.ndarray, " label"]:
-    """Weighted shares of the classes among the rows whose label says anything.
-
-    A row that may have several classes is shared out among them as the rows of one class
-    are, where half a row of each is added to those: no class has a share of 0. Of rows with one
-    class each, nothing is added to the counts.
-    """
-    by_set = np.bincount(
-        rows.labels[rows.labels >= 0], rows.weights[rows.labels >= 0], minlength=len(sets)
-    )
-    within = sets * (by_set[: sets.shape[1]] + 0.5)
-    counts = by_set @ (within / within.sum(axis=1, keepdims=True))
-    return counts / counts.sum()
-
-
 Cells = tuple[Float[np.ndarray, "obs feature"], Int[np.ndarray, "obs categorical"]]
 """Real cells and codes."""
 

@@ -81,18 +81,16 @@ class Companions:
 
     def cells(self, rows: Observations) -> CellMoments:
         """Rows as a kernel sees them: cells with their moments, in standard units."""
-        return averaged([_cells(rows, mixture) for mixture in self.mixtures])
+        unlabelled, seen = rows.unlabelled(), []  # companions need not know the classes
+        for one in self.mixtures:
+            standard = one.standardise(unlabelled)
+            seen.append(cell_moments(standard, one.parameters, one.specification))
+        return averaged(seen)
 
     def __laws__(self) -> Requirements:
         structures = [mixture.specification for mixture in self.mixtures]
         columns = {(structure.n_features, structure.levels) for structure in structures}
         yield len(columns) == 1, "mixtures, all of the same columns"
-
-
-def _cells(rows: Observations, mixture: FittedMixture) -> CellMoments:
-    """Rows as a kernel sees them under one companion, which need not know their classes."""
-    standard = mixture.standardise(rows.unlabelled())
-    return cell_moments(standard, mixture.parameters, mixture.specification)
 
 
 def fit_companions(

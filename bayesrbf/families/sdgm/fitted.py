@@ -41,7 +41,7 @@ from bayesrbf.families.sdgm.records import (
 from bayesrbf.fit.model import Axes, Delivery, Description, FittedModel, row_weights
 from bayesrbf.fit.probabilities import ClassPosterior
 from bayesrbf.inference.draws import Draws
-from bayesrbf.mixture.cells import LabelSets, completions, informative, labelled, set_shares
+from bayesrbf.mixture.cells import LabelSets, completions, informative, labelled
 from bayesrbf.mixture.fitted import FittedMixture, Solver, fit_mixture_rows
 
 if TYPE_CHECKING:
@@ -352,8 +352,17 @@ class FittedSDGM(FittedModel):
         )
 
     def class_shares(self, rows: Observations, n_classes: int) -> Float[np.ndarray, " label"]:
-        """Shares of the classes; a row with several classes is shared out."""
-        return set_shares(rows, self.sets)
+        """Weighted shares of the classes among the rows whose label says anything.
+
+        A row that may have several classes is shared out among them as the rows of one class
+        are, where half a row of each is added to those: no class has a share of 0. Of rows with one
+        class each, nothing is added to the counts.
+        """
+        sets, known = self.sets, rows.labels >= 0
+        by_set = np.bincount(rows.labels[known], rows.weights[known], minlength=len(sets))
+        within = sets * (by_set[: sets.shape[1]] + 0.5)
+        counts = by_set @ (within / within.sum(axis=1, keepdims=True))
+        return counts / counts.sum()
 
     def n_codes(self, n_classes: int) -> int:
         """Number of sets of classes."""
