@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "plot_dependence",
-    "plot_doubt",
     "plot_exemplars",
     "plot_missing",
     "plot_rehearsal",
@@ -101,32 +100,6 @@ def plot_reliability(
         ax.plot(curve.predicted, curve.observed, "o-", color=colour, markersize=4)
         ax.set(xlabel=f"predicted probability of {name}", ylabel="observed share", aspect="equal")
     return drawn
-
-
-def plot_doubt(
-    uncertainty: xr.Dataset, *, ax: Axes | None = None, figsize: Size | None = None
-) -> Axes:
-    """Every row by the two parts of its entropy, coloured by the most probable class.
-
-    Far right: the classes overlap. Far up: there are too few such rows. ``uncertainty`` is what
-    ``uncertainty(X)`` of a classifier with a posterior returned; ValueError for a point estimate,
-    which cannot separate the two.
-    """
-    if uncertainty.attrs["point_estimate"]:
-        raise ValueError(
-            "plot_doubt needs a posterior, and this dataset is of a point estimate; call "
-            "refine('laplace') before uncertainty(X)."
-        )
-    ax = _new(ax, figsize)
-    best = uncertainty["probability"].to_numpy().argmax(1)
-    labels = uncertainty["label"].to_numpy()
-    for c, (label, colour) in enumerate(zip(labels, cycle(PALETTE), strict=False)):
-        rows = uncertainty.isel(obs=best == c)
-        x, y = rows["aleatoric_entropy"].to_numpy(), rows["epistemic_entropy"].to_numpy()
-        ax.scatter(x, y, s=14, alpha=0.6, color=colour, label=str(label))
-    ax.set(xlabel="aleatoric entropy (nats)", ylabel="epistemic entropy (nats)")
-    ax.legend(title="most probable", frameon=False)
-    return ax
 
 
 def plot_missing(X: Any, *, ax: Axes | None = None, figsize: Size | None = None) -> Axes:

@@ -402,17 +402,12 @@ POINTS_OF_DRAWS: Final = 256
 """Points of a component under a draw, whose own spread is larger than their error."""
 PROB: Final = Rule("a number between 0 and 1", kind=Real, low=0.0, high=1.0, closed="neither")
 
-_OF_DEPENDENCE: Final = {
-    "information": "mutual information under the fitted density (nats)",
-    "coefficient": "sqrt(1 - exp(-2 information)): of two normal columns |correlation|",
-    "lower": "lower end of the equal-tailed interval of the information over the draws",
-    "upper": "upper end of the equal-tailed interval of the information over the draws",
-}
-
 
 def dependence(fit: Fit, prob: float = 0.9, draws: int = 50) -> xr.Dataset:
     """How much every two columns tell of each other, and of the class, under the density."""
     import xarray as xr
+
+    from bayesrbf.fit.row_answers import described
 
     PROB.check(prob, "dependence(prob=...)")
     integer().check(draws, "dependence(draws=...)")
@@ -431,20 +426,16 @@ def dependence(fit: Fit, prob: float = 0.9, draws: int = 50) -> xr.Dataset:
     first = int(structure.n_classes == 1)  # a density has no label
     columns = columns[first:]
     both = (names.COLUMN, COLUMN_BIS)
-    values = {
-        "information": fitted,
-        "coefficient": np.sqrt(-np.expm1(-2 * fitted)),
-        "lower": lower,
-        "upper": upper,
+    told = "sqrt(1 - exp(-2 information)): of two normal columns |correlation|"
+    of = "end of the equal-tailed interval of the information over the draws"
+    variables = {
+        "information": (both, fitted, "mutual information under the fitted density (nats)"),
+        "coefficient": (both, np.sqrt(-np.expm1(-2 * fitted)), told),
+        "lower": (both, lower, f"lower {of}"),
+        "upper": (both, upper, f"upper {of}"),
     }
-    return xr.Dataset(
-        {
-            name: (both, matrix, {"description": _OF_DEPENDENCE[name]})
-            for name, matrix in values.items()
-        },
-        coords={names.COLUMN: columns, COLUMN_BIS: columns},
-        attrs={"prob": prob},
-    )
+    coords = {names.COLUMN: columns, COLUMN_BIS: columns}
+    return xr.Dataset(described(variables), coords, {"prob": prob})
 
 
 # Judges observed cells by the rest of their row, as a labelled dataset.
@@ -453,20 +444,12 @@ def dependence(fit: Fit, prob: float = 0.9, draws: int = 50) -> xr.Dataset:
 _SHARE = Rule("a number between 0 and 1", kind=Real, low=0.0, high=1.0, closed="neither")
 SURPRISE_RULES: Final = {"prob": _SHARE, "false_discoveries": _SHARE}
 
-_OF_SURPRISE: Final = {
-    "log_tail": "log probability of a cell at least as extreme, given the rest of its row (nats)",
-    "expected": "mean of a number, most probable level of a category, given the rest",
-    "lower": "lower end of the central interval of a number given the rest",
-    "upper": "upper end of the central interval of a number given the rest",
-    "stands_out": "whether the cell is among those that look wrong, at the false discovery rate",
-}
-
 
 def surprise(
     fit: Fit, X: object, *, prob: float = 0.9, false_discoveries: float = 0.1
 ) -> xr.Dataset:
     """How surprising each observed cell is, given the rest of its row."""
-    from bayesrbf.fit.row_answers import RowAnswers
+    from bayesrbf.fit.row_answers import RowAnswers, described
 
     for name, value in {"prob": prob, "false_discoveries": false_discoveries}.items():
         SURPRISE_RULES[name].check(value, f"surprise({name}=...)")
@@ -484,22 +467,25 @@ def surprise(
     nothing = np.full(cells.codes.shape, np.nan)
     # A level has no ends, and an angle no least and no greatest cell.
     ends = np.isin(np.arange(cells.real.shape[1]), [*columns.number_features.values()])
-    variables = {
-        "log_tail": log_tail,
-        "expected": _expected(verdict, columns),
-        "lower": by_column(np.where(ends, verdict.lower, np.nan), nothing, columns),
-        "upper": by_column(np.where(ends, verdict.upper, np.nan), nothing, columns),
-        "stands_out": stands_out,
-    }
-    dims = (names.OBS, names.COLUMN)
-    return RowAnswers(
-        {
-            name: (dims, value, {"description": _OF_SURPRISE[name]})
-            for name, value in variables.items()
-        },
-        coords={names.OBS: rows.names, names.COLUMN: list(columns.names)},
-        attrs={"prob": prob, "false_discoveries": false_discoveries},
+    lower, upper = (
+        by_column(np.where(ends, one, np.nan), nothing, columns)
+        for one in (verdict.lower, verdict.upper)
     )
+    dims = (names.OBS, names.COLUMN)
+    tail = "log probability of a cell at least as extreme, given the rest of its row (nats)"
+    mean = "mean of a number, most probable level of a category, given the rest"
+    end = "end of the central interval of a number given the rest"
+    wrong = "whether the cell is among those that look wrong, at the false discovery rate"
+    variables = {
+        "log_tail": (dims, log_tail, tail),
+        "expected": (dims, _expected(verdict, columns), mean),
+        "lower": (dims, lower, f"lower {end}"),
+        "upper": (dims, upper, f"upper {end}"),
+        "stands_out": (dims, stands_out, wrong),
+    }
+    coords = {names.OBS: rows.names, names.COLUMN: list(columns.names)}
+    attrs = {"prob": prob, "false_discoveries": false_discoveries}
+    return RowAnswers(described(variables), coords, attrs)
 
 
 def by_column(reals: np.ndarray, levels: np.ndarray, columns: Columns) -> np.ndarray:

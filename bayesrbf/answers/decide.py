@@ -40,18 +40,10 @@ if TYPE_CHECKING:
 DECISION: Final = "decision"
 """Dim of what may be decided."""
 
-_DESCRIPTIONS: Final = {
-    "expected_cost": "expected cost of the decision under the delivered probabilities",
-    "best": "decision of least expected cost",
-    "cost": "its expected cost",
-    "probability_best": "share of the draws under which it costs least; NaN at a point",
-    "refer": "whether rejecting the row is cheaper than the best decision",
-}
-
 
 def decide(fit: Fit, X: object, costs: object, reject: float | None = None) -> xr.Dataset:
     """Take the decision of least expected cost for each row."""
-    from bayesrbf.fit.row_answers import RowAnswers
+    from bayesrbf.fit.row_answers import RowAnswers, described
 
     rows = new_rows(fit, X)
     cells = rows.cells
@@ -66,21 +58,19 @@ def decide(fit: Fit, X: object, costs: object, reject: float | None = None) -> x
     if fit.draws is not None:
         posterior = fit.doubted_posterior
         agreeing = posterior.probability_best(cells, chosen, matrix, p, fit.centred)
+    row, by_decision = (names.OBS,), (names.OBS, DECISION)
+    share = "share of the draws under which it costs least; NaN at a point"
+    of_costs = "expected cost of the decision under the delivered probabilities"
     variables = {
-        "expected_cost": ((names.OBS, DECISION), expected),
-        "best": ((names.OBS,), decisions[chosen]),
-        "cost": ((names.OBS,), least),
-        "probability_best": ((names.OBS,), agreeing),
+        "expected_cost": (by_decision, expected, of_costs),
+        "best": (row, decisions[chosen], "decision of least expected cost"),
+        "cost": (row, least, "its expected cost"),
+        "probability_best": (row, agreeing, share),
     }
     if reject is not None:
-        variables["refer"] = ((names.OBS,), reject < least)
-    return RowAnswers(
-        {
-            name: (dims, values, {"description": _DESCRIPTIONS[name]})
-            for name, (dims, values) in variables.items()
-        },
-        coords={names.OBS: rows.names, DECISION: decisions},
-    )
+        cheaper = "whether rejecting the row is cheaper than the best decision"
+        variables["refer"] = (row, reject < least, cheaper)
+    return RowAnswers(described(variables), {names.OBS: rows.names, DECISION: decisions})
 
 
 def cost_curves(
@@ -351,19 +341,13 @@ def measurement_gains(
 
 
 _DRAWS: Final = Rule("an integer of at least 1", kind=Integral, low=1.0)
-_OF_MEASUREMENTS: Final = {
-    "gain": "expected fall of the doubt about the class if the cell were measured",
-    "price": "price of measuring the cell",
-    "best": "column to measure next; empty where none is worth it",
-    "best_price": "price of that cell",
-}
 
 
 def acquire(
     fit: Fit, X: object, costs: object = None, loss: object = None, draws: int = 200
 ) -> xr.Dataset:
     """Value of measuring each missing cell, and the cell to measure next."""
-    from bayesrbf.fit.row_answers import RowAnswers
+    from bayesrbf.fit.row_answers import RowAnswers, described
 
     _DRAWS.check(draws, "acquire(draws=...)")
     columns = fit.columns
@@ -384,19 +368,15 @@ def acquire(
     chosen = np.array([*columns.names, ""])[best]
     paid = np.column_stack([price, np.full(len(price), np.nan)])[np.arange(len(price)), best]
     cell, row = (names.OBS, names.COLUMN), (names.OBS,)
+    falls = "expected fall of the doubt about the class if the cell were measured"
     variables = {
-        "gain": (cell, gain),
-        "price": (cell, price),
-        "best": (row, chosen),
-        "best_price": (row, paid),
+        "gain": (cell, gain, falls),
+        "price": (cell, price, "price of measuring the cell"),
+        "best": (row, chosen, "column to measure next; empty where none is worth it"),
+        "best_price": (row, paid, "price of that cell"),
     }
-    return RowAnswers(
-        {
-            name: (dims, values, {"description": _OF_MEASUREMENTS[name]})
-            for name, (dims, values) in variables.items()
-        },
-        coords={names.OBS: rows.names, names.COLUMN: list(columns.names)},
-    )
+    coords = {names.OBS: rows.names, names.COLUMN: list(columns.names)}
+    return RowAnswers(described(variables), coords)
 
 
 def _read_prices(costs: Any, columns: tuple[str, ...]) -> Float[np.ndarray, " column"]:

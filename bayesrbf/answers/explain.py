@@ -223,15 +223,6 @@ RULES: Final = {
     "max_pairs": Rule("an integer of at least 2", kind=Integral, low=2.0),
 }
 
-_DESCRIPTIONS: Final = {
-    "shapley": "what the cell adds to the log odds, averaged over all orders (nats)",
-    "left_out": "what the log odds lose without the cell, given all other observed cells (nats)",
-    "standard_error": "standard error of shapley; 0 where every coalition was evaluated",
-    "log_odds": "log odds of the class against the rest, as delivered (nats)",
-    "base": "log odds with no observed cell (nats)",
-    "evaluations": "rows that were predicted to explain this one",
-}
-
 
 def explain(
     fit: Fit,
@@ -243,7 +234,7 @@ def explain(
     random_state: int | None = None,
 ) -> xr.Dataset:
     """Contribution of each observed cell to the log odds of each class against the rest."""
-    from bayesrbf.fit.row_answers import RowAnswers
+    from bayesrbf.fit.row_answers import RowAnswers, described
 
     asked = {"exact": exact, "tolerance": tolerance, "max_pairs": max_pairs}
     for name, value in asked.items():
@@ -269,25 +260,21 @@ def explain(
             f"error of {error:.3g}, above tolerance={tolerance:g}; raise max_pairs or tolerance."
         )
     by_cell, by_row = (names.OBS, names.COLUMN, names.LABEL), (names.OBS, names.LABEL)
+    adds = "what the cell adds to the log odds, averaged over all orders (nats)"
+    loses = "what the log odds lose without the cell, given all other observed cells (nats)"
+    exactly = "standard error of shapley; 0 where every coalition was evaluated"
+    against = "log odds of the class against the rest, as delivered (nats)"
+    number = "rows that were predicted to explain this one"
     variables = {
-        "shapley": (by_cell, values.shapley),
-        "left_out": (by_cell, values.left_out),
-        "standard_error": (by_cell, values.standard_error),
-        "log_odds": (by_row, values.whole),
-        "base": (by_row, values.base),
-        "evaluations": ((names.OBS,), values.evaluations),
+        "shapley": (by_cell, values.shapley, adds),
+        "left_out": (by_cell, values.left_out, loses),
+        "standard_error": (by_cell, values.standard_error, exactly),
+        "log_odds": (by_row, values.whole, against),
+        "base": (by_row, values.base, "log odds with no observed cell (nats)"),
+        "evaluations": ((names.OBS,), values.evaluations, number),
     }
-    return RowAnswers(
-        {
-            name: (dims, values, {"description": _DESCRIPTIONS[name]})
-            for name, (dims, values) in variables.items()
-        },
-        coords={
-            names.OBS: rows.names,
-            names.COLUMN: list(columns.names),
-            names.LABEL: classes,
-        },
-    )
+    coords = {names.OBS: rows.names, names.COLUMN: list(columns.names), names.LABEL: classes}
+    return RowAnswers(described(variables), coords)
 
 
 # Parts of the doubt behind an interval.

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,19 +45,14 @@ def diagnose(fit: Fit) -> FindingsTable:
 
 
 def predict_posterior(
-    fit: Fit,
-    X: object,
-    y: object = None,
-    *,
-    memory: int = MEMORY,
-    path: str | PathLike[str] | None = None,
+    fit: Fit, X: object, y: object = None, *, memory: int = MEMORY
 ) -> xr.DataTree:
     """Class probabilities of each row under every draw of the posterior."""
     from bayesrbf.fit.trees import predictions, with_drawn_labels
 
     cells = new_rows(fit, X).cells
     posterior = replace(fit.doubted_posterior, memory=memory)
-    probabilities, thinning = posterior.draws(cells, None if path is None else Path(path))
+    probabilities, thinning = posterior.draws(cells)
     tree = predictions(
         probabilities,
         labels=fit.classes,

@@ -344,14 +344,6 @@ FEWEST: Final = 2
 """Rows that every class keeps in drawn labels: folds need one on either side."""
 
 _NUMBERS: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-_DESCRIPTIONS: Final = {
-    "coverage": "share of the teacher's probabilities that lie inside their intervals",
-    "coverage_error": "standard error of the coverage over repeats (NaN: one repeat)",
-    "width": "mean width of the intervals",
-    "overall_coverage": "mean coverage over teachers and repeats",
-    "overall_error": "standard error of the overall coverage over teachers and repeats",
-    "overall_width": "mean width over teachers and repeats",
-}
 
 
 def truth(
@@ -409,22 +401,25 @@ def to_dataset(
     """
     import xarray as xr
 
+    from bayesrbf.fit.row_answers import described
+
     by_teacher, overall = ("teacher", "level"), ("level",)
     n_teachers, n_repeats, n_levels = coverage.shape
     fits = coverage.reshape(-1, n_levels)
+    mean, error = "teachers and repeats", "standard error of the"
+    holds = "share of the teacher's probabilities that lie inside their intervals"
+    by_repeat = f"{error} coverage over repeats (NaN: one repeat)"
+    of_teachers = _standard_error(coverage.swapaxes(0, 1))
     variables = {
-        "coverage": (by_teacher, coverage.mean(axis=1)),
-        "coverage_error": (by_teacher, _standard_error(coverage.swapaxes(0, 1))),
-        "width": (by_teacher, width.mean(axis=1)),
-        "overall_coverage": (overall, fits.mean(axis=0)),
-        "overall_error": (overall, _standard_error(fits)),
-        "overall_width": (overall, width.mean(axis=(0, 1))),
+        "coverage": (by_teacher, coverage.mean(axis=1), holds),
+        "coverage_error": (by_teacher, of_teachers, by_repeat),
+        "width": (by_teacher, width.mean(axis=1), "mean width of the intervals"),
+        "overall_coverage": (overall, fits.mean(axis=0), f"mean coverage over {mean}"),
+        "overall_error": (overall, _standard_error(fits), f"{error} overall coverage over {mean}"),
+        "overall_width": (overall, width.mean(axis=(0, 1)), f"mean width over {mean}"),
     }
     return xr.Dataset(
-        {
-            name: (dims, values, {"description": _DESCRIPTIONS[name]})
-            for name, (dims, values) in variables.items()
-        },
+        described(variables),
         coords={"teacher": list(teachers), "level": list(LEVELS)},
         attrs={
             "sentence": sentence(LEVELS[-1], float(fits[:, -1].mean()), n_teachers),

@@ -136,25 +136,25 @@ class StoredArrays:
         self._left = sum(strip.nbytes for strip in strips.values())
         self._left_decoded = MOST_READ
 
-    def at(self, place: Any) -> np.ndarray:
-        """The array at a place."""
-        return self._once(str(place), lambda: self._copy(self._cells(place)))
+    def of(self, kind: str, content: Any) -> np.ndarray:
+        """The array of a node of this kind, which is read once, however often it is named."""
+        key = f"{kind} {content}"
+        if key not in self._read:
+            self._read[key] = self._made(kind, content)
+        return self._read[key]
 
-    def decoded(self, places: Any) -> np.ndarray:
-        """The array of which numbers and values are at two places."""
-        return self._once(str(places), lambda: self._decode(*_checked_list(places, 2)))
+    def _made(self, kind: str, content: Any) -> np.ndarray:
+        """The array of a node, newly made."""
+        if kind == "array":
+            return self._copy(self._cells(content))
+        if kind == "single":
+            return self._widened(content)
+        numbers_at, values_at = _checked_list(content, 2)
+        numbers = self._cells(numbers_at)
+        values = self._cells(values_at) if kind == "coded" else self._widened(values_at)
+        return self._decoded(numbers, values)
 
-    def decoded_widened(self, places: Any) -> np.ndarray:
-        """The array of doubles of which numbers, and values in single precision, are at places."""
-        return self._once(
-            f"single {places}", lambda: self._decode_widened(*_checked_list(places, 2))
-        )
-
-    def widened(self, place: Any) -> np.ndarray:
-        """The doubles that stand in single precision at a place."""
-        return self._once(f"single {place}", lambda: self._widen(place))
-
-    def _widen(self, place: Any) -> np.ndarray:
+    def _widened(self, place: Any) -> np.ndarray:
         """Cells in single precision as doubles."""
         cells = self._cells(place)
         if cells.dtype != np.dtype("<f4"):
@@ -162,21 +162,7 @@ class StoredArrays:
         self._decoding(2 * cells.nbytes)
         return cells.astype("<f8")
 
-    def _decode_widened(self, numbers_at: Any, values_at: Any) -> np.ndarray:
-        """Doubles of coded cells whose values were stored in single precision."""
-        return self._decode_values(self._cells(numbers_at), self._widen(values_at))
-
-    def _once(self, key: str, read: Callable[[], np.ndarray]) -> np.ndarray:
-        """An array that is read once, however often it is named."""
-        if key not in self._read:
-            self._read[key] = read()
-        return self._read[key]
-
-    def _decode(self, numbers_at: Any, values_at: Any) -> np.ndarray:
-        """Values of coded cells."""
-        return self._decode_values(self._cells(numbers_at), self._cells(values_at))
-
-    def _decode_values(self, numbers: np.ndarray, values: np.ndarray) -> np.ndarray:
+    def _decoded(self, numbers: np.ndarray, values: np.ndarray) -> np.ndarray:
         """The values of the numbers."""
         if numbers.dtype.kind != "u" or values.ndim != 1:
             raise ValueError("its numbers are not unsigned, or its values no list")
@@ -677,10 +663,10 @@ _READERS: Final[Mapping[str, Callable[[Any, _Read], Any]]] = {
     "tuple": lambda content, read: tuple(_unpack(item, read) for item in _list(content)),
     "dict": lambda content, read: {k: _unpack(v, read) for k, v in content.items()},
     "pairs": _read_pairs,
-    "array": lambda content, read: read.arrays.at(content),
-    "coded": lambda content, read: read.arrays.decoded(content),
-    "coded single": lambda content, read: read.arrays.decoded_widened(content),
-    "single": lambda content, read: read.arrays.widened(content),
+    "array": lambda content, read: read.arrays.of("array", content),
+    "coded": lambda content, read: read.arrays.of("coded", content),
+    "coded single": lambda content, read: read.arrays.of("coded single", content),
+    "single": lambda content, read: read.arrays.of("single", content),
     "objects": _read_objects,
     "record": _read_record,
     "same": _read_same,

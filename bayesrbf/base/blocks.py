@@ -110,6 +110,10 @@ class _Folder:
             pickle.dump(block, file, protocol=pickle.HIGHEST_PROTOCOL)
         return partial(self.read, place)
 
+    def collected(self, query: Any) -> Any:
+        """The rows of a query of polars on a file that is here."""
+        return query.collect()
+
     def read(self, place: int) -> Any:
         """Read a block that this object wrote."""
         with open(self.path / str(place), "rb") as file:
@@ -358,39 +362,20 @@ def _of_dask(X: Any) -> Collection:
 
 def _of_lazy_frame(X: Any, names: tuple[str, ...] | None) -> Collection:
     """A query of polars, run once into a temporary file in blocks of rows."""
-    return _LazyRows(X, names).collection()
+    import polars
 
-
-class _LazyRows:
-    """The rows of a lazy frame, written when a block is first asked for."""
-
-    def __init__(self, frame: Any, names: tuple[str, ...] | None) -> None:
-        columns = frame.collect_schema().names()
-        wanted = names is not None and set(names) <= set(columns)
-        self._frame = frame.select(names) if wanted else frame
-
-    def collection(self) -> Collection:
-        """Blocks of the file that the query was written to; the file goes with the last one."""
-        import tempfile
-        import weakref
-
-        import polars
-
-        handle, path = tempfile.mkstemp(prefix="bayesrbf-", suffix=".parquet")
-        os.close(handle)
-        weakref.finalize(self, Path(path).unlink, missing_ok=True)
-        self._frame.sink_parquet(path, row_group_size=BLOCK_ROWS)
-        self._file = polars.scan_parquet(path)
-        n_rows = self._file.select(polars.len()).collect().item()
-        starts = range(0, n_rows, BLOCK_ROWS)
-        lengths = tuple(min(BLOCK_ROWS, n_rows - start) for start in starts)
-        pairs = zip(starts, lengths, strict=True)
-        makers = tuple(partial(self.rows, start, length) for start, length in pairs)
-        return Collection(LocalBlocks(makers), lengths)
-
-    def rows(self, start: int, length: int) -> Any:
-        """Some rows as a polars frame."""
-        return self._file.slice(start, length).collect()
+    wanted = names is not None and set(names) <= set(X.collect_schema().names())
+    folder = _Folder()
+    path = folder.path / "rows.parquet"
+    (X.select(names) if wanted else X).sink_parquet(path, row_group_size=BLOCK_ROWS)
+    file = polars.scan_parquet(path)
+    n_rows = file.select(polars.len()).collect().item()
+    starts = range(0, n_rows, BLOCK_ROWS)
+    lengths = tuple(min(BLOCK_ROWS, n_rows - start) for start in starts)
+    parts = [file.slice(*part) for part in zip(starts, lengths, strict=True)]
+    return Collection(
+        LocalBlocks(tuple(partial(folder.collected, part) for part in parts)), lengths
+    )
 
 
 def _of_files(path: Path, names: tuple[str, ...] | None) -> Collection:

@@ -19,8 +19,8 @@ from numba.core import event
 # Compiles all kernels, and decides how they are cached.
 #
 # Only the entry points are cached on disk. Numba compares a cached function with its own source
-# file and ignores the files it calls into, so each entry point closes over :data:`SOURCES`, which
-# Numba counts into its key: an edit of any kernel file compiles anew.
+# file and ignores the files it calls into. So the name of an entry point, which files on disk have,
+# ends in :data:`SOURCES`: an edit of any kernel file compiles anew.
 #
 # An entry point contains all that it calls. Called functions would stand beside it under names that
 # other entry points have, too, each optimised anew, and which of them is run would depend on what
@@ -150,10 +150,7 @@ def exact_kernel[F: Callable[..., object]](function: F) -> F:
 
 
 def entry_point[F: Callable[..., object]](function: F) -> F:
-    """Compile a kernel that Python calls, and keep the machine code on disk if possible.
-
-    The function closes over :data:`SOURCES`.
-    """
+    """Compile a kernel that Python calls, and keep the machine code on disk if possible."""
     # Files on disk take this name. Otherwise files of other sources would be opened, and an
     # index that names a moved type or a deleted module cannot be read.
     cast(Any, function).__qualname__ += f"-{SOURCES[:16]}"

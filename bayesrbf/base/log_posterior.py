@@ -89,6 +89,12 @@ def safe_log(probabilities: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*
     return np.log(np.maximum(probabilities, SMALLEST_PROBABILITY))
 
 
+def log_normal(values: Float[np.ndarray, "*shape"], sd: float) -> float:
+    """Log density of independent normal values about 0."""
+    squares = float((values**2).sum()) / sd**2
+    return -0.5 * squares - values.size * float(np.log(sd) + 0.5 * np.log(2 * np.pi))
+
+
 class Simplices:
     """All simplices among the variables, their entries side by side.
 

@@ -109,8 +109,6 @@ def components_per_class(
 ) -> tuple[int, ...]:
     """Class of every component, class by class.
 
-    Examples
-    --------
     >>> components_per_class({"a": 2, "b": 1}, np.array(["a", "b"]), "HybridMixtureClassifier")
     (0, 0, 1)
     """
@@ -140,8 +138,6 @@ def prevalence(
 ) -> Float[np.ndarray, " label"] | None:
     """Class probabilities where the model will be used; None keeps those of the fit.
 
-    Examples
-    --------
     >>> prevalence({"b": 0.9, "a": 0.1}, np.array(["a", "b"]), "HybridMixtureClassifier")
     array([0.1, 0.9])
     """

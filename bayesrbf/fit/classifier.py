@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from copy import copy
 from numbers import Real
-from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -213,12 +212,7 @@ class Classifier(ClassifierMixin, Estimator):
 
     @requires("likelihood")
     def predict_posterior(
-        self,
-        X: object,
-        y: object = None,
-        *,
-        memory: int = MEMORY,
-        path: str | PathLike[str] | None = None,
+        self, X: object, y: object = None, *, memory: int = MEMORY
     ) -> xr.DataTree:
         """Class probabilities of each row under every draw of the posterior.
 
@@ -233,9 +227,6 @@ class Classifier(ClassifierMixin, Estimator):
             label is hidden have none.
         memory : int
             Bytes of the probabilities: beyond, every k-th draw is kept, with a warning.
-        path : path-like, optional
-            A ``.npy`` file to write them to: every draw is kept, and the tree
-            reads from the file.
 
         Returns
         -------
@@ -250,7 +241,7 @@ class Classifier(ClassifierMixin, Estimator):
             If a label is no class of the fit, or not even one draw of each chain fits into the
             memory.
         """
-        return predict_posterior(self._fit, X, y, memory=memory, path=path)
+        return predict_posterior(self._fit, X, y, memory=memory)
 
     @requires("likelihood")
     @by_blocks

@@ -512,22 +512,31 @@ class HeldOut:
 
         None where no cells were hidden. Predictions of several draws are averaged.
         """
-        judged = self.among_judged()
-        if judged.masked is None:
+        masked, powers = self.masked, []
+        if masked is None:
             return None
-        every = np.concatenate([judged.values[:, None], judged.masked.values], axis=1)
-        n_versions = every.shape[1]
-        labels, weights = (np.repeat(one, n_versions) for one in (self.labels, self.weights))
-        log_p = tempered(every.reshape(labels.size, *every.shape[2:]), temperature)
-        if log_p.ndim > 2:
-            log_p = logsumexp(log_p, axis=1) - np.log(log_p.shape[1])
-        by_knot = knot_weights(judged.masked.hidden.reshape(-1)) * weights[:, None]
-        powers = [
-            fit_powers(log_p[some], labels[some], at_knot[some], judged.masked.log_shares)
-            for at_knot, some in zip(by_knot.T, by_knot.T > 0, strict=True)
-        ]
+        for values, labels, weights in self.among_judged().at_knots():
+            log_p = tempered(values, temperature)
+            if log_p.ndim > 2:
+                log_p = logsumexp(log_p, axis=1) - np.log(log_p.shape[1])
+            powers.append(fit_powers(log_p, labels, weights, masked.log_shares))
         temperatures, pulls = np.array(powers).T.copy()
-        return Recalibration(temperatures, pulls, judged.masked.log_shares)
+        return Recalibration(temperatures, pulls, masked.log_shares)
+
+    def at_knots(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Values, labels and weights at every knot of the share of hidden cells, where some were.
+
+        A row, as it is and as each copy, counts at the two knots beside its share, the more the
+        nearer.
+        """
+        assert self.masked is not None
+        values = np.concatenate([self.values[:, None], self.masked.values], axis=1)
+        n_versions = values.shape[1]
+        values, labels = values.reshape(-1, *values.shape[2:]), np.repeat(self.labels, n_versions)
+        weights = np.repeat(self.weights, n_versions)
+        for at_knot in (knot_weights(self.masked.hidden.reshape(-1)) * weights[:, None]).T:
+            some = at_knot > 0
+            yield values[some], labels[some], at_knot[some]
 
 
 def hold_out(

@@ -22,34 +22,6 @@ from bayesrbf.table.columns import Columns
 if TYPE_CHECKING:
     import pymc as pm
 
-    from bayesrbf.families.kernel_network.kernels import CellMoments
-
-
-# Rows that several models see, such as the members of a stack.
-
-
-@runtime_checkable
-class FillsCells(Protocol):
-    """A model that gives missing cells of a kernel their distributions."""
-
-    def cells(self, rows: Observations) -> CellMoments:
-        """Rows as a kernel sees them."""
-        ...
-
-
-class RowView:
-    """Rows as some models see them; what kernels with the same companions see is made once."""
-
-    def __init__(self, rows: Observations) -> None:
-        self.rows = rows
-        self._cells: dict[int, CellMoments] = {}
-
-    def cells(self, companions: FillsCells) -> CellMoments:
-        """The rows as kernels with these companions see them."""
-        if id(companions) not in self._cells:
-            self._cells[id(companions)] = companions.cells(self.rows)
-        return self._cells[id(companions)]
-
 
 # Labels and responses drawn for training rows, beside their own: for predictive checks.
 
@@ -209,10 +181,6 @@ class FittedModel(ABC):
         The temperature matters where a mean over completions is taken of tempered
         probabilities: there, the result is what tempering would turn into that mean.
         """
-
-    def of_view(self, view: RowView) -> Float[np.ndarray, "obs label"]:
-        """:meth:`class_log_joint` of rows that several models see."""
-        return self.class_log_joint(view.rows)
 
     @abstractmethod
     def log_posterior(self, rows: Observations) -> LogPosterior:

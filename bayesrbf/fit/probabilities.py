@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -23,7 +22,6 @@ from bayesrbf.base.arrays import (
     log_sum_exp,
     reduced,
 )
-from bayesrbf.base.files import writing_whole
 from bayesrbf.base.hidden_share import calibrated, powers
 from bayesrbf.base.log_posterior import Predictor
 from bayesrbf.base.priors import ClassPrediction
@@ -44,28 +42,6 @@ from bayesrbf.inference.draws import MEMORY
 
 
 JEFFREYS = 0.5
-
-
-@dataclass(frozen=True)
-class SharesInDoubt(Predictor):
-    """A predictor under drawn class shares, which are the last coordinates of every draw.
-
-    A point without them has the shares of training.
-    """
-
-    predictor: Predictor
-    pull: Float[np.ndarray, " obs"]  # ``b`` of every row.
-    dimension: int  # Of the predictor's own coordinates.
-
-    def at_all(self, thetas: Float[np.ndarray, "draw coordinate"]) -> ClassPrediction:
-        """Predict under every draw; draws are the first axis of the result."""
-        own, moves = np.split(thetas, [self.dimension], axis=1)
-        prediction = self.predictor.at_all(own)
-        if not moves.size:
-            return prediction
-        return ClassPrediction(
-            at_drawn_shares(prediction.log_probabilities, self.pull, moves), prediction.log_density
-        )
 
 
 def at_drawn_shares(
@@ -336,9 +312,13 @@ def given_out(
 
 @dataclass(frozen=True)
 class Calibrated(Predictor):
-    """A predictor whose probabilities are calibrated, as :func:`given_out` has it."""
+    """A predictor whose probabilities are calibrated, as :func:`given_out` has it.
+
+    Draws may have class shares of their own, as their last coordinates.
+    """
 
     predictor: Predictor
+    dimension: int  # Of the predictor's own coordinates.
     temperature: float
     calibration: Recalibration | None
     hidden: Float[np.ndarray, " obs"]
@@ -346,11 +326,15 @@ class Calibrated(Predictor):
 
     def at_all(self, thetas: Float[np.ndarray, "draw coordinate"]) -> ClassPrediction:
         """Predict under every draw; draws are the first axis of the result."""
-        prediction = self.predictor.at_all(thetas)
-        how = (self.temperature, self.calibration, self.hidden, self.uncalibrated)
-        return ClassPrediction(
-            given_out(prediction.log_probabilities, *how), prediction.log_density
-        )
+        own, moves = np.split(thetas, [self.dimension], axis=1)
+        prediction, calibration = self.predictor.at_all(own), self.calibration
+        how = (self.temperature, calibration, self.hidden, self.uncalibrated)
+        log_p = given_out(prediction.log_probabilities, *how)
+        if calibration is not None and moves.size:
+            logs = np.log(calibration.temperatures)
+            _, pull = powers(self.hidden, logs, calibration.pulls)
+            log_p = at_drawn_shares(log_p, pull, moves)
+        return ClassPrediction(log_p, prediction.log_density)
 
 
 @dataclass(frozen=True)
@@ -399,7 +383,7 @@ class ClassPosterior:
 
         Classes may be ``uncalibrated``, as :func:`given_out` has them.
 
-        Draws, unless there is one alone, have class shares of their own (:class:`SharesInDoubt`).
+        Draws, unless there is one alone, have class shares of their own.
         """
         if calibration is None and uncalibrated is None:
             return self
@@ -414,13 +398,8 @@ class ClassPosterior:
             theta = np.concatenate([theta, moves.reshape(*shape, -1)], axis=2)
 
         def prepare(rows: Observations) -> Predictor:
-            share = hidden(rows)
-            how = (self.temperature, calibration, share, uncalibrated)
-            predictor = Calibrated(self.predictor(rows), *how)
-            if calibration is None:
-                return predictor
-            _, pull = powers(share, np.log(calibration.temperatures), calibration.pulls)
-            return SharesInDoubt(predictor, pull, dimension)
+            own = self.predictor(rows), dimension, self.temperature
+            return Calibrated(*own, calibration, hidden(rows), uncalibrated)
 
         return replace(self, predictor=prepare, theta=theta, temperature=1.0)
 
@@ -433,25 +412,21 @@ class ClassPosterior:
         return replace(self, theta=theta[None, places])
 
     def draws(
-        self, observations: Observations, path: Path | None = None
+        self, observations: Observations
     ) -> tuple[Float[np.ndarray, "chain draw obs label"], int]:
         """Class probabilities of every row under every draw, and the distance of the draws kept.
 
         Where they would not fit into the memory, every k-th draw is kept, with a warning that says
-        so. All are kept and written to ``path``, a ``.npy`` file, where that is given; the array
-        then reads from it. ValueError if not even one draw of each chain fits into the memory.
+        so. ValueError if not even one draw of each chain fits into the memory.
         """
-        if path is not None:
-            with writing_whole(path) as partial:
-                shape = (*self.theta.shape[:2], observations.n_obs, self.n_classes)
-                self._fill(
-                    np.lib.format.open_memmap(partial, "w+", np.float64, shape), observations
-                )
-            return np.load(path, mmap_mode="r"), 1
         thinning = self._thinning(observations.n_obs)
-        subset = replace(self, theta=self.theta[:, ::thinning])
-        result = np.empty((*subset.theta.shape[:2], observations.n_obs, self.n_classes))
-        subset._fill(result, observations)
+        kept = self.theta[:, ::thinning]
+        result = np.empty((*kept.shape[:2], observations.n_obs, self.n_classes))
+        for rows in self._row_blocks(observations.n_obs):
+            predict = self.predictor(observations.take(rows))
+            for chain, thetas in enumerate(kept):
+                drawn = self.probabilities(predict.at_all(thetas))
+                result[chain, :, rows[0] : rows[-1] + 1] = drawn
         return result, thinning
 
     def _thinning(self, n_obs: int) -> int:
@@ -463,26 +438,17 @@ class ClassPosterior:
             raise ValueError(
                 f"Probabilities of {n_obs} rows under one draw of each chain need "
                 f"{row_bytes / 2**30:.3g} GiB, more than the {self.memory / 2**30:.3g} GiB "
-                "allowed: ask for fewer rows at a time, give path= to write them to disk, or "
-                "use uncertainty()."
+                "allowed: ask for fewer rows at a time, or use uncertainty()."
             )
         thinning = -(-n_draws // affordable)
         if thinning > 1:
             warnings.warn(
                 f"Probabilities of {n_obs} rows under {n_draws} draws of {chains} chains would "
                 f"take more than {self.memory / 2**30:.3g} GiB: one draw in {thinning} is kept. "
-                "uncertainty() uses every draw, and path= writes every draw to disk.",
+                "uncertainty() uses every draw.",
                 stacklevel=4,
             )
         return thinning
-
-    def _fill(self, result: np.ndarray, observations: Observations) -> None:
-        """Write the probabilities of every draw, a block of rows at a time."""
-        for rows in self._row_blocks(observations.n_obs):
-            predict = self.predictor(observations.take(rows))
-            for chain, thetas in enumerate(self.theta):
-                prediction = predict.at_all(thetas)
-                result[chain, :, rows[0] : rows[-1] + 1] = self.probabilities(prediction)
 
     def _row_blocks(self, n_obs: int) -> list[Int[np.ndarray, " row"]]:
         """Rows whose arrays over all draws fit into the memory together."""
@@ -559,17 +525,14 @@ class ClassPosterior:
         predictor = self.predictor(observations)
         p, weights, log_density = self._of_draws(predictor)
         if delivered is None and predictor.delivered is not None:
-            delivered = self._in_use(predictor.delivered)
+            log_p, moved = predictor.delivered, self.log_ratio.any()
+            delivered = np.exp(at_prevalence(log_p, self.log_ratio) if moved else log_p)
         if centred and delivered is not None:
             p = self._centred(predictor, p, weights, delivered)
         summary = summarised(p, weights, prob, delivered)
         if self.strays is not None:
             summary |= outer_ends(summary["lower"], summary["upper"])
         return {**summary, "log_density": logsumexp(log_density, axis=0) - np.log(self.n_draws)}
-
-    def _in_use(self, log_p: Float[np.ndarray, "obs label"]) -> Float[np.ndarray, "obs label"]:
-        """Class probabilities at the prevalences of use."""
-        return np.exp(at_prevalence(log_p, self.log_ratio) if self.log_ratio.any() else log_p)
 
     def _of_draws(
         self, predictor: Predictor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -62,17 +62,14 @@ class RowAnswers(xr.Dataset):  # type: ignore[no-untyped-call]
         return pd.DataFrame(columns, index=self.get_index(names.OBS))
 
 
-_DESCRIPTIONS = {
-    names.PROBABILITY: "class probability as predict_proba gives it",
-    "sd": "standard deviation of the draws around it",
-    "lower": "lower end of the equal-tailed interval of the class probability",
-    "upper": "upper end of the equal-tailed interval of the class probability",
-    "total_entropy": "entropy of the class probabilities (nats)",
-    "aleatoric_entropy": "what knowing the draw would leave: overlap of the classes (nats)",
-    "epistemic_entropy": "what knowing the draw would take away: doubt about the model (nats)",
-    "log_density": "log density of the observed cells under the mixture (nats)",
-    "novelty": "share of the model's own rows with the same holes that are more typical",
-}
+def described(
+    variables: Mapping[str, tuple[tuple[str, ...], np.ndarray, str]],
+) -> dict[str, tuple[tuple[str, ...], np.ndarray, dict[str, str]]]:
+    """Variables of a dataset from the dims, the values and the description of each."""
+    return {
+        name: (dims, values, {"description": text})
+        for name, (dims, values, text) in variables.items()
+    }
 
 
 def to_dataset(
@@ -88,8 +85,6 @@ def to_dataset(
     A ``point_estimate`` is a single draw, which says nothing of its own uncertainty: spreads are
     NaN then, and a warning says so. Intervals that assume the model say so.
     """
-    # not above: predictions by the mean over draws need no xarray
-
     if point_estimate:
         warnings.warn(
             "The model was fitted to a point: sd, intervals and the split of the entropy are "
@@ -97,26 +92,26 @@ def to_dataset(
             stacklevel=3,
         )
     unknown = np.nan if point_estimate else 1.0
-    by_class = (names.OBS, names.LABEL)
+    row, by_class = (names.OBS,), (names.OBS, names.LABEL)
+    if_right = ", if the model is right" if assumes_model else ""
+    end = f"end of the equal-tailed interval of the class probability{if_right}"
+    overlap = "what knowing the draw would leave: overlap of the classes (nats)"
+    doubt = "what knowing the draw would take away: doubt about the model (nats)"
+    of_cells = "log density of the observed cells under the mixture (nats)"
+    typical = "share of the model's own rows with the same holes that are more typical"
     variables = {
-        names.PROBABILITY: (by_class, summary.mean),
-        "sd": (by_class, summary.sd * unknown),
-        "lower": (by_class, summary.lower * unknown),
-        "upper": (by_class, summary.upper * unknown),
-        "total_entropy": ((names.OBS,), summary.total),
-        "aleatoric_entropy": ((names.OBS,), summary.aleatoric * unknown),
-        "epistemic_entropy": ((names.OBS,), summary.epistemic * unknown),
-        "log_density": ((names.OBS,), summary.log_density),
-        "novelty": ((names.OBS,), novelty),
+        names.PROBABILITY: (by_class, summary.mean, "class probability as predict_proba gives it"),
+        "sd": (by_class, summary.sd * unknown, "standard deviation of the draws around it"),
+        "lower": (by_class, summary.lower * unknown, f"lower {end}"),
+        "upper": (by_class, summary.upper * unknown, f"upper {end}"),
+        "total_entropy": (row, summary.total, "entropy of the class probabilities (nats)"),
+        "aleatoric_entropy": (row, summary.aleatoric * unknown, overlap),
+        "epistemic_entropy": (row, summary.epistemic * unknown, doubt),
+        "log_density": (row, summary.log_density, of_cells),
+        "novelty": (row, novelty, typical),
     }
-    says = dict(_DESCRIPTIONS)
-    if assumes_model:
-        says |= {end: f"{_DESCRIPTIONS[end]}, if the model is right" for end in ("lower", "upper")}
     return RowAnswers(
-        {
-            name: (dims, values, {"description": says[name]})
-            for name, (dims, values) in variables.items()
-        },
+        described(variables),
         coords={names.OBS: np.asarray(rows), names.LABEL: np.asarray(labels)},
         attrs={
             "prob": summary.prob,

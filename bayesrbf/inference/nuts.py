@@ -12,7 +12,7 @@ from pathlib import Path
 from pickle import PicklingError
 from tempfile import TemporaryDirectory
 from types import ModuleType
-from typing import Any, Final, Protocol, Self, runtime_checkable
+from typing import Any, Final, Self
 
 import numpy as np
 from jaxtyping import Float
@@ -43,24 +43,56 @@ _IDLE: Final = 60.0
 _THREADS: Final = ("NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-@runtime_checkable
-class Watch(Protocol):
-    """The link of a group of chains with its run: steps are reported, and the wish to stop."""
+class _HereWatch:
+    """The link of chains in this process with their run: steps, and the wish to stop."""
 
-    @property
-    def stopped(self) -> bool:
-        """Whether the chains are to end now, with what they have drawn."""
-        ...
+    def __init__(self, tell: Callable[[int], None]) -> None:
+        self.stopped = False
+        self._tell = tell
 
     def stop(self) -> None:
-        """Tell all groups to end."""
-        ...
+        """Tell the chains to end now, with what they have drawn."""
+        self.stopped = True
 
     def advance(self) -> None:
         """One more step of one chain is done."""
-        ...
+        self._tell(1)
 
 
+class _FileWatch:
+    """The same of several processes: a file with the wish to stop and every group's steps."""
+
+    def __init__(self, path: Path, place: int = 0) -> None:
+        self.path = path
+        self._cells = np.memmap(path, dtype=np.int64, mode="r+")
+        self._place = 1 + place
+
+    @classmethod
+    def started(cls, path: Path, n_groups: int) -> _FileWatch:
+        """Make the file, with all steps at 0."""
+        np.zeros(1 + n_groups, dtype=np.int64).tofile(path)
+        return cls(path)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the chains are to end now."""
+        return bool(self._cells[0])
+
+    def stop(self) -> None:
+        """Tell all groups to end."""
+        self._cells[0] = 1
+
+    def advance(self) -> None:
+        """One more step of this group."""
+        self._cells[self._place] += 1
+
+    @property
+    def steps(self) -> int:
+        """Steps of all groups."""
+        return int(self._cells[1:].sum())
+
+
+Watch = _HereWatch | _FileWatch
 Work = Callable[[Any, Watch], list[Any]]
 """Runs the chains of one group, and returns what they drew, complete or not."""
 
@@ -128,53 +160,6 @@ def longest_rectangle(lengths: Sequence[int]) -> int:
     (100, 80)
     """
     return max(lengths, key=lambda least: least * sum(length >= least for length in lengths))
-
-
-class _HereWatch:
-    """The watch of chains in this process."""
-
-    def __init__(self, tell: Callable[[int], None]) -> None:
-        self.stopped = False
-        self._tell = tell
-
-    def stop(self) -> None:
-        self.stopped = True
-
-    def advance(self) -> None:
-        self._tell(1)
-
-
-class _FileWatch:
-    """A watch that processes share: a file with the request to stop and every group's steps."""
-
-    def __init__(self, path: Path, place: int = 0) -> None:
-        self.path = path
-        self._cells = np.memmap(path, dtype=np.int64, mode="r+")
-        self._place = 1 + place
-
-    @classmethod
-    def started(cls, path: Path, n_groups: int) -> _FileWatch:
-        """Make the file, with all steps at 0."""
-        np.zeros(1 + n_groups, dtype=np.int64).tofile(path)
-        return cls(path)
-
-    @property
-    def stopped(self) -> bool:
-        """Whether the chains are to end now."""
-        return bool(self._cells[0])
-
-    def stop(self) -> None:
-        """Tell all groups to end."""
-        self._cells[0] = 1
-
-    def advance(self) -> None:
-        """One more step of this group."""
-        self._cells[self._place] += 1
-
-    @property
-    def steps(self) -> int:
-        """Steps of all groups."""
-        return int(self._cells[1:].sum())
 
 
 def _await(

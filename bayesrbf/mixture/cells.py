@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import log_ndtr, log_softmax, logsumexp, ndtr
 
-from bayesrbf.base.arrays import QUADRATURE
+from bayesrbf.base.arrays import QUADRATURE, one_hot
 from bayesrbf.base.rows import (
     ColumnAtoms,
     MixtureParameters,
@@ -20,13 +20,12 @@ from bayesrbf.base.rows import (
     Observations,
     in_blocks,
 )
-from bayesrbf.families.sdgm.posterior import complete
 from bayesrbf.families.sdgm.records import CompletedRows
 from bayesrbf.mixture.expectation import prepare
 from bayesrbf.mixture.fitted import FittedMixture
 from bayesrbf.mixture.gaussian import leave_one_out
 from bayesrbf.mixture.laws import laws_of
-from bayesrbf.mixture.missing import conditional_draws, sample
+from bayesrbf.mixture.missing import complete, conditional_draws, sample
 from bayesrbf.mixture.posterior import joined
 from bayesrbf.table.columns import Columns
 from bayesrbf.table.order import distinct
@@ -362,12 +361,10 @@ def hidden_cells(rest: Observations, rows: Observations, law: CellLaw) -> Judged
         here = np.append(atoms.standard, np.nan)[at - 1]
         z[:, atoms.feature] = np.where(at > 0, here, z[:, atoms.feature])
     results = [np.full_like(z, np.nan) for _ in range(4)]
-    for block in laws_of(law.specification).reals.conditionals(rest.real, law.parameters):
-        hidden = np.isnan(rest.real[block.rows]) & ~np.isnan(z[block.rows])
-        sd = np.sqrt(np.where(hidden[:, None], block.variances, 1.0))
-        laws = RealLaws(block.means, sd, log_shares[block.rows, :, None], law)
-        for result, values in zip(results, laws.judge(z[block.rows]), strict=True):
-            result[block.rows] = np.where(hidden, values, np.nan)
+    for places, laws in missing_reals(rest.real, log_shares, law):
+        hidden = np.isnan(rest.real[places]) & ~np.isnan(z[places])
+        for result, values in zip(results, laws.judge(z[places]), strict=True):
+            result[places] = np.where(hidden, values, np.nan)
     log_tails = np.full(rows.codes.shape, np.nan)
     best = np.full(rows.codes.shape, -1)
     for column in range(rows.codes.shape[1]):
@@ -383,6 +380,19 @@ def hidden_cells(rest: Observations, rows: Observations, law: CellLaw) -> Judged
         least = log_tail[:, features].min(axis=1, keepdims=True) + np.log(len(features))
         log_tail[:, features] = np.minimum(least, 0.0)
     return JudgedCells(log_tail, expected, lower, upper, log_tails, best)
+
+
+def missing_reals(
+    real: Float[np.ndarray, "obs feature"],
+    log_shares: Float[np.ndarray, "obs component"],
+    law: CellLaw,
+) -> Iterator[tuple[Int[np.ndarray, " row"], RealLaws]]:
+    """Laws of the missing reals, some rows at a time; those of other cells mean nothing."""
+    for block in laws_of(law.specification).reals.conditionals(real, law.parameters):
+        hole = np.isnan(real[block.rows])
+        # The law of an observed cell is not read; its variance is 0, and 1 divides safely.
+        sds = np.sqrt(np.where(hole[:, None], block.variances, 1.0))
+        yield block.rows, RealLaws(block.means, sds, log_shares[block.rows, :, None], law)
 
 
 def _reals(
@@ -495,16 +505,7 @@ class ConditionalLaw:
 
     def reals(self) -> Iterator[tuple[Int[np.ndarray, " row"], RealLaws]]:
         """Laws of the missing reals, some rows at a time; those of other cells mean nothing."""
-        law, real = self.law, self.rows.real
-        reals = laws_of(law.specification).reals
-        for block in reals.conditionals(real, law.parameters):
-            hole = np.isnan(real[block.rows])
-            # The law of an observed cell is not read; its variance is 0, and 1 divides safely.
-            sds = np.sqrt(np.where(hole[:, None], block.variances, 1.0))
-            yield (
-                block.rows,
-                RealLaws(block.means, sds, self.log_shares[block.rows, :, None], law),
-            )
+        yield from missing_reals(self.rows.real, self.log_shares, self.law)
 
     def _of_reals(
         self, of: Callable[[RealLaws], Float[np.ndarray, "row feature"]]
@@ -533,18 +534,19 @@ LabelSets = Bool[np.ndarray, "set label"]
 def completions(
     companion: FittedMixture, rows: Observations, draws: int, replicate: int = 0
 ) -> tuple[Float[np.ndarray, "point coordinate"], Int[np.ndarray, " row"]]:
-    """Points of rows, and the first of each row; the companion completes those with holes."""
-    # The companion has one class for all: codes of labels mean nothing to it.
-    unlabelled = replace(rows, labels=np.full_like(rows.labels, -1))
-    return complete(
-        unlabelled,
-        companion.parameters,
-        companion.specification,
-        companion.units,
-        draws=draws,
-        replicate=replicate,
-        order=companion.order,
-    )
+    """Points of every row, and the first point of each row.
+
+    A complete row is its own only point; one with missing cells has ``draws`` completions, a power
+    of two, drawn from the companion. ``replicate`` numbers independent sets of draws. Points are
+    the reals in the user's units, then the indicators of all levels. Labels are not used.
+    """
+    units, structure, order = companion.units, companion.specification, companion.order
+    standard, how = replace(rows, real=units.forward(rows.real)), (companion.parameters, structure)
+    whole, starts = complete(standard, *how, draws=draws, replicate=replicate, order=order)
+    # Observed cells keep their values to the last bit.
+    seen = np.repeat(rows.real, np.diff(starts, append=whole.n_obs), axis=0)
+    real = np.where(np.isnan(seen), units.backward(whole.real), seen)
+    return np.column_stack([real, one_hot(whole.codes, structure.levels)]), starts
 
 
 def labelled(companion: FittedMixture, rows: Observations, sets: LabelSets) -> CompletedRows:
@@ -557,21 +559,6 @@ def labelled(companion: FittedMixture, rows: Observations, sets: LabelSets) -> C
 def informative(rows: Observations, sets: LabelSets) -> Bool[np.ndarray, " obs"]:
     """Rows whose label says something. A label that allows every class says nothing."""
     return (rows.labels >= 0) | (sets.shape[1] == 1)
-
-
-def set_shares(rows: Observations, sets: LabelSets) -> Float[np.ndarray, " label"]:
-    """Weighted shares of the classes among the rows whose label says anything.
-
-    A row that may have several classes is shared out among them as the rows of one class
-    are, where half a row of each is added to those: no class has a share of 0. Of rows with one
-    class each, nothing is added to the counts.
-    """
-    by_set = np.bincount(
-        rows.labels[rows.labels >= 0], rows.weights[rows.labels >= 0], minlength=len(sets)
-    )
-    within = sets * (by_set[: sets.shape[1]] + 0.5)
-    counts = by_set @ (within / within.sum(axis=1, keepdims=True))
-    return counts / counts.sum()
 
 
 Cells = tuple[Float[np.ndarray, "obs feature"], Int[np.ndarray, "obs categorical"]]
@@ -662,17 +649,14 @@ def most_likely(mixture: FittedMixture, rows: Observations, columns: Columns) ->
     """Rows in the user's units, missing cells at their conditional mean or most probable level."""
     real, codes = np.empty_like(rows.real), np.empty_like(rows.codes)
     for part, some in rows.in_blocks():
-        real[part], codes[part] = _most_likely(mixture, some, columns)
+        law = conditional_law(mixture, some, columns, [mixture.parameters])
+        best = np.zeros_like(some.codes)
+        for category in range(best.shape[1]):
+            best[:, category] = law.levels(category).argmax(axis=1)
+        for atoms in law.law.atoms:
+            best[:, atoms.category] = 0  # a mean is at no atom
+        real[part], codes[part] = _fill(some, columns.encoded(law.mean()), best)
     return real, codes
-
-
-def _most_likely(mixture: FittedMixture, rows: Observations, columns: Columns) -> Cells:
-    """One block of rows, missing cells at their conditional mean or most probable level."""
-    law = conditional_law(mixture, rows, columns, [mixture.parameters])
-    best = [law.levels(category).argmax(axis=1) for category in range(rows.codes.shape[1])]
-    for one in law.law.atoms:
-        best[one.category] = np.zeros(rows.n_obs, dtype=np.intp)  # a mean is at no atom
-    return _fill(rows, columns.encoded(law.mean()), np.column_stack([rows.codes[:, :0], *best]))
 
 
 def drawn(

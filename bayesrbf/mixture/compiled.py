@@ -11,13 +11,12 @@ covariance group. Results are added in place.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from functools import cache, partial
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from bayesrbf.base.compiled import SOURCES, entry_point, exponential, inlined, kernel, logarithm
+from bayesrbf.base.compiled import entry_point, exponential, inlined, kernel, logarithm
 from bayesrbf.base.rows import MixtureSpecification, Observations
 from bayesrbf.mixture.compiled_gaussian import (
     CompleteScratch,
@@ -163,43 +162,37 @@ def add_counts(
                 counts[code, k] += by_row[r, k]
 
 
-def _compiled_categories(sources: str) -> tuple[Callable[..., None], Callable[..., None]]:
-    """Compile both entry points under a key that covers all kernel files."""
+@entry_point
+def write_logs(
+    factors: np.ndarray, members: np.ndarray, constants: np.ndarray, table: np.ndarray
+) -> None:
+    """Write log joint weights, and log probabilities (code, component) of combined codes.
 
-    @entry_point
-    def write_logs(
-        factors: np.ndarray, members: np.ndarray, constants: np.ndarray, table: np.ndarray
-    ) -> None:
-        _ = sources
-        logs = np.log(factors)
+    ``factors`` are the probabilities of class, component and all levels, side by side for every
+    component.
+    """
+    logs = np.log(factors)
+    for k in range(logs.shape[0]):
+        constants[k] = logs[k, 0] + logs[k, 1]
+    for code in range(members.shape[0]):
         for k in range(logs.shape[0]):
-            constants[k] = logs[k, 0] + logs[k, 1]
-        for code in range(members.shape[0]):
-            for k in range(logs.shape[0]):
-                table[code, k] = 0.0
-            for column in range(members.shape[1]):
-                place = members[code, column] + 2
-                if place < logs.shape[1]:
-                    for k in range(logs.shape[0]):
-                        table[code, k] += logs[k, place]
-
-    @entry_point
-    def unpack_counts(counts: np.ndarray, members: np.ndarray, by_level: np.ndarray) -> None:
-        _ = sources
-        for code in range(members.shape[0]):
-            for column in range(members.shape[1]):
-                line = members[code, column]
-                if line < by_level.shape[1]:
-                    for k in range(counts.shape[1]):
-                        by_level[k, line] += counts[code, k]
-
-    return write_logs, unpack_counts
+            table[code, k] = 0.0
+        for column in range(members.shape[1]):
+            place = members[code, column] + 2
+            if place < logs.shape[1]:
+                for k in range(logs.shape[0]):
+                    table[code, k] += logs[k, place]
 
 
-write_logs, unpack_counts = _compiled_categories(SOURCES)
-"""Write log joint weights, and log probabilities (code, component) of combined codes, from the
-probabilities of class, component and all levels, side by side for every component; add counts
-(code, component) of combined codes to counts (component, level)."""
+@entry_point
+def unpack_counts(counts: np.ndarray, members: np.ndarray, by_level: np.ndarray) -> None:
+    """Add counts (code, component) of combined codes to counts (component, level)."""
+    for code in range(members.shape[0]):
+        for column in range(members.shape[1]):
+            line = members[code, column]
+            if line < by_level.shape[1]:
+                for k in range(counts.shape[1]):
+                    by_level[k, line] += counts[code, k]
 
 
 # Rows in the order and the layout that the kernels use, and the space to work on them.
@@ -691,40 +684,31 @@ def go_through(
     _finish(full, space, results)
 
 
-def _compiled(sources: str) -> Callable[..., None]:
-    """Compile :data:`expect` under a key that covers all kernel files."""
-
-    @entry_point
-    def expect(
-        tiles: Tiles,
-        ranges: np.ndarray,
-        start: int,
-        stop: int,
-        results: Results,
-        gradients: np.ndarray,
-        constants: np.ndarray,
-        full: FullGaussians | None,
-        gaps: GaussiansWithHoles | None,
-        diagonal: DiagonalGaussians | None,
-        categories: np.ndarray,
-    ) -> None:
-        _ = sources
-        go_through(
-            tiles,
-            ranges,
-            start,
-            stop,
-            results,
-            gradients,
-            constants,
-            full,
-            gaps,
-            diagonal,
-            categories,
-        )
-
-    return expect
-
-
-expect = _compiled(SOURCES)
-""":func:`go_through`, for calls from Python."""
+@entry_point
+def expect(
+    tiles: Tiles,
+    ranges: np.ndarray,
+    start: int,
+    stop: int,
+    results: Results,
+    gradients: np.ndarray,
+    constants: np.ndarray,
+    full: FullGaussians | None,
+    gaps: GaussiansWithHoles | None,
+    diagonal: DiagonalGaussians | None,
+    categories: np.ndarray,
+) -> None:
+    """Call :func:`go_through` from Python."""
+    go_through(
+        tiles,
+        ranges,
+        start,
+        stop,
+        results,
+        gradients,
+        constants,
+        full,
+        gaps,
+        diagonal,
+        categories,
+    )

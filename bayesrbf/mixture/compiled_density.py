@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple
 
@@ -13,7 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.base import names
-from bayesrbf.base.compiled import SOURCES, entry_point, kernel
+from bayesrbf.base.compiled import entry_point, kernel
 from bayesrbf.base.log_posterior import Simplices, slices
 from bayesrbf.base.priors import MixtureHyperparameters
 from bayesrbf.base.rows import MixtureSpecification, Variable
@@ -389,74 +388,65 @@ def simplex_gradient(
             gradient[simplexes.places[s] + e - low] = counts[e] - total * math.exp(logs[e]) - last
 
 
-def _compiled(sources: str) -> Callable[..., None]:
-    """Compile :data:`log_posterior` under a key that covers all kernel files."""
+@entry_point
+def log_posterior(
+    thetas: np.ndarray,
+    values: np.ndarray,
+    gradients: np.ndarray,
+    tiles: Tiles,
+    simplexes: Simplexes,
+    reals: Reals,
+    levels: Levels,
+    point: Point,
+    sums: Results,
+    constants: np.ndarray,
+    full: FullGaussians | None,
+    holes: GaussiansWithHoles | None,
+    diagonal: DiagonalGaussians | None,
+    categories: np.ndarray,
+) -> None:
+    """Write log densities at points ``thetas``, without constants, and their gradients.
 
-    @entry_point
-    def log_posterior(
-        thetas: np.ndarray,
-        values: np.ndarray,
-        gradients: np.ndarray,
-        tiles: Tiles,
-        simplexes: Simplexes,
-        reals: Reals,
-        levels: Levels,
-        point: Point,
-        sums: Results,
-        constants: np.ndarray,
-        full: FullGaussians | None,
-        holes: GaussiansWithHoles | None,
-        diagonal: DiagonalGaussians | None,
-        categories: np.ndarray,
-    ) -> None:
-        _ = sources
-        n_entries, n_tiles = simplexes.starts[-1], len(tiles.sizes)
-        logs, entries = np.empty(n_entries), np.empty(n_entries)
-        for i in range(len(thetas)):
-            theta = thetas[i]
-            write_logs(theta, simplexes, logs)
-            write_constants(simplexes, logs, constants)
-            value = log_prior_of_simplexes(simplexes, logs)
+    Gradients are left out where ``gradients`` is empty; ``sums`` then has no moments either.
+    """
+    n_entries, n_tiles = simplexes.starts[-1], len(tiles.sizes)
+    logs, entries = np.empty(n_entries), np.empty(n_entries)
+    for i in range(len(thetas)):
+        theta = thetas[i]
+        write_logs(theta, simplexes, logs)
+        write_constants(simplexes, logs, constants)
+        value = log_prior_of_simplexes(simplexes, logs)
+        if full is not None:
+            value += full_point(theta, reals, point, full, constants)
+        if holes is not None:
+            write_precisions(point.factors, holes.precisions)
+        if diagonal is not None:
+            value += diagonal_point(theta, reals, point, diagonal, constants)
+        write_levels(levels, logs, categories)
+        sums.counts[:] = sums.log_likelihood[:] = entries[:] = 0.0
+        sums.first[:], sums.second[:], sums.categories[:] = 0.0, 0.0, 0.0
+        go_through(
+            tiles,
+            tiles.components,
+            0,
+            n_tiles,
+            sums,
+            np.empty((0, 0)),
+            constants,
+            full,
+            holes,
+            diagonal,
+            categories,
+        )
+        values[i] = value + sums.log_likelihood[0]
+        if i < len(gradients):
             if full is not None:
-                value += full_point(theta, reals, point, full, constants)
-            if holes is not None:
-                write_precisions(point.factors, holes.precisions)
+                full_gradient(theta, reals, point, sums, gradients[i])
             if diagonal is not None:
-                value += diagonal_point(theta, reals, point, diagonal, constants)
-            write_levels(levels, logs, categories)
-            sums.counts[:] = sums.log_likelihood[:] = entries[:] = 0.0
-            sums.first[:], sums.second[:], sums.categories[:] = 0.0, 0.0, 0.0
-            go_through(
-                tiles,
-                tiles.components,
-                0,
-                n_tiles,
-                sums,
-                np.empty((0, 0)),
-                constants,
-                full,
-                holes,
-                diagonal,
-                categories,
-            )
-            values[i] = value + sums.log_likelihood[0]
-            if i < len(gradients):
-                if full is not None:
-                    full_gradient(theta, reals, point, sums, gradients[i])
-                if diagonal is not None:
-                    diagonal_gradient(theta, reals, point, sums, gradients[i])
-                add_level_counts(levels, sums.categories, entries)
-                add_counts(simplexes, sums.counts, entries)
-                simplex_gradient(simplexes, logs, entries, gradients[i])
-
-    return log_posterior
-
-
-log_posterior = _compiled(SOURCES)
-"""Write log densities at points ``thetas``, without constants, and their gradients.
-
-Gradients are left out where ``gradients`` is empty; ``sums`` then has no moments either.
-"""
+                diagonal_gradient(theta, reals, point, sums, gradients[i])
+            add_level_counts(levels, sums.categories, entries)
+            add_counts(simplexes, sums.counts, entries)
+            simplex_gradient(simplexes, logs, entries, gradients[i])
 
 
 # A mixture's log posterior in one compiled call, for tables small enough for one thread.

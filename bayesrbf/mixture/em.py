@@ -305,7 +305,7 @@ def fit_mixture(
 
 @dataclass(frozen=True)
 class BegunFit:
-    """Starts and rows prepared for EM: the rows themselves are not needed any more."""
+    """Starts and rows prepared for EM, in standard units, wherever the rows are."""
 
     specification: MixtureSpecification
     hyperparameters: MixtureHyperparameters
@@ -341,28 +341,13 @@ def begin_fit(
     known = specification, hyperparameters
     with one_blas_thread():
         if start is None:
-            n_starts = n_init if _starts_differ(specification) else 1
+            differ = specification.n_components > specification.n_classes
+            n_starts = n_init if differ else 1  # of one component a class all starts are one
             starts = [starting_point(observations, *known, rng) for _ in range(n_starts)]
         else:
             starts = [start]
         weight = float(observations.weights.sum())
         return BegunFit(*known, prepare(observations, specification), starts, weight)
-
-
-def fit_from(
-    start: MixtureParameters,
-    rows: Sums,
-    specification: MixtureSpecification,
-    hyperparameters: MixtureHyperparameters,
-    *,
-    tolerance: float,
-    max_iter: int,
-) -> Fit:
-    """Climb from one start over rows wherever they are, all in standard units."""
-    with one_blas_thread():
-        problem = problem_of(rows, specification, hyperparameters)
-        run = ascend(problem, start, tolerance=tolerance, max_iter=max_iter, acceleration="squarem")
-    return _best([run], specification)
 
 
 def problem_of(
@@ -381,11 +366,6 @@ def problem_of(
 
     points = MixturePoints(specification, hyperparameters)
     return Problem(step, points.pack, points.unpack)
-
-
-def _starts_differ(specification: MixtureSpecification) -> bool:
-    """Whether random starts can differ: some class has more than one component."""
-    return specification.n_components > specification.n_classes
 
 
 def _joined(first: Ascent, rest: Ascent) -> Ascent:

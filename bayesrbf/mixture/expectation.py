@@ -322,12 +322,8 @@ class Sums(Protocol):
 
 
 @runtime_checkable
-class Expectation(Protocol):
+class Expectation(Sums, Protocol):
     """Rows of one table under one specification, ready for any parameters in standard units."""
-
-    def statistics(self, parameters: MixtureParameters) -> Statistics:
-        """Expected sufficient statistics, centred at the means; labels and row weights count."""
-        ...
 
     def component_log_joint(
         self, parameters: MixtureParameters

@@ -44,7 +44,7 @@ from bayesrbf.base.rows import (
     Standardisation,
 )
 from bayesrbf.fit.model import Axes, Description, FittedModel, observed_rows, row_weights
-from bayesrbf.mixture.em import BegunFit, begin_fit, fit_from
+from bayesrbf.mixture.em import BegunFit, begin_fit
 from bayesrbf.mixture.expectation import BlockExpectation, prepare
 from bayesrbf.mixture.laws import laws_of
 from bayesrbf.mixture.maps import fit_power
@@ -690,8 +690,6 @@ class Solver:
 def component_class(rows: Observations, n_classes: int, most: int) -> tuple[int, ...]:
     """Class of every component; small classes have fewer.
 
-    Examples
-    --------
     >>> labels = np.repeat([0, 1], [20, 5])
     >>> rows = Observations(np.zeros((25, 1)), np.zeros((25, 0), int), labels, np.ones(25))
     >>> component_class(rows, 2, 3)
@@ -735,48 +733,28 @@ def fit_mixture_rows(
     begin = None
     if start is not None:
         begin = reordered(start, order, specification).standardised(units)
-    if solver.objective.name == "likelihood":
-        begun = _begun((rows, *model), solver, begin)
-        del rows  # EM has its own copy of them
-        fit = _climbed(begun, solver)
-    else:
-        fit = _fit_objective((rows, *model), solver, begin)
+    by_em = solver.objective.name == "likelihood"
+    if by_em or begin is None:
+        rng = np.random.default_rng(solver.seed)
+        begun = begin_fit(rows, *model, rng=rng, n_init=solver.n_init, start=begin)
+        if by_em:
+            del rows  # EM has its own copy of them
+        fit = begun.climb(tol=solver.tol, max_iter=solver.max_iter)
+        begin = fit.parameters
+    if not by_em:
+        fit = climb_objective(
+            HybridLogPosterior(rows, *model, solver.objective),
+            MixturePoints(*model),
+            begin,
+            max_iter=solver.most_steps,
+            tolerance=solver.tol * float(rows.weights.sum()),
+        )
     unchanged = order.inverse.then(order)
     mixture = FittedMixture(
         structure, hyperparameters, fit.parameters, unchanged, solver.objective, maps
     )
     mixture = mixture.reordered(order.inverse)
     return mixture, replace(fit, parameters=mixture.parameters)
-
-
-StandardProblem = tuple[Observations, MixtureSpecification, MixtureHyperparameters]
-
-
-def _begun(problem: StandardProblem, solver: Solver, start: MixtureParameters | None) -> BegunFit:
-    """The starts of EM, and the rows as it wants them."""
-    rng = np.random.default_rng(solver.seed)
-    return begin_fit(*problem, rng=rng, n_init=solver.n_init, start=start)
-
-
-def _climbed(begun: BegunFit, solver: Solver) -> Fit:
-    """The mode of the posterior, by EM."""
-    return begun.climb(tol=solver.tol, max_iter=solver.max_iter)
-
-
-def _fit_objective(
-    problem: StandardProblem, solver: Solver, start: MixtureParameters | None
-) -> Fit:
-    """The mode of the Gibbs posterior, from the start that is given or the one by EM."""
-    rows, specification, hyperparameters = problem
-    if start is None:
-        start = _climbed(_begun(problem, solver, None), solver).parameters
-    return climb_objective(
-        HybridLogPosterior(rows, specification, hyperparameters, solver.objective),
-        MixturePoints(specification, hyperparameters),
-        start,
-        max_iter=solver.most_steps,
-        tolerance=solver.tol * float(rows.weights.sum()),
-    )
 
 
 def fit_mixture_blocks(
@@ -800,14 +778,9 @@ def fit_mixture_blocks(
     hyperparameters = prior.resolve(form, units, sums.marginals)
     standard = rows.map(partial(_standardised, units=units))
     expectation = BlockExpectation(standard, form)
-    fit = fit_from(
-        mixture.start.standardised(units),
-        expectation,
-        form,
-        hyperparameters.standardised(),
-        tolerance=solver.tol * float(some.weights.sum()),
-        max_iter=solver.max_iter,
-    )
+    starts, weight = [mixture.start.standardised(units)], float(some.weights.sum())
+    begun = BegunFit(form, hyperparameters.standardised(), expectation, starts, weight)
+    fit = begun.climb(tol=solver.tol, max_iter=solver.max_iter)
     refitted = replace(mixture, hyperparameters=hyperparameters, parameters=fit.parameters)
     return refitted, fit, expectation.passes + 2  # to prepare the rows, and for their units
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Final, Protocol, Self, runtime_checkable
+from typing import Final, Self
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -73,7 +73,10 @@ class FullComponents:
         places = np.nonzero(hole)[1].reshape(len(rows), -1)
         moments = MissingMoments.of(cells, places, self)
         expected = np.where(hole[:, None, :], moments.deviations + self.means, cells[:, None, :])
-        return Conditional.of(rows, expected, moments.covariances, places)
+        variances = np.zeros_like(expected)
+        spread = np.einsum("nkii->nki", moments.covariances)
+        variances[np.arange(len(rows))[:, None], :, places] = np.moveaxis(spread, 1, 2)
+        return Conditional(rows, expected, variances, moments.covariances)
 
 
 @dataclass(frozen=True)
@@ -264,29 +267,9 @@ class Conditional:
         m = roots.shape[-1]
         return np.broadcast_to(roots, (*self.means.shape[:2], m, m))
 
-    @classmethod
-    def of(
-        cls, rows: np.ndarray, expected: np.ndarray, covariances: np.ndarray, missing: np.ndarray
-    ) -> Self:
-        """Rows with means and joint covariances of their missing cells, which are at m places."""
-        variances = np.zeros_like(expected)
-        spread = np.einsum("nkii->nki", covariances)
-        variances[np.arange(len(rows))[:, None], :, missing] = np.moveaxis(spread, 1, 2)
-        return cls(rows, expected, variances, covariances)
 
-
-@runtime_checkable
-class Moments(Protocol):
-    """Rows of a block under some components."""
-
-    @property
-    def log_density(self) -> Float[np.ndarray, "component obs"]:
-        """Of the observed cells, in nats; made for the block, to be changed in place."""
-        ...
-
-    def add_to(self, first: np.ndarray, second: np.ndarray, weights: np.ndarray) -> None:
-        """Add the moments of rows of weights (component, obs) to the statistics, in place."""
-        ...
+Moments = CompleteMoments | MissingMoments | DiagonalMoments
+"""Rows of a block under some components; the log density is changed in place."""
 
 
 LARGEST_FORM: Final = 1e3

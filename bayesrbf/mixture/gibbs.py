@@ -513,7 +513,9 @@ class ModeProposal:
         """Draw the components of the class, in random order."""
         chosen = int(draw_categories(self._shares[None], rng)[0])
         order = self._orders[rng.integers(len(self._orders))]
-        return _reordered(self._references[chosen].draw(rng), order)
+        point = self._references[chosen].draw(rng)
+        own = len(point.precisions_cholesky) == len(order)
+        return point.taken(order, order if own else slice(None))
 
     def log_densities(self, *points: MixtureParameters) -> list[float]:
         """Log density of each point in the constrained variables of the graph, in nats."""
@@ -559,18 +561,6 @@ class ModeProposal:
         square = np.einsum("mabi,mbi->mab", whitened**2, self._strength)
         constant = 0.5 * (np.log(self._strength) - LOG_2PI).sum(axis=2)
         return constant[:, None, :] - 0.5 * square + np.log(diagonals).sum(axis=1)[:, None]
-
-
-def _reordered(parameters: MixtureParameters, order: np.ndarray) -> MixtureParameters:
-    """A mixture of one class with its components in another order."""
-    factors = parameters.precisions_cholesky
-    return replace(
-        parameters,
-        weights=parameters.weights[order],
-        means=parameters.means[order],
-        precisions_cholesky=factors[order] if len(factors) == len(order) else factors,
-        category_probabilities=tuple(p[order] for p in parameters.category_probabilities),
-    )
 
 
 MOST_REFERENCES: Final = 128

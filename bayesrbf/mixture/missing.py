@@ -12,7 +12,6 @@ from scipy.special import rel_entr
 from bayesrbf.base.arrays import draw_categories, log_sum_exp, normals, uniforms
 from bayesrbf.base.rows import MixtureParameters, MixtureSpecification, Observations, Order
 from bayesrbf.mixture.expectation import prepare
-from bayesrbf.mixture.gaussian import Conditional
 from bayesrbf.mixture.laws import laws_of
 from bayesrbf.mixture.points import component_covariances, reordered
 
@@ -133,17 +132,15 @@ def _drawn(
     noise = normals(draws, 1 + n_categorical + d, replicate)[:, 1 + n_categorical :]
     weights = responsibilities(rows, parameters, specification)
     components = _invert(weights, uniform[:, 0])
-    real = np.empty((rows.n_obs, draws, d))
-    for block in laws_of(specification).reals.conditionals(rows.real, parameters):
-        hole = np.isnan(rows.real[block.rows])
-        real[block.rows] = _fill(block, hole, components[block.rows], noise)
+    noise = np.broadcast_to(noise[:, None], (draws, *rows.real.shape))  # the same of every row
+    real = laws_of(specification).reals.drawn(rows.real, components.T, parameters, noise)
     codes = np.repeat(rows.codes[:, None, :], draws, axis=1)
     for column, theta in enumerate(parameters.category_probabilities):
         levels = (theta.cumsum(axis=1)[components] <= uniform[:, 1 + column, None]).sum(axis=-1)
         missing = rows.codes[:, column] < 0
         codes[missing, :, column] = np.minimum(levels, theta.shape[1] - 1)[missing]
     n_points = rows.n_obs * draws
-    return real.reshape(n_points, d), codes.reshape(n_points, n_categorical)
+    return real.swapaxes(0, 1).reshape(n_points, d), codes.reshape(n_points, n_categorical)
 
 
 def _invert(
@@ -153,24 +150,6 @@ def _invert(
     edges = weights.cumsum(axis=1)
     chosen = (edges[:, None, :] <= uniform[:, None]).sum(axis=-1)
     return np.minimum(chosen, weights.shape[1] - 1)
-
-
-def _fill(
-    block: Conditional,
-    hole: np.ndarray,
-    components: Int[np.ndarray, "row draw"],
-    noise: Float[np.ndarray, "draw feature"],
-) -> Float[np.ndarray, "row draw feature"]:
-    """Rows of one block with their missing reals drawn."""
-    lane = np.arange(block.rows.size)[:, None]
-    values = block.means[lane, components]
-    if block.roots is None:
-        return values + noise * np.sqrt(block.variances[lane, components])
-    m = block.roots.shape[-1]
-    steps = np.einsum("njab,jb->nja", block.roots[lane, components], noise[:, :m])
-    result: np.ndarray = values.copy()
-    result[np.broadcast_to(hole[:, None, :], result.shape)] += steps.reshape(-1)
-    return result
 
 
 # Mutual information of every two columns under a mixture, and of columns and the class.

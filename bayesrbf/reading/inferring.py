@@ -90,7 +90,8 @@ class TextColumn:
 
     def at(self, text: str) -> str:
         """File, line and column where a cell with this text, or limit, stands, for messages."""
-        first = next(i for i, cell in enumerate(self.cells) if cell == text or _limit(cell) == text)
+        limits = limits_among(dict.fromkeys(self.cells))
+        first = next(i for i, cell in enumerate(self.cells) if text in (cell, limits.get(cell)))
         return f"{self.place} {self.lines[first]}, column {self.name!r}"
 
     def texts(self) -> list[str | None]:
@@ -124,11 +125,6 @@ class ReadColumn:
         """The problem with its advice, or with a remedy where no option can be given."""
         advice = f". {remedy}" if remedy and self.advice != "." else self.advice
         return f"{self.problem}{advice}"
-
-
-def _limit(text: str) -> str | None:
-    """The number in a cell such as "<5", as it is written; None for any other cell."""
-    return limits_among([text]).get(text)
 
 
 def read_column(column: TextColumn) -> ReadColumn:

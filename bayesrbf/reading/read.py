@@ -306,11 +306,6 @@ def read_file(
     return _read(raw, path.name, target, options, judge, lenient=lenient, levels=levels)
 
 
-def read_frame(frame: Any, target: str | None, options: TableOptions) -> ReadTable:
-    """Read a frame of pandas, polars or Arrow as a file of such columns."""
-    return _read(raw_frame(frame), "the frame", target, options)
-
-
 def read_cells(raw: RawTable, name: str, options: TableOptions, levels: LevelsOf) -> ReadTable:
     """Read new rows without a target from columns of cells, as from a file of this name."""
     return _read(raw, name, None, options, levels=levels)
@@ -749,7 +744,7 @@ def read_table(
     )
     if isinstance(table, str | os.PathLike):
         return read_file(Path(table), target, options)
-    return read_frame(table, target, options)
+    return _read(raw_frame(table), "the frame", target, options)
 
 
 def _marks(na: Mark | Sequence[Mark] | Mapping[str, Mark | Sequence[Mark]]) -> tuple[str, ...]:

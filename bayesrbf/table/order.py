@@ -624,7 +624,8 @@ def _expected(rows: Observations) -> Float[np.ndarray, " obs"]:
         _, rest, sizes = np.unique(of_rows - of_column, return_inverse=True, return_counts=True)
         one = (sizes[rest] - 1) * (alike - 1 + repeats) / rows.n_obs
         np.maximum(expected, one, out=expected)
-    expected[~_has_cells(rows)] = np.inf
+    known = (rows.codes >= 0).any(axis=1) | (~np.isnan(rows.real)).any(axis=1)
+    expected[~known] = np.inf
     return expected
 
 
@@ -657,8 +658,3 @@ def _share_of_grid(column: np.ndarray) -> float:
         if np.allclose(values / step, np.round(values / step), rtol=0, atol=1e-6):
             return float(values.size / ((values[-1] - values[0]) / step + 1))
     return 0.0
-
-
-def _has_cells(rows: Observations) -> Bool[np.ndarray, " obs"]:
-    """Rows of which some cell is known."""
-    return (rows.codes >= 0).any(axis=1) | (~np.isnan(rows.real)).any(axis=1)

@@ -13,8 +13,7 @@ mpl.use("agg")
 
 import matplotlib.pyplot as plt
 
-from bayesrbf.plots import plot_doubt, plot_missing, plot_reliability
-from tests.cases import generative
+from bayesrbf.plots import plot_missing, plot_reliability
 
 
 @pytest.fixture(autouse=True)
@@ -63,19 +62,6 @@ def test_reliability_names_wrong_shapes() -> None:
     p, labels = simulated()
     with pytest.raises(ValueError, match="one column for each of the 3 classes"):
         plot_reliability(p[:, :2], labels)
-
-
-def test_doubt_draws_every_row_once_and_refuses_points() -> None:
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(40, 2)), np.repeat(["a", "b"], 20)
-    model = generative(covariance_type="diag", random_state=0).fit(X, y)
-    with pytest.warns(UserWarning, match="refine"):
-        point = model.uncertainty(X)
-    with pytest.raises(ValueError, match="refine"):
-        plot_doubt(point)
-    ax = plot_doubt(model.refine("laplace", draws=30).uncertainty(X))
-    assert sum(len(dots.get_offsets()) for dots in ax.collections) == 40
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b"]
 
 
 def test_missing_marks_exactly_the_holes() -> None:

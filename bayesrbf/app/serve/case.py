@@ -13,7 +13,7 @@ import pandas as pd
 
 import bayesrbf
 from bayesrbf.app.check import NOVEL_ROW, OPEN_WIDTH
-from bayesrbf.app.explain import ClassAnswer, UnexpectedCell, Why, class_answers, odd_cells, why
+from bayesrbf.app.explain import ClassAnswer, class_answers
 from bayesrbf.app.serve.interface import RequestError, completed, cost_matrix
 from bayesrbf.app.words import between, percent
 from bayesrbf.base import names
@@ -193,11 +193,6 @@ def decision_of(served: ServedModel, row: pd.DataFrame) -> Decision | None:
     )
 
 
-def why_of(served: ServedModel, row: pd.DataFrame, label: str) -> Why:
-    """Contribution of each cell to the log odds of a class."""
-    return why(served.estimator, row, label)
-
-
 def doubt_of(served: ServedModel, row: pd.DataFrame, label: str) -> Doubt | None:
     """The parts of the interval of a class; None where it has no parts."""
     fit = served.estimator.fitted_
@@ -208,11 +203,6 @@ def doubt_of(served: ServedModel, row: pd.DataFrame, label: str) -> Doubt | None
     ends = (told[name].to_numpy().tolist() for name in ("part_lower", "part_upper"))
     parts = zip((IN_DOUBT[part] for part in told[names.PART].to_numpy()), *ends, strict=True)
     return Doubt(label, tuple(parts), float(told["labels_near"]))
-
-
-def odd_of(served: ServedModel, row: pd.DataFrame) -> list[UnexpectedCell] | None:
-    """Cells that look wrong given the others; None without a density."""
-    return odd_cells(served.estimator, row, 0)[0]
 
 
 def measurements_of(served: ServedModel, row: pd.DataFrame) -> list[Measurement] | None:

@@ -333,18 +333,6 @@ def cost_matrix(served: ServedModel, costs: Mapping[str, float]) -> pd.DataFrame
     return pd.DataFrame(matrix, served.estimator.classes_, served.classes)
 
 
-def _explain(served: ServedModel, rows: pd.DataFrame, options: Options) -> Lines:
-    return _of_dataset(rows, served.estimator.explain(rows))
-
-
-def _acquire(served: ServedModel, rows: pd.DataFrame, options: Options) -> Lines:
-    return _of_dataset(rows, served.estimator.acquire(rows))
-
-
-def _surprise(served: ServedModel, rows: pd.DataFrame, options: Options) -> Lines:
-    return _of_dataset(rows, served.estimator.surprise(rows, prob=options.prob))
-
-
 def _of_dataset(rows: pd.DataFrame, dataset: Any) -> Lines:
     """An answer about rows as lines."""
     lines = dataset.to_dataframe().reset_index(drop=True)
@@ -362,9 +350,11 @@ def _numbered(rows: pd.DataFrame) -> dict[str, Any]:
 _LINES: Final[dict[str, Callable[[ServedModel, pd.DataFrame, Options], Lines]]] = {
     "predict": _predict,
     "uncertainty": _uncertainty,
-    "explain": _explain,
-    "acquire": _acquire,
-    "surprise": _surprise,
+    "explain": lambda served, rows, _: _of_dataset(rows, served.estimator.explain(rows)),
+    "acquire": lambda served, rows, _: _of_dataset(rows, served.estimator.acquire(rows)),
+    "surprise": lambda served, rows, options: _of_dataset(
+        rows, served.estimator.surprise(rows, prob=options.prob)
+    ),
     "decide": _decide,
 }
 
@@ -683,18 +673,14 @@ def _levels(served: ServedModel) -> dict[str, KnownLevels]:
 
 def _problem(cell: Any, levels: KnownLevels | None) -> str:
     """Why a cell of JSON is neither number nor text nor a level; empty where it is."""
-    if type(cell) in _NO_CELLS and not _is_level(cell, levels):
+    is_level = type(cell) is bool and levels is not None and levels.place(cell) is not None
+    if type(cell) in _NO_CELLS and not is_level:
         return f"a cell must be a number, text or null; received {_NO_CELLS[type(cell)]}."
     if type(cell) is int and abs(cell) > MOST_NUMBER:
         return "the number is too large."
     if isinstance(cell, str) and (CONTROL.search(cell) or _HALVES.search(cell)):
         return "the text has characters that are no text."
     return ""
-
-
-def _is_level(cell: object, levels: KnownLevels | None) -> bool:
-    """Whether true or false is a level of its column."""
-    return type(cell) is bool and levels is not None and levels.place(cell) is not None
 
 
 def _near(name: str, columns: Collection[str]) -> str:

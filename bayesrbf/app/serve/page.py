@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 
 import jinja2
 
-from bayesrbf.app import words
+from bayesrbf.app import explain, words
 from bayesrbf.app.report.render import environment
 from bayesrbf.app.serve import case, pictures
 from bayesrbf.app.serve.interface import (
@@ -221,9 +221,9 @@ def _along(served: ServedModel, row: pd.DataFrame, form: Mapping[str, str]) -> c
 _PARTS: Final[dict[str, Callable[[ServedModel, pd.DataFrame, Mapping[str, str]], Any]]] = {
     "answer": lambda served, row, form: case.answer_of(served, row, _before(form, served.classes)),
     "decision": lambda served, row, form: case.decision_of(served, row),
-    "odd": lambda served, row, form: case.odd_of(served, row),
+    "odd": lambda served, row, form: explain.odd_cells(served.estimator, row, 0)[0],
     "along": _along,
-    "why": lambda served, row, form: case.why_of(served, row, _label(served, form)),
+    "why": lambda served, row, form: explain.why(served.estimator, row, _label(served, form)),
     "doubt": lambda served, row, form: case.doubt_of(served, row, _label(served, form)),
     "next": lambda served, row, form: case.measurements_of(served, row),
 }
@@ -243,8 +243,8 @@ def _export(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
         "prob": served.focus.level,
         "novelty": answer.novelty,
         "decision": case.decision_of(served, row),
-        "why": case.why_of(served, row, _label(served, form)),
-        "stands_out": case.odd_of(served, row),
+        "why": explain.why(served.estimator, row, _label(served, form)),
+        "stands_out": explain.odd_cells(served.estimator, row, 0)[0],
         "doubt": case.doubt_of(served, row, _label(served, form)),
         "next": case.measurements_of(served, row),
     }

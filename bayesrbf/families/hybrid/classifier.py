@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -16,14 +17,16 @@ from bayesrbf.base.rows import COVARIANCE_TYPES, CovarianceType, MixtureSpecific
 from bayesrbf.families.hybrid.density import MixtureMethods
 from bayesrbf.families.hybrid.objectives import MixtureObjective, objective_of
 from bayesrbf.families.hybrid.selection import (
+    MOST_COMPONENTS,
     OPEN,
     Choice,
-    HybridArguments,
     MixtureCandidate,
     Round,
     Setting,
     Task,
     choose_in_turn,
+    open_shapes,
+    open_weights,
 )
 from bayesrbf.fit.arguments import SHARED, PerClass, Rule, components_per_class, number, one_of
 from bayesrbf.fit.classifier import Classifier, Labels
@@ -32,7 +35,13 @@ from bayesrbf.fit.estimator import Calibrated, fitting
 from bayesrbf.fit.held_out import masking_of, split_rows
 from bayesrbf.fit.table import FittedTable, TrainingTable
 from bayesrbf.fit.training import read_training
-from bayesrbf.mixture.fitted import ColumnMaps, FittedMixture, fit_mixture_rows
+from bayesrbf.mixture.fitted import (
+    LIKELIHOOD,
+    ColumnMaps,
+    FittedMixture,
+    Solver,
+    fit_mixture_rows,
+)
 from bayesrbf.reading.notes import warn
 
 HybridFit = FittedTable[FittedMixture, tuple[MixtureCandidate, ...]]
@@ -127,7 +136,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         Posterior of the declared graph; one draw after ``inference="map"``.
     temperature_ : float
         Factor of the class log probabilities; 1 without calibration.
-    kappa_, hinge_weight_, unlabelled_weight_ : float
+    kappa_, unlabelled_weight_ : float
         The values that were used.
     candidates_ : tuple of MixtureCandidate
         What was judged out of fold where something was ``"cv"``: the one that was used, then the
@@ -269,7 +278,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         ValueError
             If an argument, the table, the labels or the weights cannot be used.
         """
-        arguments = HybridArguments.of(self.get_params(deep=False))
         reading = self._reading()
         training, of_blocks = read_training(reading, X, y, sample_weight, groups)
         owner, rows, columns = training.owner, training.rows, training.read_columns
@@ -283,10 +291,10 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
             self.tied is True,
         )
         prior = MixturePrior() if self.prior is None else self.prior
-        solver = arguments.solver(training.seed)
+        solver = self._solver(training.seed)
         open_weight = self.unlabelled_weight == OPEN
         task = Task(prior, solver, open_weight, column_maps=self.column_maps)
-        rounds = arguments.rounds(specification, columns)
+        rounds = self._rounds(specification, columns)
         choice, probabilities = self._choose(task, *rounds, training)
         setting = choice.setting
         specification, start = setting.specification, None
@@ -317,6 +325,50 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         outcome, details = (fit.status, fit.trace), choice.candidates
         self.fitted_ = self._ended(training, model, details, outcome, sentence, **probabilities)
         return self
+
+    def _solver(self, seed: int) -> Solver:
+        """Solver of the mixtures."""
+        steps = objective_of(self.objective).steps
+        return Solver(self.n_init, self.max_iter, float(self.tol), seed, steps=steps)
+
+    def _rounds(
+        self, specification: MixtureSpecification, columns: table.Columns
+    ) -> tuple[Setting, tuple[Round, ...]]:
+        """The first candidate, and the questions to the held-out rows in their order.
+
+        Shapes first, because the likelihood has the best shapes of a blend, too, and costs a
+        fraction of it; then the dial and the weight of unlabelled rows; missing cells last.
+        """
+        asked, n_columns = objective_of(self.objective), len(columns.names)
+        objective, open_dial = asked.constants, asked.is_open
+        open_weight = self.unlabelled_weight == OPEN
+        weight = 1 / n_columns if self.unlabelled_weight is None else 1.0
+        many = None
+        if self.n_components == OPEN:
+            many = tuple(np.repeat(specification.component_class, MOST_COMPONENTS).tolist())
+        shapes = open_shapes(
+            specification,
+            open_type=self.covariance_type == OPEN,
+            open_tied=self.tied == OPEN,
+            more_components=many,
+        )
+        cheap = LIKELIHOOD if open_dial or len(shapes) > 1 else objective
+        first_weight = 0.0 if open_weight else weight
+        start = Setting(cheap, first_weight, shapes[0], informative=bool(columns.masked))
+        weights = open_weights(
+            objective,
+            open_dial=open_dial,
+            unlabelled_weight=None if open_weight else weight,
+            n_columns=n_columns,
+        )
+        holes: list[Callable[[Setting], Setting]] = [replace]
+        if self.missingness == OPEN and any(columns.missing):
+            holes.append(partial(Setting.with_masks, columns=columns))
+        return start, (
+            Round([partial(replace, specification=shape) for shape in shapes], 1.0),
+            Round([partial(replace, objective=o, unlabelled_weight=w) for o, w in weights]),
+            Round(holes, 1.0),
+        )
 
     def _choose(
         self, task: Task, first: Setting, rounds: Sequence[Round], training: TrainingTable
@@ -373,11 +425,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     def kappa_(self) -> float:
         """Weight of the density in a blend."""
         return float(self.fitted_.model.objective.kappa)
-
-    @property
-    def hinge_weight_(self) -> float:
-        """Weight of the hinge beside the likelihood."""
-        return float(self.fitted_.model.objective.hinge_weight)
 
     @property
     def unlabelled_weight_(self) -> float:

@@ -157,20 +157,6 @@ class DensityOptions:
     covariance_type: tuple[CovarianceType, ...] = ("full",)
     strength: tuple[float, ...] = (1.0,)
 
-    @classmethod
-    def of(
-        cls,
-        n_components: int | Literal["cv"],
-        covariance_type: CovarianceType | Literal["cv"],
-        any_strength: bool,
-    ) -> DensityOptions:
-        """Options that the arguments leave open."""
-        return cls(
-            N_COMPONENTS if n_components == "cv" else (n_components,),
-            COMPARED_TYPES if covariance_type == "cv" else (covariance_type,),
-            STRENGTHS if any_strength else (1.0,),
-        )
-
     @property
     def first(self) -> DensityCandidate:
         """The candidate with which the comparison begins, not judged yet."""
@@ -224,21 +210,11 @@ class DensityCandidate:
     def specification(self, n_features: int, levels: tuple[int, ...]) -> MixtureSpecification:
         """Structure of the density."""
         classes = (0,) * self.n_components
-        return MixtureSpecification(
-            n_features,
-            levels,
-            classes,
-            self.covariance_type,
-        )
+        return MixtureSpecification(n_features, levels, classes, self.covariance_type)
 
 
 NOT_JUDGED: Final = -np.inf
 """The log density of a candidate that is still to be judged: unlike NaN it is equal to itself."""
-
-
-def alone_of(rows: Observations) -> DensityCandidate:
-    """One component, before anything was compared."""
-    return DensityCandidate(1, default_shape(rows.real.shape[1]), 1.0, np.nan)
 
 
 Change = Callable[[DensityCandidate], DensityCandidate]
@@ -286,7 +262,8 @@ def find_density(rows: Observations, columns: Columns, settings: Settings) -> Fo
 
     kept = rows
     if settings.trim:
-        kept = trimmed(rows, fitted(rows, alone_of(rows))[0], columns)
+        one_component = DensityCandidate(1, default_shape(rows.real.shape[1]), 1.0, np.nan)
+        kept = trimmed(rows, fitted(rows, one_component)[0], columns)
     candidates = choose_density(kept, columns.n_levels, settings)
     if settings.trim:
         kept = trimmed(rows, fitted(kept, candidates[0])[0], columns)
@@ -662,17 +639,16 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         training, of_blocks = read_training(reading, X, None, sample_weight)
         given: Any = self.prior
         declared: MixturePrior = MixturePrior() if given in ("cv", None) else given
-        any_strength = self.prior == "cv"
-        options = DensityOptions.of(self.n_components, self.covariance_type, any_strength)
+        options = DensityOptions(
+            N_COMPONENTS if self.n_components == "cv" else (self.n_components,),
+            COMPARED_TYPES if self.covariance_type == "cv" else (self.covariance_type,),
+            STRENGTHS if self.prior == "cv" else (1.0,),
+        )
         solver = Solver(self.n_init, self.max_iter, float(self.tol), training.seed)
         settings = Settings(declared, options, solver, self.column_maps, self.trim, self.pool)
         chosen = find_density(training.rows, training.read_columns, settings)
-        training, model, fit, way = (
-            replace(training, rows=chosen.rows),
-            chosen.model,
-            chosen.fit,
-            "",
-        )
+        training, way = replace(training, rows=chosen.rows), ""
+        model, fit = chosen.model, chosen.fit
         if of_blocks is not None:
             weakened = declared.weakened(chosen.candidates[0].strength, model.specification)
             training, model, fit, way = of_blocks.fit_all(training, model, weakened, solver)

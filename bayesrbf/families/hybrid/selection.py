@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from functools import partial
-from typing import Final, Literal
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 import numpy as np
 from jaxtyping import Float
 
 from bayesrbf import table
-from bayesrbf.base.priors import MixturePrior, Objective, ObjectiveName
-from bayesrbf.base.records import ANY_NUMBER, Stored, stored
+from bayesrbf.base.priors import MixturePrior, Objective
+from bayesrbf.base.records import ANY_NUMBER, stored
 from bayesrbf.base.rows import (
     CovarianceType,
     MixtureParameters,
@@ -21,8 +20,6 @@ from bayesrbf.base.rows import (
     Recalibration,
     default_shape,
 )
-from bayesrbf.families.hybrid.objectives import MixtureObjective, objective_of
-from bayesrbf.fit.arguments import Arguments, PerClass
 from bayesrbf.fit.calibration import Selection, unlabelled_gain
 from bayesrbf.fit.held_out import Fold, HeldOut, Masking, hold_out
 from bayesrbf.mixture.fitted import LIKELIHOOD, ColumnMaps, FittedMixture, Solver, fit_mixture_rows
@@ -47,6 +44,8 @@ def compared_types(n_features: int) -> tuple[CovarianceType, ...]:
     return COMPARED_TYPES[COMPARED_TYPES.index(default_shape(n_features)) :]
 
 
+OPEN: Final = "cv"
+"""The word that leaves an argument to the rows held out."""
 MOST_COMPONENTS: Final = 3
 """Components of a class beside which one is judged."""
 
@@ -126,8 +125,6 @@ def open_shapes(
     Without real columns there are no covariances to choose. Covariances that the classes share are
     tried with the components of the specification alone, where it is open whether they are shared.
 
-    Examples
-    --------
     >>> asked = MixtureSpecification(2, (), (0, 1))
     >>> [(s.covariance_type, s.tied) for s in open_shapes(asked, open_type=True, open_tied=True)]
     [('full', True), ('diag', True), ('full', False), ('diag', False)]
@@ -158,8 +155,6 @@ def open_weights(
 
     A weight of None opens 0, 1 / n_columns and 1.
 
-    Examples
-    --------
     >>> blend = Objective("blend")
     >>> pairs = open_weights(blend, open_dial=True, unlabelled_weight=1.0, n_columns=4)
     >>> [objective.kappa for objective, _ in pairs]
@@ -362,79 +357,3 @@ def choose_in_turn(
     if calibrate and choice.temperature is None:
         choice = choose(task, splits, [choice.setting], classes, calibrate=True).after(choice)
     return choice
-
-
-# Which of a hybrid mixture's arguments are open, and what the others ask for.
-
-
-OPEN: Final = "cv"
-"""The word that leaves an argument to the rows held out."""
-
-
-@dataclass(frozen=True)
-class HybridArguments:
-    """Arguments on which objective, solver and candidates depend."""
-
-    n_components: Stored[int | PerClass[int] | Literal["cv"]]
-    covariance_type: Stored[CovarianceType | Literal["cv"]]
-    tied: Stored[bool | Literal["cv"]]
-    missingness: Stored[Literal["ignorable", "informative", "cv"]]
-    unlabelled_weight: Stored[float | Literal["cv"] | None]
-    objective: Stored[ObjectiveName | MixtureObjective]
-    n_init: Stored[int]
-    max_iter: Stored[int]
-    tol: Stored[float]
-
-    @classmethod
-    def of(cls, parameters: Arguments) -> HybridArguments:
-        """Arguments of this record among the parameters of a classifier."""
-        return cls(**{one.name: parameters[one.name] for one in fields(cls)})
-
-    def solver(self, seed: int) -> Solver:
-        """Solver of the mixtures."""
-        return Solver(
-            self.n_init,
-            self.max_iter,
-            float(self.tol),
-            seed,
-            steps=objective_of(self.objective).steps,
-        )
-
-    def rounds(
-        self, specification: MixtureSpecification, columns: table.Columns
-    ) -> tuple[Setting, tuple[Round, ...]]:
-        """The first candidate, and the questions to the held-out rows in their order.
-
-        Shapes first, because the likelihood has the best shapes of a blend, too, and costs a
-        fraction of it; then the dial and the weight of unlabelled rows; missing cells last.
-        """
-        asked, n_columns = objective_of(self.objective), len(columns.names)
-        objective, open_dial = asked.constants, asked.is_open
-        open_weight = self.unlabelled_weight == OPEN
-        weight = 1 / n_columns if self.unlabelled_weight is None else 1.0
-        many = None
-        if self.n_components == OPEN:
-            many = tuple(np.repeat(specification.component_class, MOST_COMPONENTS).tolist())
-        shapes = open_shapes(
-            specification,
-            open_type=self.covariance_type == OPEN,
-            open_tied=self.tied == OPEN,
-            more_components=many,
-        )
-        cheap = LIKELIHOOD if open_dial or len(shapes) > 1 else objective
-        first_weight = 0.0 if open_weight else weight
-        start = Setting(cheap, first_weight, shapes[0], informative=bool(columns.masked))
-        weights = open_weights(
-            objective,
-            open_dial=open_dial,
-            unlabelled_weight=None if open_weight else weight,
-            n_columns=n_columns,
-        )
-        holes: list[Callable[[Setting], Setting]] = [replace]
-        if self.missingness == OPEN and any(columns.missing):
-            holes.append(partial(Setting.with_masks, columns=columns))
-        return start, (
-            Round([partial(replace, specification=shape) for shape in shapes], 1.0),
-            Round([partial(replace, objective=o, unlabelled_weight=w) for o, w in weights]),
-            Round(holes, 1.0),
-        )

@@ -20,14 +20,13 @@ to 4e-15 of its value. See Shepherd and Laframboise (1981), Chebyshev approximat
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 from numpy.polynomial import chebyshev
 from scipy.special import erfcx
 
-from bayesrbf.base.compiled import SOURCES, entry_point, exponential, inlined, logarithm
+from bayesrbf.base.compiled import entry_point, exponential, inlined, logarithm
 
 CENTRE: Final = 3.75
 DEGREE: Final = 20
@@ -74,44 +73,35 @@ def log_laplace_hole(d: float, variance: float, rate: float) -> float:
     return logarithm(above if z > 0.0 else below) - (square if z > 0.0 else 0.0)
 
 
-def _add(sources: str) -> Callable[..., None]:
-    """Compile :data:`add_laplace_holes` under a key that covers all kernel files."""
+@entry_point
+def add_laplace_holes(
+    values: np.ndarray,
+    left_means: np.ndarray,
+    left_variances: np.ndarray,
+    right_means: np.ndarray,
+    right_variances: np.ndarray,
+    rates: np.ndarray,
+) -> None:
+    """Add log h of all pairs with a missing cell, real column by column, to log kernel values.
 
-    @entry_point
-    def add_laplace_holes(
-        values: np.ndarray,
-        left_means: np.ndarray,
-        left_variances: np.ndarray,
-        right_means: np.ndarray,
-        right_variances: np.ndarray,
-        rates: np.ndarray,
-    ) -> None:
-        _ = sources
-        n_columns, n_right = right_means.shape
-        every, missing = np.arange(n_right), np.empty(n_right, np.int64)
-        d, variance = np.empty(n_right), np.empty(n_right)
-        for column in range(n_columns):
-            rate, means, variances = rates[column], right_means[column], right_variances[column]
-            n_missing = 0
-            for j in range(n_right):
-                if variances[j] > 0.0:
-                    missing[n_missing] = j
-                    n_missing += 1
-            for i in range(values.shape[0]):
-                mean, own = left_means[column, i], left_variances[column, i]
-                places = every if own > 0.0 else missing[:n_missing]
-                for k in range(places.size):
-                    d[k], variance[k] = abs(mean - means[places[k]]), own + variances[places[k]]
-                for k in range(places.size):
-                    d[k] = log_laplace_hole(d[k], variance[k], rate)
-                for k in range(places.size):
-                    values[i, places[k]] += d[k]
-
-    return add_laplace_holes
-
-
-add_laplace_holes = _add(SOURCES)
-"""Add log h of all pairs with a missing cell, real column by column, to log kernel values.
-
-Means and variances are (column, row); a variance of 0 is that of an observed cell.
-"""
+    Means and variances are (column, row); a variance of 0 is that of an observed cell.
+    """
+    n_columns, n_right = right_means.shape
+    every, missing = np.arange(n_right), np.empty(n_right, np.int64)
+    d, variance = np.empty(n_right), np.empty(n_right)
+    for column in range(n_columns):
+        rate, means, variances = rates[column], right_means[column], right_variances[column]
+        n_missing = 0
+        for j in range(n_right):
+            if variances[j] > 0.0:
+                missing[n_missing] = j
+                n_missing += 1
+        for i in range(values.shape[0]):
+            mean, own = left_means[column, i], left_variances[column, i]
+            places = every if own > 0.0 else missing[:n_missing]
+            for k in range(places.size):
+                d[k], variance[k] = abs(mean - means[places[k]]), own + variances[places[k]]
+            for k in range(places.size):
+                d[k] = log_laplace_hole(d[k], variance[k], rate)
+            for k in range(places.size):
+                values[i, places[k]] += d[k]

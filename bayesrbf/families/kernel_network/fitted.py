@@ -42,7 +42,7 @@ from bayesrbf.families.kernel_network.rates import (
     rates_at,
 )
 from bayesrbf.families.kernel_network.records import RateCriterion
-from bayesrbf.fit.model import Axes, Description, FittedModel, RowView, observed_rows, row_weights
+from bayesrbf.fit.model import Axes, Description, FittedModel, observed_rows, row_weights
 from bayesrbf.mixture.fitted import (
     FittedMixture,
     Solver,
@@ -81,25 +81,16 @@ class Companions:
 
     def cells(self, rows: Observations) -> CellMoments:
         """Rows as a kernel sees them: cells with their moments, in standard units."""
-        return averaged([_cells(rows, mixture) for mixture in self.mixtures])
+        unlabelled, seen = rows.unlabelled(), []  # companions need not know the classes
+        for one in self.mixtures:
+            standard = one.standardise(unlabelled)
+            seen.append(cell_moments(standard, one.parameters, one.specification))
+        return averaged(seen)
 
     def __laws__(self) -> Requirements:
         structures = [mixture.specification for mixture in self.mixtures]
         columns = {(structure.n_features, structure.levels) for structure in structures}
         yield len(columns) == 1, "mixtures, all of the same columns"
-
-
-def _cells(rows: Observations, mixture: FittedMixture) -> CellMoments:
-    """Rows as a kernel sees them under one companion, which need not know their classes."""
-    standard = mixture.standardise(rows.unlabelled())
-    return cell_moments(standard, mixture.parameters, mixture.specification)
-
-
-def fit_companion(
-    rows: Observations, levels: tuple[int, ...], n_classes: int, prior: MixturePrior, seed: int
-) -> Companions:
-    """One companion: one component a class, tied."""
-    return Companions((_fitted(rows, levels, tuple(range(n_classes)), prior, seed),))
 
 
 def fit_companions(
@@ -115,18 +106,18 @@ def fit_companions(
     classes, up to four groups a class, and groups found without the labels. Which of them fills
     the cells best differs from table to table.
     """
-    first = _fitted(rows, levels, tuple(range(n_classes)), prior, seed)
+    first = fit_companion(rows, levels, tuple(range(n_classes)), prior, seed)
     if not (np.isnan(rows.real).any() or (rows.codes < 0).any()):
         return Companions((first,))
     n_groups = np.clip(rows.weights.sum() // ROWS_OF_A_GROUP, FEWEST_GROUPS, MOST_GROUPS)
     of_classes = component_class(rows, n_classes, MOST_OF_A_CLASS)
     unlabelled = table.distinct(replace(rows, labels=np.zeros_like(rows.labels)))[0]
-    second = _fitted(rows, levels, of_classes, prior, seed)
-    third = _fitted(unlabelled, levels, (0,) * int(n_groups), prior, seed)
+    second = fit_companion(rows, levels, of_classes, prior, seed)
+    third = fit_companion(unlabelled, levels, (0,) * int(n_groups), prior, seed)
     return Companions((first, second, third))
 
 
-def _fitted(
+def fit_companion(
     rows: Observations,
     levels: tuple[int, ...],
     components: tuple[int, ...],
@@ -230,10 +221,6 @@ class FittedKernelNetwork(FittedModel):
         """Class log probabilities at the fitted point; shares of classes need no calibration."""
         return self.of_cells(self.companions.cells(rows), temperature)(self.theta)
 
-    def of_view(self, view: RowView) -> Float[np.ndarray, "obs label"]:
-        """Class log probabilities of rows, whose cells several kernels see alike."""
-        return self.of_cells(view.cells(self.companions), 1.0)(self.theta)
-
     def of_cells(self, cells: CellMoments, temperature: float) -> Callable[..., np.ndarray]:
         """Class log probabilities of rows as the kernel sees them, under any output weights."""
         features, empty = self.basis.features(cells), cells.empty[:, None]
@@ -330,7 +317,8 @@ def fit_kernel_network(
     settings: KernelSettings,
 ) -> tuple[FittedKernelNetwork, OutputFit]:
     """Fit companion and network to distinct weighted rows, in the user's units."""
-    companions = fit_companion(rows, levels, n_classes, prior, settings.seed)
+    alone = fit_companion(rows, levels, tuple(range(n_classes)), prior, settings.seed)
+    companions = Companions((alone,))
     exemplars = find_exemplars(rows, settings.n_exemplars, settings.seed)
     layer = hidden_layer(rows, companions.cells(rows), companions, settings, exemplars)
     return fit_kernel_rows(rows, companions, layer, settings)

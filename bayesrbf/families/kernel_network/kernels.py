@@ -180,10 +180,9 @@ class ProductKernel:
     ) -> None:
         """Add what missing real cells change."""
         if self.name == "laplace":
-            by_column = (left.mean, left.variance, right.mean, right.variance)
+            given = (left.mean, left.variance, right.mean, right.variance, self.real_rates)
             # Copies: compiled code is another where an array cannot be written to.
-            columns = [np.array(one.T, order="C") for one in by_column]
-            add_laplace_holes(log_values, *columns, self.real_rates.copy())
+            add_laplace_holes(log_values, *[np.array(one.T, order="C") for one in given])
             return
         for column, rate in enumerate(self.real_rates):
             first, second = left.variance[:, column], right.variance[:, column]

@@ -20,14 +20,13 @@ from scipy.optimize import minimize
 
 from bayesrbf.base import names
 from bayesrbf.base.arrays import log_softmax, on_one_blas_thread
-from bayesrbf.base.log_posterior import LogPosterior
+from bayesrbf.base.log_posterior import LogPosterior, log_normal
 from bayesrbf.base.priors import Status
 from bayesrbf.base.rows import Variable
 
 INTERCEPT_SD = 10.0
 """Standard deviation of the normal prior of the intercepts: odds of e^10 to one are as good as
 free."""
-LOG_2PI = float(np.log(2 * np.pi))
 MEMORY = 10  # Pairs of steps and gradients that L-BFGS keeps.
 
 
@@ -95,7 +94,7 @@ class KernelNetworkLogPosterior(LogPosterior):
         """Log prior density of the output weights and intercepts."""
         weights, intercepts = output_layer(theta, self._rows.shape[1])
         sd = self.weight_precision**-0.5
-        return _log_normal(weights, sd) + _log_normal(intercepts, INTERCEPT_SD)
+        return log_normal(weights, sd) + log_normal(intercepts, INTERCEPT_SD)
 
     def pointwise(self, theta: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " obs"]:
         """Unweighted log probability of every row's label, in nats; 0 where it is hidden."""
@@ -127,12 +126,6 @@ def output_layer(
     """Output weights and intercepts at given coordinates."""
     n_outputs = theta.size // (n_basis + 1)
     return theta[:-n_outputs].reshape(n_outputs, n_basis), theta[-n_outputs:]
-
-
-def _log_normal(values: np.ndarray, sd: float) -> float:
-    """Log density of independent normal values around 0."""
-    squares = float((values**2).sum()) / sd**2
-    return -0.5 * squares - values.size * (np.log(sd) + 0.5 * LOG_2PI)
 
 
 @dataclass(frozen=True)

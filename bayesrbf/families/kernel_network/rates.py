@@ -24,6 +24,7 @@ from bayesrbf.families.kernel_network.records import (
     RateCriterion,
     RateRows,
 )
+from bayesrbf.mixture.gaussian import LOG_2PI
 
 # Criteria for the rates of a kernel: Gaussian processes on the class indicators.
 #
@@ -58,9 +59,6 @@ from bayesrbf.families.kernel_network.records import (
 # See Rasmussen and Williams (2006), Gaussian processes for machine learning, sections 5.4 and
 # 6.5.3; Sundararajan and Keerthi (2001), Predictive approaches for choosing hyperparameters in
 # Gaussian processes, Neural Computation 13, 1103-1118.
-
-
-LOG_2PI = float(np.log(2 * np.pi))
 
 
 class Judged(NamedTuple):

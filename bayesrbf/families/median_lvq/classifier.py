@@ -20,11 +20,9 @@ from bayesrbf.base.rows import Observations, joined_rows
 from bayesrbf.families.median_lvq.dissimilarities import check_values
 from bayesrbf.families.median_lvq.fitted import (
     FittedExemplars,
-    SearchSettings,
     Source,
     candidates_of,
     exemplar_log_joint,
-    search,
     source_of,
 )
 from bayesrbf.families.median_lvq.records import (
@@ -34,6 +32,7 @@ from bayesrbf.families.median_lvq.records import (
     Prototypes,
     Sigma,
 )
+from bayesrbf.families.median_lvq.search import SearchSettings, fit_exemplars
 from bayesrbf.fit.arguments import (
     SHARED,
     PerClass,
@@ -309,7 +308,7 @@ def _searched(
     points: list[MedianLVQParameters] = []
     for width in reversed(widths):
         start = points[-1].exemplars if points else None
-        points.append(search(rows, prototypes, width, settings, start=start).parameters)
+        points.append(fit_exemplars(rows, prototypes, width, settings, start=start).parameters)
     return points[::-1]
 
 
@@ -559,7 +558,8 @@ class MedianLVQClassifier(Classifier):
             masked=source if masks else None,
         )
         probabilities["averages"] = not self.calibrate
-        fit = search(dissimilarities, prototypes, width, settings, wider=wider_ones(widths, width))
+        wider = wider_ones(widths, width)
+        fit = fit_exemplars(dissimilarities, prototypes, width, settings, wider=wider)
         model = FittedExemplars(source, dissimilarities, prototypes, fit.parameters, width)
         outcome = fit.status, fit.trace
         self.fitted_ = self._ended(training, model, None, outcome, **probabilities)

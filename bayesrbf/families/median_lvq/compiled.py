@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numba import njit
 
-from bayesrbf.base.compiled import SOURCES, entry_point, exponential, inlined, kernel, logarithm
+from bayesrbf.base.compiled import entry_point, exponential, inlined, kernel, logarithm
 
 # Every pair of two sets of rows by a compiled function of two rows.
 #
@@ -95,72 +95,65 @@ def _add_terms(
         totals[c] += weight * (logarithm(up[c]) - logarithm(down[c]))
 
 
-def _swap_scores(sources: str) -> Callable[..., None]:
-    """Compile :data:`add_swap_scores` under a key that covers all kernel files."""
-
-    @entry_point
-    def add_swap_scores(
-        kernels: np.ndarray,
-        joins: np.ndarray,
-        own: np.ndarray,
-        whole: np.ndarray,
-        weights: np.ndarray,
-        totals: np.ndarray,
-    ) -> None:
-        _ = sources
-        _add_terms(kernels, joins, own, whole, weights, totals)
-
-    return add_swap_scores
+@entry_point
+def add_swap_scores(
+    kernels: np.ndarray,
+    joins: np.ndarray,
+    own: np.ndarray,
+    whole: np.ndarray,
+    weights: np.ndarray,
+    totals: np.ndarray,
+) -> None:
+    """Call :func:`_add_terms` from Python."""
+    _add_terms(kernels, joins, own, whole, weights, totals)
 
 
-add_swap_scores = _swap_scores(SOURCES)
-""":func:`_add_terms`, for calls from Python."""
+@entry_point
+def sweep_exemplars(
+    kernels: np.ndarray,
+    starts: np.ndarray,
+    classes: np.ndarray,
+    labels: np.ndarray,
+    weights: np.ndarray,
+    bound: np.ndarray,
+    order: np.ndarray,
+    uniforms: np.ndarray,
+    tolerance: float,
+    lines: np.ndarray,
+    positions: np.ndarray,
+) -> None:
+    """Move prototypes, in an order, to the best of their candidates or to a drawn one.
 
-
-def _sweep(sources: str) -> Callable[..., None]:
-    """Compile :data:`sweep_exemplars` under a key that covers all kernel files."""
-
-    @entry_point
-    def sweep_exemplars(
-        kernels: np.ndarray,
-        starts: np.ndarray,
-        classes: np.ndarray,
-        labels: np.ndarray,
-        weights: np.ndarray,
-        bound: np.ndarray,
-        order: np.ndarray,
-        uniforms: np.ndarray,
-        tolerance: float,
-        lines: np.ndarray,
-        positions: np.ndarray,
-    ) -> None:
-        _ = sources
-        n_prototypes, n_rows = lines.shape
-        for turn in range(order.size):
-            j = order[turn]
-            first, last = starts[classes[j]], starts[classes[j] + 1]
-            block = kernels[n_rows * first : n_rows * last].reshape((n_rows, last - first))
-            own, whole = np.zeros(n_rows), np.zeros(n_rows)
-            for k in range(n_prototypes):
-                if k != j:
-                    for n in range(n_rows):
-                        whole[n] += lines[k, n]
-                        own[n] += lines[k, n] if labels[n] == classes[k] else 0.0
-            totals, joins = np.zeros(last - first), np.zeros(n_rows, np.bool_)
-            if bound.size == 0:
-                joins = labels == classes[j]
-            else:
-                totals += bound[j, : last - first]
-            _add_terms(block, joins, own, whole, weights, totals)
-            if uniforms.size == 0:
-                chosen = best_place(totals, positions[j], tolerance)
-            else:
-                chosen = drawn_place(totals, uniforms[turn])
-            positions[j] = chosen
-            for n in range(n_rows):
-                lines[j, n] = block[n, chosen]
-
-    return sweep_exemplars
+    Kernels of all classes follow each other, each (row, candidate) in one piece; ``starts`` says
+    where each class begins among the candidates. ``bound`` (prototype, candidate) replaces the own
+    class in a bound, and ``uniforms`` give the draws; both are empty where unused. Gains up to
+    ``tolerance`` count as rounding. ``lines``, the kernels (prototype, row), and ``positions`` of
+    the prototypes are written to.
+    """
+    n_prototypes, n_rows = lines.shape
+    for turn in range(order.size):
+        j = order[turn]
+        first, last = starts[classes[j]], starts[classes[j] + 1]
+        block = kernels[n_rows * first : n_rows * last].reshape((n_rows, last - first))
+        own, whole = np.zeros(n_rows), np.zeros(n_rows)
+        for k in range(n_prototypes):
+            if k != j:
+                for n in range(n_rows):
+                    whole[n] += lines[k, n]
+                    own[n] += lines[k, n] if labels[n] == classes[k] else 0.0
+        totals, joins = np.zeros(last - first), np.zeros(n_rows, np.bool_)
+        if bound.size == 0:
+            joins = labels == classes[j]
+        else:
+            totals += bound[j, : last - first]
+        _add_terms(block, joins, own, whole, weights, totals)
+        if uniforms.size == 0:
+            chosen = best_place(totals, positions[j], tolerance)
+        else:
+            chosen = drawn_place(totals, uniforms[turn])
+        positions[j] = chosen
+        for n in range(n_rows):
+            lines[j, n] = block[n, chosen]
 
 
 @kernel
@@ -186,93 +179,64 @@ def drawn_place(totals: np.ndarray, uniform: float) -> int:
     return min(drawn, totals.size - 1)
 
 
-sweep_exemplars = _sweep(SOURCES)
-"""Move prototypes, in an order, to the best of their candidates or to a drawn one.
+@entry_point
+def add_margin_scores(
+    values: np.ndarray,
+    joins: np.ndarray,
+    near: np.ndarray,
+    far: np.ndarray,
+    weights: np.ndarray,
+    logs: bool,
+    totals: np.ndarray,
+) -> None:
+    """Add margins 2 g - 1 or logs of g, the far fraction, as if each candidate were the prototype.
 
-Kernels of all classes follow each other, each (row, candidate) in one piece; ``starts`` says where
-each class begins among the candidates. ``bound`` (prototype, candidate) replaces the own class in a
-bound, and ``uniforms`` give the draws; both are empty where unused. Gains up to ``tolerance`` count
-as rounding. ``lines``, the kernels (prototype, row), and ``positions`` of the prototypes are
-written to.
-"""
-
-
-def _margin_scores(sources: str) -> Callable[..., None]:
-    """Compile :data:`add_margin_scores` under a key that covers all kernel files."""
-
-    @entry_point
-    def add_margin_scores(
-        values: np.ndarray,
-        joins: np.ndarray,
-        near: np.ndarray,
-        far: np.ndarray,
-        weights: np.ndarray,
-        logs: bool,
-        totals: np.ndarray,
-    ) -> None:
-        _ = sources
-        n_rows, n_candidates = values.shape
-        for n in range(n_rows):
-            if weights[n] == 0.0:
-                continue
-            for c in range(n_candidates):
-                a = min(near[n], values[n, c]) if joins[n] else near[n]
-                b = far[n] if joins[n] else min(far[n], values[n, c])
-                share = b / (a + b) if a + b > 0.0 and b < np.inf else 0.5
-                if not logs:
-                    totals[c] += weights[n] * (2.0 * share - 1.0)
-                elif share > 0.0:
-                    totals[c] += weights[n] * logarithm(share)
-                else:
-                    totals[c] = -np.inf
-
-    return add_margin_scores
+    Dissimilarities are (row, candidate). Each row has whether the candidate is of its class, the
+    nearest other prototype of its class and of the other classes, and a weight.
+    """
+    n_rows, n_candidates = values.shape
+    for n in range(n_rows):
+        if weights[n] == 0.0:
+            continue
+        for c in range(n_candidates):
+            a = min(near[n], values[n, c]) if joins[n] else near[n]
+            b = far[n] if joins[n] else min(far[n], values[n, c])
+            share = b / (a + b) if a + b > 0.0 and b < np.inf else 0.5
+            if not logs:
+                totals[c] += weights[n] * (2.0 * share - 1.0)
+            elif share > 0.0:
+                totals[c] += weights[n] * logarithm(share)
+            else:
+                totals[c] = -np.inf
 
 
-add_margin_scores = _margin_scores(SOURCES)
-"""Add margins 2 g - 1 or logs of g, the far fraction, as if each candidate were the prototype.
+@entry_point
+def write_label_logs(
+    values: np.ndarray,
+    labels: np.ndarray,
+    starts: np.ndarray,
+    precision: float,
+    lowest: float,
+    logs: np.ndarray,
+) -> None:
+    """Write log p(y | x) of rows.
 
-Dissimilarities are (row, candidate). Each row has whether the candidate is of its class, the
-nearest other prototype of its class and of the other classes, and a weight.
-"""
-
-
-def _label_logs(sources: str) -> Callable[..., None]:
-    """Compile :data:`write_label_logs` under a key that covers all kernel files."""
-
-    @entry_point
-    def write_label_logs(
-        values: np.ndarray,
-        labels: np.ndarray,
-        starts: np.ndarray,
-        precision: float,
-        lowest: float,
-        logs: np.ndarray,
-    ) -> None:
-        _ = sources
-        n_rows, n_prototypes = values.shape
-        near = np.empty(n_prototypes)
-        for n in range(n_rows):
-            first, last = starts[labels[n]], starts[labels[n] + 1]
-            largest = own = -np.inf
-            for j in range(n_prototypes):
-                near[j] = max(-precision * values[n, j], lowest)
-                largest = max(largest, near[j])
-            for j in range(first, last):
-                own = max(own, near[j])
-            of_own = of_all = 0.0
-            for j in range(first, last):
-                of_own += exponential(near[j] - own)
-            for j in range(n_prototypes):
-                of_all += exponential(near[j] - largest)
-            logs[n] = (own - largest) + math.log(of_own) - math.log(of_all)
-
-    return write_label_logs
-
-
-write_label_logs = _label_logs(SOURCES)
-"""Write log p(y | x) of rows.
-
-Takes dissimilarities (row, prototype), class codes, where each class begins among the prototypes,
-``1 / sigma^2``, and a lower bound of the log kernels.
-"""
+    Takes dissimilarities (row, prototype), class codes, where each class begins among the
+    prototypes, ``1 / sigma^2``, and a lower bound of the log kernels.
+    """
+    n_rows, n_prototypes = values.shape
+    near = np.empty(n_prototypes)
+    for n in range(n_rows):
+        first, last = starts[labels[n]], starts[labels[n] + 1]
+        largest = own = -np.inf
+        for j in range(n_prototypes):
+            near[j] = max(-precision * values[n, j], lowest)
+            largest = max(largest, near[j])
+        for j in range(first, last):
+            own = max(own, near[j])
+        of_own = of_all = 0.0
+        for j in range(first, last):
+            of_own += exponential(near[j] - own)
+        for j in range(n_prototypes):
+            of_all += exponential(near[j] - largest)
+        logs[n] = (own - largest) + math.log(of_own) - math.log(of_all)

@@ -1,9 +1,8 @@
-"""Fitted exemplars, their training rows, and the search for them."""
+"""Fitted exemplars and their training rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -29,7 +28,7 @@ from bayesrbf.families.median_lvq.records import (
     Prototypes,
     Sigma,
 )
-from bayesrbf.families.median_lvq.search import ExemplarFit, MedianLVQLogPosterior, fit_exemplars
+from bayesrbf.families.median_lvq.search import MedianLVQLogPosterior
 from bayesrbf.fit.model import Axes, Description, FittedModel
 from bayesrbf.fit.table import PRECOMPUTED, Metric, TrainingTable
 
@@ -149,7 +148,8 @@ class ExemplarPredictor(Predictor):
 
     def at_all(self, thetas: Float[np.ndarray, "draw coordinate"]) -> ClassPrediction:
         """Summed kernels of the classes under every draw."""
-        log_posterior, exemplars = self._log_posterior, list(map(self._exemplars, thetas))
+        log_posterior = self._log_posterior
+        exemplars = [log_posterior.exemplars(theta) for theta in thetas]
         new = np.setdiff1d(exemplars, self._known)
         if new.size:  # metrics of scikit-learn refuse to compare with no row
             self._known = np.append(self._known, new)
@@ -165,22 +165,6 @@ class ExemplarPredictor(Predictor):
             np.stack([one.log_probabilities for one in said]),
             np.stack([one.log_density for one in said]),
         )
-
-    def _exemplars(self, theta: Float[np.ndarray, " coordinate"]) -> np.ndarray:
-        exemplars: np.ndarray = self._log_posterior.exemplars(theta)
-        return exemplars
-
-
-# Fitted exemplars, and the search for them.
-
-
-@dataclass(frozen=True)
-class SearchSettings:
-    """Settings of a search for exemplars, as the estimator's arguments describe them."""
-
-    n_init: int
-    max_iter: int
-    seed: int
 
 
 @stored
@@ -315,28 +299,6 @@ def candidates_of(
 ) -> tuple[Int[np.ndarray, " candidate"], ...]:
     """Rows that may be an exemplar of each class: its own."""
     return tuple(np.flatnonzero(labels == label) for label in range(n_classes))
-
-
-def search(
-    rows: Dissimilarities,
-    prototypes: Prototypes,
-    sigma: Sigma | None,
-    settings: SearchSettings,
-    *,
-    start: Int[np.ndarray, " prototype"] | None = None,
-    wider: Sequence[float] = (),
-) -> ExemplarFit:
-    """Find exemplars; ``wider`` are widths through which the search passes first."""
-    return fit_exemplars(
-        rows,
-        prototypes,
-        sigma,
-        rng=np.random.default_rng(settings.seed),
-        n_init=settings.n_init,
-        max_iter=settings.max_iter,
-        start=start,
-        wider=wider,
-    )
 
 
 def exemplar_log_joint(

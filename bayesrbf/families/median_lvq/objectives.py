@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Final, Protocol, Self, runtime_checkable
+from typing import Final, Self
 
 import numpy as np
 from jaxtyping import Float, Int, Real
@@ -22,7 +22,7 @@ from bayesrbf.families.median_lvq.compiled import (
 )
 from bayesrbf.families.median_lvq.records import Dissimilarities, Prototypes, SigmaPrior
 
-# Exemplars that move one at a time: what a search asks of an objective, and the columns it reads.
+# Exemplars that move one at a time: the columns that a search reads.
 #
 # Columns say how dissimilar the labelled rows are to the candidates of a class. Every candidate of
 # a prototype is judged in one matrix expression: with the prototype taken out, a row keeps what
@@ -31,39 +31,6 @@ from bayesrbf.families.median_lvq.records import Dissimilarities, Prototypes, Si
 
 
 Exemplars = Int[np.ndarray, " prototype"]  # Training row that each prototype is.
-
-
-@runtime_checkable
-class Objective(Protocol):
-    """The objective that a search for exemplars maximises."""
-
-    @property
-    def rows(self) -> Dissimilarities:
-        """Training rows."""
-
-    @property
-    def prototypes(self) -> Prototypes:
-        """Class of every prototype."""
-
-    @property
-    def sigma(self) -> float | None:
-        """Width of the kernel, where there is one."""
-
-    def value(self, exemplars: Exemplars) -> float:
-        """The objective at given exemplars."""
-
-    def scorer(self, exemplars: Exemplars) -> MovingExemplars:
-        """Prepare to judge moves from given exemplars by values of the objective."""
-
-    def bound(self, exemplars: Exemplars) -> MovingExemplars:
-        """Prepare the bound that the generalised EM raises in place of the objective.
-
-        It is taken at the given exemplars. Scores are the bound up to a constant. Where it
-        rises, the objective rises.
-        """
-
-    def refit(self, exemplars: Exemplars) -> Self:
-        """The objective at the best width for these exemplars, if it is free; it is no lower."""
 
 
 @dataclass(frozen=True)
@@ -575,6 +542,10 @@ class ConditionalLikelihood:
         """Kernels of the candidates where they are safe, else their logs."""
         form = similarities if self._safe else log_kernel
         return CandidateColumns(self.rows, partial(form, sigma=self.sigma))
+
+
+Objective = MarginSum | ConditionalLikelihood
+"""What a search for exemplars maximises: by its values, or by a bound where it rises with it."""
 
 
 def label_logs(

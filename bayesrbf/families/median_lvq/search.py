@@ -46,6 +46,15 @@ ROUNDING_OF_OBJECTIVE: Final = 1e-10
 
 
 @dataclass(frozen=True)
+class SearchSettings:
+    """Settings of a search for exemplars, as the estimator's arguments describe them."""
+
+    n_init: int = 4
+    max_iter: int = 100
+    seed: int = 0
+
+
+@dataclass(frozen=True)
 class ExemplarFit:
     """The winning restart of a search."""
 
@@ -54,17 +63,14 @@ class ExemplarFit:
     """Objective (with the log prior of sigma, where it has one) before the search and after
     every sweep of the winner."""
     status: Status
-    restarts: Float[np.ndarray, " restart"]  # The objective that every restart reached.
 
 
 def fit_exemplars(
     rows: Dissimilarities,
     prototypes: Prototypes,
     sigma: Sigma | None,
+    settings: SearchSettings,
     *,
-    rng: np.random.Generator,
-    n_init: int = 4,
-    max_iter: int = 100,
     start: Exemplars | None = None,
     wider: Sequence[float] = (),
 ) -> ExemplarFit:
@@ -74,7 +80,8 @@ def fit_exemplars(
     The widths of ``wider``, from the widest on, are searched before sigma, each from where the
     last one ended: wide kernels leave fewer optima.
     """
-    random = [random_exemplars(rows, prototypes, rng) for _ in range(n_init)]
+    rng, max_iter = np.random.default_rng(settings.seed), settings.max_iter
+    random = [random_exemplars(rows, prototypes, rng) for _ in range(settings.n_init)]
     starts = random if start is None else [start]
     for width in wider:
         before = objective_of(rows, prototypes, width)
@@ -83,8 +90,7 @@ def fit_exemplars(
     objective = objective_of(rows, prototypes, sigma)
     runs = [climb(objective, start, max_iter) for start in starts]
     reached = np.array([float(trace.log_posterior[-1]) for _, trace, _ in runs])
-    parameters, trace, status = runs[ranked(reached)[0]]
-    return ExemplarFit(parameters, trace, status, reached)
+    return ExemplarFit(*runs[ranked(reached)[0]])
 
 
 def random_exemplars(
@@ -229,7 +235,8 @@ class MedianLVQLogPosterior(LogPosterior):
 
     def markov_kernel(self) -> ExemplarSweep:
         """Prepare Gibbs sweeps, flattened at first so that chains start far apart."""
-        return ExemplarSweep(self.rows, self.prototypes, self.sigma).flattened()
+        rows = replace(self.rows, weights=FLATTENED * self.rows.weights)
+        return ExemplarSweep(replace(self, rows=rows), following=ExemplarSweep(self))
 
     def pack(self, parameters: MedianLVQParameters) -> Float[np.ndarray, " coordinate"]:
         """Coordinates of a point."""
@@ -244,11 +251,12 @@ class MedianLVQLogPosterior(LogPosterior):
 
     def exemplars(self, theta: Float[np.ndarray, " coordinate"]) -> Exemplars:
         """Rows of the exemplars at a point."""
-        return exemplars_at(theta, self.prototypes)
+        return np.rint(theta[: self.prototypes.number]).astype(np.intp)
 
     def width(self, theta: Float[np.ndarray, " coordinate"]) -> float:
         """Width of the kernel at a point."""
-        return width_at(theta, self.sigma)
+        fixed, prior = width_and_prior(self.sigma)
+        return fixed if prior is None else float(np.exp(theta[-1]))
 
     def likelihood(self, sigma: float) -> ConditionalLikelihood:
         """The likelihood, with the prior of sigma, as an objective.
@@ -325,28 +333,23 @@ class ExemplarSweep(MarkovKernel):
     from; without it, nothing changes.
     """
 
-    rows: Dissimilarities
-    prototypes: Prototypes
-    sigma: Sigma
+    posterior: MedianLVQLogPosterior
     following: ExemplarSweep | None = None
-
-    def flattened(self) -> ExemplarSweep:
-        """Sweeps with the likelihood to the power ``FLATTENED``, followed by these."""
-        rows = replace(self.rows, weights=FLATTENED * self.rows.weights)
-        return replace(self, rows=rows, following=self)
 
     def sweep(
         self, theta: Float[np.ndarray, " coordinate"], rng: np.random.Generator
     ) -> Float[np.ndarray, " coordinate"]:
         """Draw every exemplar, then the width."""
-        moved, exemplars = theta.copy(), exemplars_at(theta, self.prototypes)
-        width, (_, prior) = width_at(theta, self.sigma), width_and_prior(self.sigma)
-        scorer = ConditionalLikelihood(self.rows, self.prototypes, width).scorer(exemplars)
+        posterior, moved = self.posterior, theta.copy()
+        exemplars, prior = posterior.exemplars(theta), posterior.prior
+        rows, prototypes, width = posterior.rows, posterior.prototypes, posterior.width(theta)
+        scorer = ConditionalLikelihood(rows, prototypes, width).scorer(exemplars)
         order = np.arange(exemplars.size)
         exemplars = scorer.sweep(exemplars, order, uniforms=rng.random(exemplars.size))
         moved[: exemplars.size] = exemplars
         if prior is not None:
-            log_density = partial(self._log_density, self._columns(exemplars), prior)
+            columns = rows.values[rows.labelled[:, None], exemplars].astype(np.float64, copy=False)
+            log_density = partial(self._log_density, columns, prior)
             moved[-1] = slice_step(log_density, float(theta[-1]), 2 * prior.spread, rng)
         return moved
 
@@ -354,29 +357,14 @@ class ExemplarSweep(MarkovKernel):
         """Sweeps of the posterior itself, which need nothing else from the draws."""
         return self if self.following is None else self.following
 
-    def _columns(self, exemplars: Exemplars) -> Float[np.ndarray, "labelled prototype"]:
-        """Dissimilarities of the labelled rows to exemplars."""
-        columns = self.rows.values[self.rows.labelled[:, None], exemplars]
-        return columns.astype(np.float64, copy=False)
-
     def _log_density(
         self, columns: Float[np.ndarray, "labelled prototype"], prior: SigmaPrior, log_sigma: float
     ) -> float:
         """Log density of log sigma given the exemplars, up to a constant."""
-        sigma, labelled = float(np.exp(log_sigma)), self.rows.labelled
-        logs = label_logs(columns, self.rows.labels[labelled], self.prototypes, sigma)
-        return float(self.rows.weights[labelled] @ logs) + log_normal(sigma, prior) + log_sigma
-
-
-def exemplars_at(theta: Float[np.ndarray, " coordinate"], prototypes: Prototypes) -> Exemplars:
-    """Rows of the exemplars at a point."""
-    return np.rint(theta[: prototypes.number]).astype(np.intp)
-
-
-def width_at(theta: Float[np.ndarray, " coordinate"], sigma: Sigma) -> float:
-    """Width of the kernel at a point."""
-    fixed, prior = width_and_prior(sigma)
-    return fixed if prior is None else float(np.exp(theta[-1]))
+        sigma, rows = float(np.exp(log_sigma)), self.posterior.rows
+        labels, weights = rows.labels[rows.labelled], rows.weights[rows.labelled]
+        logs = label_logs(columns, labels, self.posterior.prototypes, sigma)
+        return float(weights @ logs) + log_normal(sigma, prior) + log_sigma
 
 
 def slice_step(

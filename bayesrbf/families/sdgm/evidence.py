@@ -527,18 +527,15 @@ class Run:
     completion_error: float
 
 
-def maximise_evidence(
-    problem: EvidenceProblem, start: State, *, tol: float, max_iter: int, alpha_max: float
-) -> Run:
+def maximise_evidence(problem: EvidenceProblem, start: State, settings: Settings) -> Run:
     """Alternate mode searches with updates of precisions and proportions.
 
-    A run has converged when no log precision changes by more than ``tol``. Weights whose
-    precision would exceed ``alpha_max`` are pruned. May raise ValueError where the weights that
-    are left are too many for one curvature matrix in memory.
+    May raise ValueError where the weights that are left are too many for one curvature matrix in
+    memory.
     """
     state, status, change, wide = start, Status.MAX_ITER, np.inf, True
     path: list[tuple[float, int, int]] = []
-    for _ in range(max_iter):
+    for _ in range(settings.max_iter):
         whitened = state.whitened(problem.factored)
         labels = problem.labels(state.component_class)
         # While there are many weights, every component is judged with the others held.
@@ -552,10 +549,10 @@ def maximise_evidence(
         size = (state.coefficients.size, state.component_class.size)
         path.append((mode.log_posterior - 0.5 * log_determinant, *size))
         state, change = _update(
-            state, mode, whitened, inverses, alpha_max, settled=change <= SETTLED
+            state, mode, whitened, inverses, settings.alpha_max, settled=change <= SETTLED
         )
         # A run may end only where all weights are judged together.
-        if change <= tol and not wide:
+        if change <= settings.tol and not wide:
             status = Status.CONVERGED
             break
     return _finish(problem, state, path, status)
@@ -750,12 +747,6 @@ class Settings:
     max_iter: int = 500
     n_init: int = 8
 
-    def run(self, problem: EvidenceProblem, start: State) -> Run:
-        """Maximise the evidence from a start."""
-        return maximise_evidence(
-            problem, start, tol=self.tol, max_iter=self.max_iter, alpha_max=self.alpha_max
-        )
-
 
 def fit_sdgm(
     rows: CompletedRows,
@@ -800,9 +791,8 @@ def fit_sdgm(
         problem = _problem(rows, phi, np.arange(n_rows), dual)
         responsibilities = inherited_responsibilities(problem, chosen.parameters, begun)
         classes = np.asarray(begun.component_class, dtype=np.intp)
-        chosen = settings.run(
-            problem, first_state(problem, classes, responsibilities, settings.alpha_init)
-        )
+        start = first_state(problem, classes, responsibilities, settings.alpha_init)
+        chosen = maximise_evidence(problem, start, settings)
         modes = SDGMModes((chosen.parameters,), np.ones(1))
     return SDGMFit(
         modes,
@@ -847,9 +837,8 @@ def _restarts(
         responsibilities = cluster_responsibilities(observations, problem.rows, begun, rng)
         precision = settings.alpha_init * LATER_START ** (restart % 2)
         classes = np.asarray(begun.component_class, dtype=np.intp)
-        runs.append(
-            settings.run(problem, first_state(problem, classes, responsibilities, precision))
-        )
+        start = first_state(problem, classes, responsibilities, precision)
+        runs.append(maximise_evidence(problem, start, settings))
     return runs
 
 

@@ -41,7 +41,7 @@ from bayesrbf.families.sdgm.records import (
 from bayesrbf.fit.model import Axes, Delivery, Description, FittedModel, row_weights
 from bayesrbf.fit.probabilities import ClassPosterior
 from bayesrbf.inference.draws import Draws
-from bayesrbf.mixture.cells import LabelSets, completions, informative, labelled, set_shares
+from bayesrbf.mixture.cells import LabelSets, completions, informative, labelled
 from bayesrbf.mixture.fitted import FittedMixture, Solver, fit_mixture_rows
 
 if TYPE_CHECKING:
@@ -182,17 +182,6 @@ def _mean_over_modes(
     return np.sum(parts, axis=0) / drawn.number.size
 
 
-def component_probabilities(
-    parameters: SDGMParameters, basis: Basis, units: Standardisation, completion: Completion
-) -> Float[np.ndarray, "obs component"]:
-    """Probabilities ``p(c, m | x)`` of classes and their components together, at the mode."""
-    points, starts = completion(0)
-    phi = basis.at(standard_points(points, units))
-    logits = phi @ parameters.dense(phi.shape[1]) + np.log(parameters.proportions)
-    sizes = np.diff(starts, append=len(points))
-    return np.add.reduceat(log_sum_exp(logits, axis=1)[1], starts, axis=0) / sizes[:, None]
-
-
 def mean_probabilities(
     phi: Float[np.ndarray, "point feature"],
     draws: Float[np.ndarray, "draw weight"],
@@ -330,12 +319,11 @@ class FittedSDGM(FittedModel):
 
     def component_probabilities(self, rows: Observations) -> Float[np.ndarray, "obs component"]:
         """Probabilities of classes and components together, at the fitted weights."""
-        return component_probabilities(
-            self.parameters,
-            self.basis,
-            self.units,
-            lambda replicate: completions(self.companion, rows, POSTERIOR_DRAWS, replicate),
-        )
+        points, starts = completions(self.companion, rows, POSTERIOR_DRAWS)
+        phi, mode = self.basis.at(standard_points(points, self.units)), self.parameters
+        logits = phi @ mode.dense(phi.shape[1]) + np.log(mode.proportions)
+        sizes = np.diff(starts, append=len(points))
+        return np.add.reduceat(log_sum_exp(logits, axis=1)[1], starts, axis=0) / sizes[:, None]
 
     def class_log_joint(
         self, rows: Observations, temperature: float = 1.0
@@ -364,8 +352,17 @@ class FittedSDGM(FittedModel):
         )
 
     def class_shares(self, rows: Observations, n_classes: int) -> Float[np.ndarray, " label"]:
-        """Shares of the classes; a row with several classes is shared out."""
-        return set_shares(rows, self.sets)
+        """Weighted shares of the classes among the rows whose label says anything.
+
+        A row that may have several classes is shared out among them as the rows of one class
+        are, where half a row of each is added to those: no class has a share of 0. Of rows with one
+        class each, nothing is added to the counts.
+        """
+        sets, known = self.sets, rows.labels >= 0
+        by_set = np.bincount(rows.labels[known], rows.weights[known], minlength=len(sets))
+        within = sets * (by_set[: sets.shape[1]] + 0.5)
+        counts = by_set @ (within / within.sum(axis=1, keepdims=True))
+        return counts / counts.sum()
 
     def n_codes(self, n_classes: int) -> int:
         """Number of sets of classes."""
@@ -407,21 +404,17 @@ class FittedSDGM(FittedModel):
         averaged = replace(
             posterior,
             predictor=prepare,
-            theta=self.replicated_draws(),
+            theta=replicated_draws(self.averaged_modes),
             temperature=delivery.temperature,
         )
         return averaged.calibrated(
             delivery.calibration, delivery.uncalibrated, delivery.hidden, rows, delivery.seed
         )
 
-    def replicated_draws(self) -> Float[np.ndarray, "chain draw coordinate"]:
-        """Draws of the Laplace posterior that the fit itself makes: a mode's number, weights."""
-        return replicated_draws(self.averaged_modes)
-
     def modes_predictor(
         self, training: Observations, temperature: float
     ) -> Callable[[Observations], Predictor]:
-        """Prepares rows for predictions at :meth:`replicated_draws`."""
+        """Prepares rows for predictions at :func:`replicated_draws`."""
         completed = labelled(self.companion, training, self.sets)
         modes = self.averaged_modes.parameters
         log_posteriors = [

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
@@ -15,7 +14,7 @@ from scipy.special import gammaln
 
 from bayesrbf.base import log_posterior as coordinates
 from bayesrbf.base import names
-from bayesrbf.base.arrays import log_softmax, log_sum_exp, one_hot
+from bayesrbf.base.arrays import log_softmax, log_sum_exp
 from bayesrbf.base.log_posterior import LogPosterior, OneByOne, Predictor
 from bayesrbf.base.priors import (
     ClassPrediction,
@@ -24,10 +23,6 @@ from bayesrbf.base.priors import (
     PrecisionPrior,
 )
 from bayesrbf.base.rows import (
-    MixtureParameters,
-    MixtureSpecification,
-    Observations,
-    Order,
     Standardisation,
     Transform,
     Variable,
@@ -39,7 +34,6 @@ from bayesrbf.families.sdgm.records import (
     SDGMParameters,
     SDGMSpecification,
 )
-from bayesrbf.mixture import missing as completion
 
 # The likelihood of labels under a softmax whose components are summed within classes.
 #
@@ -149,8 +143,7 @@ def to_logits(
 
 def places(designs: Designs) -> tuple[slice, ...]:
     """Slice of each component's weights in the vector of all."""
-    edges = np.cumsum([0] + [design.shape[1] for design in designs]).tolist()
-    return tuple(slice(a, b) for a, b in itertools.pairwise(edges))
+    return tuple(coordinates.places([design.shape[1] for design in designs]))
 
 
 def weight_gradient(
@@ -298,34 +291,6 @@ def _points(labels: Labels, rows: np.ndarray) -> slice | np.ndarray:
 MOST_FEATURES = 2000  # With more features than this, categorical columns enter without products.
 FARTHEST = 1e6
 """Points are clipped to this many standard units from the centre, so that no square overflows."""
-
-
-def complete(
-    observations: Observations,
-    parameters: MixtureParameters,
-    specification: MixtureSpecification,
-    units: Standardisation,
-    *,
-    draws: int,
-    replicate: int = 0,
-    order: Order | None = None,
-) -> tuple[Float[np.ndarray, "point coordinate"], Int[np.ndarray, " row"]]:
-    """Points of every row, and the first point of each row.
-
-    A complete row is its own only point; a row with missing cells has ``draws`` completions, a
-    power of two, drawn from the companion mixture, whose parameters are in standard units.
-    ``replicate`` numbers independent sets of draws; cells are drawn in ``order``. Points are the
-    reals in the user's units, then the indicators of all levels. Labels are not used.
-    """
-    standard = replace(observations, real=units.forward(observations.real))
-    rows, starts = completion.complete(
-        standard, parameters, specification, draws=draws, replicate=replicate, order=order
-    )
-    sizes = np.diff(starts, append=rows.n_obs)
-    # Observed cells keep their values to the last bit.
-    seen = np.repeat(observations.real, sizes, axis=0)
-    real = np.where(np.isnan(seen), units.backward(rows.real), seen)
-    return np.column_stack([real, one_hot(rows.codes, specification.levels)]), starts
 
 
 def quadratic_basis(n_reals: int, levels: tuple[int, ...]) -> QuadraticBasis:

@@ -102,10 +102,11 @@ def extra_members(
 
 def kin_of_extra(extra: object) -> tuple[str, ...]:
     """Teachers of a rehearsal that are of the same kind as a classifier that a user adds."""
-    from bayesrbf.families.stack.model_doubt import kin_of
+    from bayesrbf.families.stack.model_doubt import KIN
 
     given: list[object] = [] if extra is None else list(extra)  # type: ignore[call-overload]
-    return kin_of(one[-1] if isinstance(one, tuple) else one for one in given)
+    own = [one[-1] if isinstance(one, tuple) else one for one in given]
+    return tuple(name for name, kinds in KIN.items() if any(isinstance(c, kinds) for c in own))
 
 
 StackFit = FittedTable[FittedStack, None]
@@ -180,8 +181,8 @@ class StackedClassifier(Classifier):
         Class labels, sorted.
     members_ : tuple of str
         Names of the members; :meth:`member_table` has the spread of what follows.
-    weights_, member_temperatures_ : ndarray of shape (n_members,)
-        Their weights, which sum to one, and temperatures, for rows with all cells.
+    weights_ : ndarray of shape (n_members,)
+        Their weights, which sum to one, for rows with all cells.
     temperature_ : float
         Temperature of the pool for such rows.
     relevance_ : pandas.DataFrame
@@ -317,11 +318,6 @@ class StackedClassifier(Classifier):
     def weights_(self) -> Float[np.ndarray, " member"]:
         """Weights of the members, for rows with all cells."""
         return self._fit.model.pool.weights
-
-    @property
-    def member_temperatures_(self) -> Float[np.ndarray, " member"]:
-        """Temperatures of the members, for rows with all cells."""
-        return self._fit.model.pool.member_temperatures
 
     @property
     def out_of_fold_(self) -> pd.DataFrame:

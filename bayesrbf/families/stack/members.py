@@ -55,7 +55,6 @@ from bayesrbf.families.stack.trees import (
     tree_cells,
 )
 from bayesrbf.fit.drawing import weighted_sample
-from bayesrbf.fit.model import RowView
 from bayesrbf.mixture.fitted import (
     FittedMixture,
     Solver,
@@ -446,12 +445,6 @@ class FittedMember:
         """The member with the digits of single precision in what is large, behind rounded maps."""
         return replace(self, columns=columns, model=self.model.rounded)
 
-    def class_log_joint(
-        self, rows: Observations, temperature: float = 1.0
-    ) -> Float[np.ndarray, "obs label"]:
-        """Class log joint, or log probabilities, at the fitted point."""
-        return self.model.class_log_joint(self.columns.applied(rows), temperature)
-
     @property
     def relevance(self) -> Float[np.ndarray, " column"]:
         """Relevance of every column of the table in a kernel network, reals then categories."""
@@ -459,10 +452,6 @@ class FittedMember:
         if MEMBERS[self.name].shape != "values":
             return relevance
         return cast(ValueMaps, self.columns).in_table(relevance)
-
-    def of_view(self, view: RowView) -> Float[np.ndarray, "obs label"]:
-        """Class log joint, or log probabilities, of rows behind the maps of the member."""
-        return self.model.of_view(view)
 
     def __laws__(self) -> Requirements:
         few, (n_reals, _, _) = self.columns.few, self.table_shape
@@ -563,8 +552,18 @@ class FittedMembers:
     def log_probabilities(self, rows: Observations) -> Float[np.ndarray, "obs member label"]:
         """Class log probabilities of every member at its fitted point, in nats, -60 at least."""
         maps = {id(member.columns): member.columns for member in self.own}
-        views = {key: RowView(columns.applied(rows)) for key, columns in maps.items()}
-        joints = [member.of_view(views[id(member.columns)]) for member in self.own]
+        mapped = {key: columns.applied(rows) for key, columns in maps.items()}
+        seen: dict[tuple[int, int], CellMoments] = {}  # alike by kernels that share companions
+        joints = []
+        for member in self.own:
+            model, some = member.model, mapped[id(member.columns)]
+            if isinstance(model, FittedMixture):
+                joints.append(model.class_log_joint(some))
+                continue
+            key = id(member.columns), id(model.companions)
+            if key not in seen:
+                seen[key] = model.companions.cells(some)
+            joints.append(model.of_cells(seen[key], 1.0)(model.theta))
         joints += [member.class_log_joint(rows) for member in self.trees]
         joints += [member.class_log_joint(rows, self.n_classes) for member in self.extra]
         return bounded_log_probabilities(np.stack(joints, axis=1))

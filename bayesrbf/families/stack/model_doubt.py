@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Final
@@ -246,12 +246,6 @@ KIN: Final[dict[str, tuple[type, ...]]] = {
     "process": (GaussianProcessClassifier, SVC),
 }
 """Classifiers of the same kind as each teacher."""
-
-
-def kin_of(classifiers: Iterable[object]) -> tuple[str, ...]:
-    """Teachers of the same kind as one of these classifiers."""
-    given = list(classifiers)
-    return tuple(name for name, kinds in KIN.items() if any(isinstance(c, kinds) for c in given))
 
 
 def numbers_for(classifier: Any, categorical: Mask) -> Pipeline:

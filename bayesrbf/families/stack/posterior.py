@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -14,7 +15,7 @@ from scipy.special import gammaln, log_softmax, softmax
 from bayesrbf.base import log_posterior as coordinates
 from bayesrbf.base import names
 from bayesrbf.base.arrays import keeping, log_loss, on_one_blas_thread
-from bayesrbf.base.hidden_share import hats, knot_weights, powers, recalibrated
+from bayesrbf.base.hidden_share import hats, powers, recalibrated
 from bayesrbf.base.log_posterior import LogPosterior
 from bayesrbf.base.priors import POOL_PRIOR
 from bayesrbf.base.records import MOST_LOG, Requirements, scales, simplex, stored, within
@@ -161,8 +162,6 @@ def pool_weights(
 
     ``probabilities`` are those of the true class of held-out rows.
 
-    Examples
-    --------
     >>> good_and_bad = np.tile([0.9, 0.1], (100, 1))
     >>> pool_weights(good_and_bad, np.ones(100)).round(3)
     array([0.998, 0.002])
@@ -200,30 +199,16 @@ def fit_pool(
     return Pool(pool, temperatures, *fit_powers(log_p, labels, weights, log_shares))
 
 
-def fit_pools(held_out: HeldOut, knots: slice = slice(None)) -> tuple[Pool, ...]:
-    """A pool at some knots of the share of hidden cells; one pool where no cells were hidden.
-
-    A row counts at the two knots beside its share, the more the nearer.
-    """
-    held_out = held_out.among_judged()
-    values, labels, weights = held_out.values, held_out.labels, held_out.weights
-    masked = held_out.masked
-    if masked is None:
-        return (fit_pool(values, labels, weights, None),)
-    values = np.concatenate([values[:, None], masked.values], axis=1)
-    n_versions = values.shape[1]
-    values, labels = values.reshape(-1, *values.shape[2:]), np.repeat(labels, n_versions)
-    by_knot = knot_weights(masked.hidden.reshape(-1)) * np.repeat(weights, n_versions)[:, None]
-    return tuple(
-        fit_pool(values[some], labels[some], at_knot[some], masked.log_shares)
-        for at_knot, some in zip(by_knot.T[knots], by_knot.T[knots] > 0, strict=True)
-    )
+def fit_pools(held_out: HeldOut, most: int | None = None) -> tuple[Pool, ...]:
+    """A pool at every knot of the share of hidden cells, or the first; one where none is hidden."""
+    rows = held_out.among_judged()
+    if rows.masked is None:
+        return (fit_pool(rows.values, rows.labels, rows.weights, None),)
+    log_shares, at_knots = rows.masked.log_shares, islice(rows.at_knots(), most)
+    return tuple(fit_pool(*at_knot, log_shares) for at_knot in at_knots)
 
 
 # The log posterior of weights, temperatures and pulls.
-
-
-LOG_2PI: Final = float(np.log(2 * np.pi))
 
 
 def log_posterior_of(held_out: HeldOut) -> StackLogPosterior:
@@ -371,7 +356,7 @@ class StackLogPosterior(LogPosterior):
         return (
             value
             if self._masked is None
-            else value + _log_normal(values[names.PULL], POOL_PRIOR.sd)
+            else value + coordinates.log_normal(values[names.PULL], POOL_PRIOR.sd)
         )
 
     def log_densities(
@@ -414,9 +399,4 @@ def _log_prior(pool: np.ndarray, logs: np.ndarray, log_t: np.ndarray) -> float:
     value *= pool.size // n_members
     logs_of_weights = np.log(np.maximum(pool, coordinates.SMALLEST_PROBABILITY))
     value += POOL_PRIOR.pseudo_rows * float(logs_of_weights.sum())
-    return value + _log_normal(np.append(logs, log_t), POOL_PRIOR.sd)
-
-
-def _log_normal(values: np.ndarray, sd: float) -> float:
-    """Log density of independent normal values about 0."""
-    return float(-0.5 * (values**2).sum() / sd**2 - values.size * (np.log(sd) + 0.5 * LOG_2PI))
+    return value + coordinates.log_normal(np.append(logs, log_t), POOL_PRIOR.sd)

@@ -14,6 +14,7 @@ import pytest
 from sklearn.metrics import log_loss
 
 import bayesrbf
+from bayesrbf.app import explain
 from bayesrbf.app.explain import ClassAnswer
 from bayesrbf.app.serve import case
 from bayesrbf.app.serve.interface import PARTS, ModelFolder, RequestError, ServedModel
@@ -106,7 +107,7 @@ def test_parts_have_the_figures_of_the_estimator(served: ServedModel) -> None:
     costs = dict(decision.costs)
     assert costs["well"] == pytest.approx(COSTS["ill <b>"] * p[0])
     assert decision.refer == (min(costs.values()) > 0.3)
-    why = case.why_of(served, given, "well")
+    why = explain.why(model, given, "well")
     assert why.base + sum(cell.adds for cell in why.cells) == pytest.approx(why.log_odds)
     gains = model.acquire(given)["gain"].to_numpy()[0]
     measured = case.measurements_of(served, given) or []

@@ -25,7 +25,7 @@ from bayesrbf import (
 from bayesrbf.base.priors import Objective
 from bayesrbf.base.rows import MixtureSpecification, Observations
 from bayesrbf.families.hybrid.objectives import WORDS, MixtureObjective
-from bayesrbf.families.hybrid.selection import HybridArguments, Setting, Task, choose, open_weights
+from bayesrbf.families.hybrid.selection import Setting, Task, choose, open_weights
 from bayesrbf.fit.held_out import HeldOut, split_rows
 from bayesrbf.mixture.fitted import Solver
 from tests.cases import generative
@@ -54,7 +54,7 @@ def model(objective: str | MixtureObjective, **arguments: object) -> HybridMixtu
 
 def asked_solver(classifier: HybridMixtureClassifier) -> Solver:
     """How a classifier asks to be fitted."""
-    return HybridArguments.of(classifier.get_params()).solver(classifier.seed_)
+    return classifier._solver(classifier.seed_)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)

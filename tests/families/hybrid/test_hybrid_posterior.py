@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mmap import mmap
 from pathlib import Path
 
 import numpy as np
@@ -90,14 +89,9 @@ def test_predictive_checks_have_labels_of_the_classes(refined: HybridMixtureClas
         refined.predict_posterior(X[10:11], ["tornado"])
 
 
-def test_probabilities_of_draws_go_to_a_file_or_are_thinned(
-    refined: HybridMixtureClassifier, tmp_path: Path
-) -> None:
+def test_probabilities_of_draws_are_thinned(refined: HybridMixtureClassifier) -> None:
     X, _ = table(seed=5)
     whole = refined.predict_posterior(X)["predictions"]["probability"]
-    on_disk = refined.predict_posterior(X, memory=5_000, path=tmp_path / "p.npy")
-    np.testing.assert_allclose(on_disk["predictions"]["probability"], whole, rtol=1e-12)
-    assert isinstance(on_disk["predictions"]["probability"].to_numpy().base, np.memmap | mmap)
     affordable = whole.nbytes // 4
     with pytest.warns(UserWarning, match="one draw in 4 is kept"):
         thinned = refined.predict_posterior(X, memory=affordable)["predictions"]["probability"]

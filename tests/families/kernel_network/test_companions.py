@@ -79,8 +79,8 @@ def test_there_are_three_where_a_cell_is_missing_and_else_one() -> None:
 
 def test_the_first_is_the_companion_that_stands_alone() -> None:
     some = rows()
-    alone = fit_companion(some, LEVELS, N_CLASSES, MixturePrior(), 0)
-    np.testing.assert_array_equal(alone.first.parameters.means, fitted(some).first.parameters.means)
+    alone = fit_companion(some, LEVELS, tuple(range(N_CLASSES)), MixturePrior(), 0)
+    np.testing.assert_array_equal(alone.parameters.means, fitted(some).first.parameters.means)
     assert len({id(one) for one in fitted(some).mixtures}) == 3
 
 

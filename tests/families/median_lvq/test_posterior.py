@@ -136,9 +136,9 @@ def test_a_sweep_leaves_the_posterior_invariant() -> None:
 
 def test_first_sweeps_are_of_a_flatter_posterior() -> None:
     flat = SMALL.markov_kernel()
-    np.testing.assert_allclose(flat.rows.weights, 0.25 * SMALL.rows.weights)
+    np.testing.assert_allclose(flat.posterior.rows.weights, 0.25 * SMALL.rows.weights)
     exact = flat.adapted(np.zeros((1, 4)))
-    assert exact == ExemplarSweep(SMALL.rows, SMALL.prototypes, PRIOR)
+    assert exact == ExemplarSweep(SMALL)
     assert exact.adapted(np.zeros((1, 4))) is exact
 
 

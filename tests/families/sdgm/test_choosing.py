@@ -16,6 +16,7 @@ from bayesrbf.families.sdgm.evidence import (
     LEAST_PROBABILITY,
     EvidenceProblem,
     Run,
+    Settings,
     State,
     _begun_with,
     factor_features,
@@ -39,7 +40,7 @@ def a_run() -> tuple[EvidenceProblem, Run]:
     places = np.zeros(3, dtype=np.intp), np.arange(3)
     start = State(np.array([0, 1]), np.ones(2), *places, np.zeros(3), np.ones(3))
     problem = EvidenceProblem(rows, factor_features(phi, reduce=False))
-    run = maximise_evidence(problem, start, tol=1e-4, max_iter=500, alpha_max=ALPHA_MAX)
+    run = maximise_evidence(problem, start, Settings(tol=1e-4, max_iter=500, alpha_max=ALPHA_MAX))
     return problem, run
 
 

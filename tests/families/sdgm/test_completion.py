@@ -6,18 +6,38 @@ import numpy as np
 import pytest
 
 from bayesrbf.base.arrays import normals, uniforms
+from bayesrbf.base.priors import MixturePrior
 from bayesrbf.base.rows import (
     MixtureParameters,
     MixtureSpecification,
     Observations,
+    Order,
     Standardisation,
 )
 from bayesrbf.families.sdgm.fitted import predict
-from bayesrbf.families.sdgm.posterior import complete, quadratic_basis
+from bayesrbf.families.sdgm.posterior import quadratic_basis
 from bayesrbf.families.sdgm.records import SDGMModes, SDGMParameters
+from bayesrbf.mixture.cells import completions
+from bayesrbf.mixture.fitted import FittedMixture
 from bayesrbf.mixture.missing import conditional_cells
 
 UNITS = Standardisation(np.array([5.0, -1.0, 0.0]), np.array([2.0, 0.5, 1.0]))
+
+
+def complete(
+    data: Observations,
+    parameters: MixtureParameters,
+    specification: MixtureSpecification,
+    units: Standardisation,
+    *,
+    draws: int,
+    replicate: int = 0,
+) -> tuple[np.ndarray, np.ndarray]:
+    levels = specification.levels
+    prior = MixturePrior().resolve(specification, units, tuple(np.full(n, 1 / n) for n in levels))
+    order = Order(np.arange(specification.n_features), np.arange(len(levels)), np.zeros(1, int))
+    fitted = FittedMixture(specification, prior, parameters, order)
+    return completions(fitted, data, draws, replicate)
 
 
 def companion(kind: str = "full") -> tuple[MixtureParameters, MixtureSpecification]:

@@ -12,6 +12,7 @@ from bayesrbf.families.sdgm import evidence as mode_search
 from bayesrbf.families.sdgm import evidence as sdgm_ard
 from bayesrbf.families.sdgm.evidence import (
     EvidenceProblem,
+    Settings,
     State,
     factor_features,
     find_mode,
@@ -145,7 +146,7 @@ def test_type_two_ends_where_the_updates_stand_still(
     phi = quadratic_basis(2, ()).at(data.points)
     state = replace(start(6), precisions=np.ones(18))
     problem = EvidenceProblem(data, factor_features(phi, reduce=False))
-    run = maximise_evidence(problem, state, tol=1e-7, max_iter=3000, alpha_max=1e5)
+    run = maximise_evidence(problem, state, Settings(tol=1e-7, max_iter=3000, alpha_max=1e5))
     assert run.status is Status.CONVERGED
     found = run.parameters
     assert 0 < found.n_weights < 18
@@ -179,7 +180,7 @@ def test_weights_beyond_memory_are_refused_however_a_run_ends(
     state = replace(start(6), precisions=np.ones(18))
     monkeypatch.setattr(mode_search, "MOST_COORDINATES", 2)
     with pytest.raises(ValueError, match="weights are left, beyond the 2"):
-        maximise_evidence(problem, state, tol=1e-3, max_iter=max_iter, alpha_max=1e5)
+        maximise_evidence(problem, state, Settings(tol=1e-3, max_iter=max_iter, alpha_max=1e5))
 
 
 def test_without_weights_there_is_nothing_to_climb() -> None:
@@ -189,7 +190,7 @@ def test_without_weights_there_is_nothing_to_climb() -> None:
     nowhere = np.empty(0, dtype=np.intp)
     state = State(np.array([0, 1]), np.ones(2), nowhere, nowhere, none, none)
     problem = EvidenceProblem(data, factor_features(phi, reduce=False))
-    run = maximise_evidence(problem, state, tol=1e-3, max_iter=5, alpha_max=1e5)
+    run = maximise_evidence(problem, state, Settings(tol=1e-3, max_iter=5, alpha_max=1e5))
     assert run.status is Status.CONVERGED
     assert run.log_posterior == pytest.approx(N * np.log(0.5))
 
@@ -215,7 +216,9 @@ def test_jumps_end_where_the_slow_steps_end(monkeypatch: pytest.MonkeyPatch) -> 
     ends = []
     for settled in (sdgm_ard.SETTLED, -1.0):
         monkeypatch.setattr(sdgm_ard, "SETTLED", settled)
-        ends.append(maximise_evidence(problem, state, tol=1e-5, max_iter=3000, alpha_max=1e5))
+        ends.append(
+            maximise_evidence(problem, state, Settings(tol=1e-5, max_iter=3000, alpha_max=1e5))
+        )
     fast, slow = ends
     assert fast.status is slow.status is Status.CONVERGED
     assert len(fast.trace.evidence) <= len(slow.trace.evidence)

@@ -94,7 +94,8 @@ def test_probabilities_are_the_tempered_pool_of_tempered_members(fitted) -> None
     X.iloc[0] = np.nan
     rows = new_rows(fitted.fitted_, X).cells
     model = fitted.model_
-    said = np.stack([member.class_log_joint(rows) for member in model.members.own], axis=1)
+    own = [one.model.class_log_joint(one.columns.applied(rows)) for one in model.members.own]
+    said = np.stack(own, axis=1)
     pools, shares = (model.pool, *model.emptier), np.log(fitted.fitted_.class_shares)
     found = fitted.predict_proba(X)
     for row, hidden in enumerate(X.isna().mean(axis=1)):
