@@ -750,7 +750,7 @@ def observe_mixture(
     Raises
     ------
     ValueError
-        If ``cells`` are not a table, or hold infinite numbers.
+        If ``cells`` are not a table or hold infinite numbers, or another shape is not as above.
 
     References
     ----------
@@ -774,6 +774,22 @@ def observe_mixture(
             f"observe_mixture({name!r}, cells, ...) needs a table of numbers, NaN where a cell is "
             f"missing; received shape {table.shape} with {np.isinf(table).sum()} infinite cells."
         )
+    d = table.shape[1]
+    given = {"weights": weights, "means": means, "covariances": covariances}
+    for (argument, value), (least, tail) in zip(
+        given.items(), ((1, ()), (2, (d,)), (3, (d, d))), strict=True
+    ):
+        shape = pt.as_tensor(value).type.shape
+        last = shape[len(shape) - len(tail) :]
+        rows = shape[0] if len(shape) == least + 1 else len(table)
+        fits = all(one in (None, wanted) for one, wanted in zip(last, tail, strict=True))
+        if len(shape) not in (least, least + 1) or not fits or rows not in (None, len(table)):
+            wanted = ", ".join(("k", *(["d"] * len(tail))))
+            raise ValueError(
+                f"observe_mixture({name!r}, {argument}=...) must have shape ({wanted}), or "
+                f"(n_obs, {wanted}) with one for every row; there are {len(table)} rows and d = "
+                f"{d} columns, and its shape is {shape}."
+            )
     return pm.CustomDist(
         name,
         weights,

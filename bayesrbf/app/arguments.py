@@ -47,8 +47,8 @@ _KILL: Final = getattr(signal, "SIGKILL", signal.SIGTERM)
 _CODES: Final = {signal.SIGTERM: TERMINATED} | ({} if _ALARM is None else {_ALARM: TIMED_OUT})
 SENTENCES: Final = {
     TERMINATED: "terminated; nothing was written.",
-    TIMED_OUT: "the time limit was reached; nothing was written. Allow more, or take --model "
-    "mixture --inference map, which fits sooner.",
+    TIMED_OUT: "the time limit was reached; nothing was written. Allow twice what was announced, "
+    "or take --model mixture --inference map, which fits sooner.",
 }
 """Message of each exit code."""
 
@@ -315,7 +315,8 @@ def focus_in(asked: Deciding, told: Focus = ANYTHING) -> Focus:
         costs = {event: (1 - asked.threshold) / asked.threshold}  # in mistakes of the other class
     actions = dict(_pairs(asked.action, "--action takes class=word, such as sick=operate"))
     level = asked.level or told.level
-    return Focus(costs or told.costs, event, actions or told.actions, level)
+    threshold = asked.threshold if costs else told.threshold
+    return Focus(costs or told.costs, event, actions or told.actions, level, threshold)
 
 
 def _pairs(tokens: Iterable[str], takes: str) -> Iterator[tuple[str, str]]:
@@ -435,6 +436,8 @@ def model_for(
     from bayesrbf.reading.notes import TableError
     from bayesrbf.reading.read import names_in_file, no_column
 
+    if folder.is_file():
+        raise NotADirectoryError(f"{folder} is a file; the folder of the model comes first.")
     (folder / MODEL).stat()
     header = names_in_file(table)
     absent = [name for name in (target, *others) if name is not None and name not in header]

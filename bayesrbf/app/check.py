@@ -472,6 +472,8 @@ def _class_frequencies(
         )
     ]
     sentence = "No change of the class frequencies is seen beyond chance"
+    if bool(((lower <= 0) & (upper >= 1)).all()):
+        sentence = "Class frequencies cannot be told from these rows without their labels"
     if is_finding:
         sentence = "The estimated class frequencies differ from training"
     yield Remark(

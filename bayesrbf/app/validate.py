@@ -33,6 +33,7 @@ from bayesrbf.answers.scores import (
 from bayesrbf.app.check import (
     Remark,
     as_classes,
+    column_remarks,
     lines_of_remarks,
     loaded,
     named_cells,
@@ -272,11 +273,16 @@ def of_cost(
 
 
 def of_calibration(
-    p: Probabilities, labels: Labels, units: Units = None, level: float = SURE
+    p: Probabilities,
+    labels: Labels,
+    units: Units = None,
+    level: float = SURE,
+    event: EventPerformance | None = None,
 ) -> Remark:
     """Whether probabilities come true as often as they say, and in which way they do not.
 
-    Where rows have groups the slope alone tells: chance in the error is that of single rows.
+    Error and slope tell, and of an event also whether it came as often as expected. Where rows
+    have groups the error does not: chance in it is that of single rows.
     """
     errors = calibration(p, labels, prob=1 - 2 * (1 - level))
     tilt = _slope(p, labels, units, level)
@@ -285,8 +291,15 @@ def of_calibration(
         way = "too extreme"
     elif tilt.lower > 1:
         way = "too timid"
+    often, ratio = True, ""
+    if event is not None:
+        large = event.observed_to_expected
+        often = not (large.upper < 1 or large.lower > 1)
+        ratio = f", O:E {number(large.value)}, {ends(large.lower, large.upper)}"
+        if not often:
+            way = f"too {'high' if large.upper < 1 else 'low'} for “{clipped(event.event, 24)}”"
     grouped = units is not None
-    right = (grouped or errors.within_noise) and tilt.lower <= 1 <= tilt.upper
+    right = (grouped or errors.within_noise) and tilt.lower <= 1 <= tilt.upper and often
     verdict = "come true as often as they say, as far as these rows can tell"
     if not right:
         verdict = f"do not come true as often as they say, they are {way}"
@@ -299,7 +312,7 @@ def of_calibration(
             else f"and chance alone brings more than {number(errors.noise[1])} in "
             f"{percent(1 - level)} of such tables"
         )
-        + f"; the slope is {number(tilt.value)}, {ends(tilt.lower, tilt.upper)}, and 1 is "
+        + f"; the slope is {number(tilt.value)}, {ends(tilt.lower, tilt.upper)}{ratio}, and 1 is "
         "right.",
         is_finding=not right,
     )
@@ -446,7 +459,7 @@ def validate(
     event: object = None,
     level: float = SURE,
     by: object = None,
-    score: pd.Series | None = None,
+    score: object = None,
     groups: object = None,
 ) -> Validation:
     """Score a classifier on labelled new rows, and say what has drifted.
@@ -472,7 +485,7 @@ def validate(
         most, else the one that was rarer in training.
     level : float
         Probability inside the intervals, by which findings are told from chance.
-    by : frame or dict of columns, optional
+    by : frame, dict of columns, or list of names of columns of X, optional
         Columns by whose levels, or quarters of numbers, figures are told apart.
     score : Series of shape (n_obs,), optional
         An existing score, as probabilities or points, of two classes.
@@ -504,6 +517,21 @@ def validate(
     {'log loss': 0.06, 'Brier score': 0.04, 'share right': 0.97}
     """
     fitted: Classifier = loaded(estimator)
+    if not 0 < level < 1:
+        raise ValueError(f"validate(level=...) must lie between 0 and 1; received {level:g}.")
+    names = [by] if isinstance(by, str) else by
+    if isinstance(names, list | tuple) and isinstance(X, pd.DataFrame):
+        by = X[list(names)]
+    elif by is not None and not isinstance(by, pd.DataFrame | Mapping):
+        raise ValueError(
+            "validate(by=...) takes a frame or dict of columns, or names of columns of the frame "
+            f"X; received a {type(by).__name__}."
+        )
+    if isinstance(score, str):
+        raise ValueError(
+            "validate(score=...) takes the numbers of the score, such as X['points']; received the "
+            f"name {score!r}."
+        )
     given = {str(label): float(cost) for label, cost in (costs or {}).items()}
     focus = Focus(given, None if event is None else str(event), level=level)
     return validated(fitted, X, y, focus, Beside.of(by, score, groups))
@@ -573,7 +601,9 @@ def validated(
             f"({listing(classes, LISTED_CLASSES)}); an interval needs at least "
             f"{LEAST_LABELLED}.{_held(spelled)}"
         )
-    cells = named_cells(X, fitted.columns_)
+    cells, columns = named_cells(X, fitted.columns_), fitted.columns_
+    old = training_cells(fitted)
+    changed, _ = column_remarks(old, cells[list(columns.names)], columns, columns.names)
     trained = copy(fitted).adapt_prior(X)["trained"].to_numpy()
     return validation_of(
         np.asarray(fitted.predict_proba(X))[scored],
@@ -585,8 +615,9 @@ def validated(
         focus=focus,
         unlabelled=int(hidden.sum()),
         remarks=[
-            *of_training_rows(training_cells(fitted), cells),
+            *of_training_rows(old, cells),
             *of_other_classes(spelled[~scored]),
+            *(one for one in changed if one.is_finding),
             *(Remark("columns", note, is_finding=False) for note in notes),
         ],
         beside=beside.take(scored),
@@ -637,16 +668,23 @@ def validation_of(
     def against_rest(
         p: Probabilities, labels: Labels, units: Units
     ) -> Mapping[str, EventPerformance]:
-        found = performance_of(
-            p,
-            labels,
-            classes,
-            decided=decisions(p, classes, costs),
-            thresholds=thresholds_at(threshold),
-            units=units,
-            level=level,
-        )
-        return {one.event: one for one in found.events}
+        def of(shown: Sequence[int], threshold: float) -> tuple[EventPerformance, ...]:
+            return performance_of(
+                p,
+                labels,
+                classes,
+                shown=shown,
+                decided=decisions(p, classes, costs),
+                thresholds=thresholds_at(threshold),
+                units=units,
+                level=level,
+            ).events
+
+        if event is None:
+            every = of(range(len(classes)), threshold)
+        else:  # the other class is decided below the threshold of the event
+            every = *of([event.column], threshold), *of([1 - event.column], 1 - threshold)
+        return {one.event: one for one in sorted(every, key=lambda one: classes.index(one.event))}
 
     here = against_rest(p, labels, units)
     trusted = {} if before is None else against_rest(*before, None)
@@ -684,7 +722,7 @@ def validation_of(
         *remarks,
         of_worth(p, labels, trained, classes, units, level),
         *([of_cost(p, labels, matrix, units, level)] if costs else []),
-        of_calibration(p, labels, units, level),
+        of_calibration(p, labels, units, level, None if event is None else here[event.name]),
         of_class_frequencies(p, labels, frequencies, level),
     )
     return Validation(
@@ -727,6 +765,11 @@ def advice(
         return (
             "Refit: these rows have classes that the model does not know; all that is said here is "
             "of the others."
+        )
+    if found & {"unit", "exchanged"}:
+        return (
+            "Mend the columns first: some are in other units than in training, or exchanged; all "
+            "that is said here is of them as they are."
         )
     if not any(one.auroc.lower > RANKED_BY_CHANCE for one in now.values()):
         return (

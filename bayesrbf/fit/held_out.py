@@ -839,8 +839,8 @@ def held_out_probabilities(
     Returns
     -------
     pandas.DataFrame
-        One line for every row that was held out, by its position among the rows; one column a
-        class.
+        One line for every row that was held out, by its entry in the index of the frame X, or its
+        position in any other table; one column a class.
 
     Raises
     ------
@@ -871,7 +871,8 @@ def held_out_probabilities(
     parts = [fitted_fold(estimator, X, y, groups, fold, classes)[1] for fold in folds]
     rows = np.concatenate([test for _, test in folds])
     order = np.argsort(rows, kind="stable")
-    return pd.DataFrame(np.concatenate(parts)[order], rows[order], classes)
+    index = X.index[rows[order]] if isinstance(X, pd.DataFrame) else rows[order]
+    return pd.DataFrame(np.concatenate(parts)[order], index, classes)
 
 
 def refuse_hidden(y: object, unlabelled: object, owner: str) -> None:

@@ -566,7 +566,9 @@ class FittedTable[M: FittedModel, D]:
         # Without a coordinate every draw is the same, rows left out or not. A draw of the
         # bootstrap is none of the posterior, from which weights could take out a row.
         if log_posterior.dimension and draws.method != "bootstrap":
-            yield from judge_leave_one_out(leave_one_out(log_posterior, draws, *self.table.scored))
+            scored = self.model.description(self.rows, self.axes).scored
+            loo = leave_one_out(log_posterior, draws, *self.table.scored)
+            yield from judge_leave_one_out(loo, scored)
 
     def _probabilities_of_training(self) -> dict[str, np.ndarray]:
         """Class probabilities of some training rows, under the draws and at the fit.

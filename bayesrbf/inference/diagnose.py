@@ -396,11 +396,12 @@ def judge_size(row: str, value: float, asked: int, copied: float | None = None) 
     return Finding(row, value, sentence + limit, good)
 
 
-def judge_leave_one_out(loo: LeaveOneOut) -> Iterator[Finding]:
-    """Findings on how well each row is predicted by the others."""
+def judge_leave_one_out(loo: LeaveOneOut, scored: str = "") -> Iterator[Finding]:
+    """Findings on how well each row is predicted by the others, by the name of what is scored."""
+    what = f" ({scored} of posterior_)" if scored else ""
     text = (
-        f"Log predictive density of the {loo.n_obs} rows, each left out of its posterior, in nats; "
-        f"each counts once. By {loo.how}."
+        f"Log predictive density{what} of the {loo.n_obs} rows, each left out of its posterior, in "
+        f"nats; each counts once. By {loo.how}."
     )
     yield Finding("elpd_loo", loo.elpd, text, True)
     yield Finding("elpd_loo_se", loo.se, "Standard error of elpd_loo over rows.", True)

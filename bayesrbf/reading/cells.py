@@ -517,18 +517,31 @@ def _fields(notes: Sequence[Note]) -> dict[str, object]:
 
 
 def with_remedies(options: TableOptions, notes: Iterable[Note]) -> TableOptions:
-    """The options, and the values that notes take for missing, once each.
+    """The options, with the values that notes take for missing and the column that names the rows.
+
+    Dates are left out: whatever is fitted to them meets later ones.
 
     >>> noticed = [Note("stand-in", "age", "-999", 2), Note("text among numbers", "age", "none")]
     >>> with_remedies(TableOptions(na=("-1",)), noticed).na
     ('-1', '-999', 'none')
     """
+    notes = tuple(notes)
+    names = [note.column for note in notes if note.topic == "names of rows"]
+    dates = {note.column for note in notes if note.topic == "unnamed dates"} - {options.time}
+    own = options.id or next(iter(names), None)
+    ignored = [name for name in (*options.ignore, *sorted(dates)) if name != own]
     marks = (
         f"{note.column}={note.value}" if note.elsewhere else note.value
         for note in notes
         if note.topic in REMEDIED
     )
-    return replace(options, na=tuple(dict.fromkeys((*options.na, *marks))))
+    return replace(
+        options,
+        na=tuple(dict.fromkeys((*options.na, *marks))),
+        id=own,
+        ignore=tuple(dict.fromkeys(ignored)),
+        dates=tuple(name for name in options.dates if name not in dates),
+    )
 
 
 def as_typed(options: TableOptions) -> str:

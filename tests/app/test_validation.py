@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -377,3 +378,57 @@ def test_a_score_needs_two_classes() -> None:
     model = HybridMixtureClassifier(1, cv=3, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="leave score and by out"):
         bayesrbf.validate(model, X, y, score=X["age"])
+
+
+@pytest.mark.parametrize("threshold", [0.2, 0.5, 0.7])
+def test_a_threshold_decides_for_both_classes(threshold: float) -> None:
+    """What is not called an event is called the other class."""
+    _, p, labels = drawn(200, 3, (0.6, 0.4))
+    focus = Focus({"b": (1 - threshold) / threshold}, "b", level=SURE)
+    told = validation_of(p, labels, np.array([0.6, 0.4]), 400, ["a", "b"], focus=focus)
+    own, other = told.against_rest["b"], told.against_rest["a"]
+    assert own.sensitivity.value == pytest.approx((p[labels == 1, 1] >= threshold).mean())
+    assert own.sensitivity == other.specificity
+    assert own.specificity == other.sensitivity
+
+
+def test_events_that_come_too_seldom_are_found() -> None:
+    _, p, _ = drawn(600, 4, (0.5, 0.5))
+    labels = (np.random.default_rng(0).random(600) < 0.8 * p[:, 1]).astype(int)
+    told = judged(np.array([0.5, 0.5]), p, labels)
+    assert told.event is not None
+    ratio = told.against_rest[told.event.name].observed_to_expected
+    assert (ratio.upper < 1) or (ratio.lower > 1)
+    assert "calibration" in findings(told)
+
+
+def test_a_column_in_another_unit_is_found_and_to_be_mended(
+    fitted: HybridMixtureClassifier,
+) -> None:
+    X, y = sick_and_well(300, 9)
+    told = bayesrbf.validate(fitted, X.assign(enzyme=X["enzyme"] / 1000), y)
+    assert "unit" in findings(told)
+    assert told.advice.startswith("Mend the columns first")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"level": 95.0}, "must lie between 0 and 1; received 95"),
+        ({"by": "sex"}, "sex"),
+        ({"by": 3}, "names of columns of the frame X; received a int"),
+        ({"score": "points"}, "received the name 'points'"),
+    ],
+)
+def test_options_that_cannot_be_used_are_told_by_name(
+    fitted: HybridMixtureClassifier, options: dict[str, Any], message: str
+) -> None:
+    X, y = sick_and_well(50, 9)
+    with pytest.raises((ValueError, KeyError), match=message):
+        bayesrbf.validate(fitted, X, y, **options)
+
+
+def test_parts_may_be_named(fitted: HybridMixtureClassifier) -> None:
+    X, y = sick_and_well(200, 9)
+    by_name = bayesrbf.validate(fitted, X, y, by=["age"])
+    assert by_name.to_dict() == bayesrbf.validate(fitted, X, y, by=X[["age"]]).to_dict()

@@ -17,7 +17,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, log_loss
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
-from bayesrbf import HybridMixtureClassifier, LabelledKFold, labelled_scorer
+from bayesrbf import (
+    HybridMixtureClassifier,
+    LabelledKFold,
+    held_out_probabilities,
+    labelled_scorer,
+)
 from bayesrbf.reading.notes import ColumnWarning
 
 ROWS = np.random.default_rng(0).permutation(150)
@@ -179,3 +184,17 @@ def test_groups_are_held_out_whole() -> None:
         assert {*held} == {*np.flatnonzero(~np.isnan(y))}
     with pytest.raises(ValueError, match=r"LabelledKFold\.split\(groups=\.\.\.\) must name"):
         next(LabelledKFold(5).split(np.zeros((100, 1)), y, groups[1:]))
+
+
+def test_held_out_probabilities_are_those_of_fits_without_the_rows_and_keep_their_names() -> None:
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    X = X.sample(frac=1, random_state=0)
+    y = y[X.index].where(np.arange(150) % 3 > 0)
+    model, folds = HybridMixtureClassifier(1, cv=2, random_state=0), LabelledKFold(3)
+    told = held_out_probabilities(model, X, y, cv=folds)
+    assert told.index.tolist() == y.index[y.notna()].tolist()
+    for train, test in folds.split(X, y):
+        by_hand = model.fit(X.iloc[train], y.iloc[train]).predict_proba(X.iloc[test])
+        np.testing.assert_allclose(told.loc[X.index[test]], by_hand, rtol=1e-12)
+    positions = held_out_probabilities(model, X.to_numpy(), y.to_numpy(), cv=folds)
+    assert positions.index.tolist() == np.flatnonzero(y.notna()).tolist()

@@ -156,3 +156,19 @@ def test_rows_in_a_model_of_ones_own_are_a_table_of_numbers(cells):
         pytest.raises(ValueError, match=r"observe_mixture\('rows', cells, ...\) needs"),
     ):
         observe_mixture("rows", cells, [1.0], np.zeros((1, 2)), np.eye(2)[None])
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("weights", np.array(1.0)),
+        ("means", np.zeros(2)),
+        ("means", np.zeros((5, 2, 2))),  # of a centre that was not looked up for every row
+        ("covariances", np.ones((2, 2))),
+        ("covariances", np.ones((2, 2, 3))),
+    ],
+)
+def test_parameters_of_another_shape_are_refused_by_name(argument, value):
+    given = {"weights": [0.5, 0.5], "means": np.zeros((2, 2)), "covariances": np.eye(2)[None]}
+    with pm.Model(), pytest.raises(ValueError, match=rf"{argument}=\.\.\.\) must have shape"):
+        observe_mixture("rows", np.zeros((3, 2)), **given | {argument: value})

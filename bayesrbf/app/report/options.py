@@ -56,6 +56,7 @@ class Focus:
     event: str | None = None  # That was asked for, one of two classes.
     actions: Mapping[str, str] = field(default_factory=dict)  # Words for decisions, by class.
     level: float = 0.9  # Probability inside the intervals.
+    threshold: float | None = None  # Of the event, where it was asked for in place of costs.
 
     @property
     def decides(self) -> bool:
@@ -119,9 +120,11 @@ def _focus(file: Path, content: Mapping[str, Any]) -> Focus:
         raise _refused(file, f"its event must be a class, not {event!r}")
     if not isinstance(actions, dict) or not all(isinstance(one, str) for one in actions.values()):
         raise _refused(file, "its actions must be a word for each class")
-    if not (isinstance(level, float) and 0 < level < 1):
-        raise _refused(file, f"its level must lie strictly between 0 and 1, not {level!r}")
-    return Focus(costs, event, actions, level)
+    threshold = content.get("threshold")
+    for name, value in {"level": level, "threshold": threshold}.items():
+        if not (value is None or (isinstance(value, float) and 0 < value < 1)) or level is None:
+            raise _refused(file, f"its {name} must lie strictly between 0 and 1, not {value!r}")
+    return Focus(costs, event, actions, level, threshold)
 
 
 def _table(file: Path, content: Any) -> TableOptions:

@@ -274,6 +274,7 @@ class Diagnostics:
     """Name, number of entries, worst R-hat, least effective draws."""
     warnings: tuple[str, ...]  # Raised during the run.
     drawn: bool = True  # Whether there are draws, of chains or one by one.
+    by_error: bool = False  # Whether intervals are of an error that no draw of the chains moves.
 
     @property
     def chained(self) -> bool:

@@ -137,6 +137,7 @@ def sentences(report: Report) -> dict[str, Any]:
         "events": findings.events(report),
         "surprise": findings.surprise(report),
         "unvalidated": findings.unvalidated(report),
+        "unsettled": findings.unsettled(report),
         "computation": findings.computation(report),
         "scores": findings.against_rival(report),
         "subgroups": findings.subgroups(report),

@@ -58,7 +58,7 @@ from bayesrbf.app.report.output import (
 )
 from bayesrbf.app.report.records import Report, leads
 from bayesrbf.app.report.render import render
-from bayesrbf.app.report.verdict import events, evidence, unvalidated, verdict
+from bayesrbf.app.report.verdict import events, evidence, unsettled, unvalidated, verdict
 from bayesrbf.app.words import clipped, ends, harmless, listing, number, one_line, percent, plural
 from bayesrbf.base.files import write_whole
 from bayesrbf.base.rows import copies_sentence
@@ -88,7 +88,7 @@ POOL_DRAWN: Final = 0.4
 """Draws of a stack, in fits."""
 LOADING: Final = 6.0
 """Seconds of a report that any table takes."""
-CELL_LOOKED_AT: Final = 1e-3
+CELL_LOOKED_AT: Final = 1.5e-3
 """Seconds of a report for each cell and class: densities, what columns say, rivals, pictures."""
 PROCESS_START: Final = 4.0
 """Seconds until other processes have loaded what a fit needs."""
@@ -184,8 +184,9 @@ def within(job: Job, limit: float | None, judged: bool = True) -> tuple[Job, str
     form, seconds = _form(job, limit, judged)
     number, seconds = processes(job.jobs, seconds)
     line = _line(seconds)
-    if limit is not None and seconds > limit:
-        line += f" That is more than --time-limit {limit:g}, which then leaves nothing written."
+    if limit is not None and seconds > SURE * limit:
+        size = "more than" if seconds > limit else "more than half of"
+        line += f" That is {size} --time-limit {limit:g}; what is not done by then is not written."
     return replace(form, jobs=number), line
 
 
@@ -209,8 +210,10 @@ def _form(job: Job, limit: float | None, judged: bool) -> tuple[Job, float]:
 
 def _noted(job: Job, limit: float | None = None) -> Job:
     """The job with a note where it is quick."""
-    if not job.quick or FAMILIES[job.family].pools:  # a stack is what it is without
+    if not job.quick:
         return job
+    if FAMILIES[job.family].pools:
+        return replace(job, notes=("--quick changes nothing for a stack.", *job.notes))
     parts = ["no intervals"] if job.inference == "map" else []
     if not job.judged_apart:
         parts.append(f"{plural(job.folds, 'fold')} at most")
@@ -628,7 +631,8 @@ def _main_figures(report: Report) -> Iterator[tuple[str, str]]:
         )
     for parts in report.parts:
         yield f"by {clipped(parts.by, 24)}", f"{plural(len(parts.parts), 'part')} on the page"
-    yield "unsure of", f"{report.doubt.below} of {plural(report.doubt.judged, 'row')} held out"
+    some, rows_of, how = unsettled(report)
+    yield "unsure of", f"{some} of {plural(rows_of, 'row')}, {how}"
     yield "look wrong", f"{plural(report.oddities.n_cells, 'cell')}, by a density of all rows"
     if report.check is not None:
         rows = f"{plural(report.check.rows, 'row')} that the fit had without their labels"

@@ -294,7 +294,8 @@ def read_diagnostics(
         f"Out-of-fold temperature: log probabilities are multiplied by "
         f"{number(refined.temperature_)}.",
     )
-    return Diagnostics(status, findings, tuple(variables), heard, draws is not None)
+    by_error = refined.model_.predictors_deliver
+    return Diagnostics(status, findings, tuple(variables), heard, draws is not None, by_error)
 
 
 def read_described(job: Job, fitted: Fitted, refined: Any) -> Described:
@@ -603,6 +604,8 @@ def novel_rows(job: Job, judged: JudgedTable) -> tuple[NovelRow, ...]:
 
 
 LISTED_ROWS = 20
+NEAREST = 5
+"""Rows that are listed where fewer are undecided."""
 THRESHOLD = 0.9
 """A row counts as unsure where its most probable class has less than this probability."""
 WORTH = 0.05
@@ -645,7 +648,9 @@ def read_doubt(
         order = np.abs(logit(np.clip(p, LEAST_DOUBT, 1 - LEAST_DOUBT)) - logit(event.threshold))
         undecided = int(((lower < event.threshold) & (event.threshold < upper)).sum())
         undecided = None if np.isnan(lower).all() else undecided
-    worst = np.argsort(order, kind="stable")[:LISTED_ROWS]
+    # Rows that are settled are no doubt; some of them show how far they are from it.
+    listed = LISTED_ROWS if undecided is None else int(np.clip(undecided, NEAREST, LISTED_ROWS))
+    worst = np.argsort(order, kind="stable")[:listed]
     outcome = np.full(len(total), -1)
     own = next(iter(held_out.probabilities.values()))
     scored = held_out.scored

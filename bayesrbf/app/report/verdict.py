@@ -29,6 +29,15 @@ def read(report: Report) -> str:
     return f"{rows} with {listing(parts)} and {len(report.classes)} classes; {holes}{labels}."
 
 
+def unsettled(report: Report) -> tuple[int, int, str]:
+    """Rows that no decision is settled for, of how many, and in which sense."""
+    doubt = report.doubt
+    if report.costs is not None and doubt.event is not None and doubt.undecided is not None:
+        how = f"their intervals hold the threshold of {percent(doubt.event.threshold)}"
+        return doubt.undecided, len(doubt.outcome), how
+    return doubt.below, doubt.judged, f"held out; no class reaches {percent(doubt.threshold)}"
+
+
 def unsure(report: Report) -> str:
     """A sentence: how many rows are unsure, and the epistemic share of their entropy."""
     doubt = report.doubt
@@ -205,11 +214,13 @@ def events(report: Report) -> str:
         return f"{held_out} held out: {listing(each, 8)}. A row is called {rule}."
     name = clipped(event.name, 24)
     rule = "costs least by expectation" if report.costs else "is the more probable class"
+    called = f"where that {rule} (threshold {percent(event.threshold)})"
+    if report.focus.threshold is not None:
+        called = f"from a probability of {percent(event.threshold)} on, as was asked for"
     verb = "is an event" if rows[report.classes.index(event.name)] == 1 else "are events"
     return (
         f"{count(rows[report.classes.index(event.name)])} of {held_out} held out {verb}: an event "
-        f"is a row that is “{name}”, {event.why}. A row is called “{name}” where that {rule} "
-        f"(threshold {percent(event.threshold)})."
+        f"is a row that is “{name}”, {event.why}. A row is called “{name}” {called}."
     )
 
 
@@ -234,9 +245,12 @@ def unvalidated(report: Report) -> str:
 
 
 def computation(report: Report) -> str:
-    """A sentence on figures of the computation that need attention; empty if none does."""
+    """A sentence on figures of the computation that need attention; empty if none does.
+
+    No interval of a stack rests on draws of its weights, which the appendix judges.
+    """
     bad = sum(not finding.good for finding in report.diagnostics.findings)
-    if not bad:
+    if not bad or report.diagnostics.by_error:
         return ""
     verb = "needs" if bad == 1 else "need"
     return (
@@ -332,7 +346,8 @@ def costs(report: Report) -> str:
     if report.costs is None:
         return ""
     rows = [f"{number(cost)} by {name}" for name, cost in report.costs.rows]
-    return (
-        f"By the decision of least expected cost, a row held out costs {listing(rows, 9)}, in the "
-        "unit in which costs were given."
+    return f"By the decision of least expected cost, a row held out costs {listing(rows, 9)}, " + (
+        "in the unit in which costs were given."
+        if report.focus.threshold is None
+        else "where a row that is called an event in vain costs 1."
     )

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 CELL: Final = "cell-"
 """Prefix of the names of the fields, before the position of the column."""
+SETTLED: Final = 0.8
+"""Share of the draws from which a decision is advised without a word of doubt."""
 N_POINTS: Final = 25
 """Points of the curve along a column of numbers."""
 LIKE_THOUSANDS: Final = re.compile(r"-?\d{1,3},\d{3}")
@@ -77,6 +79,11 @@ class Decision:
     costs: tuple[tuple[str, float], ...]  # Expected cost by answer.
     agreeing: float  # Share of the draws under which it costs least; NaN without draws.
     refer: bool  # Whether referring costs less.
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether most draws agree, if there are any."""
+        return not self.agreeing < SETTLED
 
 
 IN_DOUBT: Final = {

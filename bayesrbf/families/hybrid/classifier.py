@@ -114,7 +114,8 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     random_state : int, RandomState or None
         Source of restarts, folds and draws; an int makes results repeatable.
     verbose : bool
-        Show how far :meth:`fit` and :meth:`refine` are, and how long each stage still takes.
+        Show, in a terminal or a notebook, how far :meth:`fit` and :meth:`refine` are, and how long
+        each stage still takes.
     missingness : {"ignorable", "informative", "cv"}
         ``"informative"``: whether a cell is missing tells about its component; ``"cv"`` takes it
         if the out-of-fold log score is better by a standard error.

@@ -505,7 +505,8 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
     random_state : int, RandomState or None
         Source of restarts and draws; an int makes results repeatable.
     verbose : bool
-        Show how far :meth:`fit` and :meth:`refine` are, and how long each stage still takes.
+        Show, in a terminal or a notebook, how far :meth:`fit` and :meth:`refine` are, and how long
+        each stage still takes.
     missingness : {"ignorable", "informative"}
         ``"informative"``: whether a cell is missing tells about its component.
     categorical_features : array-like or "from_dtype", optional

@@ -98,7 +98,8 @@ class SDGMClassifier(Classifier):
     random_state : int, RandomState or None
         Source of restarts and draws; an int makes results repeatable.
     verbose : bool
-        Show how far :meth:`fit` and :meth:`refine` are, and how long each stage still takes.
+        Show, in a terminal or a notebook, how far :meth:`fit` and :meth:`refine` are, and how long
+        each stage still takes.
     categorical_features : array-like or "from_dtype", optional
         Positions, names or mask of the categorical columns. None: of frames by dtype, else none.
     column_kinds : dict of columns and kinds, optional

@@ -164,7 +164,8 @@ class StackedClassifier(Classifier):
     random_state : int, RandomState or None
         Source of folds, starts and draws; an int makes results repeatable.
     verbose : bool
-        Show how far :meth:`fit` and :meth:`refine` are, and how long each stage still takes.
+        Show, in a terminal or a notebook, how far :meth:`fit` and :meth:`refine` are, and how long
+        each stage still takes.
     categorical_features : array-like or "from_dtype", optional
         Positions, names or mask of the categorical columns. None: of frames by dtype, else none.
     column_kinds : dict of columns and kinds, optional

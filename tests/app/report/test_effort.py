@@ -44,7 +44,7 @@ def test_the_fullest_form_within_the_limit_is_taken(mixture):
     assert "--time-limit allows" in chosen.notes[0]
     chosen, line = within(mixture, 1.0)
     assert (chosen.inference, chosen.quick, chosen.folds) == ("map", True, 3)
-    assert "more than --time-limit 1," in line
+    assert "more than --time-limit 1;" in line
     assert "--time-limit" not in within(mixture, 2.1 * full)[1]
     assert chosen.notes[0].startswith("Made with --quick, because --time-limit allows 1 seconds")
 

@@ -112,7 +112,7 @@ def test_the_command_writes_a_page_and_answers_in_json(tmp_path, monkeypatch, ca
     assert told["repeated_rows"] == 1
     assert told["file"] is None
     assert run(monkeypatch, "look", file, "--out", file) == 2
-    assert "is the table itself" in capsys.readouterr().err
+    assert "--out names a folder" in capsys.readouterr().err
 
 
 def test_a_look_reads_dates_and_leaves_out_what_it_cannot_read(tmp_path, monkeypatch, capsys):
