@@ -75,6 +75,7 @@ def test_a_verbose_estimator_shows_how_far_it_is(
     model: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
     X, y = plain(0)
     assert model.fit(X, y) is model
     assert not capsys.readouterr().out
@@ -86,6 +87,7 @@ def test_a_verbose_estimator_shows_its_chains(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
     model = MixtureDensity(random_state=0).fit(*plain(0))
     model.refine("gibbs", chains=1, draws=4)
     assert not capsys.readouterr().out

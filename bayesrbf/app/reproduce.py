@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import Annotated
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 import bayesrbf
 
@@ -22,7 +23,7 @@ def scripts() -> App:
     nothing = App(name="reproduce")
 
     @nothing.default
-    def absent(*words: str) -> None:
+    def absent(*words: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> None:
         raise FileNotFoundError(
             "the scripts of reproduce are not installed with the package. Clone the repository of "
             f"bayesrbf at the tag v{bayesrbf.__version__}, and run the command in that folder."

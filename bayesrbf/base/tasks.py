@@ -61,13 +61,21 @@ def showing(track: Track) -> Iterator[None]:
 
 @contextmanager
 def progress(shown: bool) -> Iterator[Track]:
-    """One display for all stages of a run, a bar a stage, removed when the run ends."""
+    """One display for all stages of a run, a bar a stage, removed when the run ends.
+
+    There is none where nothing can be removed, as in a log.
+    """
     if not shown or _AROUND.get() is not silent:
         yield _AROUND.get()
         return
+    from rich.console import Console
     from rich.progress import Progress
 
-    with Progress(transient=True) as bar:
+    console = Console()
+    if not console.is_jupyter and (not console.is_terminal or console.is_dumb_terminal):
+        yield silent
+        return
+    with Progress(transient=True, console=console) as bar:
 
         def track(sequence: Sequence[Any], description: str) -> Iterator[Any]:
             yield from bar.track(sequence, description=description)

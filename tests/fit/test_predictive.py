@@ -308,33 +308,6 @@ def test_no_draw_fits_is_an_error():
         posterior(memory=100).draws(rows())
 
 
-def test_a_file_keeps_every_draw_that_memory_could_not(tmp_path):
-    p = posterior(memory=2_000)
-    path = tmp_path / "draws.npy"
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        found, thinning = p.draws(rows(), path)
-    assert thinning == 1
-    assert isinstance(found, np.memmap)
-    np.testing.assert_allclose(found, brute(p, rows()), rtol=1e-12)
-    assert [file.name for file in tmp_path.iterdir()] == ["draws.npy"]
-
-
-def test_a_file_is_written_whole_or_not_at_all(tmp_path):
-    def broken(observations):
-        def predict(theta):
-            raise RuntimeError("in the middle")
-
-        return OneByOne(predict)
-
-    p = replace(posterior(), predictor=broken)
-    (tmp_path / "draws.npy").write_bytes(b"older")
-    with pytest.raises(RuntimeError, match="in the middle"):
-        p.draws(rows(), tmp_path / "draws.npy")
-    assert (tmp_path / "draws.npy").read_bytes() == b"older"
-    assert len(list(tmp_path.iterdir())) == 1
-
-
 @pytest.mark.parametrize("n", [0, 1])
 def test_no_row_and_one_row(n):
     summary = posterior().summary(rows(n))

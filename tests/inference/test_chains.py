@@ -146,6 +146,7 @@ def test_the_rectangle_keeps_most_draws(lengths):
 
 def test_progress_is_shown(capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
     with shown_progress("chains", 3, shown=True) as advance:
         advance(3)
     assert "chains" in capsys.readouterr().out

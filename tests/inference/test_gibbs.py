@@ -190,9 +190,14 @@ def test_an_error_of_a_chain_ends_all():
         gibbs(Failing(), np.zeros(5), draws=10**7, tune=4, random_state=0, cores=1)
 
 
-def test_progress_is_shown(capsys):
+def test_progress_is_shown(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
     gibbs(Swept(), np.zeros(5), draws=2, tune=4, chains=1, random_state=0, progress_bar=True)
     assert "gibbs" in capsys.readouterr().out
+    monkeypatch.setenv("TERM", "dumb")
+    gibbs(Swept(), np.zeros(5), draws=2, tune=4, chains=1, random_state=0, progress_bar=True)
+    assert not capsys.readouterr().out, "nothing can be removed from a log"
 
 
 def test_gibbs_has_the_exact_moments_of_one_component_on_complete_rows():
