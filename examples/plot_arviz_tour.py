@@ -12,7 +12,7 @@ import arviz as az
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_iris
 
-from bayesrbf import HybridMixtureClassifier, SDGMClassifier, predictive_check
+from bayesrbf import HybridMixtureClassifier, MedianLVQClassifier, predictive_check
 
 iris = load_iris(as_frame=True)
 X, y = iris.data.iloc[:, :2], iris.target_names[iris.target]
@@ -58,5 +58,5 @@ az.loo(model.posterior_, var_name="y")
 # %%
 # Every classifier has ``y``, so a model of labels and cells can be compared with one of labels
 # alone. Without ``var_name``, ArviZ refuses.
-other = SDGMClassifier(random_state=0).fit(X, y).refine(draws=500)
-az.compare({"mixture": model.posterior_, "sparse mixture": other.posterior_}, var_name="y")
+other = MedianLVQClassifier(random_state=0).fit(X, y).refine("gibbs", draws=500)
+az.compare({"mixture": model.posterior_, "exemplars": other.posterior_}, var_name="y")
