@@ -315,7 +315,9 @@ def focus_in(asked: Deciding, told: Focus = ANYTHING) -> Focus:
         costs = {event: (1 - asked.threshold) / asked.threshold}  # in mistakes of the other class
     actions = dict(_pairs(asked.action, "--action takes class=word, such as sick=operate"))
     level = asked.level or told.level
-    threshold = asked.threshold if costs else told.threshold
+    threshold = asked.threshold
+    if not costs and event == told.event:
+        threshold = told.threshold
     return Focus(costs or told.costs, event, actions or told.actions, level, threshold)
 
 
@@ -389,12 +391,58 @@ def file_in(out: Path | None, usual: Path, name: str, *, as_json: bool) -> Path 
     """The file to write in the folder that ``--out`` names; None for JSON alone."""
     if out is None:
         return None if as_json else usual / name
-    if out.suffix or out.is_file():
+    if out.is_file() or (out.suffix == Path(name).suffix and not out.is_dir()):
         is_one = "is" if out.is_file() else "looks like"
         raise ValueError(
             f"--out names a folder, in which {name} is written; got {out}, which {is_one} a file."
         )
     return out / name
+
+
+# Models that are served, and who may ask them.
+
+
+NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+RESERVED: Final = ("static", "healthz", "metrics")
+LEAST_TOKEN: Final = 16
+"""Letters of a token."""
+
+
+def folders_by_name(folder: Path | None, models: tuple[str, ...]) -> dict[str, Path]:
+    """Folders by the names of their models; the empty name for the only one."""
+    if (folder is None) == (not models):
+        raise ValueError(
+            "serve takes one folder, such as: bayesrbf serve report; or several with names: "
+            "bayesrbf serve --model heart=report --model liver=other"
+        )
+    if folder is not None:
+        return {"": folder}
+    named: dict[str, Path] = {}
+    for text in models:
+        name, _, path = text.partition("=")
+        if not (NAME.fullmatch(name) and path) or name in RESERVED or name in named:
+            raise ValueError(
+                f"--model takes NAME=FOLDER, each name once, of letters, digits, '_', '-' and '.', "
+                f"and none of {', '.join(RESERVED)}; got {text!r}."
+            )
+        named[name] = Path(path)
+    return named
+
+
+def token_in(file: Path | None) -> str:
+    """The token in a file; empty without one."""
+    if file is None:
+        return ""
+    token = file.read_text("utf-8").strip()
+    if len(token) < LEAST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
+        raise ValueError(
+            f"--token-file {file} must hold one token of at least {LEAST_TOKEN} plain letters; "
+            "make one by: python -c 'import secrets; print(secrets.token_urlsafe())'"
+        )
+    return token
+
+
+# Numbers that are checked, what is needed, and how a command ends.
 
 
 def checked_draws(draws: int | None) -> int | None:

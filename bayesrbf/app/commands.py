@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import sys
 from dataclasses import replace
@@ -30,6 +29,7 @@ from bayesrbf.app.arguments import (
     file_in,
     finish_with_findings,
     focus_in,
+    folders_by_name,
     limit_time,
     model_for,
     models,
@@ -41,6 +41,7 @@ from bayesrbf.app.arguments import (
     point_to,
     refuse_by,
     spoken,
+    token_in,
     typed,
     with_values_joined,
 )
@@ -282,7 +283,7 @@ def look(
     words = ["bayesrbf", "report", str(table), "--target", target or "COLUMN", "--out", "DIR"]
     command = f"{shlex.join(words)} {as_typed(read.advised)}".rstrip()
     record["command"] = command
-    to_fit = ["To fit it so, with what seems to mean missing as missing:", f"  {command}"]
+    to_fit = ["To fit it, as the notes advise:", f"  {command}"]
     answer(record, [*lines_of_look(result), *to_fit, f"Wrote {file}"], as_json=json)
 
 
@@ -692,10 +693,6 @@ def demo(*, out: Path = Path("report"), seed: int = 0, jobs: int = ALL_CORES) ->
 
 
 PACKAGES: Final = ("starlette", "uvicorn", "prometheus_client")
-NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-RESERVED: Final = ("static", "healthz", "metrics")
-LEAST_TOKEN: Final = 16
-"""Letters of a token."""
 GRACE: Final = 30
 """Seconds in which requests under way are answered before the server ends."""
 MOST_CONNECTIONS: Final = 1000
@@ -765,7 +762,7 @@ def serve(
     from bayesrbf.app.report.output import MODEL
     from bayesrbf.app.serve.interface import Access, Limits, ModelFolder
 
-    named = _named(folder, model)
+    named = folders_by_name(folder, model)
     for name, value in {
         "--workers": workers,
         "--max-rows": max_rows,
@@ -780,7 +777,7 @@ def serve(
     costs = costs_in(cost)
     if refer is not None and not 0 <= refer < float("inf"):
         raise ValueError(f"--refer takes a cost of at least 0; got {refer:g}.")
-    token = _token(token_file)
+    token = token_in(token_file)
     folders = tuple(
         ModelFolder(name, path, costs, refer, not no_training_rows) for name, path in named.items()
     )
@@ -801,40 +798,6 @@ def serve(
         connections=MOST_CONNECTIONS,
         opens=sys.stdout.isatty() and not no_browser,
     )
-
-
-def _named(folder: Path | None, models: tuple[str, ...]) -> dict[str, Path]:
-    """Folders by the names of their models; the empty name for the only one."""
-    if (folder is None) == (not models):
-        raise ValueError(
-            "serve takes one folder, such as: bayesrbf serve report; or several with names: "
-            "bayesrbf serve --model heart=report --model liver=other"
-        )
-    if folder is not None:
-        return {"": folder}
-    named: dict[str, Path] = {}
-    for text in models:
-        name, _, path = text.partition("=")
-        if not (NAME.fullmatch(name) and path) or name in RESERVED or name in named:
-            raise ValueError(
-                f"--model takes NAME=FOLDER, each name once, of letters, digits, '_', '-' and '.', "
-                f"and none of {', '.join(RESERVED)}; got {text!r}."
-            )
-        named[name] = Path(path)
-    return named
-
-
-def _token(file: Path | None) -> str:
-    """The token in a file; empty without one."""
-    if file is None:
-        return ""
-    token = file.read_text("utf-8").strip()
-    if len(token) < LEAST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
-        raise ValueError(
-            f"--token-file {file} must hold one token of at least {LEAST_TOKEN} plain letters; "
-            "make one by: python -c 'import secrets; print(secrets.token_urlsafe())'"
-        )
-    return token
 
 
 # The command line: from a table to a folder with probabilities and a report.

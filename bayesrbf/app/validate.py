@@ -19,8 +19,8 @@ from bayesrbf.answers.comparisons import GivenScore, Parts, given_score, perform
 from bayesrbf.answers.performance import (
     EventPerformance,
     as_wide,
+    event_performance,
     group_numbers,
-    performance_of,
 )
 from bayesrbf.answers.scores import (
     Interval,
@@ -638,6 +638,35 @@ def _name_of(y: object) -> str:
     return str(y.name) if isinstance(y, pd.Series) and y.name is not None else ""
 
 
+def against_rest(
+    p: Probabilities,
+    labels: Labels,
+    classes: Sequence[str],
+    event: Event | None,
+    focus: Focus,
+    units: Units = None,
+) -> dict[str, EventPerformance]:
+    """Performance of every class; the one that is no event is decided below its threshold."""
+    at, decided = [0.5] * len(classes), None
+    if event is None:
+        decided = decisions(p, classes, focus.costs)
+    else:
+        at = [1 - event.threshold] * 2
+        at[event.column] = event.threshold
+    return {
+        label: event_performance(
+            label,
+            p[:, c],
+            labels == c,
+            decided=None if decided is None else decided == c,
+            thresholds=thresholds_at(at[c]),
+            units=units,
+            level=focus.level,
+        )
+        for c, label in enumerate(classes)
+    }
+
+
 def validation_of(
     p: Probabilities,
     labels: Labels,
@@ -664,30 +693,8 @@ def validation_of(
     matrix = mistakes(costs_of(classes, costs))
     event = event_of(trained * trained_rows, classes, focus) if len(classes) == 2 else None
     threshold = 0.5 if event is None else event.threshold
-
-    def against_rest(
-        p: Probabilities, labels: Labels, units: Units
-    ) -> Mapping[str, EventPerformance]:
-        def of(shown: Sequence[int], threshold: float) -> tuple[EventPerformance, ...]:
-            return performance_of(
-                p,
-                labels,
-                classes,
-                shown=shown,
-                decided=decisions(p, classes, costs),
-                thresholds=thresholds_at(threshold),
-                units=units,
-                level=level,
-            ).events
-
-        if event is None:
-            every = of(range(len(classes)), threshold)
-        else:  # the other class is decided below the threshold of the event
-            every = *of([event.column], threshold), *of([1 - event.column], 1 - threshold)
-        return {one.event: one for one in sorted(every, key=lambda one: classes.index(one.event))}
-
-    here = against_rest(p, labels, units)
-    trusted = {} if before is None else against_rest(*before, None)
+    here = against_rest(p, labels, classes, event, focus, units)
+    trusted = {} if before is None else against_rest(*before, classes, event, focus)
     parts: list[Parts] = []
     score = None
     if event is not None:

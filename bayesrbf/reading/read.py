@@ -257,7 +257,8 @@ class ReadTable:
     options : object
         The options that the table was read by, a frozen record.
     advised : object
-        The same options, with the values that notes take for missing.
+        The same options as the notes advise: with values that seem to mean missing, the column
+        that names the rows, and no dates.
     """
 
     frame: pd.DataFrame

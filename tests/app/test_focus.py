@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
-from bayesrbf.app.arguments import focus_in
+from bayesrbf.app.arguments import file_in, focus_in
 from bayesrbf.app.report.costs import decisions, decisions_in_words, problems_of_focus
 from bayesrbf.app.report.options import ANYTHING, Deciding, Focus
 from bayesrbf.app.report.performance import event_of
@@ -69,3 +72,24 @@ def test_names_that_are_no_class_are_told_together() -> None:
     assert [problem.split()[0] for problem in told] == ["'ill'", "'fine'", "'dead'"]
     three = list(problems_of_focus(Focus(event="a"), ["a", "b", "c"], "the model"))
     assert "one of two classes" in three[0]
+
+
+def test_a_threshold_is_of_the_event_that_it_was_asked_for() -> None:
+    told = focus_in(Deciding(event="sick", threshold=0.2))
+    assert focus_in(Deciding(), told).threshold == 0.2
+    assert focus_in(Deciding(event="well"), told).threshold is None
+    assert focus_in(Deciding(cost=("sick=3",)), told).threshold is None
+
+
+def test_out_names_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "run.csv").mkdir()
+    (tmp_path / "table").write_text("a\n")
+    where: dict[str, Any] = {"usual": tmp_path, "name": "new-predictions.csv"}
+    for folder in ("run.csv", "of.2026", "plain"):
+        found = file_in(tmp_path / folder, **where, as_json=False)
+        assert found == tmp_path / folder / "new-predictions.csv"
+    for file in ("table", "other.csv"):
+        with pytest.raises(ValueError, match="--out names a folder"):
+            file_in(tmp_path / file, **where, as_json=False)
+    assert file_in(None, **where, as_json=True) is None
+    assert file_in(None, **where, as_json=False) == tmp_path / "new-predictions.csv"

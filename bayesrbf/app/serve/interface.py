@@ -771,7 +771,7 @@ class ServedModel:
         refuse_kinds(estimator, file)
         focus = options.focus
         if served.costs:
-            focus = replace(focus, costs=served.costs)
+            focus = replace(focus, costs=served.costs, threshold=None)
         if served.refer is not None and not focus.costs:
             raise ValueError(
                 "--refer needs the costs of mistaken rows beside it; name them by --cost."
