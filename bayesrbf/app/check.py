@@ -263,7 +263,7 @@ def column_remarks(
         *_dates(old, new, columns, dates),
         *_units(old, new, columns, [name for name in here if name not in dates]),
     ]
-    remarks = [*_levels(old, new, columns, here), *_missing(old, new, here)]
+    remarks = [*_levels(old, new, columns, here), *_missing(old, new, columns, here)]
     remarks += [remark for _, remark in changes]
     return remarks, sorted({name for names, _ in changes for name in names})
 
@@ -310,15 +310,22 @@ def _levels(
         )
 
 
-def _missing(old: pd.DataFrame, new: pd.DataFrame, here: Sequence[str]) -> Iterator[Remark]:
-    """Columns with more missing cells than in training."""
+def _missing(
+    old: pd.DataFrame, new: pd.DataFrame, columns: Columns, here: Sequence[str]
+) -> Iterator[Remark]:
+    """Columns with more missing cells than in training, or with fewer where these count."""
+    level, counting = DRIFT_BY_CHANCE / len(here), {columns.names[i] for i in columns.masked}
     for name in here:
         holes, before = int(new[name].isna().sum()), int(old[name].isna().sum())
-        if tail_of_count(holes, len(new), before, len(old)) < DRIFT_BY_CHANCE / len(here):
+        more = tail_of_count(holes, len(new), before, len(old)) < level
+        known = len(new) - holes, len(new), len(old) - before, len(old)
+        counts = name in counting
+        if more or (counts and tail_of_count(*known) < level):
+            told = "; the model takes what is missing for a sign of the label" * counts
             yield Remark(
                 "missing",
                 f"{clipped(name, 30)} is missing in {percent(holes / len(new))} of the rows "
-                f"({percent(before / len(old))} in training).",
+                f"({percent(before / len(old))} in training{told}).",
             )
 
 

@@ -480,6 +480,18 @@ class HeldOut:
             None if units is None else units.take(rows),
         )
 
+    @property
+    def hidden(self) -> Float[np.ndarray, " obs"]:
+        """Share of hidden cells of the rows as they are."""
+        return np.zeros(self.labels.size) if self.masked is None else self.masked.hidden[:, 0]
+
+    def without(self, places: Sequence[int]) -> HeldOut:
+        """Predictions without some of several members, whose number is the second axis."""
+        masked = self.masked
+        if masked is not None:
+            masked = replace(masked, values=np.delete(masked.values, places, axis=2))
+        return replace(self, values=np.delete(self.values, places, axis=1), masked=masked)
+
     def of_candidate(self, place: int) -> HeldOut:
         """Predictions of one of several candidates, whose number is the second axis."""
         masked = self.masked

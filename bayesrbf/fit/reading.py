@@ -228,9 +228,12 @@ class Reading:
 
     @property
     def missingness(self) -> str:
-        """Whether it tells anything that a cell is missing; where that is open, not at first."""
+        """Whether it tells anything that a cell is missing; where that is open, not at first.
+
+        What is fitted to samples decides it member by member.
+        """
         missingness: str = self.arguments.get("missingness", "ignorable")
-        return "ignorable" if missingness == "cv" else missingness
+        return "ignorable" if missingness == "cv" or self.of_sample else missingness
 
     @property
     def finds_atoms(self) -> bool:

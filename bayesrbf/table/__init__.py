@@ -32,6 +32,7 @@ from bayesrbf.table.encode import (
     real_cells,
     replaced,
     with_column,
+    with_many_holes,
     with_masks,
 )
 from bayesrbf.table.order import (
@@ -83,6 +84,7 @@ __all__ = [
     "usual_weight",
     "weigh_unlabelled",
     "with_column",
+    "with_many_holes",
     "with_masks",
     "with_units",
 ]

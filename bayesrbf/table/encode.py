@@ -520,6 +520,10 @@ def observed_cells(rows: Observations, columns: Columns) -> Bool[np.ndarray, "ob
     return observed
 
 
+FEWEST_HOLES: Final = 5
+"""Missing cells, and known ones, that a column has at least if its mask is to tell anything."""
+
+
 def with_masks(rows: Observations, columns: Columns) -> Observations:
     """Rows that were read without masks, beside the masks that the columns have.
 
@@ -532,6 +536,20 @@ def with_masks(rows: Observations, columns: Columns) -> Observations:
     observed = observed_cells(rows, replace(columns, masked=()))[:, columns.masked]
     before, after = np.split(rows.codes, [len(columns.levels)], axis=1)
     return replace(rows, codes=np.column_stack([before, (~observed).astype(np.intp), after]))
+
+
+def with_many_holes(rows: Observations, columns: Columns) -> Columns:
+    """The columns, of which those with some missing and some known cells have a mask.
+
+    >>> from bayesrbf.table import encode, learn_columns
+    >>> X = [[number, None if number % 2 else "a"] for number in range(12)]
+    >>> columns = learn_columns(X)
+    >>> with_many_holes(encode(X, columns), columns).masked
+    (1,)
+    """
+    observed = observed_cells(rows, columns)
+    some = np.minimum(observed.sum(axis=0), (~observed).sum(axis=0)) >= FEWEST_HOLES
+    return replace(columns, masked=tuple(np.flatnonzero(some).tolist()))
 
 
 def hidden_share(rows: Observations, columns: Columns) -> Float[np.ndarray, " obs"]:

@@ -8,8 +8,10 @@ once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -18,14 +20,16 @@ from scipy.optimize import brentq
 from scipy.special import expit
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from bayesrbf import HybridMixtureClassifier, MixtureDensity, StackedClassifier
 from bayesrbf.base.arrays import log_loss
+from bayesrbf.datasets import hide_cells
 from bench.density_scores import crps
 from bench.figures import show
-from bench.tables import split
+from bench.tables import load, split
 
 TABLES = ("breast_cancer", "glass", "iris", "raetsch_thyroid", "vehicle", "wine")
 SHARE, SLOPE, DRAWS = 0.3, 3.0, 50
@@ -142,3 +146,131 @@ def filled(
         "inside 90 %": float(np.mean((lower <= 0) & (upper >= 0))),
         "error of medians": float(np.sqrt(np.mean(medians**2))),
     }
+
+
+# Whether it tells anything that a cell is missing: the stack with and without masks.
+
+
+WITH_HOLES = (
+    "ckd",
+    "support2",
+    "heart_h",
+    "labor",
+    "audiology",
+    "horse_colic",
+    "hepatitis",
+    "soybean",
+    "house_votes84",
+    "pima_uci_missing",
+)
+COMPLETE = ("heart_statlog", "glass", "sonar", "vehicle")
+FOLDS, NEW_ROWS, MADE_ROWS = 3, 1_500, (150, 400)
+WAYS = ("ignorable", "cv", "informative")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Training rows with holes, and new rows of several kinds; p is the truth of a made table."""
+
+    X: pd.DataFrame
+    y: np.ndarray
+    new: dict[str, pd.DataFrame]
+    y_new: np.ndarray
+    p: np.ndarray | None = None
+
+
+def real_parts(name: str, n_rows: int, holes: bool) -> Iterator[Part]:
+    """Folds of a table, or a part of a large one; with ``holes``, 30 % of its cells are hidden."""
+    data = load(name)
+    y = np.asarray(data.y, dtype=str)
+    names, counts = np.unique(y, return_counts=True)
+    often = np.isin(y, names[counts >= FOLDS])
+    X, y = data.X[often].reset_index(drop=True), y[often]
+    X = hide_cells(X, SHARE, np.random.default_rng(0)) if holes else X
+    splits = StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(X, y)
+    if n_rows:
+        order = np.random.default_rng(0).permutation(y.size)
+        splits = iter([(order[:n_rows], order[n_rows : n_rows + NEW_ROWS])])
+    for train, test in splits:
+        same = X.iloc[test]
+        more = hide_cells(same, SHARE, np.random.default_rng(1))
+        yield Part(X.iloc[train], y[train], {"same": same, "more": more}, y[test])
+
+
+def made_parts(n_rows: int, told: bool) -> Iterator[Part]:
+    """Eight normal columns; six are missing in .55 of one class and .25 of the other, or in .4."""
+    for seed in range(FOLDS):
+        rng = np.random.default_rng(seed)
+        y = (rng.random(n_rows + NEW_ROWS) < 0.4).astype(int)
+        centres = np.array([1, 1, 0.5, 0.5, 0, 0, 0, 0]) / 2
+        Z = rng.normal(size=(y.size, 8)) + y[:, None] * centres
+        chance = np.full((2, 8), 0.4)
+        if told:
+            chance[:, :6] = np.array([[0.55], [0.25]])
+        missing = rng.random(Z.shape) < chance[y]
+        whole = pd.DataFrame(Z).add_prefix("x")
+        odds = np.where(missing, 0, centres * (Z - centres / 2)).sum(axis=1) + np.log(0.4 / 0.6)
+        odds += np.where(missing, np.log(chance[1] / chance[0]), 0).sum(axis=1)
+        odds += np.where(missing, 0, np.log((1 - chance[1]) / (1 - chance[0]))).sum(axis=1)
+        holes = whole.mask(missing)
+        new = {
+            "same": holes,
+            "more": hide_cells(holes, SHARE, np.random.default_rng(1)),
+            "complete": whole,
+        }
+        new = {kind: rows[n_rows:] for kind, rows in new.items()}
+        yield Part(holes[:n_rows], y[:n_rows], new, y[n_rows:], expit(odds[n_rows:]))
+
+
+def judged(part: Part, missingness: str) -> dict[str, np.ndarray | float]:
+    """Log loss of every new row of each kind, seconds, width and coverage of intervals of 90 %."""
+    start = process_time()
+    model = StackedClassifier(missingness=missingness, random_state=0).fit(part.X, part.y)
+    found: dict[str, np.ndarray | float] = {"seconds": process_time() - start}
+    labels = np.searchsorted(model.classes_, part.y_new)
+    for kind, rows in part.new.items():
+        found[kind] = log_loss(model.predict_proba(rows), labels)
+    told = model.refine().uncertainty(part.new["same"])
+    lower, upper = told["lower"].to_numpy()[:, -1], told["upper"].to_numpy()[:, -1]
+    found["width"] = upper - lower
+    if part.p is not None:
+        found["inside"] = ((lower <= part.p) & (part.p <= upper)).astype(float)
+    return found
+
+
+def test_masks(data_folder: object) -> None:
+    tables: dict[str, Iterable[Part]] = {}
+    for name in WITH_HOLES:
+        for n_rows in (600, 3_000) if name == "support2" else (0,):
+            tables[f"{name} {n_rows}" if n_rows else name] = real_parts(name, n_rows, False)
+    for name in COMPLETE:
+        tables[f"{name}, holes at random"] = real_parts(name, 0, True)
+    for n_rows in MADE_ROWS:
+        tables[f"made {n_rows}, for a reason"] = made_parts(n_rows, True)
+        tables[f"made {n_rows}, at random"] = made_parts(n_rows, False)
+    rows = []
+    for name, parts in tables.items():
+        each = [[judged(part, way) for way in WAYS] for part in parts]
+        ignorable, cv, informative = (
+            {key: np.concatenate([np.atleast_1d(one[key]) for one in of_way]) for key in of_way[0]}
+            for of_way in zip(*each, strict=True)
+        )
+        row: dict[str, object] = {"table": name, "log loss": ignorable["same"].mean()}
+        for way, of_way in (("cv", cv), ("informative", informative)):
+            more = of_way["same"] - ignorable["same"]
+            row |= {way: more.mean(), f"s.e. {way}": more.std() / np.sqrt(more.size)}
+        for kind in ("more", "complete"):
+            row[f"cv, {kind}"] = (cv[kind] - ignorable[kind]).mean() if kind in cv else np.nan
+        row["width"], row["cv width"] = ignorable["width"].mean(), cv["width"].mean()
+        row["inside"] = ignorable["inside"].mean() if "inside" in cv else np.nan
+        row["cv inside"] = cv["inside"].mean() if "inside" in cv else np.nan
+        row["cv time"] = cv["seconds"].sum() / ignorable["seconds"].sum()
+        rows.append(row)
+        print(
+            {
+                key: one if isinstance(one, str) else round(float(one), 4)
+                for key, one in row.items()
+            },
+            flush=True,
+        )
+    show("missing/masks", pd.DataFrame(rows).set_index("table"), 4)

@@ -447,6 +447,7 @@ MEMBER_WORDS: Final = {
     "mixture_blend": (
         "three Gaussians a class, one covariance for all, fitted to tell the classes apart"
     ),
+    "normal_masks": "one Gaussian a class, and which cells were not measured",
     "forest": "forest of 60 trees",
     "boosting": "boosting, 100 small trees",
 }

@@ -490,6 +490,7 @@ class Report:
     diagnostics: Diagnostics
     described: Described
     held_out: str = ""  # How rows were held out, where not by chance.
+    masks: str = ""  # What it tells that cells were not measured.
     parts: tuple[Parts, ...] = ()  # By the columns that were asked for.
     score: GivenScore | None = None  # That was given beside the model.
     check: Check | None = None  # Where the truth of hidden labels is known.

@@ -17,7 +17,14 @@ from bayesrbf.base.records import Stored
 from bayesrbf.base.rows import Observations
 from bayesrbf.families.stack.fitted import FittedStack, StackSettings
 from bayesrbf.families.stack.fitting import fit_stack
-from bayesrbf.families.stack.members import MEMBERS, TREES, OtherMember, own_members, trial_of
+from bayesrbf.families.stack.members import (
+    MEMBERS,
+    OF_MASKS,
+    TREES,
+    OtherMember,
+    own_members,
+    trial_of,
+)
 from bayesrbf.fit.arguments import SHARED, one_of
 from bayesrbf.fit.classifier import Classifier
 from bayesrbf.fit.drawing import drawn
@@ -136,6 +143,7 @@ class StackedClassifier(Classifier):
     mixture             three Gaussians a class, full covariances                     Yeo-Johnson
     normal_blend        as normal, by the blend log p(y|x) + 0.3 log p(x)             Yeo-Johnson
     mixture_blend       three Gaussians a class, one covariance for all, by the blend Yeo-Johnson
+    normal_masks        as normal, and is told which cells were not measured          Yeo-Johnson
     forest              60 trees; a row goes both ways where the cell is missing      ranks
     boosting            100 small trees, the same way                                 ranks
     =================== ============================================================= ============
@@ -146,7 +154,7 @@ class StackedClassifier(Classifier):
         "default" has all but laplace and normal, "smooth" the same without trees, so that all are
         declared graphs. Both have gaussian_loo_levels only where a real column has 3 to 12 values,
         ten rows each on average, and boosting is a member only from 1,000 labelled rows on, where
-        the first fold gives it weight.
+        the first fold gives it weight. ``missingness`` says when normal_masks is one.
     extra : sequence of classifiers or (name, classifier) pairs, optional
         Further members, given the table as it is without the rows whose label is hidden.
     cv : int, splitter or iterable of index pairs, optional
@@ -166,6 +174,12 @@ class StackedClassifier(Classifier):
     verbose : bool
         Show, in a terminal or a notebook, how far :meth:`fit` and :meth:`refine` are, and how long
         each stage still takes.
+    missingness : {"cv", "ignorable", "informative"}
+        Whether it may tell anything of the label that a cell was not measured. "cv": normal_masks
+        is a member where rows held out gain by it, more than half a standard error. "informative":
+        it is one wherever a column has 5 holes and 5 cells. "ignorable": it never is. Columns
+        that are missing for their own reasons then have a mask; cells that the package hides,
+        as :meth:`explain` does, move none. ``status_`` says what was found.
     categorical_features : array-like or "from_dtype", optional
         Positions, names or mask of the categorical columns. None: of frames by dtype, else none.
     column_kinds : dict of columns and kinds, optional
@@ -221,7 +235,10 @@ class StackedClassifier(Classifier):
     array(['a', 'b'], dtype='<U1')
     """
 
-    _rules = SHARED | {"inference": one_of("map", *METHODS)}
+    _rules = SHARED | {
+        "inference": one_of("map", *METHODS),
+        "missingness": one_of("cv", "ignorable", "informative"),
+    }
     fitted_: StackFit
 
     def __init__(
@@ -237,6 +254,7 @@ class StackedClassifier(Classifier):
         n_jobs: Stored[int | None] = None,
         random_state: Stored[int | np.random.RandomState | None] = None,
         verbose: Stored[bool] = False,
+        missingness: Stored[Literal["cv", "ignorable", "informative"]] = "cv",
         categorical_features: object = None,
         column_kinds: object = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
@@ -252,6 +270,7 @@ class StackedClassifier(Classifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.missingness = missingness
         self.categorical_features = categorical_features
         self.column_kinds = column_kinds
         self.handle_unknown = handle_unknown
@@ -283,12 +302,11 @@ class StackedClassifier(Classifier):
         """
         reading = replace(self._reading(), of_sample=True)
         training, of_blocks = read_training(reading, X, y, sample_weight, groups)
-        model, copies, sentence = fit_stack(
-            training, self._settings(training), self.cv, self.n_jobs
-        )
+        settings = self._settings(training)
+        training, model, sentence = fit_stack(training, settings, self.cv, self.n_jobs)
         way = "" if of_blocks is None else of_blocks.way_of_sample(training)
         self.fitted_ = self._ended(
-            replace(training, copies=copies),
+            training,
             model,
             None,
             (Status.CONVERGED, Trace(np.array([model.log_density_at_point]))),
@@ -303,10 +321,22 @@ class StackedClassifier(Classifier):
         columns, rows, seed = training.read_columns, training.rows, training.seed
         prior, few = self.prior or MixturePrior(), table.few_values(rows)
         n_classes, levels = training.class_labels.size, columns.n_levels
-        own = own_members(self.members, few, rows.n_labelled)
+        masked = table.with_many_holes(rows, columns)
+        ignorable, of_set = self.missingness == "ignorable", isinstance(self.members, str)
+        own = own_members(self.members, few, rows.n_labelled, bool(masked.masked) and not ignorable)
+        told = bool(set(own) & set(OF_MASKS))
+        if not of_set and self.missingness == ("ignorable" if told else "informative"):
+            verb = "leave" if told else "have"
+            raise ValueError(
+                f"StackedClassifier(missingness={self.missingness!r}) must {verb} 'normal_masks' "
+                f"{'out of' if told else 'among'} its members; received members={self.members!r}. "
+                "Change members, or pass missingness='cv'."
+            )
         extra = extra_members(self.extra, columns, training.template)
         masking, trial = masking_of(rows, columns, n_classes, seed), trial_of(self.members)
-        return StackSettings(own, extra, levels, n_classes, prior, seed, few, masking, trial)
+        shared = own, extra, levels, n_classes, prior, seed, few, masking, trial
+        on_trial = of_set and self.missingness == "cv"
+        return StackSettings(*shared, masked if told and masked.masked else None, on_trial)
 
     # ---- parts of the fit
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from bayesrbf import table
 from bayesrbf.base import names
 from bayesrbf.base.arrays import log_loss
-from bayesrbf.base.hidden_share import missing_share
 from bayesrbf.base.log_posterior import OneByOne
 from bayesrbf.base.priors import POOL_PRIOR, ClassPrediction, MixturePrior
 from bayesrbf.base.records import Requirements, stored, within
@@ -50,6 +50,7 @@ from bayesrbf.families.stack.posterior import (
     StackLogPosterior,
     fit_pools,
     log_posterior_of,
+    out_of_fold,
 )
 from bayesrbf.fit.held_out import HeldOut, Masking, NumberedFold, hold_out_folds
 from bayesrbf.fit.model import Axes, Delivery, Description, FittedModel
@@ -89,6 +90,8 @@ class FittedStack(FittedModel):
     """Pools of rows with more and more cells hidden: at the knots after the first."""
     prior: MixturePrior
     """Declared prior of the mixtures."""
+    masks: str = ""
+    """Sentence on what it tells that cells were not measured; empty where few were not."""
 
     @property
     def density(self) -> FittedMixture:
@@ -112,7 +115,7 @@ class FittedStack(FittedModel):
         for part in in_blocks(rows.n_obs, NUMBERS_A_ROW):
             some = rows.take(part)
             values = self.members.log_probabilities(some)
-            result[part] = self.pooled(values, missing_share(some))
+            result[part] = self.pooled(values, self.members.hidden_share(some))
         return result
 
     def pooled(
@@ -147,7 +150,7 @@ class FittedStack(FittedModel):
                 moves = share_draws(counts, numbers.size, rng)
 
         def predictor(new: Observations) -> StackPredictor:
-            values, hidden = self.members.log_probabilities(new), missing_share(new)
+            values, hidden = self.members.log_probabilities(new), self.members.hidden_share(new)
             places, pool = self.places(values, hidden)
             of_rows = None if error is None else error.at(places)
             pull = self.pool_posterior.of_rows(hidden, self.fitted_point).pull
@@ -173,7 +176,7 @@ class FittedStack(FittedModel):
     def error(self, n_draws: int, seed: int) -> PoolError:
         """The error of the pool, given the labels of the rows held out."""
         held, masked = self.held, self.held.masked
-        values, hidden, weights = held.values, self.held_share, held.weights
+        values, hidden, weights = held.values, self.held.hidden, held.weights
         if held.units is not None:  # rows of one unit say the same
             weights = weights * np.where(held.units.split, held.units.counts, 1.0)
         if masked is not None:
@@ -189,7 +192,7 @@ class FittedStack(FittedModel):
     @property
     def strays(self) -> StrayLabels:
         """Stray labels by the labels of held-out rows and the pool's probabilities of these."""
-        p = np.exp(self.pooled(self.held.values, self.held_share))
+        p = np.exp(self.pooled(self.held.values, self.held.hidden))
         of_labels = p[np.arange(self.held.labels.size), self.held.labels]
         return stray_labels(of_labels, self.held.weights, self.members.n_classes)
 
@@ -211,22 +214,9 @@ class FittedStack(FittedModel):
         """The fitted weights and temperatures."""
         return self.pool_posterior.pack((self.pool, *self.emptier))
 
-    @property
-    def held_share(self) -> Float[np.ndarray, " obs"]:
-        """Share of hidden cells of the rows held out, as they are."""
-        masked = self.held.masked
-        return np.zeros(self.held.labels.size) if masked is None else masked.hidden[:, 0]
-
     def out_of_fold(self) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities of the rows held out, by pools that are fitted to others."""
-        rows, hidden = self.held, self.held_share
-        result = np.full((rows.labels.size, self.members.n_classes), np.nan)
-        for part in np.unique(rows.parts):
-            others, own = rows.take(rows.parts != part), rows.parts == part
-            pool = log_posterior_of(others)
-            point = pool.pack(fit_pools(others))
-            result[own] = pool.pooled(rows.values[own], hidden[own], point)
-        return result
+        return out_of_fold(self.held)
 
     @property
     def kinds(self) -> Int[np.ndarray, " member"]:
@@ -253,7 +243,7 @@ class FittedStack(FittedModel):
         self, log_posterior: StackLogPosterior, rows: Observations, temperature: float = 1.0
     ) -> OneByOne:
         """Prepare rows for predictions at any weights and temperatures, members as fitted."""
-        values, hidden = self.members.log_probabilities(rows), missing_share(rows)
+        values, hidden = self.members.log_probabilities(rows), self.members.hidden_share(rows)
         density = self.companion.log_density(rows)
         return OneByOne(
             lambda theta: ClassPrediction(log_posterior.pooled(values, hidden, theta), density)
@@ -308,9 +298,9 @@ class FittedStack(FittedModel):
         held_out = self.held
         if held_out.labels.size == 0:
             return [np.nan] * (len(self.names) + 1)
-        at_point = self.pool_posterior.of_rows(self.held_share, self.fitted_point)
+        at_point = self.pool_posterior.of_rows(self.held.hidden, self.fitted_point)
         members = at_point.members(held_out.values)
-        whole = np.exp(self.pooled(held_out.values, self.held_share))
+        whole = np.exp(self.pooled(held_out.values, self.held.hidden))
         every = [*np.moveaxis(members, 1, 0), whole]
         return [
             float(np.average(log_loss(p, held_out.labels), weights=held_out.weights)) for p in every
@@ -356,7 +346,7 @@ class FittedStack(FittedModel):
         yield within(self.held.labels, 0, n_classes), "held-out rows of its classes"
         seen = self.companion.specification
         shape = seen.n_features, seen.levels, seen.n_classes
-        yield shape == self.members.own[0].table_shape, "a companion of its columns"
+        yield shape == self.members.table_shape, "a companion of its columns"
 
 
 # How a stack is fitted: members held out fold by fold, and all of them to all rows.
@@ -390,6 +380,10 @@ class StackSettings:
     """Copies of held-out rows with cells hidden; None: no copies."""
     on_trial: tuple[str, ...] = ()
     """Members that leave if the first fold gives them little weight."""
+    masked: Columns | None = None
+    """The columns with masks, where a member is told what was not measured."""
+    masks_on_trial: bool = False
+    """Whether that member leaves if rows held out do not gain."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -408,7 +402,7 @@ class StackSettings:
     ) -> SharedTraining:
         """Rows, and what members fitted to them share."""
         own = self.levels, self.n_classes, self.prior, self.seed + seed
-        return SharedTraining(rows, *own, self.few)
+        return SharedTraining(rows, *own, self.few, self.masked)
 
     def fit(self, training: SharedTraining) -> FittedMembers:
         """Fit all members to the same rows."""
@@ -419,13 +413,21 @@ class StackSettings:
             extra,
             self.n_classes,
             fit_trees(training.rows, trees, self.n_classes, training.seed),
+            0 if self.masked is None else len(self.masked.masked),
         )
+
+    def seen(self, rows: Observations) -> Observations:
+        """Rows as the fitted stack is given them: with their masks, where it is told of any."""
+        return rows if self.masked is None else table.with_masks(rows, self.masked)
 
     def fit_density(self, rows: Observations) -> FittedMixture:
         """Fit the density of the columns as they are: up to three Gaussians a class, no map."""
+        rows, levels = self.seen(rows), self.levels
+        if self.masked is not None:
+            levels = self.masked.n_levels
         components = component_class(rows, self.n_classes, DENSITY_COMPONENTS)
         d = rows.real.shape[1]
-        specification = MixtureSpecification(d, self.levels, components, default_shape(d))
+        specification = MixtureSpecification(d, levels, components, default_shape(d))
         solver = Solver(EM_STARTS, EM_ITERATIONS, EM_TOL, self.seed)
         return fit_mixture_rows(rows, specification, self.prior, solver)[0]
 
@@ -433,9 +435,11 @@ class StackSettings:
         """Predictions of members fitted to some rows for others: as they are, with cells hidden."""
         fold, train, test = numbered
         members = self.fit(self.training(train, fold + 1)).condensed
+        test, masking = self.seen(test), self.masking
         versions = [test]
-        if self.masking is not None and self._takes_missing(members, test):
-            versions = self.masking.versions(fold, train, test)
+        if masking is not None and self._takes_missing(members, test):
+            columns = self.masked or masking.columns  # a mask is hidden with its cell
+            versions = replace(masking, columns=columns).versions(fold, train, test)
         return members.log_probabilities(joined_rows(versions)), versions
 
     def _takes_missing(self, members: FittedMembers, rows: Observations) -> bool:
@@ -492,6 +496,7 @@ def stack_of(
     settings: StackSettings,
     pools: Sequence[Pool],
     held_out: HeldOut,
+    masks: str,
 ) -> FittedStack:
     """Members and pools as a stack, with the density of the distinct rows.
 
@@ -507,4 +512,5 @@ def stack_of(
         settings.names,
         tuple(emptier),
         settings.prior,
+        masks,
     )

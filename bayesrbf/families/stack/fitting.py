@@ -11,11 +11,17 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf import table
+from bayesrbf.base.arrays import log_scores, mean_and_error, one_hot
 from bayesrbf.base.priors import Status
 from bayesrbf.base.rows import Observations, default_shape, joined_rows
 from bayesrbf.families.stack.fitted import FittedStack, StackSettings, stack_of
-from bayesrbf.families.stack.members import SharedTraining
-from bayesrbf.families.stack.posterior import Pool, equal_pool, fit_pools
+from bayesrbf.families.stack.members import OF_MASKS, SharedTraining
+from bayesrbf.families.stack.posterior import (
+    Pool,
+    equal_pool,
+    fit_pools,
+    out_of_fold,
+)
 from bayesrbf.fit.calibration import unlabelled_gain
 from bayesrbf.fit.held_out import Fold, HeldOut, NumberedFold, numbered_folds, split_rows
 from bayesrbf.fit.table import TrainingTable
@@ -36,20 +42,24 @@ ALWAYS: Final = 100
 
 def fit_stack(
     training: TrainingTable, settings: StackSettings, cv: object, n_jobs: int | None
-) -> tuple[FittedStack, Int[np.ndarray, "two given"], str]:
-    """Hold out, temper, pool, and fit all members; where rows were held out, and a sentence."""
+) -> tuple[TrainingTable, FittedStack, str]:
+    """Hold out, temper, pool, and fit all members; the table as they see it, and a sentence."""
     rows, kept, seed = training.rows, training.kept, training.seed
     folds = numbered_folds(pool_splits(cv, rows, kept, seed), training.class_labels)
     distinct = table.distinct(rows)[0]
-    shared = settings.training(distinct, 0)
     settings, held_out, trial = settings.hold_out_in_turn(folds, n_jobs)
+    settings, held_out, masks = judge_masks(settings, held_out, training)
+    shared = settings.training(distinct, 0)
     members = settings.fit(shared)
     gain = gain_of_unlabelled(settings, folds, held_out, n_jobs)
     held_out, pools = pools_of(held_out, settings, training.owner)
     copies = places_held_out(rows, kept, [test for _, _, test in folds])
-    model = stack_of(members, distinct, settings, pools, held_out)
-    parts = Status.CONVERGED.sentence, gain, partly_seen(shared, held_out), trial
-    return model, copies, " ".join(filter(None, parts))
+    model = stack_of(members, distinct, settings, pools, held_out, masks)
+    parts = Status.CONVERGED.sentence, gain, partly_seen(shared, held_out), trial, masks
+    training = replace(training, copies=copies)
+    if settings.masked is not None:
+        training = replace(training, columns=settings.masked, rows=settings.seen(rows))
+    return training, model, " ".join(filter(None, parts))
 
 
 def usual_folds(n_labelled: float) -> int:
@@ -123,6 +133,51 @@ def gain_of_unlabelled(
     with_them = HeldOut(held_out.values[:n], held_out.labels[:n], held_out.weights[:n])
     gains = fit_pools(again)[0].losses(again) - fit_pools(with_them)[0].losses(with_them)
     return unlabelled_gain("as given", gains, with_them.weights)
+
+
+LEAST_GAIN: Final = 0.5
+"""Gain of rows held out, in standard errors, above which masks are seen: at one, tables that gain
+lost half of it."""
+TOLD: Final = 3
+"""Columns, at most, of which a sentence says how often they are missing."""
+
+
+def judge_masks(
+    settings: StackSettings, held_out: HeldOut | None, training: TrainingTable
+) -> tuple[StackSettings, HeldOut | None, str]:
+    """Leave out the member that is told what was not measured, if rows held out do not gain."""
+    masked = settings.masked
+    if masked is None or held_out is None:
+        return settings, held_out, ""
+    places = [place for place, name in enumerate(settings.names) if name in OF_MASKS]
+    without = held_out.without(places)
+    before, after = (log_scores(out_of_fold(one), one.labels) for one in (without, held_out))
+    gain, error = mean_and_error(after - before, held_out.weights)
+    found = f"{gain:+.3f} ± {error:.3f} nats a row held out"
+    if settings.masks_on_trial and gain <= LEAST_GAIN * error:
+        members = tuple(name for name in settings.members if name not in OF_MASKS)
+        settings = replace(settings, members=members, masked=None)
+        return settings, without, f"Which cells were not measured tells too little ({found})."
+    columns = "; ".join(telling_columns(masked, training))
+    return settings, held_out, f"Which cells were not measured counts ({found}): {columns}."
+
+
+def telling_columns(masked: table.Columns, training: TrainingTable) -> Iterator[str]:
+    """Of a few columns that differ most, how often they are missing in classes far apart."""
+    rows = training.rows.take(training.rows.labels >= 0)
+    missing = ~table.observed_cells(rows, training.read_columns)[:, masked.masked]
+    classes = training.class_labels
+    of_class = rows.weights[:, None] * one_hot(rows.labels[:, None], (classes.size,))
+    shares = missing.T @ of_class / of_class.sum(axis=0)
+    whole = missing.T @ rows.weights / rows.weights.sum()
+    apart = (shares - whole[:, None]) ** 2 @ of_class.sum(axis=0) / (whole * (1 - whole))
+    for place in np.argsort(-apart, kind="stable")[:TOLD]:
+        most, least = shares[place].argmax(), shares[place].argmin()
+        yield (
+            f"{masked.names[masked.masked[place]]!r} is missing in {shares[place, most]:.0%} of "
+            f"{classes.tolist()[most]!r} and {shares[place, least]:.0%} of "
+            f"{classes.tolist()[least]!r}"
+        )
 
 
 def places_held_out(

@@ -21,6 +21,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf import table
+from bayesrbf.base.hidden_share import missing_share
 from bayesrbf.base.priors import MixturePrior, Objective, PowerMaps
 from bayesrbf.base.records import MOST_PARTS, Requirements, stored, within
 from bayesrbf.base.rows import (
@@ -45,6 +46,7 @@ from bayesrbf.families.kernel_network.fitted import (
 )
 from bayesrbf.families.kernel_network.kernels import CellMoments
 from bayesrbf.families.kernel_network.rates import RateSearch
+from bayesrbf.families.stack.masks import Reasons, fit_reasons
 from bayesrbf.families.stack.posterior import bounded_log_probabilities
 from bayesrbf.families.stack.trees import (
     Boosting,
@@ -138,6 +140,8 @@ class SharedTraining:
     seed: int
     few: FewValues = field(default_factory=FewValues)
     """Real columns that a member may take for categories."""
+    masked: table.Columns | None = None
+    """The columns with the masks that a member may see."""
     _layers: dict[KernelSettings, HiddenLayer] = field(default_factory=dict, init=False)
     _mixtures: dict[MixtureForm, FittedMixture] = field(default_factory=dict, init=False)
     _mapped: dict[Shape, Observations] = field(default_factory=dict, init=False)
@@ -165,6 +169,17 @@ class SharedTraining:
             return self
         rows, levels = self.few.as_categories(self.rows), self.levels + self.few.levels
         return replace(self, rows=rows, levels=levels, few=FewValues())
+
+    @cached_property
+    def reasons(self) -> Reasons | None:
+        """What it tells that cells were not measured; None where no column has a mask."""
+        if self.masked is None:
+            return None
+        rows, solver = table.with_masks(self.rows, self.masked), self._solver(EM_STARTS)
+        return fit_reasons(rows, len(self.masked.masked), self.n_classes, self.prior, solver)
+
+    def _solver(self, starts: int) -> Solver:
+        return Solver(starts, EM_ITERATIONS, EM_TOL, self.seed)
 
     @cached_property
     def units(self) -> Standardisation:
@@ -219,8 +234,7 @@ class SharedTraining:
             d = rows.real.shape[1]
             structure = MixtureSpecification(d, self.levels, classes, default_shape(d), form.tied)
             # A covariance that all share leaves less to luck.
-            starts = 1 if form.tied else EM_STARTS
-            solver = Solver(starts, EM_ITERATIONS, EM_TOL, self.seed)
+            solver = self._solver(1 if form.tied else EM_STARTS)
             prior = shared_prior(self.prior, structure)
             self._mixtures[form] = fit_mixture_rows(rows, structure, prior, solver)[0]
         return self._mixtures[form]
@@ -261,6 +275,7 @@ class KernelMember:
 
     kind: ClassVar = "kernel network"
     """Members of one kind err together."""
+    sees_masks: ClassVar = False
 
     def rows_of(self, training: SharedTraining) -> SharedTraining:
         """The training rows that it is fitted to: some where they are many."""
@@ -293,6 +308,8 @@ class MixtureMember:
     """Most components of a class."""
     tied: bool
     objective: Objective
+    sees_masks: bool = False
+    """Whether it is told which cells were not measured."""
 
     rates: ClassVar[Rates] = "fixed"
     """A mixture has no kernel whose rates could be learned."""
@@ -361,6 +378,7 @@ MEMBERS: Final[Mapping[str, Member]] = {
     "mixture": MixtureMember(3, False, _LIKELIHOOD),
     "normal_blend": MixtureMember(1, True, _BLEND),
     "mixture_blend": MixtureMember(3, True, _BLEND),
+    "normal_masks": MixtureMember(1, True, _LIKELIHOOD, sees_masks=True),
 }
 """Recipes by name; the stack's documentation says what each is."""
 TREES: Final[Mapping[str, TreeMember]] = {
@@ -370,9 +388,12 @@ TREES: Final[Mapping[str, TreeMember]] = {
 """Recipes of members without a density, by name."""
 OF_FEW_VALUES: Final = ("gaussian_loo_levels",)
 """Members of the default where a real column has few values."""
+OF_MASKS: Final = ("normal_masks",)
+"""Members of the default where columns have many holes and these tell something."""
 BY_NAME_ALONE: Final = ("laplace", "normal")
 """Members that were part of the default before the forest was: with it they add nothing."""
-SMOOTH: Final = tuple(name for name in MEMBERS if name not in OF_FEW_VALUES + BY_NAME_ALONE)
+_AT_TIMES: Final = OF_FEW_VALUES + OF_MASKS + BY_NAME_ALONE
+SMOOTH: Final = tuple(name for name in MEMBERS if name not in _AT_TIMES)
 DEFAULT: Final = (*SMOOTH, "forest")
 OF_MANY_ROWS: Final = ("boosting",)
 """Members of the default where rows are many. On adult boosting overtakes the
@@ -391,14 +412,16 @@ def recipe_of(name: str) -> Member | TreeMember:
     return MEMBERS[name] if name in MEMBERS else TREES[name]
 
 
-def own_members(members: object, few: FewValues, n_labelled: float) -> tuple[str, ...]:
+def own_members(
+    members: object, few: FewValues, n_labelled: float, masked: bool = False
+) -> tuple[str, ...]:
     """Names of the members that ``StackedClassifier(members=...)`` asks for, trees last.
 
-    ``n_labelled`` is the number of labelled units.
+    ``n_labelled`` is the number of labelled units; ``masked`` says whether columns have masks.
     """
     chosen: tuple[Any, ...]
     if isinstance(members, str) and members in SETS:
-        chosen = SETS[members] + OF_FEW_VALUES * bool(few.features)
+        chosen = SETS[members] + OF_FEW_VALUES * bool(few.features) + OF_MASKS * masked
         if n_labelled >= ROWS_FOR_BOOSTING and members != "smooth":
             chosen += OF_MANY_ROWS
     else:
@@ -428,6 +451,8 @@ class FittedMember:
     name: str
     columns: ColumnMaps
     model: FittedKernelNetwork | FittedMixture
+    reasons: Reasons | None = None
+    """What it is told of cells that were not measured."""
 
     @property
     def table_shape(self) -> tuple[int, tuple[int, ...], int]:
@@ -469,7 +494,12 @@ def fit_members(training: SharedTraining, members: Sequence[str]) -> tuple[Fitte
     """Fit members by name to rows that they share."""
     recipes = [(name, MEMBERS[name]) for name in members]
     return tuple(
-        FittedMember(name, own.maps(recipe.shape), recipe.fit(own))
+        FittedMember(
+            name,
+            own.maps(recipe.shape),
+            recipe.fit(own),
+            own.reasons if recipe.sees_masks else None,
+        )
         for name, recipe, own in ((name, one, one.rows_of(training)) for name, one in recipes)
     )
 
@@ -519,6 +549,8 @@ class FittedMembers:
     extra: tuple[OtherMember, ...]
     n_classes: int
     trees: tuple[FittedTrees, ...]
+    n_masks: int = 0
+    """Number of the last codes of a row, which say that a cell was not measured."""
 
     def __laws__(self) -> Requirements:
         yield 0 < self.n_classes <= MOST_PARTS and len(self.own) > 0, "classes and members"
@@ -529,6 +561,22 @@ class FittedMembers:
         trees, columns = [one.model.trees for one in self.trees], n_features + len(levels)
         yield all(within(one.feature, -1, columns) for one in trees), "splits of its columns"
         yield all(one.leaves.shape[1] == n_classes for one in trees), "leaves of its classes"
+
+    @property
+    def table_shape(self) -> tuple[int, tuple[int, ...], int]:
+        """Real columns, levels and classes of the rows, masks among them."""
+        n_features, levels, n_classes = self.own[0].table_shape
+        return n_features, levels + (2,) * self.n_masks, n_classes
+
+    def without_masks(self, rows: Observations) -> Observations:
+        """Rows as all members see them but those that are told what was not measured."""
+        if not self.n_masks:
+            return rows
+        return replace(rows, codes=rows.codes[:, : rows.codes.shape[1] - self.n_masks])
+
+    def hidden_share(self, rows: Observations) -> Float[np.ndarray, " obs"]:
+        """Share of the numbers and codes of every row that are missing."""
+        return missing_share(self.without_masks(rows))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -551,6 +599,8 @@ class FittedMembers:
 
     def log_probabilities(self, rows: Observations) -> Float[np.ndarray, "obs member label"]:
         """Class log probabilities of every member at its fitted point, in nats, -60 at least."""
+        masks = rows.codes[:, rows.codes.shape[1] - self.n_masks :]
+        rows = self.without_masks(rows)
         maps = {id(member.columns): member.columns for member in self.own}
         mapped = {key: columns.applied(rows) for key, columns in maps.items()}
         seen: dict[tuple[int, int], CellMoments] = {}  # alike by kernels that share companions
@@ -558,7 +608,10 @@ class FittedMembers:
         for member in self.own:
             model, some = member.model, mapped[id(member.columns)]
             if isinstance(model, FittedMixture):
-                joints.append(model.class_log_joint(some))
+                joint = model.class_log_joint(some)
+                if member.reasons is not None:
+                    joint = joint + member.reasons.log_evidence(masks)
+                joints.append(joint)
                 continue
             key = id(member.columns), id(model.companions)
             if key not in seen:

@@ -31,7 +31,6 @@ from sklearn.svm import SVC
 from bayesrbf import table
 from bayesrbf.base import names
 from bayesrbf.base.arrays import LEAST_DISPUTED_PROBABILITY, log_odds, log_softmax
-from bayesrbf.base.hidden_share import missing_share
 from bayesrbf.base.log_posterior import Predictor
 from bayesrbf.base.priors import ClassPrediction, MixturePrior
 from bayesrbf.base.records import stored
@@ -71,7 +70,7 @@ class ModelDoubt:
     @property
     def table_shape(self) -> tuple[int, tuple[int, ...], int]:
         """Real columns, levels and classes of the rows of the pool."""
-        return self.pool.members.own[0].table_shape
+        return self.pool.members.table_shape
 
     def around(self, posterior: ClassPosterior, point: Point, seed: int) -> ClassPosterior:
         """The posterior whose draws are moved by the error of the pool, and towards it."""
@@ -84,7 +83,7 @@ class ModelDoubt:
 
         def prepare(rows: Observations) -> DoubtedPredictor:
             log_p, values = point(rows), self.pool.members.log_probabilities(rows)
-            places, pool = self.pool.places(values, missing_share(rows))
+            places, pool = self.pool.places(values, self.pool.members.hidden_share(rows))
             of_rows = error.at(places)
             apart = np.maximum(pool, LEAST_DISPUTED_LOG) - np.maximum(log_p, LEAST_DISPUTED_LOG)
             # What is surer than anybody may dispute is moved from where disputes end.
@@ -173,7 +172,7 @@ def doubt_of(fit: AnyFit, cv: object, n_jobs: int | None) -> ModelDoubt:
         members, (), levels, n_classes, MixturePrior(), seed, few, masking, trial_of("default")
     )
     splits = None if isinstance(cv, Integral) else cv  # a number of folds is the classifier's own
-    return ModelDoubt(fit_stack(training, settings, splits, n_jobs)[0])
+    return ModelDoubt(fit_stack(training, settings, splits, n_jobs)[1])
 
 
 def comparable(fit: AnyFit) -> bool:

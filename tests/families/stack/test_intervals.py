@@ -50,7 +50,7 @@ def test_the_variance_is_that_of_a_gaussian_process_given_labels() -> None:
 def test_the_covariance_is_that_of_the_formula(refined: StackedClassifier) -> None:
     """From what members say of rows: the pool's log odds, deviations of kinds, hidden shares."""
     model, c = refined.model_, 1
-    values, hidden = model.held.values[:20], model.held_share[:20]
+    values, hidden = model.held.values[:20], model.held.hidden[:20]
     found = model.places(values, hidden)[0][c]
     at_point = model.pool_posterior.of_rows(hidden, model.fitted_point)
     members = logit(np.clip(at_point.members(values)[..., c], 1e-4, 1 - 1e-4))
