@@ -10,8 +10,9 @@ import pandas as pd
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegressionCV
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+from sklearn.impute import IterativeImputer, SimpleImputer
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -92,6 +93,73 @@ class Platt:
         folds = list(StratifiedKFold(5).split(np.zeros((y.size, 1)), y))
         machine = CalibratedClassifierCV(SVC(C=3.0), method="sigmoid", cv=folds, ensemble=False)
         return numbers_for(machine).fit(X, y)
+
+
+class Doubled(Boosting):
+    """Boosting fitted to every row as it is and once more with a share of its cells hidden."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed, **GENTLE)
+        self.rng = np.random.default_rng(seed)
+
+    def fit(self, X: pd.DataFrame, y: np.ndarray) -> Boosting:
+        hidden = self.rng.random(X.shape) < self.rng.random((len(X), 1))
+        return super().fit(pd.concat([X, X.mask(hidden)], ignore_index=True), np.tile(y, 2))
+
+
+class Blocks:
+    """Every column as standardised numbers of its own; all of them are NaN where it is missing."""
+
+    def fit(self, X: pd.DataFrame, y: np.ndarray) -> Any:
+        self.columns = {
+            name: (
+                StandardScaler()
+                if X[name].dtype.kind in "fiub"
+                else OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+            ).fit(X.loc[X[name].notna(), [name]])
+            for name in X
+        }
+        self.y, self.X = y, self.blocks(X)
+        return self
+
+    def blocks(self, X: pd.DataFrame) -> list[np.ndarray]:
+        known = X.notna().to_numpy()
+        every = (column.transform(X[[name]]) for name, column in self.columns.items())
+        return [
+            np.where(here[:, None], one, np.nan) for here, one in zip(known.T, every, strict=True)
+        ]
+
+
+class Refitted(Blocks):
+    """Logistic regression fitted anew to the columns that a row has, for every pattern of holes."""
+
+    def predict_proba(self, X: pd.DataFrame) -> np.ndarray:
+        new, known = self.blocks(X), X.notna().to_numpy()
+        p = np.tile(np.bincount(self.y) / self.y.size, (len(X), 1))
+        patterns, of_row = np.unique(known, axis=0, return_inverse=True)
+        for number, pattern in enumerate(patterns):
+            if pattern.any():
+                rows, places = of_row == number, np.flatnonzero(pattern)
+                old = np.nan_to_num(np.hstack([self.X[j] for j in places]))
+                model = LogisticRegression(max_iter=300).fit(old, self.y)
+                p[rows] = model.predict_proba(np.hstack([new[j][rows] for j in places]))
+        return p
+
+
+class Imputed(Blocks):
+    """Logistic regression, averaged over twenty chained imputations of the new rows."""
+
+    def predict_proba(self, X: pd.DataFrame) -> np.ndarray:
+        old, new = np.hstack(self.X), np.hstack(self.blocks(X))
+        every = np.vstack([old, new])
+        chain = IterativeImputer(
+            sample_posterior=True, max_iter=5, tol=0, n_nearest_features=10, random_state=0
+        )
+        whole = chain.fit_transform(every) if np.isnan(every).any() else every
+        model = LogisticRegression(max_iter=300).fit(whole[: len(old)], self.y)
+        if not np.isnan(new).any():
+            return np.asarray(model.predict_proba(new))
+        return np.mean([model.predict_proba(chain.transform(new)) for _ in range(20)], axis=0)
 
 
 def forest(seed: int) -> Any:

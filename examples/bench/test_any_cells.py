@@ -23,7 +23,16 @@ from sklearn.model_selection import train_test_split
 from bayesrbf import HybridMixtureClassifier, KernelNetworkClassifier, StackedClassifier
 from bayesrbf.families.stack.posterior import fit_pools
 from bench.figures import Row, show
-from bench.peers import GENTLE, Boosting, Shares, forest, logistic
+from bench.peers import (
+    GENTLE,
+    Boosting,
+    Doubled,
+    Imputed,
+    Refitted,
+    Shares,
+    forest,
+    logistic,
+)
 from bench.tables import Split, load
 
 RAREST: Final = ", rare"
@@ -109,6 +118,9 @@ CONTESTANTS: Final[dict[str, Callable[[int], Any]]] = {
     "random forest": forest,
     "gradient boosting": lambda seed: Boosting(seed, **GENTLE),
     "logistic regression": logistic,
+    "boosting, rows doubled with cells hidden": Doubled,
+    "logistic regression, a refit a pattern": lambda _: Refitted(),
+    "logistic regression, 20 imputations": lambda _: Imputed(),
     "class shares": lambda _: Shares(),
 }
 
