@@ -67,7 +67,7 @@ def test_every_member_predicts_a_row_once(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_what_is_kept_of_members_predicts_as_the_whole() -> None:
     X, y = table("mixed")
-    model = bayesrbf.StackedClassifier(cv=2, random_state=0).fit(X, y)
+    model = bayesrbf.StackedClassifier(missingness="ignorable", cv=2, random_state=0).fit(X, y)
     settings = model._settings(model.fitted_.table)
     rows = new_rows(model.fitted_, X).cells
     members = settings.fit(settings.training(table_of_rows.distinct(model.rows_)[0], 0))
@@ -87,7 +87,7 @@ def test_what_is_kept_of_members_predicts_as_the_whole() -> None:
 @pytest.mark.parametrize("kind", first_quick(["mixed", "real"]))
 def test_members_in_single_precision_predict_as_the_whole_and_take_less(kind: str) -> None:
     X, y = table(kind)
-    model = bayesrbf.StackedClassifier(cv=2, random_state=0).fit(X, y)
+    model = bayesrbf.StackedClassifier(missingness="ignorable", cv=2, random_state=0).fit(X, y)
     rows = new_rows(model.fitted_, X).cells
     settings = model._settings(model.fitted_.table)
     whole = settings.fit(settings.training(table_of_rows.distinct(model.rows_)[0], 0))
@@ -159,7 +159,7 @@ def test_blocks_of_rows_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_memory_of_predicting_is_bounded() -> None:
     """Beside answer and encoded table, a hundred thousand rows take no more than ten thousand."""
     X, y = table("real")
-    model = bayesrbf.StackedClassifier(cv=2, random_state=0).fit(X, y)
+    model = bayesrbf.StackedClassifier(missingness="ignorable", cv=2, random_state=0).fit(X, y)
     cells = np.random.default_rng(0).normal(size=(100_000, 2))
     cells[::7, 0] = np.nan
     peaks = []
