@@ -13,8 +13,16 @@ from jaxtyping import Int
 
 from bayesrbf.answers.performance import as_wide
 from bayesrbf.answers.scores import LEVEL, calibration, slope
+from bayesrbf.answers.stability import Stability
 from bayesrbf.app.report.costs import decisions, read_costs
-from bayesrbf.app.report.families import FAMILIES, Drawn, Fitted, Procedure, draw_posterior
+from bayesrbf.app.report.families import (
+    FAMILIES,
+    Drawn,
+    Fitted,
+    Procedure,
+    draw_posterior,
+    refitted_as,
+)
 from bayesrbf.app.report.held_out import (
     CROSS_VALIDATION,
     FOREST,
@@ -39,6 +47,7 @@ from bayesrbf.app.report.performance import (
 from bayesrbf.app.report.records import (
     Check,
     MeanScores,
+    Refitted,
     Report,
     best_of,
     judge,
@@ -71,7 +80,7 @@ MODEL, FREQUENCIES = "this model", "class frequencies"
 
 FIT, DRAWS, ROWS = "Fitting the whole table", "Drawing the posterior", "Looking at all rows"
 CELLS, REHEARSAL = "Filling in cells of rows held out", "Rehearsing the intervals"
-SECTIONS = "Making the sections"
+STABILITY, SECTIONS = "Refitting samples of the rows", "Making the sections"
 
 
 @dataclass(frozen=True)
@@ -92,6 +101,7 @@ def phases(job: Job) -> tuple[str, ...]:
         DRAWS: True,
         ROWS: True,
         CELLS: not job.knows_holes,
+        STABILITY: job.stability > 0,
         REHEARSAL: job.rehearse,
         SECTIONS: True,
     }
@@ -109,14 +119,17 @@ def collect(job: Job, phase: Phase = silently) -> Outcome:
             drawn = draw_posterior(job, fitted.model)
         with phase(ROWS):
             looks = _looks(job, drawn)
-        cells = None
+        cells = stability = None
         if not job.knows_holes:
             with phase(CELLS):
                 cells = fill_held_out(job, looks.judged)
+        if job.stability:
+            with phase(STABILITY):
+                stability = _refitted(job, held_out)
     with _heard() as rehearsing, phase(REHEARSAL) if job.rehearse else nullcontext():
         intervals = read_intervals(job, drawn)
     heard += [f"In the rehearsal: {sentence}" for sentence in rehearsing if sentence not in heard]
-    fits = _Fits(fitted, drawn, looks, cells, held_out, intervals, tuple(heard))
+    fits = _Fits(fitted, drawn, looks, cells, stability, held_out, intervals, tuple(heard))
     with phase(SECTIONS):
         report = _report(job, fits)
     return Outcome(report, drawn.refined, held_out, looks.uncertainty)
@@ -180,9 +193,28 @@ class _Fits:
     drawn: Drawn
     looks: _Looks
     cells: HeldOutCells | None
+    stability: Refitted | None
     held_out: HeldOutRows
     intervals: str
     heard: tuple[str, ...]
+
+
+def _refitted(job: Job, held_out: HeldOutRows) -> Refitted:
+    """Refits on samples of the rows, or of the groups that were asked for."""
+    own, recipe = refitted_as(job)
+    procedure = FAMILIES[job.family].procedure(own)
+    event = event_among(held_out, job.focus) if len(held_out.classes) == 2 else None
+    found = Stability.of(
+        lambda rows: procedure(job.X.iloc[rows], job.y.iloc[rows]).model,
+        job.X,
+        job.y,
+        units=job.units,
+        refits=job.stability,
+        shown=None if event is None else [event.column],
+        threshold=0.5 if event is None else event.threshold,
+        seed=job.seed,
+    )
+    return Refitted(found, recipe)
 
 
 def _report(job: Job, fits: _Fits) -> Report:
@@ -226,6 +258,7 @@ def _report(job: Job, fits: _Fits) -> Report:
         folds=int(held_out.folds.max()) + 1,
         confusion=_confusion(held_out, job.focus.costs),
         check=_check(job, uncertainty),
+        stability=fits.stability,
         costs=read_costs(held_out, job.focus.costs, (MODEL, rival)),
         row_title=job.row_title,
         focus=job.focus,

@@ -194,6 +194,10 @@ def _call(estimator: str, settings: Settings) -> str:
     return f"{estimator}({', '.join(f'{key}={value!r}' for key, value in settings.items())})"
 
 
+QUICK_FOLDS: Final = 3
+"""Folds at most where time counts more than the last of the log loss."""
+
+
 FAMILIES: Final[Mapping[str, Family]] = {
     "stack": Family("StackedClassifier", _stack, ("laplace", "nuts"), 250, pools=True),
     "mixture": Family(
@@ -223,6 +227,23 @@ def check_method(name: str, inference: str) -> None:
             f"--model {name} has no posterior by --inference {inference}; take one of "
             f"{', '.join(allowed)}."
         )
+
+
+def refitted_as(job: Job) -> tuple[Job, str]:
+    """The job by whose recipe samples of the rows are fitted, and a sentence on that recipe.
+
+    Copies of a row that a sample holds are a group: no split has them on both sides.
+    """
+    groups = np.arange(len(job.X)) if job.groups is None else job.groups
+    recipe, how = replace(job, groups=groups), "Each refit made every choice of the model anew."
+    if FAMILIES[job.family].pools and job.folds > QUICK_FOLDS:
+        recipe = replace(recipe, folds=QUICK_FOLDS)
+        how = (
+            f"To save time each refit weighed its members on {QUICK_FOLDS} folds, where the model "
+            f"has {job.folds}, and so did the fit to all rows that refits are compared with here; "
+            "in Python bayesrbf.stability takes the whole recipe."
+        )
+    return recipe, how
 
 
 # Families of this package and peers of scikit-learn on one table, by held-out log score.

@@ -17,6 +17,7 @@ from bayesrbf.answers.scores import (
     Counted,
     Interval,
 )
+from bayesrbf.answers.stability import Stability
 from bayesrbf.app.report.costs import Costs, costs_of
 from bayesrbf.app.report.held_out import LOGISTIC, HeldOutRows
 from bayesrbf.app.report.learned import Learned
@@ -466,6 +467,14 @@ class Reading:
 
 
 @dataclass(frozen=True)
+class Refitted:
+    """Refits on samples of the rows."""
+
+    found: Stability
+    recipe: str  # How each was fitted, in a sentence.
+
+
+@dataclass(frozen=True)
 class Report:
     """Everything on the page, section by section."""
 
@@ -492,6 +501,7 @@ class Report:
     held_out: str = ""  # How rows were held out, where not by chance.
     parts: tuple[Parts, ...] = ()  # By the columns that were asked for.
     score: GivenScore | None = None  # That was given beside the model.
+    stability: Refitted | None = None  # Where it was asked for.
     check: Check | None = None  # Where the truth of hidden labels is known.
     costs: Costs | None = None  # Where costs were given.
     row_title: str = "row"  # What the names of rows are called.

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from scipy.special import logit
 
+from bayesrbf.app.report import families
 from bayesrbf.app.report.collect import Outcome, collect
 from bayesrbf.app.report.job import Job, Truth
 from bayesrbf.app.report.options import FamilyName, Focus, Inference
@@ -63,6 +64,20 @@ def test_scores_are_of_all_labelled_rows(outcome: Outcome) -> None:
     assert own.log_loss[0] < frequencies.log_loss[0]
     right = np.trace(outcome.report.confusion) / labelled
     assert own.accuracy[0] == pytest.approx(right)
+
+
+def test_refits_of_the_report_are_those_of_its_recipe_on_samples() -> None:
+    own = job(stability=2, focus=Focus({"yes": 3.0}))
+    refitted = collect(own).report.stability
+    assert refitted is not None
+    (event,) = refitted.found.events
+    assert (event.event, event.threshold) == ("yes", 0.25)
+    rng, n = np.random.default_rng(own.seed), len(own.X)
+    fit = families.FAMILIES["mixture"].procedure(dataclasses.replace(own, groups=np.arange(n)))
+    for refit in event.refits:
+        rows = rng.integers(n, size=n)
+        p = fit(own.X.iloc[rows], own.y.iloc[rows]).model.predict_proba(own.X)
+        np.testing.assert_array_equal(refit, p[:, 1])
 
 
 def test_the_slip_is_found(outcome: Outcome) -> None:
