@@ -190,6 +190,12 @@ def test_explain_tells_one_row(
         if word[0] in "+\u2212"
     )
     assert base + adds.sum() == pytest.approx(whole, abs=0.05)
+    reasons = said[said.index("What speaks") :].splitlines()[1:]
+    of_decision = 1 if f"Decided, at least expected cost: {lines[4].split()[0]}" in said else -1
+    for name, one in zip([cell[0] for cell in cells], adds * of_decision, strict=True):
+        told = [line for line in reasons if line.strip().startswith(f"{name} ")]
+        verb = "for" if one > 0 else "against"
+        assert [f" speaks {verb} “" in line for line in told] == [True] * int(abs(one) > 0.005)
 
 
 @pytest.mark.parametrize("row", [0, 46])

@@ -359,7 +359,8 @@ def explain(folder: Path, table: Path, /, *, row: str, json: Json = False) -> No
     """Say why the model of a report answers a row as it does, and what is odd about the row.
 
     Tells the class probabilities with their intervals, what each observed cell adds to the log
-    odds of the answer, the cells that stand out, and how new the row is.
+    odds of the answer, which cells speak most against the decision and for it, the cells that
+    stand out, and how new the row is.
 
     Parameters
     ----------
