@@ -342,7 +342,7 @@ def odd_labels(report: Report) -> str:
 
 
 def stability(refitted: Refitted) -> str:
-    """How far refits on samples of the rows are from the fit to all rows."""
+    """How far refits on samples of the rows are from the fit to all rows, and their recipe."""
     found, event = refitted.found, refitted.found.largest
     refits, changed, what = len(found.refits), event.changed, "decisions"
     if len(found.events) > 1:
@@ -350,7 +350,7 @@ def stability(refitted: Refitted) -> str:
     return (
         f"{plural(refits, 'refit')} on bootstrap samples of the rows move the probability of "
         f"“{clipped(event.event, 24)}” by {number(event.mape)} on average, and change "
-        f"{percent(changed)} of all {what}"
+        f"{percent(changed)} of all {what}. {refitted.recipe}"
     )
 
 

@@ -20,6 +20,7 @@ from bayesrbf.app.report.options import FamilyName, Focus, Inference
 from bayesrbf.app.report.records import Report
 from bayesrbf.app.report.render import render
 from bayesrbf.app.report.sections import read_columns
+from bayesrbf.base.table_options import TableOptions
 from bayesrbf.table.kinds import kind_named
 from tests.app.report.tables import mixed_table
 from tests.house import ROOT
@@ -66,16 +67,20 @@ def test_scores_are_of_all_labelled_rows(outcome: Outcome) -> None:
     assert own.accuracy[0] == pytest.approx(right)
 
 
-def test_refits_of_the_report_are_those_of_its_recipe_on_samples() -> None:
-    own = job(stability=2, focus=Focus({"yes": 3.0}))
+@pytest.mark.parametrize("grouped", [False, True])
+def test_refits_of_the_report_are_those_of_its_recipe_on_samples(grouped: bool) -> None:
+    groups = np.arange(len(mixed_table())) // (3 if grouped else 1)
+    together = {"groups": groups, "reading": TableOptions(group="ward")} if grouped else {}
+    own = job(stability=2, focus=Focus({"yes": 3.0}), **together)
     refitted = collect(own).report.stability
     assert refitted is not None
     (event,) = refitted.found.events
     assert (event.event, event.threshold) == ("yes", 0.25)
-    rng, n = np.random.default_rng(own.seed), len(own.X)
-    fit = families.FAMILIES["mixture"].procedure(dataclasses.replace(own, groups=np.arange(n)))
+    rng, n_groups = np.random.default_rng(own.seed), np.unique(groups).size
+    fit = families.FAMILIES["mixture"].procedure(dataclasses.replace(own, groups=groups))
     for refit in event.refits:
-        rows = rng.integers(n, size=n)
+        drawn = rng.integers(n_groups, size=n_groups)
+        rows = np.concatenate([np.flatnonzero(groups == one) for one in drawn])
         p = fit(own.X.iloc[rows], own.y.iloc[rows]).model.predict_proba(own.X)
         np.testing.assert_array_equal(refit, p[:, 1])
 
