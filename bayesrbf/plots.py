@@ -16,6 +16,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from sklearn.utils import _safe_indexing
 
+from bayesrbf.answers.performance import THRESHOLDS
 from bayesrbf.answers.scores import calibration
 from bayesrbf.table.encode import encode_labels
 
@@ -217,21 +218,21 @@ def plot_stability(
         size = figsize or (8.4, 8.0)
         _, axes = plt.subplots(2, 2, figsize=size, layout="constrained")
     drawn = flat(axes, 4, "picture")
-    p, refits = event.probability, event.refits
-    pale: dict[str, Any] = {"color": PALETTE[0], "alpha": 0.15}
-    drawn[0].plot(np.tile(p, len(refits)), refits.ravel(), ",", rasterized=True, **pale)
+    p, pale = event.probability, {"color": PALETTE[0], "alpha": 0.15}
+    dots: dict[str, Any] = {"linestyle": "", "rasterized": True}
+    drawn[0].plot(np.tile(p, len(event.refits)), event.refits.ravel(), marker=",", **pale, **dots)
     for end in event.interval:
-        drawn[0].plot(p, end, ".", color=PALETTE[1], markersize=3)
+        drawn[0].plot(p, end, marker=".", color=PALETTE[1], markersize=3, **dots)
     for ax in drawn[:2]:
         ax.plot([0, 1], [0, 1], color="black", linestyle="--", linewidth=1)
-    for curve, style in [*((one, pale) for one in event.curves), (event.curve, {"color": "black"})]:
+    drawn[2].plot(p, event.changes, marker=".", color=PALETTE[0], **dots)
+    drawn[2].axvline(event.threshold, color="0.5", linestyle="--", linewidth=1)
+    styles = [{"color": "black", "zorder": 3}, *[pale] * len(event.refits)]
+    for curve, benefit, style in zip(event.curves, event.net_benefits, styles, strict=True):
         if curve is not None:
             drawn[1].plot(curve.probability, curve.observed, **style)
-    drawn[2].plot(p, event.changes, ".", color=PALETTE[0], markersize=4)
-    drawn[2].axvline(event.threshold, color="0.5", linestyle="--", linewidth=1)
-    drawn[3].plot(event.thresholds, event.net_benefits.T, **pale)
-    drawn[3].plot(event.thresholds, event.net_benefit, color="black")
-    highest = max(event.net_benefits.max(), event.net_benefit.max(), 1e-3)
+        drawn[3].plot(THRESHOLDS, benefit, **style)
+    highest = max(event.net_benefits.max(), 1e-3)
     drawn[3].set_ylim(-0.25 * highest, 1.1 * highest)
     said = f"probability of {event.event}"
     across = (said, said, said, f"{said} from which one acts")

@@ -1,22 +1,14 @@
-r"""Stability of class probabilities: what the same recipe says had it learnt from other rows.
-
-The whole recipe is fitted again to bootstrap samples of the rows, and every refit predicts the
-rows of the table. How far refits are from the fit to all rows is told row by row [1]_. Rows are
-predicted by fits that have seen some of them: figures of performance are for comparison among the
-refits, and are better than on new rows.
-
-.. [1] Riley, Collins (2023), Stability of clinical prediction models developed using statistical
-   or machine learning methods, Biometrical Journal 65, 2200302.
-"""
+"""Stability of class probabilities: what the same recipe says had other rows taught it."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from numbers import Integral, Real
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -31,15 +23,13 @@ from bayesrbf.answers.performance import (
     group_numbers,
     resampled,
 )
-from bayesrbf.answers.scores import Positive, Score, decision_curve
-from bayesrbf.base.arrays import Labels, Probabilities
+from bayesrbf.answers.scores import Score, decision_curve
+from bayesrbf.base.arrays import Probabilities
 from bayesrbf.base.tasks import run_tasks
 from bayesrbf.fit.arguments import Rule, row_groups
 from bayesrbf.fit.held_out import aligned_probabilities
 from bayesrbf.table.encode import encode_labels
 
-INSTABILITY_LEVEL: Final = 0.95
-"""Share of the refits inside an instability interval."""
 TRIES: Final = 100
 """Samples that are drawn for each refit, at most, until one has every class."""
 SHARE: Final = Rule("a number strictly between 0 and 1", (), Real, 0.0, 1.0, "neither")
@@ -49,9 +39,6 @@ RULES: Final = {
     "level": SHARE,
 }
 
-Rows = Int[np.ndarray, " some"]
-"""Positions of rows, some of them repeated."""
-
 
 @dataclass(frozen=True)
 class EventStability:
@@ -60,88 +47,53 @@ class EventStability:
     event: str
     threshold: float
     level: float
-    probability: Float[np.ndarray, " obs"]
-    """By the fit to all rows."""
+    happened: Bool[np.ndarray, " obs"]
+    labelled: Bool[np.ndarray, " obs"]  # Rows by which calibration and net benefit are judged.
+    probability: Float[np.ndarray, " obs"]  # By the fit to all rows.
     refits: Float[np.ndarray, "refit obs"]
-    """By the refits, of the same rows."""
-    curve: CalibrationCurve | None
-    """Of the fit to all rows, on the labelled rows; so are the next three."""
-    curves: tuple[CalibrationCurve | None, ...]
-    """Of the refits."""
-    net_benefit: Float[np.ndarray, " threshold"]
-    """At the probabilities ``thresholds``."""
-    net_benefits: Float[np.ndarray, "refit threshold"]
-    thresholds: Float[np.ndarray, " threshold"]
 
     @property
     def error(self) -> Float[np.ndarray, " obs"]:
         """Mean distance of the refits from the fit to all rows: absolute prediction error."""
-        distance: Float[np.ndarray, " obs"] = np.abs(self.refits - self.probability).mean(axis=0)
-        return distance
-
-    @property
-    def mape(self) -> float:
-        """Mean absolute prediction error over all rows."""
-        return float(self.error.mean())
+        return np.abs(self.refits - self.probability).mean(axis=0)
 
     @property
     def interval(self) -> Float[np.ndarray, "2 obs"]:
-        """Ends of the instability interval of each row, which leave out as many refits each."""
-        ends: Float[np.ndarray, "2 obs"]
-        ends = np.quantile(self.refits, [0.5 - self.level / 2, 0.5 + self.level / 2], axis=0)
-        return ends
+        """Ends of the instability interval of each row, beyond which as many refits lie each."""
+        return np.quantile(self.refits, [0.5 - self.level / 2, 0.5 + self.level / 2], axis=0)
 
     @property
     def width(self) -> Float[np.ndarray, " obs"]:
         """Width of the instability interval of each row."""
-        width: Float[np.ndarray, " obs"] = np.diff(self.interval, axis=0)[0]
-        return width
+        lower, upper = self.interval
+        return upper - lower
 
     @property
     def changes(self) -> Float[np.ndarray, " obs"]:
         """Share of refits that decide a row otherwise: classification instability index."""
         decided, others = self.probability >= self.threshold, self.refits >= self.threshold
-        share: Float[np.ndarray, " obs"] = (others != decided).mean(axis=0)
-        return share
+        return (others != decided).mean(axis=0)
 
     @property
-    def changed(self) -> float:
-        """Mean classification instability index over all rows."""
-        return float(self.changes.mean())
+    def figures(self) -> Mapping[str, float]:
+        """Means over the rows, by their names in words."""
+        return {
+            "mean absolute prediction error": float(self.error.mean()),
+            f"mean width of {100 * self.level:g} % instability intervals": float(self.width.mean()),
+            f"share of decisions at {self.threshold:g} that change": float(self.changes.mean()),
+        }
 
-    @property
-    def icis(self) -> Float[np.ndarray, " refit"]:
-        """Mean distance of curve and probability (ICI) of each refit; NaN without a curve."""
-        return np.array([np.nan if one is None else one.ici for one in self.curves])
+    @cached_property
+    def curves(self) -> tuple[CalibrationCurve | None, ...]:
+        """Calibration of the fit to all rows, then of each refit."""
+        y, every = self.happened[self.labelled], (self.probability, *self.refits)
+        return tuple(calibration_curve(p[self.labelled], y) for p in every)
 
-
-def event_stability(
-    event: str,
-    probability: Score,
-    refits: Float[np.ndarray, "refit obs"],
-    happened: Positive,
-    labelled: Bool[np.ndarray, " obs"],
-    threshold: float = 0.5,
-    level: float = INSTABILITY_LEVEL,
-) -> EventStability:
-    """Compare refits with the fit to all rows; curves are of the labelled rows."""
-    y = happened[labelled]
-
-    def benefit(p: Score) -> Float[np.ndarray, " threshold"]:
-        return decision_curve(p[labelled], y, THRESHOLDS).model
-
-    return EventStability(
-        event=event,
-        threshold=threshold,
-        level=level,
-        probability=probability,
-        refits=refits,
-        curve=calibration_curve(probability[labelled], y),
-        curves=tuple(calibration_curve(one[labelled], y) for one in refits),
-        net_benefit=benefit(probability),
-        net_benefits=np.array([benefit(one) for one in refits]),
-        thresholds=THRESHOLDS,
-    )
+    @cached_property
+    def net_benefits(self) -> Float[np.ndarray, "fit threshold"]:
+        """Net benefit of the fit to all rows, then of each refit, at .01 to .99."""
+        y, every = self.happened[self.labelled], (self.probability, *self.refits)
+        return np.array([decision_curve(p[self.labelled], y, THRESHOLDS).model for p in every])
 
 
 @dataclass(frozen=True)
@@ -152,8 +104,6 @@ class Stability:
 
     Attributes
     ----------
-    classes : tuple of str
-        Classes in the order of the last axis of the probabilities.
     probabilities : ndarray of shape (n_obs, n_classes)
         By the fit to all rows.
     refits : ndarray of shape (n_refits, n_obs, n_classes)
@@ -161,84 +111,21 @@ class Stability:
     failures : tuple of str
         Errors of the refits that failed. They are no part of ``refits``.
     events : tuple of records
-        One event for two classes, every class against the rest for more. Each has ``error`` and
-        ``mape`` (mean absolute prediction error of each row, and over all rows), ``interval`` and
-        ``width``, ``changes`` and ``changed`` (share of refits that decide a row otherwise at
-        ``threshold``), ``curve`` and ``curves`` (calibration), ``icis``, ``net_benefit`` and
-        ``net_benefits`` at ``thresholds``.
+        One event for two classes, every class against the rest for more. Each has ``error`` (mean
+        absolute prediction error of each row), ``interval`` and ``width``, ``changes`` (share of
+        refits that decide a row otherwise at ``threshold``), means of these as ``figures``, and
+        ``curves`` (calibration) and ``net_benefits``, of the fit to all rows first.
     """
 
-    classes: tuple[str, ...]
     probabilities: Probabilities
     refits: Float[np.ndarray, "refit obs label"]
     failures: tuple[str, ...]
     events: tuple[EventStability, ...]
 
-    @classmethod
-    def of(
-        cls,
-        fit: Callable[[Rows], Any],
-        X: object,
-        y: object,
-        *,
-        hidden: object = None,
-        units: Int[np.ndarray, " obs"] | None = None,
-        refits: int,
-        shown: Sequence[int] | None = None,
-        threshold: float = 0.5,
-        level: float = INSTABILITY_LEVEL,
-        seed: int = 0,
-        n_jobs: int | None = None,
-    ) -> Self:
-        """Fit a recipe, which maps rows to a fitted classifier, to all rows and to samples.
-
-        Rows of one of the ``units`` are drawn together; ``shown`` are the classes that are events.
-        """
-        classes, labels = encode_labels(y, unlabelled=hidden)
-        samples = bootstrap_samples(labels, units, refits, seed)
-        whole = aligned_probabilities(fit(np.arange(labels.size)), X, classes)
-
-        def answer(rows: Rows) -> Probabilities | str:
-            with warnings.catch_warnings():
-                # The fit to all rows has said what is odd; of a sample it is no news.
-                warnings.simplefilter("ignore")
-                try:
-                    return aligned_probabilities(fit(rows), X, classes)
-                except ValueError as error:
-                    return " ".join(str(error).split())
-
-        answers = run_tasks(answer, samples, "Refits", n_jobs)
-        failures = tuple(one for one in answers if isinstance(one, str))
-        if len(failures) == refits:
-            raise ValueError(f"stability(...): none of {refits} refits succeeded. {failures[0]}")
-        found = np.array([one for one in answers if not isinstance(one, str)])
-        names = tuple(map(str, classes.tolist()))
-        shown = ([1] if len(names) == 2 else range(len(names))) if shown is None else shown
-        events = tuple(
-            event_stability(
-                names[c],
-                whole[:, c],
-                found[..., c],
-                labels == c,
-                labels >= 0,
-                threshold=threshold,
-                level=level,
-            )
-            for c in shown
-        )
-        return cls(names, whole, found, failures, events)
-
-    @property
-    def changes(self) -> Float[np.ndarray, " obs"]:
-        """Share of refits under which another class of a row is the most probable one."""
-        others = self.refits.argmax(axis=2) != self.probabilities.argmax(axis=1)
-        share: Float[np.ndarray, " obs"] = others.mean(axis=0)
-        return share
-
     @property
     def largest(self) -> EventStability:
         """The event whose probability moves most."""
-        return max(self.events, key=lambda one: one.mape)
+        return max(self.events, key=lambda one: one.error.mean())
 
     def __str__(self) -> str:
         n_refits, n_obs, _ = self.refits.shape
@@ -246,40 +133,8 @@ class Stability:
         if self.failures:
             lines.append(f"{len(self.failures)} more failed, first with: {self.failures[0]}")
         for one in self.events:
-            net = one.net_benefits[:, np.abs(one.thresholds - one.threshold).argmin()]
-            told = {
-                "mean absolute prediction error (MAPE)": f"{one.mape:.4f}",
-                "of nine rows in ten at most": f"{np.quantile(one.error, 0.9):.4f}",
-                f"mean width of {100 * one.level:g} % intervals": f"{one.width.mean():.4f}",
-                f"decisions at {one.threshold:g} that change": f"{100 * one.changed:.2f} %",
-                f"net benefit at {one.threshold:g}": f"{net.min():.4f} to {net.max():.4f}",
-            }
-            if not np.isnan(one.icis).all():
-                least, most = np.nanmin(one.icis), np.nanmax(one.icis)
-                told["ICI"] = f"{least:.4f} to {most:.4f}"
-            lines += [one.event, *(f"  {name:<42} {figure}" for name, figure in told.items())]
+            lines += [one.event, *(f"  {name:<46} {x:.4f}" for name, x in one.figures.items())]
         return "\n".join(lines)
-
-
-def bootstrap_samples(
-    labels: Labels, units: Int[np.ndarray, " obs"] | None, refits: int, seed: int
-) -> list[Rows]:
-    """Rows of every refit: whole units, as many as there are; a sample has every class.
-
-    >>> labels, units = np.array([0, 1, 0, 1]), np.array([7, 7, 8, 8])
-    >>> [one.tolist() for one in bootstrap_samples(labels, units, 2, seed=1)]
-    [[0, 1, 2, 3], [2, 3, 2, 3]]
-    """
-    present = np.unique(labels[labels >= 0])
-    drawn = resampled(units, labels.size, TRIES * refits, seed)
-    whole = (rows for rows in drawn if np.isin(present, labels[rows]).all())
-    samples = list(islice(whole, refits))
-    if len(samples) < refits:
-        raise ValueError(
-            f"stability(...): of {TRIES * refits} bootstrap samples only {len(samples)} have every "
-            "class; leave out classes that hardly any row or group has."
-        )
-    return samples
 
 
 def stability(
@@ -291,7 +146,7 @@ def stability(
     event: object = None,
     threshold: float = 0.5,
     groups: object = None,
-    level: float = INSTABILITY_LEVEL,
+    level: float = 0.95,
     random_state: int = 0,
     n_jobs: int | None = None,
 ) -> Stability:
@@ -304,9 +159,8 @@ def stability(
 
     its instability interval holds the central 95 % of the :math:`\hat p_{bi}`, and its
     classification instability index is the share of refits on whose side of the threshold
-    :math:`\hat p_i` is not [1]_. Calibration and decision curves of the refits are on the rows of
-    the table. Refits make every choice anew, which ``refine("bootstrap")`` does not: its draws keep
-    structure, calibration and the reading of the columns, so they are not used here.
+    :math:`\hat p_i` is not [1]_. Refits make every choice anew, which ``refine("bootstrap")`` does
+    not: its draws keep structure, calibration and reading of the columns, and are not used here.
 
     Parameters
     ----------
@@ -357,42 +211,55 @@ def stability(
     >>> X = rng.normal(size=(200, 2))
     >>> y = np.where(X[:, 0] + rng.normal(size=200) > 0, "sick", "well")
     >>> found = bayesrbf.stability(LogisticRegression(), X, y, refits=20, event="sick")
-    >>> sick = found.events[0]
-    >>> found.refits.shape, round(sick.mape, 3), round(sick.changed, 3)
-    ((20, 200, 2), 0.032, 0.03)
+    >>> found.refits.shape, [round(x, 3) for x in found.events[0].figures.values()]
+    ((20, 200, 2), [0.032, 0.129, 0.034])
     """
-    asked = {"refits": refits, "threshold": threshold, "level": level}
-    for name, value in asked.items():
+    for name, value in {"refits": refits, "threshold": threshold, "level": level}.items():
         RULES[name].check(value, f"stability({name}=...)")
     check_consistent_length(X, y)
-    hidden = model.get_params(deep=False).get("unlabelled")
-    classes, labels = encode_labels(y, unlabelled=hidden)
-    known = classes.tolist()
+    classes, labels = encode_labels(y, unlabelled=model.get_params(deep=False).get("unlabelled"))
+    known, given = classes.tolist(), row_groups(groups, X, "stability")
     if len(known) < 2 or (event is not None and event not in known):
         raise ValueError(
             f"stability(event=...) must be one of the classes of y, at least two; received "
-            f"{event!r}, and y has {', '.join(map(str, known)) or 'no label'}."
+            f"{event!r}, and y has {', '.join(map(str, known))}."
         )
-    given = row_groups(groups, X, "stability")
     units = None if given is None else group_numbers(given)
     if given is not None and units is None and len({*map(str, given)}) == 1:
         raise ValueError("stability(groups=...) must name at least two groups; received one.")
     together = np.arange(labels.size) if units is None else units
 
-    def fit(rows: Rows) -> Any:
+    def fitted(rows: Int[np.ndarray, " some"]) -> Probabilities:
         more = {"groups": together[rows]} if has_fit_parameter(model, "groups") else {}
-        return clone(model).fit(_safe_indexing(X, rows), _safe_indexing(y, rows), **more)
+        refit = clone(model).fit(_safe_indexing(X, rows), _safe_indexing(y, rows), **more)
+        return aligned_probabilities(refit, X, classes)
 
-    return Stability.of(
-        fit,
-        X,
-        y,
-        hidden=hidden,
-        units=units,
-        refits=int(refits),
-        shown=None if event is None else [known.index(event)],
-        threshold=float(threshold),
-        level=float(level),
-        seed=random_state,
-        n_jobs=n_jobs,
-    )
+    def refitted(rows: Int[np.ndarray, " some"]) -> Probabilities | str:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the fit to all rows says what is odd
+            try:
+                return fitted(rows)
+            except ValueError as error:
+                return " ".join(str(error).split())
+
+    drawn, codes = resampled(units, labels.size, TRIES * refits, random_state), range(len(known))
+    samples = list(islice((rows for rows in drawn if np.isin(codes, labels[rows]).all()), refits))
+    if len(samples) < refits:
+        raise ValueError(
+            f"stability(...): of {TRIES * refits} bootstrap samples only {len(samples)} have every "
+            "class; leave out classes that hardly any row or group has."
+        )
+    probabilities = fitted(np.arange(labels.size))
+    answers = run_tasks(refitted, samples, "Refits", n_jobs)
+    failures = tuple(one for one in answers if isinstance(one, str))
+    if len(failures) == refits:
+        raise ValueError(f"stability(...): none of {refits} refits succeeded. {failures[0]}")
+    found = np.array([one for one in answers if not isinstance(one, str)])
+    shown = [known.index(event)] if event is not None else range(int(len(known) == 2), len(known))
+
+    def of_event(c: int) -> EventStability:
+        p: Score = probabilities[:, c]
+        named = str(known[c]), float(threshold), float(level)
+        return EventStability(*named, labels == c, labels >= 0, p, found[..., c])
+
+    return Stability(probabilities, found, failures, tuple(map(of_event, shown)))

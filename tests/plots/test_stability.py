@@ -35,14 +35,13 @@ def test_four_pictures_show_the_refits_and_the_fit_to_all_rows() -> None:
     pairs = np.column_stack([cloud.get_xdata(), cloud.get_ydata()]).reshape(4, 60, 2)
     np.testing.assert_array_equal(pairs[2], np.column_stack([event.probability, event.refits[2]]))
     np.testing.assert_array_equal([lower.get_ydata(), upper.get_ydata()], event.interval)
-    observed = [line.get_ydata() for line in drawn[1].lines[1:]]
-    assert event.curve is not None
-    np.testing.assert_array_equal(observed[-1], event.curve.observed)
-    assert len(observed) == 5
-    np.testing.assert_array_equal(drawn[2].lines[0].get_ydata(), event.changes)
     assert drawn[2].lines[1].get_xdata() == [0.4, 0.4]
+    np.testing.assert_array_equal(drawn[2].lines[0].get_ydata(), event.changes)
+    curves = [None if one is None else one.observed for one in event.curves]
+    np.testing.assert_array_equal([line.get_ydata() for line in drawn[1].lines[1:]], curves)
     benefits = [line.get_ydata() for line in drawn[3].lines]
-    np.testing.assert_array_equal(benefits, [*event.net_benefits, event.net_benefit])
+    np.testing.assert_array_equal(benefits, event.net_benefits)
+    assert drawn[1].lines[1].get_color() == drawn[3].lines[0].get_color() == "black"
     assert drawn[3].get_ylim()[1] > np.max(benefits)
 
 

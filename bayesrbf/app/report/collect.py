@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Int
 
+import bayesrbf
 from bayesrbf.answers.performance import as_wide
 from bayesrbf.answers.scores import LEVEL, calibration, slope
 from bayesrbf.answers.stability import Stability
@@ -20,6 +21,7 @@ from bayesrbf.app.report.families import (
     Drawn,
     Fitted,
     Procedure,
+    Recipe,
     draw_posterior,
     refitted_as,
 )
@@ -47,7 +49,6 @@ from bayesrbf.app.report.performance import (
 from bayesrbf.app.report.records import (
     Check,
     MeanScores,
-    Refitted,
     Report,
     best_of,
     judge,
@@ -125,7 +126,7 @@ def collect(job: Job, phase: Phase = silently) -> Outcome:
                 cells = fill_held_out(job, looks.judged)
         if job.stability:
             with phase(STABILITY):
-                stability = _refitted(job, held_out)
+                stability = _stability(job, held_out)
     with _heard() as rehearsing, phase(REHEARSAL) if job.rehearse else nullcontext():
         intervals = read_intervals(job, drawn)
     heard += [f"In the rehearsal: {sentence}" for sentence in rehearsing if sentence not in heard]
@@ -193,28 +194,26 @@ class _Fits:
     drawn: Drawn
     looks: _Looks
     cells: HeldOutCells | None
-    stability: Refitted | None
+    stability: Stability | None
     held_out: HeldOutRows
     intervals: str
     heard: tuple[str, ...]
 
 
-def _refitted(job: Job, held_out: HeldOutRows) -> Refitted:
+def _stability(job: Job, held_out: HeldOutRows) -> Stability:
     """Refits on samples of the rows, or of the groups that were asked for."""
-    own, recipe = refitted_as(job)
-    procedure = FAMILIES[job.family].procedure(own)
+    recipe = Recipe(FAMILIES[job.family].procedure(refitted_as(job)[0]))
     event = event_among(held_out, job.focus) if len(held_out.classes) == 2 else None
-    found = Stability.of(
-        lambda rows: procedure(job.X.iloc[rows], job.y.iloc[rows]).model,
+    return bayesrbf.stability(
+        recipe,
         job.X,
         job.y,
-        units=job.units,
         refits=job.stability,
-        shown=None if event is None else [event.column],
+        event=None if event is None else held_out.classes[event.column],
         threshold=0.5 if event is None else event.threshold,
-        seed=job.seed,
+        groups=job.units,
+        random_state=job.seed,
     )
-    return Refitted(found, recipe)
 
 
 def _report(job: Job, fits: _Fits) -> Report:
@@ -259,6 +258,7 @@ def _report(job: Job, fits: _Fits) -> Report:
         confusion=_confusion(held_out, job.focus.costs),
         check=_check(job, uncertainty),
         stability=fits.stability,
+        recipe=refitted_as(job)[1],
         costs=read_costs(held_out, job.focus.costs, (MODEL, rival)),
         row_title=job.row_title,
         focus=job.focus,

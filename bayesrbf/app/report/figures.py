@@ -553,18 +553,12 @@ def net_benefit(
     return picture(356.0, 274.0, title, axes.frame(name, "net benefit of a row"), *marks)
 
 
-MOST_CURVES: Final = 100
-"""Curves of refits that are drawn, and every ``THINNED`` point of each."""
-THINNED: Final = 4
-
-
 def stability(found: Stability) -> list[Markup]:
-    """Intervals of refits, their decisions, calibration and net benefit, of the largest event."""
-    own, box = found.largest, (50.0, 12.0, 344.0, 232.0)
-    unit, rows = (0.0, 1.0), slice(None, None, -(-own.probability.size // MOST_POINTS))
-    p, (low, high) = own.probability[rows], own.interval[:, rows]
-    axes, said = PlotArea(unit, unit, box), f"probability of {clipped(own.event, 22)}"
-    x = [axes.at_x(float(one)) for one in p]
+    """Instability interval of every row, and the share of the refits that decide it otherwise."""
+    own = found.largest
+    rows, unit = slice(None, None, -(-own.probability.size // MOST_POINTS)), np.array([0.0, 1.0])
+    axes = PlotArea((0.0, 1.0), (0.0, 1.0), (50.0, 12.0, 344.0, 232.0))
+    x, (low, high) = list(map(axes.at_x, own.probability[rows].tolist())), own.interval[:, rows]
     bars = [
         element("line", class_="stroke c0 faint", x1=at, x2=at, y1=axes.at_y(a), y2=axes.at_y(b))
         for at, a, b in zip(x, low.tolist(), high.tolist(), strict=True)
@@ -573,27 +567,12 @@ def stability(found: Stability) -> list[Markup]:
         element("circle", class_="fill c0 faint", cx=at, cy=axes.at_y(share), r=2)
         for at, share in zip(x, own.changes[rows].tolist(), strict=True)
     ]
-    diagonal = _line(axes, np.array(unit), np.array(unit), "diagonal")
-    curves = [one for one in own.curves[:MOST_CURVES] if one is not None]
-    come_true = [
-        _line(axes, one.probability[::THINNED], one.observed[::THINNED], "line c0 thin")
-        for one in curves
-    ]
-    if own.curve is not None:
-        come_true.append(_line(axes, own.curve.probability, own.curve.observed, "line c1"))
-    top = max(float(own.net_benefits.max()), float(own.net_benefit.max()), 1e-3) * 1.15
-    worth = PlotArea(unit, (-0.25 * top, top), box)
-    t, bounded = own.thresholds, np.maximum(own.net_benefits[:MOST_CURVES], -0.25 * top)
-    benefits = [_line(worth, t[::THINNED], one[::THINNED], "line c0 thin") for one in bounded]
-    benefits.append(_line(worth, t, np.maximum(own.net_benefit, -0.25 * top), "line c1"))
+    across, most = f"probability of {clipped(own.event, 22)}", number(own.width.max())
+    intervals = axes.frame(across, "by the refits"), *bars, _line(axes, unit, unit, "diagonal")
+    decided = axes.frame(across, "share of refits"), *dots, _upright(axes, own.threshold)
     return [
-        picture(356.0, 274.0, title, area.frame(across, up), *marks)
-        for title, area, across, up, marks in (
-            ("Instability intervals", axes, said, "by the refits", [*bars, diagonal]),
-            ("Decisions that change", axes, said, "refits that decide otherwise", dots),
-            ("Calibration of refits", axes, said, "observed share", [*come_true, diagonal]),
-            ("Net benefit of refits", worth, f"{said} to act at", "net benefit of a row", benefits),
-        )
+        picture(356.0, 274.0, f"Instability intervals, at most {most} wide", *intervals),
+        picture(356.0, 274.0, "Share of refits that decide a row otherwise", *decided),
     ]
 
 

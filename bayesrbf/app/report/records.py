@@ -467,14 +467,6 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Refitted:
-    """Refits on samples of the rows."""
-
-    found: Stability
-    recipe: str  # How each was fitted, in a sentence.
-
-
-@dataclass(frozen=True)
 class Report:
     """Everything on the page, section by section."""
 
@@ -501,7 +493,8 @@ class Report:
     held_out: str = ""  # How rows were held out, where not by chance.
     parts: tuple[Parts, ...] = ()  # By the columns that were asked for.
     score: GivenScore | None = None  # That was given beside the model.
-    stability: Refitted | None = None  # Where it was asked for.
+    stability: Stability | None = None  # Where refits were asked for.
+    recipe: str = ""  # How they were fitted, in a sentence.
     check: Check | None = None  # Where the truth of hidden labels is known.
     costs: Costs | None = None  # Where costs were given.
     row_title: str = "row"  # What the names of rows are called.

@@ -34,7 +34,7 @@ from threadpoolctl import threadpool_limits
 
 from bayesrbf.answers.scores import Interval
 from bayesrbf.app.report.collect import collect, phases
-from bayesrbf.app.report.families import FAMILIES, QUICK_FOLDS, check_method, refitted_as
+from bayesrbf.app.report.families import FAMILIES, QUICK_FOLDS, check_method
 from bayesrbf.app.report.held_out import Phase
 from bayesrbf.app.report.job import Job, Truth
 from bayesrbf.app.report.options import (
@@ -62,7 +62,6 @@ from bayesrbf.app.report.verdict import (
     events,
     evidence,
     stability,
-    stability_figures,
     unsettled,
     unvalidated,
     verdict,
@@ -157,8 +156,8 @@ def seconds_of_run(job: Job, fit: float, judged: bool) -> float:
     if job.inference == "nuts":
         fits += DRAWN
     if job.stability:
-        share = (1 + refitted_as(job)[0].folds) / (1 + job.folds) if pools else 1.0
-        fits += job.stability * share
+        folds = min(job.folds, QUICK_FOLDS) if pools else job.folds
+        fits += job.stability * (1 + folds) / (1 + job.folds)
     return fit * fits + seconds
 
 
@@ -645,7 +644,7 @@ def _main_figures(report: Report) -> Iterator[tuple[str, str]]:
     for parts in report.parts:
         yield f"by {clipped(parts.by, 24)}", f"{plural(len(parts.parts), 'part')} on the page"
     if report.stability is not None:
-        yield "stability", stability(report.stability)
+        yield "stability", stability(report)
     some, rows_of, how = unsettled(report)
     yield "unsure of", f"{some} of {plural(rows_of, 'row')}, {how}"
     yield "look wrong", f"{plural(report.oddities.n_cells, 'cell')}, by a density of all rows"
@@ -703,7 +702,14 @@ def figures(report: Report) -> dict[str, object]:
         "against_rest": {name: one for name, one, _ in held_out.classes},
         "parts": report.parts,
         "score": report.score,
-        "stability": None if (refits := report.stability) is None else stability_figures(refits),
+        "stability": None
+        if (found := report.stability) is None
+        else {
+            "refits": len(found.refits),
+            "failures": found.failures,
+            "recipe": report.recipe,
+            "events": {one.event: one.figures for one in found.events},
+        },
         "unsure": report.doubt.below,
         "cells_that_look_wrong": report.oddities.n_cells,
     }

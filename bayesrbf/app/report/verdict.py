@@ -8,7 +8,7 @@ from bayesrbf.app.check import OPEN_WIDTH
 from bayesrbf.app.report import records as judgement
 from bayesrbf.app.report.learned import Contribution
 from bayesrbf.app.report.performance import WRONGLY
-from bayesrbf.app.report.records import MeanScores, Refitted, Report
+from bayesrbf.app.report.records import MeanScores, Report
 from bayesrbf.app.words import between, clipped, count, ends, listing, number, percent, plural
 from bayesrbf.inference.diagnose import RHAT_PARAMETERS
 
@@ -341,38 +341,17 @@ def odd_labels(report: Report) -> str:
     return f"{text}. Listed are those beyond chance, of which it explains at most one in ten."
 
 
-def stability(refitted: Refitted) -> str:
+def stability(report: Report) -> str:
     """How far refits on samples of the rows are from the fit to all rows, and their recipe."""
-    found, event = refitted.found, refitted.found.largest
-    refits, changed, what = len(found.refits), event.changed, "decisions"
-    if len(found.events) > 1:
-        changed, what = float(found.changes.mean()), "most probable classes"
+    if report.stability is None:
+        return ""
+    event, refits = report.stability.largest, len(report.stability.refits)
     return (
         f"{plural(refits, 'refit')} on bootstrap samples of the rows move the probability of "
-        f"“{clipped(event.event, 24)}” by {number(event.mape)} on average, and change "
-        f"{percent(changed)} of all {what}. {refitted.recipe}"
+        f"“{clipped(event.event, 24)}” by {number(event.error.mean())} on average, and change "
+        f"{percent(event.changes.mean())} of the decisions at {percent(event.threshold)}. "
+        f"{report.recipe}"
     )
-
-
-def stability_figures(refitted: Refitted) -> dict[str, object]:
-    """Figures of the refits, by name and event."""
-    found = refitted.found
-    return {
-        "refits": len(found.refits),
-        "failures": found.failures,
-        "recipe": refitted.recipe,
-        "most_probable_changed": float(found.changes.mean()),
-        "events": {
-            one.event: {
-                "mean_absolute_prediction_error": one.mape,
-                "level": one.level,
-                "mean_width": float(one.width.mean()),
-                "threshold": one.threshold,
-                "changed": one.changed,
-            }
-            for one in found.events
-        },
-    }
 
 
 def costs(report: Report) -> str:

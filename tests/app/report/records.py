@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-import pandas as pd
+from sklearn.dummy import DummyClassifier
 
+import bayesrbf
 from bayesrbf.answers.comparisons import RowsOf, given_score, performance_by
 from bayesrbf.answers.scores import Counted, Interval, calibration, proportion
-from bayesrbf.answers.stability import Stability
 from bayesrbf.app.report.costs import Costs
-from bayesrbf.app.report.held_out import Frequencies, HeldOutRows
+from bayesrbf.app.report.held_out import HeldOutRows
 from bayesrbf.app.report.learned import (
     ClassCells,
     ClassColumn,
@@ -40,7 +40,6 @@ from bayesrbf.app.report.records import (
     Oddities,
     OddLabel,
     Reading,
-    Refitted,
     Report,
     UnsureRow,
     judge,
@@ -192,15 +191,10 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
         )
         if n_classes == 2
         else None,
-        stability=Refitted(
-            Stability.of(
-                lambda rows: Frequencies(np.array(classes), np.bincount(labels[rows]) / rows.size),
-                pd.DataFrame(p),
-                np.array(classes)[labels],
-                refits=3,
-            ),
-            f"Each was {text}.",
+        stability=bayesrbf.stability(
+            DummyClassifier(), p, np.array(classes)[labels], refits=3, threshold=0.4
         ),
+        recipe=f"Each was {text}.",
         costs=Costs(
             given=tuple((name, 1.0) for name in classes),
             rows=(("this model", 0.1), ("the same", 0.4)),

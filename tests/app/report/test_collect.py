@@ -72,9 +72,9 @@ def test_refits_of_the_report_are_those_of_its_recipe_on_samples(grouped: bool) 
     groups = np.arange(len(mixed_table())) // (3 if grouped else 1)
     together = {"groups": groups, "reading": TableOptions(group="ward")} if grouped else {}
     own = job(stability=2, focus=Focus({"yes": 3.0}), **together)
-    refitted = collect(own).report.stability
-    assert refitted is not None
-    (event,) = refitted.found.events
+    report = collect(own).report
+    assert report.stability is not None
+    (event,) = report.stability.events
     assert (event.event, event.threshold) == ("yes", 0.25)
     rng, n_groups = np.random.default_rng(own.seed), np.unique(groups).size
     fit = families.FAMILIES["mixture"].procedure(dataclasses.replace(own, groups=groups))
