@@ -79,8 +79,8 @@ class EventStability:
         """Means over the rows, by their names in words."""
         return {
             "mean absolute prediction error": float(self.error.mean()),
-            f"mean width of {100 * self.level:g} % instability intervals": float(self.width.mean()),
-            f"share of decisions at {self.threshold:g} that change": float(self.changes.mean()),
+            "mean width of instability intervals": float(self.width.mean()),
+            "share of decisions that change": float(self.changes.mean()),
         }
 
     @cached_property
@@ -133,7 +133,8 @@ class Stability:
         if self.failures:
             lines.append(f"{len(self.failures)} more failed, first with: {self.failures[0]}")
         for one in self.events:
-            lines += [one.event, *(f"  {name:<46} {x:.4f}" for name, x in one.figures.items())]
+            lines.append(f"{one.event}, at {one.threshold:g}; intervals of {100 * one.level:g} %")
+            lines += [f"  {name:<42} {figure:.4f}" for name, figure in one.figures.items()]
         return "\n".join(lines)
 
 

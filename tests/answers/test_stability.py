@@ -254,7 +254,8 @@ def test_two_classes_mirror_each_other_and_three_are_events_each() -> None:
 
 def test_the_record_is_told_in_figures(found: Stability, sick: EventStability) -> None:
     first, event, *lines = str(found).splitlines()
-    assert (first, event) == ("30 refits on bootstrap samples of 200 rows", "sick")
+    assert first == "30 refits on bootstrap samples of 200 rows"
+    assert event == "sick, at 0.3; intervals of 95 %"
     told = [line.strip().rsplit(maxsplit=1) for line in lines]
     assert [name for name, _ in told] == list(sick.figures)
     assert [float(x) for _, x in told] == pytest.approx(list(sick.figures.values()), abs=1e-4)

@@ -708,7 +708,10 @@ def figures(report: Report) -> dict[str, object]:
             "refits": len(found.refits),
             "failures": found.failures,
             "recipe": report.recipe,
-            "events": {one.event: one.figures for one in found.events},
+            "events": {
+                one.event: {"threshold": one.threshold, "level": one.level, **one.figures}
+                for one in found.events
+            },
         },
         "unsure": report.doubt.below,
         "cells_that_look_wrong": report.oddities.n_cells,
