@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from bayesrbf.answers.explain import explain_interval
     from bayesrbf.answers.performance import Performance, performance
     from bayesrbf.answers.rehearse import predictive_check, rehearse
+    from bayesrbf.answers.stability import Stability, stability
     from bayesrbf.app.check import DriftCheck, check
     from bayesrbf.app.validate import Validation, validate
     from bayesrbf.base.priors import GammaPrecisions, HorseshoePrecisions, MixturePrior
@@ -63,6 +64,7 @@ __all__ = [
     "RBFNetworkRegressor",
     "ReadTable",
     "SDGMClassifier",
+    "Stability",
     "StackedClassifier",
     "TableError",
     "Validation",
@@ -77,6 +79,7 @@ __all__ = [
     "predictive_check",
     "read_table",
     "rehearse",
+    "stability",
     "validate",
 ]
 

@@ -1,4 +1,4 @@
-"""Pictures for a notebook: probabilities, missing cells, rehearsals, exemplars, boundaries.
+"""Pictures for a notebook: probabilities, stability, missing cells, rehearsals, exemplars.
 
 ArviZ draws the posterior: ``az.plot_trace_dist(model.posterior_)`` and the like take it as it is.
 """
@@ -16,6 +16,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from sklearn.utils import _safe_indexing
 
+from bayesrbf.answers.performance import THRESHOLDS
 from bayesrbf.answers.scores import calibration
 from bayesrbf.table.encode import encode_labels
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+    from bayesrbf.answers.stability import EventStability
     from bayesrbf.families.sdgm.classifier import SDGMClassifier
 
 __all__ = [
@@ -32,6 +34,7 @@ __all__ = [
     "plot_rehearsal",
     "plot_reliability",
     "plot_sdgm",
+    "plot_stability",
 ]
 
 
@@ -188,6 +191,55 @@ def plot_rehearsal(
     )
     ax.legend(title="labels drawn from", frameon=False, loc="upper left")
     return ax
+
+
+def plot_stability(
+    event: EventStability, *, axes: GivenAxes | None = None, figsize: Size | None = None
+) -> np.ndarray:
+    """Refits of a recipe beside the fit to all rows, in four pictures of an event.
+
+    Parameters
+    ----------
+    event : record
+        One of the ``events`` that ``bayesrbf.stability(model, X, y)`` returned.
+    axes : sequence of Axes, optional
+        Where to draw, four; new by default.
+    figsize : tuple of float, optional
+        Size of a new figure in inches.
+
+    Returns
+    -------
+    ndarray of Axes
+        Prediction instability: each probability by a refit, and the ends of the instability
+        intervals; calibration of the refits on the rows of the table; share of the refits that
+        decide a row otherwise; net benefit of the refits. Black is the fit to all rows.
+    """
+    if axes is None:
+        size = figsize or (8.4, 8.0)
+        _, axes = plt.subplots(2, 2, figsize=size, layout="constrained")
+    drawn = flat(axes, 4, "picture")
+    p, pale = event.probability, {"color": PALETTE[0], "alpha": 0.15}
+    dots: dict[str, Any] = {"linestyle": "", "rasterized": True}
+    drawn[0].plot(np.tile(p, len(event.refits)), event.refits.ravel(), marker=",", **pale, **dots)
+    for end in event.interval:
+        drawn[0].plot(p, end, marker=".", color=PALETTE[1], markersize=3, **dots)
+    for ax in drawn[:2]:
+        ax.plot([0, 1], [0, 1], color="black", linestyle="--", linewidth=1)
+    drawn[2].plot(p, event.changes, marker=".", color=PALETTE[0], **dots)
+    drawn[2].axvline(event.threshold, color="0.5", linestyle="--", linewidth=1)
+    styles = [{"color": "black", "zorder": 3}, *[pale] * len(event.refits)]
+    for curve, benefit, style in zip(event.curves, event.net_benefits, styles, strict=True):
+        if curve is not None:
+            drawn[1].plot(curve.probability, curve.observed, **style)
+        drawn[3].plot(THRESHOLDS, benefit, **style)
+    highest = max(event.net_benefits.max(), 1e-3)
+    drawn[3].set_ylim(-0.25 * highest, 1.1 * highest)
+    said = f"probability of {event.event}"
+    across = (said, said, said, f"{said} from which one acts")
+    upwards = ("by the refits", "observed share", "refits that decide otherwise", "net benefit")
+    for ax, x, y in zip(drawn, across, upwards, strict=False):
+        ax.set(xlabel=x, ylabel=y)
+    return drawn
 
 
 # Pictures of sparse discriminative mixtures in two dimensions.

@@ -39,6 +39,7 @@ HOMES: Final = {
     "MedianLVQPrior": "bayesrbf.families.median_lvq.records",
     "MixturePrior": "bayesrbf.base.priors",
     "ReadTable": "bayesrbf.reading.read",
+    "Stability": "bayesrbf.answers.stability",
     "TableError": "bayesrbf.reading.notes",
     "Validation": "bayesrbf.app.validate",
     "acquire_labels": "bayesrbf.answers.decide",
@@ -53,6 +54,7 @@ HOMES: Final = {
     "predictive_check": "bayesrbf.answers.rehearse",
     "read_table": "bayesrbf.reading.read",
     "rehearse": "bayesrbf.answers.rehearse",
+    "stability": "bayesrbf.answers.stability",
     "validate": "bayesrbf.app.validate",
 }
 """All public names."""

@@ -47,7 +47,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     table.to_csv(file, index=False)
     words = ["report", file, "--target", "outcome", "--out", out, "--inference", "laplace"]
     words += ["--categorical", "code,=colour", "--ignore", "junk", "--seed", 3]
-    words += ["--model", "mixture", "--cost", "=1+1=4", "--quick"]
+    words += ["--model", "mixture", "--cost", "=1+1=4", "--quick", "--stability", 2]
     with pytest.MonkeyPatch.context() as patch:
         assert run(patch, *words) == 0
     return file, out
@@ -97,6 +97,7 @@ def test_page_shows_hostile_names_as_text(finished: tuple[Path, Path]) -> None:
     assert "<i>no</i>" not in html
     assert "--target outcome" in html
     assert "4 if it is =1+1." in html
+    assert "2 refits on bootstrap samples of the rows move the probability of “=1+1” by" in html
     assert "SHA-256" in html
 
 
@@ -189,6 +190,12 @@ def test_explain_tells_one_row(
         if word[0] in "+\u2212"
     )
     assert base + adds.sum() == pytest.approx(whole, abs=0.05)
+    reasons = said[said.index("What speaks") :].splitlines()[1:]
+    of_decision = 1 if f"Decided, at least expected cost: {lines[4].split()[0]}" in said else -1
+    for name, one in zip([cell[0] for cell in cells], adds * of_decision, strict=True):
+        told = [line for line in reasons if line.strip().startswith(f"{name} ")]
+        verb = "for" if one > 0 else "against"
+        assert [f" speaks {verb} “" in line for line in told] == [True] * int(abs(one) > 0.005)
 
 
 @pytest.mark.parametrize("row", [0, 46])

@@ -91,6 +91,19 @@ def test_no_process_is_refused_before_work_begins(
     assert not (tmp_path / "out").exists()
 
 
+def test_a_single_refit_is_refused_before_work_begins(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "table.csv"
+    mixed_table(20).to_csv(file, index=False)
+    words = ["report", file, "--target", "outcome", "--out", tmp_path / "out", "--stability", 1]
+    assert run(monkeypatch, *words) == 2
+    assert "--stability takes a whole number of refits, at least 2; got 1." in assert_one_sentence(
+        capsys
+    )
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.slow
 def test_fit_is_the_model_of_the_report(
     fitted: tuple[Path, Path],
@@ -103,6 +116,7 @@ def test_fit_is_the_model_of_the_report(
     assert run(monkeypatch, *words, "--inference", "laplace", "--json") == 0
     found = told(capsys)
     assert set(found["files"]) == {path.name for path in tmp_path.iterdir()}
+    assert found["stability"] is None
     right = found["scores"]["share right"]
     assert 0 <= right["lower"] <= right["value"] <= right["upper"] <= 1
     assert found["verdict"] in html.unescape((tmp_path / "report.html").read_text("utf-8"))

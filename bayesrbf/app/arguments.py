@@ -452,6 +452,13 @@ def checked_draws(draws: int | None) -> int | None:
     return draws
 
 
+def checked_refits(refits: int | None) -> int:
+    """A number of refits, 0 where none was given; an error below 2."""
+    if refits is not None and refits < 2:
+        raise ValueError(f"--stability takes a whole number of refits, at least 2; got {refits}.")
+    return refits or 0
+
+
 def checked_jobs(jobs: int) -> int:
     """A number of processes as it was given; an error for none, and for fewer than all cores."""
     if jobs < 1 and jobs != ALL_CORES:

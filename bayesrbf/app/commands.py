@@ -24,6 +24,7 @@ from bayesrbf.app.arguments import (
     answer,
     checked_draws,
     checked_jobs,
+    checked_refits,
     command_line,
     costs_in,
     file_in,
@@ -358,7 +359,8 @@ def explain(folder: Path, table: Path, /, *, row: str, json: Json = False) -> No
     """Say why the model of a report answers a row as it does, and what is odd about the row.
 
     Tells the class probabilities with their intervals, what each observed cell adds to the log
-    odds of the answer, the cells that stand out, and how new the row is.
+    odds of the answer, which cells speak most against the decision and for it, the cells that
+    stand out, and how new the row is.
 
     Parameters
     ----------
@@ -422,6 +424,7 @@ def report(
     inference: Inference = "auto",
     deciding: Decided = UNDECIDED,
     rehearse: Annotated[bool, Parameter(negative="")] = False,
+    stability: int | None = None,
     quick: Quick = False,
     time_limit: float | None = None,
     draws: int | None = None,
@@ -459,6 +462,10 @@ def report(
         Try how often the intervals hold a truth that is known: labels of these rows are drawn
         from three other models, twice each. Takes six more fits with their draws, two to eight
         times as long as the report without it.
+    stability : int, optional
+        Refits of the whole recipe on so many bootstrap samples of the rows, or of the groups: how
+        far their probabilities and decisions are from those of the model; 200 are usual. A stack
+        is refitted with three folds, which the page says.
     quick : bool
         Take less time with families but the stack: no intervals unless --inference names a
         method, three folds at most. The page says so.
@@ -509,6 +516,7 @@ def report(
             facts=facts_of(command_line(), table),
             focus=focus,
             rehearse=rehearse,
+            stability=checked_refits(stability),
             draws=checked_draws(draws),
             jobs=checked_jobs(jobs),
         )

@@ -5,13 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
 
 from bayesrbf.app.check import NOVEL_ROW
-from bayesrbf.app.report.costs import decisions_in_words
+from bayesrbf.app.report.costs import decisions
 from bayesrbf.app.report.options import ANYTHING, Focus
 from bayesrbf.app.words import aligned, cell_text, clipped, listing, number, percent, signed
 from bayesrbf.table.kinds import Kind
@@ -20,6 +20,14 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from bayesrbf.fit.classifier import Classifier
+
+
+MOST_REASONS: Final = 4
+"""Cells that are told as speaking for a decision, and against it."""
+LEAST_SAID: Final = 0.005
+"""Contribution, in nats, that two decimals show."""
+SURE_SIGN: Final = 2.0
+"""Standard errors from which a cell is said to speak for or against."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,15 @@ class Why:
 
 
 @dataclass(frozen=True)
+class Reasons:
+    """Sentences on the cells that speak most against a decision and for it, the strongest first."""
+
+    decision: str  # What it is called.
+    against: Sequence[str]
+    in_favour: Sequence[str]
+
+
+@dataclass(frozen=True)
 class UnexpectedCell:
     """A cell that stands out given the rest of its row; the limits are NaN for a category."""
 
@@ -77,6 +94,7 @@ class ExplainedRow:
     classes: Sequence[ClassAnswer]  # The most probable one first.
     decision: str | None  # That of least expected cost, in words; None without costs.
     why: Why
+    reasons: Reasons  # For the decision; without costs, for the most probable class.
     missing: Sequence[str]  # Columns without a cell in this row.
     stands_out: Sequence[UnexpectedCell] | None  # None where rows have no density.
     false_discoveries: float  # Rate at which cells stand out; NaN without a density.
@@ -103,14 +121,19 @@ def explain_row(
         warnings.filterwarnings("ignore", "The model was fitted to a point")  # the text says so
         uncertainty = model.uncertainty(row, focus.level)
     odd, rate = odd_cells(model, rows, of - 1)
+    classes = uncertainty["label"].to_numpy().tolist()
+    decided = int(decisions(uncertainty["probability"].to_numpy(), classes, focus.costs)[0])
+    label, answer = str(classes[decided]), why(model, row)
+    of_decision = answer if answer.label == label else why(model, row, label)
     return ExplainedRow(
         row=of,
         name="" if rows.index.name is None else str(rows.index[of - 1]),
         rows=len(rows),
         prob=float(uncertainty.attrs["prob"]),
         classes=class_answers(uncertainty),
-        decision=_decision(uncertainty, focus) if focus.decides else None,
-        why=why(model, row),
+        decision=focus.action(label) if focus.decides else None,
+        why=answer,
+        reasons=reasons_of(of_decision, focus.action(label)),
         missing=list(row.columns[row.isna().iloc[0]]),
         stands_out=odd,
         false_discoveries=rate,
@@ -134,12 +157,6 @@ def class_answers(uncertainty: xr.Dataset) -> list[ClassAnswer]:
     ]
 
 
-def _decision(uncertainty: xr.Dataset, focus: Focus) -> str:
-    """The decision of least expected cost in words."""
-    classes = uncertainty["label"].to_numpy().tolist()
-    return str(decisions_in_words(uncertainty["probability"].to_numpy(), classes, focus)[0])
-
-
 def why(model: Classifier, row: pd.DataFrame, label: str | None = None) -> Why:
     """Contribution of every observed cell to the log odds of a class (the likeliest if None)."""
     explained = model.explain(row).isel(obs=0)
@@ -161,6 +178,26 @@ def why(model: Classifier, row: pd.DataFrame, label: str | None = None) -> Why:
         for j in observed[np.argsort(-np.abs(shapley[observed]), kind="stable")]
     ]
     return Why(labels[best], float(answer["base"]), float(answer["log_odds"]), cells)
+
+
+def reasons_of(why: Why, decision: str) -> Reasons:
+    """The cells that speak most against a decision and for it, by what they add to its class.
+
+    >>> income = CellEffect("income", 1200.0, -2.0, 0.0, -1.8)
+    >>> ward = CellEffect("ward", "B", 0.3, 0.0, 0.1)
+    >>> told = reasons_of(Why("good", 0.0, -1.7, [income, ward]), "granted")
+    >>> *told.against, *told.in_favour
+    ('income of 1200 speaks against “granted”.', 'ward “B” speaks for “granted”.')
+    """
+    named = clipped(decision, 30)
+    said: dict[str, list[str]] = {"against": [], "for": []}
+    for one in why.cells:  # the largest first
+        text = cell_text(one.cell)
+        holds = f"of {text}" if isinstance(one.cell, float) else f"“{text}”"
+        verb = "for" if one.adds > 0 else "against"
+        if abs(one.adds) >= max(LEAST_SAID, SURE_SIGN * one.standard_error):
+            said[verb].append(f"{clipped(one.column, 30)} {holds} speaks {verb} “{named}”.")
+    return Reasons(decision, said["against"][:MOST_REASONS], said["for"][:MOST_REASONS])
 
 
 def odd_cells(
@@ -199,8 +236,11 @@ def _cell(value: object, kind: Kind) -> float | str:
 def lines_of_row(row: ExplainedRow) -> list[str]:
     """The row as text for a terminal."""
     named = f" {clipped(row.name, 30)}:" if row.name else ""
-    answer, why = _answer(row), _explained(row.why, row.missing)
-    return [f"Row{named} {row.row} of {row.rows}", "", *answer, "", *why, "", *_oddities(row)]
+    parts = _answer(row), _explained(row.why, row.missing), _reasoned(row.reasons), _oddities(row)
+    return [
+        f"Row{named} {row.row} of {row.rows}",
+        *(line for part in parts for line in ("", *part)),
+    ]
 
 
 def _answer(row: ExplainedRow) -> list[str]:
@@ -235,6 +275,16 @@ def _explained(why: Why, missing: Sequence[str]) -> list[str]:
         "  adds: what the cell adds, averaged over all orders of telling the cells (Shapley).",
         "  lost without: what the log odds lose if this cell alone were not known.",
         *([f"  Not observed: {listing(holes, 8)}."] if holes else []),
+    ]
+
+
+def _reasoned(reasons: Reasons) -> list[str]:
+    """The cells that speak most against the decision and for it."""
+    return [
+        f"What speaks most against “{clipped(reasons.decision, 30)}”, and what for it",
+        *(f"  {sentence}" for sentence in reasons.against or ["No cell speaks against it."]),
+        *(f"  {sentence}" for sentence in reasons.in_favour or ["No cell speaks for it."]),
+        "  By what a cell adds to the log odds in this model; no cause is told.",
     ]
 
 

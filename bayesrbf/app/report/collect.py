@@ -11,10 +11,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Int
 
+import bayesrbf
 from bayesrbf.answers.performance import as_wide
 from bayesrbf.answers.scores import LEVEL, calibration, slope
+from bayesrbf.answers.stability import Stability
 from bayesrbf.app.report.costs import decisions, read_costs
-from bayesrbf.app.report.families import FAMILIES, Drawn, Fitted, Procedure, draw_posterior
+from bayesrbf.app.report.families import (
+    FAMILIES,
+    Drawn,
+    Fitted,
+    Procedure,
+    Recipe,
+    draw_posterior,
+    refitted_as,
+)
 from bayesrbf.app.report.held_out import (
     CROSS_VALIDATION,
     FOREST,
@@ -71,7 +81,7 @@ MODEL, FREQUENCIES = "this model", "class frequencies"
 
 FIT, DRAWS, ROWS = "Fitting the whole table", "Drawing the posterior", "Looking at all rows"
 CELLS, REHEARSAL = "Filling in cells of rows held out", "Rehearsing the intervals"
-SECTIONS = "Making the sections"
+STABILITY, SECTIONS = "Refitting samples of the rows", "Making the sections"
 
 
 @dataclass(frozen=True)
@@ -92,6 +102,7 @@ def phases(job: Job) -> tuple[str, ...]:
         DRAWS: True,
         ROWS: True,
         CELLS: not job.knows_holes,
+        STABILITY: job.stability > 0,
         REHEARSAL: job.rehearse,
         SECTIONS: True,
     }
@@ -109,14 +120,17 @@ def collect(job: Job, phase: Phase = silently) -> Outcome:
             drawn = draw_posterior(job, fitted.model)
         with phase(ROWS):
             looks = _looks(job, drawn)
-        cells = None
+        cells = stability = None
         if not job.knows_holes:
             with phase(CELLS):
                 cells = fill_held_out(job, looks.judged)
+        if job.stability:
+            with phase(STABILITY):
+                stability = _stability(job, held_out)
     with _heard() as rehearsing, phase(REHEARSAL) if job.rehearse else nullcontext():
         intervals = read_intervals(job, drawn)
     heard += [f"In the rehearsal: {sentence}" for sentence in rehearsing if sentence not in heard]
-    fits = _Fits(fitted, drawn, looks, cells, held_out, intervals, tuple(heard))
+    fits = _Fits(fitted, drawn, looks, cells, stability, held_out, intervals, tuple(heard))
     with phase(SECTIONS):
         report = _report(job, fits)
     return Outcome(report, drawn.refined, held_out, looks.uncertainty)
@@ -180,9 +194,26 @@ class _Fits:
     drawn: Drawn
     looks: _Looks
     cells: HeldOutCells | None
+    stability: Stability | None
     held_out: HeldOutRows
     intervals: str
     heard: tuple[str, ...]
+
+
+def _stability(job: Job, held_out: HeldOutRows) -> Stability:
+    """Refits on samples of the rows, or of the groups that were asked for."""
+    recipe = Recipe(FAMILIES[job.family].procedure(refitted_as(job)[0]))
+    event = event_among(held_out, job.focus) if len(held_out.classes) == 2 else None
+    return bayesrbf.stability(
+        recipe,
+        job.X,
+        job.y,
+        refits=job.stability,
+        event=None if event is None else held_out.classes[event.column],
+        threshold=0.5 if event is None else event.threshold,
+        groups=job.units,
+        random_state=job.seed,
+    )
 
 
 def _report(job: Job, fits: _Fits) -> Report:
@@ -226,6 +257,8 @@ def _report(job: Job, fits: _Fits) -> Report:
         folds=int(held_out.folds.max()) + 1,
         confusion=_confusion(held_out, job.focus.costs),
         check=_check(job, uncertainty),
+        stability=fits.stability,
+        recipe=refitted_as(job)[1],
         costs=read_costs(held_out, job.focus.costs, (MODEL, rival)),
         row_title=job.row_title,
         focus=job.focus,

@@ -6,11 +6,12 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Int
+from jaxtyping import Float, Int
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -194,6 +195,10 @@ def _call(estimator: str, settings: Settings) -> str:
     return f"{estimator}({', '.join(f'{key}={value!r}' for key, value in settings.items())})"
 
 
+QUICK_FOLDS: Final = 3
+"""Folds at most where time counts more than the last of the log loss."""
+
+
 FAMILIES: Final[Mapping[str, Family]] = {
     "stack": Family("StackedClassifier", _stack, ("laplace", "nuts"), 250, pools=True),
     "mixture": Family(
@@ -223,6 +228,38 @@ def check_method(name: str, inference: str) -> None:
             f"--model {name} has no posterior by --inference {inference}; take one of "
             f"{', '.join(allowed)}."
         )
+
+
+def refitted_as(job: Job) -> tuple[Job, str]:
+    """The job by whose recipe samples of the rows are fitted, and a sentence on that recipe.
+
+    Copies of a row that a sample holds are a group: no split has them on both sides.
+    """
+    job = replace(job, groups=np.arange(len(job.X)) if job.groups is None else job.groups)
+    if not FAMILIES[job.family].pools or job.folds <= QUICK_FOLDS:
+        return job, "Each refit made every choice of the model anew."
+    return replace(job, folds=QUICK_FOLDS), (
+        f"To save time each refit weighed its members on {QUICK_FOLDS} folds, where the model "
+        f"has {job.folds}, and so did the fit to all rows that refits are compared with here; "
+        "in Python bayesrbf.stability takes the whole recipe."
+    )
+
+
+class Recipe(ClassifierMixin, BaseEstimator):
+    """A procedure as scikit-learn has classifiers; the index of y tells it the rows."""
+
+    def __init__(self, procedure: Procedure) -> None:
+        self.procedure = procedure
+
+    def fit(self, X: pd.DataFrame, y: pd.Series) -> Self:
+        """Fit rows."""
+        self.model_ = self.procedure(X, y).model
+        self.classes_ = self.model_.classes_
+        return self
+
+    def predict_proba(self, X: pd.DataFrame) -> Float[np.ndarray, "obs label"]:
+        """Class probabilities of rows."""
+        return self.model_.predict_proba(X)
 
 
 # Families of this package and peers of scikit-learn on one table, by held-out log score.

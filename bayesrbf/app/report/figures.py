@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from bayesrbf.answers.performance import EventPerformance
 from bayesrbf.answers.scores import ReliabilityCurve
+from bayesrbf.answers.stability import Stability
 from bayesrbf.app.report.costs import Costs
 from bayesrbf.app.report.learned import ClassCells, ClassColumn, Contribution, Effect, Member
 from bayesrbf.app.svg import PlotArea, element, linear, picture, points
@@ -550,6 +551,29 @@ def net_benefit(
     )
     name = f"probability of {clipped(own.event, 22)} from which one acts"
     return picture(356.0, 274.0, title, axes.frame(name, "net benefit of a row"), *marks)
+
+
+def stability(found: Stability) -> list[Markup]:
+    """Instability interval of every row, and the share of the refits that decide it otherwise."""
+    own = found.largest
+    rows, unit = slice(None, None, -(-own.probability.size // MOST_POINTS)), np.array([0.0, 1.0])
+    axes = PlotArea((0.0, 1.0), (0.0, 1.0), (50.0, 12.0, 344.0, 232.0))
+    x, (low, high) = list(map(axes.at_x, own.probability[rows].tolist())), own.interval[:, rows]
+    bars = [
+        element("line", class_="stroke c0 faint", x1=at, x2=at, y1=axes.at_y(a), y2=axes.at_y(b))
+        for at, a, b in zip(x, low.tolist(), high.tolist(), strict=True)
+    ]
+    dots = [
+        element("circle", class_="fill c0 faint", cx=at, cy=axes.at_y(share), r=2)
+        for at, share in zip(x, own.changes[rows].tolist(), strict=True)
+    ]
+    across, most = f"probability of {clipped(own.event, 22)}", number(own.width.max())
+    intervals = axes.frame(across, "by the refits"), *bars, _line(axes, unit, unit, "diagonal")
+    decided = axes.frame(across, "share of refits"), *dots, _upright(axes, own.threshold)
+    return [
+        picture(356.0, 274.0, f"Instability intervals, at most {most} wide", *intervals),
+        picture(356.0, 274.0, "Share of refits that decide a row otherwise", *decided),
+    ]
 
 
 def effect(column: Effect, shown: Sequence[int], base: Float[np.ndarray, " label"]) -> Markup:

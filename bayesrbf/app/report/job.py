@@ -143,6 +143,7 @@ class Job:
     jobs: int = 1  # Processes that share the fits; -1: all cores where that is quicker.
     quick: bool = False  # Whether time counts more than the last of the log loss.
     rehearse: bool = False  # Whether the intervals are tried, at the cost of more fits.
+    stability: int = 0  # Refits on bootstrap samples of the rows.
     reading: TableOptions = PLAIN  # By which new rows are read, too.
     groups: Int[np.ndarray, " obs"] | None = None
     """Rows of one number belong together: copies of a row, and rows of one group."""

@@ -17,6 +17,7 @@ from bayesrbf.answers.scores import (
     Counted,
     Interval,
 )
+from bayesrbf.answers.stability import Stability
 from bayesrbf.app.report.costs import Costs, costs_of
 from bayesrbf.app.report.held_out import LOGISTIC, HeldOutRows
 from bayesrbf.app.report.learned import Learned
@@ -493,6 +494,8 @@ class Report:
     masks: str = ""  # What it tells that cells were not measured.
     parts: tuple[Parts, ...] = ()  # By the columns that were asked for.
     score: GivenScore | None = None  # That was given beside the model.
+    stability: Stability | None = None  # Where refits were asked for.
+    recipe: str = ""  # How they were fitted, in a sentence.
     check: Check | None = None  # Where the truth of hidden labels is known.
     costs: Costs | None = None  # Where costs were given.
     row_title: str = "row"  # What the names of rows are called.

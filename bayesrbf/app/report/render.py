@@ -142,6 +142,7 @@ def sentences(report: Report) -> dict[str, Any]:
         "scores": findings.against_rival(report),
         "subgroups": findings.subgroups(report),
         "costs": findings.costs(report) if report.costs else "",
+        "stability": findings.stability(report),
         "read": findings.read(report),
         "unsure": findings.unsure(report),
         "open_intervals": findings.open_intervals(report),
@@ -226,6 +227,7 @@ def _figures(report: Report) -> dict[str, Any]:
             | ({} if report.score is None else {report.score.name: "line c2 dash2"})
             | {"acting on every row": "line muted"}
         ),
+        "stability": figures.stability(report.stability) if report.stability else [],
         "weights": figures.weights(members) if members else None,
         "weight_marks": figures.legend(
             {

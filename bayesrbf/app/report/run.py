@@ -34,7 +34,7 @@ from threadpoolctl import threadpool_limits
 
 from bayesrbf.answers.scores import Interval
 from bayesrbf.app.report.collect import collect, phases
-from bayesrbf.app.report.families import FAMILIES, check_method
+from bayesrbf.app.report.families import FAMILIES, QUICK_FOLDS, check_method
 from bayesrbf.app.report.held_out import Phase
 from bayesrbf.app.report.job import Job, Truth
 from bayesrbf.app.report.options import (
@@ -58,7 +58,14 @@ from bayesrbf.app.report.output import (
 )
 from bayesrbf.app.report.records import Report, leads
 from bayesrbf.app.report.render import render
-from bayesrbf.app.report.verdict import events, evidence, unsettled, unvalidated, verdict
+from bayesrbf.app.report.verdict import (
+    events,
+    evidence,
+    stability,
+    unsettled,
+    unvalidated,
+    verdict,
+)
 from bayesrbf.app.words import clipped, ends, harmless, listing, number, one_line, percent, plural
 from bayesrbf.base.files import write_whole
 from bayesrbf.base.rows import copies_sentence
@@ -148,6 +155,9 @@ def seconds_of_run(job: Job, fit: float, judged: bool) -> float:
         seconds += COMPARED
     if job.inference == "nuts":
         fits += DRAWN
+    if job.stability:
+        folds = min(job.folds, QUICK_FOLDS) if pools else job.folds
+        fits += job.stability * (1 + folds) / (1 + job.folds)
     return fit * fits + seconds
 
 
@@ -159,7 +169,7 @@ def quicker(job: Job) -> Job:
     if FAMILIES[job.family].pools:
         return replace(job, quick=True)
     inference = "map" if job.inference == "auto" else job.inference
-    return replace(job, quick=True, inference=inference, folds=min(job.folds, 3))
+    return replace(job, quick=True, inference=inference, folds=min(job.folds, QUICK_FOLDS))
 
 
 def processes(jobs: int, seconds: float) -> tuple[int, float]:
@@ -265,6 +275,7 @@ def prepare(
     focus: Focus = ANYTHING,
     truth: pd.DataFrame | None = None,
     rehearse: bool = False,
+    stability: int = 0,
     judged: bool = True,
     draws: int | None = None,
     jobs: int = 1,
@@ -299,6 +310,7 @@ def prepare(
         family=family,
         focus=focus,
         rehearse=rehearse,
+        stability=stability,
         draws=draws,
         jobs=jobs,
         folds=_folds(table, family),
@@ -631,6 +643,8 @@ def _main_figures(report: Report) -> Iterator[tuple[str, str]]:
         )
     for parts in report.parts:
         yield f"by {clipped(parts.by, 24)}", f"{plural(len(parts.parts), 'part')} on the page"
+    if report.stability is not None:
+        yield "stability", stability(report)
     some, rows_of, how = unsettled(report)
     yield "unsure of", f"{some} of {plural(rows_of, 'row')}, {how}"
     yield "look wrong", f"{plural(report.oddities.n_cells, 'cell')}, by a density of all rows"
@@ -688,6 +702,17 @@ def figures(report: Report) -> dict[str, object]:
         "against_rest": {name: one for name, one, _ in held_out.classes},
         "parts": report.parts,
         "score": report.score,
+        "stability": None
+        if (found := report.stability) is None
+        else {
+            "refits": len(found.refits),
+            "failures": found.failures,
+            "recipe": report.recipe,
+            "events": {
+                one.event: {"threshold": one.threshold, "level": one.level, **one.figures}
+                for one in found.events
+            },
+        },
         "unsure": report.doubt.below,
         "cells_that_look_wrong": report.oddities.n_cells,
     }

@@ -341,6 +341,19 @@ def odd_labels(report: Report) -> str:
     return f"{text}. Listed are those beyond chance, of which it explains at most one in ten."
 
 
+def stability(report: Report) -> str:
+    """How far refits on samples of the rows are from the fit to all rows, and their recipe."""
+    if report.stability is None:
+        return ""
+    event, refits = report.stability.largest, len(report.stability.refits)
+    return (
+        f"{plural(refits, 'refit')} on bootstrap samples of the rows move the probability of "
+        f"“{clipped(event.event, 24)}” by {number(event.error.mean())} on average, and change "
+        f"{percent(event.changes.mean())} of the decisions at {percent(event.threshold)}. "
+        f"{report.recipe}"
+    )
+
+
 def costs(report: Report) -> str:
     """A sentence: the mean cost of a row under the model's decisions and under simpler rules."""
     if report.costs is None:

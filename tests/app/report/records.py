@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+from sklearn.dummy import DummyClassifier
 
+import bayesrbf
 from bayesrbf.answers.comparisons import RowsOf, given_score, performance_by
 from bayesrbf.answers.scores import Counted, Interval, calibration, proportion
 from bayesrbf.app.report.costs import Costs
@@ -189,6 +191,10 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
         )
         if n_classes == 2
         else None,
+        stability=bayesrbf.stability(
+            DummyClassifier(), p, np.array(classes)[labels], refits=3, threshold=0.4
+        ),
+        recipe=f"Each was {text}.",
         costs=Costs(
             given=tuple((name, 1.0) for name in classes),
             rows=(("this model", 0.1), ("the same", 0.4)),

@@ -13,12 +13,14 @@ import pandas as pd
 import pytest
 from scipy.special import logit
 
+from bayesrbf.app.report import families
 from bayesrbf.app.report.collect import Outcome, collect
 from bayesrbf.app.report.job import Job, Truth
 from bayesrbf.app.report.options import FamilyName, Focus, Inference
 from bayesrbf.app.report.records import Report
 from bayesrbf.app.report.render import render
 from bayesrbf.app.report.sections import read_columns
+from bayesrbf.base.table_options import TableOptions
 from bayesrbf.table.kinds import kind_named
 from tests.app.report.tables import mixed_table
 from tests.house import ROOT
@@ -63,6 +65,25 @@ def test_scores_are_of_all_labelled_rows(outcome: Outcome) -> None:
     assert own.log_loss[0] < frequencies.log_loss[0]
     right = np.trace(outcome.report.confusion) / labelled
     assert own.accuracy[0] == pytest.approx(right)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_refits_of_the_report_are_those_of_its_recipe_on_samples(grouped: bool) -> None:
+    groups = np.arange(len(mixed_table())) // (3 if grouped else 1)
+    together = {"groups": groups, "reading": TableOptions(group="ward")} if grouped else {}
+    own = job(stability=2, focus=Focus({"yes": 3.0}), **together)
+    report = collect(own).report
+    assert report.stability is not None
+    (event,) = report.stability.events
+    assert (event.event, event.threshold) == ("yes", 0.25)
+    rng, drawn_by = np.random.default_rng(own.seed), groups.astype(str) if grouped else groups
+    names = np.unique(drawn_by)  # groups may have any names, and are in the order of these
+    fit = families.FAMILIES["mixture"].procedure(dataclasses.replace(own, groups=groups))
+    for refit in event.refits:
+        drawn = names[rng.integers(names.size, size=names.size)]
+        rows = np.concatenate([np.flatnonzero(drawn_by == one) for one in drawn])
+        p = fit(own.X.iloc[rows], own.y.iloc[rows]).model.predict_proba(own.X)
+        np.testing.assert_array_equal(refit, p[:, 1])
 
 
 def test_the_slip_is_found(outcome: Outcome) -> None:

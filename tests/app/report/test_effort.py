@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from bayesrbf.app.report import run as effort
-from bayesrbf.app.report.families import FAMILIES, choose_method
+from bayesrbf.app.report.families import FAMILIES, choose_method, refitted_as
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.options import ALL_CORES
 from bayesrbf.app.report.run import (
@@ -47,6 +47,25 @@ def test_the_fullest_form_within_the_limit_is_taken(mixture):
     assert "more than --time-limit 1;" in line
     assert "--time-limit" not in within(mixture, 2.1 * full)[1]
     assert chosen.notes[0].startswith("Made with --quick, because --time-limit allows 1 seconds")
+
+
+def test_refits_take_a_fit_each_and_those_of_a_stack_two_thirds(mixture):
+    for own, share in ((mixture, 1.0), (job("auto", family="stack", folds=5), 4 / 6)):
+        before = seconds_of_run(own, 10.0, True)
+        more = seconds_of_run(dataclasses.replace(own, stability=12), 10.0, True)
+        assert more - before == pytest.approx(120 * share)
+
+
+def test_a_stack_is_refitted_with_fewer_folds_and_says_so(mixture):
+    own, sentence = refitted_as(mixture)
+    assert (own.folds, sentence) == (5, "Each refit made every choice of the model anew.")
+    assert own.groups.tolist() == list(range(len(mixture.X)))
+    given = np.arange(len(mixture.X)) // 2
+    stack = job("auto", family="stack", folds=5, groups=given)
+    own, sentence = refitted_as(stack)
+    assert (own.folds, own.groups is given) == (3, True)
+    assert "on 3 folds, where the model has 5" in sentence
+    assert "every choice" in refitted_as(dataclasses.replace(stack, folds=3))[1]
 
 
 def test_a_stack_has_one_form(monkeypatch):

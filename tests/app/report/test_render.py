@@ -42,6 +42,7 @@ def bare() -> Report:
         diagnostics=replace(full.diagnostics, variables=(), findings=(), warnings=()),
         check=None,
         costs=None,
+        stability=None,
     )
 
 
@@ -135,7 +136,7 @@ def test_a_rare_class_is_named_wherever_it_is_judged() -> None:
     found = sections(html := render(special()))
     note = "2 rows: cannot be validated"
     assert note in found["read"]
-    assert found["good"].count(note) == 3  # ranks, decisions, and what is mistaken for what
+    assert found["good"].count(note) == 4  # ranks, decisions, refits, and what is mistaken for what
     assert "predicted probability of x0" not in html
     assert "cannot be validated" not in rendered()
 
