@@ -52,6 +52,7 @@ HOMES: Final = {
     "performance": "bayesrbf.answers.performance",
     "predictive_check": "bayesrbf.answers.rehearse",
     "read_table": "bayesrbf.reading.read",
+    "recalibrate": "bayesrbf.answers.recalibrate",
     "rehearse": "bayesrbf.answers.rehearse",
     "validate": "bayesrbf.app.validate",
 }
