@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from bayesrbf.answers.decide import acquire_labels, cost_curves
     from bayesrbf.answers.explain import explain_interval
     from bayesrbf.answers.performance import Performance, performance
+    from bayesrbf.answers.recalibrate import recalibrate
     from bayesrbf.answers.rehearse import predictive_check, rehearse
     from bayesrbf.answers.stability import Stability, stability
     from bayesrbf.app.check import DriftCheck, check
@@ -78,6 +79,7 @@ __all__ = [
     "performance",
     "predictive_check",
     "read_table",
+    "recalibrate",
     "rehearse",
     "stability",
     "validate",

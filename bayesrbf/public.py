@@ -53,6 +53,7 @@ HOMES: Final = {
     "performance": "bayesrbf.answers.performance",
     "predictive_check": "bayesrbf.answers.rehearse",
     "read_table": "bayesrbf.reading.read",
+    "recalibrate": "bayesrbf.answers.recalibrate",
     "rehearse": "bayesrbf.answers.rehearse",
     "stability": "bayesrbf.answers.stability",
     "validate": "bayesrbf.app.validate",

@@ -230,6 +230,48 @@ def test_validate_writes_a_page_beside_the_rows_held_out(
     assert "no column 'nothing'" in assert_one_sentence(capsys)
 
 
+def test_update_writes_a_new_model_and_leaves_the_old_one(
+    fitted: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file, out = fitted
+    old = (out / "model.safetensors").read_bytes()
+    new = mixed_table(60, seed=1)
+    new.to_csv(tmp_path / "new.csv", index=False)
+    words = ["update", out, tmp_path / "new.csv", "--out", tmp_path / "here"]
+    assert run(monkeypatch, *words, "--method", "slope", "--json") == 0
+    said = told(capsys)
+    labelled = new["outcome"].notna()
+    assert (said["rows"], said["method"]) == (labelled.sum(), "slope")
+    assert sum(said["intercepts"].values()) == pytest.approx(0, abs=1e-9)
+    assert (out / "model.safetensors").read_bytes() == old
+    written = sorted(path.name for path in (tmp_path / "here").iterdir())
+    assert written == ["model.safetensors", "options.json"]
+    before, after = (
+        bayesrbf.load(folder / "model.safetensors") for folder in (out, tmp_path / "here")
+    )
+    cells = new.loc[labelled, ["size", "weight", "colour"]]
+    again = bayesrbf.recalibrate(before, cells, new.loc[labelled, "outcome"], "slope")
+    np.testing.assert_allclose(after.predict_proba(cells), again.predict_proba(cells), atol=1e-9)
+    predict = ["predict", tmp_path / "here", tmp_path / "new.csv"]
+    assert run(monkeypatch, *predict, "--out", tmp_path) == 0
+    assert said["sentence"] in capsys.readouterr().out
+    assert run(monkeypatch, *predict, "--json") == 0
+    assert told(capsys)["updates"] == [said["sentence"]]
+    assert run(monkeypatch, *words, "--method", "refit", "--training", file, "--json") == 0
+    assert told(capsys)["method"] == "refit"
+    assert run(monkeypatch, *words[:3], "--out", out) == 2
+    assert "would be lost" in assert_one_sentence(capsys)
+    assert run(monkeypatch, *words, "--method", "refit") == 2
+    assert "needs the training table" in assert_one_sentence(capsys)
+    strange = new.assign(outcome=new["outcome"].map({"yes": "perhaps", "no": "no"}))
+    strange.to_csv(tmp_path / "new.csv", index=False)
+    assert run(monkeypatch, *words) == 2
+    assert "'perhaps', which is no class" in assert_one_sentence(capsys)
+
+
 def test_costs_given_at_the_fit_or_at_validate_judge_the_decisions(
     fitted: tuple[Path, Path],
     monkeypatch: pytest.MonkeyPatch,

@@ -291,7 +291,8 @@ def explain_interval(estimator: Estimator, X: object, prob: float = 0.9) -> xr.D
     - ``other kinds of models``: the distance of a classifier with ``model_doubt="pool"`` from the
       pool, which a stack does not have;
     - ``class shares``: those of training, which are all that is known of a row without a cell;
-    - ``stray labels``: labels that have nothing to do with their row.
+    - ``stray labels``: labels that have nothing to do with their row;
+    - ``update``: intercepts and slope of an update by :func:`bayesrbf.recalibrate`.
 
     Parameters
     ----------

@@ -47,6 +47,7 @@ from bayesrbf.app.arguments import (
     with_values_joined,
 )
 from bayesrbf.app.report.options import ALL_CORES, FamilyName, Inference
+from bayesrbf.app.update import update
 from bayesrbf.base.table_options import PLAIN, TableOptions
 from bayesrbf.version import __version__
 
@@ -335,6 +336,7 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None, json: Json
                 write_predictions(predictions, content)
         novel, fewer, changed = totals.novelty(), totals.fewer_cells(), totals.changed()
     counts, decided = totals.predicted, totals.decided.most_common()
+    updates = [one.sentence for one in model.updates_]
     record = {
         "table": table.name,
         "rows": totals.rows,
@@ -344,12 +346,13 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None, json: Json
         "novel": novel or None,
         "fewer_cells": fewer or None,
         "changed": changed,
+        "updates": updates,
         "predictions": [row for block in frames for row in block.to_dict("records")],
     }
     lines = [f"{table.name}: {totals.rows} rows"]
     lines += [f"  {count:>7} most probably {label}" for label, count in list(counts.items())[:8]]
     lines += [f"  {count:>7} decided {label}" for label, count in decided[:8]]
-    lines += [f"  {sentence}" for sentence in (*changed, novel, fewer) if sentence]
+    lines += [f"  {sentence}" for sentence in (*changed, novel, fewer, *updates) if sentence]
     if not totals.has_intervals:
         lines.append("  The model has no draws, and so no intervals.")
     answer(record, [*lines, f"Wrote {file}"], as_json=json)
@@ -836,7 +839,7 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 for command in (
-    *(look, report, fit, demo, predict, explain, check, validate, compare, models),
+    *(look, report, fit, demo, predict, explain, check, validate, update, compare, models),
     serve,
 ):
     app.command(command)

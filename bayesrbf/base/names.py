@@ -81,6 +81,7 @@ LABELS_HELD_OUT: Final = "labels held out"
 OTHER_KINDS: Final = "other kinds of models"
 CLASS_SHARES: Final = "class shares"
 STRAY_LABELS: Final = "stray labels"
+UPDATE: Final = "update"
 
 POSTERIOR: Final = "posterior"
 SAMPLE_STATS: Final = "sample_stats"

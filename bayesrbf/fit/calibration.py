@@ -268,26 +268,28 @@ def softmax_regression(
     target: Float[np.ndarray, "obs label"],
     weights: Weights,
     prior_mean: Float[np.ndarray, " coefficient"],
+    prior_sd: Float[np.ndarray, " coefficient"] | float = 10.0,
+    offset: Float[np.ndarray, "obs label"] | float = 0.0,
 ) -> tuple[Float[np.ndarray, " coefficient"], Float[np.ndarray, "coefficient coefficient"]]:
-    """Mode and inverse curvature of a softmax regression under Normal(prior_mean, 10)."""
-    ridge = 0.01
+    """Mode and inverse curvature of a softmax regression under Normal(prior_mean, prior_sd)."""
+    ridge = np.broadcast_to(1.0 / np.square(prior_sd), prior_mean.shape)
 
     def objective(coefficients: np.ndarray) -> float:
-        logits = design @ coefficients
+        logits = offset + design @ coefficients
         peak = logits.max(1)
         log_norm = peak + np.log(np.exp(logits - peak[:, None]).sum(1))
         loss = weights @ (log_norm - (target * logits).sum(1))
-        return float(loss + ridge / 2 * ((coefficients - prior_mean) ** 2).sum())
+        return float(loss + (ridge * (coefficients - prior_mean) ** 2).sum() / 2)
 
     mode = prior_mean.copy()
     for _ in range(100):
-        p = softmax(design @ mode, axis=1)
+        p = softmax(offset + design @ mode, axis=1)
         # The curvature is the covariance of the design under p. As a product of centred rows it
         # stays positive semidefinite; E[x x'] - E[x] E[x]' would lose that to rounding.
         centred = design - np.einsum("nc,ncj->nj", p, design)[:, None]
         slope = np.einsum("n,nc,ncj->j", weights, p - target, design) + ridge * (mode - prior_mean)
         curvature = np.einsum("n,nc,nci,ncj->ij", weights, p, centred, centred, optimize=True)
-        curvature += ridge * np.eye(mode.size)
+        curvature += np.diag(ridge)
         step = np.linalg.solve(curvature, slope)
         size, here = 1.0, objective(mode)
         # A full step overshoots where the classes are nearly separable.

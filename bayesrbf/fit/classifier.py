@@ -20,6 +20,7 @@ from bayesrbf.fit.held_out import Predict
 from bayesrbf.fit.reading import Reading
 from bayesrbf.fit.table import TrainingTable
 from bayesrbf.fit.training import by_blocks
+from bayesrbf.fit.updates import Update
 from bayesrbf.inference.draws import MEMORY
 
 if TYPE_CHECKING:
@@ -205,8 +206,8 @@ class Classifier(ClassifierMixin, Estimator):
         plain = self._fit.at_prevalence(None)
         before = copy(self)
         before.fitted_ = plain
-        shift = adapt_prior(before.predict_log_proba(X), plain.class_shares)
-        answer = shift.to_dataset(plain.class_shares, plain.classes)
+        shift = adapt_prior(before.predict_log_proba(X), plain.shares_of_use)
+        answer = shift.to_dataset(plain.shares_of_use, plain.classes)
         self.fitted_ = plain.at_prevalence(shift.prior)  # last: an error leaves the old one
         return answer
 
@@ -454,6 +455,11 @@ class Classifier(ClassifierMixin, Estimator):
     def classes_(self) -> Shaped[np.ndarray, " label"]:
         """Class labels, sorted."""
         return self._fit.classes
+
+    @property
+    def updates_(self) -> tuple[Update, ...]:
+        """Updates by labelled rows (:func:`bayesrbf.recalibrate`), each with a sentence."""
+        return self._fit.updates
 
     @property
     def temperature_(self) -> float:

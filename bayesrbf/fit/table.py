@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 import numpy as np
@@ -32,6 +32,7 @@ from bayesrbf.base.rows import MixtureParameters, Observations, Recalibration
 from bayesrbf.fit.calibration import tempered
 from bayesrbf.fit.model import Axes, Delivery, Doubt, FittedModel, Replicates, drawn_labels, evenly
 from bayesrbf.fit.probabilities import ClassPosterior
+from bayesrbf.fit.updates import Update
 from bayesrbf.inference.draws import Draws
 from bayesrbf.mixture.cells import Cells, cell_law, novelty
 from bayesrbf.mixture.fitted import FittedMixture
@@ -411,6 +412,8 @@ class FittedTable[M: FittedModel, D]:
     """The draws as they came."""
     doubt: Doubt | None = None
     """Other kinds of models, where intervals count that this one may be wrong."""
+    updates: tuple[Update, ...] = ()
+    """Updates by labelled rows of other populations, in their order."""
 
     __getstate__ = field_values
 
@@ -440,6 +443,8 @@ class FittedTable[M: FittedModel, D]:
             judged = np.isnan(moves)
             yield moves.shape == self.classes.shape and bool(judged.any()), "classes held out"
             yield within(moves[~judged], -MOST_LOG, 1e-9), "moves of classes"
+        sizes = {one.shares.size for one in self.updates}
+        yield not sizes or sizes == {self.classes.size}, "updates of its classes"
         yield (draws is None) == (self.raw is None), "the draws as they came"
         if draws is not None and self.raw is not None:
             yield self.raw.theta.shape == draws.theta.shape, "the same draws as they came"
@@ -454,8 +459,14 @@ class FittedTable[M: FittedModel, D]:
         return changed
 
     def at_prevalence(self, prevalence: Float[np.ndarray, " label"] | None) -> FittedTable[M, D]:
-        """The fit at other class probabilities of use; None: at those of training."""
-        return self.replaced(table=replace(self.table, prevalence=prevalence))
+        """The fit at other class probabilities of use; None: at those it stands for.
+
+        An update moves with them; without one they are kept beside the class shares of training.
+        """
+        if not self.updates:
+            return self.replaced(table=replace(self.table, prevalence=prevalence))
+        *before, last = self.updates
+        return self if prevalence is None else self.replaced(updates=(*before, last.at(prevalence)))
 
     # ---- what was read
 
@@ -586,12 +597,20 @@ class FittedTable[M: FittedModel, D]:
 
     @property
     def class_shares(self) -> Float[np.ndarray, " label"]:
-        """Shares of the classes that predictions stand for."""
+        """Shares of the classes in training, which the model stands for."""
         return self.model.class_shares(self.rows, self.classes.size)
 
     @property
+    def shares_of_use(self) -> Float[np.ndarray, " label"]:
+        """Shares of the classes that predictions stand for."""
+        if self.updates:
+            return self.updates[-1].shares
+        of_use = self.table.prevalence
+        return self.class_shares if of_use is None else of_use
+
+    @property
     def log_ratio(self) -> Float[np.ndarray, " label"]:
-        """Log ratio of the prevalences of use to those of training."""
+        """Log ratio of the prevalences of use, before any update, to those of training."""
         if self.table.prevalence is None:
             return np.zeros(self.classes.size)
         return np.log(self.table.prevalence) - np.log(self.class_shares)
@@ -609,18 +628,20 @@ class FittedTable[M: FittedModel, D]:
         if self.averages and self.draws is not None:
             mean = self.class_posterior.thinned(draws).mean(rows)
             with np.errstate(divide="ignore"):
-                return np.log(mean)
-        log_p = self._calibrated(rows)
-        if self.table.prevalence is None:
-            return log_p
-        return at_prevalence(log_p, self.log_ratio)
+                log_p = np.log(mean)
+        else:
+            log_p = self._calibrated(rows)
+            if self.table.prevalence is not None:
+                log_p = at_prevalence(log_p, self.log_ratio)
+        return reduce(lambda log_q, update: update.applied(log_q), self.updates, log_p)
 
     @cached_property
     def doubted_posterior(self) -> ClassPosterior:
         """The posterior of class probabilities that intervals are of."""
-        if self.doubt is None or self.draws is None:
-            return self.class_posterior
-        return self.doubt.around(self.class_posterior, self._calibrated, self.table.seed)
+        posterior, seed = self.class_posterior, self.table.seed
+        if self.doubt is not None and self.draws is not None:
+            posterior = self.doubt.around(posterior, self._calibrated, seed)
+        return reduce(lambda before, update: update.around(before, seed), self.updates, posterior)
 
     @property
     def assumes_model(self) -> bool:
@@ -631,7 +652,8 @@ class FittedTable[M: FittedModel, D]:
     @property
     def centred(self) -> bool:
         """Whether the draws of that posterior are moved to what is given out."""
-        return not self.averages or self.doubt is not None
+        is_moved = any(not update.is_identity for update in self.updates)
+        return not self.averages or self.doubt is not None or is_moved
 
     def _calibrated(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities at the fitted point and the shares of training."""
@@ -645,7 +667,10 @@ class FittedTable[M: FittedModel, D]:
 
     @cached_property
     def class_posterior(self) -> ClassPosterior:
-        """The posterior of class probabilities if the model is right; one draw for a point."""
+        """The posterior of class probabilities if the model is right; one draw for a point.
+
+        It is that of the fit, before any update.
+        """
         rows, draws = self.rows, self.draws
         posterior = self.model.class_posterior(self.log_posterior, rows, draws, self._delivery)
         return self.far.around(posterior)

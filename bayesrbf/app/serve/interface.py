@@ -903,6 +903,7 @@ class ServedModel:
             "target": self.options.target,
             "classes": self.classes,
             "rows": len(self.cells),
+            "updates": [one.sentence for one in fit.updates],
             "has_intervals": fit.draws is not None,
             "intervals_assume_the_model": bool(fit.assumes_model),
             "costs": dict(self.focus.costs),

@@ -377,7 +377,8 @@ class SDGMClassifier(Classifier):
         -------
         ndarray of shape (n_obs, n_classes)
             Error of averages over weights and missing cells; 0 where nothing was
-            averaged. It is that of the fit: draws of :meth:`refine` have their own.
+            averaged. It is that of the fit, before an update: draws of :meth:`refine` have their
+            own.
         """
         fit = self._fit
         rows = new_rows(fit, X).cells

@@ -54,7 +54,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Real
 from scipy.linalg import cholesky, solve_triangular
 from scipy.spatial.distance import cdist
 
@@ -312,9 +312,9 @@ class StackPredictor(Predictor):
         """Those held out that tell of the error."""
         return None if self.error is None else self.error.labels_near(np.exp(self.delivered))
 
-    def at_all(self, thetas: Int[np.ndarray, "draw 1"]) -> ClassPrediction:
+    def at_all(self, thetas: Real[np.ndarray, "draw 1"]) -> ClassPrediction:
         """Predict at draws by their numbers."""
-        numbers = thetas[:, 0]
+        numbers = thetas[:, 0].astype(int)  # beside other coordinates they are floats
         if self.error is None:
             log_p = np.repeat(self.delivered[None], numbers.size, axis=0)
         else:

@@ -6,6 +6,7 @@ import json
 import re
 from html import unescape
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.metrics import log_loss
 
 import bayesrbf
 from bayesrbf.app import explain
+from bayesrbf.app.check import training_cells
 from bayesrbf.app.explain import ClassAnswer
 from bayesrbf.app.serve import case
 from bayesrbf.app.serve.interface import PARTS, ModelFolder, RequestError, ServedModel
@@ -204,6 +206,24 @@ def test_advice_is_how_the_table_writes_numbers(
     with pytest.raises(RequestError, match=re.escape(written)) as refused:
         case.row_of(here, {"cell-0": "old"})
     assert "--" not in str(refused.value)
+
+
+def test_the_card_tells_of_an_update(folder: Path, tmp_path: Path) -> None:
+    model = bayesrbf.load(folder / "model.safetensors")
+    rows = training_cells(model).iloc[:20]
+    labels = model.classes_[model.rows_.labels[:20]]
+    copytree(folder, tmp_path / "desk")
+    updated = bayesrbf.recalibrate(model, rows, labels, "intercept")
+    updated.save(tmp_path / "desk" / "model.safetensors")
+    here = ModelFolder("", tmp_path / "desk")
+    (sentence,) = ServedModel.of(here).card["updates"]
+    assert "with 20 labelled rows" in sentence
+    serve_here(here)
+    try:
+        assert sentence in unescape(page("card"))
+    finally:
+        serve_here(ModelFolder("", folder, refer=0.3))
+    assert "labelled rows:" not in page("card")
 
 
 def test_no_text_of_the_table_becomes_markup() -> None:

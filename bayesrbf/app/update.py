@@ -1,0 +1,94 @@
+"""The command that updates the model of a folder with labelled rows of where it is used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from bayesrbf.app.arguments import Json, answer, model_for, of_dates, spoken
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bayesrbf.fit.classifier import Classifier
+
+Method = Literal["cv", "none", "intercept", "slope", "refit"]
+
+
+def update(
+    folder: Path,
+    table: Path,
+    /,
+    *,
+    out: Path,
+    target: str | None = None,
+    method: Method = "cv",
+    training: Path | None = None,
+    folds: int = 10,
+    json: Json = False,
+) -> None:
+    """Update the model of a report with labelled rows of where it is used, in a new folder.
+
+    Writes model.safetensors and options.json, as fit does. The old folder stays as it is. The
+    model says what was updated, when and with how many rows; predict and serve say it, too.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of an earlier report, fit or update.
+    table : Path
+        CSV, Parquet or Excel file with the columns of the model and a column of labels.
+    out : Path
+        Folder for the updated model.
+    target : str, optional
+        Column with the class labels; by default as validate finds it.
+    method : {"cv", "none", "intercept", "slope", "refit"}
+        intercept: class frequencies differ; slope: the cells also tell more or less than they did
+        in training; refit: training and new rows are fitted together. cv: the simplest of these
+        whose log score of new rows held out is not beaten by a standard error.
+    training : Path, optional
+        The training table, for a refit; with cv, a refit then takes part.
+    folds : int
+        Folds of cv, at least 2; with --training the model is fitted once for each.
+    json : bool
+        Print one JSON object, and nothing else, on stdout.
+    """
+    options, model = model_for(folder, table, target)
+    from bayesrbf.answers.recalibrate import recalibrate
+    from bayesrbf.app.predict import read_labelled
+    from bayesrbf.app.report.options import OPTIONS, options_content
+    from bayesrbf.app.report.output import MODEL, PAGE
+    from bayesrbf.base.files import write_whole, writing_together
+
+    if out.resolve() == folder.resolve() or (out / PAGE).exists():
+        raise FileExistsError(
+            f"{out} holds a model that would be lost, or a report that would no longer be that of "
+            "its model; name another folder."
+        )
+
+    def read(file: Path) -> tuple[pd.DataFrame, pd.Series]:
+        rows, labels, _ = read_labelled(model, file, target, options)
+        return rows, _of_model(labels, model)
+
+    with spoken(*of_dates(options.table)), writing_together(out, (MODEL, OPTIONS)) as scratch:
+        before = None if training is None else read(training)
+        updated = recalibrate(model, *read(table), method, training=before, folds=folds)
+        updated.save(scratch / MODEL)
+        write_whole(scratch / OPTIONS, options_content(options))
+    last = updated.updates_[-1]
+    record = {
+        "table": table.name,
+        "rows": last.n_rows,
+        "method": last.method,
+        "intercepts": dict(zip(map(str, model.classes_), last.intercepts, strict=True)),
+        "slope": last.slope,
+        "sentence": last.sentence,
+        "files": (MODEL, OPTIONS),
+    }
+    answer(record, [f"{table.name}: {last.sentence}", f"Wrote {out / MODEL}"], as_json=json)
+
+
+def _of_model(labels: pd.Series, model: Classifier) -> pd.Series:
+    """Labels of a file, which are text, as the classes of the model are."""
+    named = {str(label): label for label in model.classes_.tolist()}
+    return labels.map(lambda text: named.get(text, text))

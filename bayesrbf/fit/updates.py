@@ -1,0 +1,274 @@
+r"""Updates of class probabilities by labelled rows of another population.
+
+A model gives out :math:`q(c | x)` at the class shares :math:`\pi`. An update has an intercept for
+every class, and one slope,
+
+.. math:: q'(c | x) \propto q(c | x) \, e^{a_c} \,
+    \Bigl(\frac{q(c | x)}{\pi_c}\Bigr)^{b - 1},
+
+so that a and b are about two things: how often the classes are, and how much the cells of a row
+tell. A row without a cell has :math:`q = \pi`, and its probabilities depend on a alone. Both are at
+the mode under the priors
+
+.. math:: a_c \sim N(0, s / 4), \quad b - 1 \sim N(0, 3 s / 20), \quad
+    p(s) \propto s^{-2}, \quad s \in \{1, 2, 4\},
+
+whose second numbers are standard deviations: with few rows the model stays nearly as it was. The
+scale s is the most probable one, by Laplace's approximation: a great change is not held back. The
+intercepts sum to 0, whatever the order of the classes; of two classes the log odds move by
+:math:`a_1 - a_0`, twice the second. Their doubt is the inverse curvature at the mode. Draws of a
+and b from it are paired with the draws of the model.
+
+See Steyerberg (2019), Clinical prediction models, chapter 20, and Vergouwe et al. (2017), A closed
+testing procedure to select an appropriate method for updating prediction models, Statistics in
+Medicine 36, 4529-4539.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+
+from bayesrbf.base import names
+from bayesrbf.base.arrays import (
+    LEAST_SCORED,
+    at_prevalence,
+    class_indicators,
+    log_scores,
+    log_softmax,
+)
+from bayesrbf.base.log_posterior import Predictor
+from bayesrbf.base.priors import ClassPrediction
+from bayesrbf.base.records import MOST_LOG, Requirements, simplex, stored, within
+from bayesrbf.base.rows import Observations
+from bayesrbf.fit.calibration import softmax_regression, tempered
+from bayesrbf.fit.probabilities import ClassPosterior
+
+Method = Literal["none", "intercept", "slope", "refit"]
+METHODS: Final[tuple[Method, ...]] = ("none", "intercept", "slope", "refit")
+"""Ways to update, from the simplest on; the slope comes with the intercepts."""
+INTERCEPT_SD: Final = 0.25
+SLOPE_SD: Final = 0.15
+SCALES: Final = (1.0, 2.0, 4.0)
+LEAST_LOG: Final = float(np.log(LEAST_SCORED))
+"""Log probability below which classes are alike: a slope would move them without bound."""
+
+LogProbabilities = Float[np.ndarray, "obs label"]
+Labels = Int[np.ndarray, " obs"]
+Weights = Float[np.ndarray, " obs"]
+Coefficients = Float[np.ndarray, " coefficient"]
+Covariance = Float[np.ndarray, "coefficient coefficient"]
+
+
+# An update, and its fit to labelled rows.
+
+
+def moved(
+    log_q: Float[np.ndarray, "*draws obs label"],
+    log_shares: Float[np.ndarray, " label"],
+    coefficients: Float[np.ndarray, "*draws coefficient"],
+) -> Float[np.ndarray, "*draws obs label"]:
+    """Class log probabilities moved by intercepts and, the last coefficient, the slope less 1.
+
+    >>> log_q, log_shares = np.log([[0.5, 0.5], [0.2, 0.8]]), np.log([0.5, 0.5])
+    >>> np.exp(moved(log_q, log_shares, np.array([0.0, np.log(3.0), 0.0]))).round(2)
+    array([[0.25, 0.75],
+           [0.08, 0.92]])
+    """
+    bounded = np.maximum(log_q, LEAST_LOG)
+    evidence = coefficients[..., None, -1:] * (bounded - log_shares)
+    return log_softmax(bounded + coefficients[..., None, :-1] + evidence, axis=-1)
+
+
+def fit_update(
+    log_q: LogProbabilities,
+    labels: Labels,
+    weights: Weights,
+    log_shares: Float[np.ndarray, " label"],
+    method: Method,
+) -> tuple[Coefficients, Covariance]:
+    """Intercepts and slope less 1 at their mode, and their covariance; 0 of what stays.
+
+    Nine in ten are of the second class, where the model says one in two:
+
+    >>> log_q, labels = np.log(np.full((200, 2), 0.5)), np.repeat([0, 1], [20, 180])
+    >>> at, _ = fit_update(log_q, labels, np.ones(200), np.log([0.5, 0.5]), "intercept")
+    >>> np.exp(moved(log_q[:1], np.log([0.5, 0.5]), at)).round(1)
+    array([[0.1, 0.9]])
+    """
+    n_classes, best = log_q.shape[1], -np.inf
+    mode, covariance = np.zeros(n_classes + 1), np.zeros((n_classes + 1, n_classes + 1))
+    free = {"intercept": n_classes, "slope": n_classes + 1}.get(method, 0)
+    bounded, target = np.maximum(log_q, LEAST_LOG), class_indicators(log_q, labels)
+    own = np.broadcast_to(np.eye(n_classes), (*log_q.shape, n_classes))
+    design = np.concatenate([own, (bounded - log_shares)[..., None]], axis=2)[..., :free]
+    usual = np.append(np.full(n_classes, INTERCEPT_SD), SLOPE_SD)[:free]
+    for scale in SCALES if free else ():
+        sd, start = scale * usual, np.zeros(free)
+        at, spread = softmax_regression(design, target, weights, start, sd, bounded)
+        fit = weights @ log_scores(log_softmax(bounded + design @ at, axis=-1), labels)
+        volume = np.linalg.slogdet(spread)[1] / 2 - np.log(sd).sum()
+        evidence = fit - np.square(at / sd).sum() / 2 + volume - 2 * np.log(scale)
+        if evidence > best:
+            best, mode[:free], covariance[:free, :free] = evidence, at, spread
+    return mode, covariance
+
+
+def even_folds(
+    log_q: LogProbabilities, labels: Labels, weights: Weights, n_folds: int
+) -> Int[np.ndarray, " obs"]:
+    """Folds with even shares of classes and of what the model says, whatever the order of the rows.
+
+    >>> log_q = np.log([[0.5, 0.5], [0.2, 0.8], [0.4, 0.6], [0.1, 0.9]])
+    >>> even_folds(log_q, np.array([0, 1, 0, 1]), np.ones(4), 2)
+    array([0, 0, 1, 1])
+    """
+    folds = np.empty(labels.size, dtype=int)
+    folds[np.lexsort((weights, *log_q.T, labels))] = np.arange(labels.size) % n_folds
+    return folds
+
+
+@stored
+class Update:
+    """An update of a fitted classifier by labelled rows, or the finding that none was better."""
+
+    method: Method
+    """What was done. A refit changes the model itself, and its probabilities are not moved."""
+    coefficients: Coefficients
+    """Intercepts of the classes, and slope less 1."""
+    covariance: Covariance
+    """Inverse curvature at them; 0 of what is not in doubt."""
+    log_shares: Float[np.ndarray, " label"]
+    """Log class shares that the probabilities stood for before."""
+    shares: Float[np.ndarray, " label"]
+    """Class shares that they stand for now."""
+    n_rows: int
+    """Labelled rows that it was fitted to."""
+    date: str
+    """When, as 2026-11-27."""
+    sentence: str
+    """What was done, and why."""
+
+    def __laws__(self) -> Requirements:
+        free = self.coefficients.size
+        yield self.coefficients.shape == (self.log_shares.size + 1,), "an intercept a class"
+        yield self.covariance.shape == (free, free), "a covariance of its coefficients"
+        yield within(self.coefficients, -MOST_LOG, MOST_LOG), "coefficients within bounds"
+        yield within(self.log_shares, -MOST_LOG, 1e-9), "log shares of classes"
+        yield self.shares.size == self.log_shares.size and simplex(self.shares), "class shares"
+        yield bool((self.shares > 0).all()), "positive class shares"
+        yield within(self.covariance, -MOST_LOG, MOST_LOG), "a covariance within bounds"
+        yield within(np.linalg.eigvalsh(self.covariance), -1e-9), "a covariance"
+        dated = re.fullmatch(r"\d{4}-\d\d-\d\d", self.date) is not None
+        yield self.n_rows > 0 and dated, "rows and a date"
+
+    @property
+    def intercepts(self) -> Float[np.ndarray, " label"]:
+        """Intercept of every class; they sum to 0."""
+        return self.coefficients[:-1]
+
+    @property
+    def slope(self) -> float:
+        """Factor of what the cells of a row tell; 1 if they tell as much as the model says."""
+        return 1 + float(self.coefficients[-1])
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether probabilities stay as they are."""
+        return not self.coefficients.any()
+
+    def applied(self, log_q: LogProbabilities) -> LogProbabilities:
+        """Class log probabilities that are given out, of those before."""
+        return log_q if self.is_identity else moved(log_q, self.log_shares, self.coefficients)
+
+    def at(self, shares: Float[np.ndarray, " label"]) -> Update:
+        """The update at other class shares, by Bayes' rule."""
+        intercepts = np.log(shares) - np.log(self.shares)
+        return replace(
+            self,
+            coefficients=self.coefficients + np.append(intercepts - intercepts.mean(), 0.0),
+            shares=shares,
+        )
+
+    def around(self, posterior: ClassPosterior, seed: int) -> ClassPosterior:
+        """The posterior whose draws are updated, each by a draw of intercepts and slope.
+
+        What the posterior has at prevalences of use is updated, draw by draw, and weighs alike.
+        """
+        if self.is_identity:
+            return posterior
+        *shape, dimension = posterior.theta.shape
+        drawn = np.tile(self.coefficients, (posterior.n_draws, 1))
+        if posterior.n_draws > 1:
+            rng = np.random.default_rng([seed, dimension])
+            zero = np.zeros(self.coefficients.size)
+            drawn += rng.multivariate_normal(zero, self.covariance, len(drawn), method="eigh")
+        # They ride along as further coordinates, so that thinning and blocks keep them with their
+        # draw.
+        theta = np.concatenate([posterior.theta, drawn.reshape(*shape, -1)], axis=2)
+
+        def prepare(rows: Observations) -> UpdatedPredictor:
+            return UpdatedPredictor(posterior.predictor(rows), dimension, self, posterior)
+
+        unmoved = np.zeros(posterior.n_classes)
+        return replace(
+            posterior, predictor=prepare, theta=theta, temperature=1.0, log_ratio=unmoved
+        )
+
+
+@dataclass(frozen=True)
+class UpdatedPredictor(Predictor):
+    """A predictor whose probabilities are updated."""
+
+    predictor: Predictor
+    dimension: int  # Of the predictor's own coordinates.
+    update: Update
+    before: ClassPosterior
+    """The posterior before, by whose temperature and prevalences they are given out."""
+    doubt: Literal["both", "own", "update"] = "both"
+    """What draws are of: of the predictor, of the update, or of both."""
+
+    @property
+    def delivered(self) -> LogProbabilities | None:  # type: ignore[override]
+        """Class log probabilities that are given out."""
+        own = self.predictor.delivered
+        if own is None:
+            return None
+        return self.update.applied(at_prevalence(own, self.before.log_ratio))
+
+    @property
+    def stretch(self) -> LogProbabilities | None:  # type: ignore[override]
+        """That of an error which is as many times larger as the slope says."""
+        own = self.predictor.stretch
+        return None if own is None else np.sqrt(1 + self.update.slope**2 * (own**2 - 1))
+
+    @property
+    def parts(self) -> dict[str, Predictor]:
+        """The parts of the predictor, and the update."""
+        alone: dict[str, Predictor] = {
+            name: replace(self, predictor=one, doubt="own")
+            for name, one in self.predictor.parts.items()
+        }
+        return alone | {names.UPDATE: replace(self, doubt="update")}
+
+    @property
+    def labels_near(self) -> LogProbabilities | None:
+        """Those of the predictor."""
+        return self.predictor.labels_near
+
+    def at_all(self, thetas: Shaped[np.ndarray, "draw coordinate"]) -> ClassPrediction:
+        """Predict under every draw; draws are the first axis of the result."""
+        own, coefficients = np.split(thetas, [self.dimension], axis=1)
+        prediction = self.predictor.at_all(own)
+        log_p = tempered(prediction.log_probabilities, self.before.temperature)
+        log_q = at_prevalence(log_p, self.before.log_ratio)
+        if self.doubt == "own":
+            coefficients = np.broadcast_to(self.update.coefficients, coefficients.shape)
+        if self.doubt == "update":
+            log_q = log_q.mean(axis=0, keepdims=True)
+        log_q = moved(log_q, self.update.log_shares, coefficients)
+        return ClassPrediction(log_q, prediction.log_density)
