@@ -11,17 +11,13 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf import table
-from bayesrbf.base.arrays import log_scores, mean_and_error, one_hot
+from bayesrbf.base.arrays import log_scores, mean_and_error
 from bayesrbf.base.priors import Status
 from bayesrbf.base.rows import Observations, default_shape, joined_rows
 from bayesrbf.families.stack.fitted import FittedStack, StackSettings, stack_of
+from bayesrbf.families.stack.masks import telling_columns
 from bayesrbf.families.stack.members import OF_MASKS, SharedTraining
-from bayesrbf.families.stack.posterior import (
-    Pool,
-    equal_pool,
-    fit_pools,
-    out_of_fold,
-)
+from bayesrbf.families.stack.posterior import Pool, equal_pool, fit_pools, out_of_fold
 from bayesrbf.fit.calibration import unlabelled_gain
 from bayesrbf.fit.held_out import Fold, HeldOut, NumberedFold, numbered_folds, split_rows
 from bayesrbf.fit.table import TrainingTable
@@ -138,8 +134,6 @@ def gain_of_unlabelled(
 LEAST_GAIN: Final = 0.5
 """Gain of rows held out, in standard errors, above which masks are seen: at one, tables that gain
 lost half of it."""
-TOLD: Final = 3
-"""Columns, at most, of which a sentence says how often they are missing."""
 
 
 def judge_masks(
@@ -158,26 +152,8 @@ def judge_masks(
         members = tuple(name for name in settings.members if name not in OF_MASKS)
         settings = replace(settings, members=members, masked=None)
         return settings, without, f"Which cells were not measured tells too little ({found})."
-    columns = "; ".join(telling_columns(masked, training))
-    return settings, held_out, f"Which cells were not measured counts ({found}): {columns}."
-
-
-def telling_columns(masked: table.Columns, training: TrainingTable) -> Iterator[str]:
-    """Of a few columns that differ most, how often they are missing in classes far apart."""
-    rows = training.rows.take(training.rows.labels >= 0)
-    missing = ~table.observed_cells(rows, training.read_columns)[:, masked.masked]
-    classes = training.class_labels
-    of_class = rows.weights[:, None] * one_hot(rows.labels[:, None], (classes.size,))
-    shares = missing.T @ of_class / of_class.sum(axis=0)
-    whole = missing.T @ rows.weights / rows.weights.sum()
-    apart = (shares - whole[:, None]) ** 2 @ of_class.sum(axis=0) / (whole * (1 - whole))
-    for place in np.argsort(-apart, kind="stable")[:TOLD]:
-        most, least = shares[place].argmax(), shares[place].argmin()
-        yield (
-            f"{masked.names[masked.masked[place]]!r} is missing in {shares[place, most]:.0%} of "
-            f"{classes.tolist()[most]!r} and {shares[place, least]:.0%} of "
-            f"{classes.tolist()[least]!r}"
-        )
+    missing = telling_columns(training.rows, masked, training.class_labels.tolist())
+    return settings, held_out, f"Which cells were not measured counts ({found}): {missing}."
 
 
 def places_held_out(

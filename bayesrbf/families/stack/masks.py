@@ -12,6 +12,7 @@ measured does not: a table of complete rows is as one of a training table withou
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -20,15 +21,19 @@ from jaxtyping import Float, Int
 from scipy.special import betaln
 
 from bayesrbf import table
+from bayesrbf.base.arrays import one_hot
 from bayesrbf.base.priors import MixturePrior
 from bayesrbf.base.records import Requirements, stored
 from bayesrbf.base.rows import MixtureSpecification, Observations
 from bayesrbf.mixture.fitted import FittedMixture, Solver, component_class, fit_mixture_rows
+from bayesrbf.table.columns import Columns
 
 BY_CHANCE: Final = 0.1
 """Share of rows whose cells are missing by chance, as the prior has it."""
 COMPONENTS: Final = 3
 """Most components of a class: columns that are missing together are one piece of evidence."""
+TOLD: Final = 3
+"""Columns, at most, of which a sentence says how often they are missing."""
 
 
 @stored
@@ -70,3 +75,25 @@ def fit_reasons(
     classes = component_class(alone, n_classes, COMPONENTS)
     specification = MixtureSpecification(0, (2,) * n_masks, classes)
     return Reasons(fit_mixture_rows(alone, specification, prior, solver)[0])
+
+
+def telling_columns(rows: Observations, masked: Columns, classes: Sequence[object]) -> str:
+    """Of a few columns that differ most, how often they are missing in classes far apart.
+
+    ``rows`` have no masks yet.
+    """
+    rows = rows.take(rows.labels >= 0)
+    missing = ~table.observed_cells(rows, masked)[:, masked.masked]
+    of_class = rows.weights[:, None] * one_hot(rows.labels[:, None], (len(classes),))
+    counts = of_class.sum(axis=0)
+    shares, whole = missing.T @ of_class / counts, missing.T @ rows.weights / counts.sum()
+    between = (shares - whole[:, None]) ** 2 @ counts
+    apart = between / np.maximum(whole * (1 - whole), np.finfo(float).tiny)
+    told = []
+    for place in np.argsort(-apart, kind="stable")[:TOLD]:
+        most, least = shares[place].argmax(), shares[place].argmin()
+        told.append(
+            f"{masked.names[masked.masked[place]]!r} is missing in {shares[place, most]:.0%} of "
+            f"{classes[most]!r} and {shares[place, least]:.0%} of {classes[least]!r}"
+        )
+    return "; ".join(told)
