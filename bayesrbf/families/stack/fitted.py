@@ -422,9 +422,11 @@ class StackSettings:
 
     def fit_density(self, rows: Observations) -> FittedMixture:
         """Fit the density of the columns as they are: up to three Gaussians a class, no map."""
-        rows, levels = self.seen(rows), self.levels
-        if self.masked is not None:
-            levels = self.masked.n_levels
+        levels = self.levels
+        if self.masked is not None:  # novelty and filled cells are of cells, not of holes
+            levels, n_masks = self.masked.n_levels, len(self.masked.masked)
+            unknown = np.full((rows.n_obs, n_masks), -1)
+            rows = replace(rows, codes=np.column_stack([rows.codes, unknown]))
         components = component_class(rows, self.n_classes, DENSITY_COMPONENTS)
         d = rows.real.shape[1]
         specification = MixtureSpecification(d, levels, components, default_shape(d))

@@ -202,6 +202,17 @@ def test_the_graph_of_the_pool_has_the_member(told: StackedClassifier) -> None:
     assert pool.n_members == len(MEMBERS)
 
 
+def test_novelty_and_filled_cells_are_of_cells_and_not_of_holes(told: StackedClassifier) -> None:
+    rows = new_rows(told.fitted_, ordered(20, told=False, seed=3)[1]).cells
+    codes = rows.codes.copy()
+    codes[:, 1:] = 1 - codes[:, 1:]
+    other, density = replace(rows, codes=codes), told.model_.density
+    np.testing.assert_allclose(density.log_density(other), density.log_density(rows), atol=1e-9)
+    np.testing.assert_allclose(
+        density.class_log_joint(other), density.class_log_joint(rows), atol=1e-9
+    )
+
+
 def test_masks_are_of_columns_with_holes_and_cells() -> None:
     _, holes, _ = ordered(60, told=True)
     holes = holes.assign(never=np.nan, scarce=np.where(np.arange(60) < 4, 1.0, np.nan))
