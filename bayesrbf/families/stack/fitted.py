@@ -216,7 +216,7 @@ class FittedStack(FittedModel):
 
     def out_of_fold(self) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities of the rows held out, by pools that are fitted to others."""
-        return out_of_fold(self.held)
+        return out_of_fold(self.held, self.held.parts)
 
     @property
     def kinds(self) -> Int[np.ndarray, " member"]:

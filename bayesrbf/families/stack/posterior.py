@@ -208,11 +208,13 @@ def fit_pools(held_out: HeldOut, most: int | None = None) -> tuple[Pool, ...]:
     return tuple(fit_pool(*at_knot, log_shares) for at_knot in at_knots)
 
 
-def out_of_fold(held_out: HeldOut) -> Float[np.ndarray, "obs label"]:
-    """Class log probabilities of rows held out, by pools that are fitted to the other folds."""
+def out_of_fold(
+    held_out: HeldOut, parts: Int[np.ndarray, " obs"]
+) -> Float[np.ndarray, "obs label"]:
+    """Class log probabilities of rows held out, by pools that are fitted to the other parts."""
     result = np.empty((held_out.labels.size, held_out.values.shape[-1]))
-    for part in np.unique(held_out.parts):
-        own = held_out.parts == part
+    for part in np.unique(parts):
+        own = parts == part
         others = held_out.take(~own)
         pool = log_posterior_of(others)
         point = pool.pack(fit_pools(others))
