@@ -39,13 +39,20 @@ MOST_COLUMNS = 60
 """Columns in the picture of missing cells: those with most of them."""
 
 
-def render(report: Report) -> str:
-    """The page as HTML without scripts, control characters or anything from outside."""
+def render(report: Report, tripod: str = "") -> str:
+    """The page as HTML without scripts, control characters or anything from outside.
+
+    ``tripod`` is the file of the items of TRIPOD+AI that lies beside it, if any.
+    """
     page = (
         environment()
         .get_template("report.html")
         .render(
-            report=report, finding=sentences(report), figure=_figures(report), version=__version__
+            report=report,
+            finding=sentences(report),
+            figure=_figures(report),
+            tripod=tripod,
+            version=__version__,
         )
     )
     return words.harmless(page)
