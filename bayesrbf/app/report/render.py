@@ -18,6 +18,7 @@ from bayesrbf.app.report import figures as decision_figures
 from bayesrbf.app.report import verdict as findings
 from bayesrbf.app.report.held_out import RIVALS_IN_WORDS
 from bayesrbf.app.report.records import Report, leads
+from bayesrbf.app.report.tripod import ITEMS, said_of
 from bayesrbf.version import __version__
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def render(report: Report, tripod: str = "") -> str:
             finding=sentences(report),
             figure=_figures(report),
             tripod=tripod,
+            items=[bool(said_of(item, report)) for item in ITEMS] if tripod else [],
             version=__version__,
         )
     )

@@ -128,6 +128,8 @@ def test_places_are_those_of_the_page() -> None:
     }
     assert {item.place for item in ITEMS if item.known} == {*SECTIONS}
     assert {item.place for item in ITEMS if not item.known} == {""}
+    answered = sum(map(bool, answers(report).values()))
+    assert f"{answered} of the 52 parts of TRIPOD+AI, with boxes" in page
     assert f'<a href="{TRIPOD}">' in page
     assert "Whoever &lt;b&gt;decides&lt;/b&gt;" in page
     assert TRIPOD not in render(report)
