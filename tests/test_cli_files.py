@@ -47,7 +47,7 @@ def words(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[object]:
     monkeypatch.setattr(effort, "seconds_of", lambda _: 1.0)
     monkeypatch.setattr(running, "collect", lambda *_: outcome)
     monkeypatch.setattr(running, "predictions_frame", lambda *_: pd.DataFrame({"row": [1]}))
-    monkeypatch.setattr(running, "render", lambda _: "new")
+    monkeypatch.setattr(running, "render", lambda *_: "new")
     monkeypatch.setattr(running, "tell", lambda _: None)
     return ["report", file, "--target", "outcome", "--out", out]
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import CycloptsError, Parameter
 
-from bayesrbf.app.report.options import ALL_CORES, ANYTHING, Deciding, Focus
+from bayesrbf.app.report.options import ALL_CORES, ANYTHING, Deciding, Focus, Purpose
 from bayesrbf.base.files import remove_scratch
 from bayesrbf.base.table_options import TableOptions
 from bayesrbf.reading.notes import FOR_DEVELOPERS, ColumnWarning
@@ -253,6 +253,11 @@ Decided = Annotated[
 """The options of every command whose figures depend on what is decided."""
 UNDECIDED: Final = Deciding()
 
+Meant = Annotated[
+    Purpose, Parameter(name="*", group="What the model is for", negative="", show_default=False)
+]
+"""The options of every command that makes a model of a table."""
+
 Quick = Annotated[bool, Parameter(negative="")]
 
 _COMMA = re.compile(r'[^"]*\d,\d[^"]*')
@@ -318,7 +323,8 @@ def focus_in(asked: Deciding, told: Focus = ANYTHING) -> Focus:
     threshold = asked.threshold
     if not costs and event == told.event:
         threshold = told.threshold
-    return Focus(costs or told.costs, event, actions or told.actions, level, threshold)
+    told = replace(told, event=event, level=level, threshold=threshold)
+    return replace(told, costs=costs or told.costs, actions=actions or told.actions)
 
 
 def _pairs(tokens: Iterable[str], takes: str) -> Iterator[tuple[str, str]]:
@@ -504,6 +510,12 @@ def model_for(
     model = load(folder / MODEL)
     refuse_kinds(model, folder / MODEL)
     return read_options(folder), model
+
+
+def refuse_to_replace(file: Path, what: str) -> None:
+    """Refuse a folder with a file that a run would lose or make untrue."""
+    if file.exists():
+        raise FileExistsError(f"{file.parent} holds {what}; name another folder, or delete {file}.")
 
 
 def point_to(folder: Path, files: Iterable[str]) -> None:

@@ -18,6 +18,7 @@ from bayesrbf.app.arguments import (
     UNDECIDED,
     Decided,
     Json,
+    Meant,
     Names,
     Quick,
     Reading,
@@ -41,12 +42,13 @@ from bayesrbf.app.arguments import (
     one_line,
     point_to,
     refuse_by,
+    refuse_to_replace,
     spoken,
     token_in,
     typed,
     with_values_joined,
 )
-from bayesrbf.app.report.options import ALL_CORES, FamilyName, Inference
+from bayesrbf.app.report.options import ALL_CORES, ANYTHING, FamilyName, Focus, Inference
 from bayesrbf.app.update import update
 from bayesrbf.base.table_options import PLAIN, TableOptions
 from bayesrbf.version import __version__
@@ -426,8 +428,10 @@ def report(
     model: FamilyName = "stack",
     inference: Inference = "auto",
     deciding: Decided = UNDECIDED,
+    purpose: Meant = ANYTHING.purpose,
     rehearse: Annotated[bool, Parameter(negative="")] = False,
     stability: int | None = None,
+    tripod: Quick = False,
     quick: Quick = False,
     time_limit: float | None = None,
     draws: int | None = None,
@@ -461,6 +465,8 @@ def report(
     deciding : Deciding
         Decisions, which the report then judges and predictions.csv has, and intervals, of 0.9 by
         default.
+    purpose : Purpose
+        What the model is for.
     rehearse : bool
         Try how often the intervals hold a truth that is known: labels of these rows are drawn
         from three other models, twice each. Takes six more fits with their draws, two to eight
@@ -469,6 +475,9 @@ def report(
         Refits of the whole recipe on so many bootstrap samples of the rows, or of the groups: how
         far their probabilities and decisions are from those of the model; 200 are usual. A stack
         is refitted with three folds, which the page says.
+    tripod : bool
+        Write tripod.md, too: what the report says of each item of TRIPOD+AI, and boxes for what its
+        author writes.
     quick : bool
         Take less time with families but the stack: no intervals unless --inference names a
         method, three folds at most. The page says so.
@@ -490,49 +499,42 @@ def report(
     need()
     limit_time(time_limit)
     from bayesrbf.app.report.costs import problems_of_target
-    from bayesrbf.app.report.output import FILES
+    from bayesrbf.app.report.output import FILES, TRIPOD
     from bayesrbf.base.files import writing_together
     from bayesrbf.reading.read import read_file
 
-    focus = focus_in(deciding)
-    with writing_together(out, FILES) as scratch:
+    refuse_to_replace(out / TRIPOD, "the items of another report, and what its author wrote")
+    focus = focus_in(deciding, Focus(purpose=purpose))
+    files = (*FILES, TRIPOD) if tripod else FILES
+    with writing_together(out, files) as scratch:
         judge = problems_of_target(target, focus)
         read = read_file(table, target, typed(reading, table), judge, sampled=True)
         # What fits takes seconds to import: a bad table is refused before.
-        from bayesrbf.app.report.run import (
-            facts_of,
-            figures,
-            introduce,
-            prepare,
-            quicker,
-            run,
-            tell,
-            within,
-        )
+        from bayesrbf.app.report import run
 
-        job = prepare(
+        job = run.prepare(
             read,
             title=table.stem,
             family=model,
             inference=inference,
             seed=seed,
-            facts=facts_of(command_line(), table),
+            facts=run.facts_of(command_line(), table),
             focus=focus,
             rehearse=rehearse,
             stability=checked_refits(stability),
             draws=checked_draws(draws),
             jobs=checked_jobs(jobs),
         )
-        job, takes = within(quicker(job) if quick else job, time_limit)
+        job, takes = run.within(run.quicker(job) if quick else job, time_limit)
         if not json:
-            introduce(job, takes)
+            run.introduce(job, takes)
         with spoken():
-            result = run(job, scratch)
+            result = run.run(job, scratch, tripod)
     if json:
-        answer({"table": table.name, **figures(result), "files": FILES}, (), as_json=True)
+        answer({"table": table.name, **run.figures(result), "files": files}, (), as_json=True)
         return
-    tell(result)
-    point_to(out, FILES)
+    run.tell(result)
+    point_to(out, files)
 
 
 def fit(
@@ -545,6 +547,7 @@ def fit(
     model: FamilyName = "stack",
     inference: Inference = "auto",
     deciding: Decided = UNDECIDED,
+    purpose: Meant = ANYTHING.purpose,
     quick: Quick = False,
     time_limit: float | None = None,
     draws: int | None = None,
@@ -575,6 +578,8 @@ def fit(
     deciding : Deciding
         Decisions, which predict then writes and validate counts by, and intervals, of 0.9 by
         default.
+    purpose : Purpose
+        What the model is for.
     quick : bool
         Take less time with families but the stack: no intervals unless --inference names a
         method, three folds at most. The page says so.
@@ -601,42 +606,31 @@ def fit(
     from bayesrbf.base.files import write_whole, writing_together
     from bayesrbf.reading.read import read_file
 
-    if (out / PAGE).exists():
-        raise FileExistsError(
-            f"{out} holds the report of another fit, which would no longer be that of its model; "
-            f"name another folder, or delete {out / PAGE}."
-        )
-    focus = focus_in(deciding)
+    what = "the report of another fit, which would no longer be that of its model"
+    refuse_to_replace(out / PAGE, what)
+    focus = focus_in(deciding, Focus(purpose=purpose))
     with writing_together(out, (MODEL, OPTIONS)) as scratch:
         read = read_file(table, target, typed(reading, table), problems_of_target(target, focus))
         # What fits takes seconds to import: a bad table is refused before.
+        from bayesrbf.app.report import run
         from bayesrbf.app.report.collect import DRAWS, FIT
         from bayesrbf.app.report.families import FAMILIES, draw_posterior
-        from bayesrbf.app.report.run import (
-            facts_of,
-            introduce,
-            prepare,
-            progress,
-            quicker,
-            sharing,
-            within,
-        )
 
-        job = prepare(
+        job = run.prepare(
             read,
             title=table.stem,
             family=model,
             inference=inference,
             seed=seed,
-            facts=facts_of(command_line(), table),
+            facts=run.facts_of(command_line(), table),
             judged=False,
             draws=checked_draws(draws),
             jobs=checked_jobs(jobs),
         )
-        job, takes = within(quicker(job) if quick else job, time_limit, judged=False)
+        job, takes = run.within(run.quicker(job) if quick else job, time_limit, judged=False)
         if not json:
-            introduce(job, takes, page=False)
-        with spoken(), sharing(job.jobs), progress((FIT, DRAWS)) as phase:
+            run.introduce(job, takes, page=False)
+        with spoken(), run.sharing(job.jobs), run.progress((FIT, DRAWS)) as phase:
             with phase(FIT):
                 fitted = FAMILIES[model].procedure(job)(job.X, job.y)
             with phase(DRAWS):

@@ -10,7 +10,7 @@ import pytest
 
 from bayesrbf.app.arguments import file_in, focus_in
 from bayesrbf.app.report.costs import decisions, decisions_in_words, problems_of_focus
-from bayesrbf.app.report.options import ANYTHING, Deciding, Focus
+from bayesrbf.app.report.options import ANYTHING, Deciding, Focus, Purpose
 from bayesrbf.app.report.performance import event_of
 
 CLASSES = ["sick", "well"]
@@ -43,10 +43,11 @@ def test_decisions_are_called_by_their_actions() -> None:
 
 
 def test_what_is_not_asked_for_is_as_the_report_was_told() -> None:
-    told = Focus({"sick": 4.0}, "well", {"sick": "operate"}, 0.95)
+    meant = Purpose("surgery", "adults")
+    told = Focus({"sick": 4.0}, "well", {"sick": "operate"}, 0.95, purpose=meant)
     assert focus_in(Deciding(), told) == told
     assert focus_in(Deciding(event="sick", level=0.8), told) == Focus(
-        told.costs, "sick", told.actions, 0.8
+        told.costs, "sick", told.actions, 0.8, purpose=meant
     )
 
 

@@ -48,6 +48,22 @@ class Deciding:
 
 
 @dataclass(frozen=True)
+class Purpose:
+    """What the model is for, in the words of its author.
+
+    Attributes
+    ----------
+    intended_use : str, optional
+        Who is to decide what by the probabilities; it stands on the page and on the card of serve.
+    population : str, optional
+        Whom the model is meant for; it stands there, too.
+    """
+
+    intended_use: str | None = None
+    population: str | None = None
+
+
+@dataclass(frozen=True)
 class Focus:
     """What figures and decisions are about."""
 
@@ -57,6 +73,7 @@ class Focus:
     actions: Mapping[str, str] = field(default_factory=dict)  # Words for decisions, by class.
     level: float = 0.9  # Probability inside the intervals.
     threshold: float | None = None  # Of the event, where it was asked for in place of costs.
+    purpose: Purpose = Purpose()  # Of the model.
 
     @property
     def decides(self) -> bool:
@@ -124,7 +141,11 @@ def _focus(file: Path, content: Mapping[str, Any]) -> Focus:
     for name, value in {"level": level, "threshold": threshold}.items():
         if not (value is None or (isinstance(value, float) and 0 < value < 1)) or level is None:
             raise _refused(file, f"its {name} must lie strictly between 0 and 1, not {value!r}")
-    return Focus(costs, event, actions, level, threshold)
+    purpose = content.get("purpose", {})
+    known = isinstance(purpose, dict) and purpose.keys() <= asdict(usual.purpose).keys()
+    if not known or not all(isinstance(text, str | None) for text in purpose.values()):
+        raise _refused(file, f"its purpose must be {' and '.join(asdict(usual.purpose))}, as texts")
+    return Focus(costs, event, actions, level, threshold, Purpose(**purpose))
 
 
 def _table(file: Path, content: Any) -> TableOptions:

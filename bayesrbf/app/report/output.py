@@ -26,6 +26,7 @@ MODEL: Final = "model.safetensors"
 PREDICTIONS: Final = "predictions.csv"
 POSTERIOR: Final = "posterior.nc"
 PAGE: Final = "report.html"
+TRIPOD: Final = "tripod.md"
 FILES: Final = (PREDICTIONS, MODEL, OPTIONS, POSTERIOR, PAGE)
 
 LEAST_DRAWS: Final = 10

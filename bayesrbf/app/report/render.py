@@ -18,6 +18,7 @@ from bayesrbf.app.report import figures as decision_figures
 from bayesrbf.app.report import verdict as findings
 from bayesrbf.app.report.held_out import RIVALS_IN_WORDS
 from bayesrbf.app.report.records import Report, leads
+from bayesrbf.app.report.tripod import ITEMS, said_of
 from bayesrbf.version import __version__
 
 if TYPE_CHECKING:
@@ -39,13 +40,21 @@ MOST_COLUMNS = 60
 """Columns in the picture of missing cells: those with most of them."""
 
 
-def render(report: Report) -> str:
-    """The page as HTML without scripts, control characters or anything from outside."""
+def render(report: Report, tripod: str = "") -> str:
+    """The page as HTML without scripts, control characters or anything from outside.
+
+    ``tripod`` is the file of the items of TRIPOD+AI that lies beside it, if any.
+    """
     page = (
         environment()
         .get_template("report.html")
         .render(
-            report=report, finding=sentences(report), figure=_figures(report), version=__version__
+            report=report,
+            finding=sentences(report),
+            figure=_figures(report),
+            tripod=tripod,
+            items=[bool(said_of(item, report)) for item in ITEMS] if tripod else [],
+            version=__version__,
         )
     )
     return words.harmless(page)

@@ -52,12 +52,14 @@ from bayesrbf.app.report.output import (
     PAGE,
     POSTERIOR,
     PREDICTIONS,
+    TRIPOD,
     draws_content,
     predictions_frame,
     to_csv,
 )
 from bayesrbf.app.report.records import Report, leads
 from bayesrbf.app.report.render import render
+from bayesrbf.app.report.tripod import items
 from bayesrbf.app.report.verdict import (
     events,
     evidence,
@@ -426,8 +428,8 @@ SHOWN_NOTES: Final = 5
 """Notes that a terminal shows where a page has all, the most harmful first."""
 
 
-def run(job: Job, folder: Path) -> Report:
-    """Make the report and write every file."""
+def run(job: Job, folder: Path, tripod: bool = False) -> Report:
+    """Make the report and write every file; the items of TRIPOD+AI where they are asked for."""
     with sharing(job.jobs), progress((*phases(job), WRITING)) as phase:
         outcome = collect(job, phase)
         with phase(WRITING):
@@ -441,7 +443,10 @@ def run(job: Job, folder: Path) -> Report:
             draws, thinned = draws_content(outcome.model.posterior_, whole=job.draws is not None)
             write_whole(folder / POSTERIOR, draws)
             report = _with_fact(outcome.report, "draws", thinned) if thinned else outcome.report
-            write_whole(folder / PAGE, render(report).encode())
+            if tripod:
+                write_whole(folder / TRIPOD, items(report).encode())
+            page = render(report, TRIPOD if tripod else "")
+            write_whole(folder / PAGE, page.encode())
     return report
 
 

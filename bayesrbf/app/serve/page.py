@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl
 import jinja2
 
 from bayesrbf.app import explain, words
-from bayesrbf.app.report.render import environment
+from bayesrbf.app.report.render import VALIDATION, environment
 from bayesrbf.app.serve import case, pictures
 from bayesrbf.app.serve.interface import (
     HTML,
@@ -251,16 +251,22 @@ def _export(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
     return replace(_json(record), headers=AS_FILE, tally=_tally(answer))
 
 
+def _card(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
+    """The card, with the page of a validation where one lies in the folder of the model."""
+    validation = VALIDATION if (served.folder / VALIDATION).exists() else ""
+    return _html("card.html", served=served, validation=validation)
+
+
 Page = Callable[["ServedModel", Asked, Limits], Reply]
 
 PAGES: Final[dict[str, Page]] = {
     "page": _page,
     "answered": _answered,
     "export": _export,
-    "card": lambda served, asked, limits: _html("card.html", served=served),
+    "card": _card,
     "api": _api,
     "openapi": lambda served, asked, limits: _json(description(served, limits, _example(served))),
-    "model": lambda served, asked, limits: _json(served.card),
+    "model": lambda served, asked, limits: _json(served.card | asdict(served.focus.purpose)),
     **{f"part-{name}": _part(name) for name in PARTS},
 }
 """Pages by the names of their tasks."""

@@ -97,7 +97,7 @@ def test_intervals_that_are_not_made_are_not_rehearsed(
 
 def test_the_command_line_asks_for_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     seen = []
-    monkeypatch.setattr(running, "run", lambda asked, folder: seen.append(asked))
+    monkeypatch.setattr(running, "run", lambda asked, *_: seen.append(asked))
     monkeypatch.setattr(running, "tell", lambda said: None)
     file = tmp_path / "t.csv"
     mixed_table(20).to_csv(file, index=False)

@@ -9,13 +9,24 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from bayesrbf.app.report.options import OPTIONS, Focus, ReportOptions, options_content, read_options
+from bayesrbf.app.report.options import (
+    OPTIONS,
+    Focus,
+    Purpose,
+    ReportOptions,
+    options_content,
+    read_options,
+)
 from bayesrbf.app.report.output import FILES, predictions_frame
 from bayesrbf.base import names
 
+MEANT = Purpose("who decides", "ü")
+
 
 def test_what_was_written_is_read(tmp_path: Path) -> None:
-    options = ReportOptions("Größe", Focus({"a=b": 2.0, "ü": 0.5}, "ü", {"ü": "go"}, 0.95))
+    options = ReportOptions(
+        "Größe", Focus({"a=b": 2.0, "ü": 0.5}, "ü", {"ü": "go"}, 0.95, None, MEANT)
+    )
     (tmp_path / OPTIONS).write_bytes(options_content(options))
     assert read_options(tmp_path) == options
     assert OPTIONS in FILES
@@ -33,6 +44,9 @@ def test_a_model_without_options_has_none(tmp_path: Path) -> None:
         ('{"target": "y", "costs": [1]}', "a number for each class"),
         ('{"target": "y", "costs": {"a": "1"}}', "its cost of 'a' must be finite and above 0"),
         ('{"target": "y", "costs": {"a": 0}}', "its cost of 'a' must be finite and above 0"),
+        ('{"target": "y", "purpose": {"use": "x"}}', "purpose must be intended_use and population"),
+        ('{"target": "y", "purpose": {"population": 1}}', "purpose must be .* as texts"),
+        ('{"target": "y", "purpose": "x"}', "purpose must be .* as texts"),
         ('{"target": "y", "costs": {"a": NaN}}', "its cost of 'a' must be finite and above 0"),
     ],
 )

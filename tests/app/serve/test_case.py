@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from shutil import copytree
@@ -18,6 +19,7 @@ import bayesrbf
 from bayesrbf.app import explain
 from bayesrbf.app.check import training_cells
 from bayesrbf.app.explain import ClassAnswer
+from bayesrbf.app.report.options import OPTIONS, Purpose, options_content, read_options
 from bayesrbf.app.serve import case
 from bayesrbf.app.serve.interface import PARTS, ModelFolder, RequestError, ServedModel
 from bayesrbf.app.words import percent
@@ -224,6 +226,29 @@ def test_the_card_tells_of_an_update(folder: Path, tmp_path: Path) -> None:
     finally:
         serve_here(ModelFolder("", folder, refer=0.3))
     assert "labelled rows:" not in page("card")
+
+
+def test_the_card_says_what_the_model_is_for_and_where_it_was_validated(
+    folder: Path, tmp_path: Path
+) -> None:
+    assert unescape(page("card")).count("its author has not said it") == 2
+    assert "on other rows:" not in page("card")
+    copytree(folder, tmp_path / "desk")
+    told = read_options(folder)
+    meant = Purpose("Nurses decide <whom> to call", None)
+    options = replace(told, focus=replace(told.focus, purpose=meant))
+    (tmp_path / "desk" / OPTIONS).write_bytes(options_content(options))
+    (tmp_path / "desk" / "validation.html").touch()
+    serve_here(ModelFolder("", tmp_path / "desk"))
+    try:
+        text = page("card")
+        content = json.loads(ask("model").content)
+    finally:
+        serve_here(ModelFolder("", folder, refer=0.3))
+    assert "Nurses decide &lt;whom&gt; to call" in text
+    assert text.count("its author has not said it") == 1
+    assert "on other rows: validation.html" in text
+    assert (content["intended_use"], content["population"]) == (meant.intended_use, None)
 
 
 def test_no_text_of_the_table_becomes_markup() -> None:
