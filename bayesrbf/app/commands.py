@@ -46,6 +46,7 @@ from bayesrbf.app.arguments import (
     typed,
     with_values_joined,
 )
+from bayesrbf.app.plan import plan
 from bayesrbf.app.report.options import ALL_CORES, FamilyName, Inference
 from bayesrbf.app.update import update
 from bayesrbf.base.table_options import PLAIN, TableOptions
@@ -840,7 +841,7 @@ app = App(
 )
 for command in (
     *(look, report, fit, demo, predict, explain, check, validate, update, compare, models),
-    serve,
+    *(plan, serve),
 ):
     app.command(command)
 app.command(
