@@ -46,9 +46,8 @@ from bayesrbf.app.arguments import (
     typed,
     with_values_joined,
 )
-from bayesrbf.app.plan import plan
 from bayesrbf.app.report.options import ALL_CORES, FamilyName, Inference
-from bayesrbf.app.update import update
+from bayesrbf.app.study import plan, update
 from bayesrbf.base.table_options import PLAIN, TableOptions
 from bayesrbf.version import __version__
 
