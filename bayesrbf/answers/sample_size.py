@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from numbers import Real
 from typing import Final
 
 import numpy as np
@@ -112,7 +111,7 @@ def plan_sample_size(
     >>> found.rows, list(found.criteria.values())
     (662, [221, 623, 662])
     """
-    shares = (1 - events, events) if isinstance(events, Real) else tuple(events)
+    shares = (1 - events, events) if isinstance(events, int | float) else tuple(events)
     if len(shares) < 2 or not all(0 < one < 1 for one in shares) or abs(sum(shares) - 1) > 1e-6:
         raise ValueError(
             "plan_sample_size(events=...) must be the share of the event, strictly between 0 and "
