@@ -53,8 +53,9 @@ class LearningCurve:
     @property
     def sentence(self) -> str:
         """How many more rows halve the excess, by a power law through its means."""
-        power, level = np.polyfit(np.log(self.sizes), np.log(self.excess.mean(axis=1)), 1)
-        more = self.n_obs * (2 ** (-1 / power) - 1) if power < 0 else np.inf
+        means = np.maximum(self.excess.mean(axis=1), LEAST_SCORED)
+        power, level = np.polyfit(np.log(self.sizes), np.log(means), 1)
+        more = self.n_obs * np.expm1(min(-np.log(2) / power, 99)) if power < 0 else np.inf
         now, most = np.exp(level) * self.n_obs**power, self.sizes.max()
         told = f"{most:,} rows do not halve that."
         if self.n_obs + more <= most:
@@ -113,7 +114,7 @@ def learning_curve(
     Raises
     ------
     ValueError
-        If there are not two sizes, or a table has a class of fewer than two rows.
+        If there are not two sizes, nothing draws rows, or a table has hardly a row of a class.
 
     Examples
     --------
@@ -125,18 +126,24 @@ def learning_curve(
     ((2, 1), True)
     """
     n_obs, classes = len(X), np.asarray(model.classes_)
-    counts = sorted({round(f * n_obs) for f in FACTORS} if sizes is None else set(sizes))
+    wanted = [factor * n_obs for factor in FACTORS] if sizes is None else sizes
+    counts = sorted({round(n) for n in wanted})
     if len(counts) < 2 or counts[0] < 2:
         raise ValueError(
             "learning_curve(sizes=...) must be at least two different numbers of rows, each at "
             f"least 2; received {counts}."
         )
     integer().check(repeats, "learning_curve(repeats=...)")
+    source = model if density is None else density
+    if not hasattr(source, "sample"):
+        raise ValueError(
+            "learning_curve(density=...) must have the method sample, which a "
+            f"{type(source).__name__} has not: give a MixtureDensity that is fitted to X."
+        )
     asked = clone(model if recipe is None else recipe)
     asked.set_params(inference="map", class_prior=None, random_state=random_state)
     rng, each = np.random.default_rng(random_state), np.repeat(counts, repeats)
-    source = copy(model if density is None else density).set_params(random_state=random_state)
-    drawn = source.sample(TESTED + int(each.sum()))
+    drawn = copy(source).set_params(random_state=random_state).sample(TESTED + int(each.sum()))
     drawn = drawn[0] if isinstance(drawn, tuple) else drawn
     frame, holes = pd.DataFrame(drawn), pd.isna(pd.DataFrame(X)).to_numpy()
     if not frame.isna().any(axis=None):  # else the density has drawn which cells are missing

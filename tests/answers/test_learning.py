@@ -140,6 +140,7 @@ def test_a_seed_repeats_the_tables_and_another_does_not() -> None:
         (-1.0, "about 100 rows more"),
         (-0.5, "about 300 rows more"),
         (-0.1, "400 rows do not"),
+        (-1e-9, "400 rows do not"),
         (0.2, "400 rows do not"),
     ],
 )
@@ -164,6 +165,12 @@ def test_the_sentence_says_how_many_rows_halve_a_power_law(power: float, told: s
 def test_what_makes_no_curve_is_refused(more: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         curve(Told(), **more)
+    assert not Told.seen
+
+
+def test_what_draws_no_rows_is_refused() -> None:
+    with pytest.raises(ValueError, match="Told has not: give a MixtureDensity"):
+        curve(Told(), density=Told())
     assert not Told.seen
 
 
