@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     from bayesrbf.answers.conformal import ConformalSets
     from bayesrbf.answers.decide import acquire_labels, cost_curves
     from bayesrbf.answers.explain import explain_interval
+    from bayesrbf.answers.learning import LearningCurve, learning_curve
     from bayesrbf.answers.performance import Performance, performance
     from bayesrbf.answers.recalibrate import recalibrate
     from bayesrbf.answers.rehearse import predictive_check, rehearse
+    from bayesrbf.answers.sample_size import SampleSize, plan_sample_size
     from bayesrbf.answers.stability import Stability, stability
     from bayesrbf.app.check import DriftCheck, check
     from bayesrbf.app.validate import Validation, validate
@@ -54,6 +56,7 @@ __all__ = [
     "HybridMixtureClassifier",
     "KernelNetworkClassifier",
     "LabelledKFold",
+    "LearningCurve",
     "Likelihood",
     "Margin",
     "MedianLVQClassifier",
@@ -65,6 +68,7 @@ __all__ = [
     "RBFNetworkRegressor",
     "ReadTable",
     "SDGMClassifier",
+    "SampleSize",
     "Stability",
     "StackedClassifier",
     "TableError",
@@ -75,8 +79,10 @@ __all__ = [
     "explain_interval",
     "held_out_probabilities",
     "labelled_scorer",
+    "learning_curve",
     "load",
     "performance",
+    "plan_sample_size",
     "predictive_check",
     "read_table",
     "recalibrate",

@@ -374,8 +374,8 @@ def drawn_labels(
         if (np.bincount(drawn, minlength=n_classes) >= least).all():
             return drawn
     raise ValueError(
-        f"rehearse() drew labels {ATTEMPTS} times, and each time a class had fewer than "
-        f"{FEWEST} rows: y has too few rows of some class. Leave that class out."
+        f"Labels of {len(truth)} rows were drawn {ATTEMPTS} times, and each time a class had fewer "
+        f"than {FEWEST}: there are too few rows of some class. Leave that class out."
     )
 
 

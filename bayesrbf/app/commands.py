@@ -49,7 +49,7 @@ from bayesrbf.app.arguments import (
     with_values_joined,
 )
 from bayesrbf.app.report.options import ALL_CORES, ANYTHING, FamilyName, Focus, Inference
-from bayesrbf.app.update import update
+from bayesrbf.app.study import plan, update
 from bayesrbf.base.table_options import PLAIN, TableOptions
 from bayesrbf.version import __version__
 
@@ -834,7 +834,7 @@ app = App(
 )
 for command in (
     *(look, report, fit, demo, predict, explain, check, validate, update, compare, models),
-    serve,
+    *(plan, serve),
 ):
     app.command(command)
 app.command(

@@ -74,7 +74,7 @@ def test_a_rehearsal_that_fails_is_told(drawn: Drawn, monkeypatch: pytest.Monkey
     monkeypatch.setattr(model_doubt, "TEACHERS", {"boosting": boosting})
     monkeypatch.setattr(stage, "ATTEMPTS", 0)
     told = read_intervals(job("laplace", rehearse=True), drawn)
-    assert "could not be tried: rehearse() drew labels" in told
+    assert "could not be tried: Labels of" in told
 
 
 @pytest.mark.slow

@@ -1,11 +1,13 @@
-"""The command that updates the model of a folder with labelled rows of where it is used."""
+"""Commands around a model: rows that a study needs for it, and its update where it is used."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from bayesrbf.app.arguments import Json, answer, model_for, of_dates, spoken
+from cyclopts import Parameter
+
+from bayesrbf.app.arguments import Json, Names, answer, model_for, names_in, of_dates, spoken
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +56,7 @@ def update(
         Print one JSON object, and nothing else, on stdout.
     """
     options, model = model_for(folder, table, target)
-    from bayesrbf.answers.recalibrate import recalibrate
+    import bayesrbf
     from bayesrbf.app.predict import read_labelled
     from bayesrbf.app.report.options import OPTIONS, options_content
     from bayesrbf.app.report.output import MODEL, PAGE
@@ -72,7 +74,7 @@ def update(
 
     with spoken(*of_dates(options.table)), writing_together(out, (MODEL, OPTIONS)) as scratch:
         before = None if training is None else read(training)
-        updated = recalibrate(model, *read(table), method, training=before, folds=folds)
+        updated = bayesrbf.recalibrate(model, *read(table), method, training=before, folds=folds)
         updated.save(scratch / MODEL)
         write_whole(scratch / OPTIONS, options_content(options))
     last = updated.updates_[-1]
@@ -92,3 +94,39 @@ def _of_model(labels: pd.Series, model: Classifier) -> pd.Series:
     """Labels of a file, which are text, as the classes of the model are."""
     named = {str(label): label for label in model.classes_.tolist()}
     return labels.map(lambda text: named.get(text, text))
+
+
+def plan(
+    *,
+    events: Annotated[Names, Parameter(required=True)],
+    columns: int,
+    c_statistic: float | None = None,
+    cox_snell: float | None = None,
+    json: Json = False,
+) -> None:
+    """Say how many rows are needed to develop a regression model, by the criteria of Riley et al.
+
+    Flexible models need more rows: with a first table, bayesrbf.learning_curve in Python tells.
+
+    Parameters
+    ----------
+    events : tuple of str
+        Share of rows with the event, such as 0.2; or shares of all classes, such as 0.5,0.3,0.2.
+    columns : int
+        Parameters that are candidates: k - 1 of a column of k levels, all terms of a curve.
+    c_statistic : float, optional
+        C statistic that the model is expected to reach, of two classes.
+    cox_snell : float, optional
+        Or its R squared of Cox and Snell; without either it is .15 of the most that it can be.
+    json : bool
+        Print one JSON object, and nothing else, on stdout.
+    """
+    try:
+        shares = [float(share) for share in names_in(events)]
+    except ValueError:
+        raise ValueError(f"--events takes shares such as 0.2; got {' '.join(events)}.") from None
+    import bayesrbf
+
+    event = shares[0] if len(shares) == 1 else shares
+    found = bayesrbf.plan_sample_size(event, columns, c_statistic=c_statistic, cox_snell=cox_snell)
+    answer({"rows": found.rows, **vars(found)}, str(found).splitlines(), as_json=json)
