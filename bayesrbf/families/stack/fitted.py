@@ -416,6 +416,10 @@ class StackSettings:
             0 if self.masked is None else len(self.masked.masked),
         )
 
+    def without(self, names: Sequence[str]) -> StackSettings:
+        """The settings without some own members."""
+        return replace(self, members=tuple(name for name in self.members if name not in names))
+
     def seen(self, rows: Observations) -> Observations:
         """Rows as the fitted stack is given them: with their masks, where it is told of any."""
         return rows if self.masked is None else table.with_masks(rows, self.masked)
@@ -485,7 +489,7 @@ class StackSettings:
         weights = fit_pools(one, most=1)[0].weights
         useless = [place for place in trial if weights[place] < LEAST_WEIGHT]
         left = [self.names[place] for place in useless]
-        settings = replace(self, members=tuple(one for one in self.members if one not in left))
+        settings = self.without(left)
         values = np.delete(values, useless, axis=1)
         held_out = settings.hold_out_folds(folds, n_jobs, (values, versions))
         said = f"The first fold gave {' and '.join(left)} little weight, so it is no member."

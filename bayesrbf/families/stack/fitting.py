@@ -16,7 +16,7 @@ from bayesrbf.base.priors import Status
 from bayesrbf.base.rows import Observations, default_shape, joined_rows
 from bayesrbf.families.stack.fitted import FittedStack, StackSettings, stack_of
 from bayesrbf.families.stack.masks import telling_columns
-from bayesrbf.families.stack.members import OF_MASKS, SharedTraining
+from bayesrbf.families.stack.members import OF_MASKS, TREES, UNTOLD, SharedTraining
 from bayesrbf.families.stack.posterior import Pool, equal_pool, fit_pools, out_of_fold
 from bayesrbf.fit.calibration import unlabelled_gain
 from bayesrbf.fit.held_out import Fold, HeldOut, NumberedFold, numbered_folds, split_rows
@@ -43,8 +43,7 @@ def fit_stack(
     rows, kept, seed = training.rows, training.kept, training.seed
     folds = numbered_folds(pool_splits(cv, rows, kept, seed), training.class_labels)
     distinct = table.distinct(rows)[0]
-    settings, held_out, trial = settings.hold_out_in_turn(folds, n_jobs)
-    settings, held_out, masks = judge_masks(settings, held_out, training)
+    settings, held_out, trial, masks = hold_out_masks(settings, folds, training, n_jobs)
     shared = settings.training(distinct, 0)
     members = settings.fit(shared)
     gain = gain_of_unlabelled(settings, folds, held_out, n_jobs)
@@ -136,27 +135,38 @@ LEAST_GAIN: Final = 0.5
 lost half of it."""
 
 
-def judge_masks(
-    settings: StackSettings, held_out: HeldOut | None, training: TrainingTable
-) -> tuple[StackSettings, HeldOut | None, str]:
-    """Leave out the member that is told what was not measured, if rows held out do not gain."""
+def hold_out_masks(
+    settings: StackSettings,
+    folds: Sequence[NumberedFold],
+    training: TrainingTable,
+    n_jobs: int | None,
+) -> tuple[StackSettings, HeldOut | None, str, str]:
+    """Hold out all folds, and leave out the member that sees masks if rows held out do not gain.
+
+    It is compared with the same member that sees none, which is held out for this alone. The sentences are
+    on other members that left, and on masks.
+    """
     masked = settings.masked
+    beside = () if masked is None else tuple(set(UNTOLD) - set(settings.members))
+    members = tuple(sorted((*settings.members, *beside), key=TREES.__contains__))
+    both, held_out, trial = replace(settings, members=members).hold_out_in_turn(folds, n_jobs)
     if masked is None or held_out is None:
-        return settings, held_out, ""
-    places = [place for place, name in enumerate(settings.names) if name in OF_MASKS]
-    without = held_out.without(places)
+        return both.without(beside), held_out, trial, ""
+    told, untold = ([both.names.index(name) for name in names] for names in (OF_MASKS, beside))
     halves = held_out.parts % 2  # enough pools to compare two, at two fifths of the time
     before, after = (
-        log_scores(out_of_fold(one, halves), one.labels) for one in (without, held_out)
+        log_scores(out_of_fold(held_out.without(places), halves), held_out.labels)
+        for places in (told, untold)
     )
     gain, error = mean_and_error(after - before, held_out.weights)
     found = f"{gain:+.3f} ± {error:.3f} nats a row held out"
     if settings.masks_on_trial and gain <= LEAST_GAIN * error:
-        members = tuple(name for name in settings.members if name not in OF_MASKS)
-        settings = replace(settings, members=members, masked=None)
-        return settings, without, f"Which cells were not measured tells too little ({found})."
+        chosen = replace(both.without((*beside, *OF_MASKS)), masked=None)
+        said = f"Which cells were not measured tells too little ({found})."
+        return chosen, held_out.without([*told, *untold]), trial, said
     missing = telling_columns(training.rows, masked, training.class_labels.tolist())
-    return settings, held_out, f"Which cells were not measured counts ({found}): {missing}."
+    said = f"Which cells were not measured counts ({found}): {missing}."
+    return both.without(beside), held_out.without(untold), trial, said
 
 
 def places_held_out(

@@ -390,6 +390,8 @@ OF_FEW_VALUES: Final = ("gaussian_loo_levels",)
 """Members of the default where a real column has few values."""
 OF_MASKS: Final = ("normal_masks",)
 """Members of the default where columns have many holes and these tell something."""
+UNTOLD: Final = ("normal",)
+"""The same members, not told what was not measured."""
 BY_NAME_ALONE: Final = ("laplace", "normal")
 """Members that were part of the default before the forest was: with it they add nothing."""
 _AT_TIMES: Final = OF_FEW_VALUES + OF_MASKS + BY_NAME_ALONE
