@@ -176,8 +176,8 @@ class StackedClassifier(Classifier):
         each stage still takes.
     missingness : {"cv", "ignorable", "informative"}
         Whether it may tell anything of the label that a cell was not measured. "cv": normal_masks
-        is a member where rows held out gain by it, more than half a standard error. "informative":
-        it is one wherever a column has 5 holes and 5 cells. "ignorable": it never is. Columns
+        is a member where rows held out gain by what it is told, more than half a standard error.
+        "informative": it is one wherever a column has 5 holes and 5 cells. "ignorable": it never is. Columns
         that are missing for their own reasons then have a mask; cells that the package hides,
         as :meth:`explain` does, move none. ``status_`` says what was found.
     categorical_features : array-like or "from_dtype", optional

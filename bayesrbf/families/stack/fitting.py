@@ -143,8 +143,8 @@ def hold_out_masks(
 ) -> tuple[StackSettings, HeldOut | None, str, str]:
     """Hold out all folds, and leave out the member that sees masks if rows held out do not gain.
 
-    It is compared with the same member that sees none, which is held out for this alone. The sentences are
-    on other members that left, and on masks.
+    It is compared with the same member that sees none, which is held out for this alone. The
+    sentences are on other members that left, and on masks.
     """
     masked = settings.masked
     beside = () if masked is None else tuple(set(UNTOLD) - set(settings.members))
