@@ -177,9 +177,9 @@ class StackedClassifier(Classifier):
     missingness : {"cv", "ignorable", "informative"}
         Whether it may tell anything of the label that a cell was not measured. "cv": normal_masks
         is a member where rows held out gain by what it is told, more than half a standard error.
-        "informative": it is one wherever a column has 5 holes and 5 cells. "ignorable": it never is. Columns
-        that are missing for their own reasons then have a mask; cells that the package hides,
-        as :meth:`explain` does, move none. ``status_`` says what was found.
+        "informative": it is one wherever a column has 5 holes and 5 cells. "ignorable": it never
+        is. Cells that the package hides, as :meth:`explain` does, move no mask. ``status_`` says
+        what was found.
     categorical_features : array-like or "from_dtype", optional
         Positions, names or mask of the categorical columns. None: of frames by dtype, else none.
     column_kinds : dict of columns and kinds, optional
