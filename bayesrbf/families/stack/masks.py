@@ -28,7 +28,7 @@ from bayesrbf.base.rows import MixtureSpecification, Observations
 from bayesrbf.mixture.fitted import FittedMixture, Solver, component_class, fit_mixture_rows
 from bayesrbf.table.columns import Columns
 
-BY_CHANCE: Final = 0.1
+BY_CHANCE: Final = 0.3
 """Share of rows whose cells are missing by chance, as the prior has it."""
 COMPONENTS: Final = 3
 """Most components of a class: columns that are missing together are one piece of evidence."""
