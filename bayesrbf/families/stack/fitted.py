@@ -265,6 +265,7 @@ class FittedStack(FittedModel):
 
         own = self.members.own
         learned = {one.name: one.relevance for one in own if MEMBERS[one.name].rates != "fixed"}
+        columns = replace(columns, masked=())  # no kernel sees masks
         index = pd.Index(columns.real_names + columns.categorical_names, name=names.COLUMN)
         values = np.reshape(list(learned.values()), (len(learned), len(index))).T
         return pd.DataFrame(values, index, pd.Index(list(learned), name=names.MEMBER))

@@ -21,7 +21,7 @@ from bayesrbf.fit.asking import new_rows
 from bayesrbf.mixture.fitted import Solver
 from bayesrbf.table import encode, hide, learn_columns, with_many_holes, with_masks
 
-MEMBERS = ["laplace_short", "normal_blend", "normal_masks"]
+MEMBERS = ["laplace_evidence", "normal_blend", "normal_masks"]
 
 
 def ordered(
@@ -211,6 +211,12 @@ def test_novelty_and_filled_cells_are_of_cells_and_not_of_holes(told: StackedCla
     np.testing.assert_allclose(
         density.class_log_joint(other), density.class_log_joint(rows), atol=1e-9
     )
+
+
+def test_relevance_is_of_the_columns_and_not_of_their_masks(told: StackedClassifier) -> None:
+    names = list(ordered(1, told=True)[0])
+    assert told.relevance_.index.tolist() == names
+    assert told.relevance_.columns.tolist() == ["laplace_evidence"]
 
 
 def test_masks_are_of_columns_with_holes_and_cells() -> None:
