@@ -162,10 +162,10 @@ def hold_out_masks(
     found = f"{gain:+.3f} ± {error:.3f} nats a row held out"
     if settings.masks_on_trial and gain <= LEAST_GAIN * error:
         chosen = replace(both.without((*beside, *OF_MASKS)), masked=None)
-        said = f"Which cells were not measured tells too little ({found})."
+        said = f"Which cells were not measured tells too little of the label ({found})."
         return chosen, held_out.without([*told, *untold]), trial, said
     missing = telling_columns(training.rows, masked, training.class_labels.tolist())
-    said = f"Which cells were not measured counts ({found}): {missing}."
+    said = f"Which cells were not measured tells of the label ({found}): {missing}."
     return both.without(beside), held_out.without(untold), trial, said
 
 

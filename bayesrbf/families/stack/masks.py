@@ -91,9 +91,9 @@ def telling_columns(rows: Observations, masked: Columns, classes: Sequence[objec
     apart = between / np.maximum(whole * (1 - whole), np.finfo(float).tiny)
     told = []
     for place in np.argsort(-apart, kind="stable")[:TOLD]:
-        most, least = shares[place].argmax(), shares[place].argmin()
-        told.append(
-            f"{masked.names[masked.masked[place]]!r} is missing in {shares[place, most]:.0%} of "
-            f"{classes[most]!r} and {shares[place, least]:.0%} of {classes[least]!r}"
+        most, least = (
+            f"{100 * shares[place, c]:.0f} % of {classes[c]!r}"
+            for c in (shares[place].argmax(), shares[place].argmin())
         )
+        told.append(f"{masked.names[masked.masked[place]]!r} is missing in {most} and {least}")
     return "; ".join(told)

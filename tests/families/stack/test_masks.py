@@ -109,13 +109,14 @@ def test_masks_stay_where_rows_held_out_gain() -> None:
     assert "normal_masks" in cv.members_
     assert "normal_masks" not in ignorable.members_
     assert mean_loss(cv, holes[new], y[new]) < mean_loss(ignorable, holes[new], y[new]) - 0.02
-    assert "counts (+" in cv.status_
+    assert "tells of the label (+" in cv.status_
     assert "is missing in" in cv.status_
     assert "'x3'" not in cv.status_
     shares = holes[rows].isna().groupby(y[rows]).mean()
     for name in re.findall(r"'(\w+)' is missing", cv.status_):
         assert (
-            f"'{name}' is missing in {shares.loc['healthy', name]:.0%} of 'healthy'" in cv.status_
+            f"'{name}' is missing in {100 * shares.loc['healthy', name]:.0f} % of 'healthy'"
+            in cv.status_
         )
 
 
