@@ -94,14 +94,19 @@ FAMILIES: dict[str, tuple[str, Callable[[Any, np.ndarray], Any]]] = {
     ),
     "stack": (
         "mixed",
-        lambda X, y: bayesrbf.StackedClassifier(cv=2, random_state=0).fit(X, y),
+        lambda X, y: bayesrbf.StackedClassifier(
+            missingness="informative", cv=2, random_state=0
+        ).fit(X, y),
     ),
     "stack with draws": (
         "real",
-        lambda X, y: (
+        lambda X, y: bayesrbf.recalibrate(
             bayesrbf.StackedClassifier(("laplace", "normal"), cv=2, random_state=0)
             .fit(X, y)
-            .refine(draws=4)
+            .refine(draws=4),
+            X,
+            y,
+            "slope",
         ),
     ),
 }

@@ -154,13 +154,13 @@ class Update:
     """What was done, and why."""
 
     def __laws__(self) -> Requirements:
-        free = self.coefficients.size
-        yield self.coefficients.shape == (self.log_shares.size + 1,), "an intercept a class"
-        yield self.covariance.shape == (free, free), "a covariance of its coefficients"
+        free = self.log_shares.size + 1
+        sized = self.coefficients.shape == (free,) and self.covariance.shape == (free, free)
+        yield sized, "an intercept a class, and a covariance"
         yield within(self.coefficients, -MOST_LOG, MOST_LOG), "coefficients within bounds"
         yield within(self.log_shares, -MOST_LOG, 1e-9), "log shares of classes"
-        yield self.shares.size == self.log_shares.size and simplex(self.shares), "class shares"
-        yield bool((self.shares > 0).all()), "positive class shares"
+        shares = self.shares.size == self.log_shares.size and simplex(self.shares)
+        yield shares and bool((self.shares > 0).all()), "positive class shares"
         yield within(self.covariance, -MOST_LOG, MOST_LOG), "a covariance within bounds"
         yield within(np.linalg.eigvalsh(self.covariance), -1e-9), "a covariance"
         dated = re.fullmatch(r"\d{4}-\d\d-\d\d", self.date) is not None
