@@ -150,8 +150,11 @@ def hold_out_masks(
     beside = () if masked is None else tuple(set(UNTOLD) - set(settings.members))
     members = tuple(sorted((*settings.members, *beside), key=TREES.__contains__))
     both, held_out, trial = replace(settings, members=members).hold_out_in_turn(folds, n_jobs)
-    if masked is None or held_out is None:
-        return both.without(beside), held_out, trial, ""
+    if masked is None:
+        return both, held_out, trial, ""
+    unmasked = replace(both.without((*beside, *OF_MASKS)), masked=None)
+    if held_out is None:  # nothing bears masks out
+        return unmasked if settings.masks_on_trial else both.without(beside), None, trial, ""
     told, untold = ([both.names.index(name) for name in names] for names in (OF_MASKS, beside))
     halves = held_out.parts % 2  # enough pools to compare two, at two fifths of the time
     before, after = (
@@ -161,9 +164,8 @@ def hold_out_masks(
     gain, error = mean_and_error(after - before, held_out.weights)
     found = f"{gain:+.3f} ± {error:.3f} nats a row held out"
     if settings.masks_on_trial and gain <= LEAST_GAIN * error:
-        chosen = replace(both.without((*beside, *OF_MASKS)), masked=None)
         said = f"Which cells were not measured tells too little of the label ({found})."
-        return chosen, held_out.without([*told, *untold]), trial, said
+        return unmasked, held_out.without([*told, *untold]), trial, said
     missing = telling_columns(training.rows, masked, training.class_labels.tolist())
     said = f"Which cells were not measured tells of the label ({found}): {missing}."
     return both.without(beside), held_out.without(untold), trial, said

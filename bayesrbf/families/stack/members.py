@@ -275,7 +275,6 @@ class KernelMember:
 
     kind: ClassVar = "kernel network"
     """Members of one kind err together."""
-    sees_masks: ClassVar = False
 
     def rows_of(self, training: SharedTraining) -> SharedTraining:
         """The training rows that it is fitted to: some where they are many."""
@@ -308,8 +307,6 @@ class MixtureMember:
     """Most components of a class."""
     tied: bool
     objective: Objective
-    sees_masks: bool = False
-    """Whether it is told which cells were not measured."""
 
     rates: ClassVar[Rates] = "fixed"
     """A mixture has no kernel whose rates could be learned."""
@@ -378,7 +375,7 @@ MEMBERS: Final[Mapping[str, Member]] = {
     "mixture": MixtureMember(3, False, _LIKELIHOOD),
     "normal_blend": MixtureMember(1, True, _BLEND),
     "mixture_blend": MixtureMember(3, True, _BLEND),
-    "normal_masks": MixtureMember(1, True, _LIKELIHOOD, sees_masks=True),
+    "normal_masks": MixtureMember(1, True, _LIKELIHOOD),
 }
 """Recipes by name; the stack's documentation says what each is."""
 TREES: Final[Mapping[str, TreeMember]] = {
@@ -500,7 +497,7 @@ def fit_members(training: SharedTraining, members: Sequence[str]) -> tuple[Fitte
             name,
             own.maps(recipe.shape),
             recipe.fit(own),
-            own.reasons if recipe.sees_masks else None,
+            own.reasons if name in OF_MASKS else None,
         )
         for name, recipe, own in ((name, one, one.rows_of(training)) for name, one in recipes)
     )

@@ -132,6 +132,16 @@ def test_masks_leave_where_cells_are_missing_at_random_and_leave_nothing_behind(
     np.testing.assert_array_equal(cv.predict_proba(holes), ignorable.predict_proba(holes))
 
 
+def test_masks_leave_where_no_row_can_be_held_out() -> None:
+    _, holes, _ = ordered(12, told=True)
+    alone = np.array(["ill", "well"] + [None] * 10, dtype=object)
+    for way in ("cv", "informative"):
+        stack = StackedClassifier("smooth", missingness=way, random_state=0)
+        with pytest.warns(UserWarning, match="no labelled row could be held out"):
+            stack.fit(holes, alone)
+        assert ("normal_masks" in stack.members_) == (way == "informative")
+
+
 def test_informative_keeps_masks_and_without_holes_there_are_none() -> None:
     whole, holes, y = ordered(90, told=False)
     informative = StackedClassifier("smooth", cv=2, missingness="informative", random_state=0)
