@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
-from scipy.special import logsumexp, softmax
+from scipy.optimize import minimize
+from scipy.special import log_softmax, logsumexp, softmax
 from sklearn.base import clone
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import BaseCrossValidator
@@ -17,7 +18,8 @@ from sklearn.utils import _safe_indexing, check_random_state
 
 from bayesrbf import table
 from bayesrbf.base.arrays import class_shares, log_scores, single_digits
-from bayesrbf.base.hidden_share import knot_weights
+from bayesrbf.base.hidden_share import hats, knot_weights
+from bayesrbf.base.priors import POOL_PRIOR
 from bayesrbf.base.records import MOST_LOG, Requirements, Stored, stored, within
 from bayesrbf.base.rows import (
     MaskedRows,
@@ -485,6 +487,39 @@ class HeldOut:
         """Share of hidden cells of the rows as they are."""
         return np.zeros(self.labels.size) if self.masked is None else self.masked.hidden[:, 0]
 
+    @property
+    def ignorable_weights(self) -> Float[np.ndarray, " obs"]:
+        r"""Weights under which holes tell nothing of the class but what the other cells tell.
+
+        .. math:: v_n \, \frac{p(y_n | x_n)}{p(y_n | x_n, h_n)}, \qquad
+            p(c | x, h) \propto p(c | x) \exp\bigl(a_c + \textstyle\sum_k B_k(h) \, a_{kc}\bigr)
+
+        with the mean p(c | x) of what members say, the share h of cells that were missing, and
+        :math:`a_{kc} \sim N(0, s^2)`. A calibration that depends on h would otherwise take holes
+        for a sign of the class, and be wrong for rows that have others.
+        """
+        if not self.hidden.any():
+            return self.weights
+        n_classes = self.values.shape[-1]
+        log_p = log_softmax(self.values, axis=-1).reshape(len(self.values), -1, n_classes)
+        log_p = logsumexp(log_p, axis=1, b=1 / log_p.shape[1])
+        own = np.arange(n_classes) == self.labels[:, None]
+        basis = np.column_stack([np.ones(len(own)), hats(self.hidden)])
+        precisions = np.append(0.0, np.full(basis.shape[1] - 1, POOL_PRIOR.sd**-2))[:, None]
+
+        def falling(theta: np.ndarray) -> tuple[float, np.ndarray]:
+            offsets = theta.reshape(-1, n_classes)
+            log_q = log_softmax(log_p + basis @ offsets, axis=-1)
+            slopes = basis.T @ (self.weights[:, None] * (np.exp(log_q) - own))
+            value = 0.5 * (precisions * offsets**2).sum() - self.weights @ log_q[own]
+            return value, (slopes + precisions * offsets).ravel()
+
+        start = np.zeros(basis.shape[1] * n_classes)
+        offsets = minimize(falling, start, jac=True, method="L-BFGS-B").x.reshape(-1, n_classes)
+        first, told = offsets[0], basis[:, 1:] @ offsets[1:]
+        normaliser = logsumexp(log_softmax(log_p + first, axis=-1) + told, axis=-1)
+        return self.weights * np.exp(normaliser - told[own])
+
     def without(self, places: Sequence[int]) -> HeldOut:
         """Predictions without some of several members, whose number is the second axis."""
         masked = self.masked
@@ -545,7 +580,7 @@ class HeldOut:
         values = np.concatenate([self.values[:, None], self.masked.values], axis=1)
         n_versions = values.shape[1]
         values, labels = values.reshape(-1, *values.shape[2:]), np.repeat(self.labels, n_versions)
-        weights = np.repeat(self.weights, n_versions)
+        weights = np.repeat(self.ignorable_weights, n_versions)
         for at_knot in (knot_weights(self.masked.hidden.reshape(-1)) * weights[:, None]).T:
             some = at_knot > 0
             yield values[some], labels[some], at_knot[some]

@@ -10,14 +10,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import beta
+from scipy.special import beta, expit
 
 from bayesrbf import StackedClassifier, load
 from bayesrbf.app.check import check
 from bayesrbf.base.priors import MixturePrior
-from bayesrbf.base.rows import Observations
+from bayesrbf.base.rows import MaskedRows, Observations
 from bayesrbf.families.stack.masks import BY_CHANCE, Reasons, fit_reasons
 from bayesrbf.fit.asking import new_rows
+from bayesrbf.fit.held_out import HeldOut
 from bayesrbf.mixture.fitted import Solver
 from bayesrbf.table import encode, hide, learn_columns, with_many_holes, with_masks
 
@@ -208,6 +209,10 @@ def test_the_order_of_columns_does_not_matter_and_a_file_says_the_same(
 def test_the_graph_of_the_pool_has_the_member(told: StackedClassifier) -> None:
     graph, pool = told.declare(), told.model_.pool_posterior
     assert "normal_masks" in graph.coords["member"]
+    point = graph.initial_point()
+    theta = np.concatenate([np.ravel(point[one.name]) for one in graph.value_vars])
+    value = graph.compile_logp(mode="FAST_COMPILE")(point)
+    assert value == pytest.approx(pool.value_and_gradient(theta)[0], rel=1e-9)
     drawn = told.refine(draws=20, chains=1).uncertainty(ordered(5, told=True)[1])
     assert (drawn["lower"] <= drawn["probability"]).all()
     assert pool.n_members == len(MEMBERS)
@@ -228,6 +233,47 @@ def test_relevance_is_of_the_columns_and_not_of_their_masks(told: StackedClassif
     names = list(ordered(1, told=True)[0])
     assert told.relevance_.index.tolist() == names
     assert told.relevance_.columns.tolist() == ["laplace_evidence"]
+
+
+def said_and_labels(told: bool, n: int = 3000) -> tuple[HeldOut, np.ndarray]:
+    """What one member says rightly of cells; holes depend on the cells, or on the label too."""
+    rng = np.random.default_rng(2)
+    p = expit(2 * rng.normal(size=n))
+    labels = (rng.random(n) < p).astype(int)
+    hidden = np.where(rng.random(n) < (np.where(labels, 0.8, 0.2) if told else p), 0.5, 0.0)
+    values, shares = np.log(np.column_stack([1 - p, p]))[:, None], np.log([0.5, 0.5])
+    masked = MaskedRows(values[:, None], np.column_stack([hidden, hidden + 0.3]), shares)
+    return HeldOut(values, labels, np.ones(n), masked), p
+
+
+def test_weights_take_from_holes_what_they_tell_beside_the_cells() -> None:
+    for of_label in (False, True):
+        held, p = said_and_labels(of_label)
+        for hidden in (0.0, 0.5):
+            rows = held.hidden == hidden
+            weighted = np.average(held.labels[rows], weights=held.ignorable_weights[rows])
+            assert weighted == pytest.approx(p[rows].mean(), abs=0.02), (of_label, hidden)
+            plain = held.labels[rows].mean() - p[rows].mean()
+            assert (abs(plain) > 0.1) == of_label  # without weights, the labels tell it
+        assert (abs(held.ignorable_weights - 1).mean() < 0.1) != of_label
+    masked = replace(held.masked, hidden=np.zeros_like(held.masked.hidden))
+    complete = replace(held, masked=masked)
+    np.testing.assert_array_equal(complete.ignorable_weights, held.weights)
+
+
+def test_an_ignorable_stack_is_right_for_rows_with_other_holes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _, holes, y = ordered(300, told=True)
+    new, _, y_new = ordered(2000, told=True, seed=1)
+
+    def loss() -> float:
+        model = StackedClassifier(MEMBERS[:2], cv=3, missingness="ignorable", random_state=0)
+        return mean_loss(model.fit(holes, y), new, y_new)
+
+    found = loss()
+    monkeypatch.setattr(HeldOut, "ignorable_weights", property(lambda held: held.weights))
+    assert found < loss() - 0.05
 
 
 def test_masks_are_of_columns_with_holes_and_cells() -> None:
