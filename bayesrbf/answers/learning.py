@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Final
@@ -40,7 +40,8 @@ class LearningCurve:
     log_loss : float
         That of the truth, in nats a row: no recipe is better.
     excess, slope, width : ndarray of shape (n_sizes, n_repeats)
-        Log loss above that of the truth, calibration slope, mean width of 90 % intervals.
+        Log loss above that of the truth, calibration slope, mean width of 90 % intervals; as
+        ``figures`` their means and where the central 80 % are.
     """
 
     n_obs: int
@@ -62,11 +63,18 @@ class LearningCurve:
             told = f"about {float(f'{more:.1g}'):,.0f} rows more halve that."
         return f"With {self.n_obs:,} rows log loss is about {now:.3f} above that of truth; {told}"
 
-    def __str__(self) -> str:
+    @property
+    def figures(self) -> Mapping[str, Float[np.ndarray, "size 3"]]:
+        """Mean and ends of the central 80 % of the refits of each size, by names in words."""
         names = "log loss above truth", "calibration slope", "width of intervals"
-        lines = ["   rows  " + "".join(f"{name:<24}" for name in names)]
-        for size, *figures in zip(self.sizes, self.excess, self.slope, self.width, strict=True):
-            told = ((one.mean(), *np.quantile(one, [0.1, 0.9])) for one in figures)
+        return {
+            name: np.column_stack([one.mean(axis=1), *np.quantile(one, [0.1, 0.9], axis=1)])
+            for name, one in zip(names, (self.excess, self.slope, self.width), strict=True)
+        }
+
+    def __str__(self) -> str:
+        lines = ["   rows  " + "".join(f"{name:<24}" for name in self.figures)]
+        for size, *told in zip(self.sizes, *self.figures.values(), strict=True):
             cells = (f"{a:.3f} ({b:.3f} to {c:.3f})".ljust(24) for a, b, c in told)
             lines.append(f"{size:>7,}  {''.join(cells)}")
         return "\n".join([*lines, self.sentence])
@@ -97,6 +105,7 @@ def learning_curve(
         Its training rows: their number, and which of their cells are missing.
     density : fitted estimator with ``sample``, optional
         What cells are drawn from, such as a :class:`MixtureDensity` of X; by default the model.
+        Columns of it that X lacks, such as labels, are left out.
     recipe : classifier of this package, optional
         What is refitted; by default the model's own, which the truth favours: it is of its kind.
     sizes : sequence of int, optional
@@ -145,9 +154,11 @@ def learning_curve(
     rng, each = np.random.default_rng(random_state), np.repeat(counts, repeats)
     drawn = copy(source).set_params(random_state=random_state).sample(TESTED + int(each.sum()))
     drawn = drawn[0] if isinstance(drawn, tuple) else drawn
-    frame, holes = pd.DataFrame(drawn), pd.isna(pd.DataFrame(X)).to_numpy()
+    frame, holes = pd.DataFrame(drawn), pd.isna(pd.DataFrame(X))
+    if frame.shape[1] > holes.shape[1]:
+        frame = frame[holes.columns]
     if not frame.isna().any(axis=None):  # else the density has drawn which cells are missing
-        frame = frame.mask(holes[rng.integers(n_obs, size=len(frame))])
+        frame = frame.mask(holes.to_numpy()[rng.integers(n_obs, size=len(frame))])
     rows = frame.to_numpy() if isinstance(drawn, np.ndarray) else frame
     p, codes = model.predict_proba(rows), np.arange(classes.size)
     tested, truth = _safe_indexing(rows, np.arange(TESTED)), p[:TESTED]

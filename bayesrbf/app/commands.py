@@ -474,7 +474,8 @@ def report(
     stability : int, optional
         Refits of the whole recipe on so many bootstrap samples of the rows, or of the groups: how
         far their probabilities and decisions are from those of the model; 200 are usual. A stack
-        is refitted with three folds, which the page says.
+        is refitted with three folds, which the page says. A learning curve says whether more
+        rows would help.
     tripod : bool
         Write tripod.md, too: what the report says of each item of TRIPOD+AI, and boxes for what its
         author writes.

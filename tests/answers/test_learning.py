@@ -124,6 +124,17 @@ def test_cells_are_hidden_as_in_rows_of_the_table() -> None:
     assert rows["b"].isna().mean() == pytest.approx(0.75, abs=0.05)
 
 
+def test_columns_of_the_density_that_the_table_lacks_are_left_out() -> None:
+    class Wide(Truth):
+        def sample(self, n: int) -> pd.DataFrame:
+            return super().sample(n)[0].assign(label="sick")[["label", "b", "a"]]
+
+    X = pd.DataFrame(COMPLETE, columns=["a", "b"])
+    found, plain = curve(Told(2.0), X, density=Wide(frame=True)), curve(Told(2.0), X)
+    assert all(rows.columns.tolist() == ["a", "b"] for rows, _ in Told.seen)
+    np.testing.assert_array_equal(found.excess, plain.excess)
+
+
 def test_a_seed_repeats_the_tables_and_another_does_not() -> None:
     first, second, other = (curve(Told(2.0), random_state=seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first.excess, second.excess)
@@ -152,6 +163,14 @@ def test_the_sentence_says_how_many_rows_halve_a_power_law(power: float, told: s
     assert told in found.sentence
     assert str(found).endswith(found.sentence)
     assert len(str(found).splitlines()) == 6
+
+
+def test_figures_are_means_and_where_the_central_80_percent_are() -> None:
+    refits = np.random.default_rng(0).random((3, 2, 11))
+    found = LearningCurve(10, np.array([5, 10]), 0.5, *refits)
+    for one, told in zip(refits, found.figures.values(), strict=True):
+        ordered = np.sort(one, axis=1)  # of eleven, one is beyond each end
+        assert told == pytest.approx(np.stack([one.mean(1), ordered[:, 1], ordered[:, 9]], 1))
 
 
 @pytest.mark.parametrize(

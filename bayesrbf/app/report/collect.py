@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Int
+from sklearn.base import clone
 
 import bayesrbf
 from bayesrbf.answers.performance import as_wide
@@ -18,6 +19,7 @@ from bayesrbf.answers.stability import Stability
 from bayesrbf.app.report.costs import decisions, read_costs
 from bayesrbf.app.report.families import (
     FAMILIES,
+    QUICK_FOLDS,
     Drawn,
     Fitted,
     Procedure,
@@ -81,7 +83,8 @@ MODEL, FREQUENCIES = "this model", "class frequencies"
 
 FIT, DRAWS, ROWS = "Fitting the whole table", "Drawing the posterior", "Looking at all rows"
 CELLS, REHEARSAL = "Filling in cells of rows held out", "Rehearsing the intervals"
-STABILITY, SECTIONS = "Refitting samples of the rows", "Making the sections"
+STABILITY, LEARNING = "Refitting samples of the rows", "Fitting fewer and more rows"
+SECTIONS = "Making the sections"
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,7 @@ def phases(job: Job) -> tuple[str, ...]:
         ROWS: True,
         CELLS: not job.knows_holes,
         STABILITY: job.stability > 0,
+        LEARNING: job.stability > 0,
         REHEARSAL: job.rehearse,
         SECTIONS: True,
     }
@@ -120,17 +124,20 @@ def collect(job: Job, phase: Phase = silently) -> Outcome:
             drawn = draw_posterior(job, fitted.model)
         with phase(ROWS):
             looks = _looks(job, drawn)
-        cells = stability = None
+        cells = stability = learning = None
         if not job.knows_holes:
             with phase(CELLS):
                 cells = fill_held_out(job, looks.judged)
         if job.stability:
             with phase(STABILITY):
                 stability = _stability(job, held_out)
+            with phase(LEARNING):
+                learning = read_learning(job, drawn.model, looks.judged.density)
     with _heard() as rehearsing, phase(REHEARSAL) if job.rehearse else nullcontext():
         intervals = read_intervals(job, drawn)
     heard += [f"In the rehearsal: {sentence}" for sentence in rehearsing if sentence not in heard]
-    fits = _Fits(fitted, drawn, looks, cells, stability, held_out, intervals, tuple(heard))
+    refits = stability, learning
+    fits = _Fits(fitted, drawn, looks, cells, *refits, held_out, intervals, tuple(heard))
     with phase(SECTIONS):
         report = _report(job, fits)
     return Outcome(report, drawn.refined, held_out, looks.uncertainty)
@@ -195,6 +202,7 @@ class _Fits:
     looks: _Looks
     cells: HeldOutCells | None
     stability: Stability | None
+    learning: bayesrbf.LearningCurve | None
     held_out: HeldOutRows
     intervals: str
     heard: tuple[str, ...]
@@ -214,6 +222,25 @@ def _stability(job: Job, held_out: HeldOutRows) -> Stability:
         groups=job.units,
         random_state=job.seed,
     )
+
+
+def read_learning(job: Job, model: Any, density: Any) -> bayesrbf.LearningCurve | None:
+    """Fits to tables that the density and the model draw; a warning where a class is too rare."""
+    recipe = clone(model)
+    if FAMILIES[job.family].pools:
+        recipe.set_params(cv=min(job.folds, QUICK_FOLDS))
+    try:
+        return bayesrbf.learning_curve(
+            model,
+            job.X[job.labels >= 0],
+            density=density,
+            recipe=recipe,
+            repeats=job.curve_tables,
+            random_state=job.seed,
+        )
+    except ValueError as error:
+        warnings.warn(f"There is no learning curve: {error}", stacklevel=2)
+        return None
 
 
 def _report(job: Job, fits: _Fits) -> Report:
@@ -258,6 +285,7 @@ def _report(job: Job, fits: _Fits) -> Report:
         confusion=_confusion(held_out, job.focus.costs),
         check=_check(job, uncertainty),
         stability=fits.stability,
+        learning=fits.learning,
         recipe=refitted_as(job)[1],
         costs=read_costs(held_out, job.focus.costs, (MODEL, rival)),
         row_title=job.row_title,

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from markupsafe import Markup
 
+import bayesrbf
 from bayesrbf.answers.performance import EventPerformance
 from bayesrbf.answers.scores import ReliabilityCurve
 from bayesrbf.answers.stability import Stability
@@ -574,6 +575,27 @@ def stability(found: Stability) -> list[Markup]:
         picture(356.0, 274.0, f"Instability intervals, at most {most} wide", *intervals),
         picture(356.0, 274.0, "Share of refits that decide a row otherwise", *decided),
     ]
+
+
+def learning(found: bayesrbf.LearningCurve) -> Markup:
+    """Log loss above that of the truth by rows, and where the refits are."""
+    sizes, (mean, low, high) = found.sizes.astype(float), found.figures["log loss above truth"].T
+    axes = PlotArea((0.0, sizes[-1]), (0.0, high.max()), (50.0, 12.0, 344.0, 232.0))
+    x, y = axes.at_x, axes.at_y
+    edges = points(map(x, np.r_[sizes, sizes[::-1]]), map(y, np.r_[high, low[::-1]]))
+    return picture(
+        356.0,
+        274.0,
+        found.sentence,
+        axes.frame("rows", "log loss above truth (nats)"),
+        element("polygon", class_="band", points=edges),
+        _line(axes, sizes, mean, "line c0"),
+        *(
+            element("circle", class_="fill c0", cx=x(n), cy=y(loss), r=3.5)
+            for n, loss in zip(sizes, mean, strict=True)
+        ),
+        _upright(axes, float(found.n_obs)),
+    )
 
 
 def effect(column: Effect, shown: Sequence[int], base: Float[np.ndarray, " label"]) -> Markup:

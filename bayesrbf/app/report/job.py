@@ -159,6 +159,11 @@ class Job:
         return None if self.reading.group is None else self.groups
 
     @property
+    def curve_tables(self) -> int:
+        """Drawn tables of each size of the learning curve, one for so many refits."""
+        return min(5, max(2, self.stability // 40)) if self.stability else 0
+
+    @property
     def judged_apart(self) -> bool:
         """Whether rows are held out in another way than an estimator does for itself."""
         return self.times is not None or self.centres is not None

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.stats import t as student
 
+import bayesrbf
 from bayesrbf.answers.comparisons import GivenScore, Parts
 from bayesrbf.answers.scores import (
     LEVEL,
@@ -496,6 +497,7 @@ class Report:
     score: GivenScore | None = None  # That was given beside the model.
     stability: Stability | None = None  # Where refits were asked for.
     recipe: str = ""  # How they were fitted, in a sentence.
+    learning: bayesrbf.LearningCurve | None = None  # Beside these refits, where it could be made.
     check: Check | None = None  # Where the truth of hidden labels is known.
     costs: Costs | None = None  # Where costs were given.
     row_title: str = "row"  # What the names of rows are called.

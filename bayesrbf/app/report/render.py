@@ -237,6 +237,7 @@ def _figures(report: Report) -> dict[str, Any]:
             | {"acting on every row": "line muted"}
         ),
         "stability": figures.stability(report.stability) if report.stability else [],
+        "learning": figures.learning(report.learning) if report.learning else None,
         "weights": figures.weights(members) if members else None,
         "weight_marks": figures.legend(
             {

@@ -99,6 +99,8 @@ LOADING: Final = 6.0
 """Seconds of a report that any table takes."""
 CELL_LOOKED_AT: Final = 1.5e-3
 """Seconds of a report for each cell and class: densities, what columns say, rivals, pictures."""
+CURVE_ROWS: Final = 7.5
+"""Rows of a table of each size of the learning curve, in tables."""
 PROCESS_START: Final = 4.0
 """Seconds until other processes have loaded what a fit needs."""
 SHARED: Final = 0.7
@@ -159,7 +161,8 @@ def seconds_of_run(job: Job, fit: float, judged: bool) -> float:
         fits += DRAWN
     if job.stability:
         folds = min(job.folds, QUICK_FOLDS) if pools else job.folds
-        fits += job.stability * (1 + folds) / (1 + job.folds)
+        refits = job.stability + CURVE_ROWS * job.curve_tables
+        fits += refits * (1 + folds) / (1 + job.folds)
     return fit * fits + seconds
 
 
@@ -650,6 +653,8 @@ def _main_figures(report: Report) -> Iterator[tuple[str, str]]:
         yield f"by {clipped(parts.by, 24)}", f"{plural(len(parts.parts), 'part')} on the page"
     if report.stability is not None:
         yield "stability", stability(report)
+    if report.learning is not None:
+        yield "more rows", report.learning.sentence
     some, rows_of, how = unsettled(report)
     yield "unsure of", f"{some} of {plural(rows_of, 'row')}, {how}"
     yield "look wrong", f"{plural(report.oddities.n_cells, 'cell')}, by a density of all rows"
@@ -718,6 +723,9 @@ def figures(report: Report) -> dict[str, object]:
                 for one in found.events
             },
         },
+        "learning_curve": None
+        if (curve := report.learning) is None
+        else {"sentence": curve.sentence, "sizes": curve.sizes, "figures": curve.figures},
         "unsure": report.doubt.below,
         "cells_that_look_wrong": report.oddities.n_cells,
     }

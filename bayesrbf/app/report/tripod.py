@@ -195,7 +195,7 @@ _SAID: Final[Mapping[str, Callable[[Report], str]]] = {
     "8a": findings.events,
     "9a": lambda report: f"The model was offered {plural(len(report.reading.columns), 'column')}.",
     "9b": _columns,
-    "10": _size,
+    "10": lambda report: f"{_size(report)} {report.learning.sentence if report.learning else ''}",
     "11": _missing,
     "12a": _split,
     "12b": lambda report: f"{_columns(report)} {report.described.given}",

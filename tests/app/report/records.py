@@ -195,6 +195,7 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
             DummyClassifier(), p, np.array(classes)[labels], refits=3, threshold=0.4
         ),
         recipe=f"Each was {text}.",
+        learning=bayesrbf.LearningCurve(90, np.array([45, 90, 180]), 0.4, *rng.random((3, 3, 2))),
         costs=Costs(
             given=tuple((name, 1.0) for name in classes),
             rows=(("this model", 0.1), ("the same", 0.4)),

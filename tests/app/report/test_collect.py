@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import logit
+from sklearn.dummy import DummyClassifier
 
 from bayesrbf.app.report import families
-from bayesrbf.app.report.collect import Outcome, collect
+from bayesrbf.app.report.collect import Outcome, collect, read_learning
 from bayesrbf.app.report.job import Job, Truth
 from bayesrbf.app.report.options import FamilyName, Focus, Inference
 from bayesrbf.app.report.records import Report
@@ -68,7 +69,7 @@ def test_scores_are_of_all_labelled_rows(outcome: Outcome) -> None:
 
 
 @pytest.mark.parametrize("grouped", [False, True])
-def test_refits_of_the_report_are_those_of_its_recipe_on_samples(grouped: bool) -> None:
+def test_refits_are_those_of_the_recipe_on_samples_and_on_drawn_tables(grouped: bool) -> None:
     groups = np.arange(len(mixed_table())) // (3 if grouped else 1)
     together = {"groups": groups, "reading": TableOptions(group="ward")} if grouped else {}
     own = job(stability=2, focus=Focus({"yes": 3.0}), **together)
@@ -84,6 +85,17 @@ def test_refits_of_the_report_are_those_of_its_recipe_on_samples(grouped: bool) 
         rows = np.concatenate([np.flatnonzero(drawn_by == one) for one in drawn])
         p = fit(own.X.iloc[rows], own.y.iloc[rows]).model.predict_proba(own.X)
         np.testing.assert_array_equal(refit, p[:, 1])
+    labelled = int(own.y.notna().sum())
+    assert report.learning is not None
+    assert report.learning.n_obs == labelled < len(own.X)
+    assert report.learning.sizes.tolist() == [round(f * labelled) for f in (0.5, 1, 2, 4)]
+    assert report.learning.excess.shape == (4, 2)
+    assert 0 < report.learning.excess[-1].mean() < report.learning.excess[0].mean()
+
+
+def test_a_report_without_a_learning_curve_says_why() -> None:
+    with pytest.warns(UserWarning, match=r"no learning curve: .* must have the method sample"):
+        assert read_learning(job(stability=2), DummyClassifier().fit([[0]], [0]), None) is None
 
 
 def test_the_slip_is_found(outcome: Outcome) -> None:

@@ -49,11 +49,12 @@ def test_the_fullest_form_within_the_limit_is_taken(mixture):
     assert chosen.notes[0].startswith("Made with --quick, because --time-limit allows 1 seconds")
 
 
-def test_refits_take_a_fit_each_and_those_of_a_stack_two_thirds(mixture):
+def test_refits_and_tables_of_the_curve_take_a_fit_each_and_of_a_stack_two_thirds(mixture):
     for own, share in ((mixture, 1.0), (job("auto", family="stack", folds=5), 4 / 6)):
         before = seconds_of_run(own, 10.0, True)
         more = seconds_of_run(dataclasses.replace(own, stability=12), 10.0, True)
-        assert more - before == pytest.approx(120 * share)
+        rows = 12 + 2 * (1 / 2 + 1 + 2 + 4)
+        assert more - before == pytest.approx(10 * rows * share)
 
 
 def test_a_stack_is_refitted_with_fewer_folds_and_says_so(mixture):

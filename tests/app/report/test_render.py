@@ -43,6 +43,7 @@ def bare() -> Report:
         check=None,
         costs=None,
         stability=None,
+        learning=None,
     )
 
 

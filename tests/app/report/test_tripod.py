@@ -50,6 +50,7 @@ def grouped() -> Report:
         parts=(),
         costs=None,
         stability=None,
+        learning=None,
     )
 
 
@@ -104,6 +105,13 @@ def test_missing_cells_are_told_by_column_where_there_are_any() -> None:
     without = answers(complete())["11"]
     assert "no cell is missing" in without
     assert "By column" not in without
+
+
+def test_the_learning_curve_stands_at_the_sample_size() -> None:
+    full = synthetic()
+    assert full.learning is not None
+    assert answers(full)["10"].endswith(full.learning.sentence)
+    assert "log loss" not in answers(grouped())["10"]
 
 
 def test_groups_centres_and_purpose_are_said_where_they_are_known() -> None:
