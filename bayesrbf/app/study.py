@@ -99,25 +99,30 @@ def _of_model(labels: pd.Series, model: Classifier) -> pd.Series:
 def plan(
     *,
     events: Annotated[Names, Parameter(required=True)],
-    columns: int,
+    columns: int | None = None,
     c_statistic: float | None = None,
     cox_snell: float | None = None,
+    threshold: float | None = None,
     json: Json = False,
 ) -> None:
-    """Say how many rows are needed to develop a regression model, by the criteria of Riley et al.
+    """Say how many rows are needed to develop or validate a model, by the criteria of Riley et al.
 
-    Flexible models need more rows: with a first table, bayesrbf.learning_curve in Python tells.
+    Development is of regression models. Flexible models need more rows: with a first table, the
+    learning curve of report --stability tells.
 
     Parameters
     ----------
     events : tuple of str
         Share of rows with the event, such as 0.2; or shares of all classes, such as 0.5,0.3,0.2.
-    columns : int
-        Parameters that are candidates: k - 1 of a column of k levels, all terms of a curve.
+    columns : int, optional
+        Parameters that are candidates: k - 1 of a column of k levels, all terms of a curve. Without
+        it the rows are for the validation of a model, whose C statistic is needed.
     c_statistic : float, optional
         C statistic that the model is expected to reach, of two classes.
     cox_snell : float, optional
         Or its R squared of Cox and Snell; without either it is .15 of the most that it can be.
+    threshold : float, optional
+        Probability from which one acts, for the net benefit of a validation.
     json : bool
         Print one JSON object, and nothing else, on stdout.
     """
@@ -127,6 +132,11 @@ def plan(
         raise ValueError(f"--events takes shares such as 0.2; got {' '.join(events)}.") from None
     import bayesrbf
 
-    event = shares[0] if len(shares) == 1 else shares
-    found = bayesrbf.plan_sample_size(event, columns, c_statistic=c_statistic, cox_snell=cox_snell)
+    found = bayesrbf.plan_sample_size(
+        shares[0] if len(shares) == 1 else shares,
+        columns,
+        c_statistic=c_statistic,
+        cox_snell=cox_snell,
+        threshold=threshold,
+    )
     answer({"rows": found.rows, **vars(found)}, str(found).splitlines(), as_json=json)

@@ -105,6 +105,65 @@ def test_a_regression_of_so_many_rows_shrinks_by_a_tenth() -> None:
     assert np.mean(slopes) == pytest.approx(0.9, abs=0.03)
 
 
+# Validation of two classes.
+
+
+OF_PMVALSAMPSIZE = {
+    (0.2, 0.8, 0.1): (1538, 2671, 471, 334),
+    (0.05, 0.7, 0.05): (7305, 15_739, 2184, 2881),
+    (0.4, 0.9, 0.3): (577, 1492, 165, 199),
+}
+"""Rows by version 0.2.1, at shares of the event, C statistics and thresholds; slope and benefit
+are means of two seeds, by two million simulated scores each, and it rounds standard errors."""
+
+
+@pytest.mark.parametrize("anticipated", OF_PMVALSAMPSIZE)
+def test_rows_of_a_validation_are_those_of_pmvalsampsize(
+    anticipated: tuple[float, float, float],
+) -> None:
+    (event, c, threshold), published = anticipated, OF_PMVALSAMPSIZE[anticipated]
+    found = bayesrbf.plan_sample_size(event, c_statistic=c, threshold=threshold)
+    assert rows_of(found) == pytest.approx(published, rel=0.006)
+    assert rows_of(found)[2] == published[2]
+    assert rows_of(bayesrbf.plan_sample_size(event, c_statistic=c)) == rows_of(found)[:3]
+
+
+@pytest.mark.parametrize("anticipated", OF_PMVALSAMPSIZE)
+def test_intervals_of_simulated_validations_are_as_wide_as_planned(
+    anticipated: tuple[float, float, float],
+) -> None:
+    event, c, threshold = anticipated
+    planned = bayesrbf.plan_sample_size(event, c_statistic=c, threshold=threshold)
+    rng, distance = np.random.default_rng(0), np.sqrt(2) * norm.ppf(c)
+
+    def validated(n: int) -> tuple[np.ndarray, np.ndarray]:
+        X, y = gaussian(n, event, c, 1, rng)  # that is all that a right model has to know
+        return y, log(event / (1 - event)) + distance * X[:, 0] - distance**2 / 2
+
+    def log_ratio(y: np.ndarray, eta: np.ndarray) -> float:
+        return log(y.mean() / event)
+
+    def slope(y: np.ndarray, eta: np.ndarray) -> float:
+        return LogisticRegression(C=np.inf).fit(eta[:, None], y).coef_.item()
+
+    def area(y: np.ndarray, eta: np.ndarray) -> float:
+        return float(roc_auc_score(y, eta))
+
+    def benefit(y: np.ndarray, eta: np.ndarray) -> float:
+        acted = eta > logit(threshold)
+        lost = (acted & ~y).mean() * threshold / (1 - threshold)
+        return float(((acted & y).mean() - lost) / y.mean())
+
+    repeats = {log_ratio: 2000, slope: 400, area: 400, benefit: 2000}
+    errors = [
+        np.std([figure(*validated(n)) for _ in range(often)])
+        for (figure, often), n in zip(repeats.items(), rows_of(planned), strict=True)
+    ]
+    widths = np.multiply([np.sinh(1.96 * errors[0]) / 1.96, *errors[1:]], 2 * 1.96)
+    # standard errors of 3.5 %, or of 1.6 %, and Newcombe's formula is no exact one
+    np.testing.assert_allclose(widths, [0.2, 0.2, 0.1, 0.2], rtol=0.11)
+
+
 # More classes.
 
 
@@ -132,6 +191,17 @@ def test_criteria_of_more_classes_are_those_of_pate_whatever_their_order() -> No
         assert rows_of(bayesrbf.plan_sample_size(order, columns)) == expected
 
 
+def test_rows_of_the_pairs_of_five_classes_are_those_of_the_authors() -> None:
+    """Their package multsampsize expects 13,136 rows of its test, by simulated R squared."""
+    rows = [2557, 186, 176, 467, 120]
+    c_statistics = [0.85, 0.92, 0.99, 0.95, 0.75, 0.95, 0.87, 0.87, 0.71, 0.82]
+    needed = [
+        rows_of(bayesrbf.plan_sample_size(b / (a + b), 17, c_statistic=c))[1] * sum(rows) / (a + b)
+        for (a, b), c in zip(combinations(rows, 2), c_statistics, strict=True)
+    ]
+    assert max(needed) == pytest.approx(13_136, rel=0.01)
+
+
 # What is refused, and what is printed.
 
 
@@ -149,6 +219,10 @@ def test_criteria_of_more_classes_are_those_of_pate_whatever_their_order() -> No
         (0.2, {"cox_snell": 0.7}, "below 0.632"),
         (0.2, {"c_statistic": 0.8, "cox_snell": 0.1}, "or for two classes"),
         ((0.5, 0.3, 0.2), {"c_statistic": 0.8}, "or for two classes"),
+        (0.2, {"columns": None}, "received neither"),
+        (0.2, {"columns": None, "cox_snell": 0.1}, "or the c_statistic of two classes"),
+        (0.2, {"threshold": 0.1}, "without columns"),
+        (0.2, {"columns": None, "c_statistic": 0.8, "threshold": 1.0}, "between 0 and 1"),
     ],
 )
 def test_what_cannot_be_is_refused(events: object, more: dict, message: str) -> None:
@@ -162,13 +236,16 @@ def test_the_page_has_every_criterion() -> None:
     assert f"At least {found.rows:,} rows" in told
     assert all(f"{rows:,}  {why}" in told for why, rows in found.criteria.items())
     assert "flexible models need more" in told
+    told = str(bayesrbf.plan_sample_size(0.2, c_statistic=0.8))
+    assert "flexible models" not in told
+    assert "one model as it is" in told
 
 
 def test_the_command_says_what_python_says(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def printed(*words: str) -> str:
-        monkeypatch.setattr(sys, "argv", ["bayesrbf", "plan", "--columns", "20", *words])
+        monkeypatch.setattr(sys, "argv", ["bayesrbf", "plan", *words])
         with pytest.raises(SystemExit) as end:
             main()
         assert end.value.code == 0
@@ -176,9 +253,12 @@ def test_the_command_says_what_python_says(
 
     for words, events in (("0.2", 0.2), ("0.5,0.3,0.2", (0.5, 0.3, 0.2))):
         found = bayesrbf.plan_sample_size(events, 20)
-        assert printed("--events", words).split() == str(found).split()
-        said = json.loads(printed("--events", words, "--json"))
+        assert printed("--events", words, "--columns", "20").split() == str(found).split()
+        said = json.loads(printed("--events", words, "--columns", "20", "--json"))
         assert (said["rows"], said["criteria"]) == (found.rows, found.criteria)
+    found = bayesrbf.plan_sample_size(0.2, c_statistic=0.8, threshold=0.1)
+    words = "--events", "0.2", "--c-statistic", "0.8", "--threshold", "0.1"
+    assert printed(*words).split() == str(found).split()
 
 
 @pytest.mark.parametrize("words", [["--events", "many"], ["--events", "0.2,0.3"], []])
