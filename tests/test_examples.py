@@ -30,6 +30,7 @@ LONG = {
     "plot_sdgm_head",
     "plot_serve",
     "plot_stack",
+    "plot_tripod_report",
     "plot_uncertainty",
 }
 """Scripts that need more than three seconds or PyTorch."""
