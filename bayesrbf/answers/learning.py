@@ -22,6 +22,7 @@ from bayesrbf.fit.arguments import integer
 from bayesrbf.fit.calibration import calibration_slope
 
 FACTORS: Final = (0.5, 1.0, 2.0, 4.0)
+LEAST_TOLD: Final = 0.0005  # Nats, which are 0.000 in words.
 TESTED: Final = 1000  # Drawn rows by which every fit is judged.
 
 
@@ -58,6 +59,8 @@ class LearningCurve:
         power, level = np.polyfit(np.log(self.sizes), np.log(means), 1)
         more = self.n_obs * np.expm1(min(-np.log(2) / power, 99)) if power < 0 else np.inf
         now, most = np.exp(level) * self.n_obs**power, self.sizes.max()
+        if now < LEAST_TOLD:
+            return f"With {self.n_obs:,} rows log loss is that of truth, to three decimals."
         told = f"{most:,} rows do not halve that."
         if self.n_obs + more <= most:
             told = f"about {float(f'{more:.1g}'):,.0f} rows more halve that."

@@ -165,6 +165,12 @@ def test_the_sentence_says_how_many_rows_halve_a_power_law(power: float, told: s
     assert len(str(found).splitlines()) == 6
 
 
+def test_nothing_is_halved_that_is_nothing() -> None:
+    excess = np.array([[0.0004], [0.0001]])
+    found = LearningCurve(100, np.array([100, 200]), 0.5, excess, excess, excess)
+    assert found.sentence == "With 100 rows log loss is that of truth, to three decimals."
+
+
 def test_figures_are_means_and_where_the_central_80_percent_are() -> None:
     refits = np.random.default_rng(0).random((3, 2, 11))
     found = LearningCurve(10, np.array([5, 10]), 0.5, *refits)

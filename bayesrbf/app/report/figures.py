@@ -580,7 +580,8 @@ def stability(found: Stability) -> list[Markup]:
 def learning(found: bayesrbf.LearningCurve) -> Markup:
     """Log loss above that of the truth by rows, and where the refits are."""
     sizes, (mean, low, high) = found.sizes.astype(float), found.figures["log loss above truth"].T
-    axes = PlotArea((0.0, sizes[-1]), (0.0, high.max()), (50.0, 12.0, 344.0, 232.0))
+    top = max(high.max(), 0.001)  # of a truth that is certain there is none
+    axes = PlotArea((0.0, sizes[-1]), (0.0, top), (50.0, 12.0, 344.0, 232.0))
     x, y = axes.at_x, axes.at_y
     edges = points(map(x, np.r_[sizes, sizes[::-1]]), map(y, np.r_[high, low[::-1]]))
     return picture(
