@@ -132,11 +132,8 @@ def plan(
         raise ValueError(f"--events takes shares such as 0.2; got {' '.join(events)}.") from None
     import bayesrbf
 
+    event = shares[0] if len(shares) == 1 else shares
     found = bayesrbf.plan_sample_size(
-        shares[0] if len(shares) == 1 else shares,
-        columns,
-        c_statistic=c_statistic,
-        cox_snell=cox_snell,
-        threshold=threshold,
+        event, columns, c_statistic=c_statistic, cox_snell=cox_snell, threshold=threshold
     )
     answer({"rows": found.rows, **vars(found)}, str(found).splitlines(), as_json=json)

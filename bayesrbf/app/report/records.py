@@ -205,19 +205,18 @@ def leads(judged: JudgedByRivals) -> list[tuple[str, str, str]]:
     """Rivals of the headline, with the leads over each in log loss and in answers."""
 
     def in_answers(gain: Gain) -> str:
-        return _lead(gain, number if judged.in_costs else percent)
+        return with_ends(gain.interval, number if judged.in_costs else percent)
 
     base, rival = judged.base, judged.rival
     return [
-        ("class frequencies", _lead(base.gain, number), ""),
+        ("class frequencies", with_ends(base.gain.interval), ""),
         (base.name, "", in_answers(base.gain_of_answers)),
-        (rival.name, _lead(rival.gain, number), in_answers(rival.gain_of_answers)),
+        (rival.name, with_ends(rival.gain.interval), in_answers(rival.gain_of_answers)),
     ]
 
 
-def _lead(gain: Gain, form: Callable[[float], str]) -> str:
-    """A lead with its interval."""
-    one = gain.interval
+def with_ends(one: Interval, form: Callable[[float], str] = number) -> str:
+    """A figure with the ends of its interval in brackets."""
     return f"{form(one.value)} ({ends(one.lower, one.upper, form)})"
 
 

@@ -32,7 +32,6 @@ from rich.progress import (
 )
 from threadpoolctl import threadpool_limits
 
-from bayesrbf.answers.scores import Interval
 from bayesrbf.app.report.collect import collect, phases
 from bayesrbf.app.report.families import FAMILIES, QUICK_FOLDS, check_method
 from bayesrbf.app.report.held_out import Phase
@@ -57,7 +56,7 @@ from bayesrbf.app.report.output import (
     predictions_frame,
     to_csv,
 )
-from bayesrbf.app.report.records import Report, leads
+from bayesrbf.app.report.records import Report, leads, with_ends
 from bayesrbf.app.report.render import render
 from bayesrbf.app.report.tripod import items
 from bayesrbf.app.report.verdict import (
@@ -68,7 +67,7 @@ from bayesrbf.app.report.verdict import (
     unvalidated,
     verdict,
 )
-from bayesrbf.app.words import clipped, ends, harmless, listing, number, one_line, percent, plural
+from bayesrbf.app.words import clipped, harmless, listing, number, one_line, percent, plural
 from bayesrbf.base.files import write_whole
 from bayesrbf.base.rows import copies_sentence
 from bayesrbf.base.tasks import showing
@@ -621,33 +620,27 @@ def _main_figures(report: Report) -> Iterator[tuple[str, str]]:
     for column, name in ((1, "lead in log loss"), (2, answers)):
         every = [f"{one[column]} over {one[0]}" for one in leads(report.judged) if one[column]]
         yield name, listing(every)
-    right = _share(report.performance.model.accuracy)
+    right = with_ends(report.performance.model.accuracy, percent)
     yield "classified right", f"{right}, by the most probable class"
     if (event := report.performance.event) is not None:
         at = f", threshold {percent(event.threshold)}"
-        yield "sensitivity", f"{_share(hardest.sensitivity)}{at}"
-        yield "specificity", f"{_share(hardest.specificity)}{at}"
-        yield "PPV", f"{_share(hardest.ppv)}{at}"
-        yield "NPV", f"{_share(hardest.npv)}{at}"
-    area = hardest.auroc
-    if area.value == area.value:
-        figure = f"{number(area.value)} ({ends(area.lower, area.upper)})"
-        yield "AUROC", f"{figure}, {clipped(of_class, 24)} against the rest"
+        yield "sensitivity", f"{with_ends(hardest.sensitivity, percent)}{at}"
+        yield "specificity", f"{with_ends(hardest.specificity, percent)}{at}"
+        yield "PPV", f"{with_ends(hardest.ppv, percent)}{at}"
+        yield "NPV", f"{with_ends(hardest.npv, percent)}{at}"
+    if hardest.auroc.value == hardest.auroc.value:
+        yield "AUROC", f"{with_ends(hardest.auroc)}, {clipped(of_class, 24)} against the rest"
     noise = "" if own.grouped else f" (chance alone {number(low)} to {number(high)})"
     yield "calibration error", f"{number(own.calibration.error)}{noise}"
     if report.performance.event is not None:
-        ratio = hardest.observed_to_expected
-        figure = f"{number(ratio.value)} ({ends(ratio.lower, ratio.upper)})"
-        yield "O:E", f"{figure}, events over those expected, 1 is right"
-    slope = own.slope
-    slopes = f"{number(slope.value)} ({ends(slope.lower, slope.upper)})"
-    yield "calibration slope", f"{slopes}, 1 is right"
+        ratio = with_ends(hardest.observed_to_expected)
+        yield "O:E", f"{ratio}, events over those expected, 1 is right"
+    yield "calibration slope", f"{with_ends(own.slope)}, 1 is right"
     if (score := report.score) is not None:
         auc, loss = score.differences.auroc, score.differences.log_loss
         yield (
             f"less {clipped(score.name, 24)}",
-            f"AUROC {number(auc.value)} ({ends(auc.lower, auc.upper)}), log loss "
-            f"{number(loss.value)} ({ends(loss.lower, loss.upper)})",
+            f"AUROC {with_ends(auc)}, log loss {with_ends(loss)}",
         )
     for parts in report.parts:
         yield f"by {clipped(parts.by, 24)}", f"{plural(len(parts.parts), 'part')} on the page"
@@ -663,11 +656,6 @@ def _main_figures(report: Report) -> Iterator[tuple[str, str]]:
         yield "hidden labels", f"{percent(report.check.accuracy)} right, of {rows}"
     units = "rows" if report.judged.groups is None else "groups"
     yield "in brackets", f"intervals of {percent(report.focus.level)}; those of leads count {units}"
-
-
-def _share(interval: Interval) -> str:
-    """A share and its interval."""
-    return f"{percent(interval.value)} ({ends(interval.lower, interval.upper, percent)})"
 
 
 def figures(report: Report) -> dict[str, object]:

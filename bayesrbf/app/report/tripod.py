@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Final
 
 from bayesrbf.app.report import verdict as findings
 from bayesrbf.app.report.output import MODEL, PAGE, POSTERIOR, PREDICTIONS
-from bayesrbf.app.report.records import Report
-from bayesrbf.app.words import clipped, count, ends, harmless, listing, number, percent, plural
+from bayesrbf.app.report.records import Report, with_ends
+from bayesrbf.app.words import clipped, count, harmless, listing, number, percent, plural
 
 if TYPE_CHECKING:
     from bayesrbf.answers.performance import EventPerformance
-    from bayesrbf.answers.scores import Interval
 
 TABLE: Final = "templates/tripod.md"
 """The items and what is said of them, as the documentation has them."""
@@ -145,18 +144,14 @@ def _analysed(report: Report) -> str:
     return f"Fitted: {_size(report)} Held out: {rows}, {_counted(held_out)}.{again}"
 
 
-def _with_ends(one: Interval, form: Callable[[float], str] = number) -> str:
-    return f"{form(one.value)} ({ends(one.lower, one.upper, form)})"
-
-
 def _of_class(name: str, one: EventPerformance) -> str:
-    told = [f"{word} {_with_ends(figure)}" for word, figure in one.figures.items()]
+    told = [f"{word} {with_ends(figure)}" for word, figure in one.figures.items()]
     shares = zip(
         ("sensitivity", "specificity", "PPV", "NPV"),
         (one.sensitivity, one.specificity, one.ppv, one.npv),
         strict=True,
     )
-    told += [f"{word} {_with_ends(share, percent)}" for word, share in shares]
+    told += [f"{word} {with_ends(share, percent)}" for word, share in shares]
     return f"“{clipped(name, 24)}” ({plural(one.events, 'row')}): {'; '.join(told)}."
 
 
@@ -165,8 +160,8 @@ def _performance(report: Report) -> str:
     by_class = " ".join(_of_class(name, one) for name, one, _ in report.performance.drawn)
     return (
         f"{plural(report.judged.rows, 'row')} held out; in brackets, intervals of "
-        f"{percent(report.focus.level)}. Log loss {_with_ends(model.log_loss)} nats; right answers "
-        f"{_with_ends(model.accuracy, percent)}. {by_class} {_parts(report)}"
+        f"{percent(report.focus.level)}. Log loss {with_ends(model.log_loss)} nats; right answers "
+        f"{with_ends(model.accuracy, percent)}. {by_class} {_parts(report)}"
     )
 
 
