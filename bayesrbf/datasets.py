@@ -43,8 +43,10 @@ def data_folder() -> Path:
     return Path(folder)
 
 
-def load_table(name: str) -> Dataset:
-    """Load a table by its name, one of scikit-learn's or one in :func:`data_folder`.
+def load_table(name: str, folder: Path | None = None) -> Dataset:
+    """Load a table by its name, one of scikit-learn's or one in ``folder``.
+
+    The folder is :func:`data_folder` by default.
 
     In a file ``<name>.csv`` or ``<name>.csv.gz`` the column ``target`` is the label, and columns
     that start with ``extra_`` are no features. FileNotFoundError if there is no such table.
@@ -57,7 +59,7 @@ def load_table(name: str) -> Dataset:
         return _bundled(name)
     import pandas as pd
 
-    folder = data_folder()
+    folder = folder or data_folder()
     files = [folder / f"{name}.csv", folder / f"{name}.csv.gz"]
     file = next((file for file in files if file.is_file()), None)
     if file is None:
