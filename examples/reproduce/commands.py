@@ -120,24 +120,22 @@ def tabular(
     *,
     data: Path | None = None,
     out: Path = Path("reproduction"),
-    seeds: int = 5,
+    folds: int = 2,
     tables: Names = (),
 ) -> None:
-    """The default stack on 30 small tables of OpenML-CC18, beside TabPFN and seven other methods.
+    """The default stack beside pretrained models, boosting and others, on their folds and tables.
 
     Parameters
     ----------
     data : Path, optional
-        Folder of tables.npz; by default the folder that the variable BAYESRBF_DATA names. A table
-        is three arrays there: NAME|X (numbers, NaN where a cell is missing), NAME|y (codes of the
-        classes) and NAME|c (positions of the categorical columns), under its published name.
+        Folder of the tables; by default the folder that the variable BAYESRBF_DATA names.
     out : Path
         Folder of the figures; what it holds is not computed again.
-    seeds : int
-        Number of splits into halves.
+    folds : int
+        How many of the five published folds of OpenML-CC18 are run; TabZilla's tables have ten.
     tables : tuple of str
-        Tables to run: car,vehicle or repeated; by default all of the published list.
+        Tables to run: vehicle,sonar or repeated; by default all.
     """
     from reproduce.tabular import run
 
-    run(out, data=data, seeds=seeds, tables=names_in(tables))
+    run(out, data=data, folds=folds, tables=names_in(tables))

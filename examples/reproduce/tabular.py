@@ -1,218 +1,158 @@
-"""The default stack on the 30 tables of OpenML-CC18 with at most 2,000 rows, after Hollmann (2023).
+"""The default stack on tables on which pretrained models and tuned boosting were published.
 
-Stratified halves at random: one to learn from, one to predict. The paper has random halves of its
-own, and tuned all of its methods but TabPFN for up to an hour a split.
-
-See Hollmann, Müller, Eggensperger, Hutter (2023), TabPFN: a transformer that solves small tabular
-classification problems in a second, ICLR, arXiv 2207.01848.
+Tables of OpenML-CC18 by AUROC (one class against the rest, macro), on the published folds to the
+row: the tables, their order and the seed of the folds are those of the published figures. Tables of
+TabZilla by log loss, in ten stratified folds of our own, which compares means over the folds.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from hashlib import sha256
 from pathlib import Path
 from typing import Final
-from zipfile import BadZipFile
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+import pandas as pd
+from jaxtyping import Bool, Int, Shaped
 from rich.console import Console
 from sklearn.metrics import log_loss, roc_auc_score
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import StratifiedKFold
 
 from bayesrbf import StackedClassifier
-from bayesrbf.datasets import data_folder
+from bayesrbf.datasets import Dataset, data_folder, load_table
 from reproduce import published
 from reproduce.cells import Cell, Figures, print_table, run_cells
 
-FILE: Final = "tables.npz"
+FILE: Final = "cc18_half.npz"
 FORM: Final = (
-    "Write each table by numpy.savez as NAME|X (numbers, NaN where a cell is missing), NAME|y "
-    "(codes of the classes) and NAME|c (positions of the categorical columns)."
+    "It has tables of OpenML-CC18 with their rows in OpenML's order: NAME|X (numbers, NaN where a "
+    "cell is missing), NAME|y (codes of the classes) and NAME|c (positions of the categorical "
+    "columns). Name its folder by --data or by BAYESRBF_DATA, or other tables by --tables."
 )
-SCORES: Final[Mapping[str, int]] = {"AUROC": 3, "accuracy": 3, "log loss": 3, "seconds": 1}
-"""Figures of a split, with the digits that are shown."""
-THESE: Final = "AUROC, these tables"  # Row of means over a part of the published list.
+DIGITS: Final = {"seconds": 1, "stack better": 0, "tables": 0}
+"""After the point, of columns that have not three; seconds are of CPU."""
+
+
+def _cc18(name: str, folder: Path) -> Dataset:
+    """A table of the file; levels are words that sort as their codes."""
+    file, keys = folder / FILE, [f"{name}|{part}" for part in "Xyc"]
+    if not file.is_file():
+        raise FileNotFoundError(f"{file} must have the table {name}; it does not exist. {FORM}")
+    with np.load(file) as stored:
+        if absent := [key for key in keys if key not in stored]:
+            raise ValueError(f"{file} must have the arrays {keys}; it lacks {absent}. {FORM}")
+        X, y, categorical = (stored[key] for key in keys)
+    frame = pd.DataFrame(X.astype(np.float64)).rename(columns="column {}".format)
+    for column in frame.columns[categorical]:
+        frame[column] = frame[column].map("{:03g}".format, na_action="ignore").astype("str")
+    return Dataset(name, frame, y)
+
+
+def _tabzilla(name: str, folder: Path) -> Dataset:
+    """A table by TabZilla's name."""
+    files = {"heart-c": "heart_cleveland", "heart-h": "heart_h"}
+    table = load_table(files.get(name, name), folder)
+    return Dataset(name, table.X, table.y)
 
 
 @dataclass(frozen=True)
-class SmallTable:
-    """One table of the benchmark."""
+class Contest:
+    """Tables with the figures of others, and how ours are compared with them."""
 
-    name: str
-    X: Float[np.ndarray, "obs column"]  # Missing cells are NaN.
-    y: Int[np.ndarray, " obs"]  # Codes of the classes.
-    categorical: Int[np.ndarray, " categorical"]  # Positions of columns.
+    title: str
+    score: str  # Of the published figures.
+    published: Sequence[published.Published]  # A fold each, or the means over all folds alone.
+    n_folds: int  # That the rows are parted into.
+    load: Callable[[str, Path], Dataset]
 
-    @property
-    def alone(self) -> Bool[np.ndarray, " obs"]:
-        """Rows that are the only ones of their class."""
-        _, codes, counts = np.unique(self.y, return_inverse=True, return_counts=True)
-        return counts[codes] == 1
+    def theirs(self, table: str, n_folds: int) -> dict[str, float]:
+        """Means of the published scores over the first folds, by method."""
+        folds = [figures[table] for figures in self.published[:n_folds]]
+        return {one: float(np.mean([float(fold[one]) for fold in folds])) for one in folds[0]}
 
-    @property
-    def digest(self) -> str:
-        """A few letters that change with any cell: figures of another table are not taken."""
-        parts = (self.X, self.y, self.categorical)
-        return sha256(b"".join(part.tobytes() for part in parts)).hexdigest()[:8]
 
-    def halves(self, seed: int) -> tuple[Int[np.ndarray, " train"], Int[np.ndarray, " test"]]:
-        """Rows to learn from and to predict: halves of every class, its only row in the first."""
-        rows, alone = np.flatnonzero(~self.alone), np.flatnonzero(self.alone)
-        train, test = train_test_split(
-            rows, test_size=0.5, stratify=self.y[rows], random_state=seed
-        )
-        return np.concatenate([train, alone]), test
+CONTESTS: Final = (
+    Contest("OpenML-CC18, published folds", "AUROC", published.CC18, 5, _cc18),
+    Contest("TabZilla's tables, other folds", "log loss", published.TABZILLA, 10, _tabzilla),
+)
 
 
 def run(
     folder: Path,
     *,
     data: Path | None = None,
-    seeds: int = 5,
+    folds: int = 2,
     tables: Sequence[str] = (),
     console: Console | None = None,
 ) -> None:
-    """Compute the cells that are not stored in ``folder``, and print tables as they come and means.
+    """Compute the cells that are not stored in ``folder``, and print tables, means and differences.
 
-    Tables are read from ``data``, by default the folder that BAYESRBF_DATA names: all of the
-    published list that are there, or those named. After Ctrl-C the finished tables are printed.
+    Tables are read from ``data``, by default the folder that BAYESRBF_DATA names. ``folds`` of the
+    five published ones are run. After Ctrl-C the tables are printed whose folds are all there.
     """
-    if seeds < 1:
-        raise ValueError(f"--seeds takes a whole number above 0; got {seeds}.")
-    file = (data_folder() if data is None else data) / FILE
-    arrays = _arrays(file)
-    chosen = [_table(file, name, arrays) for name in _names(file, arrays, tables)]
-    shown = console or Console()
-    for notice in _notices(file, arrays, chosen):
-        shown.print(notice, soft_wrap=True, markup=False)
-    finished: dict[str, list[Figures]] = {}
-    for table in chosen:
+    if not 1 <= folds <= CONTESTS[0].n_folds:
+        raise ValueError(f"--folds takes a number from 1 to {CONTESTS[0].n_folds}; got {folds}.")
+    known = [name for contest in CONTESTS for name in contest.published[0]]
+    if unknown := [name for name in tables if name not in known]:
+        raise ValueError(f"--tables takes names among {', '.join(known)}; received {unknown}.")
+    source = data or data_folder()
+    asked = []
+    for contest in CONTESTS:
+        there = [name for name in contest.published[0] if name in (tables or known)]
+        asked.append((contest, [contest.load(name, source) for name in there]))
+    for contest, read in asked:
+        n_run = contest.n_folds if len(contest.published) == 1 else folds
         cells = [
-            Cell(f"{table.name}/{table.digest}/{seed}", partial(_judged, table, seed))
-            for seed in range(seeds)
+            Cell(f"{table.name}/{fold}", partial(_judged, table, contest.n_folds, fold))
+            for table in read
+            for fold in range(n_run)
         ]
-        figures = run_cells(cells, folder / "tabular.jsonl", console)
-        if len(figures) < len(cells):  # interrupted
+        found = run_cells(cells, folder / "tabular.jsonl", console)
+        whole = [one for one in read if all(f"{one.name}/{k}" in found for k in range(n_run))]
+        if whole:
+            _print_contest(contest, n_run, whole, found, console)
+        if len(found) < len(cells):  # interrupted
             break
-        finished[table.name] = list(figures.values())
-        scores = ", ".join(
-            f"{score} {_mean(finished[table.name], score):.{digits}f}"
-            for score, digits in SCORES.items()
-        )
-        shown.print(f"{table.name}: {scores}", soft_wrap=True, markup=False)
-    if finished:
-        _print_finished(finished, seeds, console)
 
 
-def _arrays(file: Path) -> dict[str, np.ndarray]:
-    """Arrays of the tables by name; an error says what file is needed."""
-    if not file.is_file():
-        raise FileNotFoundError(
-            f"The tables of the benchmark must be in the file {file}, which does not exist. Name "
-            f"its folder by --data or by the variable BAYESRBF_DATA. {FORM}"
-        )
-    try:
-        with np.load(file) as stored:
-            return {key: stored[key] for key in stored if "|" in key}
-    except (ValueError, TypeError, BadZipFile) as error:
-        raise ValueError(f"{file} must have arrays of numbers; {error} {FORM}") from error
+def _alone(y: Shaped[np.ndarray, " obs"]) -> Bool[np.ndarray, " obs"]:
+    """Rows that are the only ones of their class."""
+    _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    return counts[codes] == 1
 
 
-def _names(file: Path, arrays: Mapping[str, np.ndarray], asked: Sequence[str]) -> list[str]:
-    """Names of the tables to run: those asked for, or all of the published list in the file."""
-    there = [name for name in published.TABULAR if name in _tables_in(arrays)]
-    if not there:
-        raise ValueError(
-            f"{file} must have tables of the published list ({', '.join(published.TABULAR)}); "
-            f"it has {', '.join(_tables_in(arrays)) or 'none'}. {FORM}"
-        )
-    for name in asked:
-        if name not in there:
-            raise ValueError(
-                f"--tables takes names of the published list that {file} has; received {name!r}. "
-                f"It has {', '.join(there)}."
-            )
-    return [name for name in there if name in asked] if asked else there
+def fold_of(
+    y: Shaped[np.ndarray, " obs"], n_folds: int, fold: int
+) -> tuple[Int[np.ndarray, " train"], Int[np.ndarray, " test"]]:
+    """Rows to learn from and to predict; the only row of a class is always learned from."""
+    rows, alone = np.flatnonzero(~_alone(y)), np.flatnonzero(_alone(y))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # classes with fewer rows than folds
+        parts = list(StratifiedKFold(n_folds, shuffle=True, random_state=42).split(rows, y[rows]))
+    train, test = parts[fold]
+    return np.concatenate([rows[train], alone]), rows[test]
 
 
-def _tables_in(arrays: Mapping[str, np.ndarray]) -> list[str]:
-    """Names of the tables of which there is an array."""
-    return list(dict.fromkeys(key.rpartition("|")[0] for key in arrays))
-
-
-def _table(file: Path, name: str, arrays: Mapping[str, np.ndarray]) -> SmallTable:
-    """A table whose arrays are there and are what they must be."""
-    for key in (f"{name}|X", f"{name}|y", f"{name}|c"):
-        if key not in arrays:
-            raise ValueError(f"{file} must have the array {key}, which is missing. {FORM}")
-    X, y, c = (arrays[f"{name}|{part}"] for part in "Xyc")
-    if X.ndim != 2 or X.dtype.kind not in "fiu" or np.isinf(X).any():
-        raise _refused(file, f"{name}|X", "a matrix of finite numbers and NaN", X)
-    whole = y.shape == X.shape[:1] and y.dtype.kind in "fiu" and np.all((y >= 0) & (y % 1 == 0))
-    if not whole or np.sum(np.unique(y, return_counts=True)[1] > 1) < 2:
-        required = f"{len(X)} codes 0, 1, ..., a row of X each, with two rows of two classes"
-        raise _refused(file, f"{name}|y", required, y)
-    if c.ndim != 1 or not np.isin(c, np.arange(X.shape[1])).all():
-        raise _refused(file, f"{name}|c", f"positions from 0 to {X.shape[1] - 1}", c)
-    return SmallTable(name, X.astype(np.float64), y.astype(np.int64), c.astype(np.int64))
-
-
-def _refused(file: Path, key: str, required: str, received: np.ndarray) -> ValueError:
-    """The error of an array that is something else."""
-    values = np.array2string(received, threshold=6, edgeitems=2).replace("\n", "")
-    return ValueError(
-        f"{file}: {key} must be {required}; received {values} of type {received.dtype} and shape "
-        f"{received.shape}. {FORM}"
-    )
-
-
-def _notices(
-    file: Path, arrays: Mapping[str, np.ndarray], chosen: Sequence[SmallTable]
-) -> Iterator[str]:
-    """What differs from the published benchmark."""
-    there = _tables_in(arrays)
-    absent = [name for name in published.TABULAR if name not in there]
-    others = [name for name in there if name not in published.TABULAR]
-    if absent:
-        yield f"{file} lacks {len(absent)} tables of the published list: {', '.join(absent)}."
-    if others:
-        yield f"Left out, because the published list lacks them: {', '.join(others)}."
-    if len(chosen) < len(published.TABULAR):
-        yield (
-            f"The means are over fewer tables ({len(chosen)}) than the published ones "
-            f"({len(published.TABULAR)}) and do not compare with them; the line {THESE!r} has the "
-            "published AUROC of the same tables."
-        )
-    for table in chosen:
-        if n_alone := int(table.alone.sum()):
-            yield (
-                f"{table.name} has classes of one row ({n_alone}): such a row is always learned "
-                "from and never predicted."
-            )
-
-
-def _judged(table: SmallTable, seed: int) -> Figures:
-    """Fit to one half and judge on the other."""
+def _judged(table: Dataset, n_folds: int, fold: int) -> Figures:
+    """Fit to all folds but one, and judge on that one."""
     _compile()
-    train, test = table.halves(seed)
-    model = StackedClassifier(categorical_features=table.categorical, random_state=seed)
+    train, test = fold_of(table.y, n_folds, fold)
+    model = StackedClassifier(random_state=0)
     start = time.process_time()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # columns that say nothing in this half
-        p = model.fit(table.X[train], table.y[train]).predict_proba(table.X[test])
+        warnings.simplefilter("ignore")  # columns that say nothing in these rows
+        p = model.fit(table.X.iloc[train], table.y[train]).predict_proba(table.X.iloc[test])
     seconds = time.process_time() - start
     truth, classes = table.y[test], model.classes_
-    score = p[:, 1] if classes.size == 2 else p
+    among = [(truth == one, p[:, k]) for k, one in enumerate(classes) if one in truth]
     return {
-        "AUROC": float(roc_auc_score(truth, score, multi_class="ovo", labels=classes)),
-        "accuracy": float(np.mean(classes[p.argmax(axis=1)] == truth)),
+        "AUROC": float(np.mean([roc_auc_score(*rest) for rest in among])),
         "log loss": float(log_loss(truth, p, labels=classes)),
+        "accuracy": float(np.mean(classes[p.argmax(axis=1)] == truth)),
         "seconds": round(seconds, 3),
     }
 
@@ -227,39 +167,58 @@ def _compile() -> None:
     model.fit(X, np.arange(40) % 2).predict_proba(X)
 
 
-def _mean(splits: Sequence[Figures], score: str) -> float:
-    """Mean of a score over the splits of a table."""
-    return float(np.mean([float(figures[score]) for figures in splits]))
-
-
-def _print_finished(
-    finished: Mapping[str, Sequence[Figures]], seeds: int, console: Console | None
+def _print_contest(
+    contest: Contest,
+    n_run: int,
+    read: Sequence[Dataset],
+    found: Mapping[str, Figures],
+    console: Console | None,
 ) -> None:
-    """Print every finished table, and the means over them."""
-    rows = [
-        [name, *(f"{_mean(splits, score):.{digits}f}" for score, digits in SCORES.items())]
-        for name, splits in finished.items()
+    """Print a row a table and their means, and a row a method: means of paired differences.
+
+    Tables with classes of one row are in no mean, for others had to predict that row.
+    """
+    ours = pd.DataFrame(
+        {
+            one.name: pd.DataFrame([found[f"{one.name}/{k}"] for k in range(n_run)]).mean()
+            for one in read
+        }
+    ).T
+    alone = {one.name: n_alone for one in read if (n_alone := _alone(one.y).sum())}
+    counted = [one.name for one in read if one.name not in alone]
+    score = ours[contest.score].rename("stack")
+    theirs = pd.DataFrame({name: contest.theirs(name, n_run) for name in ours.index}).T
+    tables = pd.concat([score, theirs, ours.drop(columns=contest.score)], axis=1)
+    tables.loc[f"mean of {len(counted)}"] = tables.loc[counted].mean(skipna=False)
+    title = f"{contest.title}: {contest.score}, means over {n_run} of {contest.n_folds} folds"
+    print_table(title, ["", *tables], _rows(tables), console)
+    for name, n_alone in alone.items():
+        (console or Console()).print(
+            f"{name} has classes of one row ({n_alone}): such a row is learned from, and never "
+            "predicted. Others predicted it, so no mean counts this table.",
+            soft_wrap=True,
+            markup=False,
+        )
+    ahead = theirs.loc[counted].rsub(score.loc[counted], axis=0)
+    better = ahead > 0 if contest.score == "AUROC" else ahead < 0
+    methods = pd.DataFrame(
+        {
+            "theirs": theirs.loc[counted].mean(),
+            "stack": theirs.loc[counted].mean() + ahead.mean(),  # on the tables that they have
+            "stack - theirs": ahead.mean(),
+            "se": ahead.sem(),
+            "stack better": better.sum(),
+            "tables": ahead.count(),
+        }
+    )
+    title = f"{contest.title}: {contest.score}, means over the tables"
+    print_table(title, ["", *methods], _rows(methods), console)
+
+
+def _rows(figures: pd.DataFrame) -> list[list[str]]:
+    """Rows of a frame as they are printed; a dash where there is no figure."""
+    columns = [
+        ["-" if np.isnan(one) else f"{one:.{DIGITS.get(str(name), 3)}f}" for one in column]
+        for name, column in figures.items()
     ]
-    title = f"The stack, means over {seeds} halves (CPU seconds); the paper's AUROC"
-    print_table(title, ["", *SCORES], rows, console, published.TABULAR)
-    means = []
-    for score, digits in SCORES.items():
-        values = [[float(one[score]) for one in splits] for splits in finished.values()]
-        by_seed = np.mean(values, axis=0)
-        spread = f" ({by_seed.std(ddof=1):.{digits}f})" if seeds > 1 else ""
-        means.append([score, f"{by_seed.mean():.{digits}f}{spread}"])
-    paper: published.Published = published.TABULAR_MEANS
-    n_paper = len(published.TABULAR)
-    title = f"Means over {len(finished)} tables (CPU seconds); the paper's are over {n_paper}"
-    if len(finished) < n_paper:
-        means.insert(1, [THESE, means[0][1]])
-        paper = {**paper, THESE: _mean_auroc(finished)}
-    print_table(title, ["", "stack"], means, console, paper)
-
-
-def _mean_auroc(names: Iterable[str]) -> dict[str, str]:
-    """The paper's mean AUROC over some of its tables, by method."""
-    figures = [published.TABULAR[name] for name in names]
-    return {
-        method: f"{np.mean([float(one[method]) for one in figures]):.3f}" for method in figures[0]
-    }
+    return [[str(name), *row] for name, *row in zip(figures.index, *columns, strict=True)]

@@ -1,19 +1,21 @@
-"""The benchmark of small tables is read, halved, judged, stored and printed as it says."""
+"""The contest of small tables is read, parted, judged, stored and printed as it says."""
 
 from __future__ import annotations
 
 import io
 import re
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from rich.console import Console
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 
+from bayesrbf.datasets import Dataset
 from reproduce import commands, published, tabular
 from reproduce.cells import read_cells
 
@@ -21,7 +23,7 @@ Arrays = dict[str, Any]
 
 
 class Normals(GaussianNB):
-    """A quick model with the arguments of the stack, which is never sure; NaN is zero."""
+    """A quick model with arguments of the stack, which is never sure; NaN is zero."""
 
     def __init__(self, categorical_features: Any = None, random_state: Any = None) -> None:
         super().__init__()
@@ -29,11 +31,15 @@ class Normals(GaussianNB):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Any:
-        return super().fit(np.nan_to_num(X), y)
+        return super().fit(numbers(X), y)
 
     def predict_proba(self, X: Any) -> Any:
-        p = super().predict_proba(np.nan_to_num(X))
+        p = super().predict_proba(numbers(X))
         return 0.9 * p + 0.1 / p.shape[1]
+
+
+def numbers(X: Any) -> Any:
+    return np.nan_to_num(pd.DataFrame(X).apply(pd.to_numeric).to_numpy(float))
 
 
 @pytest.fixture
@@ -46,198 +52,229 @@ def small(load: Any, n_obs: int, name: str) -> Arrays:
     X, y = load(return_X_y=True)
     rows = np.random.default_rng(0).permutation(len(X))[:n_obs]
     X = X[rows, :4]
-    X[:, 3] = np.digitize(X[:, 3], np.quantile(X[:, 3], [1 / 3, 2 / 3]))
-    X[::7, 0] = np.nan
+    X[:, 3] = 9 + np.digitize(X[:, 3], np.quantile(X[:, 3], [1 / 3, 2 / 3]))
+    X[::7, [0, 3]] = np.nan
     return {f"{name}|X": X, f"{name}|y": y[rows], f"{name}|c": np.array([3])}
 
 
 ARRAYS: Arrays = {
     **small(load_wine, 90, "vehicle"),
     **small(load_iris, 60, "balance-scale"),
-    **small(load_breast_cancer, 60, "wdbc"),
+    **small(load_breast_cancer, 60, "kc2"),
 }
 """Not in the order of the published list."""
+CC18 = ["balance-scale", "kc2", "vehicle"]
+TABZILLA = ["heart-c", "mushroom", "audiology"]
 
 
-def folder_of(path: Path, arrays: Arrays) -> Path:
-    path.mkdir(exist_ok=True)
-    np.savez(path / tabular.FILE, **arrays)
-    return path
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Folder of six tables; two classes of audiology have one row."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    np.savez(folder / tabular.FILE, **ARRAYS)
+    for file, name in (("mushroom", "vehicle"), ("heart_cleveland", "kc2"), ("audiology", "kc2")):
+        y = ARRAYS[f"{name}|y"].astype("str").astype(object)
+        if file == "audiology":
+            y[[4, 50]] = "c", "d"
+        pd.DataFrame(ARRAYS[f"{name}|X"]).assign(target=y).to_csv(
+            folder / f"{file}.csv", index=False
+        )
+    return folder
 
 
 def printed(out: Path, data: Path, **options: Any) -> str:
     console = Console(file=io.StringIO(), width=300)
-    tabular.run(out, data=data, console=console, **options)
+    tabular.run(out, data=data, console=console, **{"tables": CC18 + TABZILLA, **options})
     return console.file.getvalue()
 
 
-def table_of(name: str, arrays: Arrays = ARRAYS) -> tabular.SmallTable:
-    X, y, c = (arrays[f"{name}|{part}"] for part in "Xyc")
-    return tabular.SmallTable(name, X, y, c)
+def rows_of(text: str, n_table: int) -> dict[str, list[str]]:
+    """Cells of the rows of a printed table, below its title and header, by their first cell."""
+    lines = text.splitlines()
+    titles = [at for at, line in enumerate(lines) if ": AUROC, " in line or ": log loss, " in line]
+    stop = [*titles, len(lines)][n_table + 1]
+    parts = [re.split(r"  +", line.strip()) for line in lines[titles[n_table] + 2 : stop]]
+    return {row[0]: row[1:] for row in parts if len(row) > 1}
 
 
-def test_the_stack_is_run_and_its_figures_are_stored(tmp_path: Path) -> None:
-    data = folder_of(tmp_path / "data", ARRAYS)
-    text = printed(tmp_path, data, seeds=1, tables=["balance-scale"])
-    (name, figures), *others = read_cells(tmp_path / "tabular.jsonl").items()
-    assert name.startswith("balance-scale/")
-    assert not others
+def test_the_stack_is_run_and_its_figures_are_stored(tmp_path: Path, data: Path) -> None:
+    text = printed(tmp_path, data, folds=1, tables=["balance-scale"])
+    [(name, figures)] = read_cells(tmp_path / "tabular.jsonl").items()
+    assert name == "balance-scale/0"
     assert figures["AUROC"] > 0.9
     assert figures["accuracy"] > 0.8
     assert 0 < figures["log loss"] < np.log(3)
     assert figures["seconds"] > 0
-    assert f"balance-scale: AUROC {figures['AUROC']:.3f}" in text
+    assert rows_of(text, 0)["balance-scale"][0] == f"{figures['AUROC']:.3f}"
+
+
+def test_tables_have_their_cells_and_levels_sort_as_codes(data: Path) -> None:
+    table = tabular._cc18("vehicle", data)
+    X, y = ARRAYS["vehicle|X"], ARRAYS["vehicle|y"]
+    np.testing.assert_array_equal(numbers(table.X), np.nan_to_num(X))
+    np.testing.assert_array_equal(table.X.isna(), np.isnan(X))
+    np.testing.assert_array_equal(table.y, y)
+    assert [str(one) for one in table.X.dtypes] == ["float64"] * 3 + ["str"]
+    words = sorted(set(table.X.iloc[:, 3].dropna()))
+    assert [float(one) for one in words] == [9, 10, 11]
+    assert tabular._tabzilla("heart-c", data).name == "heart-c"
+    assert tabular._tabzilla("heart-c", data).X.shape == (60, 4)
 
 
 @pytest.mark.usefixtures("quick")
-def test_figures_are_those_of_the_probabilities() -> None:
-    table = table_of("vehicle")
-    figures = tabular._judged(table, 3)
-    train, test = table.halves(3)
-    p = Normals().fit(table.X[train], table.y[train]).predict_proba(table.X[test])
-    truth = table.y[test]
+@pytest.mark.parametrize("name", ["vehicle", "audiology"])
+def test_figures_are_those_of_the_probabilities(data: Path, name: str) -> None:
+    table = tabular._cc18(name, data) if name in CC18 else tabular._tabzilla(name, data)
+    figures = tabular._judged(table, 4, 2)
+    train, test = tabular.fold_of(table.y, 4, 2)
+    model = Normals().fit(table.X.iloc[train], table.y[train])
+    p, truth, classes = model.predict_proba(table.X.iloc[test]), table.y[test], model.classes_
 
-    def ranked(a: int, b: int) -> float:
-        """Share of pairs of a row of a and one of b in which that of a is the likelier a."""
-        first, second = p[truth == a, a][:, None], p[truth == b, a]
+    def ranked(k: int) -> float:
+        """Share of pairs of a row of the class and one of the rest in which the first is higher."""
+        first, second = p[truth == classes[k], k][:, None], p[truth != classes[k], k]
         return float(np.mean((first > second) + (first == second) / 2))
 
-    pairs = [(ranked(a, b) + ranked(b, a)) / 2 for a, b in combinations(range(3), 2)]
-    assert figures["AUROC"] == pytest.approx(np.mean(pairs))
-    assert figures["accuracy"] == pytest.approx(np.mean(p.argmax(axis=1) == truth))
-    assert figures["log loss"] == pytest.approx(-np.log(p[np.arange(truth.size), truth]).mean())
+    there = [k for k, one in enumerate(classes) if one in truth]
+    assert figures["AUROC"] == pytest.approx(np.mean([ranked(k) for k in there]))
+    assert figures["accuracy"] == pytest.approx(np.mean(classes[p.argmax(axis=1)] == truth))
+    of_truth = [row[list(classes).index(one)] for row, one in zip(p, truth, strict=True)]
+    assert figures["log loss"] == pytest.approx(-np.log(of_truth).mean())
 
 
-def test_halves_part_the_rows_of_every_class() -> None:
-    table = table_of("vehicle")
-    halves = [table.halves(seed) for seed in range(2)]
-    for train, test in halves:
+def test_folds_are_the_published_ones_and_the_only_row_of_a_class_is_learned_from() -> None:
+    y = ARRAYS["vehicle|y"].copy()
+    splits = StratifiedKFold(5, shuffle=True, random_state=42).split(np.zeros((90, 1)), y)
+    for fold, expected in enumerate(splits):
+        for ours, rows in zip(tabular.fold_of(y, 5, fold), expected, strict=True):
+            np.testing.assert_array_equal(ours, rows)
+    y[[4, 50]] = 7, 8
+    folds = [tabular.fold_of(y, 10, fold) for fold in range(10)]
+    for train, test in folds:
         assert sorted([*train, *test]) == list(range(90))
-        learned, predicted = np.bincount(table.y[train]), np.bincount(table.y[test])
-        assert np.abs(learned - predicted).max() <= 1
-    assert set(halves[0][0]) != set(halves[1][0])
+        assert {4, 50} <= set(train)
+        assert set(y[test]) <= set(y[train])
+    assert sorted(np.concatenate([test for _, test in folds])) == sorted({*range(90)} - {4, 50})
 
 
 @pytest.mark.usefixtures("quick")
-def test_the_only_row_of_a_class_is_learned_from(tmp_path: Path) -> None:
-    y = ARRAYS["wdbc|y"].copy()
-    y[4] = 7
-    arrays = {**ARRAYS, "wdbc|y": y}
-    for seed in range(4):
-        train, test = table_of("wdbc", arrays).halves(seed)
-        assert 4 in train
-        assert sorted([*train, *test]) == list(range(60))
-    text = printed(tmp_path, folder_of(tmp_path / "data", arrays), tables=["wdbc"])
-    assert "wdbc has classes of one row (1)" in text
-    assert all(0 <= one["AUROC"] <= 1 for one in read_cells(tmp_path / "tabular.jsonl").values())
-
-
-@pytest.mark.usefixtures("quick")
-def test_a_part_of_the_published_list_is_run_and_said_to_be_one(tmp_path: Path) -> None:
-    arrays = {**ARRAYS, "mine|X": ARRAYS["wdbc|X"], "names": np.array(["wdbc", None])}
-    text = printed(tmp_path, folder_of(tmp_path / "data", arrays), seeds=2)
-    lines = re.findall(r"^(\S+): AUROC", text, re.MULTILINE)
-    assert lines == [name for name in published.TABULAR if f"{name}|X" in ARRAYS]
-    lacks = next(line for line in text.splitlines() if "lacks 27 tables" in line)
-    absent = {name for name in published.TABULAR if re.search(rf"[ ,]{name}[,.]", lacks)}
-    assert absent == set(published.TABULAR) - set(lines)
-    assert "the published list lacks them: mine." in text
-    assert "over fewer tables (3) than the published ones (30)" in text
-    row = next(line for line in text.splitlines() if line.startswith(f" {tabular.THESE}"))
-    expected = [
-        np.mean([float(published.TABULAR[name][method]) for name in lines])
-        for method in published.TABULAR["wdbc"]
+def test_differences_are_paired_by_fold_and_errors_are_over_tables(
+    tmp_path: Path, data: Path
+) -> None:
+    text = printed(tmp_path, data, folds=3)
+    cells = read_cells(tmp_path / "tabular.jsonl")
+    assert list(cells) == [
+        *(f"{name}/{fold}" for name in CC18 for fold in range(3)),
+        *(f"{name}/{fold}" for name in TABZILLA for fold in range(10)),
     ]
-    np.testing.assert_allclose(np.array(row.split()[-8:], float), expected, atol=5e-4)
-    figures = list(read_cells(tmp_path / "tabular.jsonl").values())
-    by_seed = [np.mean([one["AUROC"] for one in figures[seed::2]]) for seed in range(2)]
-    assert f"{np.mean(by_seed):.3f} ({np.std(by_seed, ddof=1):.3f})" in row
-
-
-def test_a_whole_list_stands_beside_the_published_means() -> None:
-    console = Console(file=io.StringIO(), width=300)
-    figures = dict.fromkeys(tabular.SCORES, 0.5)
-    finished = {name: [figures, {**figures, "AUROC": 0.7}] for name in published.TABULAR}
-    tabular._print_finished(finished, 2, console)
-    text = console.file.getvalue()
-    assert tabular.THESE not in text
-    row = next(line for line in text.splitlines() if line.startswith(" AUROC "))
-    paper = " ".join(published.TABULAR_MEANS["AUROC"].values())
-    assert " ".join(row.split()) == f"AUROC 0.600 (0.141) {paper}"
+    by_table, by_method = rows_of(text, 0), rows_of(text, 1)
+    assert list(by_table) == [*CC18, "mean of 3"]
+    for column, method in enumerate(published.CC18[0]["kc2"]):
+        differences, theirs = [], []
+        for name in CC18:
+            of_folds = [float(published.CC18[fold][name][method]) for fold in range(3)]
+            ours = [cells[f"{name}/{fold}"]["AUROC"] for fold in range(3)]
+            differences.append(np.mean(np.subtract(ours, of_folds)))
+            theirs.append(np.mean(of_folds))
+            assert float(by_table[name][0]) == pytest.approx(np.mean(ours), abs=6e-4)
+            assert float(by_table[name][1 + column]) == pytest.approx(theirs[-1], abs=6e-4)
+        error = np.std(differences, ddof=1) / np.sqrt(3)
+        expected = [np.mean(theirs), np.mean(differences), error]
+        shown = [float(by_method[method][k]) for k in (0, 2, 3)]
+        np.testing.assert_allclose(shown, expected, atol=6e-4)
+        assert by_method[method][4:] == [str(np.sum(np.array(differences) > 0)), "3"]
+        assert float(by_table["mean of 3"][1 + column]) == pytest.approx(expected[0], abs=6e-4)
 
 
 @pytest.mark.usefixtures("quick")
-def test_stored_figures_are_of_the_same_table(tmp_path: Path) -> None:
-    data = folder_of(tmp_path / "data", ARRAYS)
-    first = printed(tmp_path, data, seeds=2)
+def test_no_mean_has_a_table_that_others_predicted_otherwise(tmp_path: Path, data: Path) -> None:
+    text = printed(tmp_path, data, folds=1)
+    cells = read_cells(tmp_path / "tabular.jsonl")
+    ours = {
+        name: np.mean([cells[f"{name}/{fold}"]["log loss"] for fold in range(10)])
+        for name in TABZILLA
+    }
+    by_table, by_method = rows_of(text, 2), rows_of(text, 3)
+    assert "audiology has classes of one row (2)" in text
+    assert list(by_table) == [*TABZILLA, "mean of 2"]
+    for name in TABZILLA:
+        assert float(by_table[name][0]) == pytest.approx(ours[name], abs=6e-4)
+    assert float(by_table["mean of 2"][0]) == pytest.approx(
+        (ours["mushroom"] + ours["heart-c"]) / 2, abs=6e-4
+    )
+    heart, mushroom = (published.TABZILLA[0][name] for name in ("heart-c", "mushroom"))
+    [absent] = set(heart) - set(mushroom)
+    column = 1 + list(heart).index(absent)
+    assert [row[column] for row in by_table.values()] == [f"{float(heart[absent]):.3f}", *"---"]
+    one = ours["heart-c"] - float(heart[absent])
+    assert by_method[absent][2:] == [f"{one:.3f}", "-", str(int(one < 0)), "1"]
+    both = [
+        ours["heart-c"] - float(heart["CatBoost"]),
+        ours["mushroom"] - float(mushroom["CatBoost"]),
+    ]
+    shown = [float(cell) for cell in by_method["CatBoost"][2:4]]
+    np.testing.assert_allclose(shown, [np.mean(both), np.abs(np.subtract(*both)) / 2], atol=6e-4)
+    assert by_method["CatBoost"][4:] == [str(np.sum(np.array(both) < 0)), "2"]
+
+
+@pytest.mark.usefixtures("quick")
+def test_what_is_stored_is_not_computed_again(
+    tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = printed(tmp_path, data)
     stored = (tmp_path / "tabular.jsonl").read_text()
-    assert printed(tmp_path, data, seeds=2) == first
+    monkeypatch.setattr(tabular, "_judged", lambda *_: pytest.fail("computed again"))
+    assert printed(tmp_path, data) == first
     assert (tmp_path / "tabular.jsonl").read_text() == stored
-    folder_of(data, {**ARRAYS, "wdbc|c": np.array([2, 3])})
-    printed(tmp_path, data, seeds=2)
-    assert len(read_cells(tmp_path / "tabular.jsonl")) == 6 + 2
 
 
 @pytest.mark.usefixtures("quick")
 def test_after_an_interrupt_finished_tables_are_printed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judged = tabular._judged
 
-    def interrupted(table: tabular.SmallTable, seed: int) -> Any:
-        if table.name == "vehicle" and seed == 1:
+    def interrupted(table: Dataset, n_folds: int, fold: int) -> Any:
+        if table.name == "vehicle" and fold == 1:
             raise KeyboardInterrupt
-        return judged(table, seed)
+        return judged(table, n_folds, fold)
 
     monkeypatch.setattr(tabular, "_judged", interrupted)
-    text = printed(tmp_path, folder_of(tmp_path / "data", ARRAYS), seeds=2)
-    assert re.findall(r"^(\S+): AUROC", text, re.MULTILINE) == ["balance-scale"]
-    assert "Means over 1 tables" in text
-    assert len(read_cells(tmp_path / "tabular.jsonl")) == 3
-
-
-WITHOUT = {key: array for key, array in ARRAYS.items() if key != "wdbc|y"}
+    text = printed(tmp_path, data)
+    assert list(rows_of(text, 0)) == ["balance-scale", "kc2", "mean of 2"]
+    assert "TabZilla" not in text
+    assert len(read_cells(tmp_path / "tabular.jsonl")) == 5
 
 
 @pytest.mark.parametrize(
-    ("arrays", "options", "sentence"),
+    ("options", "sentence"),
     [
-        (WITHOUT, {}, r"must have the array wdbc\|y, which is missing. Write each table"),
-        (ARRAYS, {"tables": ["car"]}, r"received 'car'. It has balance-scale, vehicle, wdbc"),
-        (ARRAYS, {"tables": ["wdbc", "iris"]}, r"--tables takes names .* received 'iris'"),
-        (ARRAYS, {"seeds": 0}, r"--seeds takes a whole number above 0; got 0"),
-        ({"iris|X": np.ones((4, 1))}, {}, r"tables of the published list .* it has iris"),
-        ({"wdbc|X": np.array([None])}, {}, r"must have arrays of numbers"),
-        ({"wdbc|X": np.array([["a"]])}, {}, r"wdbc\|X must be a matrix .* type <U1"),
-        ({"wdbc|X": np.full((60, 2), np.inf)}, {}, r"wdbc\|X must be a matrix of finite"),
-        ({"wdbc|y": np.arange(59) % 2}, {}, r"wdbc\|y must be 60 codes .* shape \(59,\)"),
-        ({"wdbc|y": np.arange(60) % 2 - 1}, {}, r"wdbc\|y must be 60 codes"),
-        ({"wdbc|y": np.arange(60) % 2 / 2}, {}, r"wdbc\|y must be 60 codes"),
-        ({"wdbc|y": np.arange(60) // 59}, {}, r"wdbc\|y .* two rows of two classes"),
-        ({"wdbc|c": np.array([4])}, {}, r"wdbc\|c must be positions from 0 to 3; received \[4\]"),
+        ({"tables": ["kc2", "iris"]}, r"--tables takes names .* received \['iris'\]"),
+        ({"folds": 0}, r"--folds takes a number from 1 to 5; got 0"),
+        ({"folds": 6}, r"--folds takes a number from 1 to 5; got 6"),
+        ({"tables": ["ilpd"]}, r"must have the arrays .* lacks \['ilpd\|X'.* by --data or by"),
     ],
 )
-def test_what_is_no_benchmark_is_refused_before_any_work(
-    tmp_path: Path, arrays: Arrays, options: dict[str, Any], sentence: str
+def test_what_cannot_be_run_is_refused_before_any_work(
+    tmp_path: Path, data: Path, options: dict[str, Any], sentence: str
 ) -> None:
-    whole = arrays if len(arrays) > 1 or "iris|X" in arrays else {**ARRAYS, **arrays}
-    data, out = folder_of(tmp_path / "data", whole), tmp_path / "out"
+    out = tmp_path / "out"
     with pytest.raises(ValueError, match=sentence):
-        tabular.run(out, data=data, **options)
+        printed(out, data, **options)
     assert not out.exists()
 
 
 def test_a_folder_without_tables_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(FileNotFoundError, match=r"tables.npz, which does not exist.* by --data"):
+    with pytest.raises(FileNotFoundError, match=r"cc18_half.npz must have .* not exist. It has"):
         tabular.run(tmp_path / "out", data=tmp_path)
     monkeypatch.setenv("BAYESRBF_DATA", str(tmp_path))
-    with pytest.raises(FileNotFoundError, match=re.escape(str(tmp_path / "tables.npz"))):
+    with pytest.raises(FileNotFoundError, match=re.escape(str(tmp_path / tabular.FILE))):
         tabular.run(tmp_path / "out")
-    (tmp_path / "tables.npz").write_text("no archive")
-    with pytest.raises(ValueError, match=r"tables.npz must have arrays of numbers"):
-        tabular.run(tmp_path / "out")
+    with pytest.raises(FileNotFoundError, match=r"There is no table 'labor'"):
+        tabular.run(tmp_path / "out", tables=["labor"])
     assert not (tmp_path / "out").exists()
 
 
@@ -246,16 +283,16 @@ def test_the_command_takes_names_with_commas(
 ) -> None:
     calls: list[Any] = []
     monkeypatch.setattr(tabular, "run", lambda out, **options: calls.append((out, options)))
-    words = ["tabular", "--data", str(tmp_path), "--tables", "car,cmc", "--tables", "wdbc"]
-    commands.app([*words, "--seeds", "2"], result_action="return_value")
-    names = ["car", "cmc", "wdbc"]
-    assert calls == [
-        (Path("reproduction"), {"data": tmp_path, "seeds": 2, "tables": names}),
-    ]
+    words = ["tabular", "--data", str(tmp_path), "--tables", "cmc,labor", "--tables", "kc2"]
+    commands.app([*words, "--folds", "3"], result_action="return_value")
+    names = ["cmc", "labor", "kc2"]
+    assert calls == [(Path("reproduction"), {"data": tmp_path, "folds": 3, "tables": names})]
 
 
-def test_published_means_are_those_of_the_published_tables() -> None:
-    assert len(published.TABULAR) == 30
-    for method, mean in published.TABULAR_MEANS["AUROC"].items():
-        figures = [float(row[method]) for row in published.TABULAR.values()]
-        assert abs(np.mean(figures) - float(mean.split()[0])) < 1e-3
+def test_published_scores_are_whole() -> None:
+    for fold in published.CC18:
+        assert len(fold) == 15
+        assert all(len(row) == 6 for row in fold.values())
+        assert all(0.5 < float(one) <= 1 for row in fold.values() for one in row.values())
+    for row in published.TABZILLA[0].values():
+        assert float(row["best of 22"]) == min(map(float, row.values()))
