@@ -394,7 +394,8 @@ def _pack(value: Any, where: str, store: _Store) -> Any:
         return {"frame": _pack_frame(value, where)}
     raise StateError(
         f"{where} is a {type(value).__name__}, which a file cannot hold; use numbers, strings, "
-        "None, arrays, or lists and dicts of them (for random_state: an int or None)."
+        "None, arrays, or lists and dicts of them (for random_state: an int or None). Pickle an "
+        "estimator that holds one of another library."
     )
 
 

@@ -7,15 +7,18 @@ from typing import Any, Final
 
 import numpy as np
 import pandas as pd
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, SimpleImputer
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.svm import SVC
 
 from bayesrbf.answers.scores import auroc, calibration
@@ -160,6 +163,54 @@ class Imputed(Blocks):
         if not np.isnan(new).any():
             return np.asarray(model.predict_proba(new))
         return np.mean([model.predict_proba(chain.transform(new)) for _ in range(20)], axis=0)
+
+
+class InContext(ClassifierMixin, BaseEstimator):
+    """A stand-in for TabPFNClassifier and TabICLClassifier, without weights to fetch.
+
+    It has what they share, and the stricter of what they differ in: numbers and NaN alone, ten
+    classes, no weights of rows. ``fit`` keeps the rows, ``predict_proba`` reads them as its
+    context, fills holes with means and answers in single precision. Where they have a transformer,
+    it has one step of attention to rows: a Gaussian process over one-hot labels. Rows of
+    ``pretraining`` are in every context, as what was learned before.
+    """
+
+    def __init__(self, softmax_temperature: float = 0.25, pretraining: Any = None) -> None:
+        self.softmax_temperature = softmax_temperature
+        self.pretraining = pretraining
+
+    def fit(self, X: Any, y: Any) -> InContext:
+        X, y = np.asarray(X, dtype=float), np.asarray(y)
+        if self.pretraining is not None:
+            before, labels = self.pretraining
+            X, y = np.concatenate([X, before]), np.concatenate([y, labels])
+        self.classes_, self.labels_ = np.unique(y, return_inverse=True)
+        if self.classes_.size > 10:
+            raise ValueError(f"Number of classes {self.classes_.size} exceeds 10.")
+        self.context_ = X
+        return self
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        read = make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler())
+        context = read.fit_transform(self.context_)
+        new = read.transform(np.asarray(X, dtype=float))
+        shares = np.bincount(self.labels_) / self.labels_.size
+        among = rbf_kernel(context) + 0.3 * np.eye(self.labels_.size)
+        told = np.linalg.solve(among, np.eye(self.classes_.size)[self.labels_] - shares)
+        scores = shares + rbf_kernel(new, context) @ told
+        found: np.ndarray = softmax(scores / self.softmax_temperature, axis=1).astype(np.float32)
+        return found
+
+
+def codes_for(classifier: object) -> Any:
+    """Numbers as they are and codes of other columns, for a classifier that takes NaN."""
+    codes = OrdinalEncoder(
+        handle_unknown="use_encoded_value", unknown_value=np.nan, encoded_missing_value=np.nan
+    )
+    columns = make_column_transformer(
+        (codes, make_column_selector(dtype_exclude="number")), remainder="passthrough"
+    )
+    return make_pipeline(columns, classifier)
 
 
 def forest(seed: int) -> Any:

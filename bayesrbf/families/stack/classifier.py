@@ -65,7 +65,15 @@ class ExtraMember:
                 f"StackedClassifier(extra=...): {self.name} takes no sample_weight, but the rows "
                 "have weights that are no whole numbers; leave it out, or fit without weights."
             )
-        estimator.fit(self._table(labelled), labelled.labels, **weighted)
+        try:
+            estimator.fit(self._table(labelled), labelled.labels, **weighted)
+        except Exception as error:
+            error.add_note(
+                f"StackedClassifier(extra=...): {self.name} is given the table as it is, texts "
+                "and missing cells too. Put what it needs in front of it, as in "
+                "extra=[('name', make_pipeline(encoder, classifier))]."
+            )
+            raise
         return ExtraMember(self.name, estimator, self.columns, self.template)
 
     def class_log_joint(self, rows: Observations, n_classes: int) -> Float[np.ndarray, "obs label"]:

@@ -10,12 +10,7 @@ import pandas as pd
 import pytest
 from scipy.special import log_softmax, softmax
 from sklearn.base import clone
-from sklearn.datasets import load_iris
-from sklearn.dummy import DummyClassifier
-from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import bayesrbf
 from bayesrbf import MixturePrior, StackedClassifier
@@ -171,52 +166,6 @@ def test_processes_change_nothing(fitted) -> None:
     X, y = table(60)
     parallel = clone(fitted).set_params(n_jobs=2).fit(X, y)
     np.testing.assert_array_equal(parallel.predict_proba(X), fitted.predict_proba(X))
-
-
-@pytest.mark.slow
-def test_a_good_extra_member_gets_the_weight_and_a_bad_one_does_not() -> None:
-    weights = []
-    for seed in range(4):  # on one table of 120 rows the folds have much to say
-        rng = np.random.default_rng(seed)
-        X = rng.normal(size=(120, 3))
-        y = (X @ [3.0, -2.0, 1.0] + 0.3 * rng.normal(size=120) > 0).astype(int)
-        y = np.where(y == 1, "up", "down")
-        good = StackedClassifier(["mixture"], extra=[LogisticRegression()], cv=3, random_state=0)
-        weights.append(good.fit(X, y).weights_[1])
-    assert good.members_ == ("mixture", "LogisticRegression")
-    assert np.mean(weights) > 0.8
-    noise = ("noise", GaussianNB(priors=[0.9, 0.1], var_smoothing=1e6))
-    bad = StackedClassifier(["normal"], extra=[noise], cv=3, random_state=0).fit(X, y)
-    assert bad.weights_[1] < 0.1
-
-
-def test_a_member_that_takes_no_weights_joins_on_a_table_of_many_copies() -> None:
-    X, y = load_iris(return_X_y=True)
-    X, y = X[::10], y[::10]
-    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
-    settings = {"members": ["normal"], "extra": [pipeline], "cv": 3, "random_state": 0}
-    model = StackedClassifier(**settings).fit(np.tile(X, (7, 1)), np.tile(y, 7))
-    assert model.predict_proba(X).shape == (15, 3)
-
-
-def test_an_extra_member_sees_the_table_as_it_was_given_and_every_row_of_it() -> None:
-    seen: list[tuple[pd.DataFrame, np.ndarray]] = []
-
-    class Watcher(DummyClassifier):
-        def fit(self, X: pd.DataFrame, y: np.ndarray) -> Watcher:
-            seen.append((X, y))
-            return super().fit(X, y)
-
-    X, y = table(30)
-    y[-3:] = None
-    weights = np.r_[2.0, np.ones(29)]
-    StackedClassifier(["normal"], extra=[Watcher()], cv=3, random_state=0).fit(X, y, weights)
-    whole, labels = max(seen, key=lambda one: one[1].size)  # the others are of folds
-    assert list(whole.columns) == list(X.columns)
-    assert whole.dtypes.equals(X.dtypes)
-    assert len(whole) == labels.size == 28
-    with pytest.raises(ValueError, match="takes no sample_weight"):
-        StackedClassifier(["normal"], extra=[Watcher()], cv=3).fit(X, y, weights + 0.5)
 
 
 def test_the_table_of_members_has_their_weights_and_how_far_they_are_known(fitted) -> None:
