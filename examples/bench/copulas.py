@@ -73,6 +73,12 @@ class Copula:
         found: np.ndarray = self.teacher.predict_proba(scores)
         return found
 
+    def labels(self, scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Labels of complete rows, drawn."""
+        below = self.probabilities(scores).cumsum(axis=1) > rng.random((len(scores), 1))
+        drawn: np.ndarray = below.argmax(axis=1)
+        return drawn
+
     def given(self, scores: np.ndarray, hidden: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Class probabilities of rows of which only some cells are known."""
         completed = np.repeat(scores[:, None], COMPLETIONS, axis=1)

@@ -4,15 +4,18 @@ The truth is known in three ways. Cells of a cross-table of many rows have a fre
 (``frequencies.py``). Complete rows of real tables have labels of teachers of other families
 (``teachers.py``). Rows of which p(y | any cells) is known are drawn from Gaussian copulas of real
 tables, with labels of a teacher (``copulas.py``); models are fitted to complete rows, then cells of
-new rows are hidden. Each table has one teacher, in turn.
+new rows are hidden. Each table has one teacher, in turn. There and on real tables, a stack is also
+asked with one member more: a stand-in for a pretrained model.
 """
 
 from __future__ import annotations
 
 import itertools
+import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -27,7 +30,8 @@ from bench import copulas
 from bench.copulas import Copula
 from bench.figures import Row, show
 from bench.frequencies import LEAST, Cells, CrossTable
-from bench.peers import logistic, numbers_for
+from bench.peers import InContext, codes_for, logistic, numbers_for
+from bench.tables import split
 from bench.teachers import TEACHERS, Taught, probabilities, rows_of, taught
 
 LEVELS: Final = (0.5, 0.8, 0.9)
@@ -304,24 +308,27 @@ FAMILIES: Final[dict[str, Contestant]] = {
 }
 
 
-def masks(n_columns: int, rng: np.random.Generator) -> Iterator[tuple[str, np.ndarray]]:
+def masks(
+    n_columns: int, rng: np.random.Generator, shares: Sequence[float]
+) -> Iterator[tuple[str, np.ndarray]]:
     """Which cells are hidden, by the name of the pattern."""
     u = rng.random((NEW_ROWS, n_columns))
-    for share in SHARES:
+    for share in shares:
         yield f"{share:.0%}", u < share
     yield "one column alone", u != u.min(axis=1, keepdims=True)
 
 
-def of_any_cells(model: str, copula: Copula) -> Iterator[Row]:
+def of_any_cells(
+    model: str, fit: Contestant, copula: Copula, shares: Sequence[float] = SHARES
+) -> Iterator[Row]:
     """What is judged of one model on one table, a pattern of hidden cells at a time."""
     rng = np.random.default_rng(0)
     scores = copula.scores(ROWS + NEW_ROWS, rng)
-    p = copula.probabilities(scores[:ROWS])
-    y = (p.cumsum(axis=1) > rng.random((ROWS, 1))).argmax(axis=1)
+    y = copula.labels(scores[:ROWS], rng)
     present = np.unique(y)  # A class that no row has is left out of what is judged.
     X = copula.cells(scores)
-    ask = FAMILIES[model](X[:ROWS], y)
-    for pattern, hidden in masks(X.shape[1], rng):
+    ask = fit(X[:ROWS], y)
+    for pattern, hidden in masks(X.shape[1], rng, shares):
         truth = copula.given(scores[ROWS:], hidden, rng)[:, present]
         truth /= truth.sum(axis=1, keepdims=True)
         said = ask(X[ROWS:].mask(hidden))
@@ -335,19 +342,93 @@ def of_any_cells(model: str, copula: Copula) -> Iterator[Row]:
         }
 
 
+def of_copulas() -> Iterator[tuple[str, Copula]]:
+    """Every table with the teacher whose turn it is."""
+    for place, table in enumerate(OF_COPULAS):
+        yield table, Copula.of(table, [*copulas.TEACHERS][place % len(copulas.TEACHERS)])
+
+
 def test_intervals_of_any_cells(data_folder: object) -> None:
     rows: list[Row] = []
-    for place, table in enumerate(OF_COPULAS):
-        teacher = [*copulas.TEACHERS][place % len(copulas.TEACHERS)]
-        copula = Copula.of(table, teacher)
-        for model in FAMILIES:
+    for table, copula in of_copulas():
+        for model, fit in FAMILIES.items():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                rows += of_any_cells(model, copula)
-        print(table, teacher, flush=True)
+                rows += of_any_cells(model, fit, copula)
+        print(table, flush=True)
     by_pattern = pd.DataFrame(rows).groupby(["model", "cells hidden"], sort=False)
     told = by_pattern.mean()
     told.insert(1, "se of 90%", by_pattern["90%"].sem())
     show("intervals/any_cells", told)
     held = told.loc["stack"]
     assert (held["90%"] + 2 * held["se of 90%"] > 0.88).all(), held
+
+
+REAL: Final = ("sonar", "glass", "heart_statlog", "pima_uci_missing")
+FEW_SHARES: Final = (0.0, 0.3, 0.7)
+EARLIER_ROWS: Final = 600
+"""Rows of the same law that the better stand-in has in its context."""
+
+
+def stack_with(**settings: Any) -> Callable[..., Any]:
+    """The default stack with a stand-in for a pretrained model as one more member."""
+    return partial(StackedClassifier, extra=[("stand-in", codes_for(InContext(**settings)))])
+
+
+def pooled(table: str) -> Iterator[Row]:
+    """Halves of a real table: a stand-in, the stack, and the stack with it."""
+    data = split(table, 0, holes=False)
+    u = np.random.default_rng(0).random(data.X_new.shape)
+    rows: list[Row] = [{"table": table, "cells hidden": f"{share:.0%}"} for share in FEW_SHARES]
+    alone = codes_for(InContext()).fit(data.X, data.y)
+    for what, make in {"stack": StackedClassifier, "with it": stack_with()}.items():
+        start = time.process_time()
+        model = make(random_state=0).fit(data.X, data.y)
+        seconds = time.process_time() - start
+        model.refine()
+        for row, share in zip(rows, FEW_SHARES, strict=True):
+            X = data.X_new.mask(u < share)
+            told = model.uncertainty(X)
+            row["loss, it alone"] = loss(alone.predict_proba(X), data.y_new)
+            row[f"loss, {what}"] = loss(told["probability"].to_numpy(), data.y_new)
+            row[f"width, {what}"] = float((told["upper"] - told["lower"]).mean())
+            row[f"seconds, {what}"] = seconds
+    yield from ({**row, "weight": float(model.weights_[-1])} for row in rows)
+
+
+def loss(p: np.ndarray, y: np.ndarray) -> float:
+    """Mean log loss in nats."""
+    return float(-np.log(np.clip(p[np.arange(y.size), y], 1e-12, 1)).mean())
+
+
+def test_a_pretrained_member(data_folder: object) -> None:
+    """What a stand-in for a pretrained model does to losses and intervals of the default stack."""
+    rows: list[Row] = []
+    told: list[Row] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for table in REAL:
+            rows += pooled(table)
+        for table, copula in of_copulas():
+            rng = np.random.default_rng(1)
+            earlier = copula.scores(EARLIER_ROWS, rng)
+            more = copula.cells(earlier).to_numpy(), copula.labels(earlier, rng)
+            makes = {
+                "stack": StackedClassifier,
+                "with the stand-in": stack_with(),
+                f"with one of {EARLIER_ROWS} rows more": stack_with(pretraining=more),
+            }
+            for model, make in makes.items():
+                told += of_any_cells(model, ours(make, "laplace"), copula, FEW_SHARES)
+            print(table, flush=True)
+    losses = pd.DataFrame(rows)
+    kinds = ("loss", "width", "seconds")
+    columns = ["table", "cells hidden", "loss, it alone", "weight"]
+    columns[3:3] = [f"{kind}, {what}" for kind in kinds for what in ("stack", "with it")]
+    show("pretrained/tables", losses[columns], dict.fromkeys(columns[-3:], 2))
+    by_model = pd.DataFrame(told).groupby(["model", "cells hidden"], sort=False)
+    means = by_model.mean().drop(columns="rarest class")
+    means.insert(1, "se of 90%", by_model["90%"].sem())
+    show("pretrained/intervals", means)
+    assert (losses["loss, with it"] < losses["loss, stack"] + 0.01).all(), losses
+    assert (means["90%"] + 2 * means["se of 90%"] > 0.88).all(), means
