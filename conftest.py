@@ -6,6 +6,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import is_dataclass
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any, Final
@@ -46,14 +47,18 @@ every_call = jaxtyping.jaxtyped
 def first_calls(function: Any = None, *, typechecker: Any = None) -> Any:
     """Check types and shapes of the first calls; the hook below puts this in front of everything.
 
-    Functions are made ready when they are first called, for most are never called in a run.
+    Functions are made ready when they are first called, for most are never called in a run. Of a
+    dataclass it is ``__init__`` that is called: a fit makes some records thousands of times.
     """
     if function == "context":
         return every_call("context")
     if function is None:
         return lambda each: first_calls(each, typechecker=typechecker)
     if isinstance(function, type):
-        return every_call(function, typechecker=typechecker)
+        if is_dataclass(function) and not hasattr(function.__init__, "__wrapped__"):
+            made = first_calls(function.__init__, typechecker=typechecker)
+            function.__init__ = made  # type: ignore[method-assign]
+        return function
     name = f"{function.__module__}.{function.__qualname__}"
 
     @cache
