@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from bayesrbf.base.artefact import check_record, load_state
-from bayesrbf.base.records import STORED
+from bayesrbf.base.records import MOST_PARTS, STORED
 from tests.mutations import FAMILIES, array_changes, fitted, leaf_changes
 
 Records = dict[type, list[Any]]
@@ -64,7 +64,9 @@ def changes(value: Any, known: Records, levels: int) -> Iterator[Any]:
     elif value is None:
         yield from (1.0, np.zeros(1), np.array([0.0, 1.0]), np.ones(2))
     else:
-        yield from (other for _, other in leaf_changes(value) if not isinstance(other, dict))
+        others = (other for _, other in leaf_changes(value) if not isinstance(other, dict))
+        # Beyond every law, and small enough that so many parts are made in no time.
+        yield from (min(o, 2 * MOST_PARTS) if type(o) is int else o for o in others)
 
 
 def altered(record: Any, known: Records, levels: int = 1) -> Iterator[Any]:
@@ -97,15 +99,17 @@ def unbroken() -> list[tuple[str, str]]:
             fitted(family)[0].save(path := Path(folder) / family)
             records_in(load_state(path)[1], records)
     known = {kind: found[:3] for kind, found in records.items()}
-    broken = set()
+    left = declared_laws()
     with np.errstate(all="ignore"):
         for kind, found in records.items():
             for other in (other for one in found[:6] for other in altered(one, known)):
+                if all(name != kind.__name__ for name, _ in left):
+                    break
                 try:
                     check_record(other)
                 except Exception as error:
-                    broken.add((kind.__name__, str(error).partition(" needs ")[2]))
-    return sorted(declared_laws() - broken)
+                    left.discard((kind.__name__, str(error).partition(" needs ")[2]))
+    return sorted(left)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, logit
 
-from bayesrbf import HybridMixtureClassifier, StackedClassifier, explain_interval
+from bayesrbf import StackedClassifier, explain_interval
 from bayesrbf.base import names
 from bayesrbf.base.hidden_share import missing_share
 from bayesrbf.base.rows import Observations, Units
@@ -17,6 +17,7 @@ from bayesrbf.families.stack.fitted import FittedStack
 from bayesrbf.families.stack.intervals import ErrorOfRows, Places, class_error
 from bayesrbf.families.stack.members import DEFAULT
 from bayesrbf.fit.asking import new_rows
+from tests.cases import generative
 from tests.fit.class_tables import table
 
 
@@ -132,7 +133,7 @@ def test_the_interval_of_a_row_without_a_cell_is_of_the_class_shares(
 
 def test_an_interval_that_assumes_the_model_has_no_parts() -> None:
     X, y = table(60)
-    mixture = HybridMixtureClassifier(random_state=0).fit(X, y)
+    mixture = generative(random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="needs draws"):
         explain_interval(mixture, X)
     with pytest.raises(ValueError, match=r"model_doubt='pool'"):
