@@ -80,7 +80,7 @@ def count_calls_anew() -> None:
 
 # Machines are slow at times, which is no defect; and a run that fails must fail again.
 settings.register_profile("bayesrbf", deadline=None, derandomize=True)
-settings.register_profile("quick", settings.get_profile("bayesrbf"), max_examples=25)
+settings.register_profile("quick", settings.get_profile("bayesrbf"), max_examples=15)
 settings.load_profile("bayesrbf")
 
 # beartype sees methods one by one, without the class that Self stands for.

@@ -222,7 +222,8 @@ class ConformalSets(MetaEstimatorMixin, BaseEstimator):
     >>> y = np.repeat(["a", "b"], 100)
     >>> X = rng.normal(size=(200, 2)) + 1.5 * (y == "b")[:, None]
     >>> X[::3, 1] = np.nan
-    >>> sets = ConformalSets(HybridMixtureClassifier(random_state=0), random_state=0).fit(X, y)
+    >>> mixture = HybridMixtureClassifier(covariance_type="diag", random_state=0)
+    >>> sets = ConformalSets(mixture, random_state=0).fit(X, y)
     >>> sets.predict_set([[0.0, 0.0], [0.75, np.nan], [3.0, 3.0]])
            a      b
     0   True  False

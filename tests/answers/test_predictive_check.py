@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import arviz_stats
 import numpy as np
 import pandas as pd
+import pytensor
 import pytest
 import xarray as xr
 
@@ -16,6 +19,13 @@ from bayesrbf import (
     predictive_check,
 )
 from tests.cases import generative
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quickly() -> Iterator[None]:
+    """Graphs are compiled without what makes them fast: a table is drawn a few times."""
+    with pytensor.config.change_flags(mode="FAST_COMPILE"):
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -149,7 +149,7 @@ def test_imputed_and_drawn_cells_are_cells_of_their_kind(density: Any) -> None:
 def test_laws_of_cells_are_those_of_draws(density: Any) -> None:
     X, _ = table(4, seed=2, holes=0.0)
     law = density.conditional(X, ["visits", "pain", "hour"])
-    draws = law.sample(2000, seed=0)
+    draws = law.sample(800, seed=0)
     visits = np.array([one["visits"] for one in draws])
     np.testing.assert_allclose(law.mean()["visits"], visits.mean(axis=0), atol=0.25)
     np.testing.assert_allclose(law.sd()["visits"], visits.std(axis=0), atol=0.25)

@@ -71,9 +71,9 @@ def test_by_products(fitted, flowers):
 
 def test_the_density_of_rows_does_not_know_the_units(flowers):
     X, y = flowers
-    model = RBFNetworkClassifier(3, random_state=0, n_init=1).fit(X, y)
+    model = RBFNetworkClassifier(3, random_state=0, n_init=1, calibrate=False).fit(X, y)
     metres = X.assign(**{"petal length (cm)": X["petal length (cm)"] / 100})
-    other = RBFNetworkClassifier(3, random_state=0, n_init=1).fit(metres, y)
+    other = RBFNetworkClassifier(3, random_state=0, n_init=1, calibrate=False).fit(metres, y)
     np.testing.assert_allclose(other.predict_proba(metres), model.predict_proba(X), atol=1e-4)
     np.testing.assert_allclose(
         other.score_samples(metres),
@@ -83,7 +83,7 @@ def test_the_density_of_rows_does_not_know_the_units(flowers):
 
 
 def test_exact_zeros(flowers):
-    sparse = RBFNetworkClassifier(l1=2.0, random_state=0).fit(*flowers)
+    sparse = RBFNetworkClassifier(l1=2.0, n_init=1, calibrate=False, random_state=0).fit(*flowers)
     assert (sparse.coef_ == 0).any()
     assert (sparse.coef_ != 0).any()
 
@@ -91,10 +91,11 @@ def test_exact_zeros(flowers):
 def test_unlabelled_rows_teach_the_hidden_layer(flowers):
     X, y = flowers
     known = np.array([label is not None for label in y])
-    without = RBFNetworkClassifier(3, random_state=0, unlabelled_weight=0.0).fit(X, y)
-    alone = RBFNetworkClassifier(3, random_state=0).fit(X[known], y[known])
+    plain = {"n_init": 1, "calibrate": False, "random_state": 0}
+    without = RBFNetworkClassifier(3, unlabelled_weight=0.0, **plain).fit(X, y)
+    alone = RBFNetworkClassifier(3, **plain).fit(X[known], y[known])
     np.testing.assert_allclose(without.predict_proba(X), alone.predict_proba(X), atol=1e-9)
-    taught = RBFNetworkClassifier(3, random_state=0).fit(X, y)
+    taught = RBFNetworkClassifier(3, **plain).fit(X, y)
     assert taught.score_samples(X[~known]).mean() > alone.score_samples(X[~known]).mean()
 
 

@@ -83,5 +83,5 @@ def test_boosting_leaves_where_the_first_fold_has_no_use_for_it() -> None:
     together = StackedClassifier(random_state=0, n_jobs=2).fit(line, y)
     np.testing.assert_array_equal(together.predict_proba(line), smooth.predict_proba(line))
     assert "boosting" in StackedClassifier(random_state=0).fit(chess, boxes).members_
-    named = StackedClassifier(["normal", "boosting"], random_state=0).fit(line, y)
+    named = StackedClassifier(["normal", "boosting"], cv=2, random_state=0).fit(line, y)
     assert "boosting" in named.members_

@@ -32,7 +32,7 @@ from bayesrbf.fit.asking import new_rows
 from tests.cases import generative
 
 CLASSIFIERS: dict[str, Callable[[], Any]] = {
-    "mixture": lambda: HybridMixtureClassifier(random_state=0),
+    "mixture": lambda: HybridMixtureClassifier(covariance_type="diag", cv=3, random_state=0),
     "uncalibrated mixture": lambda: generative(random_state=0),
     "RBF network": lambda: RBFNetworkClassifier(random_state=0),
     "kernel network": lambda: KernelNetworkClassifier(random_state=0),
@@ -238,7 +238,7 @@ def test_draws_anew_forget_it(mixture: HybridMixtureClassifier) -> None:
 def test_units_and_order_change_nothing(mixture: HybridMixtureClassifier) -> None:
     X, y = table()
     scaled = X.assign(a=1000 * X["a"] + 5)[["level", "b", "a", "c"]]
-    model = HybridMixtureClassifier(random_state=0).fit(scaled, y)
+    model = CLASSIFIERS["mixture"]().fit(scaled, y)
     model.refine("laplace", model_doubt="pool", draws=60, random_state=0)
     rows = new_rows(model.fitted_, scaled[:20]).cells
     found = model.fitted_.doubted_posterior.predictor(rows)
