@@ -56,7 +56,11 @@ def load_table(name: str, folder: Path | None = None) -> Dataset:
     ((150, 4), ['setosa', 'versicolor', 'virginica'])
     """
     if name in BUNDLED:
-        return _bundled(name)
+        from sklearn import datasets
+
+        bunch = getattr(datasets, f"load_{name}")(as_frame=True)
+        labels = np.asarray(bunch.target_names).astype(str).astype(object)
+        return Dataset(name, bunch.data.astype("float64"), labels[bunch.target.to_numpy()])
     import pandas as pd
 
     folder = folder or data_folder()
@@ -71,15 +75,6 @@ def load_table(name: str, folder: Path | None = None) -> Dataset:
     X = frame[features]
     numbers = X.select_dtypes("number").columns
     return Dataset(name, X.astype(dict.fromkeys(numbers, "float64")), y)
-
-
-def _bundled(name: str) -> Dataset:
-    """A table of scikit-learn with its class names as labels."""
-    from sklearn import datasets
-
-    bunch = getattr(datasets, f"load_{name}")(as_frame=True)
-    y = np.asarray(bunch.target_names).astype(str).astype(object)[bunch.target.to_numpy()]
-    return Dataset(name, bunch.data.astype("float64"), y)
 
 
 def hide_cells(X: Any, fraction: float, rng: np.random.Generator) -> Any:

@@ -116,16 +116,12 @@ def plot_missing(X: Any, *, ax: Axes | None = None, figsize: Size | None = None)
 
     cells = read_cells(X)
     holes = np.column_stack([missing_cells(column) for column in cells.columns])
-    ax = _new(ax, figsize)
+    if ax is None:
+        ax = plt.subplots(figsize=figsize, layout="constrained")[1]
     ax.imshow(holes, aspect="auto", cmap="Greys", vmin=0, vmax=1, interpolation="nearest")
     ax.set_xticks(range(holes.shape[1]), cells.names, rotation=60, ha="right")
     ax.set(ylabel="row")
     return ax
-
-
-def _new(ax: Axes | None, figsize: Size | None) -> Axes:
-    """The given axes, or new ones."""
-    return plt.subplots(figsize=figsize, layout="constrained")[1] if ax is None else ax
 
 
 def flat(axes: Any, pictures: int, of: str) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.optimize import brentq
-from scipy.special import expit, ndtri, stdtrit
+from scipy.special import expit, logit, ndtri, stdtrit
 
 from bayesrbf.answers.performance import (
     EventPerformance,
@@ -281,12 +281,6 @@ class Parts:
         return any(part.width == part.width for part in self.parts)
 
 
-def _log_odds_of_rank(values: np.ndarray, least: Float[np.ndarray, " part"]) -> np.ndarray:
-    """Log odds of AUROCs, which are held half a pair of rows from 0 and 1."""
-    inside = np.clip(values, least[:, None], 1 - least[:, None])
-    return np.log(inside) - np.log1p(-inside)
-
-
 def performance_by(
     by: str,
     parts: Iterable[RowsOf],
@@ -325,9 +319,10 @@ def performance_by(
         return Parts(by, own, {})
     z, spread = ndtri(0.5 + level / 2), {}
     events = np.array([one.events for one in telling])
-    half_a_pair = 0.5 / (events * (np.array([one.rows for one in telling]) - events))
+    half_a_pair = 0.5 / (events * (np.array([one.rows for one in telling]) - events))[:, None]
+    held = half_a_pair, 1 - half_a_pair  # from AUROCs of 0 and 1, whose log odds are infinite
     scales: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
-        "AUROC": (lambda x: _log_odds_of_rank(x, half_a_pair), expit),
+        "AUROC": (lambda x: logit(np.clip(x, *held)), expit),
         "calibration intercept": (lambda x: x, lambda x: x),
         "calibration slope": (lambda x: x, lambda x: x),
         "observed over expected events (O:E)": (np.log, np.exp),

@@ -115,16 +115,13 @@ class OutOfCore:
         """The table with other weights of its rows."""
         return replace(self, blocks=self.blocks.map(weigh))
 
-    def _as_all(self, rows: Observations) -> Observations:
-        """Rows of the sample, together as heavy as the whole table."""
-        factor = self.mass / float(self.sample.weights.sum())
-        return replace(rows, weights=factor * rows.weights)
-
     def fit_all(
         self, training: TrainingTable, model: FittedMixture, prior: MixturePrior, solver: Solver
     ) -> tuple[TrainingTable, FittedMixture, Fit, str]:
         """The mixture and its fit to all rows from that to the sample; a sentence on the way."""
-        rows = self._as_all(training.rows)
+        # Rows of the sample, together as heavy as the whole table.
+        factor = self.mass / float(self.sample.weights.sum())
+        rows = replace(training.rows, weights=factor * training.rows.weights)
         model, fit, passes = fit_mixture_blocks(
             self.blocks, model, rows, prior=prior, solver=solver
         )

@@ -260,9 +260,6 @@ def _values_of(
 # Predictions as DataTrees: class probabilities, drawn labels, drawn tables beside the real one.
 
 
-_SAMPLES = (names.CHAIN, names.DRAW)
-
-
 def by_column(
     drawn: xr.DataArray,
     observed: xr.DataArray,
@@ -281,7 +278,7 @@ def by_column(
     The tree has groups ``prior_predictive`` and ``observed_data``, or ``posterior_predictive``,
     ``observed_data`` and ``log_likelihood``: one variable a column over its own rows.
     """
-    parts: dict[str, dict[str, tuple[tuple[str, ...], np.ndarray]]] = {}
+    parts: dict[str, dict[str, Labelled]] = {}
     is_observed = ~np.isnan(observed.transpose(names.OBS, ...).to_numpy())
     tables = drawn.transpose(names.CHAIN, names.DRAW, names.OBS, ...).to_numpy()
     truth = observed.transpose(names.OBS, ...).to_numpy()
@@ -295,30 +292,17 @@ def by_column(
         dim = f"{names.OBS}_{place}"
         coords[dim] = rows[present]
         variables = {
-            group: ((names.CHAIN, names.DRAW, dim), tables[:, :, present, place].astype(kind)),
+            group: ((*_SAMPLE_DIMS, dim), tables[:, :, present, place].astype(kind)),
             names.OBSERVED_DATA: ((dim,), truth[present, place].astype(kind)),
         }
         if log_likelihood is not None:
             # A row without a label says nothing to a conditional model: its log likelihood is 0.
             whole = log_likelihood.reindex({names.OBS: rows[present]}, fill_value=0.0)
             whole = whole.transpose(names.CHAIN, names.DRAW, names.OBS)
-            variables[names.LOG_LIKELIHOOD] = ((names.CHAIN, names.DRAW, dim), whole.to_numpy())
+            variables[names.LOG_LIKELIHOOD] = ((*_SAMPLE_DIMS, dim), whole.to_numpy())
         for part, variable in variables.items():
             parts.setdefault(part, {})[name] = variable
-    return xr.DataTree.from_dict({part: _numbered(own, coords) for part, own in parts.items()})
-
-
-def _numbered(
-    variables: dict[str, tuple[tuple[str, ...], np.ndarray]], coords: dict[str, np.ndarray]
-) -> xr.Dataset:
-    """Variables over rows of their own, with the chains and draws numbered."""
-    dataset = xr.Dataset(variables, coords=coords)
-    numbered = {
-        dim: np.arange(dataset.sizes[dim])
-        for dim in (names.CHAIN, names.DRAW)
-        if dim in dataset.sizes
-    }
-    return dataset.assign_coords(numbered)
+    return xr.DataTree.from_dict({part: dataset_of(own, coords) for part, own in parts.items()})
 
 
 def _variable_names(observed: xr.DataArray) -> list[str]:
@@ -347,7 +331,7 @@ def predictions(
     ``predictions_constant_data``, the new rows.
     """
     coords = {names.OBS: rows, names.LABEL: labels}
-    dims = (*_SAMPLES, names.OBS, names.LABEL)
+    dims = (*_SAMPLE_DIMS, names.OBS, names.LABEL)
     dataset = dataset_of({names.PROBABILITY: (dims, probabilities)}, coords)
     dataset.coords[names.DRAW] = thinning * np.arange(probabilities.shape[1])
     dataset.attrs["thinning"] = thinning
@@ -365,7 +349,7 @@ def predictive_check(
     ``posterior_predictive`` and ``observed_data``, both with ``y``.
     """
     coords = {names.OBS: rows}
-    sampled = dataset_of({names.OBSERVED_LABEL: ((*_SAMPLES, names.OBS), drawn)}, coords)
+    sampled = dataset_of({names.OBSERVED_LABEL: ((*_SAMPLE_DIMS, names.OBS), drawn)}, coords)
     sampled.coords[names.DRAW] = thinning * np.arange(drawn.shape[1])
     observed = dataset_of({names.OBSERVED_LABEL: ((names.OBS,), truth)}, coords)
     return {

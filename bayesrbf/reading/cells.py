@@ -109,7 +109,7 @@ def read_numbers(
         for text, (_, body) in parts.items()
     }
     numbers = {text: number for text, number in plain.items() if is_number(number)}
-    blanks = any(set(text) & set(BLANKS) for text in parts if _spaced(text))
+    blanks = any(set(text) & set(BLANKS) for text in parts if re.search(rf"\d[{BLANKS}]\d", text))
     raised = any(set(text) & set(APOSTROPHES) for text in parts)
     commas = [text for text, (_, body) in parts.items() if point == "," and "," in body]
     return Notation(
@@ -149,11 +149,6 @@ def _three_digits(parts: dict[str, tuple[str, str]]) -> str:
     bodies = [parts[text][1] for text in pointed]
     doubtful = all(re.fullmatch(r"[+-]?[1-9]\d{0,2}\.\d{3}", body) for body in bodies)
     return pointed[0] if pointed and doubtful else ""
-
-
-def _spaced(text: str) -> bool:
-    """Whether blanks stand between digits."""
-    return re.search(rf"\d[{BLANKS}]\d", text) is not None
 
 
 def _undressed(text: str, thousands: str | None) -> tuple[str, str] | None:

@@ -238,26 +238,18 @@ class YesNo(Category):
 
 
 @stored
-class Date(Kind):
+class Date(Real):
     """A day: its number, 0 on 2000-01-01."""
 
     word = "date"
     what = "a date"
     is_dated = True
-    is_plain = True
+    is_found = False
 
     @classmethod
     @override
     def recognises(cls, levels: tuple[Any, ...], dated: bool) -> bool:
         return dated
-
-    @override
-    def encode(self, numbers: Numbers) -> Reals:
-        return numbers[:, None]
-
-    @override
-    def decode(self, reals: Reals) -> Numbers:
-        return reals[:, 0]
 
     @override
     def written(self, number: float) -> str:
