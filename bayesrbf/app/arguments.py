@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import CycloptsError, Parameter
 
-from bayesrbf.app.report.options import ALL_CORES, ANYTHING, Deciding, Focus, Purpose
+from bayesrbf.app.report.options import ALL_CORES, ANYTHING, Deciding, Fitting, Focus, Purpose
 from bayesrbf.base.files import remove_scratch
 from bayesrbf.base.table_options import TableOptions
 from bayesrbf.reading.notes import FOR_DEVELOPERS, ColumnWarning
@@ -252,6 +252,10 @@ Decided = Annotated[
 ]
 """The options of every command whose figures depend on what is decided."""
 UNDECIDED: Final = Deciding()
+
+Fitted = Annotated[Fitting, Parameter(name="*", negative="")]
+"""The options of the commands that fit one model."""
+USUALLY: Final = Fitting()
 
 Meant = Annotated[
     Purpose, Parameter(name="*", group="What the model is for", negative="", show_default=False)

@@ -16,7 +16,9 @@ from bayesrbf.app.arguments import (
     REPORT_PACKAGES,
     SENTENCES,
     UNDECIDED,
+    USUALLY,
     Decided,
+    Fitted,
     Json,
     Meant,
     Names,
@@ -48,7 +50,7 @@ from bayesrbf.app.arguments import (
     typed,
     with_values_joined,
 )
-from bayesrbf.app.report.options import ALL_CORES, ANYTHING, FamilyName, Focus, Inference
+from bayesrbf.app.report.options import ALL_CORES, ANYTHING, FamilyName, Focus
 from bayesrbf.app.study import plan, update
 from bayesrbf.base.table_options import PLAIN, TableOptions
 from bayesrbf.version import __version__
@@ -425,18 +427,12 @@ def report(
     target: str,
     out: Path,
     reading: Reading = PLAIN,
-    model: FamilyName = "stack",
-    inference: Inference = "auto",
+    fitting: Fitted = USUALLY,
     deciding: Decided = UNDECIDED,
     purpose: Meant = ANYTHING.purpose,
     rehearse: Annotated[bool, Parameter(negative="")] = False,
     stability: int | None = None,
     tripod: Quick = False,
-    quick: Quick = False,
-    time_limit: float | None = None,
-    draws: int | None = None,
-    seed: int = 0,
-    jobs: int = ALL_CORES,
     json: Json = False,
 ) -> None:
     """Fit a table, check the fit on held-out rows, and write everything to a folder.
@@ -455,13 +451,8 @@ def report(
         Folder for the results.
     reading : TableOptions
         How the table is read; new rows are read by the same options.
-    model : {"stack", "mixture", "rbf", "sdgm", "median_lvq"}
-        What is fitted: a pool of kernel networks, mixtures and trees, one mixture, an RBF
-        network, a sparse mixture, or exemplars.
-    inference : {"auto", "laplace", "advi", "gibbs", "nuts", "map"}
-        How draws are made: laplace and advi are approximations and take seconds; gibbs and nuts
-        are exact, if the model is right, and take longer; map makes none, and so no intervals.
-        auto takes the best one that the model has.
+    fitting : Fitting
+        What is fitted, how draws are made, and how long all may take.
     deciding : Deciding
         Decisions, which the report then judges and predictions.csv has, and intervals, of 0.9 by
         default.
@@ -479,26 +470,11 @@ def report(
     tripod : bool
         Write tripod.md, too: what the report says of each item of TRIPOD+AI, and boxes for what its
         author writes.
-    quick : bool
-        Take less time with families but the stack: no intervals unless --inference names a
-        method, three folds at most. The page says so.
-    time_limit : float, optional
-        Seconds that all may take. The fullest form that is estimated to take half of them is
-        made, without intervals or as by --quick where need be; what is not done at the limit
-        is ended, and nothing is written.
-    draws : int, optional
-        Draws of each chain, all of which are kept; by default as many as the method usually
-        takes, or fewer, so that they take about 20 MB at most.
-    seed : int
-        Seed of everything random.
-    jobs : int
-        Processes that share the fits; -1 takes all cores, or one where a run is too short for
-        others to start. The answer does not depend on it.
     json : bool
         Print one JSON object with the verdict and its figures, and nothing else.
     """
     need()
-    limit_time(time_limit)
+    limit_time(fitting.time_limit)
     from bayesrbf.app.report.costs import problems_of_target
     from bayesrbf.app.report.output import FILES, TRIPOD
     from bayesrbf.base.files import writing_together
@@ -516,17 +492,17 @@ def report(
         job = run.prepare(
             read,
             title=table.stem,
-            family=model,
-            inference=inference,
-            seed=seed,
+            family=fitting.model,
+            inference=fitting.inference,
+            seed=fitting.seed,
             facts=run.facts_of(command_line(), table),
             focus=focus,
             rehearse=rehearse,
             stability=checked_refits(stability),
-            draws=checked_draws(draws),
-            jobs=checked_jobs(jobs),
+            draws=checked_draws(fitting.draws),
+            jobs=checked_jobs(fitting.jobs),
         )
-        job, takes = run.within(run.quicker(job) if quick else job, time_limit)
+        job, takes = run.within(run.quicker(job) if fitting.quick else job, fitting.time_limit)
         if not json:
             run.introduce(job, takes)
         with spoken():
@@ -545,15 +521,9 @@ def fit(
     target: str,
     out: Path,
     reading: Reading = PLAIN,
-    model: FamilyName = "stack",
-    inference: Inference = "auto",
+    fitting: Fitted = USUALLY,
     deciding: Decided = UNDECIDED,
     purpose: Meant = ANYTHING.purpose,
-    quick: Quick = False,
-    time_limit: float | None = None,
-    draws: int | None = None,
-    seed: int = 0,
-    jobs: int = ALL_CORES,
     json: Json = False,
 ) -> None:
     """Fit a table and write the model to a folder, without checking it and without a page.
@@ -572,35 +542,18 @@ def fit(
         Folder for the model.
     reading : TableOptions
         How the table is read; new rows are read by the same options.
-    model : {"stack", "mixture", "rbf", "sdgm", "median_lvq"}
-        What is fitted; the command models has a line on each.
-    inference : {"auto", "laplace", "advi", "gibbs", "nuts", "map"}
-        How intervals are made, as report has it; map makes none and is the quickest.
+    fitting : Fitting
+        What is fitted, how draws are made, and how long all may take.
     deciding : Deciding
         Decisions, which predict then writes and validate counts by, and intervals, of 0.9 by
         default.
     purpose : Purpose
         What the model is for.
-    quick : bool
-        Take less time with families but the stack: no intervals unless --inference names a
-        method, three folds at most. The page says so.
-    time_limit : float, optional
-        Seconds that all may take. The fullest form that is estimated to take half of them is
-        made, without intervals or as by --quick where need be; what is not done at the limit
-        is ended, and nothing is written.
-    draws : int, optional
-        Draws of each chain, all of which are kept; by default as many as the method usually
-        takes, or fewer, so that they take about 20 MB at most.
-    seed : int
-        Seed of everything random.
-    jobs : int
-        Processes that share the fits; -1 takes all cores, or one where a run is too short for
-        others to start. The answer does not depend on it.
     json : bool
         Print one JSON object and nothing else.
     """
     need()
-    limit_time(time_limit)
+    limit_time(fitting.time_limit)
     from bayesrbf.app.report.costs import problems_of_target
     from bayesrbf.app.report.options import OPTIONS, ReportOptions, options_content
     from bayesrbf.app.report.output import MODEL, PAGE
@@ -620,20 +573,22 @@ def fit(
         job = run.prepare(
             read,
             title=table.stem,
-            family=model,
-            inference=inference,
-            seed=seed,
+            family=fitting.model,
+            inference=fitting.inference,
+            seed=fitting.seed,
             facts=run.facts_of(command_line(), table),
             judged=False,
-            draws=checked_draws(draws),
-            jobs=checked_jobs(jobs),
+            draws=checked_draws(fitting.draws),
+            jobs=checked_jobs(fitting.jobs),
         )
-        job, takes = run.within(run.quicker(job) if quick else job, time_limit, judged=False)
+        job, takes = run.within(
+            run.quicker(job) if fitting.quick else job, fitting.time_limit, judged=False
+        )
         if not json:
             run.introduce(job, takes, page=False)
         with spoken(), run.sharing(job.jobs), run.progress((FIT, DRAWS)) as phase:
             with phase(FIT):
-                fitted = FAMILIES[model].procedure(job)(job.X, job.y)
+                fitted = FAMILIES[job.family].procedure(job)(job.X, job.y)
             with phase(DRAWS):
                 drawn = draw_posterior(job, fitted.model)
             drawn.refined.save(scratch / MODEL)

@@ -48,6 +48,45 @@ class Deciding:
 
 
 @dataclass(frozen=True)
+class Fitting:
+    """What is fitted and how long it may take, as the command line asks for it.
+
+    Attributes
+    ----------
+    model : {"stack", "mixture", "rbf", "sdgm", "median_lvq"}
+        What is fitted: a pool of kernel networks, mixtures and trees, one mixture, an RBF
+        network, a sparse mixture, or exemplars.
+    inference : {"auto", "laplace", "advi", "gibbs", "nuts", "map"}
+        How draws are made: laplace and advi are approximations and take seconds; gibbs and nuts
+        are exact, if the model is right, and take longer; map makes none, and so no intervals.
+        auto takes the best one that the model has.
+    quick : bool
+        Take less time with families but the stack: no intervals unless --inference names a
+        method, three folds at most. The page says so.
+    time_limit : float, optional
+        Seconds that all may take. The fullest form that is estimated to take half of them is
+        made, without intervals or as by --quick where need be; what is not done at the limit
+        is ended, and nothing is written.
+    draws : int, optional
+        Draws of each chain, all of which are kept; by default as many as the method usually
+        takes, or fewer, so that they take about 20 MB at most.
+    seed : int
+        Seed of everything random.
+    jobs : int
+        Processes that share the fits; -1 takes all cores, or one where a run is too short for
+        others to start. The answer does not depend on it.
+    """
+
+    model: FamilyName = "stack"
+    inference: Inference = "auto"
+    quick: bool = False
+    time_limit: float | None = None
+    draws: int | None = None
+    seed: int = 0
+    jobs: int = ALL_CORES
+
+
+@dataclass(frozen=True)
 class Purpose:
     """What the model is for, in the words of its author.
 
