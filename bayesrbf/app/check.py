@@ -31,7 +31,7 @@ from bayesrbf.app.words import (
 )
 from bayesrbf.families.hybrid.density import MixtureDensity
 from bayesrbf.fit import asking as two_tables
-from bayesrbf.fit.asking import Change, tail_of_count
+from bayesrbf.fit.asking import Change
 from bayesrbf.reading.notes import ColumnWarning
 from bayesrbf.reading.noticing import KnownLevels
 from bayesrbf.table.columns import Columns, as_levels
@@ -133,11 +133,6 @@ def as_classes(labels: pd.Series, classes: Sequence[object]) -> pd.Series:
     own = KnownLevels(tuple(classes))
     texts = [None if pd.isna(label) else own.name(label) for label in labels]
     return pd.Series(texts, labels.index, dtype=object, name=labels.name)
-
-
-def as_trained(cells: pd.DataFrame, columns: Columns) -> object:
-    """Cells as the estimator takes them: without names where it was fitted without."""
-    return cells if columns.has_names else cells.to_numpy(dtype=object)
 
 
 def observed_reals(column: pd.Series) -> np.ndarray:
@@ -317,10 +312,10 @@ def _missing(
     level, counting = DRIFT_BY_CHANCE / len(here), {columns.names[i] for i in columns.masked}
     for name in here:
         holes, before = int(new[name].isna().sum()), int(old[name].isna().sum())
-        more = tail_of_count(holes, len(new), before, len(old)) < level
+        more = two_tables.tail_of_count(holes, len(new), before, len(old)) < level
         known = len(new) - holes, len(new), len(old) - before, len(old)
         counts = name in counting
-        if more or (counts and tail_of_count(*known) < level):
+        if more or (counts and two_tables.tail_of_count(*known) < level):
             told = "; the model takes what is missing for a sign of the label" * counts
             yield Remark(
                 "missing",
@@ -436,7 +431,7 @@ def _rows(
     bound = float(np.quantile(held_out.novelty, UNUSUAL_ROW))
     novel, before = judged.novelty >= bound, held_out.novelty >= bound
     counts = int(novel.sum()), len(novel), int(before.sum()), len(before)
-    if tail_of_count(*counts) < SHIFT_BY_CHANCE:
+    if two_tables.tail_of_count(*counts) < SHIFT_BY_CHANCE:
         most = np.flatnonzero(novel)[np.argsort(-judged.novelty[novel], kind="stable")]
         names = listing([row_name(index, row) for row in most.tolist()], LISTED_REMARKS)
         yield Remark(
@@ -459,7 +454,8 @@ def _class_frequencies(
         why = "this model compares rows and does not sum out the columns that are left out"
         yield Remark("classes", f"Class frequencies were not judged: {why}.", is_finding=False)
         return
-    rows = as_trained(new, columns)
+    # Names are left out where the estimator was fitted without.
+    rows = new if columns.has_names else new.to_numpy(dtype=object)
     with warnings.catch_warnings():  # other remarks are about what is broken or left out
         warnings.filterwarnings("ignore", "Columns? '")
         estimate = copy(classifier).adapt_prior(rows)

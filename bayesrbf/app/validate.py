@@ -42,7 +42,17 @@ from bayesrbf.app.check import (
 from bayesrbf.app.report.costs import costs_of, decisions, problems_of_focus
 from bayesrbf.app.report.options import Focus
 from bayesrbf.app.report.performance import Event, event_of, parts_by, thresholds_at
-from bayesrbf.app.words import aligned, clipped, ends, listing, number, percent, plain, plural
+from bayesrbf.app.words import (
+    aligned,
+    clipped,
+    ends,
+    listing,
+    number,
+    percent,
+    plain,
+    plural,
+    with_ends,
+)
 from bayesrbf.base.arrays import Labels, Probabilities, brier, correct, log_loss
 from bayesrbf.fit.decisions import expected_costs, mistakes, paid
 from bayesrbf.fit.probabilities import entropy
@@ -593,7 +603,7 @@ def validated(
     texts[~hidden] = [str(label) for label in present.tolist()]
     spelled = as_classes(pd.Series(texts, dtype=object), fitted.classes_.tolist())
     scored = spelled.isin(classes).to_numpy()
-    target = _name_of(y)
+    target = str(y.name) if isinstance(y, pd.Series) and y.name is not None else ""
     if scored.sum() < LEAST_LABELLED:
         raise ValueError(
             f"{f'{target!r} labels' if target else 'y labels'} "
@@ -631,11 +641,6 @@ def _held(labels: pd.Series) -> str:
     counts = labels.dropna().value_counts()[:LISTED_CLASSES]
     held = [f"{clipped(label, 24)!r} ({n})" for label, n in counts.items()]
     return f" They are {listing(held, LISTED_CLASSES)}." if held else ""
-
-
-def _name_of(y: object) -> str:
-    """The name of labels that have one."""
-    return str(y.name) if isinstance(y, pd.Series) and y.name is not None else ""
 
 
 def against_rest(
@@ -810,7 +815,7 @@ def _table_of_event(result: Validation) -> list[list[str]]:
         columns["held out of training"] = result.before[name]
     table = [[f"event: {clipped(name, 24)}", "", *columns]]
     every = [one.figures for one in columns.values()]
-    return table + [[name, "", *(_between(own[name]) for own in every)] for name in every[0]]
+    return table + [[name, "", *(with_ends(own[name]) for own in every)] for name in every[0]]
 
 
 def _table_of_score(score: GivenScore) -> list[list[str]]:
@@ -823,7 +828,7 @@ def _table_of_score(score: GivenScore) -> list[list[str]]:
         ("Brier score", own.brier, "below 0"),
         ("log loss", own.log_loss, "below 0"),
     ):
-        table.append([name, "", _between(figure), better])
+        table.append([name, "", with_ends(figure), better])
     return table
 
 
@@ -832,12 +837,12 @@ def _table_of_parts(parts: Parts) -> list[list[str]]:
     table = [[f"by {clipped(parts.by, 24)}", "", "rows", "events", "AUROC", "O:E", "slope"]]
     for part in parts.parts:
         one = part.performance
-        figures = map(_between, (one.auroc, one.observed_to_expected, one.slope))
+        figures = map(with_ends, (one.auroc, one.observed_to_expected, one.slope))
         few = "too few" if part.few else ""
         table.append([clipped(part.name, 30), few, str(one.rows), str(one.events), *figures])
     for figure, spread in parts.spread.items():
-        new = f"{number(spread.new.lower)} to {number(spread.new.upper)}"
-        told = f"of {spread.parts}, 90 %: mean {_between(spread.mean)}, a new one {new}"
+        new = ends(spread.new.lower, spread.new.upper)
+        told = f"of {spread.parts}, 90 %: mean {with_ends(spread.mean)}, a new one {new}"
         table.append([figure, "", "", "", told, "", ""])
     return table
 
@@ -846,7 +851,7 @@ def _table_of_scores(result: Validation) -> list[list[str]]:
     """Scores as rows of text."""
     table = [["score", "", "here", f"{percent(result.prob)} interval", "expected", "frequencies"]]
     for score in result.scores:
-        interval = f"{number(score.lower)} to {number(score.upper)}"
+        interval = ends(score.lower, score.upper)
         figures = [number(score.value), interval, number(score.expected), number(score.frequencies)]
         table.append([score.name, "", *figures])
     return table
@@ -857,14 +862,9 @@ def _table_of_classes(result: Validation) -> list[list[str]]:
     interval = f"{percent(result.prob)} interval"
     table = [["class", "", "rows", "share", interval, "expected", "training"]]
     for of_class in result.classes:
-        between = f"{percent(of_class.lower)} to {percent(of_class.upper)}"
-        shares = [
-            percent(of_class.share),
-            between,
-            percent(of_class.expected),
-            percent(of_class.trained),
-        ]
-        table.append([clipped(of_class.label, 24), "", str(of_class.rows), *shares])
+        share, between = percent(of_class.share), ends(of_class.lower, of_class.upper, percent)
+        others = percent(of_class.expected), percent(of_class.trained)
+        table.append([clipped(of_class.label, 24), "", str(of_class.rows), share, between, *others])
     return table
 
 
@@ -874,18 +874,7 @@ def _table_against_rest(result: Validation) -> list[list[str]]:
     table = [["against the rest", "", *figures]]
     for label, of_class in result.against_rest.items():
         if of_class.events:
-            several = (
-                of_class.auroc,
-                of_class.average_precision,
-                of_class.sensitivity,
-                of_class.specificity,
-            )
-            table.append([clipped(label, 24), "", *map(_between, several)])
+            ranks = with_ends(of_class.auroc), with_ends(of_class.average_precision)
+            found = with_ends(of_class.sensitivity), with_ends(of_class.specificity)
+            table.append([clipped(label, 24), "", *ranks, *found])
     return table
-
-
-def _between(figure: Interval) -> str:
-    """A figure and its interval; a dash where no row bears on it."""
-    if np.isnan(figure.value):
-        return number(figure.value)
-    return f"{number(figure.value)} ({number(figure.lower)} to {number(figure.upper)})"

@@ -11,8 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from jaxtyping import Float
 
+from bayesrbf.reading.notes import listed
+
 if TYPE_CHECKING:
     import pandas as pd
+
+    from bayesrbf.answers.scores import Interval
 
 
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -107,6 +111,13 @@ def ends(low: float, high: float, form: Callable[[float], str] = number) -> str:
     return between(form(low), form(high))
 
 
+def with_ends(one: Interval, form: Callable[[float], str] = number) -> str:
+    """A figure and its interval, in brackets; a dash where it is not known."""
+    if math.isnan(one.value):
+        return "–"
+    return f"{form(one.value)} ({ends(one.lower, one.upper, form)})"
+
+
 def tick(value: float, step: float) -> str:
     """A mark of an axis whose marks are a step apart, with the digits that tell them apart.
 
@@ -117,7 +128,8 @@ def tick(value: float, step: float) -> str:
     if decimals <= MOST_DECIMALS and abs(value) < 1e6:
         return cell(value, decimals)
     digits, power, exponent = number(value).partition(" × ")
-    return _short(digits) + power + exponent
+    short = digits.rstrip("0").rstrip(".") if "." in digits else digits
+    return short + power + exponent
 
 
 def spread(value: float) -> str:
@@ -155,11 +167,6 @@ def exact(value: float) -> str:
         return cell(value, 0)
     six = f"{value:.6g}"
     return number(value) if "e" in six else cell(float(six), len(six.partition(".")[2]))
-
-
-def _short(decimal: str) -> str:
-    """A decimal without trailing zeros."""
-    return decimal.rstrip("0").rstrip(".") if "." in decimal else decimal
 
 
 def _grouped(decimal: str) -> str:
@@ -205,15 +212,10 @@ def plural(quantity: int, noun: str, nouns: str | None = None) -> str:
 def listing(items: Sequence[object], most: int = 4) -> str:
     """Items in a sentence, at most ``most`` of them spelled out.
 
-    >>> listing(["a"]), listing(["a", "b"]), listing(list("abcdef"), most=2)
-    ('a', 'a and b', 'a, b and 4 more')
+    >>> listing(["a", "b"]), listing([]), listing(list("abcdef"), most=2)
+    ('a and b', '', 'a, b and 4 more')
     """
-    shown = [str(item) for item in items[:most]]
-    if len(items) > most:
-        return f"{', '.join(shown)} and {len(items) - most} more"
-    if len(shown) < 2:
-        return "".join(shown)
-    return f"{', '.join(shown[:-1])} and {shown[-1]}"
+    return listed(items, most)
 
 
 _UNSEEN: Final = re.compile(

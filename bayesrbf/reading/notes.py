@@ -87,12 +87,12 @@ def option(name: str, *values: str) -> str:
 
 
 def listed(items: Sequence[object], most: int = SHOWN_COLUMNS) -> str:
-    """Items in a sentence.
+    """Items in a sentence; empty without any.
 
     >>> listed(["a"]), listed(["a", "b", "c"]), listed(list("abcdef"), most=2)
     ('a', 'a, b and c', 'a, b and 4 more')
     """
     shown = [str(item) for item in items[:most]]
     rest = [f"{len(items) - most} more"] if len(items) > most else []
-    *first, last = [*shown, *rest]
+    *first, last = [*shown, *rest] or [""]
     return f"{', '.join(first)} and {last}" if first else last

@@ -32,7 +32,17 @@ from bayesrbf.app.report.held_out import (
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.options import ANYTHING, FamilyName
 from bayesrbf.app.report.performance import Event, event_among
-from bayesrbf.app.words import aligned, clipped, ends, listing, number, percent, plural, spread
+from bayesrbf.app.words import (
+    aligned,
+    clipped,
+    ends,
+    listing,
+    number,
+    percent,
+    plural,
+    spread,
+    with_ends,
+)
 from bayesrbf.base.arrays import correct, log_loss
 from bayesrbf.families.stack.model_doubt import comparable
 
@@ -105,7 +115,8 @@ def _fixed(
         groups = job.groups_of(y)
         model = build(**{**common_settings(job), **settings, **cv}).fit(X, y, groups=groups)
         out_of_fold = model.out_of_fold_ if pools and not job.judged_apart else None
-        return Fitted(model, _call(estimator, settings), sentence, out_of_fold=out_of_fold)
+        call = f"{estimator}({', '.join(f'{key}={value!r}' for key, value in settings.items())})"
+        return Fitted(model, call, sentence, out_of_fold=out_of_fold)
 
     return fit
 
@@ -188,11 +199,6 @@ def _median_lvq(job: Job) -> Procedure:
         "the kernel was chosen by cross-validation."
     )
     return _fixed(job, "MedianLVQClassifier", {"calibrate": True}, sentence)
-
-
-def _call(estimator: str, settings: Settings) -> str:
-    """A constructor's call as it would be typed."""
-    return f"{estimator}({', '.join(f'{key}={value!r}' for key, value in settings.items())})"
 
 
 QUICK_FOLDS: Final = 3
@@ -439,7 +445,7 @@ def _of_event(comparison: Comparison) -> list[list[str]]:
     for contestant in comparison.contestants:
         one = contestant.performance.events[0]
         figures = one.auroc, one.brier, one.observed_to_expected, one.slope
-        told = [f"{number(each.value)} ({ends(each.lower, each.upper)})" for each in figures]
+        told = [with_ends(each) for each in figures]
         if one.slope.lower < 0 and one.slope.upper > UNKNOWN_SLOPE:
             told[-1] = "–"
         table.append([contestant.name, "", *told])

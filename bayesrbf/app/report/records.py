@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,7 +24,7 @@ from bayesrbf.app.report.held_out import LOGISTIC, HeldOutRows
 from bayesrbf.app.report.learned import Learned
 from bayesrbf.app.report.options import ANYTHING, Focus
 from bayesrbf.app.report.performance import Event, Judged, Subgroups, unvalidated
-from bayesrbf.app.words import clipped, ends, listing, number, percent, plural
+from bayesrbf.app.words import clipped, listing, number, percent, plural, with_ends
 from bayesrbf.base.arrays import correct, log_loss, mean_over_folds
 from bayesrbf.fit.decisions import mistakes, paid
 from bayesrbf.inference.diagnose import Finding
@@ -213,11 +213,6 @@ def leads(judged: JudgedByRivals) -> list[tuple[str, str, str]]:
         (base.name, "", in_answers(base.gain_of_answers)),
         (rival.name, with_ends(rival.gain.interval), in_answers(rival.gain_of_answers)),
     ]
-
-
-def with_ends(one: Interval, form: Callable[[float], str] = number) -> str:
-    """A figure with the ends of its interval in brackets."""
-    return f"{form(one.value)} ({ends(one.lower, one.upper, form)})"
 
 
 def _answer(judged: JudgedByRivals, calibrated: bool) -> str:

@@ -56,7 +56,7 @@ from bayesrbf.app.report.output import (
     predictions_frame,
     to_csv,
 )
-from bayesrbf.app.report.records import Report, leads, with_ends
+from bayesrbf.app.report.records import Report, leads
 from bayesrbf.app.report.render import render
 from bayesrbf.app.report.tripod import items
 from bayesrbf.app.report.verdict import (
@@ -67,7 +67,16 @@ from bayesrbf.app.report.verdict import (
     unvalidated,
     verdict,
 )
-from bayesrbf.app.words import clipped, harmless, listing, number, one_line, percent, plural
+from bayesrbf.app.words import (
+    clipped,
+    harmless,
+    listing,
+    number,
+    one_line,
+    percent,
+    plural,
+    with_ends,
+)
 from bayesrbf.base.files import write_whole
 from bayesrbf.base.rows import copies_sentence
 from bayesrbf.base.tasks import showing
@@ -444,18 +453,15 @@ def run(job: Job, folder: Path, tripod: bool = False) -> Report:
             write_whole(folder / OPTIONS, options_content(options))
             draws, thinned = draws_content(outcome.model.posterior_, whole=job.draws is not None)
             write_whole(folder / POSTERIOR, draws)
-            report = _with_fact(outcome.report, "draws", thinned) if thinned else outcome.report
+            report = outcome.report
+            if thinned:
+                facts = (*report.described.facts, ("draws", thinned))
+                report = replace(report, described=replace(report.described, facts=facts))
             if tripod:
                 write_whole(folder / TRIPOD, items(report).encode())
             page = render(report, TRIPOD if tripod else "")
             write_whole(folder / PAGE, page.encode())
     return report
-
-
-def _with_fact(report: Report, name: str, fact: str) -> Report:
-    """The report with one fact more."""
-    described = replace(report.described, facts=(*report.described.facts, (name, fact)))
-    return replace(report, described=described)
 
 
 def introduce(job: Job, takes: str = "", page: bool = True) -> None:
@@ -628,13 +634,14 @@ def _main_figures(report: Report) -> Iterator[tuple[str, str]]:
         yield "specificity", f"{with_ends(hardest.specificity, percent)}{at}"
         yield "PPV", f"{with_ends(hardest.ppv, percent)}{at}"
         yield "NPV", f"{with_ends(hardest.npv, percent)}{at}"
-    if hardest.auroc.value == hardest.auroc.value:
-        yield "AUROC", f"{with_ends(hardest.auroc)}, {clipped(of_class, 24)} against the rest"
+    area = hardest.auroc
+    if area.value == area.value:
+        yield "AUROC", f"{with_ends(area)}, {clipped(of_class, 24)} against the rest"
     noise = "" if own.grouped else f" (chance alone {number(low)} to {number(high)})"
     yield "calibration error", f"{number(own.calibration.error)}{noise}"
     if report.performance.event is not None:
-        ratio = with_ends(hardest.observed_to_expected)
-        yield "O:E", f"{ratio}, events over those expected, 1 is right"
+        ratio = hardest.observed_to_expected
+        yield "O:E", f"{with_ends(ratio)}, events over those expected, 1 is right"
     yield "calibration slope", f"{with_ends(own.slope)}, 1 is right"
     if (score := report.score) is not None:
         auc, loss = score.differences.auroc, score.differences.log_loss

@@ -16,8 +16,17 @@ from typing import TYPE_CHECKING, Final
 
 from bayesrbf.app.report import verdict as findings
 from bayesrbf.app.report.output import MODEL, PAGE, POSTERIOR, PREDICTIONS
-from bayesrbf.app.report.records import Report, with_ends
-from bayesrbf.app.words import clipped, count, harmless, listing, number, percent, plural
+from bayesrbf.app.report.records import Report
+from bayesrbf.app.words import (
+    clipped,
+    count,
+    harmless,
+    listing,
+    number,
+    percent,
+    plural,
+    with_ends,
+)
 
 if TYPE_CHECKING:
     from bayesrbf.answers.performance import EventPerformance
