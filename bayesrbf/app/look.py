@@ -17,10 +17,9 @@ from scipy.stats import t as student
 
 from bayesrbf.app import words
 from bayesrbf.app.report import figures
-from bayesrbf.app.report import figures as column_figures
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.records import Column, Reading
-from bayesrbf.app.report.render import MOST_COLUMNS, environment
+from bayesrbf.app.report.render import environment, missingness
 from bayesrbf.app.report.sections import BARS, MOST_LEVEL_BARS, read_columns
 from bayesrbf.app.svg import element, picture
 from bayesrbf.app.words import between, clipped, count, listing, number, percent, plural
@@ -184,18 +183,15 @@ def _counts(
     a, b = (np.unique(codes, return_inverse=True)[1] for codes in (a, b))
     counts = np.bincount(a * (b.max() + 1) + b, minlength=(a.max() + 1) * (b.max() + 1))
     table = counts.reshape(a.max() + 1, b.max() + 1)
-    while max(table.shape) > 2 and _least_expected(table) < EXPECTED:
+    n_rows = table.sum()
+    # The fewest rows that independence expects are those of the rarest levels of both.
+    while max(table.shape) > 2 and table.sum(1).min() * table.sum(0).min() < EXPECTED * n_rows:
         # Levels are merged along the longer side, so that neither column is left with a single one.
         if table.shape[0] < table.shape[1]:
             table = table.T
         order = np.argsort(table.sum(1), kind="stable")
         table = np.vstack([table[order[:2]].sum(0), table[order[2:]]])
     return table
-
-
-def _least_expected(table: Int[np.ndarray, "level other"]) -> float:
-    """The fewest rows that independence expects in a cell."""
-    return float(table.sum(1).min() * table.sum(0).min() / table.sum())
 
 
 # A table looked at without a model: columns, holes, duplicates, associations.
@@ -523,11 +519,11 @@ def render_look(first_look: Look) -> str:
             "pairs": of_pairs(first_look),
         },
         pictures=[spread(bars) for bars in first_look.spreads],
-        missingness=_missingness(first_look),
+        missingness=missingness(first_look.reading),
         classes=figures.legend(
             {name: f"bar c{c % 8}" for c, name in enumerate(first_look.classes)}
         ),
-        share=column_figures.share_bar,
+        share=figures.share_bar,
         most=MOST_TOLD,
         version=__version__,
     )
@@ -578,17 +574,6 @@ def _under(bars: Spread, wide: float) -> Iterator[Markup]:
         yield element("text", clipped(bars.levels[0], 14), class_="tick start", x=0, y=y)
         last = clipped(bars.levels[-1], 14)
         yield element("text", last, class_="tick end", x=WIDTH, y=y)
-
-
-def _missingness(first_look: Look) -> Markup | None:
-    """Picture of the missing cells; none where nothing is missing."""
-    reading = first_look.reading
-    if reading.missing == 0:
-        return None
-    worst = sorted(range(len(reading.columns)), key=lambda j: -reading.columns[j].missing)
-    shown = sorted(worst[:MOST_COLUMNS])
-    names = [reading.columns[j].name for j in shown]
-    return column_figures.missingness(reading.holes[:, shown], names, reading.band, reading.rows)
 
 
 def lines_of_look(first_look: Look) -> Iterator[str]:

@@ -55,8 +55,6 @@ FEW_CELLS: Final = 0.01
 """Share of training rows with fewer cells from which a new row has fewer than nearly all."""
 NOVEL_BY_CHANCE: Final = 0.01
 """Probability below which so many novel rows are more than chance brings."""
-LEAST_FACTOR: Final = 3.0
-"""Ratio of a number to what was expected from which it is called a factor."""
 
 
 @dataclass
@@ -79,7 +77,8 @@ class BlockPredictions:
 
     def over(self, blocks: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         """The predictions of each block, counted on the way."""
-        self._usual = self._fewest = fewest_cells(self.model)
+        observed = training_cells(self.model).notna().sum(axis=1)
+        self._usual = self._fewest = int(np.quantile(observed, FEW_CELLS, method="lower"))
         for rows in blocks:
             uncertainty = self.model.uncertainty(rows, self.focus.level, memory=BLOCK_MEMORY)
             ids = None if rows.index.name is None else rows.index
@@ -141,12 +140,6 @@ def write_predictions(predictions: Iterable[pd.DataFrame], file: BinaryIO) -> No
     """Blocks of predictions as one CSV file."""
     for number_of_block, block in enumerate(predictions):
         file.write(to_csv(block, header=number_of_block == 0))
-
-
-def fewest_cells(model: Estimator) -> int:
-    """Observed cells of a row that 99 in 100 training rows have, or more."""
-    observed = training_cells(model).notna().sum(axis=1)
-    return int(np.quantile(observed, FEW_CELLS, method="lower"))
 
 
 def novelty_of(model: Estimator, novel: pd.DataFrame, n_novel: int, n_rows: int) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
@@ -140,9 +140,10 @@ class Frequencies:
 
 def rivals(job: Job) -> dict[str, Fitter]:
     """Fitters of the rivals, which ``RIVALS_IN_WORDS`` names."""
+    forest = RandomForestClassifier(TREES, min_samples_leaf=2, random_state=job.seed)
     return {
         LOGISTIC: logistic_regression(job.categorical, job.splits_within),
-        FOREST: random_forest(job.categorical, job.seed),
+        FOREST: behind_filled_columns(lambda Z, y: clone(forest).fit(Z, y), job.categorical),
     }
 
 
@@ -189,15 +190,6 @@ def _penalty(Z: Any, labels: Int[np.ndarray, " obs"], pairs: Sequence[tuple[Any,
         if len(losses) - 1 - int(np.argmin(losses)) >= WORSE_IN_A_ROW:
             break
     return float(PENALTIES[np.argmin(losses)])
-
-
-def random_forest(categorical: Iterable[str], seed: int) -> Fitter:
-    """A forest on filled columns."""
-
-    def fit(Z: Any, y: pd.Series) -> ClassifierMixin:
-        return RandomForestClassifier(TREES, min_samples_leaf=2, random_state=seed).fit(Z, y)
-
-    return behind_filled_columns(fit, categorical)
 
 
 class HalfRanks(TransformerMixin, BaseEstimator):

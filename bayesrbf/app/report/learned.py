@@ -89,7 +89,8 @@ def contributions(
     prediction of all columns; the others add 0.
     ``nothing`` are the probabilities of a row without a cell.
     """
-    X = job.X.iloc[:: -(-len(job.X) // _most_rows(job.X.shape[1]))]
+    n_rows = max(FEWEST_EFFECT_ROWS, MOST_EFFECT_CELLS // job.X.shape[1])
+    X = job.X.iloc[:: -(-len(job.X) // min(MOST_EFFECT_ROWS, n_rows))]
     everything = model.predict_proba(X)
     alone = {}
     for effect in effects:
@@ -151,11 +152,6 @@ def _grid(job: Job, name: str) -> tuple[str, np.ndarray, Float[np.ndarray, " poi
     grid = np.unique(np.quantile(values, np.linspace(0, 1, EFFECT_POINTS), method="inverted_cdf"))
     nearest = np.searchsorted((grid[1:] + grid[:-1]) / 2, values)
     return name, grid, np.bincount(nearest, minlength=grid.size) / values.size
-
-
-def _most_rows(n_columns: int) -> int:
-    """Rows over which contributions are averaged."""
-    return min(MOST_EFFECT_ROWS, max(FEWEST_EFFECT_ROWS, MOST_EFFECT_CELLS // n_columns))
 
 
 def _predicted(

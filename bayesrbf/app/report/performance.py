@@ -288,13 +288,9 @@ def read_subgroups(job: Job, held_out: HeldOutRows, model: str) -> Subgroups:
                 )
             )
     off = holm(np.array([group.chance for group in parts]), WRONGLY)
-    listed = sorted((group for group, bad in zip(parts, off, strict=True) if bad), key=_chance)
-    return Subgroups(len(parts), tuple(listed[:LISTED_GROUPS]))
-
-
-def _chance(group: Subgroup) -> float:
-    """Sort key of a group: the p value of its deviation."""
-    return group.chance
+    found = [group for group, bad in zip(parts, off, strict=True) if bad]
+    found.sort(key=lambda group: group.chance)
+    return Subgroups(len(parts), tuple(found[:LISTED_GROUPS]))
 
 
 def groups_of(job: Job, rows: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:

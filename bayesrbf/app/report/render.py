@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import jinja2
 from markupsafe import Markup, escape
 
-from bayesrbf.answers.performance import EventPerformance
 from bayesrbf.app import words
 from bayesrbf.app.report import figures
-from bayesrbf.app.report import figures as column_figures
-from bayesrbf.app.report import figures as decision_figures
 from bayesrbf.app.report import verdict as findings
 from bayesrbf.app.report.held_out import RIVALS_IN_WORDS
-from bayesrbf.app.report.records import Report, leads
+from bayesrbf.app.report.records import Reading, Report, leads
 from bayesrbf.app.report.tripod import ITEMS, said_of
 from bayesrbf.version import __version__
 
@@ -178,6 +174,7 @@ def _figures(report: Report) -> dict[str, Any]:
     interest, event = report.classes.index(report.performance.hardest[0]), report.performance.event
     drawn = [interest] if len(report.classes) == 2 else frequent[:MOST_LINES]
     imputations, members = report.imputations, report.learned.members
+    given = [] if report.score is None else [report.score.score]
     return {
         "log_loss": figures.comparison(
             rivals, [score.log_loss for score in report.scores], "log loss (nats)"
@@ -185,10 +182,10 @@ def _figures(report: Report) -> dict[str, Any]:
         "brier": figures.comparison(
             rivals, [score.brier for score in report.scores], "Brier score"
         ),
-        "missingness": _missingness(report),
-        "histograms": [column_figures.histogram(c.histogram, c.name) for c in reading.columns],
+        "missingness": missingness(reading),
+        "histograms": [figures.histogram(c.histogram, c.name) for c in reading.columns],
         "shares": [
-            column_figures.share_bar(c.missing, f"{words.percent(c.missing)} missing")
+            figures.share_bar(c.missing, f"{words.percent(c.missing)} missing")
             for c in reading.columns
         ],
         "reliability": [
@@ -211,22 +208,21 @@ def _figures(report: Report) -> dict[str, Any]:
             }
         ),
         "band": figures.legend({"where a calibrated model would be, 9 times in 10": "band"}),
-        "contributions": column_figures.contributions(report.learned.contributions),
-        "relevances": column_figures.relevances(report.learned.relevances[:MOST_BARS]),
+        "contributions": figures.contributions(report.learned.contributions),
+        "relevances": figures.relevances(report.learned.relevances[:MOST_BARS]),
         "contribution_marks": figures.legend(
             {"known alone": "bar c2", "beside all others": "bar c0"}
         ),
         "effects": [
-            decision_figures.effect(effect, drawn, report.learned.base)
-            for effect in report.learned.effects
+            figures.effect(effect, drawn, report.learned.base) for effect in report.learned.effects
         ],
         "effect_lines": figures.legend(
             {report.classes[c]: f"line c{c % 8}" for c in drawn}
             | {"where nothing is known": "line muted dash1"}
         ),
         "net_benefit": [
-            decision_figures.net_benefit(own, others, report.performance.threshold)
-            for own, others in _benefits(report)
+            figures.net_benefit(own, [rival, *given], report.performance.threshold)
+            for _, own, rival in report.performance.drawn
         ],
         "benefit_lines": figures.legend(
             {
@@ -246,11 +242,10 @@ def _figures(report: Report) -> dict[str, Any]:
             }
         ),
         "by_class": [
-            column_figures.by_class(column, report.classes, shown)
-            for column in report.learned.by_class
+            figures.by_class(column, report.classes, shown) for column in report.learned.by_class
         ],
         "classes": figures.legend({report.classes[c]: f"bar c{c % 8}" for c in shown}),
-        "costs": decision_figures.costs(report.costs) if report.costs else None,
+        "costs": figures.costs(report.costs) if report.costs else None,
         "cost_lines": _cost_lines(report),
         "coverage": figures.coverage(imputations.nominal, imputations.covered)
         if imputations.n_checked
@@ -261,29 +256,21 @@ def _figures(report: Report) -> dict[str, Any]:
     }
 
 
-def _benefits(report: Report) -> Iterator[tuple[EventPerformance, list[EventPerformance]]]:
-    """Classes whose net benefit is drawn, with the curves of the rival and of a given score."""
-    score = [] if report.score is None else [report.score.score]
-    for _, own, rival in report.performance.drawn:
-        yield own, [rival, *score]
-
-
 def _cost_lines(report: Report) -> Markup | None:
     """Names of the cost curves."""
     if report.costs is None:
         return None
     names = [name for name, _ in report.costs.curves]
-    styles = decision_figures.line_styles(report.costs)
+    styles = figures.line_styles(report.costs)
     marks = {name: f"line {style}" for name, style in zip(names, styles, strict=True)}
     return figures.legend(marks)
 
 
-def _missingness(report: Report) -> Markup | None:
+def missingness(reading: Reading) -> Markup | None:
     """Picture of the missing cells; none where nothing is missing."""
-    reading = report.reading
     if reading.missing == 0:
         return None
     worst = sorted(range(len(reading.columns)), key=lambda j: -reading.columns[j].missing)
     shown = sorted(worst[:MOST_COLUMNS])
     names = [reading.columns[j].name for j in shown]
-    return column_figures.missingness(reading.holes[:, shown], names, reading.band, reading.rows)
+    return figures.missingness(reading.holes[:, shown], names, reading.band, reading.rows)

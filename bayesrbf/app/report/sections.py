@@ -303,18 +303,13 @@ def read_described(job: Job, fitted: Fitted, refined: Any) -> Described:
     return Described(
         sentence=fitted.sentence,
         given=GIVEN[job.family],
-        priors=priors_of(job.family, refined),
+        priors=_PRIORS[job.family](refined),
         trials=fitted.trials,
         facts=(*job.facts, ("model", fitted.call), ("seed", str(job.seed))),
     )
 
 
 Priors = tuple[tuple[str, str], ...]
-
-
-def priors_of(family: str, model: Any) -> Priors:
-    """Every prior of a fitted classifier, as quantity and prior."""
-    return _PRIORS[family](model)
 
 
 def _stack(model: Any) -> Priors:
@@ -489,7 +484,9 @@ class JudgedTable:
 
 def judge_table(job: Job) -> JudgedTable:
     """Fit a density to the cells and the labels, less what looks wrong, and judge all of them."""
-    table = with_labels(job)
+    given = job.y.astype(object).where(job.y.notna(), None)
+    labels = [None if label is None else str(label) for label in given]
+    table = job.X.assign(**{job.target: labels})
     density = MixtureDensity(
         "cv",
         covariance_type="cv",
@@ -505,12 +502,6 @@ def judge_table(job: Job) -> JudgedTable:
     cells = density.surprise(table).sel(column=list(job.X.columns))
     unlabelled = density.novelty(table.assign(**{job.target: None}))
     return JudgedTable(density, table, cells, unlabelled, _described(density))
-
-
-def with_labels(job: Job) -> pd.DataFrame:
-    """The cells of a table, and its labels as one more column."""
-    given = job.y.astype(object).where(job.y.notna(), None)
-    return job.X.assign(**{job.target: [None if label is None else str(label) for label in given]})
 
 
 def _described(density: MixtureDensity) -> str:
@@ -913,7 +904,8 @@ def _errors(misses: np.ndarray, from_mean: np.ndarray) -> tuple[tuple[str, float
 
 def _against_truth(job: Job, missing: int, drawn: _Completed, rows: np.ndarray) -> Imputations:
     """Coverage and error where the hidden cells are known."""
-    truth = _truth(job, drawn, rows)
+    assert job.truth is not None
+    truth = job.truth.X[drawn.reals].iloc[rows].to_numpy(dtype=float)
     observed = job.X[drawn.reals]
     centre, scale = observed.mean().to_numpy(), observed.std().to_numpy()
     rank = ((drawn.values < truth).sum(0) + 0.5) / (len(drawn.values) + 1)
@@ -931,13 +923,6 @@ def _against_truth(job: Job, missing: int, drawn: _Completed, rows: np.ndarray) 
         filled=filled,
         error=_errors(true - filled, true),
     )
-
-
-def _truth(job: Job, drawn: _Completed, rows: np.ndarray) -> Float[np.ndarray, "obs feature"]:
-    """True real cells of some rows; NaN where there is no truth."""
-    if job.truth is None:
-        return np.full((len(rows), len(drawn.reals)), np.nan)
-    return job.truth.X[drawn.reals].iloc[rows].to_numpy(dtype=float)
 
 
 def _examples(job: Job, drawn: _Completed, rows: np.ndarray) -> tuple[Filled, ...]:

@@ -22,7 +22,7 @@ from concurrent.futures import BrokenExecutor
 from contextlib import asynccontextmanager, suppress
 from importlib.resources import files
 from traceback import extract_tb
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 import uvicorn
@@ -379,15 +379,6 @@ def perform(asked: Asked, limits: Limits) -> Reply:
         return refuse(500, ["The server failed to answer this; its log says where."])
 
 
-def _refuse_with(error: RequestError, read: Callable[[], object]) -> NoReturn:
-    """Refuse a request for one error, and for what else is found in it."""
-    try:
-        read()
-    except RequestError as other:
-        raise RequestError(other.status, *error.problems, *other.problems) from None
-    raise error
-
-
 def _interface(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
     """An answer of the interface."""
     from bayesrbf.app.serve.interface import Options, answer, content_of, rows_of, warned
@@ -396,7 +387,11 @@ def _interface(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
     try:
         options = Options.of(asked.query, served, asked.task)
     except RequestError as error:
-        _refuse_with(error, lambda: rows_of(served, asked.body, media_type, limits.rows))
+        try:  # what else is wrong is said, too
+            rows_of(served, asked.body, media_type, limits.rows)
+        except RequestError as other:
+            raise RequestError(other.status, *error.problems, *other.problems) from None
+        raise
     rows = rows_of(served, asked.body, media_type, limits.rows)
     answered = answer(served, asked.task, rows, options, limits.seconds)
     content, headers = content_of(served, answered, media_type), warned(answered)
@@ -497,10 +492,12 @@ def application(
             try:
                 reply = await pools[0].ask(asked)
             except RequestError as error:
-                reply = _refusal(error)
+                content = json.dumps({"problems": error.problems}).encode()
+                reply = Reply(content, JSON, error.status)
             seconds = time.perf_counter() - began
             metrics.count(model or "model", task, reply.status, seconds, reply.tally)
-            return _response(reply)
+            headers = dict(reply.headers) | ({"Retry-After": "1"} if reply.status == 503 else {})
+            return Response(reply.content, reply.status, headers, reply.media_type)
 
         return endpoint
 
@@ -530,19 +527,6 @@ def application(
         routes.append(Route("/", _constant(_index(folders), HTML)))
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _odd})
     return guarded(app, access, limits)
-
-
-def _response(reply: Reply) -> Response:
-    """A reply as a browser or a program gets it."""
-    headers = dict(reply.headers)
-    if reply.status == 503:
-        headers["Retry-After"] = "1"
-    return Response(reply.content, reply.status, headers, reply.media_type)
-
-
-def _refusal(error: RequestError) -> Reply:
-    """Why nothing was asked of a process."""
-    return Reply(json.dumps({"problems": error.problems}).encode(), JSON, error.status)
 
 
 async def _odd(request: Request, error: Exception) -> Response:
