@@ -553,6 +553,7 @@ class FittedMembers:
 
     def __laws__(self) -> Requirements:
         yield 0 < self.n_classes <= MOST_PARTS and len(self.own) > 0, "classes and members"
+        yield 0 <= self.n_masks <= MOST_PARTS, "a number of masks"
         shapes = {member.table_shape for member in self.own}
         yield len(shapes) == 1, "members of the same columns"
         n_features, levels, n_classes = shapes.pop()
