@@ -445,6 +445,7 @@ MEMBER_WORDS: Final = {
     ),
     "normal_masks": "one Gaussian a class, and which cells were not measured",
     "forest": "forest of 60 trees",
+    "extra_trees": "60 trees that split at random places",
     "boosting": "boosting, 100 small trees",
 }
 

@@ -153,6 +153,7 @@ class StackedClassifier(Classifier):
     mixture_blend       three Gaussians a class, one covariance for all, by the blend Yeo-Johnson
     normal_masks        as normal, and is told which cells were not measured          Yeo-Johnson
     forest              60 trees; a row goes both ways where the cell is missing      ranks
+    extra_trees         60 more, which split at random places                         ranks
     boosting            100 small trees, the same way                                 ranks
     =================== ============================================================= ============
 

@@ -255,12 +255,27 @@ class TreeRows:
         model.fit(ranks, self.labels[places], sample_weight=given)
 
 
-def grow_forest(rows: TreeRows, *, n_trees: int, seed: int) -> Forest:
-    """Grow trees, each on rows drawn anew, some where they are many."""
-    from sklearn.ensemble import RandomForestClassifier  # takes a second: predictions need it not
+def grow_forest(rows: TreeRows, *, n_trees: int, seed: int, extra: bool = False) -> Forest:
+    """Grow trees, each on rows drawn anew, some where they are many.
 
-    drawn = min(round(rows.used.sum()), ROWS_OF_A_TREE)
-    model = RandomForestClassifier(n_trees, max_samples=drawn, random_state=seed)
+    ``extra`` trees split at random places; each has all rows, unless they are many.
+    """
+    # It takes a second: predictions need it not.
+    from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+
+    total = rows.used.sum()
+    drawn, many = min(round(total), ROWS_OF_A_TREE), total > ROWS_OF_A_TREE
+    if extra:
+        # A row of little weight alone in a leaf would say as much as any.
+        model = ExtraTreesClassifier(
+            n_trees,
+            min_weight_fraction_leaf=0.99 / total,
+            bootstrap=many,
+            max_samples=drawn if many else None,
+            random_state=seed,
+        )
+    else:
+        model = RandomForestClassifier(n_trees, max_samples=drawn, random_state=seed)
     ranks, values = ranked(rows.cells)
     # Rows are drawn as often as they weigh.
     rows.fit(model, ranks, np.arange(rows.labels.size), rows.used)

@@ -37,7 +37,7 @@ def fitted() -> StackedClassifier:
 
 def test_the_default_has_a_forest_and_smooth_has_none() -> None:
     X, y = table(40)
-    assert (*SMOOTH, "forest") == DEFAULT
+    assert (*SMOOTH, "forest", "extra_trees") == DEFAULT
     smooth = StackedClassifier("smooth", cv=2, random_state=0).fit(X, y)
     assert smooth.members_ == SMOOTH
 
@@ -59,7 +59,7 @@ def test_boosting_joins_where_rows_are_many() -> None:
     settings = {"cv": 2, "random_state": 0}
     assert "boosting" not in StackedClassifier(**settings).fit(X, y, heavy).members_
     model = StackedClassifier([*MEMBERS, "boosting"], **settings).fit(X, y)
-    assert model.members_[-2:] == ("forest", "boosting")
+    assert model.members_[-3:] == ("forest", "extra_trees", "boosting")
     assert np.isfinite(model.predict_proba(X)).all()
 
 

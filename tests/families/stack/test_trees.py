@@ -9,7 +9,11 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy.special import log_softmax
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
 
 from bayesrbf.base.records import require
 from bayesrbf.base.rows import Observations, Order
@@ -47,15 +51,15 @@ def rows_of(cells: np.ndarray, labels: np.ndarray, weights: object = None) -> Tr
     return TreeRows(cells, labels, weights, LABELS)
 
 
-def grown(cells: np.ndarray, labels: np.ndarray, n_trees: int = 5) -> Forest:
-    return grow_forest(rows_of(cells, labels), n_trees=n_trees, seed=0)
+def grown(cells: np.ndarray, labels: np.ndarray, n_trees: int = 5, extra: bool = False) -> Forest:
+    return grow_forest(rows_of(cells, labels), n_trees=n_trees, seed=0, extra=extra)
 
 
 def boosted(cells: np.ndarray, labels: np.ndarray) -> Boosting:
     return grow_boosting(rows_of(cells, labels), n_steps=5, seed=0)
 
 
-KINDS = {"forest": grown, "boosting": boosted}
+KINDS = {"forest": grown, "extra trees": partial(grown, extra=True), "boosting": boosted}
 
 
 def by_leaves(trees: Trees, row: np.ndarray, node: int) -> np.ndarray:
@@ -71,11 +75,13 @@ def by_leaves(trees: Trees, row: np.ndarray, node: int) -> np.ndarray:
     return sum(part * by_leaves(trees, row, child) for part, child in parts if part)
 
 
-def test_complete_rows_get_what_a_forest_of_scikit_learn_says() -> None:
+@pytest.mark.parametrize("extra", [False, True])
+def test_complete_rows_get_what_a_forest_of_scikit_learn_says(extra: bool) -> None:
     cells, labels = table()
     ranks, _ = ranked(cells)
-    theirs = RandomForestClassifier(20, random_state=0).fit(ranks, labels).predict_proba(ranks)
-    found = np.exp(grown(cells, labels, 20).log_probabilities(cells))
+    model = (ExtraTreesClassifier if extra else RandomForestClassifier)(20, random_state=0)
+    theirs = model.fit(ranks, labels).predict_proba(ranks)
+    found = np.exp(grown(cells, labels, 20, extra).log_probabilities(cells))
     np.testing.assert_allclose(found, np.maximum(theirs, 1e-6), atol=2e-6)
 
 
@@ -105,7 +111,7 @@ def test_missing_cells_are_summed_over_both_sides(kind: str, holes: float) -> No
     trees = model.trees
     expected = [np.sum([by_leaves(trees, row, r) for r in trees.roots], axis=0) for row in new]
     np.testing.assert_allclose(trees.sums(new), expected, atol=1e-5)
-    if kind == "forest":
+    if kind != "boosting":
         log_p = np.log(np.maximum(np.array(expected) / trees.roots.size, 1e-6))
     else:
         log_p = log_softmax(model.base + expected, axis=1)
@@ -130,7 +136,11 @@ def test_units_and_monotone_maps_change_nothing(kind: str) -> None:
     np.testing.assert_array_equal(one, two)
 
 
-GROWING = {"forest": partial(grow_forest, n_trees=5), "boosting": partial(grow_boosting, n_steps=5)}
+GROWING = {
+    "forest": partial(grow_forest, n_trees=5),
+    "extra trees": partial(grow_forest, n_trees=5, extra=True),
+    "boosting": partial(grow_boosting, n_steps=5),
+}
 
 
 @pytest.mark.parametrize("kind", GROWING)
@@ -173,6 +183,7 @@ def test_a_row_of_a_small_weight_is_learned_as_much(kind: str) -> None:
     weights = np.r_[np.ones(300), np.tile([1.0, 0.1], 100)]
     grow: Callable[..., Forest | Boosting] = {
         "forest": partial(grow_forest, n_trees=200),
+        "extra trees": partial(grow_forest, n_trees=200, extra=True),
         "boosting": partial(grow_boosting, n_steps=200),
     }[kind]
     model = grow(TreeRows(cells, labels, weights, 2), seed=0)
@@ -195,7 +206,7 @@ def test_repeated_rows_of_other_weights_are_learned_as_well(kind: str) -> None:
     ]
     one, two = (np.exp(model.log_probabilities(cells)) for model in models)
     np.testing.assert_allclose(one, two, atol=0.1)
-    assert np.ptp(two[:, 1]) > (0.5 if kind == "forest" else 0.05)
+    assert np.ptp(two[:, 1]) > (0.5 if kind != "boosting" else 0.05)
 
 
 @pytest.mark.parametrize("kind", KINDS)
