@@ -23,8 +23,8 @@ from tests.fit.class_tables import table
 
 @pytest.fixture(scope="module")
 def refined() -> StackedClassifier:
-    """Three members of three kinds on a table with holes."""
-    model = StackedClassifier(cv=3, random_state=0).fit(*table(60))
+    """The default on a table with holes."""
+    model = StackedClassifier(cv=5, random_state=0).fit(*table(60))
     return model.refine("laplace", draws=500)
 
 

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from bayesrbf import StackedClassifier, load
 from bayesrbf.base.artefact import check_record
 from bayesrbf.base.rows import FewValues, Observations
-from bayesrbf.families.stack.members import DEFAULT, own_members
+from bayesrbf.families.stack.members import DEFAULT, SMOOTH, own_members
 from bayesrbf.fit.asking import new_rows
 from bayesrbf.table.encode import few_values
 
@@ -70,9 +70,9 @@ def test_every_column_of_the_table_is_found_again_among_the_categories() -> None
 
 def test_the_member_joins_where_a_column_has_few_values() -> None:
     some, none = FewValues((1,), (np.arange(3.0),)), FewValues()
-    *smooth, forest = DEFAULT
+    trees = DEFAULT[len(SMOOTH) :]
     assert own_members("default", none, 60.0) == DEFAULT
-    assert own_members("default", some, 60.0) == (*smooth, "gaussian_loo_levels", forest)
+    assert own_members("default", some, 60.0) == (*SMOOTH, "gaussian_loo_levels", *trees)
     assert own_members(["normal"], some, 60.0) == ("normal",)
     X, y = coded()
     assert "gaussian_loo_levels" in StackedClassifier(cv=2).fit(X, y).members_
