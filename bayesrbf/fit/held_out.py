@@ -385,6 +385,8 @@ def hiding_masks(
 
 SMALLEST: Final = 1e-300
 STEPS: Final = 200
+LEAST_TOLD: Final = -60.0
+"""Log probability below which a class is not told apart, lest one row alone speak of holes."""
 EXCLUDED: Final = 1000.0
 """Nats that a class without a row held out is below the others: at no temperature it counts."""
 
@@ -492,32 +494,48 @@ class HeldOut:
         r"""Weights under which holes tell nothing of the class but what the other cells tell.
 
         .. math:: v_n \, \frac{p(y_n | x_n)}{p(y_n | x_n, h_n)}, \qquad
-            p(c | x, h) \propto p(c | x) \exp\bigl(a_c + \textstyle\sum_k B_k(h) \, a_{kc}\bigr)
+            p(c | x, h) \propto p(c | x) \exp \textstyle\sum_k B_k(h) \, a_{kc}, \\
+            p(c | x) \propto \pi_c \exp a_c
+                \left(\frac{\bar p(c | x)}{\pi_c}\right)^{\sum_k B_k(h) t_k}
 
-        with the mean p(c | x) of what members say, the share h of cells that were missing, and
-        :math:`a_{kc} \sim N(0, s^2)`. A calibration that depends on h would otherwise take holes
-        for a sign of the class, and be wrong for rows that have others.
+        with the mean :math:`\bar p` of what members say, the share h of cells that were missing,
+        :math:`t_k \sim N(1, s^2)` and :math:`a_{kc} \sim N(0, s^2)`. A calibration that depends on
+        h would otherwise take holes for a sign of the class, and be wrong for rows that have
+        others. Temperatures t keep apart how sure members are where more is known.
         """
-        if not self.hidden.any():
+        if self.masked is None or not self.hidden.any():
             return self.weights
-        n_classes = self.values.shape[-1]
+        log_shares, n_classes = self.masked.log_shares, self.values.shape[-1]
         log_p = log_softmax(self.values, axis=-1).reshape(len(self.values), -1, n_classes)
         log_p = logsumexp(log_p, axis=1, b=1 / log_p.shape[1])
+        evidence = np.maximum(log_p, LEAST_TOLD) - log_shares
         own = np.arange(n_classes) == self.labels[:, None]
-        basis = np.column_stack([np.ones(len(own)), hats(self.hidden)])
-        precisions = np.append(0.0, np.full(basis.shape[1] - 1, POOL_PRIOR.sd**-2))[:, None]
+        near = hats(self.hidden)
+        basis = np.column_stack([near, np.ones(len(near))])
+        precision = POOL_PRIOR.sd**-2
+        precisions = np.append(np.full(near.shape[1], precision), 0.0)[:, None]
+
+        def split(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            temperatures, offsets = np.split(theta, [near.shape[1]])
+            return temperatures, offsets.reshape(-1, n_classes)
 
         def falling(theta: np.ndarray) -> tuple[float, np.ndarray]:
-            offsets = theta.reshape(-1, n_classes)
-            log_q = log_softmax(log_p + basis @ offsets, axis=-1)
-            slopes = basis.T @ (self.weights[:, None] * (np.exp(log_q) - own))
-            value = 0.5 * (precisions * offsets**2).sum() - self.weights @ log_q[own]
-            return value, (slopes + precisions * offsets).ravel()
+            temperatures, offsets = split(theta)
+            logits = (near @ temperatures)[:, None] * evidence + log_shares + basis @ offsets
+            log_q = log_softmax(logits, axis=-1)
+            slopes = self.weights[:, None] * (np.exp(log_q) - own)
+            apart = temperatures - 1
+            value = 0.5 * (precisions * offsets**2).sum() + 0.5 * precision * apart @ apart
+            by_temperature = near.T @ (slopes * evidence).sum(axis=1) + precision * apart
+            by_offset = basis.T @ slopes + precisions * offsets
+            gradient = np.concatenate([by_temperature, by_offset.ravel()])
+            return value - self.weights @ log_q[own], gradient
 
-        start = np.zeros(basis.shape[1] * n_classes)
-        offsets = minimize(falling, start, jac=True, method="L-BFGS-B").x.reshape(-1, n_classes)
-        first, told = offsets[0], basis[:, 1:] @ offsets[1:]
-        normaliser = logsumexp(log_softmax(log_p + first, axis=-1) + told, axis=-1)
+        start = np.repeat([1.0, 0.0], [near.shape[1], basis.shape[1] * n_classes])
+        temperatures, offsets = split(minimize(falling, start, jac=True, method="L-BFGS-B").x)
+        told = near @ offsets[:-1]
+        logits = (near @ temperatures)[:, None] * evidence + log_shares + offsets[-1]
+        normaliser = logsumexp(log_softmax(logits, axis=-1) + told, axis=-1)
         return self.weights * np.exp(normaliser - told[own])
 
     def without(self, places: Sequence[int]) -> HeldOut:

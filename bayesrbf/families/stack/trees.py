@@ -269,7 +269,7 @@ def grow_forest(rows: TreeRows, *, n_trees: int, seed: int, extra: bool = False)
         # A row of little weight alone in a leaf would say as much as any.
         model = ExtraTreesClassifier(
             n_trees,
-            min_weight_fraction_leaf=0.99 / total,
+            min_weight_fraction_leaf=min(0.99 / total, 0.5),
             bootstrap=many,
             max_samples=drawn if many else None,
             random_state=seed,

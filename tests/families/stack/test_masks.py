@@ -256,6 +256,18 @@ def test_weights_take_from_holes_what_they_tell_beside_the_cells() -> None:
             plain = held.labels[rows].mean() - p[rows].mean()
             assert (abs(plain) > 0.1) == of_label  # without weights, the labels tell it
         assert (abs(held.ignorable_weights - 1).mean() < 0.1) != of_label
+    # Members count evidence several times where more is known: that is no sign, either.
+    held, _ = said_and_labels(told=False)
+    rng = np.random.default_rng(3)
+    hidden = np.where(rng.random(held.labels.size) < 0.5, 0.5, 0.0)
+    odds = rng.normal(-2, 1.5, hidden.size)
+    labels = (rng.random(hidden.size) < expit(odds)).astype(int)
+    sure = np.where(hidden > 0, 1.0, 8.0) * (odds + 1.4) - 1.4  # log odds of the shares
+    values = -np.logaddexp(0, np.column_stack([sure, -sure]))[:, None]
+    shares = np.log(np.bincount(labels) / labels.size)
+    masked = MaskedRows(values[:, None], np.column_stack([hidden, hidden + 0.3]), shares)
+    found = HeldOut(values, labels, held.weights, masked).ignorable_weights
+    assert abs(found - 1).mean() < 0.1
     masked = replace(held.masked, hidden=np.zeros_like(held.masked.hidden))
     complete = replace(held, masked=masked)
     np.testing.assert_array_equal(complete.ignorable_weights, held.weights)

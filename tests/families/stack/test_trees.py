@@ -158,6 +158,12 @@ def test_whole_weights_are_copies_and_others_weigh(kind: str) -> None:
     assert heavy.log_probabilities(nothing)[0, 0] > one.log_probabilities(nothing)[0, 0] + 0.3
 
 
+@pytest.mark.parametrize("extra", [False, True])
+def test_one_row_is_enough(extra: bool) -> None:
+    model = grown(np.ones((1, 4)), np.zeros(1, int), extra=extra)
+    assert model.log_probabilities(np.ones((1, 4)))[0].argmax() == 0
+
+
 def used(weights: np.ndarray) -> np.ndarray:
     n = weights.size
     return TreeRows(np.zeros((n, 1)), np.zeros(n, int), weights, LABELS).used
