@@ -159,6 +159,12 @@ def learning_curve(
     drawn = drawn[0] if isinstance(drawn, tuple) else drawn
     frame, holes = pd.DataFrame(drawn), pd.isna(pd.DataFrame(X))
     if frame.shape[1] > holes.shape[1]:
+        if not set(holes.columns) <= set(frame.columns):
+            raise ValueError(
+                "learning_curve(density=...) must have the columns of X by their names, or no "
+                f"others: fit it to X. It draws {list(frame.columns)}, and X has "
+                f"{list(holes.columns)}."
+            )
         frame = frame[holes.columns]
     if not frame.isna().any(axis=None):  # else the density has drawn which cells are missing
         frame = frame.mask(holes.to_numpy()[rng.integers(n_obs, size=len(frame))])

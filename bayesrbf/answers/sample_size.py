@@ -158,14 +158,16 @@ def plan_sample_size(
             "plan_sample_size(events=...) must be the share of the event, strictly between 0 and "
             f"1, or the shares of all classes, which sum to 1; received {events!r}."
         )
-    most, alone = most_r2(shares), c_statistic is None or (cox_snell is None and len(shares) == 2)
+    most, alone = most_r2(shares), c_statistic is None
+    if c_statistic is not None:
+        alone = 0.5 < c_statistic < 1 and cox_snell is None and len(shares) == 2
     r2 = TYPICAL * most if cox_snell is None else float(cox_snell)
     r2 = r2_of(c_statistic, shares[-1]) if c_statistic is not None else r2
     if not (alone and 0 < r2 < min(most, SHRINKAGE)):
         raise ValueError(
             "plan_sample_size(...) takes cox_snell above 0 and below "
             f"{min(most, SHRINKAGE):.3f}, the most at these shares, or for two classes c_statistic "
-            f"above .5; received cox_snell={cox_snell!r} and c_statistic={c_statistic!r}."
+            f"between .5 and 1; received cox_snell={cox_snell!r} and c_statistic={c_statistic!r}."
         )
     if threshold is not None and (columns is not None or not 0 < threshold < 1):
         raise ValueError(
@@ -180,7 +182,7 @@ def plan_sample_size(
     else:
         raise ValueError(
             "plan_sample_size(...) takes columns, to develop a model, or the c_statistic of two "
-            "classes, to validate one; received neither."
+            f"classes, to validate one; received neither, and cox_snell={cox_snell!r}."
         )
     rows = {why: int(np.ceil(n)) for why, n in criteria.items()}
     return SampleSize(shares, r2, most, rows, note)
@@ -252,7 +254,7 @@ def _log_odds(
     c_statistic: float, event: float
 ) -> tuple[Float[np.ndarray, " node"], Float[np.ndarray, " node"], Float[np.ndarray, " node"]]:
     """Weights, and log odds of events and others whose scores are Gaussian of one variance."""
-    distance, z = np.sqrt(2) * ndtri(max(c_statistic, 0.5)), np.linspace(-9, 9, 2001)
+    distance, z = np.sqrt(2) * ndtri(np.clip(c_statistic, 0.5, 1 - 1e-12)), np.linspace(-9, 9, 2001)
     weights = np.exp(-(z**2) / 2) / np.exp(-(z**2) / 2).sum()
     of_events = logit(event) + distance * (z + distance / 2)
     return weights, of_events, of_events - distance**2

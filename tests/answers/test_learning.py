@@ -133,6 +133,8 @@ def test_columns_of_the_density_that_the_table_lacks_are_left_out() -> None:
     found, plain = curve(Told(2.0), X, density=Wide(frame=True)), curve(Told(2.0), X)
     assert all(rows.columns.tolist() == ["a", "b"] for rows, _ in Told.seen)
     np.testing.assert_array_equal(found.excess, plain.excess)
+    with pytest.raises(ValueError, match="columns of X by their names, or no others"):
+        curve(Told(2.0), COMPLETE, density=Wide(frame=True))
 
 
 def test_a_seed_repeats_the_tables_and_another_does_not() -> None:
