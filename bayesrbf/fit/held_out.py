@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
-from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp, softmax
 from sklearn.base import clone
 from sklearn.metrics import check_scoring
@@ -18,8 +17,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 
 from bayesrbf import table
 from bayesrbf.base.arrays import class_shares, log_scores, single_digits
-from bayesrbf.base.hidden_share import hats, knot_weights
-from bayesrbf.base.priors import POOL_PRIOR
+from bayesrbf.base.hidden_share import knot_weights
 from bayesrbf.base.records import MOST_LOG, Requirements, Stored, stored, within
 from bayesrbf.base.rows import (
     MaskedRows,
@@ -31,7 +29,13 @@ from bayesrbf.base.rows import (
 )
 from bayesrbf.base.tasks import run_tasks
 from bayesrbf.fit.arguments import row_groups
-from bayesrbf.fit.calibration import Selection, fit_powers, fit_temperature, tempered
+from bayesrbf.fit.calibration import (
+    Selection,
+    fit_powers,
+    fit_temperature,
+    tempered,
+    told_by_holes,
+)
 from bayesrbf.table.columns import Columns
 from bayesrbf.table.encode import encode_labels, read_labels
 from bayesrbf.table.order import units_of
@@ -385,8 +389,6 @@ def hiding_masks(
 
 SMALLEST: Final = 1e-300
 STEPS: Final = 200
-LEAST_TOLD: Final = -60.0
-"""Log probability below which a class is not told apart, lest one row alone speak of holes."""
 EXCLUDED: Final = 1000.0
 """Nats that a class without a row held out is below the others: at no temperature it counts."""
 
@@ -491,52 +493,14 @@ class HeldOut:
 
     @property
     def ignorable_weights(self) -> Float[np.ndarray, " obs"]:
-        r"""Weights under which holes tell nothing of the class but what the other cells tell.
-
-        .. math:: v_n \, \frac{p(y_n | x_n)}{p(y_n | x_n, h_n)}, \qquad
-            p(c | x, h) \propto p(c | x) \exp \textstyle\sum_k B_k(h) \, a_{kc}, \\
-            p(c | x) \propto \pi_c \exp a_c
-                \left(\frac{\bar p(c | x)}{\pi_c}\right)^{\sum_k B_k(h) t_k}
-
-        with the mean :math:`\bar p` of what members say, the share h of cells that were missing,
-        :math:`t_k \sim N(1, s^2)` and :math:`a_{kc} \sim N(0, s^2)`. A calibration that depends on
-        h would otherwise take holes for a sign of the class, and be wrong for rows that have
-        others. Temperatures t keep apart how sure members are where more is known.
-        """
+        """Weights under which holes tell nothing of the class but what the other cells tell."""
         if self.masked is None or not self.hidden.any():
             return self.weights
-        log_shares, n_classes = self.masked.log_shares, self.values.shape[-1]
-        log_p = log_softmax(self.values, axis=-1).reshape(len(self.values), -1, n_classes)
-        log_p = logsumexp(log_p, axis=1, b=1 / log_p.shape[1])
-        evidence = np.maximum(log_p, LEAST_TOLD) - log_shares
-        own = np.arange(n_classes) == self.labels[:, None]
-        near = hats(self.hidden)
-        basis = np.column_stack([near, np.ones(len(near))])
-        precision = POOL_PRIOR.sd**-2
-        precisions = np.append(np.full(near.shape[1], precision), 0.0)[:, None]
-
-        def split(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            temperatures, offsets = np.split(theta, [near.shape[1]])
-            return temperatures, offsets.reshape(-1, n_classes)
-
-        def falling(theta: np.ndarray) -> tuple[float, np.ndarray]:
-            temperatures, offsets = split(theta)
-            logits = (near @ temperatures)[:, None] * evidence + log_shares + basis @ offsets
-            log_q = log_softmax(logits, axis=-1)
-            slopes = self.weights[:, None] * (np.exp(log_q) - own)
-            apart = temperatures - 1
-            value = 0.5 * (precisions * offsets**2).sum() + 0.5 * precision * apart @ apart
-            by_temperature = near.T @ (slopes * evidence).sum(axis=1) + precision * apart
-            by_offset = basis.T @ slopes + precisions * offsets
-            gradient = np.concatenate([by_temperature, by_offset.ravel()])
-            return value - self.weights @ log_q[own], gradient
-
-        start = np.repeat([1.0, 0.0], [near.shape[1], basis.shape[1] * n_classes])
-        temperatures, offsets = split(minimize(falling, start, jac=True, method="L-BFGS-B").x)
-        told = near @ offsets[:-1]
-        logits = (near @ temperatures)[:, None] * evidence + log_shares + offsets[-1]
-        normaliser = logsumexp(log_softmax(logits, axis=-1) + told, axis=-1)
-        return self.weights * np.exp(normaliser - told[own])
+        log_p = log_softmax(self.values, axis=-1)
+        log_p = log_p.reshape(len(log_p), -1, log_p.shape[-1])
+        mean = logsumexp(log_p, axis=1, b=1 / log_p.shape[1])
+        told = told_by_holes(mean, self.labels, self.weights, self.hidden, self.masked.log_shares)
+        return self.weights / told
 
     def without(self, places: Sequence[int]) -> HeldOut:
         """Predictions without some of several members, whose number is the second axis."""
