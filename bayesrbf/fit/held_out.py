@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
-from scipy.special import log_softmax, logsumexp, softmax
+from scipy.special import logsumexp, softmax
 from sklearn.base import clone
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import BaseCrossValidator
@@ -34,7 +34,6 @@ from bayesrbf.fit.calibration import (
     fit_powers,
     fit_temperature,
     tempered,
-    told_by_holes,
 )
 from bayesrbf.table.columns import Columns
 from bayesrbf.table.encode import encode_labels, read_labels
@@ -491,17 +490,6 @@ class HeldOut:
         """Share of hidden cells of the rows as they are."""
         return np.zeros(self.labels.size) if self.masked is None else self.masked.hidden[:, 0]
 
-    @property
-    def ignorable_weights(self) -> Float[np.ndarray, " obs"]:
-        """Weights under which holes tell nothing of the class but what the other cells tell."""
-        if self.masked is None or not self.hidden.any():
-            return self.weights
-        log_p = log_softmax(self.values, axis=-1)
-        log_p = log_p.reshape(len(log_p), -1, log_p.shape[-1])
-        mean = logsumexp(log_p, axis=1, b=1 / log_p.shape[1])
-        told = told_by_holes(mean, self.labels, self.weights, self.hidden, self.masked.log_shares)
-        return self.weights / told
-
     def without(self, places: Sequence[int]) -> HeldOut:
         """Predictions without some of several members, whose number is the second axis."""
         masked = self.masked
@@ -562,7 +550,7 @@ class HeldOut:
         values = np.concatenate([self.values[:, None], self.masked.values], axis=1)
         n_versions = values.shape[1]
         values, labels = values.reshape(-1, *values.shape[2:]), np.repeat(self.labels, n_versions)
-        weights = np.repeat(self.ignorable_weights, n_versions)
+        weights = np.repeat(self.weights, n_versions)
         for at_knot in (knot_weights(self.masked.hidden.reshape(-1)) * weights[:, None]).T:
             some = at_knot > 0
             yield values[some], labels[some], at_knot[some]

@@ -316,7 +316,7 @@ class FittedStack(FittedModel):
         return declare_stack(
             judged_rows.values,
             judged_rows.labels,
-            judged_rows.ignorable_weights,
+            judged_rows.weights,
             member_names=self.names,
             class_names=axes.classes.tolist(),
             prior=POOL_PRIOR,

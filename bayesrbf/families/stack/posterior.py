@@ -229,7 +229,7 @@ def log_posterior_of(held_out: HeldOut) -> StackLogPosterior:
     """The log posterior of weights and temperatures, given rows held out."""
     rows = held_out.among_judged()
     return StackLogPosterior(
-        rows.values, rows.labels, rows.ignorable_weights, rows.masked, held_out.uncalibrated
+        rows.values, rows.labels, rows.weights, rows.masked, held_out.uncalibrated
     )
 
 

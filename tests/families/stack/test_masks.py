@@ -10,15 +10,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import beta, expit
+from scipy.special import beta
 
 from bayesrbf import StackedClassifier, load
 from bayesrbf.app.check import check
 from bayesrbf.base.priors import MixturePrior
-from bayesrbf.base.rows import MaskedRows, Observations
+from bayesrbf.base.rows import Observations
 from bayesrbf.families.stack.masks import BY_CHANCE, Reasons, fit_reasons
 from bayesrbf.fit.asking import new_rows
-from bayesrbf.fit.held_out import HeldOut
 from bayesrbf.mixture.fitted import Solver
 from bayesrbf.table import encode, hide, learn_columns, with_many_holes, with_masks
 
@@ -233,59 +232,6 @@ def test_relevance_is_of_the_columns_and_not_of_their_masks(told: StackedClassif
     names = list(ordered(1, told=True)[0])
     assert told.relevance_.index.tolist() == names
     assert told.relevance_.columns.tolist() == ["laplace_evidence"]
-
-
-def said_and_labels(told: bool, n: int = 3000) -> tuple[HeldOut, np.ndarray]:
-    """What one member says rightly of cells; holes depend on the cells, or on the label too."""
-    rng = np.random.default_rng(2)
-    p = expit(2 * rng.normal(size=n))
-    labels = (rng.random(n) < p).astype(int)
-    hidden = np.where(rng.random(n) < (np.where(labels, 0.8, 0.2) if told else p), 0.5, 0.0)
-    values, shares = np.log(np.column_stack([1 - p, p]))[:, None], np.log([0.5, 0.5])
-    masked = MaskedRows(values[:, None], np.column_stack([hidden, hidden + 0.3]), shares)
-    return HeldOut(values, labels, np.ones(n), masked), p
-
-
-def test_weights_take_from_holes_what_they_tell_beside_the_cells() -> None:
-    for of_label in (False, True):
-        held, p = said_and_labels(of_label)
-        for hidden in (0.0, 0.5):
-            rows = held.hidden == hidden
-            weighted = np.average(held.labels[rows], weights=held.ignorable_weights[rows])
-            assert weighted == pytest.approx(p[rows].mean(), abs=0.02), (of_label, hidden)
-            plain = held.labels[rows].mean() - p[rows].mean()
-            assert (abs(plain) > 0.1) == of_label  # without weights, the labels tell it
-        assert (abs(held.ignorable_weights - 1).mean() < 0.1) != of_label
-    # Members count evidence several times where more is known: that is no sign, either.
-    held, _ = said_and_labels(told=False)
-    rng = np.random.default_rng(3)
-    hidden = np.where(rng.random(held.labels.size) < 0.5, 0.5, 0.0)
-    odds = rng.normal(-2, 1.5, hidden.size)
-    labels = (rng.random(hidden.size) < expit(odds)).astype(int)
-    sure = np.where(hidden > 0, 1.0, 8.0) * (odds + 1.4) - 1.4  # log odds of the shares
-    values = -np.logaddexp(0, np.column_stack([sure, -sure]))[:, None]
-    shares = np.log(np.bincount(labels) / labels.size)
-    masked = MaskedRows(values[:, None], np.column_stack([hidden, hidden + 0.3]), shares)
-    found = HeldOut(values, labels, held.weights, masked).ignorable_weights
-    assert abs(found - 1).mean() < 0.1
-    masked = replace(held.masked, hidden=np.zeros_like(held.masked.hidden))
-    complete = replace(held, masked=masked)
-    np.testing.assert_array_equal(complete.ignorable_weights, held.weights)
-
-
-def test_an_ignorable_stack_is_right_for_rows_with_other_holes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    _, holes, y = ordered(300, told=True)
-    new, _, y_new = ordered(2000, told=True, seed=1)
-
-    def loss() -> float:
-        model = StackedClassifier(MEMBERS[:2], cv=3, missingness="ignorable", random_state=0)
-        return mean_loss(model.fit(holes, y), new, y_new)
-
-    found = loss()
-    monkeypatch.setattr(HeldOut, "ignorable_weights", property(lambda held: held.weights))
-    assert found < loss() - 0.05
 
 
 def test_masks_are_of_columns_with_holes_and_cells() -> None:
