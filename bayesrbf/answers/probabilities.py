@@ -68,9 +68,10 @@ def uncertainty(fit: Fit, X: object, prob: float = 0.9, *, memory: int = MEMORY)
     from bayesrbf.fit.row_answers import to_dataset
 
     rows = new_rows(fit, X, holes=True)
-    summary, novelty = summary_of(fit, rows.cells, prob, memory), fit.novelty(rows.cells)
+    summary = summary_of(fit, rows.cells, prob, memory)
+    of_rows = {"novelty": fit.novelty(rows.cells), "familiarity": fit.model.familiarity(rows.cells)}
     at_point = fit.class_posterior.n_draws == 1
-    return to_dataset(summary, fit.classes, rows.names, novelty, at_point, fit.assumes_model)
+    return to_dataset(summary, fit.classes, rows.names, of_rows, at_point, fit.assumes_model)
 
 
 def summary_of(

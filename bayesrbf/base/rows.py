@@ -378,6 +378,9 @@ class Observations:
     """Rows that stay on one side of every split; None: every row is alone."""
     whole: Shaped[np.ndarray, "obs *_"] | None = field(default=None, metadata=ANY_NUMBER)
     """The rows as they came, where they are compared whole; they have no cells then."""
+    missing: Int[np.ndarray, "obs column"] | None = None
+    """Missing indicators, by the table's columns: 1 missing, 0 measured, -1 where the package hides
+    the cell. None: every cell that is missing was missing in the table."""
 
     @property
     def n_obs(self) -> int:
@@ -404,6 +407,7 @@ class Observations:
             self.log_jacobian[rows] if self.log_jacobian.ndim else self.log_jacobian,
             None if self.units is None else self.units.take(rows),
             None if self.whole is None else self.whole[rows],
+            None if self.missing is None else self.missing[rows],
         )
 
     def in_blocks(self) -> Iterator[tuple[slice, Observations]]:
@@ -427,14 +431,20 @@ class Observations:
         yield within(self.weights, 0), "weights of 0 and above"
         yield self.log_jacobian.shape in ((), self.labels.shape), "a log Jacobian for every row"
         yield self.whole is None or len(self.whole) == self.labels.size, "every row as it came"
+        indicators = self.missing is None or within(self.missing, -1, 2)
+        yield indicators, "missing indicators of -1, 0 and 1"
         units = self.units
         yield units is None or units.numbers.shape == self.labels.shape, "a unit of every row"
 
 
 def joined_rows(parts: Sequence[Observations]) -> Observations:
-    """Rows of several tables of the same columns, one table after another."""
+    """Rows of several tables of the same columns, one table after another.
+
+    Missing indicators stay where all tables have them.
+    """
     first = parts[0]
     whole = [part.whole for part in parts if part.whole is not None]
+    missing = [part.missing for part in parts if part.missing is not None]
     jacobians = [np.broadcast_to(part.log_jacobian, part.n_obs) for part in parts]
     return Observations(
         np.concatenate([part.real for part in parts]),
@@ -444,6 +454,7 @@ def joined_rows(parts: Sequence[Observations]) -> Observations:
         np.concatenate(jacobians) if first.log_jacobian.ndim else first.log_jacobian,
         joined_units([(part.units, part.n_obs) for part in parts]),
         np.concatenate(whole) if whole else None,
+        np.concatenate(missing) if len(missing) == len(parts) else None,
     )
 
 

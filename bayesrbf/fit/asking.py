@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, update_wrapper, wraps
 from itertools import combinations
@@ -10,7 +10,7 @@ from types import MethodType
 from typing import Any, Final, Protocol, cast, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 from scipy.stats import binom, hypergeom, ks_2samp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -20,8 +20,9 @@ from bayesrbf.base.rows import Observations
 from bayesrbf.fit.model import FittedModel
 from bayesrbf.fit.table import FittedTable, TrainingTable
 from bayesrbf.reading.notes import warn
-from bayesrbf.table.columns import Columns
 from bayesrbf.table.containers import missing_cells, read_cells
+
+type Fit = FittedTable[FittedModel, object]
 
 # Whether the cells of a new table look like those of an old one, column by column.
 #
@@ -309,6 +310,8 @@ CHANCE_OF_CHANGE: Final = 1e-6
 """Probability that a change of unit is reported by chance alone."""
 MORE: Final = 0.1
 """Share of the rows, beyond that in training, from which missing cells are told."""
+NAMED: Final = 3
+"""Columns, at most, that a sentence on a pattern names."""
 GLANCED: Final = 1000
 """Training rows, about, that a column is first compared with."""
 GLANCE: Final = 0.8
@@ -318,12 +321,13 @@ Pair = tuple[np.ndarray, np.ndarray]
 """Cells of a column in training, and now."""
 
 
-def warn_of_columns(columns: Columns, old: Observations, new: Observations, X: object) -> None:
-    """Warn once of columns that are surely not as in training: other units, exchanged, missing.
+def warn_of_columns(fit: Fit, new: Observations, X: object) -> None:
+    """Warn once of columns that are surely not as in training: missing, other units, exchanged.
 
     Who asks about missing cells has more of them, so that these are told of a table X to be
     predicted only, and X is None else.
     """
+    columns, old = fit.columns, fit.table.rows
     if new.n_obs < FEWEST:
         return
     numbers = list(columns.number_features.values())
@@ -334,7 +338,7 @@ def warn_of_columns(columns: Columns, old: Observations, new: Observations, X: o
     if changed:
         changed.append("Give every column as it was in training.")
     enough = X is not None and new.n_obs >= ENOUGH
-    if sentences := changed + list(_missing(columns, old, new, X) if enough else ()):
+    if sentences := list(_missing(fit, new, X) if enough else ()) + changed:
         warn(" ".join(sentences))
 
 
@@ -357,19 +361,125 @@ def _changed(
                 yield _of_change(name, one.change, *cells[name])
 
 
-def _missing(columns: Columns, old: Observations, new: Observations, X: object) -> Iterator[str]:
-    """Columns that are missing far more often than in training."""
-    absent, before = (~table.observed_cells(rows, columns) for rows in (new, old))
-    more = np.flatnonzero(absent.mean(axis=0) > before.mean(axis=0) + MORE)
-    cells = read_cells(X).columns if more.size else ()
-    for place in more.tolist():
-        now, then = missing_cells(cells[place]), before[:, place]  # without levels that are new
-        counts = int(now.sum()), now.size, int(then.sum()), then.size
-        if now.mean() > then.mean() + MORE and tail_of_count(*counts) < CHANCE_OF_CHANGE:
-            yield (
-                f"Column {columns.names[place]!r} is missing in {now.mean():.0%} of {now.size} "
-                f"rows, in training in {then.mean():.0%}."
-            )
+def _missing(fit: Fit, new: Observations, X: object) -> Iterator[str]:
+    """Cells that are missing in other columns, or in other patterns, than in training."""
+    columns = fit.columns
+    absent, before = (~table.observed_cells(rows, columns) for rows in (new, fit.table.rows))
+    changes = missingness_changes(columns.names, before, absent, CHANCE_OF_CHANGE, MORE)
+    evidence = fit.uses_indicators
+    cells = read_cells(X).columns if any(one.is_more for one in changes) else ()
+    for change in changes:
+        (name,) = change.columns if change.alone else ("",)
+        if change.is_more and change.alone:
+            now = missing_cells(cells[columns.names.index(name)])  # without levels that are new
+            change = replace(change, n_now=int(now.sum()))
+            if change.now <= change.before + MORE:
+                continue
+        elif not evidence:
+            continue
+        yield change.sentence
+    if evidence and changes:
+        yield (
+            "Missing indicators are evidence in this model: if cells are missing, or measured, for "
+            "other reasons than in training, call assume_missingness('ignorable')."
+        )
+
+
+@dataclass(frozen=True)
+class MissingnessChange:
+    """Cells that are missing in a larger or smaller share of new rows than of training rows."""
+
+    columns: tuple[str, ...]
+    """One column; or all whose cells are missing in the rows, and no others are."""
+    alone: bool
+    """Whether it is about one column, whatever the others."""
+    n_now: int
+    of_now: int
+    n_before: int
+    of_before: int
+
+    @property
+    def now(self) -> float:
+        """Share of the new rows."""
+        return self.n_now / self.of_now
+
+    @property
+    def before(self) -> float:
+        """Share of the training rows."""
+        return self.n_before / self.of_before
+
+    @property
+    def is_more(self) -> bool:
+        """Whether the share of new rows is larger."""
+        return self.now > self.before
+
+    @property
+    def what(self) -> str:
+        """Which cells are missing, in words."""
+        if self.alone:
+            return f"Column {self.columns[0]!r} is missing"
+        if not self.columns:
+            return "No cell is missing"
+        named = " and ".join(map(repr, self.columns[:NAMED]))
+        more = f" and {len(self.columns) - NAMED} more" * (len(self.columns) > NAMED)
+        return (
+            f"Column {named} alone is missing"
+            if len(self.columns) == 1
+            else (f"Columns {named}{more}, and no others, are missing")
+        )
+
+    @property
+    def sentence(self) -> str:
+        """The change in a sentence."""
+        now, before = f"{self.now:.0%} of {self.of_now} rows", f"{self.before:.0%}"
+        return f"{self.what} in {now}, in training in {before}."
+
+
+def missingness_changes(
+    names: Sequence[str],
+    before: Bool[np.ndarray, "row column"],
+    now: Bool[np.ndarray, "obs column"],
+    chance: float,
+    margin: float = 0.0,
+) -> list[MissingnessChange]:
+    """Columns, then sets of columns, that are missing more or less often than in training.
+
+    ``chance`` is the probability that rows alike are told apart, shared among the columns and among
+    the sets; shares differ by more than the ``margin``. Sets are of columns that do not differ
+    alone.
+
+    >>> before = np.array([[True, True], [False, False]] * 200)
+    >>> now = np.array([[True, False], [False, True]] * 100)
+    >>> [one.sentence for one in missingness_changes("gh", before, now, 1e-6)][0]
+    'No cell is missing in 0% of 200 rows, in training in 50%.'
+    """
+    sizes = len(now), len(before)
+
+    def differ(counts: np.ndarray, level: float) -> Iterator[tuple[int, tuple[int, ...]]]:
+        shares = counts / np.array(sizes)[:, None]
+        for index in np.flatnonzero(np.abs(shares[0] - shares[1]) > margin).tolist():
+            n_now, n_before = (int(count) for count in counts[:, index])
+            more = n_now, sizes[0], n_before, sizes[1]
+            fewer = sizes[0] - n_now, sizes[0], sizes[1] - n_before, sizes[1]
+            if min(tail_of_count(*more), tail_of_count(*fewer)) < level:
+                yield index, more
+
+    if not min(sizes):
+        return []
+    of_columns = np.stack([rows.sum(axis=0) for rows in (now, before)])
+    found = [
+        MissingnessChange((names[index],), True, *counts)
+        for index, counts in differ(of_columns, chance / max(1, len(names)))
+    ]
+    same = [i for i, name in enumerate(names) if (name,) not in {one.columns for one in found}]
+    patterns, codes = np.unique(np.concatenate([now, before])[:, same], axis=0, return_inverse=True)
+    of_patterns = np.stack(
+        [np.bincount(some, minlength=len(patterns)) for some in np.split(codes, [sizes[0]])]
+    )
+    for index, counts in differ(of_patterns, chance / len(patterns)):
+        missing = tuple(names[same[place]] for place in np.flatnonzero(patterns[index]))
+        found.append(MissingnessChange(missing, False, *counts))
+    return found
 
 
 def _observed(cells: Float[np.ndarray, " n"]) -> Float[np.ndarray, " m"]:
@@ -425,9 +535,6 @@ def _of_change(name: str, change: Change, before: np.ndarray, now: np.ndarray) -
 # Reads the rows of a question as the fit takes them.
 
 
-type Fit = FittedTable[FittedModel, object]
-
-
 @dataclass(frozen=True)
 class NewRows:
     """New rows of a table, labels hidden."""
@@ -454,7 +561,9 @@ def new_rows(fit: Fit, X: object, *, holes: bool = False) -> NewRows:
     if len(getattr(X, "shape", (0, 0))) == 2:  # encode has the words for other shapes
         validate_data(shell, X, reset=False, skip_check_array=True)
     cells = table.encode(X, fit.columns, handle_unknown=fit.table.handle_unknown)
-    warn_of_columns(fit.columns, fit.table.rows, cells, X if holes else None)
+    warn_of_columns(fit, cells, X if holes else None)
+    if fit.table.missingness == "ignorable":
+        cells = table.without_indicators(cells, fit.columns)
     return NewRows(cells, X)
 
 

@@ -22,6 +22,7 @@ from bayesrbf.base.arrays import (
     log_softmax,
     mean_and_error,
 )
+from bayesrbf.base.hidden_share import hats
 from bayesrbf.base.priors import POOL_PRIOR
 
 # Fits to out-of-fold predictions: temperatures, scales of noise, and slopes of calibration.
@@ -32,6 +33,9 @@ LOG_TEMPERATURES = np.linspace(-6.0, 6.0, 13)
 """Grid on which the objective is first bracketed: it can have two valleys."""
 MOST_STEPS, LEAST_STEP = 100, 1e-12
 """Bounds of the search for a zero; the second in units of a log temperature."""
+
+LEAST_TOLD = -60.0
+"""Log probability below which a class is not told apart, lest one row alone speak of holes."""
 
 Members = Float[np.ndarray, " member"]
 
@@ -178,6 +182,55 @@ def fit_powers(
     start = np.log([fit_temperature(log_p, labels, weights), 1.0])
     mode = minimize(objective, start, jac=True, method="L-BFGS-B", options=TIGHT).x
     return float(np.exp(mode[0])), float(mode[1])
+
+
+def told_by_holes(
+    log_p: Float[np.ndarray, "obs label"],
+    labels: Labels,
+    weights: Weights,
+    hidden: Float[np.ndarray, " obs"],
+    log_shares: Float[np.ndarray, " label"],
+) -> Float[np.ndarray, " obs"]:
+    r"""How much more probable the share of missing cells makes the labels of rows held out.
+
+    .. math:: \frac{p(y_n | x_n, h_n)}{p(y_n | x_n)}, \qquad
+        p(c | x, h) \propto p(c | x) \exp \textstyle\sum_k B_k(h) \, a_{kc}, \\
+        p(c | x) \propto \pi_c \exp a_c
+            \left(\frac{\bar p(c | x)}{\pi_c}\right)^{\sum_k B_k(h) t_k}
+
+    with what was said of the cells, :math:`\bar p`, the share h of them that were missing,
+    :math:`t_k \sim N(1, s^2)` and :math:`a_{kc} \sim N(0, s^2)`. A calibration that depends on h
+    would otherwise take holes for a sign of the class, and be wrong for rows that have others.
+    Temperatures t keep apart how sure members are where more is known.
+    """
+    evidence = np.maximum(log_p, LEAST_TOLD) - log_shares
+    n_classes, near = log_shares.size, hats(hidden)
+    own = np.arange(n_classes) == labels[:, None]
+    basis = np.column_stack([near, np.ones(len(near))])
+    precision = POOL_PRIOR.sd**-2
+    precisions = np.append(np.full(near.shape[1], precision), 0.0)[:, None]
+
+    def split(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        temperatures, offsets = np.split(theta, [near.shape[1]])
+        return temperatures, offsets.reshape(-1, n_classes)
+
+    def falling(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        temperatures, offsets = split(theta)
+        logits = (near @ temperatures)[:, None] * evidence + log_shares + basis @ offsets
+        log_q = log_softmax(logits, axis=-1)
+        slopes = weights[:, None] * (np.exp(log_q) - own)
+        apart = temperatures - 1
+        value = 0.5 * (precisions * offsets**2).sum() + 0.5 * precision * apart @ apart
+        by_temperature = near.T @ (slopes * evidence).sum(axis=1) + precision * apart
+        by_offset = basis.T @ slopes + precisions * offsets
+        gradient = np.concatenate([by_temperature, by_offset.ravel()])
+        return value - weights @ log_q[own], gradient
+
+    start = np.repeat([1.0, 0.0], [near.shape[1], basis.shape[1] * n_classes])
+    temperatures, offsets = split(minimize(falling, start, jac=True, method="L-BFGS-B").x)
+    told = near @ offsets[:-1]
+    logits = (near @ temperatures)[:, None] * evidence + log_shares + offsets[-1]
+    return np.exp(told[own] - logsumexp(log_softmax(logits, axis=-1) + told, axis=-1))
 
 
 LEAST_DF = 2.0  # Degrees of freedom stay above it, so that there is a standard deviation.

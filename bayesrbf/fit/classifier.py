@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from jaxtyping import Float, Shaped
@@ -14,6 +15,7 @@ from bayesrbf.answers.decide import acquire, decide
 from bayesrbf.answers.explain import explain
 from bayesrbf.answers.probabilities import predict_posterior, summary_of, uncertainty
 from bayesrbf.base.rows import Recalibration
+from bayesrbf.fit.arguments import one_of
 from bayesrbf.fit.asking import new_rows, requires
 from bayesrbf.fit.estimator import Calibrated, Estimator, fitting, out_of_fold_calibration
 from bayesrbf.fit.held_out import Predict
@@ -210,6 +212,41 @@ class Classifier(ClassifierMixin, Estimator):
         answer = shift.to_dataset(plain.shares_of_use, plain.classes)
         self.fitted_ = plain.at_prevalence(shift.prior)  # last: an error leaves the old one
         return answer
+
+    def assume_missingness(self, missingness: Literal["as_trained", "ignorable"]) -> Self:
+        """Say why cells of later new rows are missing, or measured; nothing is fitted again.
+
+        Probabilities and intervals are for new rows that come as the training rows came: the same
+        population, cells missing for the same reasons. Where cells of new rows are missing, or
+        measured, for other reasons, such as a test that is now made of everybody, missing
+        indicators tell nothing of the class.
+
+        Parameters
+        ----------
+        missingness : {"as_trained", "ignorable"}
+            Whether cells of new rows are missing for the reasons of training.
+
+        Returns
+        -------
+        self
+            All later answers about rows are for such rows.
+
+        Raises
+        ------
+        ValueError
+            If the estimator makes no use of missing indicators, or the word is another.
+        """
+        fit = self._fit
+        if "missingness" not in self.get_params(deep=False):
+            raise ValueError(
+                f"{type(self).__name__}.assume_missingness: this estimator makes no use of missing "
+                "indicators, so its answers hold for cells missing at random in either case."
+            )
+        one_of("as_trained", "ignorable").check(
+            missingness, f"{type(self).__name__}.assume_missingness(missingness=...)"
+        )
+        self.fitted_ = fit.replaced(table=replace(fit.table, missingness=missingness))
+        return self
 
     @requires("likelihood")
     def predict_posterior(

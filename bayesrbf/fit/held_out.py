@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
-from scipy.special import logsumexp, softmax
+from scipy.special import log_softmax, logsumexp, softmax
 from sklearn.base import clone
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import BaseCrossValidator
@@ -34,6 +34,7 @@ from bayesrbf.fit.calibration import (
     fit_powers,
     fit_temperature,
     tempered,
+    told_by_holes,
 )
 from bayesrbf.table.columns import Columns
 from bayesrbf.table.encode import encode_labels, read_labels
@@ -490,6 +491,22 @@ class HeldOut:
         """Share of hidden cells of the rows as they are."""
         return np.zeros(self.labels.size) if self.masked is None else self.masked.hidden[:, 0]
 
+    @property
+    def ignorable_weights(self) -> Float[np.ndarray, " obs"]:
+        """Weights under which the missing fraction tells no more of the class than the cells do.
+
+        Rows of each class weigh together what they weighed before: the weights move no class share.
+        """
+        if self.masked is None or not self.hidden.any():
+            return self.weights
+        log_p = log_softmax(self.values, axis=-1)
+        log_p = log_p.reshape(len(log_p), -1, log_p.shape[-1])
+        mean = logsumexp(log_p, axis=1, b=1 / log_p.shape[1])
+        told = told_by_holes(mean, self.labels, self.weights, self.hidden, self.masked.log_shares)
+        weights = self.weights / told
+        before, after = (np.bincount(self.labels, some) for some in (self.weights, weights))
+        return weights * (before / np.where(after > 0, after, 1.0))[self.labels]
+
     def without(self, places: Sequence[int]) -> HeldOut:
         """Predictions without some of several members, whose number is the second axis."""
         masked = self.masked
@@ -532,7 +549,8 @@ class HeldOut:
         masked, powers = self.masked, []
         if masked is None:
             return None
-        for values, labels, weights in self.among_judged().at_knots():
+        judged = self.among_judged()
+        for values, labels, weights in judged.at_knots(judged.weights):
             log_p = tempered(values, temperature)
             if log_p.ndim > 2:
                 log_p = logsumexp(log_p, axis=1) - np.log(log_p.shape[1])
@@ -540,8 +558,10 @@ class HeldOut:
         temperatures, pulls = np.array(powers).T.copy()
         return Recalibration(temperatures, pulls, masked.log_shares)
 
-    def at_knots(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Values, labels and weights at every knot of the share of hidden cells, where some were.
+    def at_knots(
+        self, weights: Float[np.ndarray, " obs"]
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Values, labels and weights at every knot of the missing fraction.
 
         A row, as it is and as each copy, counts at the two knots beside its share, the more the
         nearer.
@@ -550,7 +570,7 @@ class HeldOut:
         values = np.concatenate([self.values[:, None], self.masked.values], axis=1)
         n_versions = values.shape[1]
         values, labels = values.reshape(-1, *values.shape[2:]), np.repeat(self.labels, n_versions)
-        weights = np.repeat(self.weights, n_versions)
+        weights = np.repeat(weights, n_versions)
         for at_knot in (knot_weights(self.masked.hidden.reshape(-1)) * weights[:, None]).T:
             some = at_knot > 0
             yield values[some], labels[some], at_knot[some]

@@ -247,6 +247,15 @@ class FittedModel(ABC):
         """Responses drawn for training rows, of a model of numbers."""
         return None
 
+    @property
+    def uses_indicators(self) -> bool:
+        """Whether missing indicators that are no codes of the rows are evidence about classes."""
+        return False
+
+    def familiarity(self, rows: Observations) -> Float[np.ndarray, " obs"]:
+        """Probability that cells of rows are missing as in training; NaN where it plays no part."""
+        return np.full(rows.n_obs, np.nan)
+
     def at_prevalence(
         self, parameters: MixtureParameters, log_ratio: Float[np.ndarray, " label"]
     ) -> MixtureParameters:

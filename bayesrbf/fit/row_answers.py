@@ -76,7 +76,7 @@ def to_dataset(
     summary: PredictiveSummary,
     labels: Sequence[object] | np.ndarray,
     rows: Sequence[object] | np.ndarray,
-    novelty: Float[np.ndarray, " obs"],
+    of_rows: Mapping[str, Float[np.ndarray, " obs"]],
     point_estimate: bool,
     assumes_model: bool,
 ) -> xr.Dataset:
@@ -99,6 +99,7 @@ def to_dataset(
     doubt = "what knowing the draw would take away: doubt about the model (nats)"
     of_cells = "log density of the observed cells under the mixture (nats)"
     typical = "share of the model's own rows with the same holes that are more typical"
+    familiar = "probability that cells are missing for the reasons of training; NaN: not judged"
     variables = {
         names.PROBABILITY: (by_class, summary.mean, "class probability as predict_proba gives it"),
         "sd": (by_class, summary.sd * unknown, "standard deviation of the draws around it"),
@@ -108,7 +109,8 @@ def to_dataset(
         "aleatoric_entropy": (row, summary.aleatoric * unknown, overlap),
         "epistemic_entropy": (row, summary.epistemic * unknown, doubt),
         "log_density": (row, summary.log_density, of_cells),
-        "novelty": (row, novelty, typical),
+        "novelty": (row, of_rows["novelty"], typical),
+        "familiarity": (row, of_rows["familiarity"], familiar),
     }
     return RowAnswers(
         described(variables),

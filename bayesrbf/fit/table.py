@@ -150,6 +150,8 @@ class TrainingTable:
     """Class probabilities of use; None: those of training."""
     handle_unknown: Literal["missing", "error"] = "missing"
     """Treatment of a level that no training row had."""
+    missingness: Literal["as_trained", "ignorable"] = "as_trained"
+    """Reasons for which cells of new rows are missing: those of training, or others."""
     doubts: str = ""
     """A sentence on columns that may not be what they seem; empty where none is doubtful."""
     copies: Int[np.ndarray, "2 given"] | None = None
@@ -614,6 +616,13 @@ class FittedTable[M: FittedModel, D]:
         if self.table.prevalence is None:
             return np.zeros(self.classes.size)
         return np.log(self.table.prevalence) - np.log(self.class_shares)
+
+    @property
+    def uses_indicators(self) -> bool:
+        """Whether missing indicators of new rows are evidence about their classes."""
+        if self.table.columns is None or self.table.missingness == "ignorable":
+            return False
+        return bool(self.columns.masked) or self.model.uses_indicators
 
     def hidden_share(self, rows: Observations) -> Float[np.ndarray, " obs"]:
         """Share of the cells of every row that are missing; 0 where rows are compared whole."""

@@ -26,14 +26,15 @@ from bayesrbf.table.encode import (
     few_values,
     hidden_share,
     hide,
+    missing_indicators,
     observed_cells,
     present_classes,
     read_labels,
     real_cells,
     replaced,
     with_column,
-    with_many_holes,
     with_masks,
+    without_indicators,
 )
 from bayesrbf.table.order import (
     canonical_order,
@@ -72,6 +73,7 @@ __all__ = [
     "joined_columns",
     "learn_columns",
     "marginals",
+    "missing_indicators",
     "missing_per_row",
     "observed_cells",
     "present_classes",
@@ -84,7 +86,7 @@ __all__ = [
     "usual_weight",
     "weigh_unlabelled",
     "with_column",
-    "with_many_holes",
     "with_masks",
     "with_units",
+    "without_indicators",
 ]

@@ -520,8 +520,27 @@ def observed_cells(rows: Observations, columns: Columns) -> Bool[np.ndarray, "ob
     return observed
 
 
-FEWEST_HOLES: Final = 5
-"""Missing cells, and known ones, that a column has at least if its mask is to tell anything."""
+def missing_indicators(rows: Observations, columns: Columns) -> Int[np.ndarray, "obs column"]:
+    """1 where a cell is missing, 0 where it was measured, -1 where the package hides it.
+
+    >>> from bayesrbf.table import encode, learn_columns
+    >>> columns = learn_columns([["b", 1.5], [None, 2.5]])
+    >>> rows = encode([["b", 1.5], [None, 2.5]], columns)
+    >>> missing_indicators(hide(rows, np.array([[True, False]] * 2), columns), columns)
+    array([[-1,  0],
+           [-1,  0]])
+    """
+    if rows.missing is not None:
+        return rows.missing
+    return (~observed_cells(rows, columns)).astype(np.intp)
+
+
+def without_indicators(rows: Observations, columns: Columns) -> Observations:
+    """Rows of which nobody knows why their cells are missing, or were measured."""
+    codes, first = rows.codes.copy(), len(columns.levels)
+    codes[:, first : first + len(columns.masked)] = -1
+    missing = np.full((rows.n_obs, len(columns.names)), -1)
+    return replace(rows, codes=codes, missing=missing)
 
 
 def with_masks(rows: Observations, columns: Columns) -> Observations:
@@ -536,20 +555,6 @@ def with_masks(rows: Observations, columns: Columns) -> Observations:
     observed = observed_cells(rows, replace(columns, masked=()))[:, columns.masked]
     before, after = np.split(rows.codes, [len(columns.levels)], axis=1)
     return replace(rows, codes=np.column_stack([before, (~observed).astype(np.intp), after]))
-
-
-def with_many_holes(rows: Observations, columns: Columns) -> Columns:
-    """The columns, of which those with some missing and some known cells have a mask.
-
-    >>> from bayesrbf.table import encode, learn_columns
-    >>> X = [[number, None if number % 2 else "a"] for number in range(12)]
-    >>> columns = learn_columns(X)
-    >>> with_many_holes(encode(X, columns), columns).masked
-    (1,)
-    """
-    observed = observed_cells(rows, columns)
-    some = np.minimum(observed.sum(axis=0), (~observed).sum(axis=0)) >= FEWEST_HOLES
-    return replace(columns, masked=tuple(np.flatnonzero(some).tolist()))
 
 
 def hidden_share(rows: Observations, columns: Columns) -> Float[np.ndarray, " obs"]:
@@ -579,12 +584,16 @@ def canonical_positions(rows: Observations, columns: Columns) -> Int[np.ndarray,
 
 
 def hide(
-    rows: Observations, hidden: Bool[np.ndarray, "obs column"], columns: Columns
+    rows: Observations,
+    hidden: Bool[np.ndarray, "obs column"],
+    columns: Columns,
+    *,
+    indicators: bool = True,
 ) -> Observations:
-    """Hide cells: they become missing, and no mask says so.
+    """Hide cells: they become missing, and no missing indicator says so.
 
-    A mask of ``missingness="informative"`` is hidden with its cell, because it says that the cell
-    was observed; the masks of all other cells stay. So is what is said of its atoms.
+    The indicator of a cell is hidden with it, because it says that the cell was measured, unless
+    ``indicators`` is False; those of all other cells stay. So is what is said of its atoms.
 
     >>> from bayesrbf.table import encode, learn_columns
     >>> columns = learn_columns([["b", 1.5], ["a", None]], missingness="informative")
@@ -596,11 +605,18 @@ def hide(
     array([[ 1, -1],
            [-1,  1]])
     """
-    reals, codes = _by_kind(hidden, columns)
+    reals, of_codes = _by_kind(hidden, columns)
+    missing = missing_indicators(rows, columns)
+    if indicators:
+        missing = np.where(hidden, -1, missing)
+    else:
+        first = len(columns.levels)
+        of_codes[:, first : first + len(columns.masked)] = False
     return replace(
         rows,
         real=np.where(reals, np.nan, rows.real),
-        codes=np.where(codes, -1, rows.codes),
+        codes=np.where(of_codes, -1, rows.codes),
+        missing=missing,
     )
 
 
@@ -626,6 +642,7 @@ def replaced(
         rows,
         real=np.where(reals, others.real, rows.real),
         codes=np.where(codes, others.codes, rows.codes),
+        missing=missing_indicators(rows, columns),
     )
 
 
@@ -639,6 +656,7 @@ def with_column(
     >>> with_column(encode([[None, 1.5]], columns), 0, np.array([1.0]), columns).codes
     array([[1]])
     """
+    rows = replace(rows, missing=missing_indicators(rows, columns))
     real, codes = rows.real.copy(), rows.codes.copy()
     if position in columns.code_of:
         codes[:, columns.code_of[position]] = cells.astype(codes.dtype)

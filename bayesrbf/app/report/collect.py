@@ -290,7 +290,7 @@ def _report(job: Job, fits: _Fits) -> Report:
         costs=read_costs(held_out, job.focus.costs, (MODEL, rival)),
         row_title=job.row_title,
         focus=job.focus,
-        masks=getattr(model.model_, "masks", ""),
+        missingness=getattr(model.model_, "message", ""),
         held_out=job.splits.sentence if job.judged_apart or job.units is not None else "",
         **figures,
     )

@@ -159,12 +159,12 @@ def _predicted(
 ) -> Float[np.ndarray, "obs label"]:
     """Class probabilities where some cells are hidden."""
     columns = model.columns_
-    if model.model_.density is None or not columns.masked:
+    if model.model_.density is None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of columns that are missing: they are hidden here
             probabilities: np.ndarray = model.predict_proba(X.mask(hidden))
         return probabilities
-    # Hidden after the masks are made: these cells must not count as informatively missing.
+    # Hidden after they were read: nobody knows whether these cells were measured.
     rows = table.hide(table.encode(X, columns), hidden, columns)
     return np.exp(model.fitted_.class_log_probabilities(rows))
 
@@ -443,7 +443,6 @@ MEMBER_WORDS: Final = {
     "mixture_blend": (
         "three Gaussians a class, one covariance for all, fitted to tell the classes apart"
     ),
-    "normal_masks": "one Gaussian a class, and which cells were not measured",
     "forest": "forest of 60 trees",
     "extra_trees": "60 trees that split at random places",
     "boosting": "boosting, 100 small trees",

@@ -486,7 +486,7 @@ class Report:
     diagnostics: Diagnostics
     described: Described
     held_out: str = ""  # How rows were held out, where not by chance.
-    masks: str = ""  # What it tells that cells were not measured.
+    missingness: str = ""  # What held-out rows gain by missing indicators.
     parts: tuple[Parts, ...] = ()  # By the columns that were asked for.
     score: GivenScore | None = None  # That was given beside the model.
     stability: Stability | None = None  # Where refits were asked for.

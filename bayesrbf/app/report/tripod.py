@@ -119,7 +119,7 @@ def _missing(report: Report) -> str:
     most = [f"“{clipped(one.name)}” {percent(one.missing)}" for one in holed if one.missing > 0]
     by_column = f" By column: {listing(most, 10)}." if most else ""
     left = "No row was left out because a cell is missing."
-    return f"{findings.read(report)}{by_column} {left} {report.masks}"
+    return f"{findings.read(report)}{by_column} {left} {report.missingness}"
 
 
 def _held_out(report: Report) -> str:

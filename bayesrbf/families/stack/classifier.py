@@ -19,7 +19,6 @@ from bayesrbf.families.stack.fitted import FittedStack, StackSettings
 from bayesrbf.families.stack.fitting import fit_stack
 from bayesrbf.families.stack.members import (
     MEMBERS,
-    OF_MASKS,
     TREES,
     OtherMember,
     own_members,
@@ -151,7 +150,6 @@ class StackedClassifier(Classifier):
     mixture             three Gaussians a class, full covariances                     Yeo-Johnson
     normal_blend        as normal, by the blend log p(y|x) + 0.3 log p(x)             Yeo-Johnson
     mixture_blend       three Gaussians a class, one covariance for all, by the blend Yeo-Johnson
-    normal_masks        as normal, and is told which cells were not measured          Yeo-Johnson
     forest              60 trees; a row goes both ways where the cell is missing      ranks
     extra_trees         60 more, which split at random places                         ranks
     boosting            100 small trees, the same way                                 ranks
@@ -163,7 +161,7 @@ class StackedClassifier(Classifier):
         "default" has all but laplace and normal, "smooth" the same without trees, so that all are
         declared graphs. Both have gaussian_loo_levels only where a real column has 3 to 12 values,
         ten rows each on average, and boosting is a member only from 1,000 labelled rows on, where
-        the first fold gives it weight. ``missingness`` says when normal_masks is one.
+        the first fold gives it weight.
     extra : sequence of classifiers or (name, classifier) pairs, optional
         Further members, given the table as it is without the rows whose label is hidden.
     cv : int, splitter or iterable of index pairs, optional
@@ -184,11 +182,13 @@ class StackedClassifier(Classifier):
         Show, in a terminal or a notebook, how far :meth:`fit` and :meth:`refine` are, and how long
         each stage still takes.
     missingness : {"cv", "ignorable", "informative"}
-        Whether it may tell anything of the label that a cell was not measured. "cv": normal_masks
-        is a member where rows held out gain by what it is told, more than half a standard error.
-        "informative": it is one wherever a column has 5 holes and 5 cells. "ignorable": it never
-        is. Cells that the package hides, as :meth:`explain` does, move no mask. ``status_`` says
-        what was found.
+        Whether missing indicators may tell of the label. Probabilities and intervals are for new
+        rows that come as the training rows came: the same population, cells missing for the same
+        reasons. If cells of new rows will be missing, or measured, for other reasons, say so:
+        "ignorable", or :meth:`assume_missingness` after the fit. "cv": indicators of columns with
+        5 missing and 5 measured cells are evidence unless held-out rows lose by it, and
+        "informative": always. ``status_`` says what was found. Cells that the package hides, as
+        :meth:`explain` does, move no indicator.
     categorical_features : array-like or "from_dtype", optional
         Positions, names or mask of the categorical columns. None: of frames by dtype, else none.
     column_kinds : dict of columns and kinds, optional
@@ -330,22 +330,11 @@ class StackedClassifier(Classifier):
         columns, rows, seed = training.read_columns, training.rows, training.seed
         prior, few = self.prior or MixturePrior(), table.few_values(rows)
         n_classes, levels = training.class_labels.size, columns.n_levels
-        masked = table.with_many_holes(rows, columns)
-        ignorable, of_set = self.missingness == "ignorable", isinstance(self.members, str)
-        own = own_members(self.members, few, rows.n_labelled, bool(masked.masked) and not ignorable)
-        told = bool(set(own) & set(OF_MASKS))
-        if not of_set and self.missingness == ("ignorable" if told else "informative"):
-            verb = "leave" if told else "have"
-            raise ValueError(
-                f"StackedClassifier(missingness={self.missingness!r}) must {verb} 'normal_masks' "
-                f"{'out of' if told else 'among'} its members; received members={self.members!r}. "
-                "Change members, or pass missingness='cv'."
-            )
+        own = own_members(self.members, few, rows.n_labelled)
         extra = extra_members(self.extra, columns, training.template)
         masking, trial = masking_of(rows, columns, n_classes, seed), trial_of(self.members)
-        shared = own, extra, levels, n_classes, prior, seed, few, masking, trial
-        on_trial = of_set and self.missingness == "cv"
-        return StackSettings(*shared, masked if told and masked.masked else None, on_trial)
+        shared = own, extra, levels, n_classes, prior, seed, few, masking
+        return StackSettings(*shared, self.missingness, trial)
 
     # ---- parts of the fit
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bayesrbf import table
 from bayesrbf.base import names
 from bayesrbf.base.arrays import log_loss
+from bayesrbf.base.hidden_share import missing_share
 from bayesrbf.base.log_posterior import OneByOne
 from bayesrbf.base.priors import POOL_PRIOR, ClassPrediction, MixturePrior
 from bayesrbf.base.records import Requirements, stored, within
@@ -45,6 +45,7 @@ from bayesrbf.families.stack.members import (
     fit_trees,
     recipe_of,
 )
+from bayesrbf.families.stack.missingness import Missingness
 from bayesrbf.families.stack.posterior import (
     Pool,
     StackLogPosterior,
@@ -90,8 +91,10 @@ class FittedStack(FittedModel):
     """Pools of rows with more and more cells hidden: at the knots after the first."""
     prior: MixturePrior
     """Declared prior of the mixtures."""
-    masks: str = ""
-    """Sentence on what it tells that cells were not measured; empty where few were not."""
+    missingness: Missingness | None = None
+    """What missing indicators tell, where new rows come as in training; None: nothing."""
+    message: str = ""
+    """What held-out rows gain by missing indicators; empty where few cells were missing."""
 
     @property
     def density(self) -> FittedMixture:
@@ -115,8 +118,32 @@ class FittedStack(FittedModel):
         for part in in_blocks(rows.n_obs, NUMBERS_A_ROW):
             some = rows.take(part)
             values = self.members.log_probabilities(some)
-            result[part] = self.pooled(values, self.members.hidden_share(some))
+            result[part] = self.reported(self.pooled(values, missing_share(some)), some)
         return result
+
+    def reported(
+        self, log_q: Float[np.ndarray, "row label"], rows: Observations
+    ) -> Float[np.ndarray, "row label"]:
+        """Class log probabilities of rows that come as in training, from those of the pool."""
+        return log_q if self.missingness is None else self.missingness.reported(log_q, rows)
+
+    def reported_held_out(
+        self, log_q: Float[np.ndarray, "held label"]
+    ) -> Float[np.ndarray, "held label"]:
+        """The same of the held-out rows as they are."""
+        return log_q if self.missingness is None else self.missingness.reported_held_out(log_q)
+
+    @property
+    def uses_indicators(self) -> bool:
+        """Whether held-out rows gained by missing indicators."""
+        return self.missingness is not None and self.missingness.exponent > 0
+
+    def familiarity(self, rows: Observations) -> Float[np.ndarray, " row"]:
+        """Probability that cells are missing as in training; NaN without missing indicators."""
+        if self.missingness is None:
+            return np.full(rows.n_obs, np.nan)
+        patterns = self.missingness.patterns
+        return patterns.familiarity(patterns.indicators(rows))
 
     def pooled(
         self, values: Float[np.ndarray, "row member label"], hidden: Float[np.ndarray, " row"]
@@ -150,20 +177,23 @@ class FittedStack(FittedModel):
                 moves = share_draws(counts, numbers.size, rng)
 
         def predictor(new: Observations) -> StackPredictor:
-            values, hidden = self.members.log_probabilities(new), self.members.hidden_share(new)
-            places, pool = self.places(values, hidden)
+            values, hidden = self.members.log_probabilities(new), missing_share(new)
+            places, log_p = self.places(values, hidden, lambda log_q: self.reported(log_q, new))
             of_rows = None if error is None else error.at(places)
             pull = self.pool_posterior.of_rows(hidden, self.fitted_point).pull
-            return StackPredictor(pool, of_rows, self.companion.log_density(new), pull, moves)
+            return StackPredictor(log_p, of_rows, self.companion.log_density(new), pull, moves)
 
         return ClassPosterior(predictor, numbers, delivery.log_ratio, strays=strays)
 
     def places(
-        self, values: Float[np.ndarray, "row member label"], hidden: Float[np.ndarray, " row"]
+        self,
+        values: Float[np.ndarray, "row member label"],
+        hidden: Float[np.ndarray, " row"],
+        report: Callable[[np.ndarray], np.ndarray] = lambda log_q: log_q,
     ) -> tuple[list[Places], Float[np.ndarray, "row label"]]:
-        """Where rows stand for the error of every class, and log probabilities of the pool.
+        """Where rows stand for the error of every class, and the reported log probabilities.
 
-        ``values`` are what members say of the rows.
+        ``values`` are what members say of the rows; ``report`` makes what is reported of the pool.
         """
         at_point = self.pool_posterior.of_rows(hidden, self.fitted_point)
         members = at_point.members(values)
@@ -171,7 +201,8 @@ class FittedStack(FittedModel):
         # Without copies of rows with cells hidden a pool does not know that it knows nothing.
         known = (hidden < 1) | (self.held.masked is None)
         kinds = self.kinds, self.pool.weights
-        return places_of(members, np.exp(pool), hidden, known, *kinds), pool
+        log_p = report(pool)
+        return places_of(members, np.exp(pool), np.exp(log_p), hidden, known, *kinds), log_p
 
     def error(self, n_draws: int, seed: int) -> PoolError:
         """The error of the pool, given the labels of the rows held out."""
@@ -183,8 +214,14 @@ class FittedStack(FittedModel):
             values = np.concatenate([values, masked.values.reshape(-1, *values.shape[1:])])
             hidden = np.concatenate([hidden, masked.hidden[:, 1:].ravel()])
             weights = np.append(weights, np.repeat(weights, masked.values.shape[1]))
-        places, pool = self.places(values, hidden)
-        q = np.exp(pool)
+        n = held.labels.size
+
+        def report(log_q: np.ndarray) -> np.ndarray:
+            # Of a cell that the package hides nobody knows whether it was measured.
+            return np.concatenate([self.reported_held_out(log_q[:n]), log_q[n:]])
+
+        places, log_p = self.places(values, hidden, report)
+        q = np.exp(log_p)
         information = weights[:, None] * q * (1 - q)
         information[:, held.unjudged] = 0
         return pool_error(places, information, n_draws, seed)
@@ -192,7 +229,7 @@ class FittedStack(FittedModel):
     @property
     def strays(self) -> StrayLabels:
         """Stray labels by the labels of held-out rows and the pool's probabilities of these."""
-        p = np.exp(self.pooled(self.held.values, self.held.hidden))
+        p = np.exp(self.held_out)
         of_labels = p[np.arange(self.held.labels.size), self.held.labels]
         return stray_labels(of_labels, self.held.weights, self.members.n_classes)
 
@@ -214,9 +251,14 @@ class FittedStack(FittedModel):
         """The fitted weights and temperatures."""
         return self.pool_posterior.pack((self.pool, *self.emptier))
 
+    @property
+    def held_out(self) -> Float[np.ndarray, "obs label"]:
+        """Reported class log probabilities of the rows held out, at the fitted point."""
+        return self.reported_held_out(self.pooled(self.held.values, self.held.hidden))
+
     def out_of_fold(self) -> Float[np.ndarray, "obs label"]:
-        """Class log probabilities of the rows held out, by pools that are fitted to others."""
-        return out_of_fold(self.held, self.held.parts)
+        """The same by pools that are fitted to the rows of other folds."""
+        return out_of_fold(self.held, self.held.parts, self.missingness)
 
     @property
     def kinds(self) -> Int[np.ndarray, " member"]:
@@ -243,7 +285,7 @@ class FittedStack(FittedModel):
         self, log_posterior: StackLogPosterior, rows: Observations, temperature: float = 1.0
     ) -> OneByOne:
         """Prepare rows for predictions at any weights and temperatures, members as fitted."""
-        values, hidden = self.members.log_probabilities(rows), self.members.hidden_share(rows)
+        values, hidden = self.members.log_probabilities(rows), missing_share(rows)
         density = self.companion.log_density(rows)
         return OneByOne(
             lambda theta: ClassPrediction(log_posterior.pooled(values, hidden, theta), density)
@@ -265,7 +307,6 @@ class FittedStack(FittedModel):
 
         own = self.members.own
         learned = {one.name: one.relevance for one in own if MEMBERS[one.name].rates != "fixed"}
-        columns = replace(columns, masked=())  # no kernel sees masks
         index = pd.Index(columns.real_names + columns.categorical_names, name=names.COLUMN)
         values = np.reshape(list(learned.values()), (len(learned), len(index))).T
         return pd.DataFrame(values, index, pd.Index(list(learned), name=names.MEMBER))
@@ -301,7 +342,7 @@ class FittedStack(FittedModel):
             return [np.nan] * (len(self.names) + 1)
         at_point = self.pool_posterior.of_rows(self.held.hidden, self.fitted_point)
         members = at_point.members(held_out.values)
-        whole = np.exp(self.pooled(held_out.values, self.held.hidden))
+        whole = np.exp(self.held_out)
         every = [*np.moveaxis(members, 1, 0), whole]
         return [
             float(np.average(log_loss(p, held_out.labels), weights=held_out.weights)) for p in every
@@ -316,7 +357,7 @@ class FittedStack(FittedModel):
         return declare_stack(
             judged_rows.values,
             judged_rows.labels,
-            judged_rows.weights,
+            judged_rows.ignorable_weights,
             member_names=self.names,
             class_names=axes.classes.tolist(),
             prior=POOL_PRIOR,
@@ -348,6 +389,11 @@ class FittedStack(FittedModel):
         seen = self.companion.specification
         shape = seen.n_features, seen.levels, seen.n_classes
         yield shape == self.members.table_shape, "a companion of its columns"
+        if (missingness := self.missingness) is not None:
+            n_cells = seen.n_features + len(seen.levels)
+            yield within(missingness.patterns.features, 0, n_cells), "indicators of its columns"
+            held_out = missingness.evidence.shape == (self.n_scored, n_classes)
+            yield held_out, "evidence about its held-out rows"
 
 
 # How a stack is fitted: members held out fold by fold, and all of them to all rows.
@@ -379,12 +425,10 @@ class StackSettings:
     """Real columns that a member may take for categories."""
     masking: Masking | None = None
     """Copies of held-out rows with cells hidden; None: no copies."""
+    missingness: Literal["cv", "ignorable", "informative"] = "ignorable"
+    """Whether missing indicators may tell of the label."""
     on_trial: tuple[str, ...] = ()
     """Members that leave if the first fold gives them little weight."""
-    masked: Columns | None = None
-    """The columns with masks, where a member is told what was not measured."""
-    masks_on_trial: bool = False
-    """Whether that member leaves if rows held out do not gain."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -403,7 +447,7 @@ class StackSettings:
     ) -> SharedTraining:
         """Rows, and what members fitted to them share."""
         own = self.levels, self.n_classes, self.prior, self.seed + seed
-        return SharedTraining(rows, *own, self.few, self.masked)
+        return SharedTraining(rows, *own, self.few)
 
     def fit(self, training: SharedTraining) -> FittedMembers:
         """Fit all members to the same rows."""
@@ -414,39 +458,31 @@ class StackSettings:
             extra,
             self.n_classes,
             fit_trees(training.rows, trees, self.n_classes, training.seed),
-            0 if self.masked is None else len(self.masked.masked),
         )
 
     def without(self, names: Sequence[str]) -> StackSettings:
         """The settings without some own members."""
         return replace(self, members=tuple(name for name in self.members if name not in names))
 
-    def seen(self, rows: Observations) -> Observations:
-        """Rows as the fitted stack is given them: with their masks, where it is told of any."""
-        return rows if self.masked is None else table.with_masks(rows, self.masked)
-
     def fit_density(self, rows: Observations) -> FittedMixture:
         """Fit the density of the columns as they are: up to three Gaussians a class, no map."""
-        levels = self.levels
-        if self.masked is not None:  # novelty and filled cells are of cells, not of holes
-            levels, n_masks = self.masked.n_levels, len(self.masked.masked)
-            unknown = np.full((rows.n_obs, n_masks), -1)
-            rows = replace(rows, codes=np.column_stack([rows.codes, unknown]))
         components = component_class(rows, self.n_classes, DENSITY_COMPONENTS)
         d = rows.real.shape[1]
-        specification = MixtureSpecification(d, levels, components, default_shape(d))
-        solver = Solver(EM_STARTS, EM_ITERATIONS, EM_TOL, self.seed)
-        return fit_mixture_rows(rows, specification, self.prior, solver)[0]
+        specification = MixtureSpecification(d, self.levels, components, default_shape(d))
+        return fit_mixture_rows(rows, specification, self.prior, self.solver)[0]
+
+    @property
+    def solver(self) -> Solver:
+        """How mixtures beside the members are fitted."""
+        return Solver(EM_STARTS, EM_ITERATIONS, EM_TOL, self.seed)
 
     def hold_out(self, numbered: NumberedFold) -> Answer:
         """Predictions of members fitted to some rows for others: as they are, with cells hidden."""
         fold, train, test = numbered
         members = self.fit(self.training(train, fold + 1)).condensed
-        test, masking = self.seen(test), self.masking
-        versions = [test]
+        masking, versions = self.masking, [test]
         if masking is not None and self._takes_missing(members, test):
-            columns = self.masked or masking.columns  # a mask is hidden with its cell
-            versions = replace(masking, columns=columns).versions(fold, train, test)
+            versions = masking.versions(fold, train, test)
         return members.log_probabilities(joined_rows(versions)), versions
 
     def _takes_missing(self, members: FittedMembers, rows: Observations) -> bool:
@@ -503,7 +539,6 @@ def stack_of(
     settings: StackSettings,
     pools: Sequence[Pool],
     held_out: HeldOut,
-    masks: str,
 ) -> FittedStack:
     """Members and pools as a stack, with the density of the distinct rows.
 
@@ -519,5 +554,4 @@ def stack_of(
         settings.names,
         tuple(emptier),
         settings.prior,
-        masks,
     )

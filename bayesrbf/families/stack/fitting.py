@@ -11,13 +11,19 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf import table
-from bayesrbf.base.arrays import log_scores, mean_and_error
 from bayesrbf.base.priors import Status
 from bayesrbf.base.rows import Observations, default_shape, joined_rows
 from bayesrbf.families.stack.fitted import FittedStack, StackSettings, stack_of
-from bayesrbf.families.stack.masks import telling_columns
-from bayesrbf.families.stack.members import OF_MASKS, TREES, UNTOLD, SharedTraining
-from bayesrbf.families.stack.posterior import Pool, equal_pool, fit_pools, out_of_fold
+from bayesrbf.families.stack.members import SharedTraining
+from bayesrbf.families.stack.missingness import (
+    Missingness,
+    MissingPatterns,
+    evident_columns,
+    fit_missingness,
+    fit_patterns,
+    message_on_columns,
+)
+from bayesrbf.families.stack.posterior import Pool, equal_pool, fit_pools
 from bayesrbf.fit.calibration import unlabelled_gain
 from bayesrbf.fit.held_out import Fold, HeldOut, NumberedFold, numbered_folds, split_rows
 from bayesrbf.fit.table import TrainingTable
@@ -43,18 +49,60 @@ def fit_stack(
     rows, kept, seed = training.rows, training.kept, training.seed
     folds = numbered_folds(pool_splits(cv, rows, kept, seed), training.class_labels)
     distinct = table.distinct(rows)[0]
-    settings, held_out, trial, masks = hold_out_masks(settings, folds, training, n_jobs)
+    settings, held_out, trial = settings.hold_out_in_turn(folds, n_jobs)
     shared = settings.training(distinct, 0)
     members = settings.fit(shared)
     gain = gain_of_unlabelled(settings, folds, held_out, n_jobs)
     held_out, pools = pools_of(held_out, settings, training.owner)
     copies = places_held_out(rows, kept, [test for _, _, test in folds])
-    model = stack_of(members, distinct, settings, pools, held_out, masks)
-    parts = Status.CONVERGED.sentence, gain, partly_seen(shared, held_out), trial, masks
-    training = replace(training, copies=copies)
-    if settings.masked is not None:
-        training = replace(training, columns=settings.masked, rows=settings.seen(rows))
-    return training, model, " ".join(filter(None, parts))
+    model = stack_of(members, distinct, settings, pools, held_out)
+    model = with_missingness(model, settings, folds, training)
+    parts = Status.CONVERGED.sentence, gain, partly_seen(shared, held_out), trial, model.message
+    return replace(training, copies=copies), model, " ".join(filter(None, parts))
+
+
+def with_missingness(
+    model: FittedStack,
+    settings: StackSettings,
+    folds: Sequence[NumberedFold],
+    training: TrainingTable,
+) -> FittedStack:
+    """The stack with what missing indicators tell, by patterns that are fitted to every fold.
+
+    As it is where cells are said to be missing for reasons that tell nothing, few are, or no row
+    was held out.
+    """
+    columns, held = training.read_columns, model.held
+    _, evident = evident_columns(training.rows, columns)
+    if settings.missingness == "ignorable" or not evident.size or not held.labels.size:
+        return model
+
+    def patterns_of(rows: Observations) -> MissingPatterns:
+        shared = settings.n_classes, settings.prior, settings.solver
+        return fit_patterns(rows, columns, evident, *shared)
+
+    evidence, familiarity = [], []
+    for _, train, test in folds:
+        patterns = patterns_of(train)
+        indicators = patterns.indicators(test)
+        evidence.append(patterns.log_evidence(indicators))
+        familiarity.append(patterns.familiarity(indicators))
+    unfitted = Missingness(
+        patterns_of(training.rows),
+        1.0,
+        np.zeros(settings.n_classes),
+        0.0,
+        np.concatenate(evidence),
+        np.concatenate(familiarity),
+    )
+    log_q, always = model.pooled(held.values, held.hidden), settings.missingness == "informative"
+    missingness, gain, error = fit_missingness(unfitted, held, log_q, always=always)
+    found = f"{gain:+.3f} ± {error:.3f} nats a row held out"
+    message = f"Which cells are missing tells too little of the label ({found})."
+    if missingness.exponent > 0:
+        named = message_on_columns(training.rows, columns, training.class_labels.tolist())
+        message = f"Which cells are missing tells of the label ({found}): {named}."
+    return replace(model, missingness=missingness, message=message)
 
 
 def usual_folds(n_labelled: float) -> int:
@@ -128,47 +176,6 @@ def gain_of_unlabelled(
     with_them = HeldOut(held_out.values[:n], held_out.labels[:n], held_out.weights[:n])
     gains = fit_pools(again)[0].losses(again) - fit_pools(with_them)[0].losses(with_them)
     return unlabelled_gain("as given", gains, with_them.weights)
-
-
-LEAST_GAIN: Final = 0.5
-"""Gain of rows held out, in standard errors, above which masks are seen: at one, tables that gain
-lost half of it."""
-
-
-def hold_out_masks(
-    settings: StackSettings,
-    folds: Sequence[NumberedFold],
-    training: TrainingTable,
-    n_jobs: int | None,
-) -> tuple[StackSettings, HeldOut | None, str, str]:
-    """Hold out all folds, and leave out the member that sees masks if rows held out do not gain.
-
-    It is compared with the same member that sees none, which is held out for this alone. The
-    sentences are on other members that left, and on masks.
-    """
-    masked = settings.masked
-    beside = () if masked is None else tuple(set(UNTOLD) - set(settings.members))
-    members = tuple(sorted((*settings.members, *beside), key=TREES.__contains__))
-    both, held_out, trial = replace(settings, members=members).hold_out_in_turn(folds, n_jobs)
-    if masked is None:
-        return both, held_out, trial, ""
-    unmasked = replace(both.without((*beside, *OF_MASKS)), masked=None)
-    if held_out is None:  # nothing bears masks out
-        return unmasked if settings.masks_on_trial else both.without(beside), None, trial, ""
-    told, untold = ([both.names.index(name) for name in names] for names in (OF_MASKS, beside))
-    halves = held_out.parts % 2  # enough pools to compare two, at two fifths of the time
-    before, after = (
-        log_scores(out_of_fold(held_out.without(places), halves), held_out.labels)
-        for places in (told, untold)
-    )
-    gain, error = mean_and_error(after - before, held_out.weights)
-    found = f"{gain:+.3f} ± {error:.3f} nats a row held out"
-    if settings.masks_on_trial and gain <= LEAST_GAIN * error:
-        said = f"Which cells were not measured tells too little of the label ({found})."
-        return unmasked, held_out.without([*told, *untold]), trial, said
-    missing = telling_columns(training.rows, masked, training.class_labels.tolist())
-    said = f"Which cells were not measured tells of the label ({found}): {missing}."
-    return both.without(beside), held_out.without(untold), trial, said
 
 
 def places_held_out(

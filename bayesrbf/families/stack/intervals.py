@@ -254,19 +254,25 @@ class ErrorOfRows:
 def places_of(
     members: Float[np.ndarray, "row member label"],
     pool: Float[np.ndarray, "row label"],
+    reported: Float[np.ndarray, "row label"],
     hidden: Float[np.ndarray, " row"],
     known: Bool[np.ndarray, " row"],
     kinds: Int[np.ndarray, " member"],
     weights: Float[np.ndarray, " member"],
 ) -> list[Places]:
-    """Where rows stand for every class, by the probabilities of tempered members and their pool."""
-    of_members, of_pool = (log_odds(p, LEAST_DISPUTED_PROBABILITY) for p in (members, pool))
+    """Where rows stand for every class, by the probabilities of tempered members and their pool.
+
+    Log odds are those of the ``reported`` probabilities, to which missing indicators may add.
+    """
+    of_members, of_pool, of_reported = (
+        log_odds(p, LEAST_DISPUTED_PROBABILITY) for p in (members, pool, reported)
+    )
     sizes, of_kinds = np.bincount(kinds), np.bincount(kinds, weights)
     # Members of one kind err together: their mean counts as one.
     by_kind = np.eye(sizes.size)[kinds].T * (np.sqrt(of_kinds) / sizes)[:, None]
     deviations = np.einsum("kj,njc->cnk", by_kind, of_members - of_pool[:, None]) / KIND_LENGTH
     places = []
-    for own, apart in zip(of_pool.T, deviations, strict=True):
+    for own, apart in zip(of_reported.T, deviations, strict=True):
         coordinates = np.column_stack([own / LENGTH, apart, hidden / HIDDEN_LENGTH])
         places.append(Places(coordinates, known))
     return places

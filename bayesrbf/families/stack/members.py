@@ -21,7 +21,6 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf import table
-from bayesrbf.base.hidden_share import missing_share
 from bayesrbf.base.priors import MixturePrior, Objective, PowerMaps
 from bayesrbf.base.records import MOST_PARTS, Requirements, stored, within
 from bayesrbf.base.rows import (
@@ -46,7 +45,6 @@ from bayesrbf.families.kernel_network.fitted import (
 )
 from bayesrbf.families.kernel_network.kernels import CellMoments
 from bayesrbf.families.kernel_network.rates import RateSearch
-from bayesrbf.families.stack.masks import Reasons, fit_reasons
 from bayesrbf.families.stack.posterior import bounded_log_probabilities
 from bayesrbf.families.stack.trees import (
     Boosting,
@@ -140,8 +138,6 @@ class SharedTraining:
     seed: int
     few: FewValues = field(default_factory=FewValues)
     """Real columns that a member may take for categories."""
-    masked: table.Columns | None = None
-    """The columns with the masks that a member may see."""
     _layers: dict[KernelSettings, HiddenLayer] = field(default_factory=dict, init=False)
     _mixtures: dict[MixtureForm, FittedMixture] = field(default_factory=dict, init=False)
     _mapped: dict[Shape, Observations] = field(default_factory=dict, init=False)
@@ -169,14 +165,6 @@ class SharedTraining:
             return self
         rows, levels = self.few.as_categories(self.rows), self.levels + self.few.levels
         return replace(self, rows=rows, levels=levels, few=FewValues())
-
-    @cached_property
-    def reasons(self) -> Reasons | None:
-        """What it tells that cells were not measured; None where no column has a mask."""
-        if self.masked is None:
-            return None
-        rows, solver = table.with_masks(self.rows, self.masked), self._solver(EM_STARTS)
-        return fit_reasons(rows, len(self.masked.masked), self.n_classes, self.prior, solver)
 
     def _solver(self, starts: int) -> Solver:
         return Solver(starts, EM_ITERATIONS, EM_TOL, self.seed)
@@ -375,7 +363,6 @@ MEMBERS: Final[Mapping[str, Member]] = {
     "mixture": MixtureMember(3, False, _LIKELIHOOD),
     "normal_blend": MixtureMember(1, True, _BLEND),
     "mixture_blend": MixtureMember(3, True, _BLEND),
-    "normal_masks": MixtureMember(1, True, _LIKELIHOOD),
 }
 """Recipes by name; the stack's documentation says what each is."""
 TREES: Final[Mapping[str, TreeMember]] = {
@@ -386,13 +373,9 @@ TREES: Final[Mapping[str, TreeMember]] = {
 """Recipes of members without a density, by name."""
 OF_FEW_VALUES: Final = ("gaussian_loo_levels",)
 """Members of the default where a real column has few values."""
-OF_MASKS: Final = ("normal_masks",)
-"""Members of the default where columns have many holes and these tell something."""
-UNTOLD: Final = ("normal",)
-"""The same members, not told what was not measured."""
 BY_NAME_ALONE: Final = ("laplace", "normal")
 """Members that were part of the default before the forest was: with it they add nothing."""
-_AT_TIMES: Final = OF_FEW_VALUES + OF_MASKS + BY_NAME_ALONE
+_AT_TIMES: Final = OF_FEW_VALUES + BY_NAME_ALONE
 SMOOTH: Final = tuple(name for name in MEMBERS if name not in _AT_TIMES)
 DEFAULT: Final = (*SMOOTH, "forest", "extra_trees")
 """Extra trees are beside the forest: in place of it they were worse on three of eleven tables."""
@@ -413,16 +396,14 @@ def recipe_of(name: str) -> Member | TreeMember:
     return MEMBERS[name] if name in MEMBERS else TREES[name]
 
 
-def own_members(
-    members: object, few: FewValues, n_labelled: float, masked: bool = False
-) -> tuple[str, ...]:
+def own_members(members: object, few: FewValues, n_labelled: float) -> tuple[str, ...]:
     """Names of the members that ``StackedClassifier(members=...)`` asks for, trees last.
 
-    ``n_labelled`` is the number of labelled units; ``masked`` says whether columns have masks.
+    ``n_labelled`` is the number of labelled units.
     """
     chosen: tuple[Any, ...]
     if isinstance(members, str) and members in SETS:
-        chosen = SETS[members] + OF_FEW_VALUES * bool(few.features) + OF_MASKS * masked
+        chosen = SETS[members] + OF_FEW_VALUES * bool(few.features)
         if n_labelled >= ROWS_FOR_BOOSTING and members != "smooth":
             chosen += OF_MANY_ROWS
     else:
@@ -452,8 +433,6 @@ class FittedMember:
     name: str
     columns: ColumnMaps
     model: FittedKernelNetwork | FittedMixture
-    reasons: Reasons | None = None
-    """What it is told of cells that were not measured."""
 
     @property
     def table_shape(self) -> tuple[int, tuple[int, ...], int]:
@@ -495,12 +474,7 @@ def fit_members(training: SharedTraining, members: Sequence[str]) -> tuple[Fitte
     """Fit members by name to rows that they share."""
     recipes = [(name, MEMBERS[name]) for name in members]
     return tuple(
-        FittedMember(
-            name,
-            own.maps(recipe.shape),
-            recipe.fit(own),
-            own.reasons if name in OF_MASKS else None,
-        )
+        FittedMember(name, own.maps(recipe.shape), recipe.fit(own))
         for name, recipe, own in ((name, one, one.rows_of(training)) for name, one in recipes)
     )
 
@@ -550,12 +524,9 @@ class FittedMembers:
     extra: tuple[OtherMember, ...]
     n_classes: int
     trees: tuple[FittedTrees, ...]
-    n_masks: int = 0
-    """Number of the last codes of a row, which say that a cell was not measured."""
 
     def __laws__(self) -> Requirements:
         yield 0 < self.n_classes <= MOST_PARTS and len(self.own) > 0, "classes and members"
-        yield 0 <= self.n_masks <= MOST_PARTS, "a number of masks"
         shapes = {member.table_shape for member in self.own}
         yield len(shapes) == 1, "members of the same columns"
         n_features, levels, n_classes = shapes.pop()
@@ -566,19 +537,8 @@ class FittedMembers:
 
     @property
     def table_shape(self) -> tuple[int, tuple[int, ...], int]:
-        """Real columns, levels and classes of the rows, masks among them."""
-        n_features, levels, n_classes = self.own[0].table_shape
-        return n_features, levels + (2,) * self.n_masks, n_classes
-
-    def without_masks(self, rows: Observations) -> Observations:
-        """Rows as all members see them but those that are told what was not measured."""
-        if not self.n_masks:
-            return rows
-        return replace(rows, codes=rows.codes[:, : rows.codes.shape[1] - self.n_masks])
-
-    def hidden_share(self, rows: Observations) -> Float[np.ndarray, " obs"]:
-        """Share of the numbers and codes of every row that are missing."""
-        return missing_share(self.without_masks(rows))
+        """Real columns, levels and classes of the rows."""
+        return self.own[0].table_shape
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -601,8 +561,6 @@ class FittedMembers:
 
     def log_probabilities(self, rows: Observations) -> Float[np.ndarray, "obs member label"]:
         """Class log probabilities of every member at its fitted point, in nats, -60 at least."""
-        masks = rows.codes[:, rows.codes.shape[1] - self.n_masks :]
-        rows = self.without_masks(rows)
         maps = {id(member.columns): member.columns for member in self.own}
         mapped = {key: columns.applied(rows) for key, columns in maps.items()}
         seen: dict[tuple[int, int], CellMoments] = {}  # alike by kernels that share companions
@@ -610,10 +568,7 @@ class FittedMembers:
         for member in self.own:
             model, some = member.model, mapped[id(member.columns)]
             if isinstance(model, FittedMixture):
-                joint = model.class_log_joint(some)
-                if member.reasons is not None:
-                    joint = joint + member.reasons.log_evidence(masks)
-                joints.append(joint)
+                joints.append(model.class_log_joint(some))
                 continue
             key = id(member.columns), id(model.companions)
             if key not in seen:

@@ -83,7 +83,7 @@ class ModelDoubt:
 
         def prepare(rows: Observations) -> DoubtedPredictor:
             log_p, values = point(rows), self.pool.members.log_probabilities(rows)
-            places, pool = self.pool.places(values, self.pool.members.hidden_share(rows))
+            places, pool = self.pool.places(values, missing_share(rows))
             of_rows = error.at(places)
             apart = np.maximum(pool, LEAST_DISPUTED_LOG) - np.maximum(log_p, LEAST_DISPUTED_LOG)
             # What is surer than anybody may dispute is moved from where disputes end.
@@ -169,7 +169,15 @@ def doubt_of(fit: AnyFit, cv: object, n_jobs: int | None) -> ModelDoubt:
     masking = masking_of(rows, training.read_columns, n_classes, seed)
     levels = training.read_columns.n_levels
     settings = StackSettings(
-        members, (), levels, n_classes, MixturePrior(), seed, few, masking, trial_of("default")
+        members,
+        (),
+        levels,
+        n_classes,
+        MixturePrior(),
+        seed,
+        few,
+        masking,
+        on_trial=trial_of("default"),
     )
     splits = None if isinstance(cv, Integral) else cv  # a number of folds is the classifier's own
     return ModelDoubt(fit_stack(training, settings, splits, n_jobs)[1])

@@ -23,6 +23,7 @@ from bayesrbf.base.rows import MaskedRows, Variable
 from bayesrbf.fit.calibration import fit_powers, fit_temperature, fit_temperatures, tempered
 
 if TYPE_CHECKING:
+    from bayesrbf.families.stack.missingness import Missingness
     from bayesrbf.fit.held_out import HeldOut
 
 # A stack of classifiers: temperatures and simplex weights on held-out rows.
@@ -204,14 +205,17 @@ def fit_pools(held_out: HeldOut, most: int | None = None) -> tuple[Pool, ...]:
     rows = held_out.among_judged()
     if rows.masked is None:
         return (fit_pool(rows.values, rows.labels, rows.weights, None),)
-    log_shares, at_knots = rows.masked.log_shares, islice(rows.at_knots(), most)
-    return tuple(fit_pool(*at_knot, log_shares) for at_knot in at_knots)
+    at_knots = islice(rows.at_knots(rows.ignorable_weights), most)
+    return tuple(fit_pool(*at_knot, rows.masked.log_shares) for at_knot in at_knots)
 
 
 def out_of_fold(
-    held_out: HeldOut, parts: Int[np.ndarray, " obs"]
+    held_out: HeldOut, parts: Int[np.ndarray, " obs"], missingness: Missingness | None = None
 ) -> Float[np.ndarray, "obs label"]:
-    """Class log probabilities of rows held out, by pools that are fitted to the other parts."""
+    """Class log probabilities of rows held out, by pools that are fitted to the other parts.
+
+    What missing indicators tell is fitted to the other parts, too.
+    """
     result = np.empty((held_out.labels.size, held_out.values.shape[-1]))
     for part in np.unique(parts):
         own = parts == part
@@ -219,6 +223,11 @@ def out_of_fold(
         pool = log_posterior_of(others)
         point = pool.pack(fit_pools(others))
         result[own] = pool.pooled(held_out.values[own], held_out.hidden[own], point)
+        if missingness is not None:
+            log_q = pool.pooled(others.values, others.hidden, point)
+            fit = missingness.take(~own).fitted(others, log_q, missingness.exponent > 0)
+            fit = fit.with_rows_of(missingness.take(own))
+            result[own] = fit.reported_held_out(result[own])
     return result
 
 
@@ -229,7 +238,7 @@ def log_posterior_of(held_out: HeldOut) -> StackLogPosterior:
     """The log posterior of weights and temperatures, given rows held out."""
     rows = held_out.among_judged()
     return StackLogPosterior(
-        rows.values, rows.labels, rows.weights, rows.masked, held_out.uncalibrated
+        rows.values, rows.labels, rows.ignorable_weights, rows.masked, held_out.uncalibrated
     )
 
 
