@@ -22,7 +22,7 @@ from tests.house import (
     trees,
 )
 
-MOST_ARGUMENTS = MOST_NAMES = 24
+MOST_ARGUMENTS, MOST_NAMES = 24, 25
 MOST_ASKED = 5
 """Questions for own names by ``hasattr`` and ``getattr``; no more may come."""
 MOST_ALONE, MOST_READ = 25, 114

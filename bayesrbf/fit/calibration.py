@@ -34,7 +34,7 @@ LOG_TEMPERATURES = np.linspace(-6.0, 6.0, 13)
 MOST_STEPS, LEAST_STEP = 100, 1e-12
 """Bounds of the search for a zero; the second in units of a log temperature."""
 
-LEAST_TOLD = -60.0
+LEAST_LOG_SCORE = -60.0
 """Log probability below which a class is not told apart, lest one row alone speak of holes."""
 
 Members = Float[np.ndarray, " member"]
@@ -184,7 +184,7 @@ def fit_powers(
     return float(np.exp(mode[0])), float(mode[1])
 
 
-def told_by_holes(
+def evidence_of_missing_fraction(
     log_p: Float[np.ndarray, "obs label"],
     labels: Labels,
     weights: Weights,
@@ -203,7 +203,7 @@ def told_by_holes(
     would otherwise take holes for a sign of the class, and be wrong for rows that have others.
     Temperatures t keep apart how sure members are where more is known.
     """
-    evidence = np.maximum(log_p, LEAST_TOLD) - log_shares
+    evidence = np.maximum(log_p, LEAST_LOG_SCORE) - log_shares
     n_classes, near = log_shares.size, hats(hidden)
     own = np.arange(n_classes) == labels[:, None]
     basis = np.column_stack([near, np.ones(len(near))])

@@ -31,10 +31,10 @@ from bayesrbf.base.tasks import run_tasks
 from bayesrbf.fit.arguments import row_groups
 from bayesrbf.fit.calibration import (
     Selection,
+    evidence_of_missing_fraction,
     fit_powers,
     fit_temperature,
     tempered,
-    told_by_holes,
 )
 from bayesrbf.table.columns import Columns
 from bayesrbf.table.encode import encode_labels, read_labels
@@ -502,8 +502,10 @@ class HeldOut:
         log_p = log_softmax(self.values, axis=-1)
         log_p = log_p.reshape(len(log_p), -1, log_p.shape[-1])
         mean = logsumexp(log_p, axis=1, b=1 / log_p.shape[1])
-        told = told_by_holes(mean, self.labels, self.weights, self.hidden, self.masked.log_shares)
-        weights = self.weights / told
+        evidence = evidence_of_missing_fraction(
+            mean, self.labels, self.weights, self.hidden, self.masked.log_shares
+        )
+        weights = self.weights / evidence
         before, after = (np.bincount(self.labels, some) for some in (self.weights, weights))
         return weights * (before / np.where(after > 0, after, 1.0))[self.labels]
 

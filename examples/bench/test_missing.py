@@ -149,7 +149,7 @@ def filled(
     }
 
 
-# Whether it tells anything that a cell is missing: the stack with and without masks.
+# Whether it tells anything that a cell is missing: the stack with and without missing indicators.
 
 
 WITH_HOLES = (
@@ -239,7 +239,7 @@ def judged(part: Part, missingness: str) -> dict[str, np.ndarray | float]:
     return found
 
 
-def test_masks(data_folder: object) -> None:
+def test_indicators(data_folder: object) -> None:
     tables: dict[str, Iterable[Part]] = {}
     for name in WITH_HOLES:
         for n_rows in (600, 3_000) if name == "support2" else (0,):
@@ -270,4 +270,4 @@ def test_masks(data_folder: object) -> None:
         row["cv time"] = cv["seconds"].sum() / ignorable["seconds"].sum()
         rows.append(row)
         print(name, flush=True)
-    show("missing/masks", pd.DataFrame(rows).set_index("table"), 4)
+    show("missing/indicators", pd.DataFrame(rows).set_index("table"), 4)

@@ -31,6 +31,7 @@ from sklearn.svm import SVC
 from bayesrbf import table
 from bayesrbf.base import names
 from bayesrbf.base.arrays import LEAST_DISPUTED_PROBABILITY, log_odds, log_softmax
+from bayesrbf.base.hidden_share import missing_share
 from bayesrbf.base.log_posterior import Predictor
 from bayesrbf.base.priors import ClassPrediction, MixturePrior
 from bayesrbf.base.records import stored

@@ -32,7 +32,8 @@ SMALL = ["laplace", "normal"]
 @pytest.fixture(scope="module")
 def fitted() -> StackedClassifier:
     """Two members on a table with holes, three folds."""
-    return StackedClassifier(SMALL, cv=3, random_state=0).fit(*table(60))
+    model = StackedClassifier(SMALL, cv=3, missingness="ignorable", random_state=0)
+    return model.fit(*table(60))
 
 
 def test_out_of_fold_probabilities_are_those_of_the_pool_of_the_other_folds() -> None:

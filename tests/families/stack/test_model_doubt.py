@@ -103,8 +103,8 @@ def test_a_kind_that_is_wrong_misses_less() -> None:
 def of_new_rows(places: Callable[..., Any], pool: np.ndarray) -> Callable[..., Any]:
     """What a stack says of rows, where it says that of three of them."""
 
-    def said(stack: FittedStack, values: np.ndarray, hidden: np.ndarray) -> Any:
-        found, own = places(stack, values, hidden)
+    def said(stack: FittedStack, values: np.ndarray, hidden: np.ndarray, *report: Any) -> Any:
+        found, own = places(stack, values, hidden, *report)
         return found, pool if len(own) == 3 else own
 
     return said
