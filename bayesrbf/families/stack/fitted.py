@@ -523,7 +523,7 @@ class StackSettings:
         values, versions = self.hold_out(folds[0])
         one = self.hold_out_folds(folds[:1], None, (values, versions))
         assert one is not None  # a fold
-        weights = fit_pools(one, most=1)[0].weights
+        weights = fit_pools(one)[0].weights
         useless = [place for place in trial if weights[place] < LEAST_WEIGHT]
         left = [self.names[place] for place in useless]
         settings = self.without(left)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import gammaln, log_softmax, softmax
+from scipy.special import expit, gammaln, log_softmax, softmax
 
 from bayesrbf.base import log_posterior as coordinates
 from bayesrbf.base import names
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 # .. math::
 #    p_{nj} &= (1 - C \epsilon)\, \mathrm{softmax}(t_j l_{nj}) + \epsilon, \quad
 #    q_n = \mathrm{softmax}\bigl(t \log \textstyle\sum_j w_j p_{nj} + b \log \pi\bigr), \\
-#    w &\sim \mathrm{Dirichlet}(1.2, \ldots, 1.2), \quad
+#    w &\sim \mathrm{Dirichlet}(1.4, \ldots, 1.4), \quad
 #    \log t, \log t_j, b \sim N(0, 1/4), \quad
 #    \log p(w, t, b | y) = \sum_n v_n \log q_n[y_n] + \ldots
 #
@@ -41,7 +40,8 @@ if TYPE_CHECKING:
 #
 # Where held-out rows are predicted again with more of their cells hidden, w, t_j, t and b are known
 # at every knot of the share of hidden cells, and a row has what lies between the knots at its share
-# (:mod:`bayesrbf.base.hidden_share`). Elsewhere they are the same for all rows, and b is 0. The
+# (:mod:`bayesrbf.base.hidden_share`). The fitted point is shrunk towards the class shares where
+# columns may tell nothing of the label. Elsewhere they are the same for all rows, and b is 0. The
 # constants of the prior are those of ``POOL_PRIOR``, which the graph is handed.
 
 
@@ -140,6 +140,11 @@ class Pool:
         yield simplex(self.weights), "weights that sum to one"
         yield scales(temperatures) and within(temperatures, 0, MOST_LOG), "positive temperatures"
 
+    def shrunk(self, factor: float) -> Pool:
+        r"""Pool of :math:`q^\lambda \pi^{1 - \lambda}`, with the factor :math:`\lambda`."""
+        pull = 1 + factor * (self.pull - 1)
+        return replace(self, temperature=factor * self.temperature, pull=pull)
+
     def losses(self, held_out: HeldOut) -> Float[np.ndarray, " obs"]:
         """Log loss of rows held out, as they are and without the pull, in nats."""
         members = tempered_members(held_out.values, self.member_temperatures)
@@ -158,14 +163,14 @@ def pool_weights(
 ) -> Float[np.ndarray, " member"]:
     r"""Weights of a linear pool by EM, at the mode under their Dirichlet prior.
 
-    .. math:: w_j \leftarrow \frac{\sum_n v_n r_{nj} + 0.2}{\sum_n v_n + 0.2 J}, \quad
+    .. math:: w_j \leftarrow \frac{\sum_n v_n r_{nj} + 0.4}{\sum_n v_n + 0.4 J}, \quad
         r_{nj} = \frac{w_j p_{nj}}{\sum_i w_i p_{ni}}
 
     ``probabilities`` are those of the true class of held-out rows.
 
     >>> good_and_bad = np.tile([0.9, 0.1], (100, 1))
     >>> pool_weights(good_and_bad, np.ones(100)).round(3)
-    array([0.998, 0.002])
+    array([0.996, 0.004])
     """
     n_members = probabilities.shape[1]
     pool = np.full(n_members, 1 / n_members)
@@ -200,13 +205,36 @@ def fit_pool(
     return Pool(pool, temperatures, *fit_powers(log_p, labels, weights, log_shares))
 
 
-def fit_pools(held_out: HeldOut, most: int | None = None) -> tuple[Pool, ...]:
-    """A pool at every knot of the share of hidden cells, or the first; one where none is hidden."""
+def fit_pools(held_out: HeldOut) -> tuple[Pool, ...]:
+    """A pool at every knot of the missing fraction, shrunk towards the class shares.
+
+    Where no cell was hidden, one pool, which has no exponent of the class shares and is not shrunk.
+    """
     rows = held_out.among_judged()
     if rows.masked is None:
         return (fit_pool(rows.values, rows.labels, rows.weights, None),)
-    at_knots = islice(rows.at_knots(rows.ignorable_weights), most)
-    return tuple(fit_pool(*at_knot, rows.masked.log_shares) for at_knot in at_knots)
+    log_shares = rows.masked.log_shares
+    pools = tuple(
+        fit_pool(*at_knot, log_shares) for at_knot in rows.at_knots(rows.ignorable_weights)
+    )
+    signal = probability_of_signal(held_out, pools)
+    return tuple(pool.shrunk(signal) for pool in pools)
+
+
+def probability_of_signal(held_out: HeldOut, pools: Sequence[Pool]) -> float:
+    r"""Akaike weight of the pools compared with the class shares, on held-out rows as they are.
+
+    .. math:: \lambda = \frac{1}{1 + \exp(k - G)}, \qquad
+        G = \sum_n v_n \log \frac{q_n[y_n]}{\pi[y_n]}
+
+    with k = 2: the pool has a temperature and an exponent of the class shares :math:`\pi`. The
+    pools are at their mode given these rows, so G is positive by luck where columns tell nothing.
+    """
+    assert held_out.masked is not None
+    log_posterior, log_shares = log_posterior_of(held_out), held_out.masked.log_shares
+    log_q = log_posterior.pointwise(log_posterior.pack(pools))
+    gain = held_out.weights @ (log_q - log_shares[held_out.labels])
+    return max(float(expit(gain - POOL_PRIOR.n_parameters)), POOL_PRIOR.least)
 
 
 def out_of_fold(
