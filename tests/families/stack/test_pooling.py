@@ -11,10 +11,13 @@ from bayesrbf.base.rows import MaskedRows
 from bayesrbf.families.stack.posterior import (
     Pool,
     StackLogPosterior,
+    fit_pool,
+    fit_pools,
     log_pool,
     pool_weights,
     tempered_members,
 )
+from bayesrbf.fit.held_out import HeldOut
 
 
 def held_out(n: int = 60, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -85,6 +88,24 @@ def test_points_are_packed_and_pooled_as_they_are_defined() -> None:
         - StackLogPosterior(values[1:], labels[1:], weights[1:]).value_and_gradient(theta)[0]
     )
     assert change == pytest.approx(weights[0] * own[0])
+
+
+@pytest.mark.parametrize("signal", [True, False])
+def test_pools_are_shrunk_by_their_akaike_weight(signal: bool) -> None:
+    values, labels, weights = held_out()
+    labels = labels if signal else np.random.default_rng(5).permutation(labels)
+    log_shares = np.log(np.bincount(labels, weights) / weights.sum())
+    hidden = np.tile([0.0, 0.4], (60, 1))
+    rows = HeldOut(values, labels, weights, MaskedRows(values[:, None], hidden, log_shares))
+    pools = [fit_pool(*at_knot, log_shares) for at_knot in rows.at_knots()]
+    posterior = StackLogPosterior(values, labels, weights, rows.masked)
+    log_q = posterior.pooled(values, hidden[:, 0], posterior.pack(pools))
+    gain = weights @ (log_q[np.arange(60), labels] - log_shares[labels])
+    factor = 1 / (1 + np.exp(2 - gain))
+    assert factor > 0.99 if signal else factor < 0.3
+    shrunk = posterior.pooled(values, hidden[:, 0], posterior.pack(fit_pools(rows)))
+    expected = log_softmax(factor * log_q + (1 - factor) * log_shares, axis=1)
+    np.testing.assert_allclose(shrunk, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("copies", [0, 2])
