@@ -11,6 +11,8 @@ import pandas as pd
 import pytest
 
 from bayesrbf import HybridMixtureClassifier
+from bayesrbf.app.report.job import Job
+from bayesrbf.app.report.learned import contributions, read_effects
 from bayesrbf.app.serve.interface import ModelFolder
 from bayesrbf.app.words import signed
 from tests.app.serve.desks import answers, ask, page, serve_here, write_desk
@@ -86,3 +88,15 @@ def test_the_interface_has_a_column(desk: tuple[Path, HybridMixtureClassifier]) 
     adds = model.explain(NEW)["pattern_shapley"].sel(label="ill").item()
     assert line["pattern_shapley[ill]"] == pytest.approx(adds)
     assert "pattern" in ask("api").content.decode()
+
+
+def test_the_report_gives_no_column_what_a_pattern_tells(
+    desk: tuple[Path, HybridMixtureClassifier],
+) -> None:
+    model, table = desk[1], patients()
+    X, y = table.drop(columns="outcome"), table["outcome"]
+    job = Job("t", "outcome", X, y, dict(model.columns_.kind_of), "map", 0)
+    effects, nothing = read_effects(job, model)
+    found = {one.name: one for one in contributions(job, model, effects, nothing)}
+    for name in ("noise", "g <b>", "h"):
+        assert found[name].most < 0.2 * found["age"].most
