@@ -1,4 +1,4 @@
-"""Why of a row: what each cell adds to the log odds of the classes, and what widens intervals."""
+"""Why of a row: what its cells and their pattern add to the log odds, and what widens intervals."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from bayesrbf import table
 from bayesrbf.answers.probabilities import summary_of
 from bayesrbf.base import names
 from bayesrbf.base.arrays import to_log_odds
-from bayesrbf.base.rows import AT_ONCE, in_blocks
+from bayesrbf.base.rows import AT_ONCE, Observations, in_blocks
 from bayesrbf.fit.arguments import Rule, positive
 from bayesrbf.fit.asking import Fit, new_rows, refuse
-from bayesrbf.reading.notes import warn
+from bayesrbf.reading.notes import listed, warn
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -53,7 +53,7 @@ class Effort:
     """Limits on the effort for Shapley values."""
 
     exact: int = 12
-    """Most observed cells of a row whose coalitions are all evaluated."""
+    """Most observed cells of a row, the pattern among them, whose coalitions are all evaluated."""
     tolerance: float = 0.05
     """Largest relative standard error at which no more orders are drawn."""
     max_pairs: int = 256
@@ -214,9 +214,17 @@ def _of_orders(
     return np.take_along_axis(added, ranks[None, ..., None], axis=3).mean(axis=1)
 
 
-# Explains rows: the part of each cell in the log odds of the classes.
+# Explains rows: the part of each cell in the log odds of the classes, and that of the pattern.
+#
+# Where missing indicators are evidence, the pattern of missing and measured cells is one more
+# player, after the columns. A coalition with the pattern knows all indicators, also those of hidden
+# cells; a coalition without it knows none. So no measured cell is given what indicators contribute.
 
 
+NAMED: Final = 3
+"""Missing columns, and measured ones, that the message on a pattern names at most."""
+RARELY_MEASURED: Final = 0.5
+"""Share of the training rows without a cell from which a measured cell is named."""
 RULES: Final = {
     "exact": Rule("an integer from 1 to 20", kind=Integral, low=1.0, high=20.0, closed="both"),
     "tolerance": positive(),
@@ -233,7 +241,7 @@ def explain(
     max_pairs: int = 256,
     random_state: int | None = None,
 ) -> xr.Dataset:
-    """Contribution of each observed cell to the log odds of each class against the rest."""
+    """Contribution of each observed cell, and of the pattern, to the log odds of each class."""
     from bayesrbf.fit.row_answers import RowAnswers, described
 
     asked = {"exact": exact, "tolerance": tolerance, "max_pairs": max_pairs}
@@ -242,17 +250,21 @@ def explain(
     rows = new_rows(fit, X)
     cells, columns, classes = rows.cells, fit.columns, fit.classes
     observed = table.observed_cells(cells, columns)
+    evident = fit.uses_indicators
+    players = np.column_stack([observed, np.full(cells.n_obs, evident)])
 
     def log_odds(
-        places: Int[np.ndarray, " coalition"], shown: Bool[np.ndarray, "coalition column"]
+        places: Int[np.ndarray, " coalition"], shown: Bool[np.ndarray, "coalition player"]
     ) -> Float[np.ndarray, "coalition label"]:
-        hidden = observed[places] & ~shown
-        coalitions = table.hide(cells.take(places), hidden, columns)
+        hidden = observed[places] & ~shown[:, :-1]
+        coalitions = table.hide(cells.take(places), hidden, columns, indicators=not evident)
+        if evident:
+            coalitions = table.without_indicators(coalitions, columns, ~shown[:, -1])
         return to_log_odds(fit.class_log_probabilities(coalitions))
 
     seed = fit.table.seed if random_state is None else random_state
     effort = Effort(int(exact), float(tolerance), int(max_pairs), seed)
-    values = attribute(log_odds, observed, classes.size, effort)
+    values = attribute(log_odds, players, classes.size, effort)
     error = np.nanmax(values.relative_error, initial=0.0)
     if error > tolerance:
         warn(
@@ -263,18 +275,47 @@ def explain(
     adds = "what the cell adds to the log odds, averaged over all orders (nats)"
     loses = "what the log odds lose without the cell, given all other observed cells (nats)"
     exactly = "standard error of shapley; 0 where every coalition was evaluated"
+    named = "columns with evidence that are missing, and measured ones that training rarely has"
     against = "log odds of the class against the rest, as delivered (nats)"
     number = "rows that were predicted to explain this one"
+    by_player = {
+        "shapley": (values.shapley, adds),
+        "left_out": (values.left_out, loses),
+        "standard_error": (values.standard_error, exactly),
+    }
     variables = {
-        "shapley": (by_cell, values.shapley, adds),
-        "left_out": (by_cell, values.left_out, loses),
-        "standard_error": (by_cell, values.standard_error, exactly),
+        **{name: (by_cell, value[:, :-1], text) for name, (value, text) in by_player.items()},
+        "pattern": ((names.OBS,), pattern_messages(fit, cells), named),
+        **{
+            f"pattern_{name}": (by_row, np.nan_to_num(value[:, -1]), f"{name} of the pattern")
+            for name, (value, _) in by_player.items()
+        },
         "log_odds": (by_row, values.whole, against),
-        "base": (by_row, values.base, "log odds with no observed cell (nats)"),
+        "base": (by_row, values.base, "log odds with no observed cell and no pattern (nats)"),
         "evaluations": ((names.OBS,), values.evaluations, number),
     }
     coords = {names.OBS: rows.names, names.COLUMN: list(columns.names), names.LABEL: classes}
     return RowAnswers(described(variables), coords)
+
+
+def pattern_messages(fit: Fit, rows: Observations) -> np.ndarray:
+    """Messages on the missing and measured columns with evidence of each row; empty without any."""
+    evident = np.array(fit.evident_columns, dtype=np.intp)
+    quoted = np.array([repr(name) for name in fit.columns.names], dtype=object)[evident]
+    missing = table.missing_indicators(rows, fit.columns)[:, evident] == 1
+    in_training = ~table.observed_cells(fit.rows, fit.columns)[:, evident]
+    rare = np.average(in_training, axis=0, weights=fit.rows.weights) >= RARELY_MEASURED
+    # Where no column is missing or rare, the pattern is that all columns are measured.
+    measured = ~missing & (rare | ~(missing | rare).any(axis=1, keepdims=True))
+    messages = [
+        "; ".join(
+            f"{words}: {listed(quoted[some].tolist(), NAMED)}"
+            for words, some in (("not measured", absent), ("measured", present))
+            if some.any()
+        )
+        for absent, present in zip(missing, measured, strict=True)
+    ]
+    return np.array(messages, dtype=str)
 
 
 # Parts of the doubt behind an interval.

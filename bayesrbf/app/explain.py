@@ -23,11 +23,13 @@ if TYPE_CHECKING:
 
 
 MOST_REASONS: Final = 4
-"""Cells that are told as speaking for a decision, and against it."""
+"""Sentences on what speaks for a decision, and against it."""
 LEAST_SAID: Final = 0.005
 """Contribution, in nats, that two decimals show."""
 SURE_SIGN: Final = 2.0
 """Standard errors from which a cell is said to speak for or against."""
+MOST_LETTERS: Final = 100
+"""Letters of the message on the pattern of a row."""
 
 
 @dataclass(frozen=True)
@@ -52,18 +54,36 @@ class CellEffect:
 
 
 @dataclass(frozen=True)
+class PatternEffect:
+    """Contribution of the missing and measured cells of a row to the same log odds, in nats."""
+
+    message: str  # Such as "not measured: 'g'".
+    adds: float
+    standard_error: float
+    lost_without: float
+
+
+@dataclass(frozen=True)
 class Why:
     """Contributions to the log odds of the answer against the rest, in nats."""
 
     label: str
-    base: float  # With no cell known.
+    base: float  # With no cell known, nor which were measured.
     log_odds: float  # With all observed cells.
     cells: Sequence[CellEffect]  # The largest first.
+    pattern: PatternEffect | None = None  # None where missing indicators are no evidence.
+
+    @property
+    def effects(self) -> list[CellEffect | PatternEffect]:
+        """Effects of the cells and of the pattern, the largest first."""
+        effects: list[CellEffect | PatternEffect] = [*self.cells]
+        effects += [self.pattern] if self.pattern else []
+        return sorted(effects, key=lambda effect: -abs(effect.adds))
 
 
 @dataclass(frozen=True)
 class Reasons:
-    """Sentences on the cells that speak most against a decision and for it, the strongest first."""
+    """Sentences on what speaks most against a decision and for it, the strongest first."""
 
     decision: str  # What it is called.
     against: Sequence[str]
@@ -158,7 +178,7 @@ def class_answers(uncertainty: xr.Dataset) -> list[ClassAnswer]:
 
 
 def why(model: Classifier, row: pd.DataFrame, label: str | None = None) -> Why:
-    """Contribution of every observed cell to the log odds of a class (the likeliest if None)."""
+    """Contributions of a row to the log odds of a class (the likeliest if None)."""
     explained = model.explain(row).isel(obs=0)
     labels = [str(of_class) for of_class in model.classes_]
     best = int(explained["log_odds"].argmax("label")) if label is None else labels.index(label)
@@ -177,27 +197,47 @@ def why(model: Classifier, row: pd.DataFrame, label: str | None = None) -> Why:
         )
         for j in observed[np.argsort(-np.abs(shapley[observed]), kind="stable")]
     ]
-    return Why(labels[best], float(answer["base"]), float(answer["log_odds"]), cells)
+    pattern = None
+    if message := str(answer["pattern"].item()):
+        pattern = PatternEffect(
+            message=clipped(message, MOST_LETTERS),
+            adds=float(answer["pattern_shapley"]),
+            standard_error=float(answer["pattern_standard_error"]),
+            lost_without=float(answer["pattern_left_out"]),
+        )
+    return Why(labels[best], float(answer["base"]), float(answer["log_odds"]), cells, pattern)
 
 
 def reasons_of(why: Why, decision: str) -> Reasons:
-    """The cells that speak most against a decision and for it, by what they add to its class.
+    """Sentences on what speaks most against a decision and for it, by what is added to its class.
 
     >>> income = CellEffect("income", 1200.0, -2.0, 0.0, -1.8)
     >>> ward = CellEffect("ward", "B", 0.3, 0.0, 0.1)
-    >>> told = reasons_of(Why("good", 0.0, -1.7, [income, ward]), "granted")
-    >>> *told.against, *told.in_favour
-    ('income of 1200 speaks against “granted”.', 'ward “B” speaks for “granted”.')
+    >>> pattern = PatternEffect("not measured: 'debt'", -0.2, 0.0, -0.2)
+    >>> told = reasons_of(Why("good", 0.0, -1.9, [income, ward], pattern), "granted")
+    >>> told.in_favour
+    ['ward “B” speaks for “granted”.']
+    >>> for sentence in told.against:
+    ...     print(sentence)
+    income of 1200 speaks against “granted”.
+    Not measured: 'debt'; this speaks against “granted”.
     """
     named = clipped(decision, 30)
     said: dict[str, list[str]] = {"against": [], "for": []}
-    for one in why.cells:  # the largest first
-        text = cell_text(one.cell)
-        holds = f"of {text}" if isinstance(one.cell, float) else f"“{text}”"
-        verb = "for" if one.adds > 0 else "against"
-        if abs(one.adds) >= max(LEAST_SAID, SURE_SIGN * one.standard_error):
-            said[verb].append(f"{clipped(one.column, 30)} {holds} speaks {verb} “{named}”.")
+    for effect in why.effects:  # the largest first
+        verb = "for" if effect.adds > 0 else "against"
+        if abs(effect.adds) >= max(LEAST_SAID, SURE_SIGN * effect.standard_error):
+            said[verb].append(f"{_subject(effect)} speaks {verb} “{named}”.")
     return Reasons(decision, said["against"][:MOST_REASONS], said["for"][:MOST_REASONS])
+
+
+def _subject(effect: CellEffect | PatternEffect) -> str:
+    """What speaks for a decision, or against it, as the subject of a sentence."""
+    if isinstance(effect, PatternEffect):
+        return f"{effect.message[0].upper()}{effect.message[1:]}; this"
+    text = cell_text(effect.cell)
+    holds = f"of {text}" if isinstance(effect.cell, float) else f"“{text}”"
+    return f"{clipped(effect.column, 30)} {holds}"
 
 
 def odd_cells(
@@ -256,11 +296,11 @@ def _answer(row: ExplainedRow) -> list[str]:
 
 
 def _explained(why: Why, missing: Sequence[str]) -> list[str]:
-    """Contribution of every observed cell to the log odds of the answer."""
-    label = clipped(why.label, 30)
-    if not why.cells:
+    """Contributions of the observed cells and of the pattern to the log odds of the answer."""
+    label, pattern = clipped(why.label, 30), why.pattern
+    if not why.effects:
         return [f"No cell is observed: the answer is that of a row without cells ({label})."]
-    sampled = any(part.standard_error > 0 for part in why.cells)
+    sampled = any(effect.standard_error > 0 for effect in why.effects)
     table = [["column", "cell", "adds", *(["± s.e."] if sampled else []), "lost without"]]
     for part in why.cells:
         cells = [clipped(part.column, 30), cell_text(part.cell), signed(part.adds)]
@@ -270,16 +310,24 @@ def _explained(why: Why, missing: Sequence[str]) -> list[str]:
     holes = [clipped(name, 30) for name in missing]
     return [
         f"Why {label}: log odds against the rest, in nats",
-        f"  {first} with no cell known, {last} with all observed cells; the cells add the rest:",
-        *aligned(table),
+        f"  {first} with no cell known, {last} with all observed cells; these lines add the rest:",
+        *(aligned(table) if why.cells else []),
+        *([_pattern_line(pattern, sampled)] if pattern else []),
         "  adds: what the cell adds, averaged over all orders of telling the cells (Shapley).",
         "  lost without: what the log odds lose if this cell alone were not known.",
         *([f"  Not observed: {listing(holes, 8)}."] if holes else []),
     ]
 
 
+def _pattern_line(pattern: PatternEffect, sampled: bool) -> str:
+    """Contribution of the missing and measured cells."""
+    error = f" ± {pattern.standard_error:.2f}" if sampled else ""
+    lost = signed(pattern.lost_without)
+    return f"  {pattern.message}: adds {signed(pattern.adds)}{error}, lost without {lost}"
+
+
 def _reasoned(reasons: Reasons) -> list[str]:
-    """The cells that speak most against the decision and for it."""
+    """Sentences on what speaks most against the decision and for it."""
     return [
         f"What speaks most against “{clipped(reasons.decision, 30)}”, and what for it",
         *(f"  {sentence}" for sentence in reasons.against or ["No cell speaks against it."]),

@@ -319,11 +319,13 @@ class Classifier(ClassifierMixin, Estimator):
         max_pairs: int = 256,
         random_state: int | None = None,
     ) -> xr.Dataset:
-        """Contribution of each observed cell to the log odds of each class against the rest.
+        """Contribution of each observed cell, and of the pattern, to the log odds of each class.
 
-        The value of some cells of a row is the log odds that :meth:`predict_proba` gives when all
-        others are missing. A Shapley value is what a cell adds to it, averaged over the orders in
-        which the cells may be values. Those of a row sum to ``log_odds - base``.
+        The value of some cells of a row is the log odds of each class against the rest that
+        :meth:`predict_proba` gives when all other cells are hidden. A Shapley value is what a cell
+        adds to it, averaged over the orders in which cells may be revealed. Where missing
+        indicators are evidence, the pattern of missing and measured cells is revealed as one cell
+        more, and has a Shapley value of its own. All of a row sum to ``log_odds - base``.
 
         Parameters
         ----------
@@ -331,7 +333,7 @@ class Classifier(ClassifierMixin, Estimator):
             Rows; missing cells explain nothing and stay missing.
         exact : int
             Most observed cells of a row, at most 20, for which all ``2**m`` coalitions are
-            evaluated.
+            evaluated; a pattern that is evidence counts as one cell.
         tolerance : float
             For rows with more: orders are drawn until every standard error is at most this in nats,
             or this share of ``|log_odds - base|`` where that is more than one nat.
@@ -344,9 +346,12 @@ class Classifier(ClassifierMixin, Estimator):
         -------
         xarray.Dataset
             ``shapley``, ``left_out`` (what is lost without the cell) and ``standard_error`` of the
-            Shapley values over obs, column and label, NaN where the cell is missing; ``log_odds``
-            and ``base`` over obs and label; ``evaluations`` over obs: rows that were predicted for
-            it.
+            Shapley values over obs, column and label, NaN where the cell is missing;
+            ``pattern_shapley``, ``pattern_left_out`` and ``pattern_standard_error`` of the pattern
+            over obs and label, 0 where missing indicators are no evidence; ``log_odds`` and
+            ``base`` (no cell and no pattern) over obs and label. Over obs ``pattern``, which names
+            columns with evidence that are missing and measured ones that most training rows lack,
+            and ``evaluations``, the rows that were predicted for it.
 
         Raises
         ------

@@ -248,9 +248,9 @@ class FittedModel(ABC):
         return None
 
     @property
-    def uses_indicators(self) -> bool:
-        """Whether missing indicators that are no codes of the rows are evidence about classes."""
-        return False
+    def evident_columns(self) -> tuple[int, ...]:
+        """Columns whose missing indicators are evidence, where they are no codes of the rows."""
+        return ()
 
     def familiarity(self, rows: Observations) -> Float[np.ndarray, " obs"]:
         """Probability that cells of rows are missing as in training; NaN where it plays no part."""

@@ -618,11 +618,16 @@ class FittedTable[M: FittedModel, D]:
         return np.log(self.table.prevalence) - np.log(self.class_shares)
 
     @property
-    def uses_indicators(self) -> bool:
-        """Whether missing indicators of new rows are evidence about their classes."""
+    def evident_columns(self) -> tuple[int, ...]:
+        """Columns whose missing indicators of new rows are evidence about the classes."""
         if self.table.columns is None or self.table.missingness == "ignorable":
-            return False
-        return bool(self.columns.masked) or self.model.uses_indicators
+            return ()
+        return self.columns.masked or self.model.evident_columns
+
+    @property
+    def uses_indicators(self) -> bool:
+        """Whether missing indicators of new rows are evidence about the classes."""
+        return bool(self.evident_columns)
 
     def hidden_share(self, rows: Observations) -> Float[np.ndarray, " obs"]:
         """Share of the cells of every row that are missing; 0 where rows are compared whole."""

@@ -535,11 +535,22 @@ def missing_indicators(rows: Observations, columns: Columns) -> Int[np.ndarray, 
     return (~observed_cells(rows, columns)).astype(np.intp)
 
 
-def without_indicators(rows: Observations, columns: Columns) -> Observations:
-    """Rows of which nobody knows why their cells are missing, or were measured."""
+def without_indicators(
+    rows: Observations, columns: Columns, chosen: Bool[np.ndarray, " obs"] | None = None
+) -> Observations:
+    """Rows without the missing indicators of all rows, or of the chosen ones.
+
+    >>> from bayesrbf.table import encode, learn_columns
+    >>> columns = learn_columns([["b", 1.5], [None, 2.5]])
+    >>> rows = encode([["b", 1.5], [None, 2.5]], columns)
+    >>> without_indicators(rows, columns, np.array([True, False])).missing
+    array([[-1, -1],
+           [ 1,  0]])
+    """
+    of_rows = np.ones(rows.n_obs, dtype=bool) if chosen is None else chosen
     codes, first = rows.codes.copy(), len(columns.levels)
-    codes[:, first : first + len(columns.masked)] = -1
-    missing = np.full((rows.n_obs, len(columns.names)), -1)
+    codes[of_rows, first : first + len(columns.masked)] = -1
+    missing = np.where(of_rows[:, None], -1, missing_indicators(rows, columns))
     return replace(rows, codes=codes, missing=missing)
 
 

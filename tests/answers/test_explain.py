@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from functools import cache
 from itertools import permutations
 from typing import Any
@@ -20,6 +21,7 @@ from bayesrbf import (
     SDGMClassifier,
     StackedClassifier,
 )
+from bayesrbf.table import encode, hide
 from tests.cases import generative, some_quick
 from tests.fit.class_tables import CLASSES, table
 
@@ -38,13 +40,21 @@ MAKERS: dict[str, Callable[[], Any]] = {
         2, objective="glvq", calibrate=True, random_state=0
     ),
     "stack": lambda: StackedClassifier(["laplace", "normal"], cv=2, random_state=0),
+    "stack, evidence": lambda: StackedClassifier(
+        ["laplace", "normal"], cv=2, missingness="informative", random_state=0
+    ),
 }
-NAMES = some_quick(MAKERS, "mixture, draws", "mixture, prevalence", "exemplars", "stack")
+QUICK = ("mixture, draws", "mixture, prevalence", "exemplars", "stack")
+NAMES = some_quick(MAKERS, *QUICK, "mixture, masks", "stack, evidence")
 
 
 @cache
 def fitted(name: str) -> Any:
     frame, y = table()
+    if name == "stack, evidence":  # of which most of one class alone have a cell
+        frame["pressure"] = frame["pressure"].where(
+            (y == CLASSES[0]) | (np.arange(len(y)) % 4 == 0)
+        )
     return MAKERS[name]().fit(frame, y)
 
 
@@ -61,8 +71,17 @@ def log_odds(model: Any, frame: pd.DataFrame) -> np.ndarray:
     return np.log(p) - np.log(1 - p)
 
 
+def log_odds_hidden(model: Any, frame: pd.DataFrame, hidden: list[str], known: bool) -> np.ndarray:
+    """Log odds where the package hides cells, and knows or not that they were measured."""
+    columns = model.columns_
+    mask = np.isin(columns.names, hidden)[None] & frame.notna().to_numpy()
+    rows = hide(encode(frame, columns), mask, columns, indicators=not known)
+    p = np.exp(model.fitted_.class_log_probabilities(rows))
+    return np.log(p) - np.log(1 - p)
+
+
 def told_in_orders(value: Callable[[tuple[str, ...]], np.ndarray], observed: list[str]) -> Any:
-    """What every cell adds, averaged over all orders in which cells may be told."""
+    """What every player adds, averaged over all orders in which they may be revealed."""
     orders = list(permutations(observed))
     added = {name: np.zeros(3) for name in observed}
     for order in orders:
@@ -75,35 +94,102 @@ def told_in_orders(value: Callable[[tuple[str, ...]], np.ndarray], observed: lis
 @pytest.mark.parametrize("name", NAMES)
 def test_values_are_those_of_predictions_with_cells_hidden(name: str) -> None:
     model, frame = fitted(name), new_rows()
-    told = model.explain(frame)
+    told, evidence = model.explain(frame), model.fitted_.uses_indicators
+    assert evidence == (name in ("mixture, masks", "stack, evidence"))
+    blind = copy(model).assume_missingness("ignorable") if evidence else model
     np.testing.assert_allclose(told["log_odds"], log_odds(model, frame), atol=1e-9)
-    gaps = told["shapley"].sum("column") - (told["log_odds"] - told["base"])
-    np.testing.assert_allclose(gaps, 0, atol=1e-9)
+    added = told["shapley"].sum("column") + told["pattern_shapley"]
+    np.testing.assert_allclose(added - (told["log_odds"] - told["base"]), 0, atol=1e-9)
     for row in frame.index:
         observed = frame.columns[frame.loc[row].notna()].tolist()
         hidden = [column for column in frame if column not in observed]
         assert np.isnan(told["shapley"].sel(obs=row, column=hidden)).all()
-        if "masks" in name or name == "stack":
-            continue  # a cell that a user takes away is seen as missing, which hiding is not
         cells = told.sel(obs=row)
 
         def value(shown: tuple[str, ...], row: str = row) -> np.ndarray:
             one = frame.loc[[row]].copy()
-            for column in frame:
-                if column not in shown:
-                    one[column] = None if column == "sky" else np.nan
-            return log_odds(model, one.astype({"wind": float, "pressure": float}))[0]
+            absent = [column for column in frame if column not in shown]
+            if "pattern" in shown or name == "stack":  # which counts who took a cell away
+                return log_odds_hidden(model, one, absent, "pattern" in shown)[0]
+            for column in absent:
+                one[column] = None if column == "sky" else np.nan
+            return log_odds(blind, one.astype({"wind": float, "pressure": float}))[0]
 
+        players = [*observed, *(["pattern"] if evidence else [])]
         np.testing.assert_allclose(cells["base"], value(()), atol=1e-9)
-        for column, expected in told_in_orders(value, observed).items():
-            np.testing.assert_allclose(cells["shapley"].sel(column=column), expected, atol=1e-9)
-            rest = tuple(other for other in observed if other != column)
-            lost = value(tuple(observed)) - value(rest)
-            np.testing.assert_allclose(cells["left_out"].sel(column=column), lost, atol=1e-9)
+        for player, expected in told_in_orders(value, players).items():
+            rest = tuple(other for other in players if other != player)
+            lost = value(tuple(players)) - value(rest)
+            pattern = player == "pattern"
+            for variable, figure in (("shapley", expected), ("left_out", lost)):
+                found = cells[f"pattern_{variable}" if pattern else variable]
+                found = found if pattern else found.sel(column=player)
+                np.testing.assert_allclose(found, figure, atol=1e-9)
 
 
-def test_a_hidden_cell_hides_its_mask() -> None:
-    """What a mask says of an observed cell is the cell's; what it says of a hole is in the base."""
+def planted(n: int, seed: int, measured: bool | None = None) -> tuple[pd.DataFrame, np.ndarray]:
+    """Two tests of half of the ill and one in 25 of the well; of all rows, or none, if said."""
+    rng = np.random.default_rng(seed)
+    ill = rng.random(n) < 0.4
+    frame = pd.DataFrame(rng.normal(size=(n, 6)), columns=["x", *NOISE, "g", "h"])
+    frame["x"] += 1.5 * ill
+    tested = rng.random(n) < np.where(ill, 0.5, 0.04)
+    frame.loc[~(tested if measured is None else np.full(n, measured)), ["g", "h"]] = np.nan
+    return frame, np.where(ill, "ill", "well")
+
+
+NOISE = ["noise 1", "noise 2", "noise 3"]
+PLANTED: dict[str, Callable[[], Any]] = {
+    "stack": lambda: StackedClassifier(["laplace_evidence", "normal_blend"], cv=3, random_state=0),
+    "mixture": lambda: HybridMixtureClassifier(missingness="informative", random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", list(PLANTED))
+def test_a_pattern_has_what_is_missing_and_noise_has_nothing(name: str) -> None:
+    model = PLANTED[name]().fit(*planted(600, seed=2))
+    for measured, label, words in ((False, "well", "not measured"), (True, "ill", "measured")):
+        frame = planted(40, seed=3, measured=measured)[0]
+        told = model.explain(frame)
+        added = told["shapley"].sum("column") + told["pattern_shapley"]
+        np.testing.assert_allclose(added, told["log_odds"] - told["base"], atol=1e-6)
+        np.testing.assert_array_equal(told["pattern"], f"{words}: 'g' and 'h'")
+        pattern = told["pattern_shapley"].sel(label=label)
+        assert pattern.min() > 0.3
+        noise = abs(told["shapley"].sel(column=NOISE, label=label)).mean()
+        assert noise < min(0.1, pattern.mean() / 5)
+    base = told["base"]
+    blind = model.assume_missingness("ignorable").explain(frame)
+    np.testing.assert_allclose(base, log_odds(model, frame * np.nan), atol=1e-9)
+    for variable in ("pattern_shapley", "pattern_left_out", "pattern_standard_error"):
+        np.testing.assert_array_equal(blind[variable], 0.0)
+    np.testing.assert_array_equal(blind["pattern"], "")
+    gaps = blind["shapley"].sum("column") - (blind["log_odds"] - blind["base"])
+    np.testing.assert_allclose(gaps, 0, atol=1e-6)
+
+
+def test_patterns_name_a_few_columns_that_are_notable() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(100, 8)), columns=list("abcdefgh"))
+    for column, share in zip("abcdefg", (0.9, 0.9, 0.9, 0.9, 0.2, 0.2, 0.2), strict=True):
+        frame.loc[rng.random(100) < share, column] = np.nan
+    y = np.where(rng.random(100) < 0.5, "ill", "well")
+    model = generative(n_init=1, missingness="informative", random_state=0).fit(frame, y)
+    asked = pd.DataFrame(np.zeros((4, 8)), columns=list("abcdefgh"))
+    asked.loc[1, list("abcd")] = asked.loc[2, list("abcdefg")] = asked.loc[3, "b"] = np.nan
+    assert model.explain(asked)["pattern"].to_numpy().tolist() == [
+        "measured: 'a', 'b', 'c' and 1 more",
+        "not measured: 'a', 'b', 'c' and 1 more",
+        "not measured: 'a', 'b', 'c' and 4 more",
+        "not measured: 'b'; measured: 'a', 'c' and 'd'",
+    ]
+    often = generative(n_init=1, missingness="informative", random_state=0)
+    often.fit(frame[list("efh")], y)
+    assert often.explain(asked[list("efh")])["pattern"][0] == "measured: 'e' and 'f'"
+
+
+def test_a_mask_is_no_part_of_its_cell() -> None:
+    """What masks say of observed cells and of holes is the pattern's."""
     rng = np.random.default_rng(0)
     y = np.repeat(["ill", "well"], 60)
     X = rng.normal(size=(120, 2))
@@ -111,10 +197,11 @@ def test_a_hidden_cell_hides_its_mask() -> None:
     X[61, 0] = np.nan
     model = generative(n_init=1, missingness="informative", random_state=0).fit(X, y)
     told = model.explain([[0.0, 0.0], [np.nan, 0.0]]).sel(label="well")
-    assert told["shapley"].sel(obs=0, column="x0") > 1.5  # that it was measured counts as its own
-    assert told["base"].sel(obs=0) == pytest.approx(0, abs=1e-6)
+    assert told["pattern_shapley"].sel(obs=0) > 1.5
+    assert abs(told["shapley"].sel(obs=0)).max() < 0.3
+    np.testing.assert_allclose(told["base"], 0, atol=1e-6)
     assert np.isnan(told["shapley"].sel(obs=1, column="x0"))
-    assert told["base"].sel(obs=1) < -2  # what a hole says is there before any cell is told
+    assert told["pattern_shapley"].sel(obs=1) < -2
 
 
 def test_the_table_names_rows_columns_and_classes() -> None:

@@ -103,7 +103,8 @@ def contributions(
         if there.any() and place < MOST_LEFT_OUT:
             hidden = np.zeros((int(there.sum()), X.shape[1]), dtype=bool)
             hidden[:, list(X.columns).index(name)] = True
-            without = np.maximum(_predicted(model, X[there], hidden), LEAST_WITHOUT)
+            without = _predicted(model, X[there], hidden, with_pattern=True)
+            without = np.maximum(without, LEAST_WITHOUT)
             beside = max(float(rel_entr(everything[there], without).sum() / len(X)), 0.0)
         moves.append(Contribution(name, alone[name], beside))
     return sorted(moves, key=lambda move: -move.most)
@@ -125,7 +126,7 @@ def read_effects(job: Job, model: Any) -> tuple[tuple[Effect, ...], Float[np.nda
     starts = np.cumsum([0, *(len(frame) for frame in rows)])
     for name, start, stop in zip(names, starts[:-1], starts[1:], strict=True):
         hidden[start:stop, list(job.X.columns).index(name)] = False
-    p = _predicted(model, grid, hidden)
+    p = _predicted(model, grid, hidden, with_pattern=False)
     effects = []
     for (name, values, weights), start, stop in zip(grids, starts[:-1], starts[1:], strict=True):
         real = not job.kinds[name].has_levels
@@ -155,17 +156,22 @@ def _grid(job: Job, name: str) -> tuple[str, np.ndarray, Float[np.ndarray, " poi
 
 
 def _predicted(
-    model: Any, X: pd.DataFrame, hidden: Bool[np.ndarray, "obs column"]
+    model: Any, X: pd.DataFrame, hidden: Bool[np.ndarray, "obs column"], *, with_pattern: bool
 ) -> Float[np.ndarray, "obs label"]:
-    """Class probabilities where some cells are hidden."""
+    """Class probabilities where some cells are hidden, with or without the pattern of missing ones.
+
+    No column is given what the pattern contributes.
+    """
     columns = model.columns_
     if model.model_.density is None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of columns that are missing: they are hidden here
             probabilities: np.ndarray = model.predict_proba(X.mask(hidden))
         return probabilities
-    # Hidden after they were read: nobody knows whether these cells were measured.
-    rows = table.hide(table.encode(X, columns), hidden, columns)
+    rows = table.encode(X, columns)
+    if not with_pattern:
+        rows = table.without_indicators(rows, columns)
+    rows = table.hide(rows, hidden, columns, indicators=False)
     return np.exp(model.fitted_.class_log_probabilities(rows))
 
 

@@ -397,7 +397,7 @@ def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
 WHAT: Final = {
     "predict": "Class probabilities of each row, without intervals.",
     "uncertainty": "Class probabilities with intervals, kinds of doubt and novelty.",
-    "explain": "What each cell adds to the log odds of each class (Shapley values, nats).",
+    "explain": "What cells and their pattern add to the log odds of each class (Shapley, nats).",
     "acquire": "What each missing cell is worth, and which one to measure next.",
     "surprise": "How surprising each cell is, given the rest of its row.",
     "decide": "The answer of least expected cost, and whether to refer the row.",

@@ -134,9 +134,12 @@ class FittedStack(FittedModel):
         return log_q if self.missingness is None else self.missingness.reported_held_out(log_q)
 
     @property
-    def uses_indicators(self) -> bool:
-        """Whether held-out rows gained by missing indicators."""
-        return self.missingness is not None and self.missingness.exponent > 0
+    def evident_columns(self) -> tuple[int, ...]:
+        """Columns whose missing indicators are evidence; none where held-out rows lose by them."""
+        if self.missingness is None or self.missingness.exponent == 0:
+            return ()
+        patterns = self.missingness.patterns
+        return tuple(patterns.columns[patterns.evident].tolist())
 
     def familiarity(self, rows: Observations) -> Float[np.ndarray, " row"]:
         """Probability that cells are missing as in training; NaN without missing indicators."""
