@@ -19,7 +19,7 @@ from multiprocessing import active_children
 from os import _exit as exit_at_once
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from cyclopts import CycloptsError, Parameter
 
@@ -264,6 +264,10 @@ Meant = Annotated[
 
 Quick = Annotated[bool, Parameter(negative="")]
 
+Missingness = Literal["as_trained", "ignorable"]
+"""Why cells of new rows are missing, of every command that asks a model about them."""
+AS_TRAINED: Final = "as_trained"
+
 _COMMA = re.compile(r'[^"]*\d,\d[^"]*')
 
 REPORT_PACKAGES = ("jinja2", "markupsafe", "h5netcdf", "h5py", "pandas")
@@ -493,7 +497,11 @@ def need(packages: Iterable[str] = REPORT_PACKAGES, by: str = "report") -> None:
 
 
 def model_for(
-    folder: Path, table: Path, target: str | None = None, others: Iterable[str | None] = ()
+    folder: Path,
+    table: Path,
+    target: str | None = None,
+    others: Iterable[str | None] = (),
+    missingness: Missingness = AS_TRAINED,
 ) -> tuple[ReportOptions, Any]:
     """Options and model of a folder, for a table; what is absent is refused before imports."""
     from bayesrbf.app.report.options import read_options
@@ -513,6 +521,8 @@ def model_for(
 
     model = load(folder / MODEL)
     refuse_kinds(model, folder / MODEL)
+    if missingness == "ignorable":
+        model.assume_missingness(missingness)
     return read_options(folder), model
 
 

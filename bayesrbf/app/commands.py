@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 from cyclopts import App, CycloptsError, Parameter
 
 from bayesrbf.app.arguments import (
+    AS_TRAINED,
     REPORT_PACKAGES,
     SENTENCES,
     UNDECIDED,
@@ -21,6 +22,7 @@ from bayesrbf.app.arguments import (
     Fitted,
     Json,
     Meant,
+    Missingness,
     Names,
     Quick,
     Reading,
@@ -300,7 +302,15 @@ POINT_WARNING: Final = "The model was fitted to a point"
 """Start of a warning that `predict` prints in its own words."""
 
 
-def predict(folder: Path, table: Path, /, *, out: Path | None = None, json: Json = False) -> None:
+def predict(
+    folder: Path,
+    table: Path,
+    /,
+    *,
+    missingness: Missingness = AS_TRAINED,
+    out: Path | None = None,
+    json: Json = False,
+) -> None:
     """Score new rows with the model that report or fit wrote, and say what changed in them.
 
     Columns that are exchanged or in other units, new levels and more missing cells are told as
@@ -314,13 +324,16 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None, json: Json
         Folder of an earlier report or fit.
     table : Path
         CSV or Parquet file with the same columns; the label column may be absent.
+    missingness : {"as_trained", "ignorable"}
+        Why cells of new rows are missing, or measured: for the reasons of training, or for others,
+        so that it tells nothing of the class which they are.
     out : Path, optional
         Folder for <table>-predictions.csv; that of the model by default.
     json : bool
         Print one JSON object with a record of every row, and nothing else, on stdout; a CSV
         file is then written only where --out names a folder.
     """
-    options, model = model_for(folder, table)
+    options, model = model_for(folder, table, missingness=missingness)
     from bayesrbf.app.predict import BlockPredictions, complete_blocks, write_predictions
     from bayesrbf.base.files import writing_together, writing_whole
 
@@ -362,7 +375,15 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None, json: Json
     answer(record, [*lines, f"Wrote {file}"], as_json=json)
 
 
-def explain(folder: Path, table: Path, /, *, row: str, json: Json = False) -> None:
+def explain(
+    folder: Path,
+    table: Path,
+    /,
+    *,
+    row: str,
+    missingness: Missingness = AS_TRAINED,
+    json: Json = False,
+) -> None:
     """Say why the model of a report answers a row as it does, and what is odd about the row.
 
     Tells the class probabilities with their intervals, what each observed cell adds to the log
@@ -378,10 +399,13 @@ def explain(folder: Path, table: Path, /, *, row: str, json: Json = False) -> No
     row : str
         Name of the row, where the report was told by --id which column names the rows; else
         its number, 1 for the first below the header, as in predictions.csv.
+    missingness : {"as_trained", "ignorable"}
+        Why cells of new rows are missing, or measured: for the reasons of training, or for others,
+        so that it tells nothing of the class which they are.
     json : bool
         Print one JSON object, and nothing else, on stdout.
     """
-    options, model = model_for(folder, table)
+    options, model = model_for(folder, table, missingness=missingness)
     from bayesrbf.app.explain import explain_row, lines_of_row
     from bayesrbf.app.predict import read_complete, row_number
 
@@ -391,7 +415,14 @@ def explain(folder: Path, table: Path, /, *, row: str, json: Json = False) -> No
     answer({"explained": explained}, lines_of_row(explained), as_json=json)
 
 
-def check(folder: Path, table: Path, /, *, json: Json = False) -> None:
+def check(
+    folder: Path,
+    table: Path,
+    /,
+    *,
+    missingness: Missingness = AS_TRAINED,
+    json: Json = False,
+) -> None:
     """Hold a new table against the training table of a report; exit code 3 if something is found.
 
     Looks for columns that are absent, levels that training did not have, more missing cells,
@@ -404,10 +435,13 @@ def check(folder: Path, table: Path, /, *, json: Json = False) -> None:
         Folder of an earlier report or fit; its model holds the training table.
     table : Path
         CSV or Parquet file with new rows; labels are not looked at.
+    missingness : {"as_trained", "ignorable"}
+        Why cells of new rows are missing, or measured: for the reasons of training, or for others,
+        so that it tells nothing of the class which they are.
     json : bool
         Print one JSON object, and nothing else, on stdout.
     """
-    options, model = model_for(folder, table)
+    options, model = model_for(folder, table, missingness=missingness)
     import bayesrbf
     from bayesrbf.app.predict import read_rows
 
@@ -669,6 +703,7 @@ def serve(
     model: Models = (),
     cost: Names = (),
     refer: float | None = None,
+    missingness: Missingness = AS_TRAINED,
     host: str = "127.0.0.1",
     port: int = 8000,
     allow_host: Names = (),
@@ -696,6 +731,9 @@ def serve(
         report or fit was told. The page then says the decision of least expected cost.
     refer : float, optional
         What it costs to refer a row to somebody else, in the units of the costs.
+    missingness : {"as_trained", "ignorable"}
+        Why cells of new rows are missing, or measured: for the reasons of training, or for others,
+        so that it tells nothing of the class which they are.
     host : str
         Address to listen at; by default only programs on this machine can ask.
     port : int
@@ -740,7 +778,8 @@ def serve(
         raise ValueError(f"--refer takes a cost of at least 0; got {refer:g}.")
     token = token_in(token_file)
     folders = tuple(
-        ModelFolder(name, path, costs, refer, not no_training_rows) for name, path in named.items()
+        ModelFolder(name, path, costs, refer, not no_training_rows, missingness)
+        for name, path in named.items()
     )
     for one in folders:
         (one.folder / MODEL).stat()

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 import pandas as pd
@@ -78,6 +78,8 @@ class ModelFolder:
     """Cost of referring a row to somebody else; None where that is no choice."""
     shows_rows: bool = True
     """Whether its page fills in rows of the training table."""
+    missingness: Literal["as_trained", "ignorable"] = "as_trained"
+    """Why cells of the rows that it is asked about are missing."""
 
     @property
     def prefix(self) -> str:
@@ -763,6 +765,8 @@ class ServedModel:
         """Open a folder; ValueError or OSError where it cannot be, or costs are of no class."""
         file = served.folder / MODEL
         estimator, options = load(file), read_options(served.folder)
+        if served.missingness == "ignorable":
+            estimator.assume_missingness(served.missingness)
         if not is_classifier(estimator):
             raise ValueError(
                 f"{file} holds a {type(estimator).__name__}, which has no classes; serve answers "
