@@ -54,6 +54,7 @@ from bayesrbf.app.words import (
     with_ends,
 )
 from bayesrbf.base.arrays import Labels, Probabilities, brier, correct, log_loss
+from bayesrbf.fit import asking
 from bayesrbf.fit.decisions import expected_costs, mistakes, paid
 from bayesrbf.fit.probabilities import entropy
 from bayesrbf.table.encode import read_labels
@@ -72,7 +73,7 @@ USUAL: Final = Focus(level=SURE)
 LISTED_CLASSES: Final = 6
 NO_KINDS: Final[Mapping[str, Kind]] = MappingProxyType({})
 MOSTLY_TRAINED: Final = 0.5
-"""Share of rows of training beyond which they are no new rows; some equal others by chance."""
+"""Share of known rows beyond which a table is not new; some rows equal others by chance."""
 
 Shares = Float[np.ndarray, " label"]
 CostMatrix = Float[np.ndarray, "label decision"]
@@ -201,22 +202,18 @@ def cost_score(
     return ValidationScore("cost of a row", own.value, low, own.upper, expected, float(same.mean()))
 
 
-def of_training_rows(old: pd.DataFrame, new: pd.DataFrame) -> Iterator[Remark]:
-    """Remark if most rows are training rows of the model."""
-    trained = set(_comparable(old))
-    again = sum(row in trained for row in _comparable(new))
-    if again > MOSTLY_TRAINED * len(new):
+def of_known_rows(fitted: Classifier, X: object) -> Iterator[Remark]:
+    """Remark if the model was fitted to most of the rows, or updated by them."""
+    trained, updated = asking.known_rows(fitted.fitted_, X)
+    known = int((trained | updated).sum())
+    if known > MOSTLY_TRAINED * trained.size:
+        verbs = ["was fitted to"] * bool(trained.any()) + ["was updated with"] * bool(updated.any())
         yield Remark(
             "not new",
-            f"{again} of {plural(len(new), 'row')} equal rows that the model was fitted to in "
-            "every cell: these figures are too good. Give rows that it has not seen, or take those "
-            "of its report.",
+            f"{known} of {plural(trained.size, 'row')} equal rows that the model "
+            f"{' or '.join(verbs)} in every cell: these figures are too good. Give rows "
+            "that it has not seen, or take those of its report.",
         )
-
-
-def _comparable(frame: pd.DataFrame) -> Iterator[tuple[object, ...]]:
-    """Rows that can be compared: a missing cell equals another."""
-    return frame.astype(object).where(frame.notna(), None).itertuples(index=False, name=None)
 
 
 def of_other_classes(labels: pd.Series) -> Iterator[Remark]:
@@ -625,7 +622,7 @@ def validated(
         focus=focus,
         unlabelled=int(hidden.sum()),
         remarks=[
-            *of_training_rows(old, cells),
+            *of_known_rows(fitted, X),
             *of_other_classes(spelled[~scored]),
             *(one for one in changed if one.is_finding),
             *(Remark("columns", note, is_finding=False) for note in notes),
@@ -772,7 +769,7 @@ def advice(
     ]
     seen = "as far as these rows can tell"
     if "not new" in found:
-        return "Nothing can be advised: most of these rows are those of training."
+        return "Nothing can be advised: the model knows most of these rows."
     if "labels" in found:
         return (
             "Refit: these rows have classes that the model does not know; all that is said here is "

@@ -14,9 +14,9 @@ import pytest
 
 import bayesrbf
 from bayesrbf import HybridMixtureClassifier, Validation
-from bayesrbf.app.check import Remark, training_cells
+from bayesrbf.app.check import Remark
 from bayesrbf.app.report.options import Focus
-from bayesrbf.app.validate import SURE, Beside, advice, of_training_rows, validation_of
+from bayesrbf.app.validate import SURE, Beside, advice, of_known_rows, validation_of
 from tests.cases import first_quick
 
 CLASSES = np.array(["a", "b", "c"])
@@ -258,11 +258,39 @@ def test_rows_of_training_are_no_new_rows() -> None:
     X = pd.DataFrame({"size": rng.normal(size=60), "colour": rng.choice(["red", "blue"], 60)})
     X.loc[::7, "size"] = np.nan
     model = HybridMixtureClassifier(random_state=0).fit(X, np.arange(60) % 2)
-    old = training_cells(model)
-    (remark,) = of_training_rows(old, X.iloc[10:40].reset_index(drop=True))
+    (remark,) = of_known_rows(model, X.iloc[10:40].reset_index(drop=True))
     assert remark.is_finding
     assert remark.sentence.startswith("30 of 30 rows equal rows that the model was fitted to")
-    assert not list(of_training_rows(old, X.assign(size=X["size"] + 1)))
+    assert not list(of_known_rows(model, X.assign(size=X["size"] + 1)))
+
+
+@pytest.mark.parametrize("method", ["intercept", "slope", "refit"])
+def test_rows_that_updated_a_model_are_no_new_rows(
+    fitted: HybridMixtureClassifier, method: str, tmp_path: Path
+) -> None:
+    """The file of the model remembers them, in any order and beside new ones."""
+    X, y = sick_and_well(40, 3)
+    y[:2] = None
+    training = sick_and_well(200, 0) if method == "refit" else None
+    assert "not new" not in findings(bayesrbf.validate(fitted, X, y))
+    updated = bayesrbf.recalibrate(fitted, X, y, method, training=training)
+    updated.save(tmp_path / "model")
+    again = bayesrbf.load(tmp_path / "model")
+    labelled = X[2:].assign(enzyme=X["enzyme"] + 0.0)[::-1], y[2:][::-1]
+    told = bayesrbf.validate(again, *labelled)
+    verb = "fitted to" if method == "refit" else "updated with"
+    (sentence,) = (one.sentence for one in told.findings if one.topic == "not new")
+    assert sentence.startswith(f"38 of 38 rows equal rows that the model was {verb}")
+    assert "not new" not in findings(bayesrbf.validate(again, *sick_and_well(40, 4)))
+    twice = bayesrbf.recalibrate(again, *sick_and_well(40, 4), "intercept")
+    assert "not new" in findings(bayesrbf.validate(twice, *labelled))
+    assert "not new" in findings(bayesrbf.validate(twice, *sick_and_well(40, 4)))
+
+
+def test_rows_that_moved_nothing_are_new(fitted: HybridMixtureClassifier) -> None:
+    rows = sick_and_well(40, 3)
+    same = bayesrbf.recalibrate(fitted, *rows, "none")
+    assert "not new" not in findings(bayesrbf.validate(same, *rows))
 
 
 def outcomes(p: np.ndarray, seed: int) -> np.ndarray:
