@@ -8,7 +8,7 @@ import sys
 from dataclasses import replace
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
 from cyclopts import App, CycloptsError, Parameter
 
@@ -81,8 +81,10 @@ def validate(
 
     Tells the scores of the report with their intervals, beside what the model expects of itself
     and what the class frequencies of training would score. A finding is: probabilities that say
-    no more than those frequencies, that do not come true as often as they say, class frequencies
-    that differ from training beyond chance, and classes that training did not have.
+    no more than those frequencies, that do not rank the rows or not come true as often as they
+    say, class frequencies that differ from training beyond chance, classes that training did not
+    have, columns that are not as in training, and rows that are not new. The last line says what
+    to do: to use the model, only where nothing is found.
 
     Parameters
     ----------
@@ -107,11 +109,13 @@ def validate(
         report. Intervals are then as wide as those of resampled groups, too.
     out : Path, optional
         Folder for validation.html: the figures with their pictures, beside those of the training
-        rows that the report held out, what has changed, and what to do.
+        rows that the report held out, what has changed, and what to do; cells and rows that stand
+        out, as check finds them, are then findings, too.
     json : bool
         Print one JSON object, and nothing else, on stdout.
     """
     options, model = model_for(folder, table, target, (*names_in(by), score, group))
+    import bayesrbf
     from bayesrbf.app.predict import read_labelled
     from bayesrbf.app.report.output import held_out_rows
     from bayesrbf.app.validate import SURE, Beside, validated
@@ -140,20 +144,19 @@ def validate(
         focus = focus_in(deciding, replace(options.focus, level=SURE))
         result = validated(model, X, y, focus, beside, before, notes)
         if out is not None:
-            _write_validation(out, result, model, X, table.stem)
+            result = result.with_findings_of(bayesrbf.check(model, X))
+            _write_validation(out, result, table.stem)
     finish_with_findings(table, result, str(result), as_json=json)
 
 
-def _write_validation(out: Path, result: Validation, model: Any, X: Any, title: str) -> None:
+def _write_validation(out: Path, result: Validation, title: str) -> None:
     """Write the page of a validation to a folder."""
     need(("jinja2", "markupsafe", "pandas"), "page of validate")
-    import bayesrbf
     from bayesrbf.app.report.render import VALIDATION, render_validation
     from bayesrbf.base.files import write_whole, writing_together
 
     with writing_together(out, (VALIDATION,)) as scratch:
-        page = render_validation(result, bayesrbf.check(model, X), title)
-        write_whole(scratch / VALIDATION, page.encode())
+        write_whole(scratch / VALIDATION, render_validation(result, title).encode())
 
 
 def compare(
@@ -396,7 +399,8 @@ def check(folder: Path, table: Path, /, *, json: Json = False) -> None:
 
     Looks for columns that are absent, levels that training did not have, more missing cells,
     columns that were exchanged or are in other units, cells and rows that stand out, and class
-    frequencies that changed, each beyond what chance explains. Exit code 2: an error.
+    frequencies that changed, each beyond what chance explains. The last line says what to do.
+    Exit code 2: an error.
 
     Parameters
     ----------

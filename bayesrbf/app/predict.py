@@ -22,6 +22,7 @@ from bayesrbf.app.check import (
     named_cells,
     training_cells,
 )
+from bayesrbf.app.remarks import advice
 from bayesrbf.app.report.options import Focus, ReportOptions
 from bayesrbf.app.report.output import predictions_frame, to_csv
 from bayesrbf.app.words import clipped, listing, plural
@@ -111,13 +112,14 @@ class BlockPredictions:
         return novelty_of(self.model, pd.concat(self._novel), self._n_novel, self.rows)
 
     def changed(self) -> list[str]:
-        """Sentences on columns that changed since training, beyond chance, in the first block."""
+        """Sentences on columns of the first block that changed beyond chance, and what to do."""
         if self._first is None or self._first.empty:
             return []
         columns = self.model.columns_
         new = named_cells(self._first, columns)
-        remarks, _ = column_remarks(training_cells(self.model), new, columns, columns.names)
-        return [f"Changed: {remark.sentence}" for remark in remarks if remark.is_finding]
+        remarks = column_remarks(training_cells(self.model), new, columns, columns.names)
+        changed = [f"Changed: {remark.sentence}" for remark in remarks if remark.is_finding]
+        return [*changed, advice(remarks)] if changed else []
 
     def fewer_cells(self) -> str:
         """A sentence on rows with fewer cells than nearly all training rows; empty without any."""
