@@ -402,7 +402,7 @@ def test_explain_and_check_in_json_say_what_their_lines_say(
     assert run(monkeypatch, "check", out, file, "--json") == 0
     found = told(capsys)
     assert found["found"] is False
-    assert {"topic", "sentence", "is_finding"} == set(found["remarks"][0])
+    assert {"topic", "sentence", "is_finding", "columns"} == set(found["remarks"][0])
 
 
 def test_an_error_leaves_stdout_empty_under_json(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any, Final, cast
 
 import narwhals.stable.v2 as nw
@@ -16,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
 from bayesrbf.base.arrays import log_scores
+from bayesrbf.base.rows import Observations
 from bayesrbf.fit.arguments import row_weights
 from bayesrbf.fit.asking import Fit, new_rows, refuse
 from bayesrbf.fit.calibration import Selection
@@ -33,6 +35,7 @@ from bayesrbf.fit.updates import (
     even_folds,
     fit_update,
     moved,
+    row_digests,
 )
 
 MARGIN: Final = 1.0
@@ -89,8 +92,8 @@ def recalibrate[C: Classifier](
     -------
     classifier
         A new one of the same class, whose ``updates_`` say what was done, when, with how many rows,
-        and why. With draws, intervals count the doubt about intercepts and slope. It can be updated
-        again.
+        and why. Digests of the rows tell :func:`validate` that they are not new. With draws,
+        intervals count the doubt about intercepts and slope. It can be updated again.
 
     Raises
     ------
@@ -164,8 +167,8 @@ def _unlabelled(model: Classifier) -> object:
 
 def _labelled(
     model: Classifier, X: object, y: object, sample_weight: object
-) -> tuple[Any, LogProbabilities, Labels, Weights]:
-    """Rows with a label and a positive weight, what the model says of them, labels, weights."""
+) -> tuple[Any, Observations, Labels, Weights]:
+    """Rows with a label and a positive weight, as they came and encoded; labels, weights."""
     fit: Fit = model.fitted_
     check_consistent_length(X, y)
     weights = row_weights(sample_weight, X)
@@ -183,20 +186,26 @@ def _labelled(
             f"received {kept.size}."
         )
     labels = np.searchsorted(fit.classes, present)[weights[~hidden] > 0]
-    log_q = fit.class_log_probabilities(new_rows(fit, X, holes=True).cells.take(kept))
-    return _safe_indexing(X, kept), log_q, labels, weights[kept]
+    cells = new_rows(fit, X, holes=True).cells.take(kept)
+    return _safe_indexing(X, kept), cells, labels, weights[kept]
 
 
 @dataclass(frozen=True)
 class _LocalRows[C: Classifier]:
-    """Labelled rows of positive weight, and what a model gives out for them."""
+    """Labelled rows of positive weight."""
 
     model: C
     X: Any  # As they came.
-    log_q: LogProbabilities
+    cells: Observations
     labels: Labels
     weights: Weights
     training: Training | None
+
+    @cached_property
+    def log_q(self) -> LogProbabilities:
+        """Class log probabilities that the model reports for the rows."""
+        log_q: LogProbabilities = self.model.fitted_.class_log_probabilities(self.cells)
+        return log_q
 
     def fitted(
         self, method: Method, places: Int[np.ndarray, " row"]
@@ -244,7 +253,8 @@ class _LocalRows[C: Classifier]:
         update = Update(method, *found, np.log(shares), shares, every.size, today, "")
         if not update.is_identity:
             p = np.exp(update.applied(self.log_q))
-            update = replace(update, shares=self.weights @ p / self.weights.sum())
+            shares = self.weights @ p / self.weights.sum()
+            update = replace(update, shares=shares, row_digests=row_digests(self.cells))
         update = replace(update, sentence=_sentence(update, fit.classes, selection))
         updates = (*result.fitted_.updates, update)
         result.fitted_ = result.fitted_.replaced(updates=updates)

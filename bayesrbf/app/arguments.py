@@ -149,7 +149,7 @@ def finish_with_findings(
     table: Path, result: DriftCheck | Validation, text: str, *, as_json: bool
 ) -> None:
     """Print a check of a table, and exit with 3 where it has findings."""
-    record = {"table": table.name, "found": bool(result.findings), **vars(result)}
+    record = {"table": table.name, "found": bool(result.findings), **result.to_dict()}
     answer(record, text.splitlines(), as_json=as_json)
     if result.findings:
         raise SystemExit(FINDINGS)

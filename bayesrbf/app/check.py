@@ -18,6 +18,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf.answers.probabilities import adapt_prior
+from bayesrbf.app.remarks import Remark, Topic, advice, lines_of_remarks
 from bayesrbf.app.words import (
     cell_text,
     clipped,
@@ -43,30 +44,6 @@ if TYPE_CHECKING:
 
     from bayesrbf.fit.classifier import Classifier
     from bayesrbf.fit.estimator import Estimator
-
-
-# Remarks on new rows: sentences that are findings, or that chance may explain.
-
-
-@dataclass(frozen=True)
-class Remark:
-    """A sentence on new rows."""
-
-    topic: str
-    sentence: str
-    is_finding: bool = True
-    """Else it is worth knowing, and chance may explain it."""
-
-
-def lines_of_remarks(remarks: Sequence[Remark]) -> list[str]:
-    """Remarks as lines of text: the findings first, then the others."""
-    width = max((len(remark.topic) for remark in remarks), default=0)
-    lines = []
-    for is_finding, title in ((True, "Found"), (False, "Beside that")):
-        some = [remark for remark in remarks if remark.is_finding is is_finding]
-        if some:
-            lines += [title, *(f"  {remark.topic:<{width}}  {remark.sentence}" for remark in some)]
-    return lines if any(remark.is_finding for remark in remarks) else ["Nothing was found.", *lines]
 
 
 # The cells that an estimator was fitted to, new cells beside them, and how usual both are.
@@ -212,6 +189,8 @@ ODD_CELLS_BY_CHANCE: Final = 0.05
 """Expected share of false discoveries among the cells that are named as odd."""
 UNUSUAL_ROW: Final = 0.95
 """Share of the training rows held out above whose novelty a row is unlike the training table."""
+BROKEN: Final = ("dates", "exchanged", "unit")
+"""Topics of columns whose cells no density can judge."""
 LISTED_REMARKS: Final = 8
 SHIFT_DRAWS: Final = 50
 """Draws over which class frequencies are estimated."""
@@ -233,9 +212,10 @@ def drift_remarks(estimator: Estimator, columns: Columns, cells: pd.DataFrame) -
     new = cells.assign(**{name: _absent(name, columns, len(cells)) for name in absent})
     new = new[list(columns.names)]
     here = [name for name in columns.names if name not in absent]
-    changed, broken = column_remarks(old, new, columns, here)
+    changed = column_remarks(old, new, columns, here, estimator.fitted_.uses_indicators)
     remarks = [*_columns(absent, extra), *changed]
     # A broken column would spoil the verdict on everything else: its cells are left out.
+    broken = sorted({name for one in changed if one.topic in BROKEN for name in one.columns})
     rest = new.assign(**{name: _absent(name, columns, len(new)) for name in broken})
     levels = columns.levels_of.items()
     usual = rest.assign(**{n: rest[n].where(rest[n].isin(ls), None) for n, ls in levels})
@@ -250,17 +230,19 @@ def drift_remarks(estimator: Estimator, columns: Columns, cells: pd.DataFrame) -
 
 
 def column_remarks(
-    old: pd.DataFrame, new: pd.DataFrame, columns: Columns, here: Sequence[str]
-) -> tuple[list[Remark], list[str]]:
-    """What is to be said of columns one by one, without a density, and which of them are broken."""
+    old: pd.DataFrame, new: pd.DataFrame, columns: Columns, here: Sequence[str], evidence: bool
+) -> list[Remark]:
+    """Remarks on columns one by one, which need no density.
+
+    ``evidence`` says whether missing indicators are: then how often cells are missing comes first.
+    """
     dates = [name for name in here if columns.kind_of[name].is_dated]
-    changes = [
+    return [
+        *_missing(old, new, here, evidence),
+        *_levels(old, new, columns, here),
         *_dates(old, new, columns, dates),
         *_units(old, new, columns, [name for name in here if name not in dates]),
     ]
-    remarks = [*_levels(old, new, columns, here), *_missing(old, new, columns, here)]
-    remarks += [remark for _, remark in changes]
-    return remarks, sorted({name for names, _ in changes for name in names})
 
 
 def _absent(name: str, columns: Columns, n_rows: int) -> np.ndarray:
@@ -274,7 +256,8 @@ def _columns(absent: Sequence[str], extra: Sequence[str]) -> Iterator[Remark]:
     for name in absent:
         near = difflib.get_close_matches(name, extra, n=1)
         hint = f"; {near[0]!r} is here and was not in training" if near else ""
-        yield Remark("columns", f"{name!r} is absent; all of its cells count as missing{hint}.")
+        sentence = f"{name!r} is absent; all of its cells count as missing{hint}."
+        yield Remark("columns", sentence, columns=(name,))
     if extra:
         names = listing([repr(clipped(name, 24)) for name in extra], LISTED_REMARKS)
         yield Remark("columns", f"{names}: not a column of the model, and not looked at.", False)
@@ -302,31 +285,30 @@ def _levels(
             f"{clipped(name, 30)}: {many} of {len(cells)} at levels that training did not have, "
             f"{names}; they count as missing{tail}.",
             is_finding,
+            (name,),
         )
 
 
 def _missing(
-    old: pd.DataFrame, new: pd.DataFrame, columns: Columns, here: Sequence[str]
+    old: pd.DataFrame, new: pd.DataFrame, here: Sequence[str], evidence: bool
 ) -> Iterator[Remark]:
-    """Columns with more missing cells than in training, or with fewer where these count."""
-    level, counting = DRIFT_BY_CHANCE / len(here), {columns.names[i] for i in columns.masked}
-    for name in here:
-        holes, before = int(new[name].isna().sum()), int(old[name].isna().sum())
-        more = two_tables.tail_of_count(holes, len(new), before, len(old)) < level
-        known = len(new) - holes, len(new), len(old) - before, len(old)
-        counts = name in counting
-        if more or (counts and two_tables.tail_of_count(*known) < level):
-            told = "; the model takes what is missing for a sign of the label" * counts
-            yield Remark(
-                "missing",
-                f"{clipped(name, 30)} is missing in {percent(holes / len(new))} of the rows "
-                f"({percent(before / len(old))} in training{told}).",
-            )
+    """Columns with more missing cells than in training; with fewer, too, where that is evidence."""
+    before, now = (frame[list(here)].isna().to_numpy() for frame in (old, new))
+    for change in two_tables.missingness_changes(here, before, now, DRIFT_BY_CHANCE):
+        if not (evidence or (change.alone and change.is_more)):
+            continue
+        told = "; the model takes it for a sign of the label" * evidence
+        sentence = (
+            f"{change.what} in {percent(change.now)} of the rows "
+            f"({percent(change.before)} in training{told})."
+        )
+        topic: Topic = "reasons" if evidence else "missing"
+        yield Remark(topic, sentence, columns=change.columns)
 
 
 def _units(
     old: pd.DataFrame, new: pd.DataFrame, columns: Columns, here: Sequence[str]
-) -> Iterator[tuple[tuple[str, ...], Remark]]:
+) -> Iterator[Remark]:
     """Columns that were exchanged, or are off by a factor or a shift."""
     cells: dict[str, Pair] = {
         name: (observed_reals(old[name]), observed_reals(new[name]))
@@ -334,27 +316,24 @@ def _units(
         if name in here
     }
     for column_change in two_tables.changed_columns(cells):
-        pairs = [cells[name] for name in column_change.columns]
+        names = column_change.columns
+        pairs = [cells[name] for name in names]
         if column_change.change is not None:
-            yield (
-                column_change.columns,
-                Remark(
-                    "unit", _of_change(column_change.columns[0], column_change.change, pairs[0])
-                ),
-            )
+            sentence = _of_change(names[0], column_change.change, pairs[0])
+            yield Remark("unit", sentence, columns=names)
             continue
-        first, second = (clipped(name, 30) for name in column_change.columns)
+        first, second = (clipped(name, 30) for name in names)
         middles = " and ".join(map(_middles, pairs))
         sentence = (
             f"{first} looks like what {second} was in training, and the other way round: "
             f"middle cells {middles}."
         )
-        yield column_change.columns, Remark("exchanged", sentence)
+        yield Remark("exchanged", sentence, columns=names)
 
 
 def _dates(
     old: pd.DataFrame, new: pd.DataFrame, columns: Columns, dates: Sequence[str]
-) -> Iterator[tuple[tuple[str, ...], Remark]]:
+) -> Iterator[Remark]:
     """Columns of dates that training did not reach: time passes, which is no finding."""
     for name in dates:
         before, now = observed_reals(old[name]), observed_reals(new[name])
@@ -365,7 +344,7 @@ def _dates(
                 f"{clipped(name, 30)} is from {here}, in training from {there}: the model has not "
                 "seen such dates."
             )
-            yield (name,), Remark("dates", sentence, is_finding=False)
+            yield Remark("dates", sentence, False, (name,))
 
 
 def _middles(pair: Pair) -> str:
@@ -513,12 +492,17 @@ class DriftCheck:
     rows : int
         Number of new rows.
     remarks : tuple of Remark
-        What was noticed, as records with ``topic``, ``sentence`` and ``is_finding``: whether
-        chance does not explain it.
+        What was noticed, as records with ``topic``, ``sentence``, the ``columns`` of the model that
+        it is about, and ``is_finding``: whether chance does not explain it.
     """
 
     rows: int
     remarks: tuple[Remark, ...]
+
+    @property
+    def advice(self) -> str:
+        """What to do about the findings; to use the model where there is none."""
+        return advice(self.remarks)
 
     @property
     def findings(self) -> tuple[Remark, ...]:
@@ -527,7 +511,7 @@ class DriftCheck:
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain values."""
-        return asdict(self)
+        return asdict(self) | {"advice": self.advice}
 
     def __str__(self) -> str:
         return "\n".join([plural(self.rows, "row"), *lines_of_remarks(self.remarks)])
@@ -551,8 +535,8 @@ def check(estimator: Estimator | str | PathLike[str], X: object) -> DriftCheck:
     Returns
     -------
     DriftCheck
-        A frozen record: ``findings`` are beyond chance, ``remarks`` has everything, ``print``
-        shows it, and ``to_dict`` has it as plain values.
+        A frozen record: ``findings`` are beyond chance, ``advice`` says what to do about them,
+        ``remarks`` has everything, ``print`` shows it, and ``to_dict`` has it as plain values.
 
     Raises
     ------

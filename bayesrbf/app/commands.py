@@ -8,7 +8,7 @@ import sys
 from dataclasses import replace
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
 from cyclopts import App, CycloptsError, Parameter
 
@@ -76,6 +76,7 @@ def validate(
     by: Names = (),
     score: str | None = None,
     group: str | None = None,
+    missingness: Missingness = AS_TRAINED,
     out: Path | None = None,
     json: Json = False,
 ) -> None:
@@ -83,8 +84,10 @@ def validate(
 
     Tells the scores of the report with their intervals, beside what the model expects of itself
     and what the class frequencies of training would score. A finding is: probabilities that say
-    no more than those frequencies, that do not come true as often as they say, class frequencies
-    that differ from training beyond chance, and classes that training did not have.
+    no more than those frequencies, that do not rank the rows or not come true as often as they
+    say, class frequencies that differ from training beyond chance, classes that training did not
+    have, columns that are not as in training, and rows that are not new. The last line says what
+    to do: to use the model, only where nothing is found.
 
     Parameters
     ----------
@@ -107,13 +110,19 @@ def validate(
     group : str, optional
         Column whose rows belong together, such as those of a patient; by default that of the
         report. Intervals are then as wide as those of resampled groups, too.
+    missingness : {"as_trained", "ignorable"}
+        Why cells of new rows are missing, or measured: for the reasons of training, or for others,
+        so that it tells nothing of the class which they are.
     out : Path, optional
         Folder for validation.html: the figures with their pictures, beside those of the training
-        rows that the report held out, what has changed, and what to do.
+        rows that the report held out, what has changed, and what to do; cells and rows that stand
+        out, as check finds them, are then findings, too.
     json : bool
         Print one JSON object, and nothing else, on stdout.
     """
-    options, model = model_for(folder, table, target, (*names_in(by), score, group))
+    others = (*names_in(by), score, group)
+    options, model = model_for(folder, table, target, others, missingness)
+    import bayesrbf
     from bayesrbf.app.predict import read_labelled
     from bayesrbf.app.report.output import held_out_rows
     from bayesrbf.app.validate import SURE, Beside, validated
@@ -142,20 +151,19 @@ def validate(
         focus = focus_in(deciding, replace(options.focus, level=SURE))
         result = validated(model, X, y, focus, beside, before, notes)
         if out is not None:
-            _write_validation(out, result, model, X, table.stem)
+            result = result.with_findings_of(bayesrbf.check(model, X))
+            _write_validation(out, result, table.stem)
     finish_with_findings(table, result, str(result), as_json=json)
 
 
-def _write_validation(out: Path, result: Validation, model: Any, X: Any, title: str) -> None:
+def _write_validation(out: Path, result: Validation, title: str) -> None:
     """Write the page of a validation to a folder."""
     need(("jinja2", "markupsafe", "pandas"), "page of validate")
-    import bayesrbf
     from bayesrbf.app.report.render import VALIDATION, render_validation
     from bayesrbf.base.files import write_whole, writing_together
 
     with writing_together(out, (VALIDATION,)) as scratch:
-        page = render_validation(result, bayesrbf.check(model, X), title)
-        write_whole(scratch / VALIDATION, page.encode())
+        write_whole(scratch / VALIDATION, render_validation(result, title).encode())
 
 
 def compare(
@@ -352,6 +360,7 @@ def predict(
             ):
                 write_predictions(predictions, content)
         novel, fewer, changed = totals.novelty(), totals.fewer_cells(), totals.changed()
+        unfamiliar = totals.unfamiliar()
     counts, decided = totals.predicted, totals.decided.most_common()
     updates = [one.sentence for one in model.updates_]
     record = {
@@ -362,6 +371,7 @@ def predict(
         "decided": dict(decided),
         "novel": novel or None,
         "fewer_cells": fewer or None,
+        "unfamiliar": unfamiliar or None,
         "changed": changed,
         "updates": updates,
         "predictions": [row for block in frames for row in block.to_dict("records")],
@@ -369,7 +379,9 @@ def predict(
     lines = [f"{table.name}: {totals.rows} rows"]
     lines += [f"  {count:>7} most probably {label}" for label, count in list(counts.items())[:8]]
     lines += [f"  {count:>7} decided {label}" for label, count in decided[:8]]
-    lines += [f"  {sentence}" for sentence in (*changed, novel, fewer, *updates) if sentence]
+    lines += [
+        f"  {sentence}" for sentence in (*changed, novel, fewer, unfamiliar, *updates) if sentence
+    ]
     if not totals.has_intervals:
         lines.append("  The model has no draws, and so no intervals.")
     answer(record, [*lines, f"Wrote {file}"], as_json=json)
@@ -427,7 +439,8 @@ def check(
 
     Looks for columns that are absent, levels that training did not have, more missing cells,
     columns that were exchanged or are in other units, cells and rows that stand out, and class
-    frequencies that changed, each beyond what chance explains. Exit code 2: an error.
+    frequencies that changed, each beyond what chance explains. The last line says what to do.
+    Exit code 2: an error.
 
     Parameters
     ----------

@@ -22,6 +22,7 @@ from bayesrbf.app.check import (
     named_cells,
     training_cells,
 )
+from bayesrbf.app.remarks import advice
 from bayesrbf.app.report.options import Focus, ReportOptions
 from bayesrbf.app.report.output import predictions_frame, to_csv
 from bayesrbf.app.words import clipped, listing, plural
@@ -53,6 +54,8 @@ BLOCK_MEMORY: Final = 2**28
 """Bytes that arrays over draws take at once; with more, 20,000 rows are answered no sooner."""
 FEW_CELLS: Final = 0.01
 """Share of training rows with fewer cells from which a new row has fewer than nearly all."""
+FAMILIAR: Final = 0.5
+"""Familiarity below which a row is answered mostly as if its missing cells told nothing."""
 NOVEL_BY_CHANCE: Final = 0.01
 """Probability below which so many novel rows are more than chance brings."""
 
@@ -71,6 +74,7 @@ class BlockPredictions:
     _first: pd.DataFrame | None = None  # The first block, with which training is compared.
     _novel: list[pd.DataFrame] = field(default_factory=list)
     _n_novel: int = 0
+    _n_unfamiliar: int = 0  # Rows whose missing cells are unlike those of training.
     _n_fewer: int = 0  # Rows with fewer cells than nearly all training rows.
     _usual: int = 0  # Cells that nearly all training rows have.
     _fewest: int = 0  # Cells of the new row that has the fewest.
@@ -92,6 +96,7 @@ class BlockPredictions:
             self._n_novel += int(novel.sum())
             observed = rows.notna().sum(axis=1)
             self._n_fewer += int((observed < self._usual).sum())
+            self._n_unfamiliar += int((uncertainty["familiarity"].to_numpy() < FAMILIAR).sum())
             self._fewest = min(self._fewest, *observed)
             self.rows += len(rows)
             self.prob = float(uncertainty.attrs["prob"])
@@ -111,13 +116,25 @@ class BlockPredictions:
         return novelty_of(self.model, pd.concat(self._novel), self._n_novel, self.rows)
 
     def changed(self) -> list[str]:
-        """Sentences on columns that changed since training, beyond chance, in the first block."""
+        """Sentences on columns of the first block that changed beyond chance, and what to do."""
         if self._first is None or self._first.empty:
             return []
         columns = self.model.columns_
         new = named_cells(self._first, columns)
-        remarks, _ = column_remarks(training_cells(self.model), new, columns, columns.names)
-        return [f"Changed: {remark.sentence}" for remark in remarks if remark.is_finding]
+        evidence = self.model.fitted_.uses_indicators
+        remarks = column_remarks(training_cells(self.model), new, columns, columns.names, evidence)
+        changed = [f"Changed: {remark.sentence}" for remark in remarks if remark.is_finding]
+        return [*changed, advice(remarks)] if changed else []
+
+    def unfamiliar(self) -> str:
+        """A sentence on rows whose missing cells are unlike those of training; empty if none."""
+        if self._n_unfamiliar == 0:
+            return ""
+        are = plural(self._n_unfamiliar, "row has", "rows have")
+        return (
+            f"{are} missing cells in a pattern unlike those of training (familiarity below "
+            f"{FAMILIAR:g}): the answer is mostly as if it told nothing which cells are missing."
+        )
 
     def fewer_cells(self) -> str:
         """A sentence on rows with fewer cells than nearly all training rows; empty without any."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -30,15 +30,8 @@ from bayesrbf.answers.scores import (
     proportion,
     slope,
 )
-from bayesrbf.app.check import (
-    Remark,
-    as_classes,
-    column_remarks,
-    lines_of_remarks,
-    loaded,
-    named_cells,
-    training_cells,
-)
+from bayesrbf.app.check import as_classes, column_remarks, loaded, named_cells, training_cells
+from bayesrbf.app.remarks import OF_CELLS, OF_DENSITY, Remark, advice, lines_of_remarks
 from bayesrbf.app.report.costs import costs_of, decisions, problems_of_focus
 from bayesrbf.app.report.options import Focus
 from bayesrbf.app.report.performance import Event, event_of, parts_by, thresholds_at
@@ -54,12 +47,14 @@ from bayesrbf.app.words import (
     with_ends,
 )
 from bayesrbf.base.arrays import Labels, Probabilities, brier, correct, log_loss
+from bayesrbf.fit import asking
 from bayesrbf.fit.decisions import expected_costs, mistakes, paid
 from bayesrbf.fit.probabilities import entropy
 from bayesrbf.table.encode import read_labels
 from bayesrbf.table.kinds import Kind
 
 if TYPE_CHECKING:
+    from bayesrbf.app.check import DriftCheck
     from bayesrbf.fit.classifier import Classifier
 
 
@@ -72,7 +67,7 @@ USUAL: Final = Focus(level=SURE)
 LISTED_CLASSES: Final = 6
 NO_KINDS: Final[Mapping[str, Kind]] = MappingProxyType({})
 MOSTLY_TRAINED: Final = 0.5
-"""Share of rows of training beyond which they are no new rows; some equal others by chance."""
+"""Share of known rows beyond which a table is not new; some rows equal others by chance."""
 
 Shares = Float[np.ndarray, " label"]
 CostMatrix = Float[np.ndarray, "label decision"]
@@ -201,22 +196,17 @@ def cost_score(
     return ValidationScore("cost of a row", own.value, low, own.upper, expected, float(same.mean()))
 
 
-def of_training_rows(old: pd.DataFrame, new: pd.DataFrame) -> Iterator[Remark]:
-    """Remark if most rows are training rows of the model."""
-    trained = set(_comparable(old))
-    again = sum(row in trained for row in _comparable(new))
-    if again > MOSTLY_TRAINED * len(new):
+def of_known_rows(fitted: Classifier, X: object) -> Iterator[Remark]:
+    """Remark if the model was fitted to most of the rows, or updated by them."""
+    trained, updated = asking.known_rows(fitted.fitted_, X)
+    known = int((trained | updated).sum())
+    if known > MOSTLY_TRAINED * trained.size:
+        verbs = ["was fitted to"] * bool(trained.any()) + ["was updated with"] * bool(updated.any())
         yield Remark(
             "not new",
-            f"{again} of {plural(len(new), 'row')} equal rows that the model was fitted to in "
-            "every cell: these figures are too good. Give rows that it has not seen, or take those "
-            "of its report.",
+            f"{known} of {plural(trained.size, 'row')} equal rows that the model "
+            f"{' or '.join(verbs)} in every cell: these figures are too good.",
         )
-
-
-def _comparable(frame: pd.DataFrame) -> Iterator[tuple[object, ...]]:
-    """Rows that can be compared: a missing cell equals another."""
-    return frame.astype(object).where(frame.notna(), None).itertuples(index=False, name=None)
 
 
 def of_other_classes(labels: pd.Series) -> Iterator[Remark]:
@@ -230,6 +220,27 @@ def of_other_classes(labels: pd.Series) -> Iterator[Remark]:
             f"{listing(names, LISTED_CLASSES)}; they are not scored, and the model cannot name "
             "them.",
         )
+
+
+def of_ranking(
+    now: Mapping[str, EventPerformance], before: Mapping[str, EventPerformance]
+) -> Remark:
+    """Whether rows are ranked better than by chance, and no worse than training rows held out."""
+    worse = [
+        name
+        for name, performance in now.items()
+        if name in before and performance.auroc.upper < before[name].auroc.lower
+    ]
+    # The class that is most surely ranked; NaN, of classes without rows, comes last.
+    best = max(now, key=lambda name: np.nan_to_num(now[name].auroc.lower, nan=-1.0))
+    is_better = now[best].auroc.lower > RANKED_BY_CHANCE
+    sentence = (
+        f"Rows are {'' if is_better else 'not surely '}ranked better than by chance: the AUROC of "
+        f"{clipped(best, 24)} is {with_ends(now[best].auroc)}, and guessing has 0.5."
+    )
+    if worse:
+        sentence += f" {listing(worse)} is ranked worse than on the training rows held out."
+    return Remark("ranking", sentence, is_finding=bool(worse) or not is_better)
 
 
 def of_worth(
@@ -404,11 +415,9 @@ class Validation:
         Performance of the event part by part, by the columns that were asked for.
     score : record or None
         An existing score beside the model.
-    advice : str
-        Use, recalibrate or refit, in a sentence.
     remarks : tuple of Remark
-        What was noticed, as records with ``topic``, ``sentence`` and ``is_finding``: whether
-        chance does not explain it.
+        What was noticed, as records with ``topic``, ``sentence``, the ``columns`` of the model that
+        it is about, and ``is_finding``: whether chance does not explain it.
     """
 
     target: str
@@ -423,18 +432,32 @@ class Validation:
     before: Mapping[str, EventPerformance]
     parts: tuple[Parts, ...]
     score: GivenScore | None
-    advice: str
     remarks: tuple[Remark, ...]
+
+    @property
+    def advice(self) -> str:
+        """What to do about the findings: mend the rows, recalibrate, refit; else use the model."""
+        return advice(self.remarks)
 
     @property
     def findings(self) -> tuple[Remark, ...]:
         """The remarks that chance does not explain."""
         return tuple(remark for remark in self.remarks if remark.is_finding)
 
+    @property
+    def changed(self) -> tuple[Remark, ...]:
+        """The findings about cells that are not as in training."""
+        return tuple(remark for remark in self.findings if remark.topic in OF_CELLS)
+
+    def with_findings_of(self, drift: DriftCheck) -> Validation:
+        """The validation with findings about cells and rows that only a density makes."""
+        found = [remark for remark in drift.findings if remark.topic in OF_DENSITY]
+        return replace(self, remarks=(*self.remarks, *found))
+
     def to_dict(self) -> dict[str, Any]:
         """The record as plain values, as JSON has them: what is no number is None."""
         content: dict[str, Any] = plain(self)
-        return content
+        return content | {"advice": self.advice}
 
     def __str__(self) -> str:
         target = f" labelled by {clipped(self.target)}" if self.target else " with a label"
@@ -455,7 +478,6 @@ class Validation:
             *(line for parts in self.parts for line in aligned(_table_of_parts(parts))),
             *([] if self.score is None else aligned(_table_of_score(self.score))),
             *lines_of_remarks(self.remarks),
-            self.advice,
         ]
         return "\n".join(lines)
 
@@ -475,8 +497,9 @@ def validate(
     """Score a classifier on labelled new rows, and say what has drifted.
 
     A finding is: probabilities that say no more than the class frequencies of training, that do
-    not come true as often as they say, class frequencies that differ from training beyond chance,
-    and classes that training did not have.
+    not rank the rows or not come true as often as they say, class frequencies that differ from
+    training beyond chance, classes that training did not have, columns that are not as in training,
+    and rows that are not new. The advice to use the model stands beside none of them.
 
     Parameters
     ----------
@@ -506,8 +529,8 @@ def validate(
     Returns
     -------
     Validation
-        A frozen record: ``scores`` with their intervals, ``findings`` beyond chance. ``print``
-        shows it, and ``to_dict`` has it as plain values.
+        A frozen record: ``scores`` with their intervals, ``findings`` beyond chance, and ``advice``
+        on what to do about them. ``print`` shows it, and ``to_dict`` has it as plain values.
 
     Raises
     ------
@@ -612,8 +635,10 @@ def validated(
             f"{LEAST_LABELLED}.{_held(spelled)}"
         )
     cells, columns = named_cells(X, fitted.columns_), fitted.columns_
-    old = training_cells(fitted)
-    changed, _ = column_remarks(old, cells[list(columns.names)], columns, columns.names)
+    new = cells[list(columns.names)]
+    changed = column_remarks(
+        training_cells(fitted), new, columns, columns.names, fitted.fitted_.uses_indicators
+    )
     trained = copy(fitted).adapt_prior(X)["trained"].to_numpy()
     return validation_of(
         np.asarray(fitted.predict_proba(X))[scored],
@@ -625,7 +650,7 @@ def validated(
         focus=focus,
         unlabelled=int(hidden.sum()),
         remarks=[
-            *of_training_rows(old, cells),
+            *of_known_rows(fitted, X),
             *of_other_classes(spelled[~scored]),
             *(one for one in changed if one.is_finding),
             *(Remark("columns", note, is_finding=False) for note in notes),
@@ -732,6 +757,7 @@ def validation_of(
             )
     remarks = (
         *remarks,
+        of_ranking(here, trusted),
         of_worth(p, labels, trained, classes, units, level),
         *([of_cost(p, labels, matrix, units, level)] if costs else []),
         of_calibration(p, labels, units, level, None if event is None else here[event.name]),
@@ -753,57 +779,8 @@ def validation_of(
         before=trusted,
         parts=tuple(parts),
         score=score,
-        advice=advice(remarks, here, trusted),
         remarks=remarks,
     )
-
-
-def advice(
-    remarks: Sequence[Remark],
-    now: Mapping[str, EventPerformance],
-    before: Mapping[str, EventPerformance],
-) -> str:
-    """Use, recalibrate or refit, by the findings and by how rows are ranked beside training."""
-    found = {remark.topic for remark in remarks if remark.is_finding}
-    worse = [
-        name
-        for name, one in now.items()
-        if name in before and one.auroc.upper < before[name].auroc.lower
-    ]
-    seen = "as far as these rows can tell"
-    if "not new" in found:
-        return "Nothing can be advised: most of these rows are those of training."
-    if "labels" in found:
-        return (
-            "Refit: these rows have classes that the model does not know; all that is said here is "
-            "of the others."
-        )
-    if found & {"unit", "exchanged"}:
-        return (
-            "Mend the columns first: some are in other units than in training, or exchanged; all "
-            "that is said here is of them as they are."
-        )
-    if not any(one.auroc.lower > RANKED_BY_CHANCE for one in now.values()):
-        return (
-            "Refit, or label more rows: these are not surely ranked better than by chance, which "
-            "no recalibration mends."
-        )
-    if worse:
-        return (
-            f"Refit: {listing(worse)} is ranked worse than on the training rows held out, which "
-            "no recalibration mends."
-        )
-    if found & {"calibration", "classes", "worth"}:
-        return (
-            "Recalibrate: the probabilities rank these rows as they should, and do not come true "
-            f"as often as they say or meet other class frequencies, {seen}."
-        )
-    if "cost" in found:
-        return (
-            "Do not decide by the model at these costs: a row costs no less than by the answer "
-            f"that is best for all rows alike, {seen}."
-        )
-    return f"Use the model as it is, {seen}."
 
 
 def _table_of_event(result: Validation) -> list[list[str]]:

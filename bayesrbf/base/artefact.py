@@ -583,12 +583,17 @@ def _read_objects(content: Any, read: _Read) -> np.ndarray:
 
 
 def _read_record(content: Any, read: _Read) -> Any:
-    """A record with exactly the fields of its class, and within its laws."""
+    """A record with the fields of its class, and within its laws.
+
+    A field that has a default may be absent: an older version did not know it.
+    """
     name, fields = _list(content)
     cls: Any = _class_named(name)
     if cls is None or issubclass(cls, Enum):
         raise StateError(f"unknown record {name!r} in the state")
-    if odd := {field.name for field in dataclasses.fields(cls)} ^ set(fields):
+    known = {field.name: _has_default(field) for field in dataclasses.fields(cls)}
+    lacking = {name for name, has_default in known.items() if not has_default} - set(fields)
+    if odd := lacking | (set(fields) - set(known)):
         raise StateError(
             f"the record {name} has unknown or missing fields: {', '.join(sorted(odd))}"
         )
@@ -596,6 +601,12 @@ def _read_record(content: Any, read: _Read) -> Any:
     check_record(record)
     read.records.append(record)
     return record
+
+
+def _has_default(field: dataclasses.Field[Any]) -> bool:
+    """Whether a record can be made without a field."""
+    absent = dataclasses.MISSING
+    return field.default is not absent or field.default_factory is not absent
 
 
 def _class_named(name: str) -> type | None:

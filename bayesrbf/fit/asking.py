@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, update_wrapper, wraps
@@ -19,6 +20,7 @@ from bayesrbf import table
 from bayesrbf.base.rows import Observations
 from bayesrbf.fit.model import FittedModel
 from bayesrbf.fit.table import FittedTable, TrainingTable
+from bayesrbf.fit.updates import row_digests
 from bayesrbf.reading.notes import warn
 from bayesrbf.table.containers import missing_cells, read_cells
 
@@ -565,6 +567,16 @@ def new_rows(fit: Fit, X: object, *, holes: bool = False) -> NewRows:
     if fit.table.missingness == "ignorable":
         cells = table.without_indicators(cells, fit.columns)
     return NewRows(cells, X)
+
+
+def known_rows(fit: Fit, X: object) -> tuple[Bool[np.ndarray, " obs"], Bool[np.ndarray, " obs"]]:
+    """Which new rows equal training rows in every cell, and which equal rows of an update."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a prediction of the same rows gives them
+        new = row_digests(new_rows(fit, X).cells)
+    of_updates = [update.row_digests for update in fit.updates]
+    updated = np.concatenate([np.empty(0, np.int64), *of_updates])
+    return np.isin(new, row_digests(fit.rows)), np.isin(new, updated)
 
 
 def column_shell(training: TrainingTable, X: object = None) -> BaseEstimator:

@@ -27,7 +27,8 @@ Medicine 36, 4529-4539.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from typing import Final, Literal
 
 import numpy as np
@@ -132,6 +133,24 @@ def even_folds(
     return folds
 
 
+DIGEST_BYTES: Final = 8
+
+
+def row_digests(rows: Observations) -> Int[np.ndarray, " obs"]:
+    """Digest of the cells of every row, the same for equal rows; labels and weights do not count.
+
+    >>> cells, labels = np.array([[-0.0, np.nan], [0.0, np.nan]]), np.array([0, 1])
+    >>> one, other = row_digests(Observations(cells, labels[:, None] * 0, labels, np.ones(2)))
+    >>> bool(one == other)
+    True
+    """
+    real = rows.real + 0.0  # -0 is written as another number than 0, which it equals
+    tables = [real, rows.codes, *([] if rows.whole is None else [rows.whole])]
+    texts = (repr(row).encode() for row in zip(*(table.tolist() for table in tables), strict=True))
+    digests = [blake2b(text, digest_size=DIGEST_BYTES).digest() for text in texts]
+    return np.array([int.from_bytes(one, "little", signed=True) for one in digests], dtype=np.int64)
+
+
 @stored
 class Update:
     """An update of a fitted classifier by labelled rows, or the finding that none was better."""
@@ -152,6 +171,9 @@ class Update:
     """When, as 2026-11-27."""
     sentence: str
     """What was done, and why."""
+    row_digests: Int[np.ndarray, " row"] = field(default_factory=lambda: np.empty(0, np.int64))
+    """Digests of the rows, which are not new to the model; none where no probability moved, or
+    where a refit has the rows themselves."""
 
     def __laws__(self) -> Requirements:
         free = self.log_shares.size + 1
@@ -165,6 +187,7 @@ class Update:
         yield within(np.linalg.eigvalsh(self.covariance), -1e-9), "a covariance"
         dated = re.fullmatch(r"\d{4}-\d\d-\d\d", self.date) is not None
         yield self.n_rows > 0 and dated, "rows and a date"
+        yield self.row_digests.size in (0, self.n_rows), "a digest of every row, or none"
 
     @property
     def intercepts(self) -> Float[np.ndarray, " label"]:

@@ -25,9 +25,11 @@ from bayesrbf import (
     recalibrate,
 )
 from bayesrbf.base import names
+from bayesrbf.base.artefact import ArtefactError
 from bayesrbf.fit.asking import new_rows
-from bayesrbf.fit.updates import INTERCEPT_SD, SCALES, SLOPE_SD, fit_update, moved
+from bayesrbf.fit.updates import INTERCEPT_SD, SCALES, SLOPE_SD, fit_update, moved, row_digests
 from tests.cases import generative, some_quick
+from tests.forgeries import forge
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -213,6 +215,53 @@ def test_every_answer_about_classes_is_updated_alike(name, tmp_path):
     np.testing.assert_array_equal(again.predict_proba(X), p)
     assert again.updates_[0].sentence == update.sentence
     np.testing.assert_array_equal(again.uncertainty(X)["lower"], told["lower"])
+
+
+@pytest.mark.parametrize("name", some_quick(FAMILIES, *QUICK))
+def test_rows_have_the_digests_of_equal_rows(name):
+    """Whether they were read at the fit, for an update or as new rows, in any order."""
+    model, (X, y) = fitted(name), local(40)
+    (update,) = recalibrate(model, X, y, "slope").updates_
+    again = row_digests(new_rows(model.fitted_, X[::-1]).cells)
+    np.testing.assert_array_equal(again[::-1], update.row_digests)
+    trained = row_digests(new_rows(model.fitted_, population(90, (0.3, 0.3, 0.4), 0)[0]).cells)
+    assert set(trained.tolist()) == set(row_digests(model.fitted_.rows).tolist())
+    assert not set(trained.tolist()) & set(update.row_digests.tolist())
+
+
+def test_a_file_of_a_version_without_digests_is_read(tmp_path):
+    model, (X, y) = fitted("mixture"), local(40)
+    updated, path = recalibrate(model, X, y, "slope"), tmp_path / "model"
+    updated.save(path)
+
+    def forget(header, manifest):
+        records = manifest["state"]["dict"]["fitted"]["record"][1]["updates"]["tuple"]
+        del records[0]["record"][1]["row_digests"]
+
+    forge(path, forget)
+    again = bayesrbf.load(path)
+    assert again.updates_[0].row_digests.size == 0
+    np.testing.assert_array_equal(again.predict_proba(X), updated.predict_proba(X))
+
+    def truncate(header, manifest):
+        forget(header, manifest)
+        records = manifest["state"]["dict"]["fitted"]["record"][1]["updates"]["tuple"]
+        del records[0]["record"][1]["n_rows"]
+
+    updated.save(path)
+    forge(path, truncate)
+    with pytest.raises(ArtefactError, match="unknown or missing fields: n_rows"):
+        bayesrbf.load(path)
+
+
+def test_a_file_with_digests_of_some_rows_is_refused(tmp_path):
+    updated = recalibrate(fitted("mixture"), *local(40), "slope")
+    (update,) = updated.updates_
+    some = replace(update, row_digests=update.row_digests[1:])
+    updated.fitted_ = updated.fitted_.replaced(updates=(some,))
+    updated.save(tmp_path / "model")
+    with pytest.raises(ArtefactError, match="a digest of every row, or none"):
+        bayesrbf.load(tmp_path / "model")
 
 
 @pytest.mark.parametrize("name", QUICK)

@@ -14,9 +14,8 @@ import pytest
 
 import bayesrbf
 from bayesrbf import HybridMixtureClassifier, Validation
-from bayesrbf.app.check import Remark, training_cells
 from bayesrbf.app.report.options import Focus
-from bayesrbf.app.validate import SURE, Beside, advice, of_training_rows, validation_of
+from bayesrbf.app.validate import SURE, Beside, of_known_rows, validation_of
 from tests.cases import first_quick
 
 CLASSES = np.array(["a", "b", "c"])
@@ -258,11 +257,40 @@ def test_rows_of_training_are_no_new_rows() -> None:
     X = pd.DataFrame({"size": rng.normal(size=60), "colour": rng.choice(["red", "blue"], 60)})
     X.loc[::7, "size"] = np.nan
     model = HybridMixtureClassifier(random_state=0).fit(X, np.arange(60) % 2)
-    old = training_cells(model)
-    (remark,) = of_training_rows(old, X.iloc[10:40].reset_index(drop=True))
+    (remark,) = of_known_rows(model, X.iloc[10:40].reset_index(drop=True))
     assert remark.is_finding
     assert remark.sentence.startswith("30 of 30 rows equal rows that the model was fitted to")
-    assert not list(of_training_rows(old, X.assign(size=X["size"] + 1)))
+    assert not list(of_known_rows(model, X.assign(size=X["size"] + 1)))
+
+
+@pytest.mark.parametrize("method", ["intercept", "slope", "refit"])
+def test_rows_that_updated_a_model_are_no_new_rows(
+    fitted: HybridMixtureClassifier, method: str, tmp_path: Path
+) -> None:
+    """The file of the model remembers them, in any order and beside new ones."""
+    X, y = sick_and_well(40, 3)
+    y[:2] = None
+    training = sick_and_well(200, 0) if method == "refit" else None
+    assert "not new" not in findings(bayesrbf.validate(fitted, X, y))
+    updated = bayesrbf.recalibrate(fitted, X, y, method, training=training)
+    updated.save(tmp_path / "model")
+    again = bayesrbf.load(tmp_path / "model")
+    labelled = X[2:].assign(enzyme=X["enzyme"] + 0.0)[::-1], y[2:][::-1]
+    told = bayesrbf.validate(again, *labelled)
+    verb = "fitted to" if method == "refit" else "updated with"
+    (sentence,) = (one.sentence for one in told.findings if one.topic == "not new")
+    assert sentence.startswith(f"38 of 38 rows equal rows that the model was {verb}")
+    assert told.advice.startswith("Give rows that are new to the model")
+    assert "not new" not in findings(bayesrbf.validate(again, *sick_and_well(40, 4)))
+    twice = bayesrbf.recalibrate(again, *sick_and_well(40, 4), "intercept")
+    assert "not new" in findings(bayesrbf.validate(twice, *labelled))
+    assert "not new" in findings(bayesrbf.validate(twice, *sick_and_well(40, 4)))
+
+
+def test_rows_that_moved_nothing_are_new(fitted: HybridMixtureClassifier) -> None:
+    rows = sick_and_well(40, 3)
+    same = bayesrbf.recalibrate(fitted, *rows, "none")
+    assert "not new" not in findings(bayesrbf.validate(same, *rows))
 
 
 def outcomes(p: np.ndarray, seed: int) -> np.ndarray:
@@ -288,13 +316,6 @@ def test_advice_is_to_use_to_recalibrate_or_to_refit(
     assert judged(trained, np.column_stack([1 - said, said]), y).advice.startswith(word)
 
 
-@pytest.mark.parametrize(("topic", "word"), [("labels", "Refit"), ("cost", "Do not decide")])
-def test_no_finding_stands_beside_the_advice_to_use(topic: str, word: str) -> None:
-    trained, p, labels = drawn(400, 1)
-    ranked = judged(trained, p, labels).against_rest
-    assert advice([Remark(topic, "Found.")], ranked, {}).startswith(word)
-
-
 def test_a_worse_ranking_than_in_training_is_to_be_refitted() -> None:
     p = np.random.default_rng(1).beta(0.3, 0.4, 800)
     weak = 0.5 + 0.3 * (p - 0.5)
@@ -302,7 +323,8 @@ def test_a_worse_ranking_than_in_training_is_to_be_refitted() -> None:
     before = np.column_stack([1 - p, p]), outcomes(p, 2)
     classes = CLASSES[:2].tolist()
     now = validation_of(both, outcomes(weak, 3), trained, 400, classes, before=before)
-    assert "ranked worse" in now.advice
+    assert "ranking" in findings(now)
+    assert now.advice.startswith("Refit")
 
 
 def test_parts_and_a_score_stand_beside_the_model(fitted: HybridMixtureClassifier) -> None:
@@ -408,7 +430,7 @@ def test_a_column_in_another_unit_is_found_and_to_be_mended(
     X, y = sick_and_well(300, 9)
     told = bayesrbf.validate(fitted, X.assign(enzyme=X["enzyme"] / 1000), y)
     assert "unit" in findings(told)
-    assert told.advice.startswith("Mend the columns first")
+    assert told.advice.startswith("Give column 'enzyme' in the units of training.")
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,13 @@ def predictions_frame(
     ):
         values = uncertainty[source].to_numpy()
         columns |= {f"{name}_{label}": values[:, c] for c, label in enumerate(classes)}
-    for name in ("total_entropy", "aleatoric_entropy", "epistemic_entropy", "novelty"):
+    for name in (
+        "total_entropy",
+        "aleatoric_entropy",
+        "epistemic_entropy",
+        "novelty",
+        "familiarity",
+    ):
         columns[name] = uncertainty[name].to_numpy()
     if held_out is not None:
         own = next(iter(held_out.probabilities.values()))

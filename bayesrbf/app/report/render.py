@@ -18,7 +18,6 @@ from bayesrbf.app.report.tripod import ITEMS, said_of
 from bayesrbf.version import __version__
 
 if TYPE_CHECKING:
-    from bayesrbf.app.check import DriftCheck
     from bayesrbf.app.validate import Validation
 
 OPTION: Final = re.compile(r"(--[a-z][a-z-]*(?:=[^\s;,]*[^\s;,.])?)")
@@ -56,7 +55,7 @@ def render(report: Report, tripod: str = "") -> str:
     return words.harmless(page)
 
 
-def render_validation(result: Validation, drift: DriftCheck, title: str) -> str:
+def render_validation(result: Validation, title: str) -> str:
     """The page as HTML without scripts or anything from outside."""
     columns = {
         name: [(HERE, one), *([(BEFORE, result.before[name])] if name in result.before else [])]
@@ -80,7 +79,6 @@ def render_validation(result: Validation, drift: DriftCheck, title: str) -> str:
         .get_template(VALIDATION)
         .render(
             result=result,
-            drift=drift,
             columns=columns,
             title=title,
             event=result.event,
