@@ -116,7 +116,8 @@ def validate(
     out : Path, optional
         Folder for validation.html: the figures with their pictures, beside those of the training
         rows that the report held out, what has changed, and what to do; cells and rows that stand
-        out, as check finds them, are then findings, too.
+        out, as check finds them, are then findings, too. validation.json has the figures; in the
+        folder of the model, serve shows them.
     json : bool
         Print one JSON object, and nothing else, on stdout.
     """
@@ -152,18 +153,21 @@ def validate(
         result = validated(model, X, y, focus, beside, before, notes)
         if out is not None:
             result = result.with_findings_of(bayesrbf.check(model, X))
-            _write_validation(out, result, table.stem)
+            _write_validation(out, result, folder, table)
     finish_with_findings(table, result, str(result), as_json=json)
 
 
-def _write_validation(out: Path, result: Validation, title: str) -> None:
-    """Write the page of a validation to a folder."""
+def _write_validation(out: Path, result: Validation, folder: Path, table: Path) -> None:
+    """Write the page of a validation to a folder, and its figures for the model card."""
     need(("jinja2", "markupsafe", "pandas"), "page of validate")
-    from bayesrbf.app.report.render import VALIDATION, render_validation
+    from bayesrbf.app.report.output import FIGURES, MODEL, VALIDATION, figures_content
+    from bayesrbf.app.report.render import render_validation
     from bayesrbf.base.files import write_whole, writing_together
 
-    with writing_together(out, (VALIDATION,)) as scratch:
-        write_whole(scratch / VALIDATION, render_validation(result, title).encode())
+    with writing_together(out, (VALIDATION, FIGURES)) as scratch:
+        write_whole(scratch / VALIDATION, render_validation(result, table.stem).encode())
+        figures = {"table": table.name, **result.to_dict()}
+        write_whole(scratch / FIGURES, figures_content(figures, folder / MODEL))
 
 
 def compare(

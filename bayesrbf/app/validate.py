@@ -71,6 +71,8 @@ MOSTLY_TRAINED: Final = 0.5
 
 Shares = Float[np.ndarray, " label"]
 CostMatrix = Float[np.ndarray, "label decision"]
+HeldOut = tuple[Float[np.ndarray, "held_out label"], Int[np.ndarray, " held_out"]]
+"""Probabilities and labels of training rows that were held out."""
 
 
 @dataclass(frozen=True)
@@ -607,7 +609,7 @@ def validated(
     y: object,
     focus: Focus,
     beside: Beside,
-    before: tuple[Probabilities, Labels] | None = None,
+    before: HeldOut | None = None,
     notes: Sequence[str] = (),
 ) -> Validation:
     """Judge a classifier by labelled rows, beside its training rows that were held out."""
@@ -709,7 +711,7 @@ def validation_of(
     unlabelled: int = 0,
     remarks: Sequence[Remark] = (),
     beside: Beside | None = None,
-    before: tuple[Probabilities, Labels] | None = None,
+    before: HeldOut | None = None,
     kinds: Mapping[str, Kind] = NO_KINDS,
 ) -> Validation:
     """Judge probabilities by the labels of their rows and by the class frequencies of training.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
@@ -27,6 +29,10 @@ PREDICTIONS: Final = "predictions.csv"
 POSTERIOR: Final = "posterior.nc"
 PAGE: Final = "report.html"
 TRIPOD: Final = "tripod.md"
+VALIDATION: Final = "validation.html"
+"""Page of a validation, and its template."""
+FIGURES: Final = "validation.json"
+"""Figures of a validation, and the digest of the model that was validated."""
 FILES: Final = (PREDICTIONS, MODEL, OPTIONS, POSTERIOR, PAGE)
 
 LEAST_DRAWS: Final = 10
@@ -145,6 +151,30 @@ def spelled(cell: str) -> str:
     ('-1', "'tis")
     """
     return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA) else cell
+
+
+def figures_content(record: Mapping[str, Any], model: Path) -> bytes:
+    """The figures of a validation as a file, with the digest of the file of its model."""
+    digest = hashlib.sha256(model.read_bytes()).hexdigest()
+    return json.dumps({"model": digest, **record}, allow_nan=False).encode()
+
+
+def read_figures(folder: Path, digest: str) -> dict[str, Any] | None:
+    """The figures of the validation in a folder; None without one, or where it is of another model.
+
+    ``digest`` is the SHA-256 of the file of the model.
+    """
+    try:
+        content = (folder / FIGURES).read_bytes() if (folder / VALIDATION).exists() else b"{}"
+        figures: dict[str, Any] = json.loads(content, object_hook=_with_nan)
+        return figures if figures["model"] == digest else None
+    except (FileNotFoundError, ValueError, LookupError, TypeError):  # none that validate wrote
+        return None
+
+
+def _with_nan(record: dict[str, Any]) -> dict[str, Any]:
+    """A record of JSON whose null is a figure that is not known."""
+    return {name: float("nan") if value is None else value for name, value in record.items()}
 
 
 MOST_DRAW_BYTES: Final = 20_000_000

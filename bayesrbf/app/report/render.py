@@ -13,6 +13,7 @@ from bayesrbf.app import words
 from bayesrbf.app.report import figures
 from bayesrbf.app.report import verdict as findings
 from bayesrbf.app.report.held_out import RIVALS_IN_WORDS
+from bayesrbf.app.report.output import VALIDATION
 from bayesrbf.app.report.records import Reading, Report, leads
 from bayesrbf.app.report.tripod import ITEMS, said_of
 from bayesrbf.version import __version__
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 OPTION: Final = re.compile(r"(--[a-z][a-z-]*(?:=[^\s;,]*[^\s;,.])?)")
 """An option of the command line."""
-VALIDATION: Final = "validation.html"
-"""Page of a validation, and its template."""
 HERE: Final = "these rows"
 BEFORE: Final = "training rows held out"
 MOST_RELIABILITIES = 12

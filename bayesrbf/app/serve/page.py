@@ -14,7 +14,8 @@ from urllib.parse import parse_qsl
 import jinja2
 
 from bayesrbf.app import explain, words
-from bayesrbf.app.report.render import VALIDATION, environment
+from bayesrbf.app.report.output import VALIDATION, read_figures
+from bayesrbf.app.report.render import environment
 from bayesrbf.app.serve import case, pictures
 from bayesrbf.app.serve.interface import (
     HTML,
@@ -252,9 +253,19 @@ def _export(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
 
 
 def _card(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
-    """The card, with the page of a validation where one lies in the folder of the model."""
-    validation = VALIDATION if (served.folder / VALIDATION).exists() else ""
-    return _html("card.html", served=served, validation=validation)
+    """The model card, with the figures of a validation where one of the model is in its folder."""
+    return _html("card.html", served=served, validation=_validation(served), page=VALIDATION)
+
+
+def _model(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
+    """The model card as JSON."""
+    purpose = asdict(served.focus.purpose)
+    return _json(served.card | purpose | {"validation": _validation(served)})
+
+
+def _validation(served: ServedModel) -> dict[str, Any] | None:
+    """The figures of the validation in the folder of the model."""
+    return read_figures(served.folder, served.digest)
 
 
 Page = Callable[["ServedModel", Asked, Limits], Reply]
@@ -266,7 +277,7 @@ PAGES: Final[dict[str, Page]] = {
     "card": _card,
     "api": _api,
     "openapi": lambda served, asked, limits: _json(description(served, limits, _example(served))),
-    "model": lambda served, asked, limits: _json(served.card | asdict(served.focus.purpose)),
+    "model": _model,
     **{f"part-{name}": _part(name) for name in PARTS},
 }
 """Pages by the names of their tasks."""

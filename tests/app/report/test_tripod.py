@@ -19,6 +19,7 @@ from bayesrbf.app.report.render import render
 from bayesrbf.app.report.run import figures
 from bayesrbf.app.report.tripod import ITEMS, SECTIONS, TABLE, items, said_of
 from bayesrbf.app.words import ends, number, percent, plain
+from tests.app.links import dead_links, links_of
 from tests.app.report.records import synthetic
 from tests.app.report.tables import mixed_table
 from tests.house import ROOT
@@ -174,6 +175,18 @@ def run(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
     return int(leaving.value.code or 0)
 
 
+@pytest.mark.parametrize("which", REPORTS)
+def test_every_link_of_page_and_items_leads_to_a_place(which: str, tmp_path: Path) -> None:
+    report = REPORTS[which]()
+    (tmp_path / PAGE).write_text(render(report, TRIPOD), "utf-8")
+    (tmp_path / TRIPOD).write_text(items(report), "utf-8")
+    assert dead_links(tmp_path) == []
+    assert links_of((tmp_path / PAGE).read_text("utf-8")) == [TRIPOD]
+    assert len(links_of((tmp_path / TRIPOD).read_text("utf-8"))) > 10
+    (tmp_path / PAGE).unlink()
+    assert dead_links(tmp_path)
+
+
 @pytest.mark.slow
 def test_a_report_writes_the_items_and_never_over_those_of_an_author(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -190,6 +203,7 @@ def test_a_report_writes_the_items_and_never_over_those_of_an_author(
     area = told["against_rest"][told["event"]["name"]]["auroc"]
     assert f"AUROC {number(area['value'])} ({ends(area['lower'], area['upper'])})" in text
     assert TRIPOD in (out / PAGE).read_text("utf-8")
+    assert dead_links(out) == []
     assert read_options(out).focus.purpose == Purpose(None, MEANT.population)
     (out / TRIPOD).write_text("mine")
     for again in (words, [word for word in words if word != "--tripod"]):

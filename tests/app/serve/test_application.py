@@ -7,8 +7,10 @@ import base64
 import re
 import sys
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin, urlsplit
 
 import pytest
 from starlette.testclient import TestClient
@@ -17,6 +19,7 @@ from bayesrbf.app import commands as cli
 from bayesrbf.app import commands as command
 from bayesrbf.app.serve.interface import Access, Asked, Limits, ModelFolder, Reply, RequestError
 from bayesrbf.app.serve.server import POLICY, application, warning
+from tests.app.links import links_of
 from tests.app.serve.desks import patients, write_desk
 
 TOKEN = "a" * 20
@@ -50,6 +53,26 @@ def test_pages_and_questions_are_at_their_addresses(desk: TestClient) -> None:
     answer = desk.post("/api/predict", json={"age": 61})
     assert answer.status_code == 200
     assert len(answer.json()["answers"]) == 1
+
+
+def linked(desk: TestClient, start: str) -> set[str]:
+    """Addresses that the links of pages lead to, page after page from the first one on."""
+    seen: set[str] = set()
+    left = [start]
+    while left:
+        at = left.pop()
+        if at not in seen:
+            seen.add(at)
+            answer = desk.get(at)
+            assert answer.status_code == 200, at
+            if "html" in answer.headers["content-type"]:
+                left += [urljoin(at, unescape(link)) for link in links_of(answer.text)]
+    return seen
+
+
+def test_every_link_of_a_page_leads_to_an_answer(desk: TestClient) -> None:
+    found = {urlsplit(address).path for address in linked(desk, "/?row=79")}
+    assert {"/", "/card", "/api", "/api/model", "/api/openapi.json"} <= found
 
 
 @pytest.mark.parametrize(
@@ -145,7 +168,9 @@ def test_several_models_have_names(folder: Path) -> None:
     with client(application(folders, 1, Access(), LIMITS)) as desk:
         assert 'href="heart/"' in desk.get("/").text
         assert desk.get("/heart/").status_code == 200
-        assert "../static/desk.css" in desk.get("/liver/card").text
+        assert {"/heart/card", "/liver/card", "/static/desk.css"} <= {
+            urlsplit(address).path for address in linked(desk, "/")
+        }
         assert desk.get("/liver/api/model").json()["costs"] == {"well": 3.0}
         assert desk.post("/heart/api/predict", json={"age": 1}).status_code == 200
         assert desk.get("/api/model").status_code == 404

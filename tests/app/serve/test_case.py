@@ -19,13 +19,16 @@ import bayesrbf
 from bayesrbf.app import explain
 from bayesrbf.app.check import training_cells
 from bayesrbf.app.explain import ClassAnswer
+from bayesrbf.app.predict import read_labelled
 from bayesrbf.app.report.options import OPTIONS, Purpose, options_content, read_options
 from bayesrbf.app.serve import case
 from bayesrbf.app.serve.interface import PARTS, ModelFolder, RequestError, ServedModel
-from bayesrbf.app.words import percent
+from bayesrbf.app.words import number, percent
 from bayesrbf.base.table_options import TableOptions
+from tests.app.links import dead_links
 from tests.app.serve.desks import COSTS, HOSTILE, ask, page, patients, serve_here, write_desk
 from tests.cases import first_quick
+from tests.test_cli import run
 
 TABLE = patients()
 FORM = {"cell-0": "61,5", "cell-3": HOSTILE}
@@ -228,17 +231,14 @@ def test_the_card_tells_of_an_update(folder: Path, tmp_path: Path) -> None:
     assert "labelled rows:" not in page("card")
 
 
-def test_the_card_says_what_the_model_is_for_and_where_it_was_validated(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_the_card_says_what_the_model_is_for(folder: Path, tmp_path: Path) -> None:
     assert unescape(page("card")).count("its author has not said it") == 2
-    assert "on other rows:" not in page("card")
+    assert "<dt>validated</dt>" not in page("card")
     copytree(folder, tmp_path / "desk")
     told = read_options(folder)
     meant = Purpose("Nurses decide <whom> to call", None)
     options = replace(told, focus=replace(told.focus, purpose=meant))
     (tmp_path / "desk" / OPTIONS).write_bytes(options_content(options))
-    (tmp_path / "desk" / "validation.html").touch()
     serve_here(ModelFolder("", tmp_path / "desk"))
     try:
         text = page("card")
@@ -247,8 +247,50 @@ def test_the_card_says_what_the_model_is_for_and_where_it_was_validated(
         serve_here(ModelFolder("", folder, refer=0.3))
     assert "Nurses decide &lt;whom&gt; to call" in text
     assert text.count("its author has not said it") == 1
-    assert "on other rows: validation.html" in text
     assert (content["intended_use"], content["population"]) == (meant.intended_use, None)
+
+
+def test_the_card_has_the_figures_of_the_validation_in_its_folder(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And none where there is none, or where it is of another model or is damaged."""
+    here, new = tmp_path / "desk", tmp_path / "new.csv"
+    copytree(folder, here)
+    patients(60, 1).assign(seen="2023-05-06").to_csv(new, index=False)
+    served = ModelFolder("", here)
+
+    def told() -> tuple[str, Any]:
+        serve_here(served)
+        try:
+            return unescape(page("card")), json.loads(ask("model").content)["validation"]
+        finally:
+            serve_here(ModelFolder("", folder, refer=0.3))
+
+    assert run(monkeypatch, "validate", here, new, "--out", here) in (0, 3)
+    assert dead_links(here) == []
+    text, figures = told()
+    model = bayesrbf.load(here / "model.safetensors")
+    loss = next(one["value"] for one in figures["scores"] if one["name"] == "log loss")
+    X, y, _ = read_labelled(model, new, "outcome", read_options(here))
+    result = bayesrbf.validate(model, X, y, costs={"ill <b>": 5.0})
+    area = result.against_rest["ill <b>"].auroc.value
+    assert loss == pytest.approx(result.scores[0].value)
+    for said in (f"log loss {number(loss)}", f"AUROC {number(area)}", "60 rows of new.csv"):
+        assert said in text.partition("<dt>validated</dt>")[2]
+    assert figures["advice"] in text
+    content = (here / "validation.json").read_bytes()
+    for damaged in (b"", b"[]", b"[" * 9, b'{"model": 1}'):
+        (here / "validation.json").write_bytes(damaged)
+        assert told()[1] is None
+    (here / "validation.json").write_bytes(content)
+    assert told()[1] == figures
+    (here / "validation.html").unlink()
+    assert told()[1] is None
+    (here / "validation.html").touch()
+    bayesrbf.recalibrate(model, X, y, "intercept").save(here / "model.safetensors")
+    text, figures = told()
+    assert figures is None
+    assert "<dt>validated</dt>" not in text
 
 
 def test_no_text_of_the_table_becomes_markup() -> None:
