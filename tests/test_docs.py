@@ -8,6 +8,8 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import pytest
 
+from bayesrbf.app.words import PROMISE
+
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGES = ["index.md", "reading_tables.md", "tutorial.md"]
 PAGES += [f"guides/{file.name}" for file in sorted((DOCS / "guides").glob("*.md"))]
@@ -52,3 +54,9 @@ def test_a_link_that_leads_nowhere_is_found(
         "absent.png",
         "other.html#there",
     ]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/stacks.md", "docs/guides/missing_data.md"])
+def test_pages_say_what_a_probability_stands_for(page: str) -> None:
+    words = " ".join((DOCS.parent / page).read_text().replace("`", "").replace("*", "").split())
+    assert PROMISE.rstrip(".") in words

@@ -200,6 +200,14 @@ def percent(share: float) -> str:
     return f"{number(round(100 * share, 3 if share < 0.1 else 1))}{PERCENT}"
 
 
+PROMISE: Final = (
+    "Probabilities and intervals are for new rows that come as the training rows came: the same "
+    "population, cells missing for the same reasons. If cells of new rows will be missing, or "
+    'measured, for other reasons, say so: missingness="ignorable".'
+)
+"""What a probability stands for, in the words of README, pages, report and card."""
+
+
 def plural(quantity: int, noun: str, nouns: str | None = None) -> str:
     """A count and its noun; the plural is ``noun`` and an s by default.
 

@@ -108,7 +108,9 @@ def logistic() -> ClassifierMixin:
 
 def judged(model: Any, of: Made) -> dict[str, float]:
     """Loss, slope, and observed over expected rows of the last class."""
-    p = model.fit(of.X, of.y).predict_proba(of.new)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of rows that training had few of, of changes to come
+        p = model.fit(of.X, of.y).predict_proba(of.new)
     return {
         "loss": float(log_loss(p, of.y_new).mean()),
         "slope": calibration_slope(p, of.y_new)[0],
@@ -122,12 +124,10 @@ def test_tested_are_ill() -> None:
         stack, rival, inside, width = [], [], [], []
         for seed in range(SEEDS):
             of = made_for_the_ill(n_train, tests, classes, 1_000 + seed)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of rows that training had few of
-                model = StackedClassifier(random_state=0)
-                stack.append(judged(model, of))
-                rival.append(judged(logistic(), of))
-                told = model.refine().uncertainty(of.new[:ASKED])
+            model = StackedClassifier(random_state=0)
+            stack.append(judged(model, of))
+            rival.append(judged(logistic(), of))
+            told = model.refine().uncertainty(of.new[:ASKED])
             lower, upper = told["lower"].to_numpy(), told["upper"].to_numpy()
             inside.append(((lower <= of.p[:ASKED]) & (of.p[:ASKED] <= upper))[:, -1].mean())
             width.append((upper - lower)[:, -1].mean())

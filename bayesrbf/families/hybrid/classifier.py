@@ -118,7 +118,10 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         each stage still takes.
     missingness : {"ignorable", "informative", "cv"}
         ``"informative"``: whether a cell is missing tells about its component; ``"cv"`` takes it
-        if the out-of-fold log score is better by a standard error.
+        if the out-of-fold log score is better by a standard error. Probabilities and intervals are
+        for new rows that come as the training rows came: the same population, cells missing for
+        the same reasons. If cells of new rows will be missing, or measured, for other reasons, say
+        so: ``"ignorable"``, or :meth:`assume_missingness` after the fit.
     categorical_features : array-like or "from_dtype", optional
         Positions, names or mask of the categorical columns. None: of frames by dtype, else none.
     column_kinds : dict of columns and kinds, optional

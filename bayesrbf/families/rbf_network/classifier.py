@@ -88,6 +88,9 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         Source of starts, folds and draws; an int makes results repeatable.
     missingness : {"ignorable", "informative"}
         ``"informative"``: whether a cell is missing tells about its component.
+        Probabilities and intervals are for new rows that come as the training rows came: the same
+        population, cells missing for the same reasons. If cells of new rows will be missing, or
+        measured, for other reasons, say so: ``"ignorable"``, or :meth:`assume_missingness`.
     categorical_features : array-like or "from_dtype", optional
         Positions, names or mask of the categorical columns. None: of frames by dtype, else none.
     column_kinds : dict of columns and kinds, optional

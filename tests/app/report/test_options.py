@@ -60,7 +60,13 @@ def uncertainty() -> xr.Dataset:
     """Two rows of two classes."""
     p = np.array([[0.7, 0.3], [0.95, 0.05]])
     by_class = dict.fromkeys(("probability", "lower", "upper"), ((names.OBS, names.LABEL), p))
-    entropies = ("total_entropy", "aleatoric_entropy", "epistemic_entropy", "novelty")
+    entropies = (
+        "total_entropy",
+        "aleatoric_entropy",
+        "epistemic_entropy",
+        "novelty",
+        "familiarity",
+    )
     by_row = {name: ((names.OBS,), np.zeros(2)) for name in entropies}
     return xr.Dataset({**by_class, **by_row}, coords={names.LABEL: ["well", "sick"]})
 
