@@ -427,12 +427,11 @@ class Observations:
 
     def __laws__(self) -> Requirements:
         yield not np.isinf(self.real).any(), "cells that are finite or NaN"
-        yield within(self.codes, -1) and within(self.labels, -1), "codes of -1 and above"
+        codes = (self.codes, self.labels, *([] if self.missing is None else [self.missing]))
+        yield all(within(some, -1) for some in codes), "codes of -1 and above"
         yield within(self.weights, 0), "weights of 0 and above"
         yield self.log_jacobian.shape in ((), self.labels.shape), "a log Jacobian for every row"
         yield self.whole is None or len(self.whole) == self.labels.size, "every row as it came"
-        indicators = self.missing is None or within(self.missing, -1, 2)
-        yield indicators, "missing indicators of -1, 0 and 1"
         units = self.units
         yield units is None or units.numbers.shape == self.labels.shape, "a unit of every row"
 

@@ -161,8 +161,9 @@ def test_exchanged_columns_are_told_as_check_tells_them() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert len(next(iter(scored.over([turned])))) == len(turned)
-    (said,) = scored.changed()
+    said, advised = scored.changed()
     assert "the other way round" in said
+    assert advised.startswith("Exchange columns 'height' and 'weight' back.")
     assert "times too" not in said
     remarks = check(model, turned).remarks
     assert [one.topic for one in remarks if one.topic in ("unit", "exchanged")] == ["exchanged"]

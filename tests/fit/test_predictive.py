@@ -323,6 +323,7 @@ def test_interval_of_an_impossible_probability_is_an_error(prob):
 
 
 NOVELTY = np.linspace(0.0, 1.0, N_OBS)
+OF_ROWS = {"novelty": NOVELTY, "familiarity": NOVELTY}
 
 
 def test_dataset_names_rows_and_labels():
@@ -330,7 +331,7 @@ def test_dataset_names_rows_and_labels():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         dataset = to_dataset(
-            summary, list("abc"), np.arange(N_OBS), NOVELTY, False, assumes_model=False
+            summary, list("abc"), np.arange(N_OBS), OF_ROWS, False, assumes_model=False
         )
     assert dataset["probability"].dims == ("obs", "label")
     assert dataset["epistemic_entropy"].dims == ("obs",)
@@ -345,7 +346,7 @@ def test_a_point_estimate_claims_no_certainty():
     summary = p.summary(rows())
     with pytest.warns(UserWarning, match=r"refine\(\)"):
         dataset = to_dataset(
-            summary, list("abc"), np.arange(N_OBS), NOVELTY, True, assumes_model=True
+            summary, list("abc"), np.arange(N_OBS), OF_ROWS, True, assumes_model=True
         )
     for name in ("sd", "lower", "upper", "aleatoric_entropy", "epistemic_entropy"):
         assert np.isnan(dataset[name]).all()

@@ -265,8 +265,8 @@ class Missingness:
         n_classes = self.patterns.mixture.n_classes
         yield 0 < self.temperature <= 1 and within(self.exponent, 0, MOST_LOG), "exponents"
         judged = self.offsets[~np.isnan(self.offsets)]
-        yield self.offsets.size == n_classes and judged.size > 0, "an offset of every class"
-        yield within(abs(judged), 0, MOST_LOG), "finite offsets"
+        some = self.offsets.size == n_classes and judged.size > 0
+        yield some and within(abs(judged), 0, MOST_LOG), "a finite offset of every class"
         yield within(self.familiarity, 0, 1), "familiarities"
         same = self.evidence.shape == (self.familiarity.size, n_classes)
         yield same and within(abs(self.evidence), 0, MOST_LOG), "evidence about held-out rows"

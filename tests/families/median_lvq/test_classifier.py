@@ -416,7 +416,7 @@ def test_predictions_average_over_the_draws(sampled: MedianLVQClassifier) -> Non
     np.testing.assert_allclose(p, mean, rtol=1e-10)
     uncertainty = sampled.uncertainty(TO_TRAIN)
     np.testing.assert_allclose(uncertainty["probability"], p, rtol=1e-10)
-    assert np.isfinite(uncertainty.drop_vars("novelty").to_array()).all()
+    assert np.isfinite(uncertainty.drop_vars(["novelty", "familiarity"]).to_array()).all()
     assert np.isnan(uncertainty["novelty"]).all()  # exemplars have no density of rows
     with pytest.warns(UserWarning, match="The posterior needs attention"):
         figures = sampled.diagnose()

@@ -97,7 +97,7 @@ def test_pools_are_shrunk_by_their_akaike_weight(signal: bool) -> None:
     log_shares = np.log(np.bincount(labels, weights) / weights.sum())
     hidden = np.tile([0.0, 0.4], (60, 1))
     rows = HeldOut(values, labels, weights, MaskedRows(values[:, None], hidden, log_shares))
-    pools = [fit_pool(*at_knot, log_shares) for at_knot in rows.at_knots()]
+    pools = [fit_pool(*at_knot, log_shares) for at_knot in rows.at_knots(rows.weights)]
     posterior = StackLogPosterior(values, labels, weights, rows.masked)
     log_q = posterior.pooled(values, hidden[:, 0], posterior.pack(pools))
     gain = weights @ (log_q[np.arange(60), labels] - log_shares[labels])
