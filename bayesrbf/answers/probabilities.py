@@ -69,7 +69,7 @@ def uncertainty(fit: Fit, X: object, prob: float = 0.9, *, memory: int = MEMORY)
 
     rows = new_rows(fit, X, holes=True)
     summary = summary_of(fit, rows.cells, prob, memory)
-    of_rows = {"novelty": fit.novelty(rows.cells), "familiarity": fit.model.familiarity(rows.cells)}
+    of_rows = {"novelty": fit.novelty(rows.cells), "familiarity": fit.familiarity(rows.cells)}
     at_point = fit.class_posterior.n_draws == 1
     return to_dataset(summary, fit.classes, rows.names, of_rows, at_point, fit.assumes_model)
 

@@ -17,6 +17,7 @@ from scipy.stats import false_discovery_control, norm
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from bayesrbf import table
 from bayesrbf.answers.probabilities import adapt_prior
 from bayesrbf.app.remarks import Remark, Topic, advice, lines_of_remarks
 from bayesrbf.app.words import (
@@ -187,6 +188,8 @@ SHIFT_BY_CHANCE: Final = 0.003
 models as well."""
 ODD_CELLS_BY_CHANCE: Final = 0.05
 """Expected share of false discoveries among the cells that are named as odd."""
+FAMILIAR: Final = 0.5
+"""Familiarity below which a row is answered mostly as if its missing cells told nothing."""
 UNUSUAL_ROW: Final = 0.95
 """Share of the training rows held out above whose novelty a row is unlike the training table."""
 BROKEN: Final = ("dates", "exchanged", "unit")
@@ -220,6 +223,7 @@ def drift_remarks(estimator: Estimator, columns: Columns, cells: pd.DataFrame) -
     levels = columns.levels_of.items()
     usual = rest.assign(**{n: rest[n].where(rest[n].isin(ls), None) for n, ls in levels})
     without = f" (without {listing([clipped(name, 24) for name in broken])})" if broken else ""
+    remarks += _patterns(estimator, columns, usual)
     if usual.notna().to_numpy().any():
         held_out, judged = judge_both(old, usual, columns)
         remarks += _cells(usual, held_out, judged, without)
@@ -418,6 +422,27 @@ def _rows(
             f"{percent(counts[0] / counts[1])} of the rows ({counts[0]} of {counts[1]}) are as "
             f"unlike the training table as {percent(counts[2] / counts[3])} of its own are, held "
             f"out{without}: rows {names}.",
+        )
+
+
+def _patterns(estimator: Estimator, columns: Columns, cells: pd.DataFrame) -> Iterator[Remark]:
+    """Rows whose missing cells are unlike those of training, beside how many of its own are."""
+    fit = estimator.fitted_
+    if not fit.uses_indicators:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # other remarks are about levels
+        new = table.encode(cells, columns)
+    strange, before = (fit.familiarity(rows) < FAMILIAR for rows in (new, fit.rows))
+    if strange.any():
+        counts = int(strange.sum()), len(strange), int(before.sum()), len(before)
+        index = [row_name(cells.index, row) for row in np.flatnonzero(strange).tolist()]
+        yield Remark(
+            "patterns",
+            f"{percent(counts[0] / counts[1])} of the rows have missing cells in a pattern unlike "
+            f"those of training ({percent(counts[2] / counts[3])} there): rows "
+            f"{listing(index, LISTED_REMARKS)}. They are answered mostly as if it told nothing.",
+            two_tables.tail_of_count(*counts) < DRIFT_BY_CHANCE,
         )
 
 

@@ -16,6 +16,7 @@ import pandas as pd
 from scipy.stats import binom
 
 from bayesrbf.app.check import (
+    FAMILIAR,
     NOVEL_ROW,
     as_classes,
     column_remarks,
@@ -54,8 +55,6 @@ BLOCK_MEMORY: Final = 2**28
 """Bytes that arrays over draws take at once; with more, 20,000 rows are answered no sooner."""
 FEW_CELLS: Final = 0.01
 """Share of training rows with fewer cells from which a new row has fewer than nearly all."""
-FAMILIAR: Final = 0.5
-"""Familiarity below which a row is answered mostly as if its missing cells told nothing."""
 NOVEL_BY_CHANCE: Final = 0.01
 """Probability below which so many novel rows are more than chance brings."""
 

@@ -22,6 +22,7 @@ Topic = Literal[
     "classes",
     "worth",
     "cost",
+    "patterns",
     "rows",
     "cells",
     "dates",
@@ -52,6 +53,8 @@ ACTIONS: Final[Mapping[Topic, str]] = {
     "worth": RECALIBRATE,
     "cost": "Do not decide by the model at these costs: a row costs no less than by the answer "
     "that is best for all rows alike, as far as these rows can tell.",
+    "patterns": "Find out why cells are missing in other patterns than in training before you use "
+    "the model.",
     "rows": "Find out why so many rows are unlike those of training before you use the model.",
     "cells": "Look at the cells that stand out, and correct those that are wrong.",
     "dates": "Fit again with rows of such dates.",
@@ -59,7 +62,7 @@ ACTIONS: Final[Mapping[Topic, str]] = {
 """What to do about a finding, the most urgent one first."""
 OF_COLUMNS: Final = ("reasons", "columns", "exchanged", "unit", "levels", "missing")
 """Topics about whole columns of the rows."""
-OF_DENSITY: Final = ("rows", "cells")
+OF_DENSITY: Final = ("patterns", "rows", "cells")
 """Topics about cells and rows that a density finds."""
 OF_CELLS: Final = (*OF_COLUMNS, *OF_DENSITY)
 AS_GIVEN: Final = ("not new", *OF_COLUMNS)

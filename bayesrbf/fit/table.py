@@ -629,6 +629,12 @@ class FittedTable[M: FittedModel, D]:
         """Whether missing indicators of new rows are evidence about the classes."""
         return bool(self.evident_columns)
 
+    def familiarity(self, rows: Observations) -> Float[np.ndarray, " obs"]:
+        """Probability that cells of rows are missing as in training; NaN where it plays no part."""
+        if self.table.missingness == "ignorable":
+            return np.full(rows.n_obs, np.nan)
+        return self.model.familiarity(rows)
+
     def hidden_share(self, rows: Observations) -> Float[np.ndarray, " obs"]:
         """Share of the cells of every row that are missing; 0 where rows are compared whole."""
         if rows.whole is not None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import warnings
+from copy import copy
 from html import unescape
 from pathlib import Path
 
@@ -10,11 +12,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesrbf import HybridMixtureClassifier
+from bayesrbf import HybridMixtureClassifier, StackedClassifier
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.learned import contributions, read_effects
 from bayesrbf.app.serve.interface import ModelFolder
-from bayesrbf.app.words import signed
+from bayesrbf.app.words import PROMISE, signed
 from tests.app.serve.desks import answers, ask, page, serve_here, write_desk
 from tests.test_cli import run
 
@@ -100,3 +102,72 @@ def test_the_report_gives_no_column_what_a_pattern_tells(
     found = {one.name: one for one in contributions(job, model, effects, nothing)}
     for name in ("noise", "g <b>", "h"):
         assert found[name].most < 0.2 * found["age"].most
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, StackedClassifier]:
+    """The folder of a small stack whose held-out rows gain by the indicators, and the stack."""
+    folder = tmp_path_factory.mktemp("stack")
+    model = StackedClassifier(["laplace_evidence", "normal_blend"], random_state=0)
+    return folder, write_desk(folder, patients(), model, costs={})
+
+
+def everybody(n: int = 60) -> pd.DataFrame:
+    """New rows of which all have both tests, but for some without an age."""
+    rng = np.random.default_rng(1)
+    rows = pd.DataFrame(rng.normal(size=(n, 4)), columns=["age", "noise", "g <b>", "h"])
+    return rows.assign(age=rows["age"].where(np.arange(n) >= 3))
+
+
+def test_commands_take_the_reasons_and_say_first_that_they_are_others(
+    stack: tuple[Path, StackedClassifier],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder, model = stack
+    file = tmp_path / "new.csv"
+    everybody().to_csv(file, index=False)
+    ignorable = copy(model).assume_missingness("ignorable")
+    for way, asked in (("as_trained", model), ("ignorable", ignorable)):
+        assert run(monkeypatch, "predict", folder, file, "--missingness", way, "--json") == 0
+        told = json.loads(capsys.readouterr().out)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            p = asked.predict_proba(everybody())[:, 0]
+        found = [row["probability_ill"] for row in told["predictions"]]
+        np.testing.assert_allclose(found, p, rtol=1e-6)
+        assert bool(told["changed"]) == (way == "as_trained")
+        # A hole where training had none, and no other, is an unfamiliar pattern.
+        familiarity = [row["familiarity"] for row in told["predictions"]]
+        if way == "as_trained":
+            assert max(familiarity[:3]) < 0.5
+            assert told["unfamiliar"].startswith("3 rows have missing cells in a pattern unlike")
+        else:
+            assert set(familiarity) == {None}
+            assert told["unfamiliar"] is None
+    assert run(monkeypatch, "check", folder, file, "--json") == 3
+    told = json.loads(capsys.readouterr().out)
+    assert told["remarks"][0]["topic"] == "reasons"
+    assert "'g <b>' is missing in 0" in told["remarks"][0]["sentence"]
+    assert "say so by --missingness ignorable" in told["advice"]
+    assert "patterns" in [one["topic"] for one in told["remarks"]]
+    assert run(monkeypatch, "check", folder, file, "--missingness", "ignorable", "--json") in (0, 3)
+    told = json.loads(capsys.readouterr().out)
+    assert not {"reasons", "patterns"} & {one["topic"] for one in told["remarks"]}
+
+
+def test_a_server_takes_the_reasons_and_its_card_says_so(
+    stack: tuple[Path, StackedClassifier],
+) -> None:
+    folder, _ = stack
+    row = {"age": 0.5, "noise": 0.1, "g <b>": 1.0, "h": 1.5}
+    said = []
+    for way in ("as_trained", "ignorable"):
+        serve_here(ModelFolder("", folder, missingness=way))
+        (line,) = answers(ask("uncertainty", [row]))
+        said.append(line["probability_ill"])
+        card = unescape(ask("card").content.decode())
+        assert PROMISE in card
+        assert ("It was said of this server" in card) == (way == "ignorable")
+    assert said[0] > said[1] + 0.05
