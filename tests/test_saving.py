@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -12,8 +13,18 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn import config_context
+from sklearn.datasets import load_iris
 
-from bayesrbf import MixtureDensity, load
+from bayesrbf import (
+    HybridMixtureClassifier,
+    KernelNetworkClassifier,
+    MedianLVQClassifier,
+    MixtureDensity,
+    RBFNetworkClassifier,
+    SDGMClassifier,
+    StackedClassifier,
+    load,
+)
 from bayesrbf.base.artefact import ArtefactError, save_state
 from bayesrbf.fit.estimator import save
 from tests.cases import generative
@@ -76,6 +87,40 @@ def test_draws_come_back(tmp_path: Path) -> None:
     again = load(tmp_path / "m.safetensors")
     assert again.posterior_.identical(fitted.posterior_)
     np.testing.assert_array_equal(again.score_samples(X), fitted.score_samples(X))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["laplace", "advi", "gibbs", "nuts", "bootstrap"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: HybridMixtureClassifier(1, objective="likelihood", calibrate=False, random_state=0),
+        lambda: MixtureDensity(1, random_state=0),
+        lambda: RBFNetworkClassifier(n_components=2, calibrate=False, random_state=0),
+        lambda: KernelNetworkClassifier(calibrate=False, random_state=0),
+        lambda: SDGMClassifier(random_state=0),
+        lambda: MedianLVQClassifier(calibrate=False, random_state=0),
+        lambda: StackedClassifier(["normal"], cv=2, random_state=0),
+    ],
+)
+def test_draws_of_every_method_come_back(
+    tmp_path: Path, make: Callable[[], Any], method: str
+) -> None:
+    """Whatever the statistics of a method are: counts of nutpie have no sign."""
+    X, y = load_iris(return_X_y=True)
+    rows = slice(None, None, 3)
+    model = make().fit(X[rows, :2], *([] if isinstance(make(), MixtureDensity) else [y[rows]]))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of few draws
+            model.refine(method, draws=20, **({"tune": 20} if method == "nuts" else {}))
+    except (ValueError, TypeError):
+        pytest.skip("the family has no such draws")
+    path = tmp_path / "model.brbf"
+    model.save(path)
+    back = load(path)
+    np.testing.assert_array_equal(back.fitted_.draws.theta, model.fitted_.draws.theta)
+    assert set(back.fitted_.draws.stats) == set(model.fitted_.draws.stats)
 
 
 def entries(manifest: dict[str, Any]) -> dict[str, Any]:

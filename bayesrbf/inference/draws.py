@@ -60,7 +60,7 @@ class Draws:
     def __laws__(self) -> Requirements:
         yield self.n_draws > 0, "draws"
         yield "lp" in self.stats, "the log density of every draw"
-        plain = all(value.dtype.kind in "bif" for value in self.stats.values())
+        plain = all(value.dtype.kind in "biuf" for value in self.stats.values())
         yield plain, "statistics that are numbers"
 
 
