@@ -74,7 +74,8 @@ def answers(chosen: tuple[str, ...]) -> dict[str, np.ndarray]:
             if getattr(model, "draws_", None) is not None:
                 found[f"{name}: draws"] = model.draws_.theta
                 if hasattr(model, "uncertainty"):
-                    found[f"{name}: intervals"] = model.uncertainty(X).to_array().values
+                    told = model.uncertainty(X).drop_vars("familiarity")
+                    found[f"{name}: intervals"] = told.to_array().values
         print(name, flush=True)
     return found
 

@@ -102,11 +102,13 @@ def test_where_tests_are_made_for_the_ill_the_default_is_near_the_true_form(n_tr
     for seed in range(3):
         rng = np.random.default_rng([seed, n_train])
         (X, y), (new, y_new) = rows_of_a_clinic(n_train, rng), rows_of_a_clinic(3000, rng)
-        rival = make_pipeline(
-            SimpleImputer(add_indicator=True),
-            StandardScaler(),
-            LogisticRegressionCV(scoring="neg_log_loss", max_iter=2000),
-        ).fit(X, y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # of scikit-learn's later defaults
+            rival = make_pipeline(
+                SimpleImputer(add_indicator=True),
+                StandardScaler(),
+                LogisticRegressionCV(scoring="neg_log_loss", max_iter=2000),
+            ).fit(X, y)
         model = StackedClassifier(random_state=0).fit(X, y)
         ours, theirs = (log_loss(y_new, one.predict_proba(new)) for one in (model, rival))
         more.append(ours - theirs)
