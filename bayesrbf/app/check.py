@@ -298,7 +298,9 @@ def _missing(
 ) -> Iterator[Remark]:
     """Columns with more missing cells than in training; with fewer, too, where that is evidence."""
     before, now = (frame[list(here)].isna().to_numpy() for frame in (old, new))
-    for change in two_tables.missingness_changes(here, before, now, DRIFT_BY_CHANCE):
+    for change in two_tables.missingness_changes(
+        here, before, now, DRIFT_BY_CHANCE, together=evidence
+    ):
         if not (evidence or (change.alone and change.is_more)):
             continue
         told = "; the model takes it for a sign of the label" * evidence

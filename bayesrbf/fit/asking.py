@@ -367,8 +367,9 @@ def _missing(fit: Fit, new: Observations, X: object) -> Iterator[str]:
     """Cells that are missing in other columns, or in other patterns, than in training."""
     columns = fit.columns
     absent, before = (~table.observed_cells(rows, columns) for rows in (new, fit.table.rows))
-    changes = missingness_changes(columns.names, before, absent, CHANCE_OF_CHANGE, MORE)
     evidence = fit.uses_indicators
+    level = CHANCE_OF_CHANGE, MORE
+    changes = missingness_changes(columns.names, before, absent, *level, together=evidence)
     cells = read_cells(X).columns if any(one.is_more for one in changes) else ()
     for change in changes:
         (name,) = change.columns if change.alone else ("",)
@@ -443,12 +444,14 @@ def missingness_changes(
     now: Bool[np.ndarray, "obs column"],
     chance: float,
     margin: float = 0.0,
+    *,
+    together: bool = True,
 ) -> list[MissingnessChange]:
     """Columns, then sets of columns, that are missing more or less often than in training.
 
     ``chance`` is the probability that rows alike are told apart, shared among the columns and among
     the sets; shares differ by more than the ``margin``. Sets are of columns that do not differ
-    alone.
+    alone, and are compared where cells missing ``together`` matter: all patterns are sorted for it.
 
     >>> before = np.array([[True, True], [False, False]] * 200)
     >>> now = np.array([[True, False], [False, True]] * 100)
@@ -473,6 +476,8 @@ def missingness_changes(
         MissingnessChange((names[index],), True, *counts)
         for index, counts in differ(of_columns, chance / max(1, len(names)))
     ]
+    if not together:
+        return found
     same = [i for i, name in enumerate(names) if (name,) not in {one.columns for one in found}]
     patterns, codes = np.unique(np.concatenate([now, before])[:, same], axis=0, return_inverse=True)
     of_patterns = np.stack(
