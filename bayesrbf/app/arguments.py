@@ -19,11 +19,20 @@ from multiprocessing import active_children
 from os import _exit as exit_at_once
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import CycloptsError, Parameter
 
-from bayesrbf.app.report.options import ALL_CORES, ANYTHING, Deciding, Fitting, Focus, Purpose
+from bayesrbf.app.report.options import (
+    ALL_CORES,
+    ANYTHING,
+    AS_TRAINED,
+    Deciding,
+    Fitting,
+    Focus,
+    Missingness,
+    Purpose,
+)
 from bayesrbf.base.files import remove_scratch
 from bayesrbf.base.table_options import TableOptions
 from bayesrbf.reading.notes import FOR_DEVELOPERS, ColumnWarning
@@ -263,10 +272,6 @@ Meant = Annotated[
 """The options of every command that makes a model of a table."""
 
 Quick = Annotated[bool, Parameter(negative="")]
-
-Missingness = Literal["as_trained", "ignorable"]
-"""Why cells of new rows are missing, of every command that asks a model about them."""
-AS_TRAINED: Final = "as_trained"
 
 _COMMA = re.compile(r'[^"]*\d,\d[^"]*')
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 from cyclopts import App, CycloptsError, Parameter
 
 from bayesrbf.app.arguments import (
-    AS_TRAINED,
     REPORT_PACKAGES,
     SENTENCES,
     UNDECIDED,
@@ -22,7 +21,6 @@ from bayesrbf.app.arguments import (
     Fitted,
     Json,
     Meant,
-    Missingness,
     Names,
     Quick,
     Reading,
@@ -52,7 +50,14 @@ from bayesrbf.app.arguments import (
     typed,
     with_values_joined,
 )
-from bayesrbf.app.report.options import ALL_CORES, ANYTHING, FamilyName, Focus
+from bayesrbf.app.report.options import (
+    ALL_CORES,
+    ANYTHING,
+    AS_TRAINED,
+    FamilyName,
+    Focus,
+    Missingness,
+)
 from bayesrbf.app.study import plan, update
 from bayesrbf.base.table_options import PLAIN, TableOptions
 from bayesrbf.version import __version__
@@ -552,6 +557,7 @@ def report(
             stability=checked_refits(stability),
             draws=checked_draws(fitting.draws),
             jobs=checked_jobs(fitting.jobs),
+            missingness=fitting.missingness,
         )
         job, takes = run.within(run.quicker(job) if fitting.quick else job, fitting.time_limit)
         if not json:
@@ -631,6 +637,7 @@ def fit(
             judged=False,
             draws=checked_draws(fitting.draws),
             jobs=checked_jobs(fitting.jobs),
+            missingness=fitting.missingness,
         )
         job, takes = run.within(
             run.quicker(job) if fitting.quick else job, fitting.time_limit, judged=False

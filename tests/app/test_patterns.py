@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesrbf import HybridMixtureClassifier, StackedClassifier
+from bayesrbf import HybridMixtureClassifier, StackedClassifier, load
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.learned import contributions, read_effects
 from bayesrbf.app.serve.interface import ModelFolder
@@ -155,6 +155,21 @@ def test_commands_take_the_reasons_and_say_first_that_they_are_others(
     assert run(monkeypatch, "check", folder, file, "--missingness", "ignorable", "--json") in (0, 3)
     told = json.loads(capsys.readouterr().out)
     assert not {"reasons", "patterns"} & {one["topic"] for one in told["remarks"]}
+
+
+@pytest.mark.parametrize("family", ["mixture", "sdgm"])
+def test_the_reasons_can_be_said_at_the_fit(
+    family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "table.csv"
+    patients(60).to_csv(file, index=False)
+    options = ("--target", "outcome", "--model", family, "--inference", "map")
+    said = ("--missingness", "ignorable", "--out", tmp_path / "model")
+    assert run(monkeypatch, "fit", file, *options, *said) == 0
+    (model,) = (tmp_path / "model").glob("*.safetensors")
+    fitted = load(model)
+    assert getattr(fitted, "missingness", "ignorable") == "ignorable"
+    assert not fitted.fitted_.uses_indicators
 
 
 def test_a_server_takes_the_reasons_and_its_card_says_so(

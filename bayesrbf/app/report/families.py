@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
@@ -109,6 +110,9 @@ def _fixed(
     centres, which are not the rows that it holds out.
     """
     build = getattr(import_module("bayesrbf"), estimator)
+    # other families use no missing indicators, whatever was said
+    if job.missingness == "ignorable" and "missingness" in signature(build).parameters:
+        settings = {**settings, "missingness": "ignorable"}
 
     def fit(X: pd.DataFrame, y: pd.Series) -> Fitted:
         cv = {"cv": job.splits_within(y).pairs()} if pools else {}

@@ -10,7 +10,14 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
-from bayesrbf.app.report.options import ANYTHING, FamilyName, Focus, Inference
+from bayesrbf.app.report.options import (
+    ANYTHING,
+    AS_TRAINED,
+    FamilyName,
+    Focus,
+    Inference,
+    Missingness,
+)
 from bayesrbf.app.words import cell, clipped, count, decimals_of, plural
 from bayesrbf.base.table_options import PLAIN, TableOptions
 from bayesrbf.fit.held_out import grouped_folds, later_folds, stratified_folds
@@ -137,6 +144,7 @@ class Job:
     facts: tuple[tuple[str, str], ...] = ()  # Command, versions, digest of the data.
     truth: Truth | None = None  # Where it is known.
     family: FamilyName = "stack"
+    missingness: Missingness = AS_TRAINED
     focus: Focus = ANYTHING  # What figures and decisions are about.
     draws: int | None = None  # Per chain; by default what the family takes.
     folds: int = 5  # At most.

@@ -16,6 +16,10 @@ OPTIONS: Final = "options.json"
 FamilyName = Literal["stack", "mixture", "rbf", "sdgm", "median_lvq"]
 Inference = Literal["auto", "laplace", "advi", "gibbs", "nuts", "map"]
 
+Missingness = Literal["as_trained", "ignorable"]
+"""Why cells of new rows are missing, of every command that fits a model or asks one about them."""
+AS_TRAINED: Final = "as_trained"
+
 ALL_CORES: Final = -1
 """Number of processes that stands for one a core."""
 
@@ -75,6 +79,9 @@ class Fitting:
     jobs : int
         Processes that share the fits; -1 takes all cores, or one where a run is too short for
         others to start. The answer does not depend on it.
+    missingness : {"as_trained", "ignorable"}
+        Why cells of new rows will be missing, or measured: for the reasons of training, or for
+        others, so that it tells nothing of the class which they are.
     """
 
     model: FamilyName = "stack"
@@ -84,6 +91,7 @@ class Fitting:
     draws: int | None = None
     seed: int = 0
     jobs: int = ALL_CORES
+    missingness: Missingness = AS_TRAINED
 
 
 @dataclass(frozen=True)

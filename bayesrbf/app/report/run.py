@@ -39,10 +39,12 @@ from bayesrbf.app.report.job import Job, Truth
 from bayesrbf.app.report.options import (
     ALL_CORES,
     ANYTHING,
+    AS_TRAINED,
     OPTIONS,
     FamilyName,
     Focus,
     Inference,
+    Missingness,
     ReportOptions,
     options_content,
 )
@@ -292,6 +294,7 @@ def prepare(
     judged: bool = True,
     draws: int | None = None,
     jobs: int = 1,
+    missingness: Missingness = AS_TRAINED,
 ) -> Job:
     """A job of a table that was read with its target; refuse an inference that cannot be run.
 
@@ -321,6 +324,7 @@ def prepare(
         facts=facts,
         truth=complete,
         family=family,
+        missingness=missingness,
         focus=focus,
         rehearse=rehearse,
         stability=stability,
