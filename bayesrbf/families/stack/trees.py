@@ -180,6 +180,11 @@ def grouped(
     return codes, edges.astype(float)
 
 
+OFF_MIDDLE: Final = 0.98
+"""Factor of the distance of thresholds from the cell below. Cells that are written with few
+decimals often lie in the very middle of two others, where rounding would decide on their side."""
+
+
 def unranked(
     thresholds: Float[np.ndarray, " split"], values: Float[np.ndarray, " value"]
 ) -> Float[np.ndarray, " split"]:
@@ -188,13 +193,13 @@ def unranked(
     An infinite one parts known cells from missing ones: all numbers are below.
 
     >>> unranked(np.array([0.0, 0.5, 1.5]), np.array([2.0, 4.0, 16.0]))
-    array([ 2.,  3., 10.])
+    array([2.  , 2.98, 9.88])
     """
     values = np.append(values, np.finfo(float).max)
     thresholds = np.minimum(thresholds, values.size - 1)
     below = np.floor(thresholds).astype(np.intp)
     above = np.minimum(below + 1, values.size - 1)
-    part = thresholds - below
+    part = OFF_MIDDLE * (thresholds - below)
     between = (1 - part) * values[below] + part * values[above]
     # A mean of neighbouring numbers is one of them, and must not be the upper one.
     lower, upper = values[below], np.nextafter(values[above], -np.inf)
