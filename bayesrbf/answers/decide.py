@@ -356,7 +356,7 @@ def acquire(
     rows = new_rows(fit, X)
     cells = rows.cells
     measured = ~table.observed_cells(cells, columns) & ~np.isnan(prices)
-    measured[:, columns.empty] = False
+    measured[:, columns.left_out] = False
 
     def doubt(some: Observations) -> Float[np.ndarray, " row"]:
         p = np.exp(fit.class_log_probabilities(some, draws))

@@ -212,6 +212,8 @@ class Estimator(BaseEstimator, ABC):
             warn(f"{type(self).__name__}: {sentence}", ConvergenceWarning)
         if training.repeated:
             sentence = f"{sentence} {copies_sentence(training.repeated)}"
+        if training.columns is not None and training.columns.message:
+            sentence = f"{sentence} {training.columns.message}"
         fit: AnyFit = FittedTable(
             training, model, trace, converged, sentence, details, **probabilities
         )

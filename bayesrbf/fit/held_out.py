@@ -364,7 +364,7 @@ def masking_of(rows: Observations, columns: Columns, n_classes: int, seed: int) 
 
     None, too, where labels are sets of classes, of which no shares follow.
     """
-    if columns.masked or not columns.names or rows.labels.max() >= n_classes:
+    if columns.masked or not columns.n_used or rows.labels.max() >= n_classes:
         return None
     shares = class_shares(rows.labels, rows.weights, n_classes)
     n_copies = int(np.clip(COPIES // rows.n_labelled, 1, STRATA + 1))

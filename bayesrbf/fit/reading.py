@@ -322,6 +322,7 @@ def read_rows(reading: Reading, X: object, labels: Labels, groups: object = None
         relative=reading.labelled,
     )
     warn_of_copies(repeated, kept.size, reading.owner)
+    columns, cells = table.in_canonical_levels(columns, cells, rows)
     table.check_spreads(cells.real, rows.weights, columns.real_names)
     if reading.finds_atoms:
         atoms = table.atoms_of(replace(cells, weights=rows.weights), columns)

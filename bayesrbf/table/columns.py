@@ -14,6 +14,7 @@ from jaxtyping import Float, Int
 
 from bayesrbf.base.records import MOST_PARTS, Requirements, ascending, stored, within
 from bayesrbf.base.rows import Observations, Standardisation
+from bayesrbf.reading.notes import listed
 from bayesrbf.reading.noticing import KnownLevels, in_one_spelling
 from bayesrbf.table.containers import Cells, missing_cells, read_cells
 from bayesrbf.table.kinds import Empty, Kind, kind_named, recognised, sorted_levels
@@ -30,6 +31,24 @@ Missingness = Literal["ignorable", "informative"]
 MASK_LEVELS: tuple[object, ...] = (False, True)
 ELSEWHERE: Final = "another value"
 """Level of a cell that is at no atom of its column."""
+
+
+@stored
+class Constant:
+    """A column with one cell in all rows of the fit."""
+
+    position: int
+    number: float
+    """The cell, or the place of its level."""
+
+
+@stored
+class CopiedColumn:
+    """A column that is equal to an earlier one in all rows of the fit."""
+
+    position: int
+    original: int
+    """Position of the column that the model has."""
 
 
 @stored
@@ -50,33 +69,61 @@ class Columns:
     missing: tuple[int, ...] = ()
     # Whether the table numbered its columns 0, 1, 2, ... as frames do where they have no names.
     numbered: bool = False
+    constants: tuple[Constant, ...] = ()
+    copies: tuple[CopiedColumn, ...] = ()
 
     @cached_property
     def empty(self) -> tuple[int, ...]:
         """Positions of the columns without an observed cell in the rows of the fit.
 
-        No model knows of them; whatever they hold later is treated as missing.
+        Whatever they hold later is treated as missing.
         """
         unknown = ((kind.n_reals, kind.has_levels) == (0, False) for kind in self.kinds)
         return tuple(position for position, is_empty in enumerate(unknown) if is_empty)
 
+    @cached_property
+    def left_out(self) -> tuple[int, ...]:
+        """Positions of the columns that no model knows of: empty, constant, or copies of others."""
+        constants = (column.position for column in self.constants)
+        copies = (column.position for column in self.copies)
+        return tuple(sorted({*self.empty, *constants, *copies}))
+
+    @property
+    def n_used(self) -> int:
+        """Number of columns that a model knows of."""
+        return len(self.names) - len(self.left_out)
+
+    @property
+    def message(self) -> str:
+        """A sentence on constant columns and copies; empty where there is none."""
+        names = [f"{self.names[column.position]!r} (constant)" for column in self.constants]
+        names += [
+            f"{self.names[column.position]!r} (a copy of {self.names[column.original]!r})"
+            for column in self.copies
+        ]
+        return f"Columns left out: {listed(names)}." if names else ""
+
     @property
     def with_masks(self) -> Columns:
-        """The columns, of which those with missing cells have a mask; empty ones tell nothing."""
+        """The columns, of which those with missing cells have a mask."""
         with_holes = (i for i, number in enumerate(self.missing) if number)
-        masked = tuple(i for i in with_holes if i not in self.empty)
+        masked = tuple(i for i in with_holes if i not in self.left_out)
         return replace(self, masked=masked)
 
     @cached_property
     def features(self) -> tuple[range, ...]:
         """The real features of each column."""
-        ends = accumulate((kind.n_reals for kind in self.kinds), initial=0)
-        return tuple(range(*pair) for pair in pairwise(ends))
+        numbers = (0 if i in self.left_out else k.n_reals for i, k in enumerate(self.kinds))
+        return tuple(range(*pair) for pair in pairwise(accumulate(numbers, initial=0)))
 
     @cached_property
     def code_of(self) -> dict[int, int]:
         """Positions of the columns whose levels are codes, and where their code stands."""
-        coded = (i for i, kind in enumerate(self.kinds) if kind.has_levels and not kind.n_reals)
+        coded = (
+            i
+            for i, kind in enumerate(self.kinds)
+            if kind.has_levels and not kind.n_reals and i not in self.left_out
+        )
         return {position: place for place, position in enumerate(coded)}
 
     @cached_property
@@ -92,7 +139,7 @@ class Columns:
     @cached_property
     def real_names(self) -> tuple[str, ...]:
         """Names of the real features."""
-        named = (kind.features(name) for name, kind in zip(self.names, self.kinds, strict=True))
+        named = (self.kinds[i].features(self.names[i]) for i in dict.fromkeys(self.real_positions))
         return tuple(name for of_column in named for name in of_column)
 
     @cached_property
@@ -193,7 +240,7 @@ class Columns:
         """
         import pandas as pd
 
-        listed = [list(kind.levels) if kind.has_levels else None for kind in self.kinds]
+        listed = [list(kind.levels_in_order) if kind.has_levels else None for kind in self.kinds]
         kinds = [kind.word for kind in self.kinds]
         return pd.DataFrame(
             {"kind": kinds, "levels": listed, "missing": self.missing},
@@ -208,6 +255,13 @@ class Columns:
         placed = ascending(self.masked) and within(self.masked, 0, n)
         yield placed, "positions of columns, in their order"
         yield len(self.missing) == n and min(self.missing) >= 0, "missing cells of every column"
+        positions = [column.position for column in self.constants]
+        positions += [column.position for column in self.copies]
+        apart = len({*positions, *self.empty}) == len(positions) + len(self.empty)
+        yield apart and within(positions, 0, n), "constant and copied columns, each once"
+        originals = [column.original for column in self.copies]
+        placed = within(originals, 0, n) and not set(originals) & set(self.left_out)
+        yield placed, "a column of the model for every copy"
         yield len(self.atoms) in (0, len(self.real_positions)), "atoms for every real feature"
         yield all(map(ascending, self.atoms)), "atoms in rising order"
 
@@ -228,6 +282,7 @@ def learn_columns(
     ``column_kinds`` says what other columns are, as ``{"hour": "angle:24", "visits": "count"}``.
     Under ``missingness="informative"`` the mask of every column with missing cells becomes a binary
     categorical column. Levels are sorted, whatever the order of the rows and that of a Categorical.
+    A column with one cell in all rows, and one that is equal to an earlier one, is left out.
     A level that is written in several ways has one name, unless the table is a block and not
     ``whole``.
 
@@ -253,8 +308,32 @@ def learn_columns(
         missing=tuple(int(mask.sum()) for mask in missing),
         numbered=cells.numbered,
     )
-    columns = in_one_name(columns) if whole else columns
+    columns = _told_apart(cells, in_one_name(columns)) if whole else columns
     return columns.with_masks if missingness == "informative" else columns
+
+
+def _told_apart(cells: Cells, columns: Columns) -> Columns:
+    """The columns of a whole table, of which constant ones and copies of others are left out."""
+    constants, copies = list[Constant](), list[CopiedColumn]()
+    originals: dict[object, list[int]] = {}
+    for position, kind in enumerate(columns.kinds):
+        column = cells.of_levels(position) if kind.has_levels else cells.columns[position]
+        if position in columns.empty or len(column) < 2:
+            continue
+        if not columns.missing[position] and (column == column[0]).all():
+            number = numbers_of(cells, position, kind)[0]
+            constants.append(Constant(position, float(number)))
+            continue
+        content = tuple(column.tolist()) if column.dtype == object else (column + 0.0).tobytes()
+        alike = originals.setdefault((kind, hash(content)), [])
+        for original in alike:
+            other = cells.of_levels(original) if kind.has_levels else cells.columns[original]
+            if np.array_equal(column, other, equal_nan=column.dtype != object):
+                copies.append(CopiedColumn(position, original))
+                break
+        else:
+            alike.append(position)
+    return replace(columns, constants=tuple(constants), copies=tuple(copies))
 
 
 def _kind_of(

@@ -16,6 +16,8 @@ from bayesrbf.reading.cells import ORIGIN
 from bayesrbf.table.columns import (
     UNKNOWN,
     Columns,
+    Constant,
+    CopiedColumn,
     level_codes,
     level_values,
     numbers_of,
@@ -30,7 +32,8 @@ from bayesrbf.table.containers import (
     missing_cells,
     read_cells,
 )
-from bayesrbf.table.order import canonical_order, weigh_unlabelled
+from bayesrbf.table.kinds import Category
+from bayesrbf.table.order import canonical_levels, canonical_order, weigh_unlabelled
 
 # Values at which a real column has a point mass, such as 0 or a limit of detection.
 
@@ -151,10 +154,14 @@ def encode(X: Any, columns: Columns, *, handle_unknown: str = "missing") -> Obse
     n_rows = len(cells.columns[0])
     for position in columns.empty:
         _note_cells(cells, columns.names[position], position)
+    for constant in columns.constants:
+        _note_others(cells, columns, constant)
+    for copy in columns.copies:
+        cells = _with_copy(cells, columns, copy)
     numbers = {
         position: numbers_of(cells, position, kind)
         for position, kind in enumerate(columns.kinds)
-        if position not in columns.empty
+        if position not in columns.left_out
     }
     report_unknown(cells, columns, numbers, handle_unknown)
     real = np.empty((n_rows, len(columns.real_positions)))
@@ -217,6 +224,44 @@ def _note_cells(cells: Cells, name: str, position: int) -> None:
         )
 
 
+def _note_others(cells: Cells, columns: Columns, constant: Constant) -> None:
+    """Warn where a column that had one cell in all rows of the fit has another."""
+    position, kind = constant.position, columns.kinds[constant.position]
+    numbers = numbers_of(cells, position, kind)
+    others = int((~np.isnan(numbers) & (numbers != constant.number)).sum())
+    if others:
+        warnings.warn(
+            f"Column {columns.names[position]!r} had the same cell in all rows of the fit, so no "
+            f"model knows of it; it has another in {others} rows, which changes nothing.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _with_copy(cells: Cells, columns: Columns, copy: CopiedColumn) -> Cells:
+    """Cells of a column, or of its copy where they are missing; a warning where both differ."""
+    first, second = (cells.columns[at] for at in (copy.original, copy.position))
+    holes, present = missing_cells(first), ~missing_cells(second)
+    differ = int(((first != second) & ~holes & present).sum())
+    if differ:
+        names = columns.names[copy.original], columns.names[copy.position]
+        warnings.warn(
+            f"Columns {names[0]!r} and {names[1]!r} were equal in all rows of the fit, and differ "
+            f"in {differ} rows: {names[0]!r} counts.",
+            UserWarning,
+            stacklevel=3,
+        )
+    if not (holes & present).any():
+        return cells
+    merged, long = list(cells.columns), list(cells.long)
+    merged[copy.original] = np.where(holes, second, first)
+    if long[copy.original] is not None or long[copy.position] is not None:
+        long[copy.original] = np.where(
+            holes, cells.of_levels(copy.position), cells.of_levels(copy.original)
+        )
+    return replace(cells, columns=tuple(merged), long=tuple(long))
+
+
 def _titles(table: Cells | Columns) -> tuple[str, ...]:
     """What a table calls its columns; nothing where it is an array."""
     numbers = tuple(map(str, range(len(table.names)))) if table.numbered else ()
@@ -243,12 +288,20 @@ def decode(
     array([[3.0, 'b']], dtype=object)
     """
     real = real_cells(real, codes, columns)
-    ordered = []
+    constant = {column.position: column.number for column in columns.constants}
+    originals = {column.position: column.original for column in columns.copies}
+    ordered: list[np.ndarray] = []
     for position, kind in enumerate(columns.kinds):
+        if position in originals:
+            ordered.append(ordered[originals[position]].copy())
+            continue
         if position in columns.code_of:
             ordered.append(level_values(codes[:, columns.code_of[position]], kind.levels))
             continue
-        numbers = kind.decode(real[:, columns.features[position]])
+        if position in constant:
+            numbers = np.full(len(real), constant[position])
+        else:
+            numbers = kind.decode(real[:, columns.features[position]])
         if kind.has_levels:
             numbers = level_values(places_of(numbers), kind.levels)
         ordered.append(numbers)
@@ -517,6 +570,10 @@ def observed_cells(rows: Observations, columns: Columns) -> Bool[np.ndarray, "ob
         real[:, feature] |= rows.codes[:, category] > 0
     observed[:, columns.real_positions] = real
     observed[:, columns.categorical_positions] = rows.codes[:, : len(columns.levels)] >= 0
+    for constant in columns.constants:
+        observed[:, constant.position] = True
+    for copy in columns.copies:
+        observed[:, copy.position] = observed[:, copy.original]
     return observed
 
 
@@ -578,9 +635,28 @@ def hidden_share(rows: Observations, columns: Columns) -> Float[np.ndarray, " ob
     array([0. , 0.5, 1. ])
     """
     missing = ~observed_cells(rows, columns)
-    missing = np.delete(missing, columns.empty, axis=1)
+    missing = np.delete(missing, columns.left_out, axis=1)
     shares: np.ndarray = missing.sum(axis=1) / max(1, missing.shape[1])
     return shares
+
+
+def in_canonical_levels(
+    columns: Columns, cells: Observations, rows: Observations
+) -> tuple[Columns, Observations]:
+    """Columns and cells whose levels have codes that their names do not decide.
+
+    ``rows`` are the cells with labels and weights, which decide.
+    """
+    kinds, codes = list(columns.kinds), cells.codes.copy()
+    orders = canonical_levels(rows)
+    for position, place in columns.code_of.items():
+        kind = columns.kinds[position]
+        if isinstance(kind, Category):
+            kinds[position] = kind.in_places(orders[place].tolist())
+            codes[:, place] = np.append(np.argsort(orders[place]), -1)[codes[:, place]]
+    for copy in columns.copies:
+        kinds[copy.position] = kinds[copy.original]
+    return replace(columns, kinds=tuple(kinds)), replace(cells, codes=codes)
 
 
 def canonical_positions(rows: Observations, columns: Columns) -> Int[np.ndarray, " column"]:

@@ -57,8 +57,13 @@ class Kind(ABC):
 
     @property
     def levels(self) -> tuple[Any, ...]:
-        """Its levels, in their order; empty of numbers."""
+        """Its levels, in the order of their places; empty of numbers."""
         return ()
+
+    @property
+    def levels_in_order(self) -> tuple[Any, ...]:
+        """Its levels in the order in which people read them."""
+        return self.levels
 
     @classmethod
     def of_detail(cls, detail: str) -> Kind:
@@ -196,9 +201,18 @@ class Category(Kind):
     def recognises(cls, levels: tuple[Any, ...], dated: bool) -> bool:
         return bool(levels)
 
+    @property
+    @override
+    def levels_in_order(self) -> tuple[Any, ...]:
+        return sorted_levels(self.levels)
+
     @override
     def learned(self, levels: Iterable[Any]) -> Category:
         return replace(self, levels=sorted_levels(levels))
+
+    def in_places(self, places: Iterable[int]) -> Category:
+        """The category whose levels stand at other places."""
+        return replace(self, levels=tuple(self.levels[place] for place in places))
 
     @override
     def joined(self, other: Kind) -> Kind | None:

@@ -1,11 +1,12 @@
-"""A canonical order of columns and classes, and rows whatever their order."""
+"""A canonical order of columns, levels and classes, and rows whatever their order."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -13,24 +14,25 @@ from jaxtyping import Bool, Float, Int, Shaped, UInt, UInt32, UInt64
 
 from bayesrbf.base.rows import Observations, Order, Standardisation, Units, in_blocks
 
-# A canonical order of columns and classes, which depends on the cells and on nothing else.
+# A canonical order of columns, levels and classes, which depends on the cells and on nothing else.
 #
 # Starts are drawn column by column and class by class, and sums differ in their last bits with the
 # order of their terms. A table is therefore fitted in its canonical order: the numbers are then the
-# same, whatever the order of rows and columns and whatever the names of the classes.
+# same, whatever the order of rows and columns and whatever the names of levels and classes.
 #
-# Colour refinement, as for graphs, distinguishes columns, classes and rows. A colour is 64 bits,
-# mixed from the ranks of cells within their columns (so units do not matter, unless ranks leave
-# columns alike):
+# Colour refinement, as for graphs, distinguishes columns, levels, classes and rows. A colour is 64
+# bits, mixed from the cells x: the rank of a real cell within its column (so units do not matter,
+# unless ranks leave columns alike), and the colour of the level of a categorical one:
 #
 # .. math:: r_i = h\Big(v_i, k_{y_i}, \sum_j h(c_j, x_{ij})\Big), \quad
 #     c_j \leftarrow h\Big(c_j, \sum_i h(r_i, x_{ij})\Big), \quad
 #     k_l \leftarrow h\Big(k_l, \sum_{i: y_i = l} h(r_i)\Big)
 #
-# for columns c, rows r of weight v, and classes k, until the number of colours stays the same. Sums
-# of whole numbers modulo :math:`2^{64}` have no rounding, and no order. Where columns or classes
-# are still alike without being copies, one of them gets its own colour and the refinement goes on.
-# They are alike by a symmetry of the table, so it does not matter which one.
+# for columns c, rows r of weight v, and classes k, until the number of colours stays the same.
+# Levels are coloured as classes are. Sums of whole numbers modulo :math:`2^{64}` have no rounding,
+# and no order. Where columns, levels or classes are still alike without being copies, one of them
+# gets its own colour and the refinement goes on. They are alike by a symmetry of the table, so it
+# does not matter which one.
 #
 # See Weisfeiler and Leman (1968), The reduction of a graph to canonical form, NTI Series 2, 9,
 # 12-16.
@@ -45,6 +47,9 @@ _LAST = np.uint64(31)
 
 FIRST_KEYS: Final = 4
 """Sort keys that are looked at first: labels and a few columns."""
+
+MOST_PARTED: Final = 200
+"""Items alike by a symmetry that are told apart, one by one; of more, the rest stays as given."""
 
 Colours = UInt64[np.ndarray, " _"]
 
@@ -65,26 +70,51 @@ def canonical_order(rows: Observations, n_classes: int | None = None) -> Order:
     >>> np.array_equal(one.classes, 1 - other.classes)
     True
     """
-    n_features, labelled = rows.real.shape[1], rows.labels >= 0
-    present = np.unique(rows.labels[labelled])
+    present = np.unique(rows.labels[rows.labels >= 0])
     size = int(rows.labels.max(initial=-1)) + 1 if n_classes is None else n_classes
     absent = np.setdiff1d(np.arange(size), present)
-    labels = np.where(labelled, np.searchsorted(present, rows.labels), -1)
-    cells = _Cells.of(replace(rows, labels=labels), present.size)
-    kinds = np.repeat([1, 2], [n_features, rows.codes.shape[1]]).astype(np.uint64)
-    colouring = cells.settled(_Colouring(kinds, np.zeros(present.size, np.uint64)))
-    if not cells.all_differ(colouring):  # ranks leave some alike; their values may differ
-        columns = colouring.columns.copy()
-        columns[:n_features] ^= _contents(rows.real)
-        colouring = cells.settled(replace(colouring, columns=columns))
-    while (parted := cells.parted(colouring)) is not None:
-        colouring = cells.settled(parted)
-    reals, categories = np.split(colouring.columns, [n_features])
+    colouring = _coloured(rows)
+    reals, categories = np.split(colouring.columns, [rows.real.shape[1]])
     return Order(
         np.argsort(reals, kind="stable"),
         np.argsort(categories, kind="stable"),
         np.append(present[np.argsort(colouring.classes, kind="stable")], absent),
     )
+
+
+def canonical_levels(rows: Observations) -> list[Int[np.ndarray, " level"]]:
+    """Given code of every level of the categorical columns, in the canonical order.
+
+    >>> codes = np.array([[0, 1], [1, 1], [1, 0]])
+    >>> rows = Observations(np.zeros((3, 0)), codes, np.array([0, 0, 1]), np.ones(3))
+    >>> turned = replace(rows, codes=1 - codes)
+    >>> one, other = canonical_levels(rows), canonical_levels(turned)
+    >>> all(np.array_equal(a, 1 - b) for a, b in zip(one, other, strict=True))
+    True
+    """
+    rows = _merged(rows, *_sorted(rows))  # copies of rows are as one row of their weight
+    colours = _coloured(rows).levels[1:]
+    ends = np.cumsum([0, *(rows.codes.max(axis=0, initial=-1) + 1)])
+    return [np.argsort(colours[i:j], kind="stable") for i, j in pairwise(ends.tolist())]
+
+
+def _coloured(rows: Observations) -> _Colouring:
+    """Colours that tell columns, levels and classes apart, unless they are copies."""
+    n_features = rows.real.shape[1]
+    cells = _Cells.of(rows)
+    kinds = np.repeat([1, 2], [n_features, rows.codes.shape[1]]).astype(np.uint64)
+    levels, classes = np.ones(cells.n_levels, np.uint64), np.zeros(cells.n_classes, np.uint64)
+    levels[0] = 0  # of missing cells
+    colouring = cells.settled(_Colouring(kinds, levels, classes))
+    if not cells.all_differ(colouring):  # ranks leave some alike; their values may differ
+        columns = colouring.columns.copy()
+        columns[:n_features] ^= _contents(rows.real)
+        colouring = cells.settled(replace(colouring, columns=columns))
+    for _ in range(MOST_PARTED):
+        if (parted := cells.parted(colouring)) is None:
+            break
+        colouring = cells.settled(parted)
+    return colouring
 
 
 def canonical_sort(rows: Observations) -> Int[np.ndarray, " row"]:
@@ -142,40 +172,60 @@ def _contents(cells: Float[np.ndarray, "row column"]) -> Colours:
 
 @dataclass(frozen=True)
 class _Colouring:
-    """Colours of the columns, real ones first, then categorical ones, and of the classes."""
+    """Colours of columns (real ones first), of the levels of all columns, and of classes."""
 
     columns: Colours
+    levels: Colours
+    """That of a missing cell is the first."""
     classes: Colours
 
     @cached_property
     def number(self) -> int:
         """Number of different colours."""
-        return len(set(self.columns.tolist())) + len(set(self.classes.tolist()))
+        return sum(np.unique(colours).size for colours in (self.columns, self.levels, self.classes))
 
 
 @dataclass(frozen=True)
 class _Cells:
-    """Cells of a table as their ranks, 0 where missing; labels and weights of the rows."""
+    """Cells of a table: ranks of real ones, 0 where missing, and numbers of levels."""
 
-    ranks: UInt32[np.ndarray, "column row"]
+    ranks: UInt32[np.ndarray, "feature row"]
+    levels: Int[np.ndarray, "categorical row"]
+    """Numbers of levels, counted through all columns from 1; 0 where missing."""
     weights: UInt32[np.ndarray, " row"]
     labels: Int[np.ndarray, " row"]
+    """Places among the classes that have a row, from 1; 0 where hidden."""
+    column_of: Int[np.ndarray, " level"]
+    """Number of the column of every level, from 1; 0 of a missing cell."""
     n_classes: int
 
+    @property
+    def n_levels(self) -> int:
+        """Number of levels of all columns, and one for missing cells."""
+        return self.column_of.size
+
     @classmethod
-    def of(cls, rows: Observations, n_classes: int) -> _Cells:
-        """Ranks of the cells of a table."""
-        columns = [*rows.real.T, *rows.codes.T]
-        ranks = np.empty((len(columns), rows.n_obs), np.uint32)
-        for place, column in enumerate(columns):
-            ranks[place] = _cell_ranks(column) if column.dtype.kind == "f" else column + 1
+    def of(cls, rows: Observations) -> _Cells:
+        """Ranks and numbers of the cells of a table."""
+        ranks = np.empty(rows.real.shape[::-1], np.uint32)
+        for place, column in enumerate(rows.real.T):
+            ranks[place] = _cell_ranks(column)
+        sizes = rows.codes.max(axis=0, initial=-1) + 1
+        first = np.cumsum(sizes) - sizes + 1
+        levels = np.where(rows.codes < 0, 0, rows.codes + first).T
         # Weights of copies add up with rounding, so their last bits are dropped.
         shares = (rows.weights / rows.weights.max(initial=1e-300)).astype(np.float32)
-        return cls(ranks, _ranks(shares), rows.labels, n_classes)
+        present, labels = np.unique(rows.labels, return_inverse=True)
+        hidden = int((present < 0).any())
+        columns = len(ranks) + 1 + np.arange(sizes.size)
+        column_of = np.append(0, np.repeat(columns, sizes))
+        labels, n_classes = labels + 1 - hidden, present.size - hidden
+        return cls(ranks, levels, _ranks(shares), labels, column_of, n_classes)
 
     def all_differ(self, colouring: _Colouring) -> bool:
-        """Whether every column and every class has a colour of its own."""
-        return colouring.number == self.ranks.shape[0] + self.n_classes
+        """Whether every column, level and class has a colour of its own."""
+        n_columns = len(self.ranks) + len(self.levels)
+        return colouring.number == n_columns + self.n_levels + self.n_classes
 
     def settled(self, colouring: _Colouring) -> _Colouring:
         """Refine until the number of colours stays the same."""
@@ -186,53 +236,83 @@ class _Cells:
         return colouring
 
     def parted(self, colouring: _Colouring) -> _Colouring | None:
-        """Give one of several alike columns or classes its own colour; None if all are copies."""
+        """Give one of several alike items its own colour; None if all that are alike are copies."""
         if self.all_differ(colouring):
             return None
-        by_row = np.zeros(self.ranks.shape[0], np.uint64)
-        for part in self._blocks():
-            by_row += self._over_rows(part, _mix(np.arange(part.start, part.stop, dtype=np.uint64)))
-        columns = _parted(colouring.columns, by_row)
-        if columns is not None:
-            return replace(colouring, columns=columns)
-        place, by_class = _mix(np.arange(self.ranks.shape[0], dtype=np.uint64)), self._no_class()
-        for part in self._blocks():
-            self._add_to_classes(by_class, part, self._over_columns(part, place))
-        classes = _parted(colouring.classes, by_class)
-        return None if classes is None else replace(colouring, classes=classes)
+        columns = _mix(np.arange(colouring.columns.size, dtype=np.uint64))
+        levels = _mix(np.arange(self.n_levels, dtype=np.uint64))
+        by_row = self._sums(_places, levels)
+        by_cells = self._sums(lambda part: self._over_columns(part, columns, levels), levels)
+        for name, contents in (
+            ("columns", by_row.columns),
+            ("levels", self._elsewhere(columns, levels)),
+            ("classes", by_cells.classes),
+        ):
+            parted = _parted(getattr(colouring, name), contents)
+            if parted is not None:
+                return replace(colouring, **{name: parted})
+        return None
 
     def _refined(self, colouring: _Colouring) -> _Colouring:
-        """One round: rows from columns and classes, then columns and classes from rows."""
-        columns, classes = np.zeros(self.ranks.shape[0], np.uint64), self._no_class()
-        of_labels = np.append(colouring.classes, np.uint64(0))  # -1, a hidden label, takes the last
+        """One round: rows from columns, levels and classes, then these from rows."""
+        of_labels = np.append(np.uint64(0), colouring.classes)
+
+        def rows(part: slice) -> Colours:
+            cells = self._over_columns(part, colouring.columns, colouring.levels)
+            return _mix(cells, of_labels[self.labels[part]])
+
+        sums = self._sums(rows, colouring.levels)
+        columns = _mix(sums.columns, colouring.columns)
+        # Levels of columns that differ differ.
+        levels = _mix(
+            _mix(sums.levels, colouring.levels), np.append(np.uint64(0), columns)[self.column_of]
+        )
+        levels[0] = 0
+        return _Colouring(columns, levels, _mix(sums.classes, colouring.classes))
+
+    def _elsewhere(self, columns: Colours, levels: Colours) -> Colours:
+        """For every level, the cells of its rows in all other columns."""
+        n, of_levels = len(self.ranks), np.zeros(self.n_levels, np.uint64)
         for part in self._blocks():
-            rows = self._over_columns(part, colouring.columns)
-            rows = _mix(rows, of_labels[self.labels[part]])
-            columns += self._over_rows(part, rows)
-            self._add_to_classes(classes, part, rows)
-        return _Colouring(_mix(columns, colouring.columns), _mix(classes, colouring.classes))
+            reals = _mix(self.ranks[:, part], columns[:n, None]).sum(axis=0)
+            codes = self.levels[:, part]
+            cells = _mix(levels[codes], columns[n:, None])
+            rest = _mix(reals + cells.sum(axis=0) - cells, self.weights[part])
+            for column, rows in zip(codes, rest, strict=True):
+                np.add.at(of_levels, column, _mix(rows, self.labels[part].astype(np.uint64)))
+        return of_levels
 
-    def _over_columns(self, part: slice, colours: Colours) -> Colours:
+    def _over_columns(self, part: slice, columns: Colours, levels: Colours) -> Colours:
         """Weight and cells of every row of a block, mixed with the colours of the columns."""
-        return _mix(_mix(self.ranks[:, part], colours[:, None]).sum(axis=0), self.weights[part])
+        n = len(self.ranks)
+        reals = _mix(self.ranks[:, part], columns[:n, None]).sum(axis=0)
+        codes = _mix(levels[self.levels[:, part]], columns[n:, None]).sum(axis=0)
+        return _mix(reals + codes, self.weights[part])
 
-    def _over_rows(self, part: slice, colours: Colours) -> Colours:
-        """Every column's cells in a block, mixed with the colours of its rows."""
-        return _mix(self.ranks[:, part], colours).sum(axis=1)
-
-    def _no_class(self) -> Colours:
-        """Sums over the rows of every class, still empty."""
-        return np.zeros(self.n_classes, np.uint64)
-
-    def _add_to_classes(self, total: Colours, part: slice, colours: Colours) -> None:
-        """Add the colours of a block's rows, mixed, to those of their classes."""
-        labels = self.labels[part]
-        np.add.at(total, labels[labels >= 0], _mix(colours[labels >= 0]))
+    def _sums(self, colours_of: Callable[[slice], Colours], levels: Colours) -> _Colouring:
+        """Sums over the rows of every column, level and class of the mixed colours of rows."""
+        of_columns = np.zeros(len(self.ranks) + len(self.levels), np.uint64)
+        of_levels = np.zeros(self.n_levels, np.uint64)
+        of_classes = np.zeros(self.n_classes + 1, np.uint64)
+        for part in self._blocks():
+            rows, codes = colours_of(part), self.levels[:, part]
+            reals = _mix(self.ranks[:, part], rows).sum(axis=1)
+            of_columns += np.append(reals, _mix(levels[codes], rows).sum(axis=1))
+            mixed = _mix(rows)
+            for column in codes:  # add.at of NumPy 2.5 does not broadcast
+                np.add.at(of_levels, column, mixed)
+            np.add.at(of_classes, self.labels[part], mixed)
+        return _Colouring(of_columns, of_levels, of_classes[1:])
 
     def _blocks(self) -> Iterator[slice]:
         """Blocks of rows of limited size; sums of whole numbers do not depend on them."""
-        n_columns, n_rows = self.ranks.shape
-        return in_blocks(n_rows, n_columns, cached=True)
+        n_columns = len(self.ranks) + len(self.levels)
+        return in_blocks(self.labels.size, n_columns, cached=True)
+
+
+def _places(part: slice) -> Colours:
+    """A colour for every row."""
+    return _mix(np.arange(part.start, part.stop, dtype=np.uint64))
 
 
 def _parted(colours: Colours, contents: Colours) -> Colours | None:

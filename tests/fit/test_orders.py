@@ -1,4 +1,4 @@
-"""Order of rows, columns and labels: none changes what any estimator finds."""
+"""What says nothing changes no answer: orders, names, constant columns, copies of a column."""
 
 from __future__ import annotations
 
@@ -49,6 +49,16 @@ def turned(X: pd.DataFrame, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
     return X.iloc[rows, rng.permutation(X.shape[1])], rows
 
 
+def told_otherwise(X: pd.DataFrame) -> pd.DataFrame:
+    """The same cells: levels renamed, constant columns added, and copies of columns."""
+    levels = sorted(set(X["sky"].dropna()))
+    sky = X["sky"].map(dict(zip(levels, [*levels[1:], levels[0]], strict=True)))
+    mood = X["mood"].map({"good": "a", "bad": "b"})
+    return X.assign(
+        sky=sky, mood=mood, one=1.0, word="x", a_again=X["a"], mood_again=mood.to_numpy()
+    )
+
+
 def renamed(y: np.ndarray) -> np.ndarray:
     """The same labels under other names."""
     names: dict[Any, Any] = dict(zip(["calm", "gale", "storm"], TURNED, strict=True))
@@ -90,10 +100,58 @@ def test_order_and_names_change_no_probability(name: str) -> None:
     X, y = holes()
     model = clone(CLASSIFIERS[name]).set_params(random_state=0)
     expected = clone(model).fit(X, y).predict_proba(X)
-    other_X, rows = turned(X)
+    other_X, rows = turned(told_otherwise(X))
     other = model.fit(other_X, renamed(y)[rows])
     back = np.searchsorted(other.classes_, TURNED)
     np.testing.assert_allclose(other.predict_proba(other_X)[:, back], expected[rows], **ROUNDING)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_what_says_nothing_changes_no_answer_of_the_default_stack(seed: int) -> None:
+    X, y = holes(90)
+    rng = np.random.default_rng(seed)
+    sample = rng.permutation(len(X))[:75]
+    X, y = X.iloc[sample], y[sample]
+    weights, groups = rng.integers(1, 3, 75).astype(float), rng.integers(0, 50, 75)
+    model = StackedClassifier(random_state=0)
+    fit = clone(model).fit(X, y, sample_weight=weights, groups=groups)
+    expected = fit.predict_proba(X)
+    other_X, rows = turned(told_otherwise(X), seed)
+    other = model.fit(other_X, renamed(y)[rows], sample_weight=weights[rows], groups=groups[rows])
+    back = np.searchsorted(other.classes_, TURNED)
+    found = other.predict_proba(other_X)[:, back]
+    np.testing.assert_allclose(found, expected[rows], **ROUNDING)
+    numbers = X.select_dtypes("number").columns
+    singly = X.assign(**{name: X[name].astype(np.float32) for name in numbers})
+    fit = clone(model).fit(singly, y, sample_weight=weights, groups=groups)
+    np.testing.assert_allclose(fit.predict_proba(singly), expected, rtol=0, atol=1e-4)
+
+
+def test_either_copy_of_a_column_serves_and_a_difference_is_told() -> None:
+    X, y = holes()
+    model = generative(2, random_state=0, **FAST)
+    expected = clone(model).fit(X, y).predict_proba(X)
+    fit = model.fit(told_otherwise(X), y)
+    assert (
+        "Columns left out: 'one' (constant), 'word' (constant), 'a_again' (a copy of 'a') and "
+        "'mood_again' (a copy of 'mood')." in fit.status_
+    )
+    new = told_otherwise(X)
+    for name in ("a", "mood"):
+        without = new.assign(**{name: None if name == "mood" else np.nan})
+        np.testing.assert_allclose(fit.predict_proba(without), expected, **ROUNDING)
+        filled = fit.impute(without, draws=None)
+        pd.testing.assert_series_equal(
+            filled[name][new[name].notna()], new[name][new[name].notna()], check_dtype=False
+        )
+    row = int(np.flatnonzero(new["a"].notna())[0])
+    again = new.assign(a_again=new["a_again"] + (np.arange(len(new)) == row))
+    with pytest.warns(UserWarning, match="'a' and 'a_again' were equal .* differ in 1 rows: 'a'"):
+        np.testing.assert_allclose(fit.predict_proba(again), expected, **ROUNDING)
+    with pytest.warns(UserWarning, match="'one' had the same cell .* another in 1 rows"):
+        fit.predict_proba(new.assign(one=np.where(np.arange(len(new)) == 3, 2.0, 1.0)))
+    assert (fit.impute(new.assign(one=np.nan))["one"] == 1.0).all()
 
 
 @pytest.mark.filterwarnings("ignore:.*one labelled row alone is of class:UserWarning")

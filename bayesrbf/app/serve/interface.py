@@ -943,7 +943,7 @@ def _field(
     if not kind.has_levels:
         return _number(position, name, observed.to_numpy(dtype=float), kind, missing)
     shares = observed.map(str).value_counts(normalize=True)
-    levels = tuple((name, float(shares.get(name, 0.0))) for name in map(str, kind.levels))
+    levels = tuple((name, float(shares.get(name, 0.0))) for name in map(str, kind.levels_in_order))
     most = max(share for _, share in levels)
     bars = tuple(share / most for _, share in levels)
     extent = f"{len(levels)} levels"

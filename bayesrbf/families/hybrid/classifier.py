@@ -343,7 +343,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         Shapes first, because the likelihood has the best shapes of a blend, too, and costs a
         fraction of it; then the dial and the weight of unlabelled rows; missing cells last.
         """
-        asked, n_columns = objective_of(self.objective), len(columns.names)
+        asked, n_columns = objective_of(self.objective), columns.n_used
         objective, open_dial = asked.constants, asked.is_open
         open_weight = self.unlabelled_weight == OPEN
         weight = 1 / n_columns if self.unlabelled_weight is None else 1.0

@@ -74,6 +74,9 @@ def with_missingness(
     """
     columns, held = training.read_columns, model.held
     _, evident = evident_columns(training.rows, columns)
+    # Rows of a fold may leave columns alike that all rows tell apart.
+    place = np.argsort(table.canonical_positions(table.distinct(training.rows)[0], columns))
+    evident = evident[np.argsort(place[evident])]
     if settings.missingness == "ignorable" or not evident.size or not held.labels.size:
         return model
 

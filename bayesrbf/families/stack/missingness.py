@@ -132,7 +132,7 @@ def evident_columns(
     >>> evident_columns(encode(X, columns), columns)
     (array([0, 1]), array([1]))
     """
-    some = np.delete(np.arange(len(columns.names)), columns.empty)
+    some = np.delete(np.arange(len(columns.names)), columns.left_out)
     observed = table.observed_cells(rows, columns)[:, some]
     enough = np.minimum(observed.sum(axis=0), (~observed).sum(axis=0)) >= MIN_CELLS
     return some, np.flatnonzero(enough)
