@@ -254,7 +254,8 @@ class _LocalRows[C: Classifier]:
         if not update.is_identity:
             p = np.exp(update.applied(self.log_q))
             shares = self.weights @ p / self.weights.sum()
-            update = replace(update, shares=shares, row_digests=row_digests(self.cells))
+            digests = row_digests(self.cells, fit.table.columns)
+            update = replace(update, shares=shares, row_digests=digests)
         update = replace(update, sentence=_sentence(update, fit.classes, selection))
         updates = (*result.fitted_.updates, update)
         result.fitted_ = result.fitted_.replaced(updates=updates)
