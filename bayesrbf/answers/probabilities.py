@@ -67,16 +67,17 @@ def predict_posterior(
 def uncertainty(
     fit: Fit, X: object, prob: float = 0.9, *, memory: int = MEMORY, asked_at: object = None
 ) -> xr.Dataset:
-    """Class probabilities with intervals, kinds of doubt and the novelty of each row.
-
-    ``asked_at`` are the rows before cells were filled in because somebody asked what if: a cell
-    that is known for this reason moves no missing indicator.
-    """
+    """Class probabilities with intervals, kinds of doubt and the novelty of each row."""
     from bayesrbf.fit.row_answers import to_dataset
 
     rows = new_rows(fit, X, holes=True)
     if asked_at is not None and rows.cells.whole is None:
         before = new_rows(fit, asked_at).cells
+        if before.n_obs != rows.cells.n_obs:
+            raise ValueError(
+                f"uncertainty(asked_at=...) must have the {rows.cells.n_obs} rows of X, in memory; "
+                f"received {before.n_obs}."
+            )
         every = np.ones((before.n_obs, len(fit.columns.names)), dtype=bool)
         rows = replace(rows, cells=table.replaced(before, rows.cells, every, fit.columns))
     summary = summary_of(fit, rows.cells, prob, memory)

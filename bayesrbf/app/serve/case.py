@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 import bayesrbf
-from bayesrbf.answers.probabilities import uncertainty
 from bayesrbf.app.check import NOVEL_ROW, OPEN_WIDTH
 from bayesrbf.app.explain import ClassAnswer, class_answers
 from bayesrbf.app.serve.interface import RequestError, completed, cost_matrix
@@ -265,8 +264,8 @@ def along(served: ServedModel, row: pd.DataFrame, field: Field, label: str) -> A
     rows = before.assign(**{field.name: pd.Series(values, dtype=row[field.name].dtype)})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they were said of the case itself
-        fit, level = served.estimator.fitted_, served.focus.level
-        summary = uncertainty(fit, rows, level, asked_at=before).sel(label=_own(served, label))
+        summary = served.estimator.uncertainty(rows, served.focus.level, asked_at=before)
+    summary = summary.sel(label=_own(served, label))
     p, lower, upper = (
         tuple(summary[name].to_numpy().tolist()) for name in (names.PROBABILITY, "lower", "upper")
     )

@@ -150,6 +150,8 @@ def test_a_curve_along_a_missing_cell_moves_no_indicator(tmp_path: Path) -> None
     curve = case.along(served, given, field, "well").probability
     answer = model.predict_proba(given)[0, served.classes.index("well")]
     assert masses @ curve == pytest.approx(answer, rel=1e-9)
+    with pytest.raises(ValueError, match=r"must have the 1 rows of X, in memory; received 2"):
+        model.uncertainty(given, asked_at=pd.concat([given] * 2))
     filled = model.predict_proba(given.assign(ward=levels[0]))
     assert abs(filled[0, served.classes.index("well")] - curve[0]) > 0.1
 
