@@ -51,6 +51,18 @@ QUESTIONS: Final[dict[str, Place]] = {
         "stack; 80%",
         "90%; se of 90%; width",
     ),
+    "frequencies of cross-tables inside 90 % intervals of the stack; width": (
+        "intervals",
+        "intervals/frequencies",
+        "stack; no column",
+        "90%; width",
+    ),
+    "the same with one column hidden": (
+        "intervals",
+        "intervals/frequencies",
+        "stack; one column",
+        "90%; width",
+    ),
     "log density of a cell, density of the report": (
         "density",
         "density/scores",

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Shaped
 from scipy.special import log_softmax, logsumexp
 
+from bayesrbf import table
 from bayesrbf.base import names
 from bayesrbf.base.rows import Observations
 from bayesrbf.fit.asking import Fit, new_rows
@@ -34,11 +35,11 @@ def declare(fit: Fit, /, **options: Any) -> pm.Model:
 
 def diagnose(fit: Fit) -> FindingsTable:
     """Judge fit and draws by figures, each with a sentence; a warning lists the bad ones."""
-    from bayesrbf.inference.diagnose import table, warn
+    from bayesrbf.inference import diagnose as judging
 
     figures = fit.findings()
-    warn(figures, stacklevel=4)
-    return table(figures)
+    judging.warn(figures, stacklevel=4)
+    return judging.table(figures)
 
 
 # Class probabilities of rows under the draws of a posterior, with their uncertainty.
@@ -63,11 +64,22 @@ def predict_posterior(
     return tree if y is None else with_drawn_labels(tree, fit.classes, y, fit.table.seed)
 
 
-def uncertainty(fit: Fit, X: object, prob: float = 0.9, *, memory: int = MEMORY) -> xr.Dataset:
+def uncertainty(
+    fit: Fit, X: object, prob: float = 0.9, *, memory: int = MEMORY, asked_at: object = None
+) -> xr.Dataset:
     """Class probabilities with intervals, kinds of doubt and the novelty of each row."""
     from bayesrbf.fit.row_answers import to_dataset
 
     rows = new_rows(fit, X, holes=True)
+    if asked_at is not None and rows.cells.whole is None:
+        before = new_rows(fit, asked_at).cells
+        if before.n_obs != rows.cells.n_obs:
+            raise ValueError(
+                f"uncertainty(asked_at=...) must have the {rows.cells.n_obs} rows of X, in memory; "
+                f"received {before.n_obs}."
+            )
+        every = np.ones((before.n_obs, len(fit.columns.names)), dtype=bool)
+        rows = replace(rows, cells=table.replaced(before, rows.cells, every, fit.columns))
     summary = summary_of(fit, rows.cells, prob, memory)
     of_rows = {"novelty": fit.novelty(rows.cells), "familiarity": fit.familiarity(rows.cells)}
     at_point = fit.class_posterior.n_draws == 1

@@ -221,11 +221,14 @@ class _LocalRows[C: Classifier]:
         X, y = self.training
         labels = self.model.classes_[self.labels[places]]
         known = np.asarray(y)
-        return clone(self.model).fit(
+        again = clone(self.model).fit(
             _joined(X, _safe_indexing(self.X, places)),
             np.append(known, labels),
             sample_weight=np.append(np.ones(known.size), self.weights[places]),
         )
+        if (assumed := self.model.fitted_.table.missingness) != "as_trained":
+            again.assume_missingness(assumed)
+        return again
 
     def held_out(self, method: Method, folds: Int[np.ndarray, " obs"]) -> Float[np.ndarray, " obs"]:
         """Log score of every row by an update without its fold, in nats."""
@@ -254,7 +257,8 @@ class _LocalRows[C: Classifier]:
         if not update.is_identity:
             p = np.exp(update.applied(self.log_q))
             shares = self.weights @ p / self.weights.sum()
-            update = replace(update, shares=shares, row_digests=row_digests(self.cells))
+            digests = row_digests(self.cells, fit.table.columns)
+            update = replace(update, shares=shares, row_digests=digests)
         update = replace(update, sentence=_sentence(update, fit.classes, selection))
         updates = (*result.fitted_.updates, update)
         result.fitted_ = result.fitted_.replaced(updates=updates)

@@ -271,6 +271,15 @@ Meant = Annotated[
 ]
 """The options of every command that makes a model of a table."""
 
+Coming = Annotated[
+    Missingness,
+    Parameter(
+        help="Why cells of new rows are missing, or measured: for the reasons of training, or for "
+        "others, so that it tells nothing of the class which they are."
+    ),
+]
+"""The option of every command that asks a model about new rows."""
+
 Quick = Annotated[bool, Parameter(negative="")]
 
 _COMMA = re.compile(r'[^"]*\d,\d[^"]*')

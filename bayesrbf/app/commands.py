@@ -17,6 +17,7 @@ from bayesrbf.app.arguments import (
     SENTENCES,
     UNDECIDED,
     USUALLY,
+    Coming,
     Decided,
     Fitted,
     Json,
@@ -50,14 +51,7 @@ from bayesrbf.app.arguments import (
     typed,
     with_values_joined,
 )
-from bayesrbf.app.report.options import (
-    ALL_CORES,
-    ANYTHING,
-    AS_TRAINED,
-    FamilyName,
-    Focus,
-    Missingness,
-)
+from bayesrbf.app.report.options import ALL_CORES, ANYTHING, AS_TRAINED, FamilyName, Focus
 from bayesrbf.app.study import plan, update
 from bayesrbf.base.table_options import PLAIN, TableOptions
 from bayesrbf.version import __version__
@@ -81,7 +75,7 @@ def validate(
     by: Names = (),
     score: str | None = None,
     group: str | None = None,
-    missingness: Missingness = AS_TRAINED,
+    missingness: Coming = AS_TRAINED,
     out: Path | None = None,
     json: Json = False,
 ) -> None:
@@ -115,9 +109,6 @@ def validate(
     group : str, optional
         Column whose rows belong together, such as those of a patient; by default that of the
         report. Intervals are then as wide as those of resampled groups, too.
-    missingness : {"as_trained", "ignorable"}
-        Why cells of new rows are missing, or measured: for the reasons of training, or for others,
-        so that it tells nothing of the class which they are.
     out : Path, optional
         Folder for validation.html: the figures with their pictures, beside those of the training
         rows that the report held out, what has changed, and what to do; cells and rows that stand
@@ -324,7 +315,7 @@ def predict(
     table: Path,
     /,
     *,
-    missingness: Missingness = AS_TRAINED,
+    missingness: Coming = AS_TRAINED,
     out: Path | None = None,
     json: Json = False,
 ) -> None:
@@ -341,9 +332,6 @@ def predict(
         Folder of an earlier report or fit.
     table : Path
         CSV or Parquet file with the same columns; the label column may be absent.
-    missingness : {"as_trained", "ignorable"}
-        Why cells of new rows are missing, or measured: for the reasons of training, or for others,
-        so that it tells nothing of the class which they are.
     out : Path, optional
         Folder for <table>-predictions.csv; that of the model by default.
     json : bool
@@ -402,7 +390,7 @@ def explain(
     /,
     *,
     row: str,
-    missingness: Missingness = AS_TRAINED,
+    missingness: Coming = AS_TRAINED,
     json: Json = False,
 ) -> None:
     """Say why the model of a report answers a row as it does, and what is odd about the row.
@@ -420,9 +408,6 @@ def explain(
     row : str
         Name of the row, where the report was told by --id which column names the rows; else
         its number, 1 for the first below the header, as in predictions.csv.
-    missingness : {"as_trained", "ignorable"}
-        Why cells of new rows are missing, or measured: for the reasons of training, or for others,
-        so that it tells nothing of the class which they are.
     json : bool
         Print one JSON object, and nothing else, on stdout.
     """
@@ -441,7 +426,7 @@ def check(
     table: Path,
     /,
     *,
-    missingness: Missingness = AS_TRAINED,
+    missingness: Coming = AS_TRAINED,
     json: Json = False,
 ) -> None:
     """Hold a new table against the training table of a report; exit code 3 if something is found.
@@ -457,9 +442,6 @@ def check(
         Folder of an earlier report or fit; its model holds the training table.
     table : Path
         CSV or Parquet file with new rows; labels are not looked at.
-    missingness : {"as_trained", "ignorable"}
-        Why cells of new rows are missing, or measured: for the reasons of training, or for others,
-        so that it tells nothing of the class which they are.
     json : bool
         Print one JSON object, and nothing else, on stdout.
     """
@@ -727,7 +709,7 @@ def serve(
     model: Models = (),
     cost: Names = (),
     refer: float | None = None,
-    missingness: Missingness = AS_TRAINED,
+    missingness: Coming = AS_TRAINED,
     host: str = "127.0.0.1",
     port: int = 8000,
     allow_host: Names = (),
@@ -755,9 +737,6 @@ def serve(
         report or fit was told. The page then says the decision of least expected cost.
     refer : float, optional
         What it costs to refer a row to somebody else, in the units of the costs.
-    missingness : {"as_trained", "ignorable"}
-        Why cells of new rows are missing, or measured: for the reasons of training, or for others,
-        so that it tells nothing of the class which they are.
     host : str
         Address to listen at; by default only programs on this machine can ask.
     port : int

@@ -241,6 +241,10 @@ def at_prevalence(
 _PLACES, _MASSES = roots_hermitenorm(16)
 QUADRATURE = _PLACES, _MASSES / _MASSES.sum()
 """Gauss-Hermite places and their probabilities: ``E[f(u)]`` of a standard normal number u."""
+_EVEN = np.linspace(-6.0, 6.0, 385)
+_EVEN_MASSES = np.exp(-0.5 * _EVEN**2)
+EVEN_QUADRATURE = _EVEN, _EVEN_MASSES / _EVEN_MASSES.sum()
+"""The same for a function that jumps, as rounding does, which few places cannot integrate."""
 
 
 @lru_cache(maxsize=32)

@@ -15,24 +15,31 @@ nothing is known of it but the shares.
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from bayesrbf.base.arrays import log_softmax
 from bayesrbf.base.priors import POOL_PRIOR
 from bayesrbf.base.rows import Observations, Recalibration
 
 
-def missing_share(rows: Observations) -> Float[np.ndarray, " obs"]:
-    """Share of the numbers and codes of every row that are missing; 0 without columns.
+def missing_share(
+    rows: Observations, column_of: Int[np.ndarray, " cell"]
+) -> Float[np.ndarray, " obs"]:
+    """Share of the columns of every row that are missing; 0 without columns.
+
+    ``column_of`` has the column of every number, then of every code; -1: of none. A column is
+    measured where one of its numbers or codes is.
 
     >>> rows = Observations(
-    ...     np.array([[1.0, np.nan]]), np.array([[-1, 2]]), np.zeros(1, int), np.ones(1))
-    >>> missing_share(rows)
+    ...     np.array([[1.0, np.nan, np.nan]]), np.array([[-1, 2]]), np.zeros(1, int), np.ones(1))
+    >>> missing_share(rows, np.array([0, 1, 1, 2, 3]))
     array([0.5])
     """
-    hidden = np.column_stack([np.isnan(rows.real), rows.codes < 0])
-    counts: np.ndarray = hidden.sum(axis=1)
-    return counts / max(1, hidden.shape[1])
+    measured = np.column_stack([~np.isnan(rows.real), rows.codes >= 0])
+    columns = np.unique(column_of[column_of >= 0])
+    missing = ~(measured @ (column_of[:, None] == columns))
+    shares: np.ndarray = missing.sum(axis=1) / max(1, columns.size)
+    return shares
 
 
 def hats(hidden: Float[np.ndarray, "*rows"]) -> Float[np.ndarray, "*rows knot"]:

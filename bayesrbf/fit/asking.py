@@ -578,10 +578,10 @@ def known_rows(fit: Fit, X: object) -> tuple[Bool[np.ndarray, " obs"], Bool[np.n
     """Which new rows equal training rows in every cell, and which equal rows of an update."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a prediction of the same rows gives them
-        new = row_digests(new_rows(fit, X).cells)
+        new = row_digests(new_rows(fit, X).cells, fit.table.columns)
     of_updates = [update.row_digests for update in fit.updates]
     updated = np.concatenate([np.empty(0, np.int64), *of_updates])
-    return np.isin(new, row_digests(fit.rows)), np.isin(new, updated)
+    return np.isin(new, row_digests(fit.rows, fit.table.columns)), np.isin(new, updated)
 
 
 def column_shell(training: TrainingTable, X: object = None) -> BaseEstimator:

@@ -283,7 +283,9 @@ class Classifier(ClassifierMixin, Estimator):
 
     @requires("likelihood")
     @by_blocks
-    def uncertainty(self, X: object, prob: float = 0.9, *, memory: int = MEMORY) -> xr.Dataset:
+    def uncertainty(
+        self, X: object, prob: float = 0.9, *, memory: int = MEMORY, asked_at: object = None
+    ) -> xr.Dataset:
         """Class probabilities with intervals, kinds of doubt and the novelty of each row.
 
         Where :meth:`predict_proba` is not the mean of the draws, they are moved so that it is their
@@ -297,6 +299,9 @@ class Classifier(ClassifierMixin, Estimator):
             Probability inside the equal-tailed intervals.
         memory : int
             Bytes that arrays over draws may take at once; rows are summarised in blocks.
+        asked_at : array-like or frame of shape (n_obs, n_columns), optional
+            The same rows before cells were filled in to ask what if: such a cell was not measured
+            as those of training were, and moves no missing indicator.
 
         Returns
         -------
@@ -307,7 +312,7 @@ class Classifier(ClassifierMixin, Estimator):
             ``attrs["assumes_model"]`` is 1 where they hold only if the model is right.
             ``to_dataframe()`` has one line for every row, as for all answers about rows.
         """
-        return uncertainty(self._fit, X, prob, memory=memory)
+        return uncertainty(self._fit, X, prob, memory=memory, asked_at=asked_at)
 
     @requires("columns", "probabilities")
     def explain(

@@ -158,6 +158,8 @@ class Estimator(BaseEstimator, ABC):
     fitted_: AnyFit
 
     _rules: ClassVar[dict[str, Rule]] = SHARED
+    _by_blocks: ClassVar[dict[str, tuple[object, ...]]] = {}
+    """Arguments that need all rows in memory unless they have one of these values."""
     _is_shown = False
 
     def __sklearn_tags__(self) -> Tags:
@@ -193,7 +195,7 @@ class Estimator(BaseEstimator, ABC):
         """How the training table is read, once the arguments are checked."""
         self._check_arguments()
         arguments = self.get_params(deep=False)
-        return Reading(type(self).__name__, arguments, **changes)
+        return Reading(type(self).__name__, arguments, by_blocks=self._by_blocks, **changes)
 
     def _ended(
         self,

@@ -17,7 +17,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 
 from bayesrbf import table
 from bayesrbf.base.arrays import class_shares, log_scores, single_digits
-from bayesrbf.base.hidden_share import knot_weights
+from bayesrbf.base.hidden_share import knot_weights, missing_share
 from bayesrbf.base.records import MOST_LOG, Requirements, Stored, stored, within
 from bayesrbf.base.rows import (
     MaskedRows,
@@ -343,7 +343,8 @@ class Masking:
 
     def hidden(self, versions: Sequence[Observations]) -> Float[np.ndarray, "obs version"]:
         """Share of hidden cells of the rows in all versions."""
-        return np.stack([table.hidden_share(rows, self.columns) for rows in versions], axis=1)
+        of = self.columns.column_of
+        return np.stack([missing_share(rows, of) for rows in versions], axis=1)
 
     def answered(
         self,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -219,6 +219,8 @@ class Reading:
     """Whether of a table out of memory a random sample is all that is fitted to."""
     unlabelled_weight: float = 1.0
     """Factor of the weight of rows without a label."""
+    by_blocks: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
+    """Arguments that need all rows in memory unless they have one of these values."""
 
     @property
     def features(self) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from bayesrbf import table
 from bayesrbf.base.arrays import at_prevalence
+from bayesrbf.base.hidden_share import missing_share
 from bayesrbf.base.log_posterior import LogPosterior, Predictor
 from bayesrbf.base.priors import ClassPrediction, Trace
 from bayesrbf.base.records import (
@@ -639,7 +640,7 @@ class FittedTable[M: FittedModel, D]:
         """Share of the cells of every row that are missing; 0 where rows are compared whole."""
         if rows.whole is not None:
             return np.zeros(rows.n_obs)
-        return table.hidden_share(rows, self.columns)
+        return missing_share(rows, self.columns.column_of)
 
     def class_log_probabilities(
         self, rows: Observations, draws: int | None = None

@@ -21,7 +21,6 @@ from bayesrbf import table
 from bayesrbf.base.blocks import BLOCK_ROWS, Blocks, Collection, as_collection, dask_parts, no_rows
 from bayesrbf.base.priors import Fit, MixturePrior
 from bayesrbf.base.rows import Observations
-from bayesrbf.families.hybrid.objectives import Likelihood
 from bayesrbf.fit.arguments import LEAST_WEIGHT, MOST_WEIGHT
 from bayesrbf.fit.drawing import Sample
 from bayesrbf.fit.reading import (
@@ -255,18 +254,10 @@ def _scaled(rows: Observations, usual: float) -> Observations:
     return rows if usual == 1 else replace(rows, weights=rows.weights / usual)
 
 
-BY_BLOCKS: Final[dict[str, tuple[object, ...]]] = {
-    "trim": (False,),
-    "pool": (None,),
-    "objective": ("likelihood", Likelihood()),
-}
-"""Arguments that need all rows at once unless they have one of these values."""
-
-
 def _refuse_arguments(reading: Reading) -> None:
     """ValueError that names an argument which needs all rows at once."""
-    for name, possible in BY_BLOCKS.items():
-        given = reading.arguments.get(name, possible[0])
+    for name, possible in reading.by_blocks.items():
+        given = reading.arguments[name]
         if given not in possible:
             raise ValueError(
                 f"{reading.owner}({name}={given!r}) needs all rows in memory, and X is out "

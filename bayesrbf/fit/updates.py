@@ -34,6 +34,7 @@ from typing import Final, Literal
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
+from bayesrbf import table
 from bayesrbf.base import names
 from bayesrbf.base.arrays import (
     LEAST_SCORED,
@@ -48,6 +49,7 @@ from bayesrbf.base.records import MOST_LOG, Requirements, simplex, stored, withi
 from bayesrbf.base.rows import Observations
 from bayesrbf.fit.calibration import softmax_regression, tempered
 from bayesrbf.fit.probabilities import ClassPosterior
+from bayesrbf.table.columns import Columns
 
 Method = Literal["none", "intercept", "slope", "refit"]
 METHODS: Final[tuple[Method, ...]] = ("none", "intercept", "slope", "refit")
@@ -136,17 +138,22 @@ def even_folds(
 DIGEST_BYTES: Final = 8
 
 
-def row_digests(rows: Observations) -> Int[np.ndarray, " obs"]:
-    """Digest of the cells of every row, the same for equal rows; labels and weights do not count.
+def row_digests(rows: Observations, columns: Columns | None) -> Int[np.ndarray, " obs"]:
+    """Digest of the cells of every row, the same for equal rows.
+
+    Labels and weights do not count, and missing indicators repeat what the cells are. ``columns``
+    is None where rows are compared whole.
 
     >>> cells, labels = np.array([[-0.0, np.nan], [0.0, np.nan]]), np.array([0, 1])
-    >>> one, other = row_digests(Observations(cells, labels[:, None] * 0, labels, np.ones(2)))
+    >>> one, other = row_digests(Observations(cells, labels[:, None] * 0, labels, np.ones(2)), None)
     >>> bool(one == other)
     True
     """
+    if columns is not None:
+        rows = table.without_indicators(rows, columns)
     real = rows.real + 0.0  # -0 is written as another number than 0, which it equals
-    tables = [real, rows.codes, *([] if rows.whole is None else [rows.whole])]
-    texts = (repr(row).encode() for row in zip(*(table.tolist() for table in tables), strict=True))
+    parts = [real, rows.codes, *([] if rows.whole is None else [rows.whole])]
+    texts = (repr(row).encode() for row in zip(*(part.tolist() for part in parts), strict=True))
     digests = [blake2b(text, digest_size=DIGEST_BYTES).digest() for text in texts]
     return np.array([int.from_bytes(one, "little", signed=True) for one in digests], dtype=np.int64)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import groupby
+from itertools import groupby, product
 from typing import Final
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import log_ndtr, log_softmax, logsumexp, ndtr
 
-from bayesrbf.base.arrays import QUADRATURE, one_hot
+from bayesrbf.base.arrays import EVEN_QUADRATURE, QUADRATURE, one_hot
 from bayesrbf.base.rows import (
     ColumnAtoms,
     MixtureParameters,
@@ -23,7 +23,7 @@ from bayesrbf.base.rows import (
 from bayesrbf.families.sdgm.records import CompletedRows
 from bayesrbf.mixture.expectation import prepare
 from bayesrbf.mixture.fitted import FittedMixture
-from bayesrbf.mixture.gaussian import leave_one_out
+from bayesrbf.mixture.gaussian import Conditional, leave_one_out
 from bayesrbf.mixture.laws import laws_of
 from bayesrbf.mixture.missing import complete, conditional_draws, sample
 from bayesrbf.mixture.posterior import joined
@@ -55,6 +55,8 @@ class CellLaw:
     atoms: Sequence[ColumnAtoms] = ()
     together: Sequence[range] = ()
     """Reals that are of one column: a cell is judged by all of them."""
+    is_smooth: bool = True
+    """Whether numbers of the table are smooth functions of the reals, and not rounded."""
     prob: float | None = None
     """Probability of the central intervals; None: there are none, which is quicker."""
 
@@ -76,6 +78,8 @@ class RealLaws:
     log_shares: Float[np.ndarray, "row component *feature"]
     """Log responsibilities given other cells of the row."""
     law: CellLaw
+    roots: Sequence[Float[np.ndarray, "row component n n"]] = ()
+    """R with R R' the covariance of the reals of a column, for every column with several."""
 
     def judge(
         self, z: Float[np.ndarray, "row feature"]
@@ -176,13 +180,33 @@ class RealLaws:
     ) -> Float[np.ndarray, "row feature"]:
         """Moments about a centre, both in the user's units."""
         # Maps bend the units, so a moment in the user's units is a quadrature, not a formula.
-        total = np.zeros_like(centre)
-        for node, mass in zip(*QUADRATURE, strict=True):
-            away = self.law.in_users_units(self.means + node * self.sds) - centre[:, None]
-            total += mass * (self._free * away**order).sum(axis=1)
+        nodes, masses = QUADRATURE if self.law.is_smooth else EVEN_QUADRATURE
+        total = self._mean_of(order, centre, self.sds[..., None], nodes[:, None], masses)
+        for features, roots in zip(self.law.together, self.roots, strict=True):
+            nodes, masses = (np.array([*product(one, repeat=len(features))]) for one in QUADRATURE)
+            of_column = np.zeros((*self.means.shape, len(features)))
+            of_column[:, :, features] = roots
+            moments = self._mean_of(order, centre, of_column, nodes, masses.prod(axis=1))
+            total[:, features] = moments[:, features]
         for atoms, mass in self._atoms:
             away = atoms.values - centre[:, atoms.feature, None]
             total[:, atoms.feature] += (mass * away**order).sum(axis=1)
+        return total
+
+    def _mean_of(
+        self,
+        order: int,
+        centre: Float[np.ndarray, "row feature"],
+        roots: Float[np.ndarray, "row component feature axis"],
+        nodes: Float[np.ndarray, "node axis"],
+        masses: Float[np.ndarray, " node"],
+    ) -> Float[np.ndarray, "row feature"]:
+        """Moments by nodes along axes, that every real follows by its row of the roots."""
+        total = np.zeros_like(centre)
+        for part in in_blocks(len(nodes), self.means.size):
+            cells = self.means + np.moveaxis(roots @ nodes[part].T, -1, 0)
+            away = self.law.in_users_units(cells) - centre[:, None]
+            total += np.einsum("n,rkf,nrkf->rf", masses[part], self._free, away**order)
         return total
 
     @cached_property
@@ -392,7 +416,26 @@ def missing_reals(
         hole = np.isnan(real[block.rows])
         # The law of an observed cell is not read; its variance is 0, and 1 divides safely.
         sds = np.sqrt(np.where(hole[:, None], block.variances, 1.0))
-        yield block.rows, RealLaws(block.means, sds, log_shares[block.rows, :, None], law)
+        roots = [
+            _joint_roots(block, hole, sds[..., features], features) for features in law.together
+        ]
+        yield block.rows, RealLaws(block.means, sds, log_shares[block.rows, :, None], law, roots)
+
+
+def _joint_roots(
+    block: Conditional,
+    hole: Bool[np.ndarray, "row feature"],
+    sds: Float[np.ndarray, "row component n"],
+    features: range,
+) -> Float[np.ndarray, "row component n n"]:
+    """R with R R' the covariance of the reals of one column, which are missing together."""
+    roots = sds[..., None] * np.eye(len(features))
+    if block.covariances is not None:
+        rows = np.flatnonzero(hole[:, features].all(axis=1))
+        places = (hole.cumsum(axis=1) - 1)[rows][:, features]
+        pairs = rows[:, None, None], slice(None), places[:, :, None], places[:, None, :]
+        roots[rows] = np.linalg.cholesky(np.moveaxis(block.covariances[pairs], -1, 1))
+    return roots
 
 
 def _reals(
@@ -401,7 +444,7 @@ def _reals(
     law: CellLaw,
 ) -> list[np.ndarray]:
     """Log tail, mean and interval of every real cell given the rest, block by block."""
-    n_features, plain = law.specification.n_features, replace(law, atoms=())
+    n_features, plain = law.specification.n_features, replace(law, atoms=(), together=())
     results = [np.full_like(real, np.nan) for _ in range(4)]
     if n_features == 0:
         return results
@@ -587,6 +630,7 @@ def cell_law(mixture: FittedMixture, columns: Columns, prob: float | None = None
         partial(_numbers, mixture, columns),
         column_atoms(mixture, columns),
         [features for features in columns.features if len(features) > 1],
+        all(kind.is_plain or kind.n_reals != 1 for kind in columns.kinds),
         prob,
     )
 
@@ -594,8 +638,13 @@ def cell_law(mixture: FittedMixture, columns: Columns, prob: float | None = None
 def _numbers(
     mixture: FittedMixture, columns: Columns, standard: Float[np.ndarray, "*row feature"]
 ) -> Float[np.ndarray, "*row feature"]:
-    """Reals in standard units as numbers of the table."""
-    return columns.decoded(mixture.in_users_units(standard))
+    """Reals in standard units as numbers of the table; those of an angle as its cosine and sine."""
+    numbers = columns.decoded(mixture.in_users_units(standard))
+    for kind, features in zip(columns.kinds, columns.features, strict=True):
+        if len(features) > 1:
+            cells = kind.decode(numbers[..., features].reshape(-1, len(features)))
+            numbers[..., features] = kind.encode(cells).reshape(*numbers.shape[:-1], -1)
+    return numbers
 
 
 def conditional_law(

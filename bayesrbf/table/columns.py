@@ -197,6 +197,13 @@ class Columns:
         features = (i for i, values in enumerate(self.atoms) if values)
         return {feature: first + place for place, feature in enumerate(features)}
 
+    @cached_property
+    def column_of(self) -> Int[np.ndarray, " cell"]:
+        """Position of the column of every real, then of every code; -1 of masks."""
+        masks = (-1,) * len(self.masked)
+        atomic = tuple(self.real_positions[feature] for feature in self.atomic)
+        return np.array(self.real_positions + self.categorical_positions + masks + atomic, np.intp)
+
     def atom_cells(self, feature: int) -> tuple[float, ...]:
         """Atoms of a real feature as numbers of its column."""
         kind, atoms = self.kinds[self.real_positions[feature]], self.atoms[feature]

@@ -625,21 +625,6 @@ def with_masks(rows: Observations, columns: Columns) -> Observations:
     return replace(rows, codes=np.column_stack([before, (~observed).astype(np.intp), after]))
 
 
-def hidden_share(rows: Observations, columns: Columns) -> Float[np.ndarray, " obs"]:
-    """Share of the cells of every row that are missing; 0 in a table without columns.
-
-    >>> from bayesrbf.table import encode, learn_columns
-    >>> X = [["b", 1.5], [None, 2.5], [None, None]]
-    >>> columns = learn_columns(X)
-    >>> hidden_share(encode(X, columns), columns)
-    array([0. , 0.5, 1. ])
-    """
-    missing = ~observed_cells(rows, columns)
-    missing = np.delete(missing, columns.left_out, axis=1)
-    shares: np.ndarray = missing.sum(axis=1) / max(1, missing.shape[1])
-    return shares
-
-
 def in_canonical_levels(
     columns: Columns, cells: Observations, rows: Observations
 ) -> tuple[Columns, Observations]:

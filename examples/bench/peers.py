@@ -48,6 +48,13 @@ def numbers_for(classifier: object) -> Any:
     return make_pipeline(columns, classifier)
 
 
+def chosen_logistic() -> LogisticRegressionCV:
+    """Logistic regression with the penalty of least held-out log loss, of all linear rivals."""
+    return LogisticRegressionCV(
+        Cs=10, l1_ratios=(0,), scoring="neg_log_loss", max_iter=1000, use_legacy_attributes=False
+    )
+
+
 class Boosting:
     """Boosting that takes missing cells itself, and texts as categories of the training rows."""
 
@@ -134,17 +141,21 @@ class Blocks:
 
 
 class Refitted(Blocks):
-    """Logistic regression fitted anew to the columns that a row has, for every pattern of holes."""
+    """Logistic regression fitted anew to the columns that a row has, for every pattern of holes.
+
+    Its penalty is chosen once, with all columns.
+    """
 
     def predict_proba(self, X: pd.DataFrame) -> np.ndarray:
         new, known = self.blocks(X), X.notna().to_numpy()
+        penalty = chosen_logistic().fit(np.nan_to_num(np.hstack(self.X)), self.y).C_
         p = np.tile(np.bincount(self.y) / self.y.size, (len(X), 1))
         patterns, of_row = np.unique(known, axis=0, return_inverse=True)
         for number, pattern in enumerate(patterns):
             if pattern.any():
                 rows, places = of_row == number, np.flatnonzero(pattern)
                 old = np.nan_to_num(np.hstack([self.X[j] for j in places]))
-                model = LogisticRegression(max_iter=300).fit(old, self.y)
+                model = LogisticRegression(C=penalty, max_iter=1000).fit(old, self.y)
                 p[rows] = model.predict_proba(np.hstack([new[j][rows] for j in places]))
         return p
 
@@ -159,7 +170,7 @@ class Imputed(Blocks):
             sample_posterior=True, max_iter=5, tol=0, n_nearest_features=10, random_state=0
         )
         whole = chain.fit_transform(every) if np.isnan(every).any() else every
-        model = LogisticRegression(max_iter=300).fit(whole[: len(old)], self.y)
+        model = chosen_logistic().fit(whole[: len(old)], self.y)
         if not np.isnan(new).any():
             return np.asarray(model.predict_proba(new))
         return np.mean([model.predict_proba(chain.transform(new)) for _ in range(20)], axis=0)
@@ -220,10 +231,7 @@ def forest(seed: int) -> Any:
 
 def logistic(seed: int) -> Any:
     """Logistic regression whose penalty is chosen by cross-validation."""
-    model = LogisticRegressionCV(
-        Cs=10, l1_ratios=(0,), scoring="neg_log_loss", max_iter=1000, use_legacy_attributes=False
-    )
-    return numbers_for(model)
+    return numbers_for(chosen_logistic())
 
 
 PEERS: Final[dict[str, Callable[[int], Any]]] = {

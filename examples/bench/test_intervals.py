@@ -124,14 +124,16 @@ def bootstrapped(X: pd.DataFrame, y: np.ndarray) -> Ask:
     return lambda X_new: of_draws(point(X_new).T, np.array([one(X_new).T for one in refits]))
 
 
-def normal(prior_sd: float) -> Contestant:
+def normal(prior_sd: float | None) -> Contestant:
     """Logistic regression with normal weights; draws from the normal law around their mode.
 
-    Columns have unit scale. Flat priors make it maximum likelihood with the delta method.
+    Columns have unit scale. Flat priors make it maximum likelihood with the delta method; None: the
+    standard deviation is chosen by held-out log loss.
     """
 
     def fit(X: pd.DataFrame, y: np.ndarray) -> Ask:
-        model = numbers_for(LogisticRegression(C=prior_sd**2, max_iter=5000)).fit(X, y)
+        variance = float(logistic(0).fit(X, y)[-1].C_) if prior_sd is None else prior_sd**2
+        model = numbers_for(LogisticRegression(C=variance, max_iter=5000)).fit(X, y)
         columns, mode = model[:-1], model[-1]
         weights = np.c_[mode.intercept_, mode.coef_]
         cells = with_constant(columns.transform(X))
@@ -139,7 +141,7 @@ def normal(prior_sd: float) -> Contestant:
         curvature = p[:, :, None] * (np.eye(len(weights)) - p[:, None])
         information = np.einsum("ncd,ni,nj->cidj", curvature, cells, cells)
         information = information.reshape(weights.size, weights.size)
-        covariance = np.linalg.pinv(information + np.eye(weights.size) / prior_sd**2)
+        covariance = np.linalg.pinv(information + np.eye(weights.size) / variance)
         rng = np.random.default_rng(0)
         draws = rng.multivariate_normal(weights.ravel(), covariance, DRAWS, method="eigh")
 
@@ -190,7 +192,7 @@ STACK: Final[dict[str, Contestant]] = {"stack": ours(StackedClassifier, "laplace
 PEERS: Final[dict[str, Contestant]] = {
     "logistic regression, delta method": normal(100.0),
     "logistic regression, bootstrap": bootstrapped,
-    "Bayesian logistic regression": normal(1.0),
+    "Bayesian logistic regression": normal(None),
 }
 CONTESTANTS: Final[dict[str, Contestant]] = (
     STACK

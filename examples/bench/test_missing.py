@@ -20,7 +20,6 @@ import pandas as pd
 from scipy.optimize import brentq
 from scipy.special import expit
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -30,6 +29,7 @@ from bayesrbf.base.arrays import log_loss
 from bayesrbf.datasets import hide_cells
 from bench.density_scores import crps
 from bench.figures import show
+from bench.peers import chosen_logistic
 from bench.tables import load, split
 
 TABLES = ("breast_cancer", "glass", "iris", "raetsch_thyroid", "vehicle", "wine")
@@ -41,7 +41,7 @@ CLASSIFIERS: dict[str, Callable[..., Any]] = {
     "medians and indicators, logistic": lambda random_state: make_pipeline(
         SimpleImputer(strategy="median", add_indicator=True),
         StandardScaler(),
-        LogisticRegression(max_iter=5_000),
+        chosen_logistic(),
     ),
 }
 

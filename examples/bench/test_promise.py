@@ -18,7 +18,6 @@ import pandas as pd
 from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegressionCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -31,6 +30,7 @@ from bayesrbf import (
 from bayesrbf.base.arrays import log_loss
 from bayesrbf.fit.calibration import calibration_slope
 from bench.figures import show
+from bench.peers import chosen_logistic
 
 SEEDS, NEW_ROWS, ASKED = int(os.environ.get("BENCH_SEEDS", "20")), 4_000, 500
 """Fits of each table, new rows of each, and those of them whose intervals are judged."""
@@ -102,7 +102,7 @@ def logistic() -> ClassifierMixin:
     return make_pipeline(
         SimpleImputer(add_indicator=True),
         StandardScaler(),
-        LogisticRegressionCV(scoring="neg_log_loss", max_iter=5_000),
+        chosen_logistic(),
     )
 
 

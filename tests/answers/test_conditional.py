@@ -22,10 +22,12 @@ from bayesrbf import (
     StackedClassifier,
 )
 from bayesrbf.mixture.points import component_covariances
+from tests import kinds
 from tests.cases import first_quick, generative, some_quick
 from tests.families.hybrid.density_tables import mixed_frame, real_table
 from tests.fit.class_tables import iris, table
 from tests.fit.test_atoms import spiked
+from tests.kinds import share as share
 
 HOLED = np.array([[2.0, np.nan, np.nan], [np.nan, 90.0, 0.6], [np.nan, np.nan, np.nan]])
 MILD = np.array([1.0, 1e-2, 1e3])
@@ -193,6 +195,43 @@ def test_samples_have_the_quantiles() -> None:
     one, same, other = (told.sample(2, seed=seed)[1] for seed in (3, 3, 4))
     assert np.array_equal(one, same)
     assert not np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("covariance_type", first_quick(["full", "tied", "diag"]))
+def test_figures_of_every_kind_are_those_of_its_draws(covariance_type: str, share: object) -> None:
+    """Rounded counts, directions on a circle, levels of an order and a kind that a user wrote."""
+    X, _ = kinds.table(150, share=True)
+    asked = kinds.KINDS_OF | {"fat": "share", "seen": "real"}
+    X["seen"] = np.exp(X["size"] - 1)  # a skewed column, which a power straightens
+    model = MixtureDensity(2, covariance_type=covariance_type, column_kinds=asked, **MAPPED).fit(X)
+    rows, n = X.iloc[:2], 4000
+    copies = pd.concat([rows] * (n // 20), ignore_index=True)
+    for column in ("hour", "visits", "pain", "size", "fat", "seen"):
+        law = model.conditional(rows, column)
+        tables = model.conditional(copies, column).sample(20, seed=1)
+        drawn = np.concatenate([one[column].to_numpy() for one in tables]).reshape(n, -1)
+        if column == "pain":
+            found = [(drawn == level).mean(axis=0) for level in kinds.PAIN]
+            np.testing.assert_allclose(law.probabilities("pain").T, found, atol=0.03)
+            ranks = np.argmax(drawn[..., None] == np.array(kinds.PAIN), axis=-1)
+            levels = law.quantile(0.5)[column].map(kinds.PAIN.index)
+            np.testing.assert_array_equal(levels, np.median(ranks, axis=0))
+            continue
+        mean, sd = law.mean()[column], law.sd()[column]
+        if column == "hour":
+            around = np.exp(2j * np.pi * drawn / 24).mean(axis=0)
+            off = np.angle(around / np.exp(2j * np.pi * mean / 24)) * 24 / (2 * np.pi)
+            np.testing.assert_array_less(abs(off), 4 * sd / n**0.5)
+            spread = np.sqrt(-2 * np.log(abs(around))) * 24 / (2 * np.pi)
+        else:
+            spread = drawn.std(axis=0)
+            np.testing.assert_array_less(abs(drawn.mean(axis=0) - mean), 4 * spread / n**0.5)
+            for q in (0.1, 0.5, 0.9):
+                end = law.quantile(q)[column].to_numpy()
+                noise = 4 * np.sqrt(q * (1 - q) / n)
+                assert ((drawn < end).mean(axis=0) < q + noise).all()
+                assert ((drawn <= end).mean(axis=0) > q - noise).all()
+        np.testing.assert_allclose(sd, spread, rtol=0.06)
 
 
 MAKERS: dict[str, Any] = {

@@ -222,10 +222,12 @@ def test_rows_have_the_digests_of_equal_rows(name):
     """Whether they were read at the fit, for an update or as new rows, in any order."""
     model, (X, y) = fitted(name), local(40)
     (update,) = recalibrate(model, X, y, "slope").updates_
-    again = row_digests(new_rows(model.fitted_, X[::-1]).cells)
+    columns = model.fitted_.table.columns
+    again = row_digests(new_rows(model.fitted_, X[::-1]).cells, columns)
     np.testing.assert_array_equal(again[::-1], update.row_digests)
-    trained = row_digests(new_rows(model.fitted_, population(90, (0.3, 0.3, 0.4), 0)[0]).cells)
-    assert set(trained.tolist()) == set(row_digests(model.fitted_.rows).tolist())
+    same = new_rows(model.fitted_, population(90, (0.3, 0.3, 0.4), 0)[0]).cells
+    trained = row_digests(same, columns)
+    assert set(trained.tolist()) == set(row_digests(model.fitted_.rows, columns).tolist())
     assert not set(trained.tolist()) & set(update.row_digests.tolist())
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,11 @@ import pandas as pd
 import pytest
 
 import bayesrbf
-from bayesrbf import HybridMixtureClassifier, Validation
+from bayesrbf import HybridMixtureClassifier, Validation, recalibrate
 from bayesrbf.app.report.options import Focus
 from bayesrbf.app.validate import SURE, Beside, of_known_rows, validation_of
-from tests.cases import first_quick
+from bayesrbf.fit.asking import known_rows
+from tests.cases import first_quick, generative
 
 CLASSES = np.array(["a", "b", "c"])
 
@@ -261,6 +263,21 @@ def test_rows_of_training_are_no_new_rows() -> None:
     assert remark.is_finding
     assert remark.sentence.startswith("30 of 30 rows equal rows that the model was fitted to")
     assert not list(of_known_rows(model, X.assign(size=X["size"] + 1)))
+
+
+def test_rows_are_known_whatever_missing_indicators_tell() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(80, 2)), columns=["a", "b"])
+    X[rng.random(X.shape) < 0.3] = np.nan
+    model = generative(n_init=1, missingness="informative", random_state=0).fit(
+        X, np.arange(80) % 2
+    )
+    updated = recalibrate(model, X + 5, np.arange(80) % 2, "slope")
+    for one in (updated, copy(updated).assume_missingness("ignorable")):
+        trained, of_update = known_rows(one.fitted_, X)
+        assert trained.all()
+        assert not of_update[X.notna().any(axis=1)].any()
+        assert known_rows(one.fitted_, X + 5)[1].all()
 
 
 @pytest.mark.parametrize("method", ["intercept", "slope", "refit"])

@@ -313,6 +313,17 @@ def test_an_objective_that_needs_all_rows_says_so() -> None:
     assert classifier(objective=Likelihood()).fit(table, labels).passes_ > 5
 
 
+def test_an_argument_of_another_meaning_is_not_refused() -> None:
+    """An estimator says itself which of its arguments need all rows."""
+
+    class Pooling(HybridMixtureClassifier):
+        def get_params(self, deep: bool = True) -> dict[str, Any]:
+            return super().get_params(deep) | {"pool": "mean"}
+
+    table, labels = in_partitions(X, [100]), in_partitions(Y, [100])
+    assert Pooling(objective="likelihood", n_init=1).fit(table, labels).passes_ > 5
+
+
 @pytest.mark.parametrize("what", ["refine", "declare"])
 def test_a_posterior_needs_all_rows(what: str, whole: HybridMixtureClassifier) -> None:
     with pytest.raises(ValueError, match=rf"{what}\(.*block by block.*sample"):

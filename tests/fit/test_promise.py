@@ -164,6 +164,10 @@ def test_indicators_of_a_mixture_can_be_ignored_without_a_new_fit() -> None:
     cells = without_indicators(encode(X[:50], model.columns_), model.columns_)
     np.testing.assert_array_equal(without, np.exp(model.fitted_.class_log_probabilities(cells)))
     assert np.abs(without - with_them).max() > 0.1
+    again = recalibrate(model, X[:20], y[:20], "refit", training=(X, y))
+    unseen = without_indicators(encode(X[:20], again.columns_), again.columns_)
+    expected = np.exp(again.fitted_.class_log_probabilities(unseen))
+    np.testing.assert_array_equal(again.predict_proba(X[:20]), expected)
 
 
 def test_a_rare_but_telling_pattern_counts() -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bayesrbf.base.hidden_share import missing_share
 from bayesrbf.table.columns import learn_columns
 from bayesrbf.table.encode import encode, hide, observed_cells, replaced, with_column
 
@@ -26,6 +27,18 @@ def test_a_hidden_cell_is_as_a_missing_one(seed: int, atoms: tuple[tuple[float, 
     np.testing.assert_array_equal(found.codes, expected.codes)
     present = np.array([[cell is not None for cell in row] for row in X])
     np.testing.assert_array_equal(observed_cells(found, columns), present & ~hidden)
+
+
+@pytest.mark.parametrize("missingness", ["ignorable", "informative"])
+def test_the_share_of_missing_cells_counts_columns(missingness: str) -> None:
+    """Whatever a column has in a row: two reals, a real and the code of its atom, an indicator."""
+    some = {"column_kinds": {3: "angle:24"}, "missingness": missingness}
+    columns = replace(learn_columns(X, **some), atoms=((1.5,), (), ()))
+    hidden = np.random.default_rng(0).random((64, *X.shape)) < 0.5
+    for mask in hidden:
+        rows = hide(encode(X, columns), mask, columns)
+        expected = 1 - observed_cells(rows, columns).mean(axis=1)
+        np.testing.assert_allclose(missing_share(rows, columns.column_of), expected)
 
 
 def test_a_mask_goes_with_its_cell_and_with_no_other() -> None:

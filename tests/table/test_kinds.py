@@ -206,6 +206,17 @@ def test_every_estimator_takes_every_kind(name: str, share: Any, tmp_path: Path)
         model.predict_proba(X.assign(fat=1.5))
 
 
+def test_a_stack_counts_missing_columns_of_new_rows_as_at_the_fit(tmp_path: Path) -> None:
+    X, y = table(60)
+    stack = bayesrbf.StackedClassifier(["normal"], cv=2, column_kinds=KINDS_OF, random_state=0)
+    stack.fit(X, y).save(tmp_path / "model")
+    for one in (stack, bayesrbf.load(tmp_path / "model")):
+        rows = encode(X, one.columns_)
+        expected = X.isna().mean(axis=1)
+        np.testing.assert_allclose(one.model_.hidden_share(rows), expected)
+        np.testing.assert_allclose(one.fitted_.hidden_share(rows), expected)
+
+
 def test_no_file_outside_the_table_asks_for_a_kind_by_its_name() -> None:
     package = Path(bayesrbf.__file__).parent
     names = {kind.__name__ for kind in KINDS.values()}

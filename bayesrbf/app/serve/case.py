@@ -248,7 +248,7 @@ def measurements_of(served: ServedModel, row: pd.DataFrame) -> list[Measurement]
 
 
 def along(served: ServedModel, row: pd.DataFrame, field: Field, label: str) -> Along:
-    """The probability of a class as one cell varies."""
+    """The probability of a class as one cell varies; whether it is missing tells what it told."""
     here = row[field.name].iloc[0]
     if not field.kind.has_levels:
         ends = [field.low, field.high] if pd.isna(here) else [field.low, field.high, float(here)]
@@ -260,13 +260,12 @@ def along(served: ServedModel, row: pd.DataFrame, field: Field, label: str) -> A
         values = [level for level, _ in field.levels]
         at = tuple(map(float, range(len(values))))
         place = float(values.index(str(here))) if str(here) in values else np.nan
-    rows = pd.concat([row] * len(values), ignore_index=True)
-    rows[field.name] = pd.Series(values, dtype=row[field.name].dtype)
+    before = pd.concat([row] * len(values), ignore_index=True)
+    rows = before.assign(**{field.name: pd.Series(values, dtype=row[field.name].dtype)})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they were said of the case itself
-        summary = served.estimator.uncertainty(rows, served.focus.level).sel(
-            label=_own(served, label)
-        )
+        summary = served.estimator.uncertainty(rows, served.focus.level, asked_at=before)
+    summary = summary.sel(label=_own(served, label))
     p, lower, upper = (
         tuple(summary[name].to_numpy().tolist()) for name in (names.PROBABILITY, "lower", "upper")
     )

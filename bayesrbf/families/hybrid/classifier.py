@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from bayesrbf.base.priors import OBJECTIVES, MixturePrior, ObjectiveName
 from bayesrbf.base.records import Stored
 from bayesrbf.base.rows import COVARIANCE_TYPES, CovarianceType, MixtureSpecification, default_shape
 from bayesrbf.families.hybrid.density import MixtureMethods
-from bayesrbf.families.hybrid.objectives import MixtureObjective, objective_of
+from bayesrbf.families.hybrid.objectives import Likelihood, MixtureObjective, objective_of
 from bayesrbf.families.hybrid.selection import (
     MOST_COMPONENTS,
     OPEN,
@@ -199,6 +199,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         "unlabelled_weight": number("cv", None),
         "missingness": one_of("ignorable", "informative", "cv"),
     }
+    _by_blocks: ClassVar = {"objective": ("likelihood", Likelihood())}
 
     def __init__(
         self,

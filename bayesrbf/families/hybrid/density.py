@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Integral
-from typing import Any, Final, Literal, Self
+from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -566,6 +566,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         "pool": integer(None),
         "prior": Rule("a MixturePrior, 'cv' or None", ("cv", None), MixturePrior, error=TypeError),
     }
+    _by_blocks: ClassVar = {"trim": (False,), "pool": (None,)}
 
     def __init__(
         self,

@@ -171,7 +171,8 @@ class StackedClassifier(Classifier):
     unlabelled : object, optional
         What marks a hidden label beside NaN and None, such as -1.
     unlabelled_weight : float
-        Factor of the weight of rows without a label, which teach all but the pool; 0 drops them.
+        Factor of the weight of rows without a label, which teach mixtures and kernel networks, and
+        no tree, added classifier or pool; 0 drops them.
     prior : MixturePrior, optional
         Hyper-parameters of the mixtures; ``MixturePrior()`` by default.
     n_jobs : int, optional

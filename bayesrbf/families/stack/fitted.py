@@ -95,6 +95,8 @@ class FittedStack(FittedModel):
     """What missing indicators tell, where new rows come as in training; None: nothing."""
     message: str = ""
     """What held-out rows gain by missing indicators; empty where few cells were missing."""
+    column_of: Int[np.ndarray, " cell"] | None = None
+    """Column of every real, then of every code; None: each is a column, as in older files."""
 
     @property
     def density(self) -> FittedMixture:
@@ -105,6 +107,11 @@ class FittedStack(FittedModel):
     def n_scored(self) -> int:
         """Number of rows held out."""
         return int(self.held.labels.size)
+
+    def hidden_share(self, rows: Observations) -> Float[np.ndarray, " obs"]:
+        """Share of the columns of every row that are missing."""
+        n_cells = rows.real.shape[1] + rows.codes.shape[1]
+        return missing_share(rows, np.arange(n_cells) if self.column_of is None else self.column_of)
 
     def labelled(self, rows: Observations) -> Bool[np.ndarray, " scored"]:
         """True: rows without a label are not held out."""
@@ -118,7 +125,7 @@ class FittedStack(FittedModel):
         for part in in_blocks(rows.n_obs, NUMBERS_A_ROW):
             some = rows.take(part)
             values = self.members.log_probabilities(some)
-            result[part] = self.reported(self.pooled(values, missing_share(some)), some)
+            result[part] = self.reported(self.pooled(values, self.hidden_share(some)), some)
         return result
 
     def reported(
@@ -180,7 +187,7 @@ class FittedStack(FittedModel):
                 moves = share_draws(counts, numbers.size, rng)
 
         def predictor(new: Observations) -> StackPredictor:
-            values, hidden = self.members.log_probabilities(new), missing_share(new)
+            values, hidden = self.members.log_probabilities(new), self.hidden_share(new)
             places, log_p = self.places(values, hidden, lambda log_q: self.reported(log_q, new))
             of_rows = None if error is None else error.at(places)
             pull = self.pool_posterior.of_rows(hidden, self.fitted_point).pull
@@ -288,7 +295,7 @@ class FittedStack(FittedModel):
         self, log_posterior: StackLogPosterior, rows: Observations, temperature: float = 1.0
     ) -> OneByOne:
         """Prepare rows for predictions at any weights and temperatures, members as fitted."""
-        values, hidden = self.members.log_probabilities(rows), missing_share(rows)
+        values, hidden = self.members.log_probabilities(rows), self.hidden_share(rows)
         density = self.companion.log_density(rows)
         return OneByOne(
             lambda theta: ClassPrediction(log_posterior.pooled(values, hidden, theta), density)
@@ -392,8 +399,9 @@ class FittedStack(FittedModel):
         seen = self.companion.specification
         shape = seen.n_features, seen.levels, seen.n_classes
         yield shape == self.members.table_shape, "a companion of its columns"
+        n_cells = seen.n_features + len(seen.levels)
+        yield self.column_of is None or self.column_of.size == n_cells, "a column of every cell"
         if (missingness := self.missingness) is not None:
-            n_cells = seen.n_features + len(seen.levels)
             yield within(missingness.patterns.features, 0, n_cells), "indicators of its columns"
             held_out = missingness.evidence.shape == (self.n_scored, n_classes)
             yield held_out, "evidence about its held-out rows"
@@ -542,6 +550,7 @@ def stack_of(
     settings: StackSettings,
     pools: Sequence[Pool],
     held_out: HeldOut,
+    column_of: Int[np.ndarray, " cell"],
 ) -> FittedStack:
     """Members and pools as a stack, with the density of the distinct rows.
 
@@ -557,4 +566,5 @@ def stack_of(
         settings.names,
         tuple(emptier),
         settings.prior,
+        column_of=column_of,
     )

@@ -55,7 +55,8 @@ def fit_stack(
     gain = gain_of_unlabelled(settings, folds, held_out, n_jobs)
     held_out, pools = pools_of(held_out, settings, training.owner)
     copies = places_held_out(rows, kept, [test for _, _, test in folds])
-    model = stack_of(members, distinct, settings, pools, held_out)
+    column_of = training.read_columns.column_of
+    model = stack_of(members, distinct, settings, pools, held_out, column_of)
     model = with_missingness(model, settings, folds, training)
     parts = Status.CONVERGED.sentence, gain, partly_seen(shared, held_out), trial, model.message
     return replace(training, copies=copies), model, " ".join(filter(None, parts))

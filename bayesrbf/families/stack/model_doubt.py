@@ -31,7 +31,6 @@ from sklearn.svm import SVC
 from bayesrbf import table
 from bayesrbf.base import names
 from bayesrbf.base.arrays import LEAST_DISPUTED_PROBABILITY, log_odds, log_softmax
-from bayesrbf.base.hidden_share import missing_share
 from bayesrbf.base.log_posterior import Predictor
 from bayesrbf.base.priors import ClassPrediction, MixturePrior
 from bayesrbf.base.records import stored
@@ -84,7 +83,7 @@ class ModelDoubt:
 
         def prepare(rows: Observations) -> DoubtedPredictor:
             log_p, values = point(rows), self.pool.members.log_probabilities(rows)
-            places, pool = self.pool.places(values, missing_share(rows))
+            places, pool = self.pool.places(values, self.pool.hidden_share(rows))
             of_rows = error.at(places)
             apart = np.maximum(pool, LEAST_DISPUTED_LOG) - np.maximum(log_p, LEAST_DISPUTED_LOG)
             # What is surer than anybody may dispute is moved from where disputes end.

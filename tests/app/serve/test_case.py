@@ -27,7 +27,7 @@ from bayesrbf.app.words import number, percent
 from bayesrbf.base.table_options import TableOptions
 from tests.app.links import dead_links
 from tests.app.serve.desks import COSTS, HOSTILE, ask, page, patients, serve_here, write_desk
-from tests.cases import first_quick
+from tests.cases import first_quick, generative
 from tests.test_cli import run
 
 TABLE = patients()
@@ -135,6 +135,25 @@ def test_a_curve_passes_through_the_answer(served: ServedModel) -> None:
     levels = case.along(served, row(age=60.0, ward="b & c"), served.fields[3], "well")
     assert len(levels.at) == 2
     assert levels.here == [level for level, _ in served.fields[3].levels].index("b & c")
+
+
+def test_a_curve_along_a_missing_cell_moves_no_indicator(tmp_path: Path) -> None:
+    """Its mean over what the cell may hold is the answer without it, and not that of a cell that
+    was measured in the table, which is a sign of the class here."""
+    holes = (TABLE["outcome"] == "well") & (np.arange(len(TABLE)) % 8 > 0)
+    model = generative(n_init=1, missingness="informative", random_state=0)
+    write_desk(tmp_path, TABLE.assign(ward=TABLE["ward"].mask(holes)), model)
+    served = ServedModel.of(ModelFolder("", tmp_path))
+    given, field = row(age=60.0, dose=2.0), served.fields[3]
+    levels = [level for level, _ in field.levels]
+    masses = model.conditional(given, "ward").probabilities("ward")[levels].to_numpy()[0]
+    curve = case.along(served, given, field, "well").probability
+    answer = model.predict_proba(given)[0, served.classes.index("well")]
+    assert masses @ curve == pytest.approx(answer, rel=1e-9)
+    with pytest.raises(ValueError, match=r"must have the 1 rows of X, in memory; received 2"):
+        model.uncertainty(given, asked_at=pd.concat([given] * 2))
+    filled = model.predict_proba(given.assign(ward=levels[0]))
+    assert abs(filled[0, served.classes.index("well")] - curve[0]) > 0.1
 
 
 def test_what_was_shown_before_is_compared_with() -> None:

@@ -10,7 +10,6 @@ from scipy.special import log_softmax, logit
 
 from bayesrbf import StackedClassifier, explain_interval
 from bayesrbf.base import names
-from bayesrbf.base.hidden_share import missing_share
 from bayesrbf.base.rows import Observations, Units
 from bayesrbf.families.stack import intervals
 from bayesrbf.families.stack.fitted import FittedStack
@@ -147,7 +146,7 @@ def test_a_row_without_a_cell_has_no_error() -> None:
 
 def error_of(model: FittedStack, rows: Observations) -> ErrorOfRows:
     values = model.members.log_probabilities(rows)
-    return model.error(1000, 0).at(model.places(values, missing_share(rows))[0])
+    return model.error(1000, 0).at(model.places(values, model.hidden_share(rows))[0])
 
 
 def test_draws_have_the_variance_of_the_error(refined: StackedClassifier) -> None:
@@ -188,7 +187,7 @@ def test_rows_of_one_unit_count_as_one_row(refined: StackedClassifier) -> None:
     pairs = Units.of(np.arange(model.held.labels.size) // 2)
     paired = replace(model, held=replace(model.held, units=pairs))
     alone, together = (error_of(one, rows).variance for one in (model, paired))
-    knows = missing_share(rows) < 1
+    knows = model.hidden_share(rows) < 1
     assert (together >= alone - 1e-6).all()
     assert (together[knows] > alone[knows] + 0.01).mean() > 0.5
 
@@ -200,7 +199,7 @@ def test_the_median_of_the_draws_lies_further_out_by_the_stretch(
     rows = new_rows(refined.fitted_, X).cells
     point, posterior = refined.predict_proba(X), refined.fitted_.class_posterior
     stretch = posterior.predictor(rows).stretch
-    knows = missing_share(rows) < 1
+    knows = refined.model_.hidden_share(rows) < 1
     assert (stretch[knows] > 1).all()
     assert (stretch[~knows] == 1).all()
     assert posterior.strays is not None

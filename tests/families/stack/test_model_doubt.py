@@ -25,7 +25,6 @@ from bayesrbf import (
     load,
 )
 from bayesrbf.base.arrays import LEAST_DISPUTED_PROBABILITY
-from bayesrbf.base.hidden_share import missing_share
 from bayesrbf.families.stack import model_doubt as beside
 from bayesrbf.families.stack.fitted import FittedStack
 from bayesrbf.fit.asking import new_rows
@@ -186,7 +185,7 @@ def test_draws_are_moved_by_the_error_of_the_pool_and_towards_it(
     predictor, n_draws = posterior.predictor(rows), posterior.n_draws
     thetas = posterior.theta.reshape(n_draws, -1)
     values = doubt.pool.members.log_probabilities(rows)
-    places, pool = doubt.pool.places(values, missing_share(rows))
+    places, pool = doubt.pool.places(values, doubt.pool.hidden_share(rows))
     error = doubt.pool.error(n_draws, fit.table.seed).at(places)
     point, pool = (
         np.maximum(p, np.log(LEAST_DISPUTED_PROBABILITY))

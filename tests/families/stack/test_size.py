@@ -17,7 +17,6 @@ import bayesrbf
 from bayesrbf import table as table_of_rows
 from bayesrbf.base.arrays import single_digits
 from bayesrbf.base.artefact import pack
-from bayesrbf.base.hidden_share import missing_share
 from bayesrbf.base.rows import Observations, Standardisation
 from bayesrbf.families.stack import fitted as fitted_stack
 from bayesrbf.families.stack.members import FittedMembers
@@ -39,7 +38,7 @@ def test_draws_at_once_say_what_each_says_alone() -> None:
     said = predictor.at_all(numbers)
     density = stack.companion.log_density(rows)
     np.testing.assert_array_equal(said.log_density, np.tile(density, (len(numbers), 1)))
-    values, hidden = stack.members.log_probabilities(rows), missing_share(rows)
+    values, hidden = stack.members.log_probabilities(rows), stack.hidden_share(rows)
     places, pool = stack.places(values, hidden, lambda log_q: stack.reported(log_q, rows))
     error = stack.error(len(numbers), model.seed_).at(places)
     for number in numbers[:, 0]:
