@@ -664,6 +664,7 @@ TOPICS: Final[Mapping[str, str]] = {
     "constant": "{holds} one value only{each}.",
     "empty": "{has} no value.",
     "sheets": "{value}",
+    "skipped": "{value}",
     "file": "{value}",
 }
 """Sentence of each topic of a note, the most harmful first."""

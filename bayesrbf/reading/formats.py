@@ -157,6 +157,7 @@ class Delimited:
     rows: list[list[str]]
     lines: list[int]  # Line of the file on which each row starts.
     notes: tuple[str, ...]  # What was noticed.
+    skipped: tuple[int, ...] = ()  # Lines without a cell, which are no rows.
 
 
 def delimited_blocks(content: bytes, name: str, size: int | None = None) -> Iterator[Delimited]:
@@ -183,19 +184,26 @@ def delimited_blocks(content: bytes, name: str, size: int | None = None) -> Iter
     yield tabulated(first, place, f"separated by {SEPARATORS[separator]}", apart, notes)
     head = next(record for record in first if record[1])
     while block := list(islice(records, size)):
-        rows = [record for record in block if record[1]]
-        if rows:
-            yield _continued([head, *rows], place, apart)
+        if any(cells for _, cells in block):
+            yield _continued([head, *block], place, apart)
 
 
 def _continued(records: Records, place: str, apart: str) -> Delimited:
     """Further rows below a header that is known to be one; columns without a name are left out."""
+    records, skipped = _without_empty(records)
     header, rows, lines = _structure(records, place, apart)
     _check_header_does_not_return(header, rows, lines, place)
     positions = [position for position, title in enumerate(header) if title]
     if len(positions) < len(header):
         rows = [[row[position] for position in positions] for row in rows]
-    return Delimited(tuple(header[position] for position in positions), rows, lines, ())
+    return Delimited(tuple(header[position] for position in positions), rows, lines, (), skipped)
+
+
+def _without_empty(records: Records) -> tuple[Records, tuple[int, ...]]:
+    """The records that have a cell, and the lines of those without."""
+    return [record for record in records if record[1]], tuple(
+        line for line, cells in records if not cells
+    )
 
 
 def tabulated(records: Records, place: str, how: str, apart: str, notes: list[str]) -> Delimited:
@@ -207,11 +215,7 @@ def tabulated(records: Records, place: str, how: str, apart: str, notes: list[st
     name = place.rpartition(", ")[0]
     if not records:
         raise TableError(f"{name} is empty: a header line and rows are needed.")
-    last = max((i for i, (_, cells) in enumerate(records) if cells), default=-1)
-    blank = sum(not cells for _, cells in records[: 1 + last])
-    if blank:
-        notes.append(f"{blank} blank lines were skipped.")
-    records = [(line, cells) for line, cells in records if cells]
+    records, skipped = _without_empty(records)
     header, rows, lines = _structure(records, place, apart)
     header, rows = _without_unnamed(header, rows, f"{place} {records[0][0]}", notes)
     _check_names(header, f"{place} {records[0][0]}")
@@ -219,7 +223,7 @@ def tabulated(records: Records, place: str, how: str, apart: str, notes: list[st
     _check_header_does_not_return(header, rows, lines, place)
     _check_header_is_none_of_the_rows(header, rows, f"{place} {records[0][0]}")
     notes.insert(0, f"{len(rows)} rows and {len(header)} columns, {how}.")
-    return Delimited(header, rows, lines, tuple(notes))
+    return Delimited(header, rows, lines, tuple(notes), skipped)
 
 
 def _separator(text: str, name: str, notes: list[str]) -> str:
@@ -249,7 +253,7 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _records(text: str, separator: str, name: str) -> Iterator[tuple[int, list[str]]]:
-    """Records and the lines on which they start; an empty line is an empty record."""
+    """Records and the lines on which they start; a line without a cell is an empty record."""
     reader = csv.reader(_lines(text), delimiter=separator, strict=True)
     while True:
         line = reader.line_num + 1
@@ -262,7 +266,9 @@ def _records(text: str, separator: str, name: str) -> Iterator[tuple[int, list[s
                 f"{name}, line {line}: {error}; look for a quote that is not closed, or that "
                 "stands inside a cell without being doubled."
             ) from error
-        yield line, [cell.strip() for cell in cells]
+        stripped = [cell.strip() for cell in cells]
+        # A quoted empty cell alone is how a table of one column writes a missing cell.
+        yield line, stripped if any(stripped) or cells == [""] else []
 
 
 def _structure(
@@ -271,7 +277,7 @@ def _structure(
     """Header and rows of one width."""
     name = place.rpartition(", ")[0]
     if not records:
-        raise TableError(f"{name} holds blank lines only: a header line and rows are needed.")
+        raise TableError(f"{name} has no cell: a header line and rows are needed.")
     header = tuple(records[0][1])
     rows = records[1:]
     if not rows:
@@ -501,6 +507,30 @@ class RawTable:
     whole: bool = True  # Whether all rows are there.
     index: Any = None  # Of a frame of pandas.
 
+    def without_empty_rows(self) -> RawTable:
+        """The table without rows of which no column has a cell, as in files of text."""
+        if len(self.columns) < 2 or any(column.problem for column in self.columns):
+            return self  # a missing cell alone is a row; cells of a problem are not known
+        cells = zip(*(column.cells for column in self.columns), strict=True)
+        filled = [i for i, row in enumerate(cells) if any(row)]
+        if len(filled) in (0, len(self.lines)):
+            return self
+        skipped = sorted({*self.lines}.difference(self.lines[i] for i in filled))
+        return replace(
+            self,
+            columns=tuple(replace(c, cells=[c.cells[i] for i in filled]) for c in self.columns),
+            lines=[self.lines[i] for i in filled],
+            notes=(*self.notes, *_skipped(skipped, self.place)),
+            index=None if self.index is None else self.index[filled],
+        )
+
+
+def _skipped(lines: Sequence[int], place: str) -> list[Note]:
+    """A note on lines without a cell, where there are any."""
+    name, unit = place.rsplit(", ", 1)
+    sentence = f"{name}: {unit}s without a cell are no rows and were skipped: {listed(lines)}."
+    return [Note("skipped", "", sentence, len(lines))] if lines else []
+
 
 def read_raw(path: Path, sampled: bool = False) -> RawTable:
     """The columns of a file, whose first bytes tell its format; TableError if it is no table.
@@ -553,8 +583,8 @@ def raw_content(content: bytes, name: str, size: int | None = None) -> Iterator[
 def _of_cells(table: Delimited, place: str) -> RawTable:
     """Columns of a file whose cells have no types."""
     columns = [RawColumn(n, [row[i] for row in table.rows]) for i, n in enumerate(table.header)]
-    notes = tuple(Note("file", "", note) for note in table.notes)
-    return RawTable(tuple(columns), table.lines, place, notes, marked=True)
+    notes = [*(Note("file", "", note) for note in table.notes), *_skipped(table.skipped, place)]
+    return RawTable(tuple(columns), table.lines, place, tuple(notes), marked=True)
 
 
 def _workbook(content: bytes, name: str) -> RawTable:

@@ -31,7 +31,7 @@ from bayesrbf.reading.cells import (
 )
 from bayesrbf.reading.formats import RawColumn, RawTable, raw_blocks, raw_frame, read_raw
 from bayesrbf.reading.inferring import ReadColumn, TextColumn, Values, read_column
-from bayesrbf.reading.notes import Note, TableError, listed
+from bayesrbf.reading.notes import Note, TableError, listed, warn
 from bayesrbf.reading.noticing import in_one_spelling, notice, written_apart
 
 if TYPE_CHECKING:
@@ -345,13 +345,18 @@ def _read(
     """Rows of a file as a table; ``written`` has cells of its other rows."""
     import pandas as pd
 
+    new_rows = levels is not None
+    if not new_rows:  # new rows of a typed table have one answer each
+        raw = raw.without_empty_rows()
+    for note in raw.notes:
+        if new_rows and note.topic == "skipped":
+            warn(note.value)
     header = [column.name for column in raw.columns]
     problems = [*_misnamed(header, target, options, name)]
     problems += [note.value for note in raw.notes if problems and note.topic == "sheets"]
     marks = stand_ins(options.na, header)
     among, written = options.among(header), written or Written(())
     columns = read_columns(raw, target, among, marks, written, levels or NO_LEVELS, lenient)
-    new_rows = levels is not None
     if not new_rows:  # a model has the names of theirs
         names = {name: read for name, read in columns.items() if name == options.id}
         columns = {name: in_one_name(read, name) for name, read in columns.items()} | names

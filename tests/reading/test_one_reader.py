@@ -81,6 +81,28 @@ def test_every_source_of_one_table_is_read_as_its_csv(
     assert ("prose" in read.frame) == ("categorical" in options)
 
 
+EMPTY_ROWS = SOURCES | {"CSV": as_csv}
+
+
+@pytest.mark.parametrize("source", EMPTY_ROWS)
+def test_a_row_without_a_cell_is_no_row(source: str, tmp_path: Path) -> None:
+    """Spreadsheets write lines of commas below a table, and pandas keeps them as rows."""
+    expected = read_table(as_csv(messy(), tmp_path), "y")
+    longer = messy().reindex([*range(9), N, *range(9, N), N + 1]).reset_index(drop=True)
+    read = read_table(EMPTY_ROWS[source](longer, tmp_path), "y")
+    assert read.target is not None
+    assert read.target.tolist() == expected.target.tolist()  # type: ignore[union-attr]
+    for name in expected.frame:
+        np.testing.assert_array_equal(read.frame[name], expected.frame[name])
+    (note,) = [note for note in read.notes if "without a cell" in note]
+    assert note.endswith("11 and 63." if source in ("CSV", "Excel") else "10 and 62.")
+
+
+def test_an_empty_cell_in_quotes_is_a_row_of_a_table_of_one_column(tmp_path: Path) -> None:
+    table = pd.DataFrame({"a": [1.5, None, 2.5]})
+    assert len(read_table(as_csv(table, tmp_path)).frame) == 3
+
+
 def test_what_a_type_declares_is_kept(tmp_path: Path) -> None:
     table = pd.DataFrame(
         {
