@@ -67,6 +67,7 @@ class Notation:
     thousands: str = ""  # The mark between thousands; empty where there is none.
     decimal_comma: str = ""  # A number with a decimal comma, as it is written.
     doubtful: str = ""  # A number whose point could as well be between thousands.
+    below: str = ""  # A whole number beside it that is below one thousand, if all such ones are.
     problem: str = ""  # Why the numbers cannot be told, said of ``culprit``.
     culprit: str = ""
 
@@ -87,8 +88,9 @@ def read_numbers(
     """
     if thousands != "." and all(map(is_number, present)):  # as nearly all columns are
         bare = {text: ("", text) for text in present}
-        doubtful = "" if decimal == "." else _three_digits(bare)
-        return Notation(dict(zip(present, present, strict=True)), doubtful=doubtful)
+        doubtful, below = ("", "") if decimal == "." else _three_digits(bare)
+        numbers = dict(zip(present, present, strict=True))
+        return Notation(numbers, doubtful=doubtful, below=below)
     undressed = {text: _undressed(text, thousands) for text in present}
     parts = {text: pair for text, pair in undressed.items() if pair is not None}
     symbols = {symbol for symbol, _ in parts.values()}
@@ -112,12 +114,15 @@ def read_numbers(
     blanks = any(set(text) & set(BLANKS) for text in parts if re.search(rf"\d[{BLANKS}]\d", text))
     raised = any(set(text) & set(APOSTROPHES) for text in parts)
     commas = [text for text, (_, body) in parts.items() if point == "," and "," in body]
+    plain_points = not mark and point == "." and decimal != "."
+    doubtful, below = _three_digits(parts) if plain_points else ("", "")
     return Notation(
         numbers,
         symbol=symbol,
         thousands=mark or (" " if blanks else "'" if raised else ""),
         decimal_comma=commas[0] if commas else "",
-        doubtful="" if mark or point == "," or decimal == "." else _three_digits(parts),
+        doubtful=doubtful,
+        below=below,
     )
 
 
@@ -143,12 +148,17 @@ def _grouped(mark: str, point: str) -> str:
     return rf"[+-]?[1-9]\d{{0,2}}(?:{re.escape(mark)}\d{{3}})+(?:{re.escape(point)}\d+)?"
 
 
-def _three_digits(parts: dict[str, tuple[str, str]]) -> str:
-    """A number, if every point of a column stands before three last digits and after no 0."""
-    pointed = [text for text, (_, body) in parts.items() if "." in body]
-    bodies = [parts[text][1] for text in pointed]
-    doubtful = all(re.fullmatch(r"[+-]?[1-9]\d{0,2}\.\d{3}", body) for body in bodies)
-    return pointed[0] if pointed and doubtful else ""
+def _three_digits(parts: dict[str, tuple[str, str]]) -> tuple[str, str]:
+    """A number, if every point of a column stands before three last digits and after no 0.
+
+    And a whole number, if all numbers without a point have three digits at most.
+    """
+    pointed = {text: body for text, (_, body) in parts.items() if "." in body}
+    whole = {text: body for text, (_, body) in parts.items() if text not in pointed}
+    if not all(re.fullmatch(r"[+-]?[1-9]\d{0,2}\.\d{3}", body) for body in pointed.values()):
+        return "", ""
+    below = all(re.fullmatch(r"[+-]?\d{1,3}", body) for body in whole.values())
+    return next(iter(pointed), ""), next(iter(whole), "") if pointed and below else ""
 
 
 def _undressed(text: str, thousands: str | None) -> tuple[str, str] | None:

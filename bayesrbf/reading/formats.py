@@ -158,6 +158,7 @@ class Delimited:
     lines: list[int]  # Line of the file on which each row starts.
     notes: tuple[str, ...]  # What was noticed.
     skipped: tuple[int, ...] = ()  # Lines without a cell, which are no rows.
+    separator: str = ""
 
 
 def delimited_blocks(content: bytes, name: str, size: int | None = None) -> Iterator[Delimited]:
@@ -181,7 +182,8 @@ def delimited_blocks(content: bytes, name: str, size: int | None = None) -> Iter
     first = list(islice(records, size))
     while sum(1 for _, cells in first if cells) < 2 and (more := list(islice(records, size))):
         first += more
-    yield tabulated(first, place, f"separated by {SEPARATORS[separator]}", apart, notes)
+    table = tabulated(first, place, f"separated by {SEPARATORS[separator]}", apart, notes)
+    yield replace(table, separator=separator)
     head = next(record for record in first if record[1])
     while block := list(islice(records, size)):
         if any(cells for _, cells in block):
@@ -505,6 +507,7 @@ class RawTable:
     notes: tuple[Note, ...]
     marked: bool  # Whether words of the file may mean missing; Parquet has nulls instead.
     whole: bool = True  # Whether all rows are there.
+    separator: str = ""  # Of the cells of a line, in a file of text.
     index: Any = None  # Of a frame of pandas.
 
     def without_empty_rows(self) -> RawTable:
@@ -584,7 +587,9 @@ def _of_cells(table: Delimited, place: str) -> RawTable:
     """Columns of a file whose cells have no types."""
     columns = [RawColumn(n, [row[i] for row in table.rows]) for i, n in enumerate(table.header)]
     notes = [*(Note("file", "", note) for note in table.notes), *_skipped(table.skipped, place)]
-    return RawTable(tuple(columns), table.lines, place, tuple(notes), marked=True)
+    return RawTable(
+        tuple(columns), table.lines, place, tuple(notes), marked=True, separator=table.separator
+    )
 
 
 def _workbook(content: bytes, name: str) -> RawTable:

@@ -100,7 +100,7 @@ def read_columns(
     options: TableOptions,
     marks: Sequence[StandIn],
     written: Written,
-    levels: LevelsOf,
+    levels: LevelsOf | None,
     lenient: bool,
 ) -> dict[str, ReadColumn]:
     """Every column that is not ignored, read as what it was named or seems to be.
@@ -130,7 +130,7 @@ def read_columns(
         words = raw.marked or (
             raw_column.is_text and not plain.has_levels and _marked(raw_column, plain.is_number)
         )
-        own = map(str, levels.get(raw_column.name, ()))
+        own = map(str, (levels or NO_LEVELS).get(raw_column.name, ()))
         missing = Missing(
             frozenset(MISSING_MARKERS if words else ()).difference(own) | {""},
             tuple(mark for mark in marks if mark.column in (None, raw_column.name)),
@@ -145,6 +145,8 @@ def read_columns(
             day_first=options.day_first,
             thousands=options.thousands,
             decimal=options.decimal,
+            # Where decimals have points, commas separate the cells. Models know their notation.
+            points_open=raw.separator not in ("", ",") and levels is None,
             below=options.below,
         )
         result = read_column(said)
@@ -356,7 +358,7 @@ def _read(
     problems += [note.value for note in raw.notes if problems and note.topic == "sheets"]
     marks = stand_ins(options.na, header)
     among, written = options.among(header), written or Written(())
-    columns = read_columns(raw, target, among, marks, written, levels or NO_LEVELS, lenient)
+    columns = read_columns(raw, target, among, marks, written, levels, lenient)
     if not new_rows:  # a model has the names of theirs
         names = {name: read for name, read in columns.items() if name == options.id}
         columns = {name: in_one_name(read, name) for name, read in columns.items()} | names
