@@ -120,13 +120,13 @@ def _is_short(text: str) -> bool:
 def _training_row(served: ServedModel, place: int) -> dict[str, object]:
     """Label and held-out probabilities of a training row."""
     row: dict[str, object] = {"number": place + 1, "name": None, "label": None, "held_out": None}
-    frame, name = served.predictions, served.options.table.id
+    frame = served.predictions
     if len(frame) != len(served.cells):
         return row
     line = frame.iloc[place]
     label = line.get("label")
-    if name is not None and name in frame:
-        row["name"] = str(line[name])
+    if served.options.table.id is not None and frame.columns[1] not in ("label", "predicted"):
+        row["name"] = str(line.iloc[1])
     if isinstance(label, str):
         row |= {"label": label, "held_out": line.get(f"held_out_{label}")}
     return row

@@ -93,6 +93,19 @@ def test_a_number_may_be_text_with_a_comma(text: object) -> None:
     assert answers(ask("predict", {"dose": text})) == answers(ask("predict", {"dose": 1.5}))
 
 
+@pytest.mark.parametrize("question", ["predict", "uncertainty", "surprise"])
+@pytest.mark.parametrize("name", ["outside", "row", "predicted"])
+def test_ids_named_like_an_answer_lose_nothing(question: str, name: str, tmp_path: Path) -> None:
+    write_desk(tmp_path, TABLE, options=TableOptions(id=name))
+    serve_here(ModelFolder("named", tmp_path))
+    plain = answers(ask(question, [{"age": 61}, {"age": 22}], model="named"))
+    rows = [{"age": 61, name: "P1"}, {"age": 22, name: "P2"}]
+    lines = answers(ask(question, rows, model="named"))
+    title = name if question == "surprise" and name == "predicted" else f"{name}_id"
+    assert [line.pop(title) for line in lines] == ["P1", "P2"]
+    assert lines == plain
+
+
 def test_numbers_of_json_are_numbers_where_the_table_has_points_between_thousands(
     tmp_path: Path,
 ) -> None:
