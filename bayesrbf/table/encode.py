@@ -423,11 +423,14 @@ def read_labels(
 
 
 def _as_array(y: Any) -> Any:
-    """Labels as an array; whole numbers with nulls stay whole, where NumPy would make floats."""
+    """Labels as an array; with nulls they stay what they are, where NumPy would make floats."""
+    if isinstance(getattr(y, "dtype", None), np.dtype):
+        return y
     series = nw.from_native(y, series_only=True, pass_through=True)
-    if isinstance(series, nw.Series):
-        return np.array(series.to_list(), dtype=object) if series.dtype.is_integer() else y
-    return y if hasattr(y, "dtype") else np.array(y, dtype=object)
+    values = series.to_list() if isinstance(series, nw.Series) else y
+    if hasattr(values, "dtype"):  # an index or an array of pandas
+        values = values.tolist()
+    return np.array(values, dtype=object)
 
 
 def _plain(present: np.ndarray, raw: np.ndarray) -> np.ndarray:
