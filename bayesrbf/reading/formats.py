@@ -42,7 +42,22 @@ _OTHER_FORMATS: Final = {
     b"%PDF": "a PDF",
     b"SQLite format 3": "an SQLite database",
     b"\x89HDF": "an HDF5 file",
+    b"ARROW1": "a Feather or Arrow file",
+    b"FEA1": "an old Feather file",
+    **dict.fromkeys((b"BZh%d1AY" % level for level in range(1, 10)), "compressed by bzip2"),
+    b"\xfd7zXZ": "compressed by xz",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd",
+    b"7z\xbc\xaf": "a 7z archive",
+    b"$FL2@(#)": "an SPSS file",
+    b"<stata_dta>": "a Stata file",
+    **dict.fromkeys((b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"), "a pickle"),
 }
+_MARKUP: Final = {
+    r"\s*(\{\s*[\"}]|\[\s*[\[{\"\]])": "JSON",
+    r"\s*(?i:<!doctype html|<html|<table)": "an HTML page",
+    r"\s*<\?xml": "XML",
+}
+"""Patterns of texts that are no table of lines and cells."""
 MOST_TABLE_BYTES: Final = 2**30
 """Bytes of a table, unpacked: beyond, its cells do not fit into the memory of most machines."""
 CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -102,6 +117,9 @@ def decode(content: bytes, name: str, notes: list[str]) -> str:
             f"{name}, line {line}: the control character {control.group()!r} is no text; "
             "is this a binary file?"
         )
+    for pattern, what in _MARKUP.items():
+        if re.match(pattern, text):
+            raise TableError(f"{name} is {what}, not a CSV file: export the table as CSV.")
     if encoding == "cp1252":
         strange = next(character for character in text if ord(character) > 127)
         line = _line_after(text[: text.index(strange)])

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import bz2
 import csv
 import gzip
 import io
+import lzma
+import pickle
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,6 +44,12 @@ def test_encodings_separators_and_newlines_give_the_same_cells(
     assert cells(table) == (("name", "size"), [["Füchsin", "1.5"], ["owl", "2"]])
     assert table.lines == [2, 3]
     assert any("Windows-1252 (line 2 has 'ü')" in n for n in table.notes) == (encoding == "cp1252")
+
+
+def feather() -> bytes:
+    stream = io.BytesIO()
+    pd.DataFrame({"a": [1]}).to_feather(stream)
+    return stream.getvalue()
 
 
 texts = st.text(st.characters(exclude_categories=["Cc", "Cs"]) | st.just("\n"), max_size=6)
@@ -125,6 +135,14 @@ def test_row_numbers_without_a_name_are_left_out_with_a_note(start: int) -> None
         (bytes(range(256)), "line 3: not text in cp1252"),
         (b"PK\x03\x04rest", "an Excel workbook"),
         (b"%PDF-1.7", "a PDF"),
+        (bz2.compress(b"a,b\n1,2\n"), "is compressed by bzip2, not a CSV file: export the table"),
+        (lzma.compress(b"a,b\n1,2\n"), "compressed by xz"),
+        (pickle.dumps({"a": [1]}), "a pickle"),
+        (feather(), "a Feather or Arrow file"),
+        ('{"a": 1}\n{"a": 2}\n', "is JSON"),
+        ('[\n {"a": 1}]', "is JSON"),
+        ('\ufeff{ "a": [1]}', "is JSON"),
+        ("<!DOCTYPE html><table>", "an HTML page"),
         (b"\x1f\x8brest", "damaged gzip"),
         (gzip.compress(PLAIN.encode(), mtime=0)[:-9], "damaged gzip"),
         (b"\xff\xfea\x00,", "not text in utf-16"),
