@@ -513,6 +513,7 @@ class RawColumn:
     has_levels: bool = False  # Whether its type says that its cells are levels.
     problem: str = ""  # Why it cannot be read at all; it can still be left out.
     is_text: bool = False  # Whether its type is text, which may yet be numbers.
+    order: tuple[str, ...] = ()  # Of its levels, where its type says one.
 
 
 @dataclass(frozen=True)
@@ -723,7 +724,11 @@ def _arrow_column(table: Any, title: str, name: str, start: int, is_text: bool) 
     cells = _cells(table[title], title, name, start)
     if is_text:
         return RawColumn(title, [cell.strip() for cell in cells], is_text=True)
-    return RawColumn(title, cells, has_levels=not is_number)
+    order: tuple[str, ...] = ()
+    if levels and dtype.ordered:
+        orders = {tuple(map(cell_text, c.dictionary.to_pylist())) for c in table[title].chunks}
+        order = orders.pop() if len(orders) == 1 else ()
+    return RawColumn(title, cells, has_levels=not is_number, order=order)
 
 
 def cell_text(value: object) -> str:
@@ -786,11 +791,24 @@ def _column(series: nw.Series[Any], title: str) -> RawColumn:
     texts = [cell_text(cell) for cell in cells]
     for row, text in enumerate(texts, start=1):
         check_text(text, f"{_NAME}, row {row}, column {title!r}")
-    if isinstance(dtype, nw.Categorical | nw.Enum | nw.Boolean):
+    if isinstance(dtype, nw.Boolean):
         return RawColumn(title, texts, has_levels=True)
+    if isinstance(dtype, nw.Categorical | nw.Enum):
+        order = series.cat.get_categories().to_list() if is_ordered(series) else ()
+        return RawColumn(title, texts, has_levels=True, order=tuple(map(cell_text, order)))
     if isinstance(dtype, nw.String | nw.Object):
         return RawColumn(title, [text.strip() for text in texts], is_text=True)
     return RawColumn(title, texts)
+
+
+def is_ordered(series: nw.Series[Any]) -> bool:
+    """Whether the dtype of a Categorical says that its categories stand in their order.
+
+    The categories of an Enum of polars have places, but need not rise.
+    """
+    native: Any = series.to_native()
+    dtype = native.type if series.implementation.is_pyarrow() else native.dtype
+    return bool(getattr(dtype, "ordered", False))
 
 
 def _present(series: nw.Series[Any]) -> Sequence[object]:

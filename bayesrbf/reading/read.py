@@ -109,9 +109,10 @@ def read_columns(
     missing, unless the reader is lenient.
     """
     # Loaded where cells are read: a file that is not there is refused within a moment.
-    from bayesrbf.table.kinds import Category, Date, Real, kind_named
+    from bayesrbf.table.kinds import Category, Date, Real, in_order, kind_named
 
     named: dict[str | None, Kind] = {
+        **{column.name: in_order(column.order) for column in raw.columns if column.order},
         **dict.fromkeys([target, options.id, options.group, options.centre], Category()),
         **dict.fromkeys([options.time, options.score], Real()),
         **{name: kind_named(text) for name, text in options.kinds.items()},
@@ -485,9 +486,12 @@ def _assembled(
     notes = [*_notes(columns, model, options), *doubts, *raw.notes]
     if not any(note.topic == "decimal commas" for note in notes):
         notes = [note for note in notes if note.topic != "points"]
-    from bayesrbf.table.kinds import kind_named
+    from bayesrbf.table.kinds import in_order, kind_named
 
-    said = {name: kind_named(text) for name, text in options.kinds.items()}
+    said: dict[str, Kind] = {
+        column.name: in_order(column.order) for column in raw.columns if column.order
+    }
+    said |= {name: kind_named(text) for name, text in options.kinds.items()}
     kinds = {name: _kind_of(read.values, said.get(name)) for name, read in columns.items()}
     words = {name: kind.word for name, kind in kinds.items()}
     parts = {target: "target", options.id: "id", options.group: "group", options.time: "time"}

@@ -45,8 +45,8 @@ def test_columns_are_described_and_kept_in_a_file(tmp_path: object) -> None:
     density = MixtureDensity(column_maps="power", random_state=0).fit(TABLE)
     found = density.columns_.table()
     assert found.index.tolist() == list(TABLE)
-    assert found["kind"].tolist() == ["real", "categorical", "real", "categorical"]
-    assert found["levels"].tolist() == [None, ["Bonn", "Köln"], None, [1, 2, 3]]
+    assert found["kind"].tolist() == ["real", "categorical", "real", "ordered"]
+    assert found["levels"].tolist() == [None, ["Bonn", "Köln"], None, [3, 2, 1]]
     assert found["missing"].tolist() == [5, 0, 0, 0]
     density.save(f"{tmp_path}/m.safetensors")
     pd.testing.assert_frame_equal(load(f"{tmp_path}/m.safetensors").columns_.table(), found)
