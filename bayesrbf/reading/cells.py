@@ -512,6 +512,7 @@ def _fields(notes: Sequence[Note]) -> dict[str, object]:
         "each": " each" if many else "",
         "order": f", {first.value}" if first.value else "",
         "mark": {" ": "a blank", "'": "an apostrophe"}.get(first.value, repr(first.value)),
+        "areas": listed([f"{note.column!r} ({note.example})" for note in notes]),
         "limits": listed([f"{note.example!r} in {note.column!r}" for note in notes]),
         "limit_cells": f"{listed(counts)} {'cell' if counts == [1] else 'cells'}",
         "limit_reading": "missing." if first.value == "missing" else NEXT_TO_LIMIT,
@@ -585,6 +586,16 @@ REPEATED: Final = (
 
 TOPICS: Final[Mapping[str, str]] = {
     "unread": "Left out: {value}",
+    "tells": (
+        "One column alone tells a class from the others: {areas} of the pairs of rows are put in "
+        "the right order. If it is known only when the label is, say {ignore}: the figures of a "
+        "fit would be too good."
+    ),
+    "missing tells": (
+        "Whether a cell is missing tells a class from the others without any other column: by "
+        "{areas} of the pairs of rows are put in the right order. If cells were left empty because "
+        "the label was known, say {ignore}."
+    ),
     "spelled alike": (
         "{holds} {value}, which differ by {example}: if they mean the same, write them alike."
     ),

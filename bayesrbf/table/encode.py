@@ -427,10 +427,10 @@ def _as_array(y: Any) -> Any:
     if isinstance(getattr(y, "dtype", None), np.dtype):
         return y
     series = nw.from_native(y, series_only=True, pass_through=True)
-    values = series.to_list() if isinstance(series, nw.Series) else y
-    if hasattr(values, "dtype"):  # an index or an array of pandas
-        values = values.tolist()
-    return np.array(values, dtype=object)
+    if isinstance(series, nw.Series):
+        return np.array(series.to_list(), dtype=object)
+    # An index or an array of pandas has a dtype of its own; lists have none.
+    return np.array(y.tolist() if hasattr(y, "dtype") else y, dtype=object)
 
 
 def _plain(present: np.ndarray, raw: np.ndarray) -> np.ndarray:
