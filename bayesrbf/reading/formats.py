@@ -611,6 +611,10 @@ def _of_cells(table: Delimited, place: str) -> RawTable:
     )
 
 
+_MARKED_SHEET: Final = re.compile(rb'<mergeCell |<row [^>]*hidden="(?:1|true)"')
+"""What says in a sheet that cells are merged or rows hidden."""
+
+
 def _workbook(content: bytes, name: str) -> RawTable:
     """The first sheet of an Excel workbook; formulas are read as their last value."""
     try:
@@ -626,9 +630,9 @@ def _workbook(content: bytes, name: str) -> RawTable:
         with ZipFile(io.BytesIO(content)) as parts:
             check_size(sum(part.file_size for part in parts.infolist()), name)
             sheets = [part for part in parts.namelist() if part.startswith("xl/worksheets/")]
-            merged = any(b"<mergeCell " in parts.read(sheet) for sheet in sheets)
-        # What is read row by row, in less memory, does not say which cells are merged.
-        book = load_workbook(io.BytesIO(content), read_only=not merged, data_only=True)
+            marked = any(_MARKED_SHEET.search(parts.read(sheet)) for sheet in sheets)
+        # What is read row by row, in less memory, does not say what is merged or hidden.
+        book = load_workbook(io.BytesIO(content), read_only=not marked, data_only=True)
     except TableError:
         raise
     except (BadZipFile, InvalidFileException, KeyError, ValueError) as error:
@@ -636,9 +640,13 @@ def _workbook(content: bytes, name: str) -> RawTable:
     title, *others = book.sheetnames
     of_sheets = f"Sheet {title!r} was read; {', '.join(map(repr, others))} not."
     rows = [[cell_text(value).strip() for value in row] for row in book[title].values]
-    notes = (
-        _fill(rows, book[title].merged_cells.ranges, f"{name}, sheet {title!r}") if merged else []
-    )
+    notes = []
+    if marked:
+        notes += _fill(rows, book[title].merged_cells.ranges, f"{name}, sheet {title!r}")
+        shown = book[title].row_dimensions
+        if hidden := [i for i, row in enumerate(rows, 1) if any(row) and shown[i].hidden]:
+            which = listed(hidden)
+            notes.append(f"Rows that are hidden or filtered out were read as all others: {which}.")
     width = max((1 + i for row in rows for i, cell in enumerate(row) if cell), default=0)
     records = [
         (line, [*row[:width], *[""] * (width - len(row))] if any(row) else [])
