@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, time, timedelta
+from datetime import datetime, time, timedelta
 from functools import cached_property
 from itertools import groupby
 from typing import Final
@@ -32,10 +32,12 @@ _DRESSED: Final = re.compile(
     rf"[{BLANKS}]?(?P<after>%|{_CURRENCY})?"
 )
 _ISO: Final = re.compile(
-    r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[T ](\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?Z?)?", re.ASCII
+    r"(\d{4})-(\d{1,2})-(\d{1,2})"
+    r"(?:[T ](\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))? ?(?:Z|([+-]\d{2}):?(\d{2})?)?)?",
+    re.ASCII,
 )
 _DAYS: Final = re.compile(
-    r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})([T ](\d{1,2}):(\d{2})(:\d{2})?)?", re.ASCII
+    r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?:[T ](\d{1,2}):(\d{2})(?::(\d{2}))?)?", re.ASCII
 )
 _ISO_ASKED: Final = "write it as 2020-12-31"
 DATE: Final = re.compile(
@@ -276,19 +278,23 @@ def read_dates(present: Sequence[str], day_first: bool = False) -> Dates:
 
 
 def _days(text: str, match: re.Match[str] | None, day_first: bool) -> float:
-    """Days of one date; ValueError if it is none."""
+    """Days of one date, at the clock of UTC where it names a zone; ValueError if it is none."""
+    ahead = 0.0  # Minutes.
     if match is not None:
-        first, second = int(match[1]), int(match[3])
+        first, second, year, *clock = match.group(1, 3, 4, 5, 6, 7)
         day, month = (first, second) if day_first else (second, first)
-        clock = time(int(match[6]), int(match[7])) if match[5] else time()
-        when = datetime.combine(date(int(match[4]), month, day), clock)
     else:
         iso = _ISO.fullmatch(text)
         if iso is None:
             raise ValueError(text)
-        clock = time(int(iso[4]), int(iso[5]), int(iso[6] or 0)) if iso[4] else time()
-        when = datetime.combine(date(int(iso[1]), int(iso[2]), int(iso[3])), clock)
-    return (when - ORIGIN).total_seconds() / 86_400
+        year, month, day, *clock = iso.group(1, 2, 3, 4, 5, 6)
+        if iso[7]:
+            ahead = 60 * int(iso[7]) + math.copysign(int(iso[8] or 0), int(iso[7] + "1"))
+    hours, minutes, seconds = (float(part or 0) for part in clock)
+    time(int(hours), int(minutes), int(seconds))  # refuses what is none
+    when = datetime(int(year), int(month), int(day))
+    when += timedelta(hours=hours, minutes=minutes - ahead, seconds=seconds)
+    return (when - ORIGIN) / timedelta(days=1)
 
 
 _LIMIT: Final = re.compile("(?P<sign><=?|>=?|\u2264|\u2265) ?(?P<bare>.+)")

@@ -615,6 +615,10 @@ _MARKED_SHEET: Final = re.compile(rb'<mergeCell |<row [^>]*hidden="(?:1|true)"')
 """What says in a sheet that cells are merged or rows hidden."""
 
 
+_LITERAL: Final = re.compile(r'"[^"]*"|\\.')
+"""Letters of a number format that are shown as they are."""
+
+
 def _workbook(content: bytes, name: str) -> RawTable:
     """The first sheet of an Excel workbook; formulas are read as their last value."""
     try:
@@ -639,7 +643,7 @@ def _workbook(content: bytes, name: str) -> RawTable:
         raise TableError(f"{name} is a damaged Excel workbook ({error}).") from error
     title, *others = book.sheetnames
     of_sheets = f"Sheet {title!r} was read; {', '.join(map(repr, others))} not."
-    rows = [[cell_text(value).strip() for value in row] for row in book[title].values]
+    rows = [[_sheet_text(cell).strip() for cell in row] for row in book[title].rows]
     notes = []
     if marked:
         notes += _fill(rows, book[title].merged_cells.ranges, f"{name}, sheet {title!r}")
@@ -662,6 +666,14 @@ def _workbook(content: bytes, name: str) -> RawTable:
         raise TableError(*error.problems, *[hint] * bool(others)) from None
     raw = _of_cells(table, f"{name}, row")
     return replace(raw, notes=(*raw.notes, *[Note("sheets", "", of_sheets)] * bool(others)))
+
+
+def _sheet_text(cell: Any) -> str:
+    """A cell of a sheet as text; the number 0.57 in per cent is 57 %, as the sheet shows it."""
+    value = cell.value
+    if isinstance(value, int | float) and "%" in _LITERAL.sub("", cell.number_format):
+        return f"{Decimal(repr(value)) * 100:f}%"
+    return cell_text(value)
 
 
 def _fill(rows: list[list[str]], ranges: Any, place: str) -> list[str]:

@@ -289,9 +289,9 @@ def _read_series(
 
 
 def _read_days(series: nw.Series[Any]) -> np.ndarray:
-    """Dates as days since 2000-01-01, by the clock of their zone."""
-    if isinstance(series.dtype, nw.Datetime):
-        series = series.dt.replace_time_zone(None)
+    """Dates as days since 2000-01-01, at the clock of UTC, as files are read."""
+    if isinstance(series.dtype, nw.Datetime) and series.dtype.time_zone is not None:
+        series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
     moments = series.to_numpy().astype("datetime64[us]")
     days: np.ndarray = (moments - np.datetime64(ORIGIN, "us")) / np.timedelta64(1, "D")
     return days

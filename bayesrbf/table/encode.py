@@ -323,7 +323,9 @@ def _as_dates(
     moments[known] = np.datetime64(ORIGIN, "us") + since
     dated = nw.new_series(values.name, moments, backend=like.implementation)
     zone = getattr(like.dtype, "time_zone", None)
-    return (dated.dt.replace_time_zone(zone) if zone else dated).cast(like.dtype)
+    if zone:
+        dated = dated.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
+    return dated.cast(like.dtype)
 
 
 # Which real columns have few values.
