@@ -452,7 +452,11 @@ def _row(served: ServedModel, example: Mapping[str, object]) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     levels = served.estimator.columns_.levels_of
     for shown in served.fields:
-        schema: dict[str, Any] = {"type": ["number", "string", "null"], "description": shown.extent}
+        numbers = [] if shown.kind.is_dated else ["number"]
+        schema: dict[str, Any] = {
+            "type": [*numbers, "string", "null"],
+            "description": shown.extent,
+        }
         if shown.name in levels:
             names = [name for name, _ in shown.levels]
             schema = {"enum": [*dict.fromkeys([*levels[shown.name], *names]), None]}
