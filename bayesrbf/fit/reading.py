@@ -110,9 +110,12 @@ def _doubts(X: object, columns: Columns, codes: Codes, named: bool, grouped: boo
     cells = read_cells(X)
     # Numbers that separate the classes may well be measured; as few as classes, they are codes.
     levelled: dict[str, Any] = {}
+    n_classes = codes.max(initial=0) + 1
     for name, column, kind in zip(cells.names, cells.columns, columns.kinds, strict=True):
         holes = missing_cells(column)
-        if kind.has_levels or np.unique(column[~holes]).size <= codes.max(initial=0) + 1:
+        seen = column[~holes]
+        # Of most columns of numbers the first hundred cells say that they are no codes.
+        if kind.has_levels or all(np.unique(c).size <= n_classes for c in (seen[:100], seen)):
             texts = zip(column.tolist(), holes, strict=True)
             levelled[name] = [None if hole else str(cell) for cell, hole in texts]
     for note in telling(levelled, codes, throughout=True):

@@ -195,8 +195,9 @@ def telling(
             cells = np.array([cell or "" for cell in values])
         seen = (codes >= 0) & ~missing
         of_cells = [*_areas(cells[seen], codes[seen])] or [0.0]
-        of_holes = [*_areas(missing[codes >= 0].astype(float), codes[codes >= 0])] or [0.0]
-        for topic, areas in (("tells", of_cells), ("missing tells", of_holes)):
+        holes = missing[codes >= 0].astype(float)
+        of_holes = [*_areas(holes, codes[codes >= 0])] if holes.any() else []
+        for topic, areas in (("tells", of_cells), ("missing tells", of_holes or [0.0])):
             if (min(areas) if throughout else max(areas)) > TELLING:
                 area = f"{100 * max(areas):.0f} %"
                 yield Note(topic, name, count=int(seen.sum()), example=area)
