@@ -23,10 +23,7 @@ from bayesrbf.app.report.render import environment, missingness
 from bayesrbf.app.report.sections import BARS, MOST_LEVEL_BARS, read_columns
 from bayesrbf.app.svg import element, picture
 from bayesrbf.app.words import between, clipped, count, listing, number, percent, plural
-from bayesrbf.reading.cells import sentences
-from bayesrbf.reading.inferring import Values
 from bayesrbf.reading.notes import TableError
-from bayesrbf.reading.noticing import telling
 from bayesrbf.reading.read import ReadTable
 from bayesrbf.table.kinds import Kind
 from bayesrbf.version import __version__
@@ -298,14 +295,7 @@ def look(table: ReadTable, title: str, target: str | None = None, seed: int = 0)
     alone = pd.Series(["row"] * len(frame), dtype=object)
     reading = read_columns(replace(job, y=alone))
     if job.y.notna().any():  # what tells the target by itself is a note, too
-        cells: dict[str, Values] = {
-            name: [None if pd.isna(cell) else cell for cell in column]
-            if table.kinds[name].has_levels
-            else column.to_numpy(dtype=float)
-            for name, column in frame.items()
-            if name != target
-        }
-        told = sentences(telling(cells, job.labels))
+        told = table.telling(frame.drop(columns=[target]), job.labels)
         reading = replace(reading, notes=(*told, *reading.notes))
     if len(frame.columns) > PAIRED:
         remarks.append(

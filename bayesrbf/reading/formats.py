@@ -826,9 +826,9 @@ def is_ordered(series: nw.Series[Any]) -> bool:
 
     The categories of an Enum of polars have places, but need not rise.
     """
-    native: Any = series.to_native()
-    dtype = native.type if series.implementation.is_pyarrow() else native.dtype
-    return bool(getattr(dtype, "ordered", False))
+    if series.implementation.is_pyarrow():
+        return bool(series.to_native().type.ordered)
+    return series.implementation.is_pandas() and isinstance(series.dtype, nw.Enum)
 
 
 def _present(series: nw.Series[Any]) -> Sequence[object]:

@@ -32,7 +32,7 @@ from bayesrbf.reading.cells import (
 from bayesrbf.reading.formats import RawColumn, RawTable, raw_blocks, raw_frame, read_raw
 from bayesrbf.reading.inferring import ReadColumn, TextColumn, Values, read_column
 from bayesrbf.reading.notes import Note, TableError, listed, warn
-from bayesrbf.reading.noticing import in_one_spelling, notice, written_apart
+from bayesrbf.reading.noticing import in_one_spelling, notice, telling, written_apart
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -276,6 +276,18 @@ class ReadTable:
     by: pd.DataFrame
     options: TableOptions
     advised: TableOptions
+
+    def telling(self, rows: pd.DataFrame, codes: np.ndarray) -> tuple[str, ...]:
+        """Sentences on columns of some rows that alone tell a class; ``codes`` are the classes."""
+        columns: dict[str, Values] = {
+            name: [
+                None if missing else cell for cell, missing in zip(cells, cells.isna(), strict=True)
+            ]
+            if self.kinds[name].has_levels
+            else cells.to_numpy(dtype=float)
+            for name, cells in rows.items()
+        }
+        return sentences(telling(columns, codes))
 
 
 def names_in_file(path: Path) -> list[str]:
