@@ -225,7 +225,8 @@ STATES: Final = {
     ),
     "a record that is an enumeration": holding_state({"record": ["Status", {}]}, "unknown record"),
     "a private field": holding_state(
-        {"record": ["Standardisation", {"__class__": 1, "scale": 1}]}, "fields: __class__, location"
+        {"record": ["Standardisation", {"__class__": 1, "scale": 1}]},
+        "unknown fields of a Standardisation: __class__",
     ),
     "the same as a record before the first": holding_state({"same": -1}, "no record -1"),
     "arrays that lie on each other": holding_state(

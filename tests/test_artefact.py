@@ -8,12 +8,15 @@ import os
 import tracemalloc
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+import bayesrbf
+from bayesrbf import HybridMixtureClassifier
 from bayesrbf.base.artefact import STRING, ArtefactError, depth, load_state, save_state
-from tests.forgeries import assemble, compact, forge, parts
+from tests.forgeries import Forgery, assemble, compact, forge, parts, put
 
 STATE = {"a": np.arange(6.0).reshape(2, 3).T, "b": (1, None, "x"), "c": np.array([True, False])}
 
@@ -91,6 +94,45 @@ def test_every_flipped_byte_of_the_header_is_refused(artefact: Path, bit: int) -
         artefact.write_bytes(flipped)
         with pytest.raises(ArtefactError):
             load_state(artefact)
+
+
+LATER: dict[str, tuple[Forgery, str]] = {
+    "a field": (
+        lambda header, manifest: _fitted(manifest)["table"]["record"][1].update(later=1),
+        "unknown fields of a TrainingTable: later",
+    ),
+    "no field": (
+        lambda header, manifest: _fitted(manifest)["table"]["record"][1].pop("owner"),
+        "lacks fields of a TrainingTable: owner",
+    ),
+    "a record": (
+        lambda header, manifest: _fitted(manifest)["table"].update(record=["Later", {}]),
+        "the unknown record 'Later'",
+    ),
+    "an argument": (
+        lambda header, manifest: manifest["state"]["dict"]["arguments"]["dict"].update(later=1),
+        "unknown arguments: later",
+    ),
+    "an estimator": (put(kind="LaterClassifier"), "the unknown estimator 'LaterClassifier'"),
+}
+
+
+def _fitted(manifest: dict[str, Any]) -> dict[str, Any]:
+    """Fields of the fit in a manifest."""
+    fields: dict[str, Any] = manifest["state"]["dict"]["fitted"]["record"][1]
+    return fields
+
+
+@pytest.mark.parametrize("what", LATER)
+def test_what_a_later_version_wrote_is_refused_by_name(what: str, tmp_path: Path) -> None:
+    """The file is intact, and the error says how to go on."""
+    path = tmp_path / "m.safetensors"
+    HybridMixtureClassifier(1, random_state=0).fit(np.eye(4), [0, 1, 0, 1]).save(path)
+    change, said = LATER[what]
+    forge(path, change)
+    with pytest.raises(ArtefactError, match=f"{said}. .*version that wrote it, or fit again") as e:
+        bayesrbf.load(path)
+    assert "damaged" not in str(e.value)
 
 
 def test_booleans_are_zero_or_one(artefact: Path) -> None:

@@ -294,9 +294,9 @@ def look(table: ReadTable, title: str, target: str | None = None, seed: int = 0)
     )
     alone = pd.Series(["row"] * len(frame), dtype=object)
     reading = read_columns(replace(job, y=alone))
-    without = [name for name in frame.columns if name != target]
-    if without and job.y.notna().any():  # what tells the target by itself is a note, too
-        reading = replace(reading, notes=read_columns(replace(job, X=frame[without])).notes)
+    if job.y.notna().any():  # what tells the target by itself is a note, too
+        told = table.telling(frame.drop(columns=[target]), job.labels)
+        reading = replace(reading, notes=(*told, *reading.notes))
     if len(frame.columns) > PAIRED:
         remarks.append(
             f"Of {plural(len(frame.columns), 'column')}, pairs of the first {PAIRED} were looked "

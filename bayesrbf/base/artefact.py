@@ -348,6 +348,10 @@ class StateError(ValueError):
     """A value that cannot be stored, or stored text that is no state."""
 
 
+class OtherVersionError(StateError):
+    """What an intact file has and this version does not know, or lacks and this version needs."""
+
+
 def pack(state: object) -> tuple[Any, dict[str, np.ndarray]]:
     """Split a state into a tree for ``json.dumps`` and one strip of numbers for each dtype.
 
@@ -590,13 +594,13 @@ def _read_record(content: Any, read: _Read) -> Any:
     name, fields = _list(content)
     cls: Any = _class_named(name)
     if cls is None or issubclass(cls, Enum):
-        raise StateError(f"unknown record {name!r} in the state")
+        raise OtherVersionError(f"has the unknown record {name!r}")
     known = {field.name: _has_default(field) for field in dataclasses.fields(cls)}
-    lacking = {name for name, has_default in known.items() if not has_default} - set(fields)
-    if odd := lacking | (set(fields) - set(known)):
-        raise StateError(
-            f"the record {name} has unknown or missing fields: {', '.join(sorted(odd))}"
-        )
+    if unknown := set(fields) - set(known):
+        raise OtherVersionError(f"has unknown fields of a {name}: {', '.join(sorted(unknown))}")
+    needed = {name for name, has_default in known.items() if not has_default}
+    if lacking := needed - set(fields):
+        raise OtherVersionError(f"lacks fields of a {name}: {', '.join(sorted(lacking))}")
     record = cls(**{key: _unpack(value, read) for key, value in fields.items()})
     check_record(record)
     read.records.append(record)
@@ -636,7 +640,7 @@ def _read_enum(content: Any, read: _Read) -> Enum:
     name, value = _list(content)
     cls = _class_named(name)
     if cls is None or not issubclass(cls, Enum):
-        raise StateError(f"unknown enumeration {name!r} in the state")
+        raise OtherVersionError(f"has the unknown enumeration {name!r}")
     return cls(value)
 
 
@@ -695,6 +699,11 @@ _READERS: Final[Mapping[str, Callable[[Any, _Read], Any]]] = {
 
 
 PROTOCOL: Final = 2
+"""Rises where files of earlier versions are no longer read, or no longer mean the same.
+
+A field with a default, a record or an argument that is added needs no other protocol: files without
+it are read as before, and earlier versions refuse a file with it by its name.
+"""
 MANIFEST: Final = "bayesrbf"
 MOST_BYTES: Final = 2**20
 """Most bytes of the manifest; the header, which contains it escaped, may have four times that."""
@@ -736,6 +745,14 @@ def shown(message: object) -> str:
     """A message on one line, without characters that could control a terminal."""
     text = str(message)[:MOST_SHOWN]
     return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
+
+
+def of_other_version(path: str | os.PathLike[str], what: object) -> ArtefactError:
+    """An error on what an intact file has, or lacks, with how to go on."""
+    return ArtefactError(
+        f"{path} {shown(what)}. It is not of this version of bayesrbf: load it with the version "
+        "that wrote it, or fit again and save the fit with this one."
+    )
 
 
 def save_state(path: str | os.PathLike[str], kind: str, state: dict[str, Any]) -> str:
@@ -792,6 +809,8 @@ def load_state(path: str | os.PathLike[str], digest: str | None = None) -> tuple
         if kind in ESTIMATORS:  # whose module brings the records of its files
             import_module(ESTIMATORS[kind])
         return kind, unpack(manifest["state"], arrays)
+    except OtherVersionError as error:
+        raise of_other_version(path, error) from error
     except (StateError, safetensors.SafetensorError, RecursionError) as error:
         message = f"{path} is damaged or no artefact of bayesrbf: {shown(error)}."
         raise ArtefactError(message) from error

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from functools import cache, wraps
 from importlib import import_module
-from inspect import get_annotations
+from inspect import get_annotations, signature
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypedDict, Unpack, cast, get_args
 
@@ -32,7 +32,15 @@ from bayesrbf.answers.conditional import (
 )
 from bayesrbf.answers.probabilities import declare, diagnose
 from bayesrbf.base.arrays import one_blas_thread
-from bayesrbf.base.artefact import ArtefactError, conforms, load_state, save_state, shown
+from bayesrbf.base.artefact import (
+    ArtefactError,
+    OtherVersionError,
+    conforms,
+    load_state,
+    of_other_version,
+    save_state,
+    shown,
+)
 from bayesrbf.base.priors import Status, Trace
 from bayesrbf.base.rows import Observations, Recalibration, copies_sentence
 from bayesrbf.base.tasks import progress, showing
@@ -757,13 +765,12 @@ def load(path: str | os.PathLike[str], digest: str | None = None) -> Any:
     """
     kind, record = load_state(path, digest)
     if kind not in ESTIMATORS:
-        raise ArtefactError(
-            f"{path} holds an unknown estimator {shown(repr(kind))}; this version reads "
-            f"{' and '.join(ESTIMATORS)}."
-        )
+        raise of_other_version(path, f"holds the unknown estimator {kind!r}")
     try:
         estimator = _from_record(getattr(import_module(ESTIMATORS[kind]), kind), record)
         estimator.__loaded__()
+    except OtherVersionError as error:
+        raise of_other_version(path, error) from error
     except Exception as error:  # whatever a state that no fit leaves behind makes of predicting
         raise ArtefactError(f"{path} is no state of a {kind}: {shown(error)}.") from error
     return estimator
@@ -773,6 +780,8 @@ def _from_record(kind: type, record: Mapping[str, Any]) -> BaseEstimator:
     """The estimator that a file describes; the record is not trusted."""
     if set(record) != {"arguments", "fitted", "container"}:
         raise ValueError(f"unknown or missing entries: {', '.join(sorted(record))}")
+    if unknown := set(record["arguments"]) - set(signature(kind).parameters):
+        raise OtherVersionError(f"has unknown arguments: {', '.join(sorted(unknown))}")
     estimator, fit = kind(**record["arguments"]), record["fitted"]
     if type(fit) is not FittedTable or not all(
         map(conforms, (fit.model, fit.details), _parts(kind))

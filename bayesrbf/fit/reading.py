@@ -20,7 +20,7 @@ from bayesrbf.fit.table import TrainingTable
 from bayesrbf.reading.notes import ColumnWarning, warn
 from bayesrbf.reading.noticing import in_one_spelling, written_apart
 from bayesrbf.table.columns import Columns
-from bayesrbf.table.containers import read_cells
+from bayesrbf.table.containers import missing_cells, read_cells
 
 if TYPE_CHECKING:
     from bayesrbf.reading.notes import Note
@@ -37,13 +37,14 @@ MOST: Final = 500
 """Columns of a table beyond which none is looked at: a millisecond each, and ids matter less."""
 
 
-def column_doubts(X: object, columns: Columns, *, named: bool, grouped: bool = True) -> str:
+def column_doubts(X: object, columns: Columns, codes: Codes, *, named: bool, grouped: bool) -> str:
     """Stand-ins for missing cells, names of rows and text that is numbers; empty for a clean table.
 
     Where the categorical columns are ``named``, and of columns whose type is a category, text is
     what it should be, and only its levels are looked at. Fits that are ``grouped`` take groups.
+    ``codes`` are those of the labels, of which a column may be another name.
     """
-    clauses = list(_doubts(X, columns, named, grouped)) if len(columns.names) <= MOST else []
+    clauses = list(_doubts(X, columns, codes, named, grouped)) if len(columns.names) <= MOST else []
     clauses += _codes_apart(columns)
     more = f"; {len(clauses) - SHOWN} more columns are doubtful" if len(clauses) > SHOWN else ""
     sentence = "; ".join(clauses[:SHOWN]) + more
@@ -100,13 +101,26 @@ def warn_of_lone_rows(
         )
 
 
-def _doubts(X: object, columns: Columns, named: bool, grouped: bool) -> Iterator[str]:
+def _doubts(X: object, columns: Columns, codes: Codes, named: bool, grouped: bool) -> Iterator[str]:
     """A clause on each doubtful column."""
-    from bayesrbf.reading.noticing import MISSING_CODE, REMEDY, notice, numbers_as_text
+    from bayesrbf.reading.noticing import MISSING_CODE, REMEDY, notice, numbers_as_text, telling
 
     for name in (columns.names[position] for position in columns.empty):
         yield f"column {name!r} has no cell (it is left out, and stays missing)"
     cells = read_cells(X)
+    # Numbers that separate the classes may well be measured; as few as classes, they are codes.
+    levelled: dict[str, Any] = {}
+    n_classes = codes.max(initial=0) + 1
+    for name, column, kind in zip(cells.names, cells.columns, columns.kinds, strict=True):
+        holes = missing_cells(column)
+        seen = column[~holes]
+        # Of most columns of numbers the first hundred cells say that they are no codes.
+        if kind.has_levels or all(np.unique(c).size <= n_classes for c in (seen[:100], seen)):
+            texts = zip(column.tolist(), holes, strict=True)
+            levelled[name] = [None if hole else str(cell) for cell, hole in texts]
+    for note in telling(levelled, codes, throughout=True):
+        if note.topic in CLAUSES:
+            yield f"column {note.column!r} {CLAUSES[note.topic](note)}"
     looked: dict[str, Any] = {}
     decided = set[str]()
     remedy = f" ({REMEDY})"  # Said once.
@@ -169,6 +183,10 @@ OF_LEVELS: Final = frozenset({"word for missing", "spelled alike", "names of row
 """Topics that are told of categories that were named or declared, too."""
 REPEATED: Final = ("repeated names", "repeated numbers", "repeated texts")
 CLAUSES: Final[dict[str, Callable[[Note], str]]] = {
+    "tells": lambda note: (
+        "tells every class from the others by itself (if it is known only when the label is, leave "
+        "it out: scores would be too good)"
+    ),
     "stand-in": lambda note: _holds(note, "far from all other values"),
     "only negative": lambda note: _holds(note, "and no other negative value"),
     "word for missing": lambda note: _holds(
@@ -316,7 +334,7 @@ def read_rows(reading: Reading, X: object, labels: Labels, groups: object = None
         X, codes, weights = _safe_indexing(X, kept), codes[kept], weights[kept]
     columns = table.learn_columns(X, missingness=reading.missingness, **reading.features)
     cells = table.encode(X, columns)
-    doubts = doubts_of(reading, X, columns)
+    doubts = doubts_of(reading, X, columns, codes)
     # Weights of a density say how many rows stand against its prior.
     rows, repeated = table.with_units(
         replace(cells, labels=codes, weights=weights),
@@ -355,11 +373,11 @@ def units_in(X: object, groups: object, owner: str) -> tuple[Units | None, int]:
     return rows.units, repeated
 
 
-def doubts_of(reading: Reading, X: object, columns: table.Columns) -> str:
+def doubts_of(reading: Reading, X: object, columns: table.Columns, codes: Codes) -> str:
     """Doubts about the columns of the training table; a warning if there are any."""
     named = reading.arguments["categorical_features"]
     inferred = named is None or (isinstance(named, str) and named == "from_dtype")
-    doubts = column_doubts(X, columns, named=not inferred, grouped=reading.labelled)
+    doubts = column_doubts(X, columns, codes, named=not inferred, grouped=reading.labelled)
     if doubts:
         warn(doubts, ColumnWarning)
     return doubts

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, time, timedelta
+from datetime import datetime, time, timedelta
 from functools import cached_property
 from itertools import groupby
 from typing import Final
@@ -32,10 +32,12 @@ _DRESSED: Final = re.compile(
     rf"[{BLANKS}]?(?P<after>%|{_CURRENCY})?"
 )
 _ISO: Final = re.compile(
-    r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[T ](\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?Z?)?", re.ASCII
+    r"(\d{4})-(\d{1,2})-(\d{1,2})"
+    r"(?:[T ](\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))? ?(?:Z|([+-]\d{2}):?(\d{2})?)?)?",
+    re.ASCII,
 )
 _DAYS: Final = re.compile(
-    r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})([T ](\d{1,2}):(\d{2})(:\d{2})?)?", re.ASCII
+    r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?:[T ](\d{1,2}):(\d{2})(?::(\d{2}))?)?", re.ASCII
 )
 _ISO_ASKED: Final = "write it as 2020-12-31"
 DATE: Final = re.compile(
@@ -67,6 +69,7 @@ class Notation:
     thousands: str = ""  # The mark between thousands; empty where there is none.
     decimal_comma: str = ""  # A number with a decimal comma, as it is written.
     doubtful: str = ""  # A number whose point could as well be between thousands.
+    below: str = ""  # A whole number beside it that is below one thousand, if all such ones are.
     problem: str = ""  # Why the numbers cannot be told, said of ``culprit``.
     culprit: str = ""
 
@@ -87,8 +90,9 @@ def read_numbers(
     """
     if thousands != "." and all(map(is_number, present)):  # as nearly all columns are
         bare = {text: ("", text) for text in present}
-        doubtful = "" if decimal == "." else _three_digits(bare)
-        return Notation(dict(zip(present, present, strict=True)), doubtful=doubtful)
+        doubtful, below = ("", "") if decimal == "." else _three_digits(bare)
+        numbers = dict(zip(present, present, strict=True))
+        return Notation(numbers, doubtful=doubtful, below=below)
     undressed = {text: _undressed(text, thousands) for text in present}
     parts = {text: pair for text, pair in undressed.items() if pair is not None}
     symbols = {symbol for symbol, _ in parts.values()}
@@ -112,12 +116,15 @@ def read_numbers(
     blanks = any(set(text) & set(BLANKS) for text in parts if re.search(rf"\d[{BLANKS}]\d", text))
     raised = any(set(text) & set(APOSTROPHES) for text in parts)
     commas = [text for text, (_, body) in parts.items() if point == "," and "," in body]
+    plain_points = not mark and point == "." and decimal != "."
+    doubtful, below = _three_digits(parts) if plain_points else ("", "")
     return Notation(
         numbers,
         symbol=symbol,
         thousands=mark or (" " if blanks else "'" if raised else ""),
         decimal_comma=commas[0] if commas else "",
-        doubtful="" if mark or point == "," or decimal == "." else _three_digits(parts),
+        doubtful=doubtful,
+        below=below,
     )
 
 
@@ -143,12 +150,17 @@ def _grouped(mark: str, point: str) -> str:
     return rf"[+-]?[1-9]\d{{0,2}}(?:{re.escape(mark)}\d{{3}})+(?:{re.escape(point)}\d+)?"
 
 
-def _three_digits(parts: dict[str, tuple[str, str]]) -> str:
-    """A number, if every point of a column stands before three last digits and after no 0."""
-    pointed = [text for text, (_, body) in parts.items() if "." in body]
-    bodies = [parts[text][1] for text in pointed]
-    doubtful = all(re.fullmatch(r"[+-]?[1-9]\d{0,2}\.\d{3}", body) for body in bodies)
-    return pointed[0] if pointed and doubtful else ""
+def _three_digits(parts: dict[str, tuple[str, str]]) -> tuple[str, str]:
+    """A number, if every point of a column stands before three last digits and after no 0.
+
+    And a whole number, if all numbers without a point have three digits at most.
+    """
+    pointed = {text: body for text, (_, body) in parts.items() if "." in body}
+    whole = {text: body for text, (_, body) in parts.items() if text not in pointed}
+    if not all(re.fullmatch(r"[+-]?[1-9]\d{0,2}\.\d{3}", body) for body in pointed.values()):
+        return "", ""
+    below = all(re.fullmatch(r"[+-]?\d{1,3}", body) for body in whole.values())
+    return next(iter(pointed), ""), next(iter(whole), "") if pointed and below else ""
 
 
 def _undressed(text: str, thousands: str | None) -> tuple[str, str] | None:
@@ -266,19 +278,23 @@ def read_dates(present: Sequence[str], day_first: bool = False) -> Dates:
 
 
 def _days(text: str, match: re.Match[str] | None, day_first: bool) -> float:
-    """Days of one date; ValueError if it is none."""
+    """Days of one date, at the clock of UTC where it names a zone; ValueError if it is none."""
+    ahead = 0.0  # Minutes.
     if match is not None:
-        first, second = int(match[1]), int(match[3])
+        first, second, year, *clock = match.group(1, 3, 4, 5, 6, 7)
         day, month = (first, second) if day_first else (second, first)
-        clock = time(int(match[6]), int(match[7])) if match[5] else time()
-        when = datetime.combine(date(int(match[4]), month, day), clock)
     else:
         iso = _ISO.fullmatch(text)
         if iso is None:
             raise ValueError(text)
-        clock = time(int(iso[4]), int(iso[5]), int(iso[6] or 0)) if iso[4] else time()
-        when = datetime.combine(date(int(iso[1]), int(iso[2]), int(iso[3])), clock)
-    return (when - ORIGIN).total_seconds() / 86_400
+        year, month, day, *clock = iso.group(1, 2, 3, 4, 5, 6)
+        if iso[7]:
+            ahead = 60 * int(iso[7]) + math.copysign(int(iso[8] or 0), int(iso[7] + "1"))
+    hours, minutes, seconds = (float(part or 0) for part in clock)
+    time(int(hours), int(minutes), int(seconds))  # refuses what is none
+    when = datetime(int(year), int(month), int(day))
+    when += timedelta(hours=hours, minutes=minutes - ahead, seconds=seconds)
+    return (when - ORIGIN) / timedelta(days=1)
 
 
 _LIMIT: Final = re.compile("(?P<sign><=?|>=?|\u2264|\u2265) ?(?P<bare>.+)")
@@ -502,6 +518,7 @@ def _fields(notes: Sequence[Note]) -> dict[str, object]:
         "each": " each" if many else "",
         "order": f", {first.value}" if first.value else "",
         "mark": {" ": "a blank", "'": "an apostrophe"}.get(first.value, repr(first.value)),
+        "areas": listed([f"{note.column!r} ({note.example})" for note in notes]),
         "limits": listed([f"{note.example!r} in {note.column!r}" for note in notes]),
         "limit_cells": f"{listed(counts)} {'cell' if counts == [1] else 'cells'}",
         "limit_reading": "missing." if first.value == "missing" else NEXT_TO_LIMIT,
@@ -575,6 +592,16 @@ REPEATED: Final = (
 
 TOPICS: Final[Mapping[str, str]] = {
     "unread": "Left out: {value}",
+    "tells": (
+        "One column alone tells a class from the others: {areas} of the pairs of rows are put in "
+        "the right order. If it is known only when the label is, say {ignore}: the figures of a "
+        "fit would be too good."
+    ),
+    "missing tells": (
+        "Whether a cell is missing tells a class from the others without any other column: by "
+        "{areas} of the pairs of rows are put in the right order. If cells were left empty because "
+        "the label was known, say {ignore}."
+    ),
     "spelled alike": (
         "{holds} {value}, which differ by {example}: if they mean the same, write them alike."
     ),
@@ -664,6 +691,7 @@ TOPICS: Final[Mapping[str, str]] = {
     "constant": "{holds} one value only{each}.",
     "empty": "{has} no value.",
     "sheets": "{value}",
+    "skipped": "{value}",
     "file": "{value}",
 }
 """Sentence of each topic of a note, the most harmful first."""

@@ -42,7 +42,22 @@ _OTHER_FORMATS: Final = {
     b"%PDF": "a PDF",
     b"SQLite format 3": "an SQLite database",
     b"\x89HDF": "an HDF5 file",
+    b"ARROW1": "a Feather or Arrow file",
+    b"FEA1": "an old Feather file",
+    **dict.fromkeys((b"BZh%d1AY" % level for level in range(1, 10)), "compressed by bzip2"),
+    b"\xfd7zXZ": "compressed by xz",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd",
+    b"7z\xbc\xaf": "a 7z archive",
+    b"$FL2@(#)": "an SPSS file",
+    b"<stata_dta>": "a Stata file",
+    **dict.fromkeys((b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"), "a pickle"),
 }
+_MARKUP: Final = {
+    r"\s*(\{\s*[\"}]|\[\s*[\[{\"\]])": "JSON",
+    r"\s*(?i:<!doctype html|<html|<table)": "an HTML page",
+    r"\s*<\?xml": "XML",
+}
+"""Patterns of texts that are no table of lines and cells."""
 MOST_TABLE_BYTES: Final = 2**30
 """Bytes of a table, unpacked: beyond, its cells do not fit into the memory of most machines."""
 CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -102,6 +117,9 @@ def decode(content: bytes, name: str, notes: list[str]) -> str:
             f"{name}, line {line}: the control character {control.group()!r} is no text; "
             "is this a binary file?"
         )
+    for pattern, what in _MARKUP.items():
+        if re.match(pattern, text):
+            raise TableError(f"{name} is {what}, not a CSV file: export the table as CSV.")
     if encoding == "cp1252":
         strange = next(character for character in text if ord(character) > 127)
         line = _line_after(text[: text.index(strange)])
@@ -157,6 +175,8 @@ class Delimited:
     rows: list[list[str]]
     lines: list[int]  # Line of the file on which each row starts.
     notes: tuple[str, ...]  # What was noticed.
+    skipped: tuple[int, ...] = ()  # Lines without a cell, which are no rows.
+    separator: str = ""
 
 
 def delimited_blocks(content: bytes, name: str, size: int | None = None) -> Iterator[Delimited]:
@@ -180,22 +200,30 @@ def delimited_blocks(content: bytes, name: str, size: int | None = None) -> Iter
     first = list(islice(records, size))
     while sum(1 for _, cells in first if cells) < 2 and (more := list(islice(records, size))):
         first += more
-    yield tabulated(first, place, f"separated by {SEPARATORS[separator]}", apart, notes)
+    table = tabulated(first, place, f"separated by {SEPARATORS[separator]}", apart, notes)
+    yield replace(table, separator=separator)
     head = next(record for record in first if record[1])
     while block := list(islice(records, size)):
-        rows = [record for record in block if record[1]]
-        if rows:
-            yield _continued([head, *rows], place, apart)
+        if any(cells for _, cells in block):
+            yield _continued([head, *block], place, apart)
 
 
 def _continued(records: Records, place: str, apart: str) -> Delimited:
     """Further rows below a header that is known to be one; columns without a name are left out."""
+    records, skipped = _without_empty(records)
     header, rows, lines = _structure(records, place, apart)
     _check_header_does_not_return(header, rows, lines, place)
     positions = [position for position, title in enumerate(header) if title]
     if len(positions) < len(header):
         rows = [[row[position] for position in positions] for row in rows]
-    return Delimited(tuple(header[position] for position in positions), rows, lines, ())
+    return Delimited(tuple(header[position] for position in positions), rows, lines, (), skipped)
+
+
+def _without_empty(records: Records) -> tuple[Records, tuple[int, ...]]:
+    """The records that have a cell, and the lines of those without."""
+    return [record for record in records if record[1]], tuple(
+        line for line, cells in records if not cells
+    )
 
 
 def tabulated(records: Records, place: str, how: str, apart: str, notes: list[str]) -> Delimited:
@@ -207,11 +235,7 @@ def tabulated(records: Records, place: str, how: str, apart: str, notes: list[st
     name = place.rpartition(", ")[0]
     if not records:
         raise TableError(f"{name} is empty: a header line and rows are needed.")
-    last = max((i for i, (_, cells) in enumerate(records) if cells), default=-1)
-    blank = sum(not cells for _, cells in records[: 1 + last])
-    if blank:
-        notes.append(f"{blank} blank lines were skipped.")
-    records = [(line, cells) for line, cells in records if cells]
+    records, skipped = _without_empty(records)
     header, rows, lines = _structure(records, place, apart)
     header, rows = _without_unnamed(header, rows, f"{place} {records[0][0]}", notes)
     _check_names(header, f"{place} {records[0][0]}")
@@ -219,7 +243,7 @@ def tabulated(records: Records, place: str, how: str, apart: str, notes: list[st
     _check_header_does_not_return(header, rows, lines, place)
     _check_header_is_none_of_the_rows(header, rows, f"{place} {records[0][0]}")
     notes.insert(0, f"{len(rows)} rows and {len(header)} columns, {how}.")
-    return Delimited(header, rows, lines, tuple(notes))
+    return Delimited(header, rows, lines, tuple(notes), skipped)
 
 
 def _separator(text: str, name: str, notes: list[str]) -> str:
@@ -249,7 +273,7 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _records(text: str, separator: str, name: str) -> Iterator[tuple[int, list[str]]]:
-    """Records and the lines on which they start; an empty line is an empty record."""
+    """Records and the lines on which they start; a line without a cell is an empty record."""
     reader = csv.reader(_lines(text), delimiter=separator, strict=True)
     while True:
         line = reader.line_num + 1
@@ -262,7 +286,9 @@ def _records(text: str, separator: str, name: str) -> Iterator[tuple[int, list[s
                 f"{name}, line {line}: {error}; look for a quote that is not closed, or that "
                 "stands inside a cell without being doubled."
             ) from error
-        yield line, [cell.strip() for cell in cells]
+        stripped = [cell.strip() for cell in cells]
+        # A quoted empty cell alone is how a table of one column writes a missing cell.
+        yield line, stripped if any(stripped) or cells == [""] else []
 
 
 def _structure(
@@ -271,7 +297,7 @@ def _structure(
     """Header and rows of one width."""
     name = place.rpartition(", ")[0]
     if not records:
-        raise TableError(f"{name} holds blank lines only: a header line and rows are needed.")
+        raise TableError(f"{name} has no cell: a header line and rows are needed.")
     header = tuple(records[0][1])
     rows = records[1:]
     if not rows:
@@ -487,6 +513,7 @@ class RawColumn:
     has_levels: bool = False  # Whether its type says that its cells are levels.
     problem: str = ""  # Why it cannot be read at all; it can still be left out.
     is_text: bool = False  # Whether its type is text, which may yet be numbers.
+    order: tuple[str, ...] = ()  # Of its levels, where its type says one.
 
 
 @dataclass(frozen=True)
@@ -499,7 +526,32 @@ class RawTable:
     notes: tuple[Note, ...]
     marked: bool  # Whether words of the file may mean missing; Parquet has nulls instead.
     whole: bool = True  # Whether all rows are there.
+    separator: str = ""  # Of the cells of a line, in a file of text.
     index: Any = None  # Of a frame of pandas.
+
+    def without_empty_rows(self) -> RawTable:
+        """The table without rows of which no column has a cell, as in files of text."""
+        if len(self.columns) < 2 or any(column.problem for column in self.columns):
+            return self  # a missing cell alone is a row; cells of a problem are not known
+        cells = zip(*(column.cells for column in self.columns), strict=True)
+        filled = [i for i, row in enumerate(cells) if any(row)]
+        if len(filled) in (0, len(self.lines)):
+            return self
+        skipped = sorted({*self.lines}.difference(self.lines[i] for i in filled))
+        return replace(
+            self,
+            columns=tuple(replace(c, cells=[c.cells[i] for i in filled]) for c in self.columns),
+            lines=[self.lines[i] for i in filled],
+            notes=(*self.notes, *_skipped(skipped, self.place)),
+            index=None if self.index is None else self.index[filled],
+        )
+
+
+def _skipped(lines: Sequence[int], place: str) -> list[Note]:
+    """A note on lines without a cell, where there are any."""
+    name, unit = place.rsplit(", ", 1)
+    sentence = f"{name}: {unit}s without a cell are no rows and were skipped: {listed(lines)}."
+    return [Note("skipped", "", sentence, len(lines))] if lines else []
 
 
 def read_raw(path: Path, sampled: bool = False) -> RawTable:
@@ -553,8 +605,18 @@ def raw_content(content: bytes, name: str, size: int | None = None) -> Iterator[
 def _of_cells(table: Delimited, place: str) -> RawTable:
     """Columns of a file whose cells have no types."""
     columns = [RawColumn(n, [row[i] for row in table.rows]) for i, n in enumerate(table.header)]
-    notes = tuple(Note("file", "", note) for note in table.notes)
-    return RawTable(tuple(columns), table.lines, place, notes, marked=True)
+    notes = [*(Note("file", "", note) for note in table.notes), *_skipped(table.skipped, place)]
+    return RawTable(
+        tuple(columns), table.lines, place, tuple(notes), marked=True, separator=table.separator
+    )
+
+
+_MARKED_SHEET: Final = re.compile(rb'<mergeCell |<row [^>]*hidden="(?:1|true)"')
+"""What says in a sheet that cells are merged or rows hidden."""
+
+
+_LITERAL: Final = re.compile(r'"[^"]*"|\\.')
+"""Letters of a number format that are shown as they are."""
 
 
 def _workbook(content: bytes, name: str) -> RawTable:
@@ -572,19 +634,23 @@ def _workbook(content: bytes, name: str) -> RawTable:
         with ZipFile(io.BytesIO(content)) as parts:
             check_size(sum(part.file_size for part in parts.infolist()), name)
             sheets = [part for part in parts.namelist() if part.startswith("xl/worksheets/")]
-            merged = any(b"<mergeCell " in parts.read(sheet) for sheet in sheets)
-        # What is read row by row, in less memory, does not say which cells are merged.
-        book = load_workbook(io.BytesIO(content), read_only=not merged, data_only=True)
+            marked = any(_MARKED_SHEET.search(parts.read(sheet)) for sheet in sheets)
+        # What is read row by row, in less memory, does not say what is merged or hidden.
+        book = load_workbook(io.BytesIO(content), read_only=not marked, data_only=True)
     except TableError:
         raise
     except (BadZipFile, InvalidFileException, KeyError, ValueError) as error:
         raise TableError(f"{name} is a damaged Excel workbook ({error}).") from error
     title, *others = book.sheetnames
     of_sheets = f"Sheet {title!r} was read; {', '.join(map(repr, others))} not."
-    rows = [[cell_text(value).strip() for value in row] for row in book[title].values]
-    notes = (
-        _fill(rows, book[title].merged_cells.ranges, f"{name}, sheet {title!r}") if merged else []
-    )
+    rows = [[_sheet_text(cell).strip() for cell in row] for row in book[title].rows]
+    notes = []
+    if marked:
+        notes += _fill(rows, book[title].merged_cells.ranges, f"{name}, sheet {title!r}")
+        shown = book[title].row_dimensions
+        if hidden := [i for i, row in enumerate(rows, 1) if any(row) and shown[i].hidden]:
+            which = listed(hidden)
+            notes.append(f"Rows that are hidden or filtered out were read as all others: {which}.")
     width = max((1 + i for row in rows for i, cell in enumerate(row) if cell), default=0)
     records = [
         (line, [*row[:width], *[""] * (width - len(row))] if any(row) else [])
@@ -600,6 +666,14 @@ def _workbook(content: bytes, name: str) -> RawTable:
         raise TableError(*error.problems, *[hint] * bool(others)) from None
     raw = _of_cells(table, f"{name}, row")
     return replace(raw, notes=(*raw.notes, *[Note("sheets", "", of_sheets)] * bool(others)))
+
+
+def _sheet_text(cell: Any) -> str:
+    """A cell of a sheet as text; the number 0.57 in per cent is 57 %, as the sheet shows it."""
+    value = cell.value
+    if isinstance(value, int | float) and "%" in _LITERAL.sub("", cell.number_format):
+        return f"{Decimal(repr(value)) * 100:f}%"
+    return cell_text(value)
 
 
 def _fill(rows: list[list[str]], ranges: Any, place: str) -> list[str]:
@@ -670,7 +744,11 @@ def _arrow_column(table: Any, title: str, name: str, start: int, is_text: bool) 
     cells = _cells(table[title], title, name, start)
     if is_text:
         return RawColumn(title, [cell.strip() for cell in cells], is_text=True)
-    return RawColumn(title, cells, has_levels=not is_number)
+    order: tuple[str, ...] = ()
+    if levels and dtype.ordered:
+        orders = {tuple(map(cell_text, c.dictionary.to_pylist())) for c in table[title].chunks}
+        order = orders.pop() if len(orders) == 1 else ()
+    return RawColumn(title, cells, has_levels=not is_number, order=order)
 
 
 def cell_text(value: object) -> str:
@@ -733,11 +811,24 @@ def _column(series: nw.Series[Any], title: str) -> RawColumn:
     texts = [cell_text(cell) for cell in cells]
     for row, text in enumerate(texts, start=1):
         check_text(text, f"{_NAME}, row {row}, column {title!r}")
-    if isinstance(dtype, nw.Categorical | nw.Enum | nw.Boolean):
+    if isinstance(dtype, nw.Boolean):
         return RawColumn(title, texts, has_levels=True)
+    if isinstance(dtype, nw.Categorical | nw.Enum):
+        order = series.cat.get_categories().to_list() if is_ordered(series) else ()
+        return RawColumn(title, texts, has_levels=True, order=tuple(map(cell_text, order)))
     if isinstance(dtype, nw.String | nw.Object):
         return RawColumn(title, [text.strip() for text in texts], is_text=True)
     return RawColumn(title, texts)
+
+
+def is_ordered(series: nw.Series[Any]) -> bool:
+    """Whether the dtype of a Categorical says that its categories stand in their order.
+
+    The categories of an Enum of polars have places, but need not rise.
+    """
+    if series.implementation.is_pyarrow():
+        return bool(series.to_native().type.ordered)
+    return series.implementation.is_pandas() and isinstance(series.dtype, nw.Enum)
 
 
 def _present(series: nw.Series[Any]) -> Sequence[object]:

@@ -55,6 +55,7 @@ class TextColumn:
     day_first: bool = False  # Of dates, where they leave it open.
     thousands: str | None = None  # The mark between thousands, where it is open.
     decimal: str | None = None  # The decimal mark, where it is open.
+    points_open: bool = False  # Whether points may set thousands apart where the numbers allow it.
     below: str = "atom"  # What a cell such as "<5" is among numbers.
 
     @cached_property
@@ -208,6 +209,12 @@ def _numbers_and_limits(column: TextColumn) -> tuple[Notation, dict[str, str]]:
 
 def _numbers(column: TextColumn, notation: Notation, limits: Mapping[str, str]) -> ReadColumn:
     """Numbers of one notation, all finite; text where they are codes."""
+    if notation.below and column.points_open:
+        problem = (
+            f"may be a decimal point or a mark between thousands, as {notation.below!r} has no "
+            "point and is below 1000"
+        )
+        notation = replace(notation, problem=problem, culprit=notation.doubtful)
     if notation.problem:
         return _open(column, notation)
     plain = not notation.symbol and not notation.thousands
@@ -296,7 +303,8 @@ def _open(column: TextColumn, notation: Notation) -> ReadColumn:
     text = notation.culprit
     advice = "."
     if "thousands" in notation.problem:
-        advice = f"; say which by {option('decimal', ',')} or {option('thousands', ',')}."
+        mark = "." if notation.doubtful else ","
+        advice = f"; say which by {option('decimal', mark)} or {option('thousands', mark)}."
     problem = f"{column.at(text)}: {text!r} {notation.problem}"
     return ReadColumn([], problem=problem, advice=advice)
 

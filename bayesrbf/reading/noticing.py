@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from bayesrbf.reading.cells import (
     doubtful_labels,
@@ -119,6 +119,10 @@ REPEATED_IDS: Final = 5
 """Numbers, at least, that stand in several rows where ids repeat."""
 TIMES_CHANCE: Final = 10.0
 """Times as many of them, at least, as neighbouring numbers would let one expect."""
+TELLING: Final = 0.99
+"""Area under the ROC curve above which one column alone tells a class."""
+FEWEST_OF_CLASS: Final = 5
+"""Rows of a class, and of all others, below which chance separates them."""
 ROUND_SHARE: Final = 0.2
 """Share of multiples of 10 beyond which numbers are rounded quantities and no ids."""
 
@@ -160,13 +164,64 @@ def notice(
     of_model = columns if model is None else {name: columns[name] for name in model}
     labels = [] if target is None else columns[target]
     counts = Counter(label for label in labels if isinstance(label, str))
-    notes = [*doubtful_labels(str(target), counts), *_noticed(of_model)]
+    codes = np.unique([str(label) for label in labels], return_inverse=True)[1]
+    codes[[label is None for label in labels]] = -1
+    told = telling(of_model, codes) if counts else ()
+    notes = [*told, *doubtful_labels(str(target), counts), *_noticed(of_model)]
     like: dict[tuple[str, str], set[str]] = {}
     for note in notes:
         like.setdefault((note.topic, note.value), set()).add(note.column)
     for note in notes:
         others = columns.keys() - like[note.topic, note.value]
         yield replace(note, elsewhere=any(_has(columns[name], note.value) for name in others))
+
+
+def telling(
+    columns: Mapping[str, Values], codes: Int[np.ndarray, " obs"], throughout: bool = False
+) -> Iterator[Note]:
+    """Columns, or their missing cells, that alone separate a class (its code) from the others.
+
+    With ``throughout``, only columns that separate every class: they are the label.
+
+    >>> codes = np.array([0, 1] * 10)
+    >>> [note.example for note in telling({"a": np.arange(20.0), "b": [*"xy"] * 10}, codes)]
+    ['100 %']
+    """
+    for name, values in columns.items():
+        if isinstance(values, np.ndarray):
+            missing, cells = np.isnan(values), values
+        else:
+            missing = np.array([cell is None for cell in values])
+            cells = np.array([cell or "" for cell in values])
+        seen = (codes >= 0) & ~missing
+        of_cells = [*_areas(cells[seen], codes[seen])] or [0.0]
+        holes = missing[codes >= 0].astype(float)
+        of_holes = [*_areas(holes, codes[codes >= 0])] if holes.any() else []
+        for topic, areas in (("tells", of_cells), ("missing tells", of_holes or [0.0])):
+            if (min(areas) if throughout else max(areas)) > TELLING:
+                area = f"{100 * max(areas):.0f} %"
+                yield Note(topic, name, count=int(seen.sum()), example=area)
+
+
+def _areas(cells: np.ndarray, codes: Int[np.ndarray, " obs"]) -> Iterator[float]:
+    """Area under the ROC curve of each class against the rest, in the better direction.
+
+    Levels have the order of the frequency of the class in them.
+    """
+    levels = None if cells.dtype.kind == "f" else np.unique(cells, return_inverse=True)[1]
+    if levels is not None and levels.max(initial=0) >= max(20, 0.2 * len(cells)):
+        return  # with so many levels any column separates the classes
+    ranks = _ranks(cells) if levels is None else None
+    for code in np.unique(codes):
+        own = codes == code
+        n, m = int(own.sum()), int((~own).sum())
+        if min(n, m) < FEWEST_OF_CLASS:
+            continue
+        if levels is not None:
+            ranks = _ranks((np.bincount(levels, own) / np.bincount(levels))[levels])
+        assert ranks is not None
+        area = (ranks[own].sum() - n * (n + 1) / 2) / (n * m)
+        yield float(max(area, 1 - area))
 
 
 def _has(values: Values, text: str) -> bool:

@@ -31,8 +31,8 @@ from bayesrbf.reading.cells import (
 )
 from bayesrbf.reading.formats import RawColumn, RawTable, raw_blocks, raw_frame, read_raw
 from bayesrbf.reading.inferring import ReadColumn, TextColumn, Values, read_column
-from bayesrbf.reading.notes import Note, TableError, listed
-from bayesrbf.reading.noticing import in_one_spelling, notice, written_apart
+from bayesrbf.reading.notes import Note, TableError, listed, warn
+from bayesrbf.reading.noticing import in_one_spelling, notice, telling, written_apart
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,7 +100,7 @@ def read_columns(
     options: TableOptions,
     marks: Sequence[StandIn],
     written: Written,
-    levels: LevelsOf,
+    levels: LevelsOf | None,
     lenient: bool,
 ) -> dict[str, ReadColumn]:
     """Every column that is not ignored, read as what it was named or seems to be.
@@ -109,9 +109,10 @@ def read_columns(
     missing, unless the reader is lenient.
     """
     # Loaded where cells are read: a file that is not there is refused within a moment.
-    from bayesrbf.table.kinds import Category, Date, Real, kind_named
+    from bayesrbf.table.kinds import Category, Date, Real, in_order, kind_named
 
     named: dict[str | None, Kind] = {
+        **{column.name: in_order(column.order) for column in raw.columns if column.order},
         **dict.fromkeys([target, options.id, options.group, options.centre], Category()),
         **dict.fromkeys([options.time, options.score], Real()),
         **{name: kind_named(text) for name, text in options.kinds.items()},
@@ -130,7 +131,7 @@ def read_columns(
         words = raw.marked or (
             raw_column.is_text and not plain.has_levels and _marked(raw_column, plain.is_number)
         )
-        own = map(str, levels.get(raw_column.name, ()))
+        own = map(str, (levels or NO_LEVELS).get(raw_column.name, ()))
         missing = Missing(
             frozenset(MISSING_MARKERS if words else ()).difference(own) | {""},
             tuple(mark for mark in marks if mark.column in (None, raw_column.name)),
@@ -145,6 +146,8 @@ def read_columns(
             day_first=options.day_first,
             thousands=options.thousands,
             decimal=options.decimal,
+            # Where decimals have points, commas separate the cells. Models know their notation.
+            points_open=raw.separator not in ("", ",") and levels is None,
             below=options.below,
         )
         result = read_column(said)
@@ -274,6 +277,18 @@ class ReadTable:
     options: TableOptions
     advised: TableOptions
 
+    def telling(self, rows: pd.DataFrame, codes: np.ndarray) -> tuple[str, ...]:
+        """Sentences on columns of some rows that alone tell a class; ``codes`` are the classes."""
+        columns: dict[str, Values] = {
+            name: [
+                None if missing else cell for cell, missing in zip(cells, cells.isna(), strict=True)
+            ]
+            if self.kinds[name].has_levels
+            else cells.to_numpy(dtype=float)
+            for name, cells in rows.items()
+        }
+        return sentences(telling(columns, codes))
+
 
 def names_in_file(path: Path) -> list[str]:
     """Names of the columns of a file, whatever they hold."""
@@ -345,13 +360,18 @@ def _read(
     """Rows of a file as a table; ``written`` has cells of its other rows."""
     import pandas as pd
 
+    new_rows = levels is not None
+    if not new_rows:  # new rows of a typed table have one answer each
+        raw = raw.without_empty_rows()
+    for note in raw.notes:
+        if new_rows and note.topic == "skipped":
+            warn(note.value)
     header = [column.name for column in raw.columns]
     problems = [*_misnamed(header, target, options, name)]
     problems += [note.value for note in raw.notes if problems and note.topic == "sheets"]
     marks = stand_ins(options.na, header)
     among, written = options.among(header), written or Written(())
-    columns = read_columns(raw, target, among, marks, written, levels or NO_LEVELS, lenient)
-    new_rows = levels is not None
+    columns = read_columns(raw, target, among, marks, written, levels, lenient)
     if not new_rows:  # a model has the names of theirs
         names = {name: read for name, read in columns.items() if name == options.id}
         columns = {name: in_one_name(read, name) for name, read in columns.items()} | names
@@ -478,9 +498,12 @@ def _assembled(
     notes = [*_notes(columns, model, options), *doubts, *raw.notes]
     if not any(note.topic == "decimal commas" for note in notes):
         notes = [note for note in notes if note.topic != "points"]
-    from bayesrbf.table.kinds import kind_named
+    from bayesrbf.table.kinds import in_order, kind_named
 
-    said = {name: kind_named(text) for name, text in options.kinds.items()}
+    said: dict[str, Kind] = {
+        column.name: in_order(column.order) for column in raw.columns if column.order
+    }
+    said |= {name: kind_named(text) for name, text in options.kinds.items()}
     kinds = {name: _kind_of(read.values, said.get(name)) for name, read in columns.items()}
     words = {name: kind.word for name, kind in kinds.items()}
     parts = {target: "target", options.id: "id", options.group: "group", options.time: "time"}

@@ -17,7 +17,7 @@ from bayesrbf.base.rows import Observations, Standardisation
 from bayesrbf.reading.notes import listed
 from bayesrbf.reading.noticing import KnownLevels, in_one_spelling
 from bayesrbf.table.containers import Cells, missing_cells, read_cells
-from bayesrbf.table.kinds import Empty, Kind, kind_named, recognised, sorted_levels
+from bayesrbf.table.kinds import Empty, Kind, in_order, kind_named, recognised, sorted_levels
 from bayesrbf.table.order import ColumnMoments, column_moments, unit_of
 
 if TYPE_CHECKING:
@@ -286,10 +286,11 @@ def learn_columns(
     ``categorical_features`` None and "from_dtype" infer: category, string and boolean columns of a
     frame, and columns of strings or booleans in an object array, are categorical; everything else
     is real. Otherwise exactly the given columns (positions, names or a mask) are categorical.
-    ``column_kinds`` says what other columns are, as ``{"hour": "angle:24", "visits": "count"}``.
+    A Categorical of pandas that is ordered has the order that it declares. ``column_kinds`` says
+    what other columns are, as ``{"hour": "angle:24", "visits": "count"}``.
     Under ``missingness="informative"`` the mask of every column with missing cells becomes a binary
-    categorical column. Levels are sorted, whatever the order of the rows and that of a Categorical.
-    A column with one cell in all rows, and one that is equal to an earlier one, is left out.
+    categorical column. Levels without order are sorted, whatever the order of the rows. A column
+    with one cell in all rows, and one that is equal to an earlier one, is left out.
     A level that is written in several ways has one name, unless the table is a block and not
     ``whole``.
 
@@ -351,6 +352,8 @@ def _kind_of(
     if missing.all():
         return Empty()
     kind = said.get(position)
+    if kind is None and chosen is None and cells.orders[position]:
+        kind = in_order(cells.orders[position])
     if kind is None and not _is_categorical(cells, position, chosen):
         return recognised((), cells.dated[position])
     present = cells.of_levels(position)[~missing].tolist()

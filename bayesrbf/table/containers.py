@@ -16,7 +16,7 @@ from jaxtyping import Int
 
 from bayesrbf.base.blocks import is_collection
 from bayesrbf.reading.cells import ORIGIN
-from bayesrbf.reading.formats import cell_text
+from bayesrbf.reading.formats import cell_text, is_ordered
 
 LONG: Final = 2.0**53
 """Beyond it floats do not tell whole numbers apart."""
@@ -34,6 +34,8 @@ class Cells:
     columns: tuple[np.ndarray, ...]
     # Whether the container's own dtype says that a column is categorical.
     declared: tuple[bool, ...]
+    # Levels of the columns whose dtype orders them, from the lowest; empty of all others.
+    orders: tuple[tuple[object, ...], ...]
     # Whether its cells are dates, as days since 2000-01-01.
     dated: tuple[bool, ...]
     # Numbers of a column some of which float64 does not tell apart, as object with None for
@@ -155,7 +157,8 @@ def _read_array(X: Any) -> Cells:
     whole = array.dtype.kind not in "bf"
     long = tuple(map(_long, array.T, columns)) if whole else (None,) * len(names)
     no_column = (False,) * len(names)
-    return Cells(names, False, columns, no_column, no_column, long)
+    orders = ((),) * len(names)
+    return Cells(names, False, columns, no_column, orders, no_column, long)
 
 
 def _is_sparse(X: Any) -> bool:
@@ -223,7 +226,11 @@ def _read_frame(frame: nw.DataFrame[Any]) -> Cells:
     declared = tuple(isinstance(dtype, nw.Categorical | nw.Enum) for dtype in dtypes)
     dated = tuple(dtype in (nw.Date, nw.Datetime) for dtype in dtypes)
     columns, long = zip(*read, strict=True)
-    return Cells(names, not numbered, columns, declared, dated, long, numbered)
+    orders = tuple(
+        tuple(categories_of(s)) if one and is_ordered(s) else ()
+        for s, one in zip(series, declared, strict=True)
+    )
+    return Cells(names, not numbered, columns, declared, orders, dated, long, numbered)
 
 
 def categories_of(series: nw.Series[Any]) -> list[object]:
@@ -282,9 +289,9 @@ def _read_series(
 
 
 def _read_days(series: nw.Series[Any]) -> np.ndarray:
-    """Dates as days since 2000-01-01, by the clock of their zone."""
-    if isinstance(series.dtype, nw.Datetime):
-        series = series.dt.replace_time_zone(None)
+    """Dates as days since 2000-01-01, at the clock of UTC, as files are read."""
+    if isinstance(series.dtype, nw.Datetime) and series.dtype.time_zone is not None:
+        series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
     moments = series.to_numpy().astype("datetime64[us]")
     days: np.ndarray = (moments - np.datetime64(ORIGIN, "us")) / np.timedelta64(1, "D")
     return days

@@ -376,7 +376,9 @@ def _as_dates(
     moments[known] = np.datetime64(ORIGIN, "us") + since
     dated = nw.new_series(values.name, moments, backend=like.implementation)
     zone = getattr(like.dtype, "time_zone", None)
-    return (dated.dt.replace_time_zone(zone) if zone else dated).cast(like.dtype)
+    if zone:
+        dated = dated.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
+    return dated.cast(like.dtype)
 
 
 # Which real columns have few values.
@@ -476,11 +478,14 @@ def read_labels(
 
 
 def _as_array(y: Any) -> Any:
-    """Labels as an array; whole numbers with nulls stay whole, where NumPy would make floats."""
+    """Labels as an array; with nulls they stay what they are, where NumPy would make floats."""
+    if isinstance(getattr(y, "dtype", None), np.dtype):
+        return y
     series = nw.from_native(y, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
-        return np.array(series.to_list(), dtype=object) if series.dtype.is_integer() else y
-    return y if hasattr(y, "dtype") else np.array(y, dtype=object)
+        return np.array(series.to_list(), dtype=object)
+    # An index or an array of pandas has a dtype of its own; lists have none.
+    return np.array(y.tolist() if hasattr(y, "dtype") else y, dtype=object)
 
 
 def _plain(present: np.ndarray, raw: np.ndarray) -> np.ndarray:

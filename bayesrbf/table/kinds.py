@@ -360,6 +360,17 @@ class Ordered(Kind):
         yield from laws_of_levels(self.levels)
 
 
+def in_order(levels: Iterable[Any]) -> Ordered:
+    """The kind of a column whose type says the order of its levels, from the lowest.
+
+    >>> in_order([1.0, 3.0, 2.0])
+    Ordered(levels=(1, 3, 2))
+    """
+    levels = tuple(levels)
+    plain = {level: level for level in sorted_levels(levels)}
+    return Ordered(tuple(plain[level] for level in levels))
+
+
 def _natural(level: Any) -> tuple[Any, ...]:
     """A key by which stage 2 comes before stage 10."""
     if not isinstance(level, str):

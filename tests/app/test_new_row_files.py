@@ -133,6 +133,19 @@ def test_advice_on_new_rows_names_no_option(
         read_complete(model, _with_text(tmp_path), replace(options, decimal=","))
 
 
+def test_new_rows_without_a_cell_are_told(tmp_path: Path) -> None:
+    """Lines of a text file are none; a table with types has as many answers as rows."""
+    training = pd.DataFrame({"a": np.arange(40.0) % 9, "b": np.arange(40.0) % 7})
+    model = HybridMixtureClassifier(1, random_state=0).fit(training, np.arange(40) % 2)
+    new = training[:3].reindex([0, 7, 1, 8, 2]).reset_index(drop=True)
+    new.to_csv(tmp_path / "new.csv", index=False)
+    new.to_parquet(tmp_path / "new.parquet")
+    with pytest.warns(UserWarning, match="new.csv: lines without a cell .*: 3 and 5"):
+        read = read_complete(model, tmp_path / "new.csv")
+    np.testing.assert_array_equal(read, training[:3])
+    np.testing.assert_array_equal(read_complete(model, tmp_path / "new.parquet"), new)
+
+
 def _with_text(folder: Path) -> Path:
     (folder / "text.csv").write_text("age,seen\nodd,2020-01-13\n")
     return folder / "text.csv"

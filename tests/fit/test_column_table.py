@@ -45,8 +45,8 @@ def test_columns_are_described_and_kept_in_a_file(tmp_path: object) -> None:
     density = MixtureDensity(column_maps="power", random_state=0).fit(TABLE)
     found = density.columns_.table()
     assert found.index.tolist() == list(TABLE)
-    assert found["kind"].tolist() == ["real", "categorical", "real", "categorical"]
-    assert found["levels"].tolist() == [None, ["Bonn", "Köln"], None, [1, 2, 3]]
+    assert found["kind"].tolist() == ["real", "categorical", "real", "ordered"]
+    assert found["levels"].tolist() == [None, ["Bonn", "Köln"], None, [3, 2, 1]]
     assert found["missing"].tolist() == [5, 0, 0, 0]
     density.save(f"{tmp_path}/m.safetensors")
     pd.testing.assert_frame_equal(load(f"{tmp_path}/m.safetensors").columns_.table(), found)
@@ -79,7 +79,9 @@ def test_numbers_but_for_a_few_cells_are_told() -> None:
 def test_the_remedy_for_numbers_as_text_is_said_once() -> None:
     texts = TABLE["age"].where(TABLE["age"].notna(), 50).map(lambda age: f"{age:.1f}")
     table = TABLE.assign(age=texts, size=texts.str.replace(".", ","))
-    sentence = column_doubts(table, learn_columns(table), named=False)
+    sentence = column_doubts(
+        table, learn_columns(table), np.zeros(len(table), int), named=False, grouped=True
+    )
     assert sentence.count("holds numbers written as text") == 2
     assert sentence.count("read_table(X)") == 1
 
@@ -111,7 +113,9 @@ def test_a_doubtful_table_is_told_once_and_found_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", CLEAN)
 def test_clean_tables_are_not_doubtful(name: str, data_folder: Path) -> None:
     X = load_table(name).X
-    assert column_doubts(X, learn_columns(X), named=False) == ""
+    assert (
+        column_doubts(X, learn_columns(X), np.zeros(len(X), int), named=False, grouped=True) == ""
+    )
 
 
 def test_exemplars_tell_of_their_table() -> None:

@@ -81,12 +81,15 @@ ENCODINGS: Final = {
 STRUCTURE: Final = {
     "no byte": Nasty(b"", "is empty"),
     "a byte order mark alone": Nasty(b"\xef\xbb\xbf", "is empty"),
-    "line ends alone": Nasty(b"\n\r\n\r", "blank lines only"),
+    "line ends alone": Nasty(b"\n\r\n\r", "has no cell"),
     "a header alone": Nasty(b"a,b\n", "header but no rows"),
     "no line end at the end": Nasty(b"a,b\n1.5,x\n2,y", TWO),
     "old line ends": Nasty(b"a,b\r1.5,x\r2,y\r", TWO),
     "three kinds of line ends": Nasty(b"a,b\r\n1.5,x\r2,y\n", TWO),
-    "blank lines between": Nasty(b"\n\na,b\n\n1.5,x\n\n2,y\n\n", TWO, "blank lines"),
+    "blank lines between": Nasty(b"\n\na,b\n\n1.5,x\n\n2,y\n\n", TWO, "without a cell"),
+    "lines of separators": Nasty(
+        b",\na,b\n,\n1.5,x\n , \n2,y\n,\n", TWO, "skipped: 1, 3, 5 and 7."
+    ),
     "a row that is too long": Nasty(b"a,b\n1,x,\n2,y\n", "line 2: 3 cells where the header has 2"),
     "every row too long by one": Nasty(
         b"a,b\n1,x,9\n2,y,9\n", "line 2: 3 cells where the header has 2"

@@ -108,6 +108,7 @@ def test_random_columns_are_read_alike(tmp_path: Path) -> None:
 
 STRUCTURES = {
     "blank lines between": b"a,b\n\n1,x\n\n\n\n\n\n2,y\n3,z\n",
+    "lines of separators between": b"a,b\n,\n1,x\n,\n,\n , \n,\n\n2,y\n3,z\n,\n",
     "a row that is too long": b"a,b\n1,x\n2,y\n3,z\n4,u,\n",
     "a row that is too short": b"a,b\n1,x\n2,y\n3,z\n4\n",
     "the header again": b"a,b\n1,x\n2,y\n3,z\na,b\n",
@@ -120,6 +121,7 @@ STRUCTURES = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.* without a cell are no rows")
 @pytest.mark.parametrize("content", STRUCTURES.values(), ids=STRUCTURES.keys())
 def test_structure_is_that_of_the_whole_file(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "t.csv"

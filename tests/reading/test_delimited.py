@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import bz2
 import csv
 import gzip
 import io
+import lzma
+import pickle
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,6 +46,12 @@ def test_encodings_separators_and_newlines_give_the_same_cells(
     assert any("Windows-1252 (line 2 has 'ü')" in n for n in table.notes) == (encoding == "cp1252")
 
 
+def feather() -> bytes:
+    stream = io.BytesIO()
+    pd.DataFrame({"a": [1]}).to_feather(stream)
+    return stream.getvalue()
+
+
 texts = st.text(st.characters(exclude_categories=["Cc", "Cs"]) | st.just("\n"), max_size=6)
 
 
@@ -53,10 +63,12 @@ def test_whatever_is_written_quoted_comes_back(rows: list[list[str]], separator:
     file = io.StringIO(newline="")
     writer = csv.writer(file, delimiter=separator, quoting=csv.QUOTE_ALL)
     writer.writerows([["first column", "second column"], *rows])
+    writer.writerow(["last", "row"])
     table = read(file.getvalue())
+    stripped = [[cell.strip() for cell in row] for row in rows]
     assert cells(table) == (
         ("first column", "second column"),
-        [[cell.strip() for cell in row] for row in rows],
+        [*(row for row in stripped if any(row)), ["last", "row"]],
     )
 
 
@@ -68,7 +80,7 @@ def test_lines_are_those_of_the_file() -> None:
     table = read('a,b\n"x\ny",1\n\n\nz,2\n\n')
     assert table.rows == [["x\ny", "1"], ["z", "2"]]
     assert table.lines == [2, 6 - 1 + 1]
-    assert "2 blank lines were skipped." in table.notes
+    assert table.skipped == (4, 5, 7)
 
 
 def test_the_first_note_says_what_was_read() -> None:
@@ -100,7 +112,7 @@ def test_row_numbers_without_a_name_are_left_out_with_a_note(start: int) -> None
     ("content", "message"),
     [
         ("", "a.csv is empty"),
-        ("\n\n", "blank lines only"),
+        ("\n\n", "has no cell"),
         ("a,b\n", "header but no rows"),
         ("a,b\n1,x,\n2,y\n", r"line 2: 3 cells where the header has 2"),
         ("a,b\n1,x\n2\n", "line 3: 1 cells where the header has 2"),
@@ -111,8 +123,9 @@ def test_row_numbers_without_a_name_are_left_out_with_a_note(start: int) -> None
         ("a,b,a\n1,2,3\n", "columns 1 and 3 are both named 'a'"),
         ("a, a\n1,x\n", "columns 1 and 2 are both named 'a'"),
         ("a,,b\n1,2,3\n1,2,3\n", "line 1: column 2 has no name"),
-        (",\nx,\n", "column 1 has no name"),
-        (",\n,\n", "no column has a name"),
+        (",\nx,\n", "header but no rows"),
+        (",\n,\n", "has no cell"),
+        ("a,b\n,\n , \n", "header but no rows"),
         ("5.1,3.5,setosa\n4.9,3.0,setosa\n", "seems to have no header, since '5.1'"),
         ("1,2\n3,4\n", "seems to have no header, since '1'"),
         ("p,x\ne,x\np,y\n", "seems to have no header, since 'p'"),
@@ -122,6 +135,14 @@ def test_row_numbers_without_a_name_are_left_out_with_a_note(start: int) -> None
         (bytes(range(256)), "line 3: not text in cp1252"),
         (b"PK\x03\x04rest", "an Excel workbook"),
         (b"%PDF-1.7", "a PDF"),
+        (bz2.compress(b"a,b\n1,2\n"), "is compressed by bzip2, not a CSV file: export the table"),
+        (lzma.compress(b"a,b\n1,2\n"), "compressed by xz"),
+        (pickle.dumps({"a": [1]}), "a pickle"),
+        (feather(), "a Feather or Arrow file"),
+        ('{"a": 1}\n{"a": 2}\n', "is JSON"),
+        ('[\n {"a": 1}]', "is JSON"),
+        ('\ufeff{ "a": [1]}', "is JSON"),
+        ("<!DOCTYPE html><table>", "an HTML page"),
         (b"\x1f\x8brest", "damaged gzip"),
         (gzip.compress(PLAIN.encode(), mtime=0)[:-9], "damaged gzip"),
         (b"\xff\xfea\x00,", "not text in utf-16"),

@@ -279,6 +279,20 @@ def test_the_first_sheet_of_a_workbook_is_a_table(tmp_path: Path) -> None:
         read_table(tmp_path / "b.xlsx")
 
 
+def test_hidden_rows_of_a_workbook_are_told(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (["a", "b"], [1, "x"], [2, "y"], [3, "x"], [None, None]):
+        book.active.append(row)
+    for row in (2, 4, 5):
+        book.active.row_dimensions[row].hidden = True
+    book.save(tmp_path / "t.xlsx")
+    read = read_table(tmp_path / "t.xlsx")
+    assert read.frame["a"].tolist() == [1, 2, 3]
+    note = "Rows that are hidden or filtered out were read as all others: 2 and 4."
+    assert note in read.notes
+
+
 def test_merged_cells_of_a_workbook_are_filled_or_refused(tmp_path: Path) -> None:
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()

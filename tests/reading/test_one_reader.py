@@ -81,6 +81,58 @@ def test_every_source_of_one_table_is_read_as_its_csv(
     assert ("prose" in read.frame) == ("categorical" in options)
 
 
+EMPTY_ROWS = SOURCES | {"CSV": as_csv}
+
+
+@pytest.mark.parametrize("source", EMPTY_ROWS)
+def test_a_row_without_a_cell_is_no_row(source: str, tmp_path: Path) -> None:
+    """Spreadsheets write lines of commas below a table, and pandas keeps them as rows."""
+    expected = read_table(as_csv(messy(), tmp_path), "y")
+    longer = messy().reindex([*range(9), N, *range(9, N), N + 1]).reset_index(drop=True)
+    read = read_table(EMPTY_ROWS[source](longer, tmp_path), "y")
+    assert read.target is not None
+    assert read.target.tolist() == expected.target.tolist()  # type: ignore[union-attr]
+    for name in expected.frame:
+        np.testing.assert_array_equal(read.frame[name], expected.frame[name])
+    (note,) = [note for note in read.notes if "without a cell" in note]
+    assert note.endswith("11 and 63." if source in ("CSV", "Excel") else "10 and 62.")
+
+
+@pytest.mark.parametrize(
+    ("cells", "separator", "refused"),
+    [
+        (["1.234", "980", "75"], ";", True),
+        (["1.234", "-980", "<75"], "\t", True),
+        (["1.234 €", "980 €"], ";", True),
+        (["1.234", "0.980"], ";", False),
+        (["1.234", "2.500", "12.750"], ";", False),
+        (["1.234", "1980"], ";", False),
+        (["1.234", "980", "2.5"], ";", False),
+        (["1.234", "980"], ",", False),  # there points are decimal ones
+    ],
+)
+def test_points_that_may_set_thousands_apart_are_refused(
+    cells: list[str], separator: str, refused: bool, tmp_path: Path
+) -> None:
+    """Among whole numbers below 1,000, three digits after every point are rarely decimals."""
+    path, table = tmp_path / "t.csv", pd.DataFrame({"a": cells, "b": "x"})
+    table.to_csv(path, sep=separator, index=False)
+    if refused:
+        with pytest.raises(
+            TableError, match=r"column 'a': '1\.234.* --decimal '\.' or --thousands"
+        ):
+            read_table(path)
+        assert read_table(path, thousands=".").frame["a"][0] == 1234
+    # A workbook and a typed table say what is a number: a point is a decimal one.
+    for source, read in ((path, {"decimal": "."}), (as_parquet(table, tmp_path), {})):
+        assert read_table(source, **(read if refused else {})).frame["a"][0] == 1.234
+
+
+def test_an_empty_cell_in_quotes_is_a_row_of_a_table_of_one_column(tmp_path: Path) -> None:
+    table = pd.DataFrame({"a": [1.5, None, 2.5]})
+    assert len(read_table(as_csv(table, tmp_path)).frame) == 3
+
+
 def test_what_a_type_declares_is_kept(tmp_path: Path) -> None:
     table = pd.DataFrame(
         {

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+from bayesrbf import read_table
 from bayesrbf.table.columns import Columns, learn_columns
 from bayesrbf.table.encode import decode, encode
-from bayesrbf.table.kinds import Real
+from bayesrbf.table.kinds import Category, Ordered, Real
 from tests.strategies import Sheet, sheets
 
 
@@ -53,18 +56,43 @@ def test_levels_are_the_sorted_distinct_cells(sheet: Sheet) -> None:
         assert list(levels) == sorted({cell for cell in cells if cell is not None})
 
 
-def test_ordered_categories_are_levels_and_whole_numbers_are_reals() -> None:
+def test_ordered_categories_have_their_order_and_whole_numbers_are_reals() -> None:
     stages = ["low", "middle", "high"]
     X = pd.DataFrame(
         {"stage": pd.Categorical(["low", "high", None], stages, ordered=True), "visits": [0, 3, 1]}
     )
     columns = learn_columns(X)
-    assert words(columns) == ("categorical", "real")
-    assert columns.levels == (("high", "low"),)
+    assert columns == learn_columns(X, column_kinds={"stage": "ordered:low<middle<high"})
     rows = encode(X, columns)
-    assert rows.codes.ravel().tolist() == [1, 0, -1]
+    np.testing.assert_array_equal(rows.real[:, 0], [0.0, 2.0, np.nan])
     pd.testing.assert_frame_equal(decode(rows.real, rows.codes, columns, X), X, check_dtype=False)
     assert decode(rows.real, rows.codes, columns, X)["stage"].dtype == X["stage"].dtype
+
+
+@pytest.mark.parametrize("levels", [[3, 1, 2], [2.5, 0.5, 1.5], ["c", "a", "b"]])
+def test_a_declared_order_is_that_of_the_levels_in_every_source(
+    levels: list[Any], tmp_path: Path
+) -> None:
+    X = pd.DataFrame({"g": pd.Categorical(levels[:2] * 9, levels, ordered=True), "z": range(18)})
+    assert learn_columns(X).kinds[0] == Ordered(tuple(levels))
+    assert learn_columns(X.astype({"g": X["g"].dtype.categories.dtype})).kinds[0] != Ordered(
+        tuple(levels)
+    )
+    assert learn_columns(X, categorical_features=["g"]).kinds[0] == Category(
+        tuple(sorted(levels[:2]))
+    )
+    assert learn_columns(X, column_kinds={"g": "ordered"}).kinds[0] == Ordered(
+        tuple(sorted(levels[:2]))
+    )
+    texts = tuple(map(str, levels))
+    assert read_table(X).kinds["g"] == Ordered(texts)
+    assert read_table(X, categorical="g").kinds["g"] == Category(tuple(sorted(texts[:2])))
+    if isinstance(levels[0], str):  # Parquet keeps no categories that are numbers
+        X.to_parquet(tmp_path / "t.parquet", row_group_size=5)
+        assert read_table(tmp_path / "t.parquet").kinds["g"] == Ordered(texts)
+        assert learn_columns(pa.Table.from_pandas(X)).kinds[0] == Ordered(texts)
+        enum = pl.DataFrame({"g": pl.Series(levels, dtype=pl.Enum(levels))})
+        assert learn_columns(enum).kinds[0] == Category(tuple(sorted(texts)))
 
 
 def test_masks_join_where_there_are_holes() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.exceptions import DataConversionWarning
 
@@ -24,6 +25,21 @@ from bayesrbf.table.encode import encode_labels
         (pd.Series(["b", None, "a"]), ["a", "b"], [1, -1, 0]),
         (pd.Series([1, None, 0], dtype="Int64"), [0, 1], [1, -1, 0]),
         (pd.Series(["b", None, "a"], dtype="category"), ["a", "b"], [1, -1, 0]),
+        (pd.Series([1, None, 0], dtype="Int64").astype("category"), [0, 1], [1, -1, 0]),
+        (pd.Series([True, None, False], dtype="boolean"), [False, True], [1, -1, 0]),
+        (pd.Series([True, False, True], dtype="boolean"), [False, True], [1, 0, 1]),
+        (pd.Series([True, None, False]).astype("category"), [False, True], [1, -1, 0]),
+        (
+            pd.Series([True, None, False], dtype=pd.ArrowDtype(pa.bool_())),
+            [False, True],
+            [1, -1, 0],
+        ),
+        (pd.Series(["b", None, "a"], dtype="string"), ["a", "b"], [1, -1, 0]),
+        (pd.Series([1.0, None, 0.0], dtype="Float64"), [0.0, 1.0], [1, -1, 0]),
+        (pd.array([True, None, False], dtype="boolean"), [False, True], [1, -1, 0]),
+        (pd.Index([2, 1]), [1, 2], [1, 0]),
+        (pa.chunked_array([[True, None, False]]), [False, True], [1, -1, 0]),
+        (pl.Series([True, None, False]), [False, True], [1, -1, 0]),
         (pl.Series(["b", None, "a"]), ["a", "b"], [1, -1, 0]),
         (pl.Series([1, None, 0]), [0, 1], [1, -1, 0]),
         (np.array([1, None, -1], dtype=object), [-1, 1], [1, -1, 0]),

@@ -58,9 +58,7 @@ def predictions_frame(
     """
     classes = [str(label) for label in uncertainty[names.LABEL].to_numpy()]
     mean = uncertainty[names.PROBABILITY].to_numpy()
-    columns: dict[str, object] = {"row": np.arange(first, first + len(mean))}
-    if ids is not None:
-        columns["id" if ids.name is None else str(ids.name)] = ids.to_list()
+    columns: dict[str, object] = {}
     if given is not None:
         columns["label"] = given.astype(object).where(given.notna(), None).to_list()
     columns["predicted"] = np.array(classes, dtype=object)[mean.argmax(1)]
@@ -84,7 +82,25 @@ def predictions_frame(
     if held_out is not None:
         own = next(iter(held_out.probabilities.values()))
         columns |= {f"{HELD_OUT}{label}": own[:, c] for c, label in enumerate(classes)}
-    return pd.DataFrame(columns)
+    return numbered(pd.DataFrame(columns), ids, first)
+
+
+def numbered(answers: pd.DataFrame, ids: pd.Index | None, first: int = 1) -> pd.DataFrame:
+    """Answers behind the numbers of their rows and the names of these, where they have some.
+
+    ``_id`` is added to a title of the names that another column has, so that none is lost.
+
+    >>> numbered(pd.DataFrame({"predicted": ["sick"]}), pd.Index(["p7"], name="predicted"))
+       row predicted_id predicted
+    0    1           p7      sick
+    """
+    beside = {"row": np.arange(first, first + len(answers))}
+    if ids is not None:
+        title = "id" if ids.name is None else str(ids.name)
+        while title in beside or title in answers:
+            title += "_id"
+        beside[title] = ids.to_numpy()
+    return pd.concat([pd.DataFrame(beside), answers], axis=1)
 
 
 def to_csv(frame: pd.DataFrame, *, header: bool = True) -> bytes:
@@ -117,12 +133,13 @@ HELD_OUT: Final = "held_out_"
 """Prefix of the columns of predictions with probabilities of held-out rows."""
 
 
-def read_predictions(folder: Path, id: str | None = None) -> pd.DataFrame:
+def read_predictions(folder: Path) -> pd.DataFrame:
     """The predictions of the training rows, where a folder has them; else an empty frame."""
-    file, names = folder / PREDICTIONS, ("label", id)
+    file = folder / PREDICTIONS
     if not file.exists():
         return pd.DataFrame()
-    texts = {name: str for name in names if name is not None}
+    # The second column names the rows, is the label, or is the class that is predicted.
+    texts = {"label": str, pd.read_csv(file, nrows=0).columns[1]: str}
     frame = pd.read_csv(file, dtype=texts, keep_default_na=False, na_values=[""])
     frame.columns = pd.Index(map(spelled, frame.columns))
     return frame.assign(
@@ -131,10 +148,10 @@ def read_predictions(folder: Path, id: str | None = None) -> pd.DataFrame:
 
 
 def held_out_rows(
-    folder: Path, classes: Sequence[str], id: str | None = None
+    folder: Path, classes: Sequence[str]
 ) -> tuple[Float[np.ndarray, "obs label"], Int[np.ndarray, " obs"]] | None:
     """Probabilities and labels of the training rows that were held out; None without any."""
-    frame, names = read_predictions(folder, id), [HELD_OUT + label for label in classes]
+    frame, names = read_predictions(folder), [HELD_OUT + label for label in classes]
     if not {"label", *names} <= {*frame.columns}:
         return None
     judged = frame.dropna(subset=["label", *names])

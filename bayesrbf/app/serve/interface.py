@@ -34,6 +34,7 @@ from bayesrbf.app.report.options import ANYTHING, Focus, ReportOptions, read_opt
 from bayesrbf.app.report.output import (
     MODEL,
     held_out_rows,
+    numbered,
     predictions_frame,
     read_predictions,
     to_csv,
@@ -267,8 +268,7 @@ def answer(
     spoken = dict.fromkeys(str(warning.message) for warning in caught)
     frame = pd.concat(frames, ignore_index=True)
     frame["outside"] = outside(served, rows)
-    if rows.index.name != "row":  # else it has the names
-        frame["row"] = np.arange(1, len(frame) + 1)
+    frame = numbered(frame, None if rows.index.name is None else rows.index)
     return Answered(frame, tuple(spoken), _sum(tallies))
 
 
@@ -307,7 +307,7 @@ def _predict(served: ServedModel, rows: pd.DataFrame, options: Options) -> Lines
     """Probabilities without intervals, which take a few milliseconds."""
     p = served.estimator.predict_proba(rows)
     labels = np.array(served.classes, dtype=object)
-    columns = _numbered(rows) | {"predicted": labels[p.argmax(axis=1)]}
+    columns = {"predicted": labels[p.argmax(axis=1)]}
     if options.focus.decides:
         columns["decision"] = decisions_in_words(p, served.classes, options.focus)
     columns |= {f"probability_{label}": p[:, c] for c, label in enumerate(served.classes)}
@@ -317,8 +317,7 @@ def _predict(served: ServedModel, rows: pd.DataFrame, options: Options) -> Lines
 def _uncertainty(served: ServedModel, rows: pd.DataFrame, options: Options) -> Lines:
     """Probabilities with their intervals, as predictions.csv has them."""
     summary = served.estimator.uncertainty(rows, options.prob, memory=MEMORY)
-    ids = None if rows.index.name is None else rows.index
-    frame = predictions_frame(summary, focus=options.focus, ids=ids)
+    frame = predictions_frame(summary, focus=options.focus).drop(columns="row")
     p, novelty = summary[names.PROBABILITY].to_numpy(), summary["novelty"].to_numpy()
     return frame, _tally(served, p, novelty)
 
@@ -337,16 +336,7 @@ def cost_matrix(served: ServedModel, costs: Mapping[str, float]) -> pd.DataFrame
 
 def _of_dataset(rows: pd.DataFrame, dataset: Any) -> Lines:
     """An answer about rows as lines."""
-    lines = dataset.to_dataframe().reset_index(drop=True)
-    return pd.concat([pd.DataFrame(_numbered(rows)), lines], axis=1), Tally(len(rows))
-
-
-def _numbered(rows: pd.DataFrame) -> dict[str, Any]:
-    """Numbers of the rows, and their names where they have any."""
-    columns: dict[str, Any] = {"row": np.arange(len(rows))}
-    return (
-        columns if rows.index.name is None else columns | {str(rows.index.name): list(rows.index)}
-    )
+    return dataset.to_dataframe().reset_index(drop=True), Tally(len(rows))
 
 
 _LINES: Final[dict[str, Callable[[ServedModel, pd.DataFrame, Options], Lines]]] = {
@@ -462,7 +452,11 @@ def _row(served: ServedModel, example: Mapping[str, object]) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     levels = served.estimator.columns_.levels_of
     for shown in served.fields:
-        schema: dict[str, Any] = {"type": ["number", "string", "null"], "description": shown.extent}
+        numbers = [] if shown.kind.is_dated else ["number"]
+        schema: dict[str, Any] = {
+            "type": [*numbers, "string", "null"],
+            "description": shown.extent,
+        }
         if shown.name in levels:
             names = [name for name, _ in shown.levels]
             schema = {"enum": [*dict.fromkeys([*levels[shown.name], *names]), None]}
@@ -872,12 +866,12 @@ class ServedModel:
     @cached_property
     def predictions(self) -> pd.DataFrame:
         """The predictions of its training rows, where the folder has them; else an empty frame."""
-        return read_predictions(self.folder, self.options.table.id)
+        return read_predictions(self.folder)
 
     @cached_property
     def held_out(self) -> HeldOut | None:
         """Performance on held-out rows; None if the folder has none."""
-        found = held_out_rows(self.folder, self.classes, self.options.table.id)
+        found = held_out_rows(self.folder, self.classes)
         if found is None:
             return None
         p, codes = found

@@ -91,8 +91,10 @@ def _api(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
 
 
 def _example(served: ServedModel) -> dict[str, object]:
-    """A row of usual cells as a row of JSON."""
-    return records_of(served.usual)[0]
+    """A row of usual cells as a row of JSON, which has no type for a date."""
+    row = records_of(served.usual)[0]
+    dated = (one for one in served.fields if one.kind.is_dated and row[one.name] is not None)
+    return row | {one.name: one.kind.typed(float(str(row[one.name]))) for one in dated}
 
 
 def _page(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
@@ -120,13 +122,13 @@ def _is_short(text: str) -> bool:
 def _training_row(served: ServedModel, place: int) -> dict[str, object]:
     """Label and held-out probabilities of a training row."""
     row: dict[str, object] = {"number": place + 1, "name": None, "label": None, "held_out": None}
-    frame, name = served.predictions, served.options.table.id
+    frame = served.predictions
     if len(frame) != len(served.cells):
         return row
     line = frame.iloc[place]
     label = line.get("label")
-    if name is not None and name in frame:
-        row["name"] = str(line[name])
+    if served.options.table.id is not None and frame.columns[1] not in ("label", "predicted"):
+        row["name"] = str(line.iloc[1])
     if isinstance(label, str):
         row |= {"label": label, "held_out": line.get(f"held_out_{label}")}
     return row

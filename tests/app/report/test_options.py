@@ -82,3 +82,13 @@ def test_ids_stand_beside_the_numbers_of_rows() -> None:
     frame = predictions_frame(uncertainty(), ids=pd.Index(["p7", "p9"], name="patient"))
     assert frame[["row", "patient"]].to_numpy().tolist() == [[1, "p7"], [2, "p9"]]
     assert frame.columns[:2].tolist() == ["row", "patient"]
+
+
+@pytest.mark.parametrize("name", ["row", "predicted", "probability_sick", "novelty", "lower_well"])
+def test_ids_named_like_an_answer_lose_nothing(name: str) -> None:
+    ids = pd.Index(["p7", "p9"], name=name)
+    frame = predictions_frame(uncertainty(), ids=ids)
+    pd.testing.assert_frame_equal(
+        frame.drop(columns=f"{name}_id"), predictions_frame(uncertainty())
+    )
+    assert frame[f"{name}_id"].tolist() == ["p7", "p9"]

@@ -14,16 +14,27 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesrbf import HybridMixtureClassifier
+from bayesrbf import HybridMixtureClassifier, read_table
 from bayesrbf.app.serve import interface
-from bayesrbf.app.serve.interface import CSV, JSON, OPTIONS, PARQUET, QUESTIONS, Limits, ModelFolder
+from bayesrbf.app.serve.interface import (
+    CSV,
+    JSON,
+    OPTIONS,
+    PARQUET,
+    QUESTIONS,
+    Limits,
+    ModelFolder,
+    ServedModel,
+)
 from bayesrbf.base.table_options import TableOptions
+from bayesrbf.table.encode import encode
 from tests.app.serve.desks import (
     COSTS,
     HOSTILE,
     LIMITS,
     answers,
     ask,
+    page,
     patients,
     problems,
     serve_here,
@@ -91,6 +102,19 @@ def test_one_row_is_an_object_and_what_it_lacks_is_missing(model: Any) -> None:
 @pytest.mark.parametrize("text", ["1,5", " 1.5 ", "1.50", 1.5])
 def test_a_number_may_be_text_with_a_comma(text: object) -> None:
     assert answers(ask("predict", {"dose": text})) == answers(ask("predict", {"dose": 1.5}))
+
+
+@pytest.mark.parametrize("question", ["predict", "uncertainty", "surprise"])
+@pytest.mark.parametrize("name", ["outside", "row", "predicted"])
+def test_ids_named_like_an_answer_lose_nothing(question: str, name: str, tmp_path: Path) -> None:
+    write_desk(tmp_path, TABLE, options=TableOptions(id=name))
+    serve_here(ModelFolder("named", tmp_path))
+    plain = answers(ask(question, [{"age": 61}, {"age": 22}], model="named"))
+    rows = [{"age": 61, name: "P1"}, {"age": 22, name: "P2"}]
+    lines = answers(ask(question, rows, model="named"))
+    title = name if question == "surprise" and name == "predicted" else f"{name}_id"
+    assert [line.pop(title) for line in lines] == ["P1", "P2"]
+    assert lines == plain
 
 
 def test_numbers_of_json_are_numbers_where_the_table_has_points_between_thousands(
@@ -289,6 +313,49 @@ def test_every_answer_names_columns_beyond_training() -> None:
     rows = [{"age": low, "dose": 900.0}, {"age": high + 1, "dose": 1e4}, {"ward": "b & c"}]
     told = [line["outside"] for line in answers(ask("predict", rows))]
     assert told == ["dose", "age, dose", ""]
+
+
+@pytest.mark.parametrize("typed", [True, False])
+def test_the_example_is_accepted_for_every_kind_of_column(typed: bool, tmp_path: Path) -> None:
+    """That of the page and of the description, whether files or frames were fitted."""
+    n = 40
+    table = pd.DataFrame(
+        {
+            "real": np.arange(n) / 8,
+            "whole": np.arange(n) * 2,
+            "visits": np.arange(n) % 7,
+            "hour": np.arange(n) % 24,
+            "day": pd.date_range("2020-01-01", periods=n),
+            "moment": pd.date_range("2020-01-01", periods=n, freq="7h30min"),
+            "flag": np.arange(n) % 3 > 0,
+            "yes": np.where(np.arange(n) % 3, "yes", "no"),
+            "code": np.where(np.arange(n) % 3, "007", "012"),
+            "grade": pd.Series(np.arange(n) % 4, dtype="category"),
+            "pain": pd.Categorical(["mild", "none"] * (n // 2), ["none", "mild"], ordered=True),
+            "never": np.full(n, np.nan),
+            "outcome": np.where(np.arange(n) % 5, "ill <b>", "well"),
+        }
+    )
+    options = TableOptions(count=("visits",), angle=("hour=24",))
+    if not typed:
+        table.to_csv(tmp_path / "t.csv", index=False)
+        words = {"dates": ("day", "moment"), "categorical": "grade", "ordered": "pain=none<mild"}
+        read = read_table(tmp_path / "t.csv", "outcome", count="visits", angle="hour=24", **words)
+        table, options = read.frame.assign(outcome=read.target), read.options
+    write_desk(tmp_path, table, options=options)
+    serve_here(ModelFolder("kinds", tmp_path))
+    described = json.loads(ask("openapi", model="kinds").content)["components"]["schemas"]["Row"]
+    shown = page("api", model="kinds")
+    example = json.loads(unescape(re.findall(r"<pre><code>(\{.*?\})</code>", shown)[0]))
+    assert example == described["example"]
+    assert example["day"] == "2020-01-21"
+    here = ServedModel.of(ModelFolder("kinds", tmp_path))
+    read_back = interface.rows_of(here, json.dumps(example).encode(), JSON, 1)
+    columns = here.estimator.columns_
+    ours, theirs = (encode(rows, columns) for rows in (read_back, here.usual))
+    np.testing.assert_allclose(ours.real, theirs.real)
+    np.testing.assert_array_equal(ours.codes, theirs.codes)
+    assert "number" not in described["properties"]["day"]["type"]
 
 
 def test_the_example_is_nobodys_row() -> None:
