@@ -14,7 +14,7 @@ from sklearn.utils.validation import _num_samples, validate_data
 
 from bayesrbf import table
 from bayesrbf.base.blocks import is_collection
-from bayesrbf.base.rows import Units, copies_sentence
+from bayesrbf.base.rows import Observations, copies_sentence
 from bayesrbf.fit.arguments import Arguments, prevalence, row_groups, row_weights
 from bayesrbf.fit.table import TrainingTable
 from bayesrbf.reading.notes import ColumnWarning, warn
@@ -37,7 +37,9 @@ MOST: Final = 500
 """Columns of a table beyond which none is looked at: a millisecond each, and ids matter less."""
 
 
-def column_doubts(X: object, columns: Columns, *, named: bool, grouped: bool = True) -> str:
+def column_doubts(
+    X: object, columns: Columns, rows: Observations, *, named: bool, grouped: bool = True
+) -> str:
     """Stand-ins for missing cells, names of rows and text that is numbers; empty for a clean table.
 
     Where the categorical columns are ``named``, and of columns whose type is a category, text is
@@ -45,6 +47,14 @@ def column_doubts(X: object, columns: Columns, *, named: bool, grouped: bool = T
     """
     clauses = list(_doubts(X, columns, named, grouped)) if len(columns.names) <= MOST else []
     clauses += _codes_apart(columns)
+    count, name = told_apart(columns, rows) if grouped else (0, "")
+    if count:
+        clauses.insert(
+            0,
+            f"column {name!r} alone tells {count} rows from an earlier row, far beyond chance (if "
+            "such rows belong together, as where patients come again, give groups= to fit: "
+            "probabilities are too sure otherwise)",
+        )
     more = f"; {len(clauses) - SHOWN} more columns are doubtful" if len(clauses) > SHOWN else ""
     sentence = "; ".join(clauses[:SHOWN]) + more
     return f"{sentence[0].upper()}{sentence[1:]}." if clauses else ""
@@ -314,13 +324,13 @@ def read_rows(reading: Reading, X: object, labels: Labels, groups: object = None
         X, codes, weights = _safe_indexing(X, kept), codes[kept], weights[kept]
     columns = table.learn_columns(X, missingness=reading.missingness, **reading.features)
     cells = table.encode(X, columns)
-    doubts = doubts_of(reading, X, columns)
     # Weights of a density say how many rows stand against its prior.
     rows, repeated = table.with_units(
         replace(cells, labels=codes, weights=weights),
         None if of_rows is None else of_rows[kept],
         relative=reading.labelled,
     )
+    doubts = doubts_of(reading, X, columns, rows)
     warn_of_copies(repeated, kept.size, reading.owner)
     table.check_spreads(cells.real, rows.weights, columns.real_names)
     if reading.finds_atoms:
@@ -345,18 +355,30 @@ def read_rows(reading: Reading, X: object, labels: Labels, groups: object = None
     return training.with_template(X)
 
 
-def units_in(X: object, groups: object, owner: str) -> tuple[Units | None, int]:
-    """Units of the rows of a table in memory, and how many are copies of an earlier one."""
-    cells = table.encode(X, table.learn_columns(X))
-    rows, repeated = table.with_units(cells, row_groups(groups, X, owner), relative=False)
-    return rows.units, repeated
+def units_in(X: object, groups: object, owner: str) -> tuple[Columns, Observations, int]:
+    """Columns, rows with their units, and how many rows are copies of an earlier one."""
+    columns = table.learn_columns(X)
+    cells = table.encode(X, columns)
+    return columns, *table.with_units(cells, row_groups(groups, X, owner), relative=False)
 
 
-def doubts_of(reading: Reading, X: object, columns: table.Columns) -> str:
+def told_apart(columns: Columns, rows: Observations) -> tuple[int, str]:
+    """How many rows one column alone tells from an earlier row, beyond chance; its name.
+
+    Where they are few of the rows, 0: most tables have one or two.
+    """
+    if not columns.names or len(columns.names) > MOST:
+        return 0, ""
+    count, position = table.near_copies(rows)
+    name = (*columns.categorical_names, *columns.real_names)[position]
+    return (count, name) if count > MANY_COPIES * rows.n_obs else (0, "")
+
+
+def doubts_of(reading: Reading, X: object, columns: Columns, rows: Observations) -> str:
     """Doubts about the columns of the training table; a warning if there are any."""
     named = reading.arguments["categorical_features"]
     inferred = named is None or (isinstance(named, str) and named == "from_dtype")
-    doubts = column_doubts(X, columns, named=not inferred, grouped=reading.labelled)
+    doubts = column_doubts(X, columns, rows, named=not inferred, grouped=reading.labelled)
     if doubts:
         warn(doubts, ColumnWarning)
     return doubts

@@ -158,6 +158,7 @@ def read_columns(job: Job) -> Reading:
         band=band,
         patterns=len(np.unique(missing, axis=0)),
         notes=(*_leaks(job, labels), *job.notes, *_near_duplicates(job)),
+        too_good=job.too_good,
     )
 
 
