@@ -181,6 +181,10 @@ REPEATED: Final = ("repeated names", "repeated numbers", "repeated texts")
 CLAUSES: Final[dict[str, Callable[[Note], str]]] = {
     "stand-in": lambda note: _holds(note, "far from all other values"),
     "only negative": lambda note: _holds(note, "and no other negative value"),
+    "far cell": lambda note: (
+        f"holds {note.value}, far beyond all other cells (if it is a slip, such as of the decimal "
+        "point, correct the cell)"
+    ),
     "word for missing": lambda note: _holds(
         replace(note, value=repr(note.value)), "read as a category"
     ),
