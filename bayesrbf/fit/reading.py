@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -38,7 +39,13 @@ MOST: Final = 500
 
 
 def column_doubts(
-    X: object, columns: Columns, rows: Observations, *, named: bool, grouped: bool = True
+    X: object,
+    columns: Columns,
+    rows: Observations,
+    *,
+    named: bool,
+    grouped: bool = True,
+    left_out: Sequence[int] = (),
 ) -> str:
     """Stand-ins for missing cells, names of rows and text that is numbers; empty for a clean table.
 
@@ -47,6 +54,11 @@ def column_doubts(
     """
     clauses = list(_doubts(X, columns, named, grouped)) if len(columns.names) <= MOST else []
     clauses += _codes_apart(columns)
+    clauses += [
+        f"column {columns.names[position]!r} has cells in rows of one class alone (no value of it "
+        "tells classes apart: it is left out)"
+        for position in left_out
+    ]
     count, name = told_apart(columns, rows) if grouped else (0, "")
     if count:
         clauses.insert(
@@ -334,7 +346,14 @@ def read_rows(reading: Reading, X: object, labels: Labels, groups: object = None
         None if of_rows is None else of_rows[kept],
         relative=reading.labelled,
     )
-    doubts = doubts_of(reading, X, columns, rows)
+    asked = reading.arguments.get("missingness") == "informative"
+    alone = [] if asked else measured_in_one_class(columns, rows)
+    doubts = doubts_of(reading, X, columns, rows, alone)
+    columns = columns.without(alone)
+    if alone:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is left out has been told
+            cells = table.encode(X, columns)
     warn_of_copies(repeated, kept.size, reading.owner)
     table.check_spreads(cells.real, rows.weights, columns.real_names)
     if reading.finds_atoms:
@@ -378,11 +397,27 @@ def told_apart(columns: Columns, rows: Observations) -> tuple[int, str]:
     return (count, name) if count > MANY_COPIES * rows.n_obs else (0, "")
 
 
-def doubts_of(reading: Reading, X: object, columns: Columns, rows: Observations) -> str:
+def measured_in_one_class(columns: Columns, rows: Observations) -> list[int]:
+    """Columns with cells in rows of one class alone: no value of them tells it from others.
+
+    Objectives of labels would put the other classes anywhere, and far away.
+    """
+    if np.unique(rows.labels[rows.labels >= 0]).size < 2:
+        return []
+    observed = table.observed_cells(rows, columns)
+    labels = [np.unique(rows.labels[column]) for column in observed.T]
+    return [j for j, having in enumerate(labels) if having.size == 1 and having[0] >= 0]
+
+
+def doubts_of(
+    reading: Reading, X: object, columns: Columns, rows: Observations, left_out: Sequence[int]
+) -> str:
     """Doubts about the columns of the training table; a warning if there are any."""
     named = reading.arguments["categorical_features"]
     inferred = named is None or (isinstance(named, str) and named == "from_dtype")
-    doubts = column_doubts(X, columns, rows, named=not inferred, grouped=reading.labelled)
+    doubts = column_doubts(
+        X, columns, rows, named=not inferred, grouped=reading.labelled, left_out=left_out
+    )
     if doubts:
         warn(doubts, ColumnWarning)
     return doubts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -53,12 +53,19 @@ class Columns:
 
     @cached_property
     def empty(self) -> tuple[int, ...]:
-        """Positions of the columns without an observed cell in the rows of the fit.
+        """Positions of the columns without an observed cell in the rows of the fit, or left out.
 
         No model knows of them; whatever they hold later is treated as missing.
         """
         unknown = ((kind.n_reals, kind.has_levels) == (0, False) for kind in self.kinds)
         return tuple(position for position, is_empty in enumerate(unknown) if is_empty)
+
+    def without(self, positions: Iterable[int]) -> Columns:
+        """The columns, some of which count as empty."""
+        kinds = list(self.kinds)
+        for position in positions:
+            kinds[position] = Empty()
+        return replace(self, kinds=tuple(kinds))
 
     @property
     def with_masks(self) -> Columns:

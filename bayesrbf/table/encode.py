@@ -210,8 +210,8 @@ def _note_cells(cells: Cells, name: str, position: int) -> None:
     observed = ~missing_cells(cells.columns[position])
     if observed.any():
         warnings.warn(
-            f"Column {name!r} had no observed cell at fit; its {int(observed.sum())} "
-            "observed cells are treated as missing.",
+            f"Column {name!r} had no observed cell at fit, or of one class alone; its "
+            f"{int(observed.sum())} observed cells are treated as missing.",
             UserWarning,
             stacklevel=4,
         )
