@@ -282,7 +282,7 @@ class ConformalSets(MetaEstimatorMixin, BaseEstimator):
         check_consistent_length(X, y)
         classes, labels = self._read_labels(y)
         missing = table.missing_per_row(X)
-        folds = self._folds(labels, units_in(X, groups, "ConformalSets.fit")[1].units)
+        folds = self._folds(labels, units_in(X, groups, "ConformalSets.fit")[0])
         of_rows = groups if has_fit_parameter(self.classifier, "groups") else None
         fits = Parallel(n_jobs=self.n_jobs)(
             delayed(fitted_fold)(self.classifier, X, y, of_rows, fold, classes) for fold in folds

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _num_samples, validate_data
 
 from bayesrbf import table
 from bayesrbf.base.blocks import is_collection
-from bayesrbf.base.rows import Observations, copies_sentence
+from bayesrbf.base.rows import Observations, Units, copies_sentence
 from bayesrbf.fit.arguments import Arguments, prevalence, row_groups, row_weights
 from bayesrbf.fit.table import TrainingTable
 from bayesrbf.reading.notes import ColumnWarning, warn
@@ -378,11 +378,12 @@ def read_rows(reading: Reading, X: object, labels: Labels, groups: object = None
     return training.with_template(X)
 
 
-def units_in(X: object, groups: object, owner: str) -> tuple[Columns, Observations, int]:
-    """Columns, rows with their units, and how many rows are copies of an earlier one."""
+def units_in(X: object, groups: object, owner: str) -> tuple[Units | None, int, tuple[int, str]]:
+    """Units of the rows of a table in memory, how many are copies, and :func:`told_apart`."""
     columns = table.learn_columns(X)
     cells = table.encode(X, columns)
-    return columns, *table.with_units(cells, row_groups(groups, X, owner), relative=False)
+    rows, repeated = table.with_units(cells, row_groups(groups, X, owner), relative=False)
+    return rows.units, repeated, told_apart(columns, rows)
 
 
 def told_apart(columns: Columns, rows: Observations) -> tuple[int, str]:

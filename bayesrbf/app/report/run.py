@@ -83,7 +83,7 @@ from bayesrbf.base.files import write_whole
 from bayesrbf.base.rows import copies_sentence
 from bayesrbf.base.tasks import showing
 from bayesrbf.families.stack.fitting import usual_folds
-from bayesrbf.fit.reading import told_apart, units_in
+from bayesrbf.fit.reading import units_in
 from bayesrbf.reading.notes import TableError
 from bayesrbf.reading.read import ReadTable
 from bayesrbf.version import __version__
@@ -308,7 +308,7 @@ def prepare(
     if table.target is None:
         raise ValueError("a report needs a target: name the column of labels.")
     target = str(table.target.name)
-    columns, rows, repeated = units_in(
+    units, repeated, apart = units_in(
         table.frame, None if table.groups is None else table.groups.to_numpy(), "prepare"
     )
     complete = None if truth is None else Truth(truth[table.frame.columns], truth[target])
@@ -332,8 +332,8 @@ def prepare(
         jobs=jobs,
         folds=_folds(table, family),
         reading=table.options,
-        groups=None if rows.units is None else rows.units.numbers,
-        too_good=_too_good(*told_apart(columns, rows)),
+        groups=None if units is None else units.numbers,
+        too_good=_too_good(*apart),
         times=table.times.to_numpy() if judged and table.times is not None else None,
         centres=_counted(table.centres) if judged else None,
         by=table.by.reset_index(drop=True),
