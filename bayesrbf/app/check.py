@@ -38,7 +38,7 @@ from bayesrbf.reading.notes import ColumnWarning
 from bayesrbf.reading.noticing import KnownLevels
 from bayesrbf.table.columns import Columns, as_levels
 from bayesrbf.table.containers import as_frame, read_cells
-from bayesrbf.table.encode import decode
+from bayesrbf.table.encode import decode, observed_cells
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -215,7 +215,7 @@ def drift_remarks(estimator: Estimator, columns: Columns, cells: pd.DataFrame) -
     new = cells.assign(**{name: _absent(name, columns, len(cells)) for name in absent})
     new = new[list(columns.names)]
     here = [name for name in columns.names if name not in absent]
-    changed = column_remarks(old, new, columns, here, estimator.fitted_.uses_indicators)
+    changed = column_remarks(estimator, new, here)
     remarks = [*_columns(absent, extra), *changed]
     # A broken column would spoil the verdict on everything else: its cells are left out.
     broken = sorted({name for one in changed if one.topic in BROKEN for name in one.columns})
@@ -233,16 +233,15 @@ def drift_remarks(estimator: Estimator, columns: Columns, cells: pd.DataFrame) -
     return remarks
 
 
-def column_remarks(
-    old: pd.DataFrame, new: pd.DataFrame, columns: Columns, here: Sequence[str], evidence: bool
-) -> list[Remark]:
-    """Remarks on columns one by one, which need no density.
+def column_remarks(estimator: Estimator, new: pd.DataFrame, here: Sequence[str]) -> list[Remark]:
+    """Remarks on columns of new cells one by one, which need no density.
 
-    ``evidence`` says whether missing indicators are: then how often cells are missing comes first.
+    Where missing indicators are evidence, how often cells are missing comes first.
     """
+    old, columns = training_cells(estimator), estimator.columns_
     dates = [name for name in here if columns.kind_of[name].is_dated]
     return [
-        *_missing(old, new, here, evidence),
+        *_missing(estimator, new, here),
         *_levels(old, new, columns, here),
         *_dates(old, new, columns, dates),
         *_units(old, new, columns, [name for name in here if name not in dates]),
@@ -293,11 +292,12 @@ def _levels(
         )
 
 
-def _missing(
-    old: pd.DataFrame, new: pd.DataFrame, here: Sequence[str], evidence: bool
-) -> Iterator[Remark]:
+def _missing(estimator: Estimator, new: pd.DataFrame, here: Sequence[str]) -> Iterator[Remark]:
     """Columns with more missing cells than in training; with fewer, too, where that is evidence."""
-    before, now = (frame[list(here)].isna().to_numpy() for frame in (old, new))
+    columns, evidence = estimator.columns_, estimator.fitted_.uses_indicators
+    positions = [columns.names.index(name) for name in here]
+    before = ~observed_cells(estimator.rows_, columns)[:, positions]
+    now = new[list(here)].isna().to_numpy()
     for change in two_tables.missingness_changes(
         here, before, now, DRIFT_BY_CHANCE, together=evidence
     ):

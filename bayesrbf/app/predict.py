@@ -120,8 +120,7 @@ class BlockPredictions:
             return []
         columns = self.model.columns_
         new = named_cells(self._first, columns)
-        evidence = self.model.fitted_.uses_indicators
-        remarks = column_remarks(training_cells(self.model), new, columns, columns.names, evidence)
+        remarks = column_remarks(self.model, new, columns.names)
         changed = [f"Changed: {remark.sentence}" for remark in remarks if remark.is_finding]
         return [*changed, advice(remarks)] if changed else []
 

@@ -30,7 +30,7 @@ from bayesrbf.answers.scores import (
     proportion,
     slope,
 )
-from bayesrbf.app.check import as_classes, column_remarks, loaded, named_cells, training_cells
+from bayesrbf.app.check import as_classes, column_remarks, loaded, named_cells
 from bayesrbf.app.remarks import OF_CELLS, OF_DENSITY, Remark, advice, lines_of_remarks
 from bayesrbf.app.report.costs import costs_of, decisions, problems_of_focus
 from bayesrbf.app.report.options import Focus
@@ -638,9 +638,7 @@ def validated(
         )
     cells, columns = named_cells(X, fitted.columns_), fitted.columns_
     new = cells[list(columns.names)]
-    changed = column_remarks(
-        training_cells(fitted), new, columns, columns.names, fitted.fitted_.uses_indicators
-    )
+    changed = column_remarks(fitted, new, columns.names)
     trained = copy(fitted).adapt_prior(X)["trained"].to_numpy()
     return validation_of(
         np.asarray(fitted.predict_proba(X))[scored],

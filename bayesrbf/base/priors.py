@@ -47,6 +47,8 @@ from bayesrbf.base.rows import (
 
 LEAST_EXPONENT = 1e-12
 """Exponents nearer to zero than this are zero: the map is a logarithm."""
+ROUNDING = 1e-12
+"""Standard deviations from 0 within which a cell that was 0 may come back from standard units."""
 MARGIN = 0.5
 """Cells that a model makes lie within the training cells' range, widened on either side by this
 share of it: the inverse of a map can be steep."""
@@ -113,9 +115,17 @@ class PowerMaps:
     def within_range(
         self, real: Float[np.ndarray, "*rows feature"]
     ) -> Float[np.ndarray, "*rows feature"]:
-        """Cells held within the range of the training cells, widened by half of it."""
+        """Cells held within the range of the training cells, widened by half of it.
+
+        A column without a negative cell stays above half of its least cell, and one without a
+        positive cell below half of its greatest: a logarithm of them is possible, and no sign new.
+        """
         room = MARGIN * (self.high - self.low)
+        least, most = self.units.backward(np.stack([self.low, self.high]))
         lowest, highest = self.units.backward(np.stack([self.low - room, self.high + room]))
+        rounding = ROUNDING * self.scale
+        lowest = np.where(least > -rounding, np.maximum(lowest, least.clip(0) / 2), lowest)
+        highest = np.where(most < rounding, np.minimum(highest, most.clip(max=0) / 2), highest)
         return np.clip(real, lowest, highest)
 
     def reordered(self, order: Order) -> PowerMaps:

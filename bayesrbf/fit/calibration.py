@@ -34,6 +34,9 @@ LOG_TEMPERATURES = np.linspace(-6.0, 6.0, 13)
 MOST_STEPS, LEAST_STEP = 100, 1e-12
 """Bounds of the search for a zero; the second in units of a log temperature."""
 
+LABEL_NOISE = 1e-10
+"""Probability that a label was given at random, in calibration: a row costs 24 nats at most. On 17
+real tables no held-out loss moved by .001; at 1e-3 that of 107 rows of glass rose by .17."""
 LEAST_LOG_SCORE = -60.0
 """Log probability below which a class is not told apart, lest one row alone speak of holes."""
 
@@ -64,9 +67,11 @@ def fit_temperature(
 ) -> float:
     """Temperature t that calibrates out-of-fold log probabilities, below 1 if too sure.
 
-    ``argmin_t -sum_n v_n log softmax(t log p_n)[y_n] + 2 (log t)^2``: maximum a
-    posteriori under ``log t ~ Normal(0, 1/2)``. Where a model says the mean over draws,
-    every draw is tempered: ``log mean_s softmax(t log p_ns)[y_n]``.
+    ``argmin_t -sum_n v_n log ((1 - e) softmax(t log p_n)[y_n] + e / C) + 2 (log t)^2``: maximum a
+    posteriori under ``log t ~ Normal(0, 1/2)``, where a label is given at random with
+    probability e = 1e-10. A row with a wrong cell, of which a model may be absurdly sure, costs 24
+    nats and not thousands. Where a model says the mean over draws, every draw is tempered:
+    ``log mean_s softmax(t log p_ns)[y_n]``.
 
     See Guo, Pleiss, Sun, Weinberger (2017), On calibration of modern neural networks, ICML,
     section 4.2.
@@ -104,6 +109,8 @@ def fit_temperatures(
         if draws:
             slopes = (softmax(held_out, axis=draws) * slopes).sum(axis=draws)
             held_out = logsumexp(held_out, axis=draws) - np.log(true_class[0, 0].size)
+        held_out, shares = with_label_noise(held_out, len(below))
+        slopes = shares * slopes
         precision = 1 / POOL_PRIOR.sd**2
         value = 0.5 * precision * log_t**2 - weights @ held_out
         return value, precision * log_t - np.exp(log_t) * (weights @ slopes)
@@ -118,6 +125,20 @@ def fit_temperatures(
     return np.exp(
         root(lambda x: value_and_slope(x)[1], LOG_TEMPERATURES[ends], slopes[ends, members])
     )
+
+
+def with_label_noise(
+    log_q: Float[np.ndarray, "*rows"], n_classes: int
+) -> tuple[Float[np.ndarray, "*rows"], Float[np.ndarray, "*rows"]]:
+    """Log probabilities of labels, some of which were given at random; derivatives by ``log_q``.
+
+    >>> log_p, slopes = with_label_noise(np.array([0.0, -1000.0]), 2)
+    >>> log_p.round(3), slopes.round(3)
+    (array([ -0.   , -23.719]), array([1., 0.]))
+    """
+    log_clean = np.log1p(-LABEL_NOISE) + log_q
+    log_p = np.logaddexp(log_clean, np.log(LABEL_NOISE / n_classes))
+    return log_p, np.exp(log_clean - log_p)
 
 
 def root(
@@ -158,7 +179,8 @@ def fit_powers(
 
     .. math:: q(c | x) \propto p(c | x)^t \, \pi_c^b
 
-    Maximum a posteriori under ``log t ~ Normal(0, 1/2)`` and ``b ~ Normal(0, 1/2)``.
+    Maximum a posteriori under ``log t ~ Normal(0, 1/2)`` and ``b ~ Normal(0, 1/2)``, with the
+    labels at random of :func:`fit_temperature`.
 
     A model that says 1 in 2 where the class is 1 in 10:
 
@@ -171,9 +193,10 @@ def fit_powers(
     def objective(point: np.ndarray) -> tuple[float, np.ndarray]:
         t = np.exp(point[0])
         log_q = log_softmax(t * log_p + point[1] * log_shares, axis=-1)
-        off = weights[:, None] * (class_indicators(log_p, labels) - np.exp(log_q))
+        scores, shares = with_label_noise(log_scores(log_q, labels), log_shares.size)
+        off = (weights * shares)[:, None] * (class_indicators(log_p, labels) - np.exp(log_q))
         # Sums of NumPy: those of BLAS have other last bits under other numbers of threads.
-        value = (weights * log_scores(log_q, labels)).sum()
+        value = (weights * scores).sum()
         value -= 0.5 * (point @ point) / POOL_PRIOR.sd**2
         # The first coordinate is log t, whose derivative brings the factor t.
         slope = np.array([t * (off * log_p).sum(), (off * log_shares).sum()])

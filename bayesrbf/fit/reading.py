@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +14,7 @@ from sklearn.utils.validation import _num_samples, validate_data
 
 from bayesrbf import table
 from bayesrbf.base.blocks import is_collection
-from bayesrbf.base.rows import Units, copies_sentence
+from bayesrbf.base.rows import Observations, Units, copies_sentence
 from bayesrbf.fit.arguments import Arguments, prevalence, row_groups, row_weights
 from bayesrbf.fit.table import TrainingTable
 from bayesrbf.reading.notes import ColumnWarning, warn
@@ -37,15 +37,38 @@ MOST: Final = 500
 """Columns of a table beyond which none is looked at: a millisecond each, and ids matter less."""
 
 
-def column_doubts(X: object, columns: Columns, codes: Codes, *, named: bool, grouped: bool) -> str:
+def column_doubts(
+    X: object,
+    columns: Columns,
+    rows: Observations,
+    *,
+    named: bool,
+    grouped: bool = True,
+    left_out: Sequence[int] = (),
+) -> str:
     """Stand-ins for missing cells, names of rows and text that is numbers; empty for a clean table.
 
     Where the categorical columns are ``named``, and of columns whose type is a category, text is
     what it should be, and only its levels are looked at. Fits that are ``grouped`` take groups.
-    ``codes`` are those of the labels, of which a column may be another name.
+    A column may be another name of the labels of the rows.
     """
-    clauses = list(_doubts(X, columns, codes, named, grouped)) if len(columns.names) <= MOST else []
+    clauses = list[str]()
+    if len(columns.names) <= MOST:
+        clauses += _doubts(X, columns, rows.labels, named, grouped)
     clauses += _codes_apart(columns)
+    clauses += [
+        f"column {columns.names[position]!r} has cells in rows of one class alone (no value of it "
+        "tells classes apart; what it tells that a row has one, missing indicators may)"
+        for position in left_out
+    ]
+    count, name = told_apart(columns, rows) if grouped else (0, "")
+    if count:
+        clauses.insert(
+            0,
+            f"column {name!r} alone tells {count} rows from an earlier row, far beyond chance (if "
+            "such rows belong together, as where patients come again, give groups= to fit: "
+            "probabilities are too sure otherwise)",
+        )
     more = f"; {len(clauses) - SHOWN} more columns are doubtful" if len(clauses) > SHOWN else ""
     sentence = "; ".join(clauses[:SHOWN]) + more
     return f"{sentence[0].upper()}{sentence[1:]}." if clauses else ""
@@ -189,6 +212,10 @@ CLAUSES: Final[dict[str, Callable[[Note], str]]] = {
     ),
     "stand-in": lambda note: _holds(note, "far from all other values"),
     "only negative": lambda note: _holds(note, "and no other negative value"),
+    "far cell": lambda note: (
+        f"holds {note.value}, far beyond all other cells (if it is a slip, such as of the decimal "
+        "point, correct the cell)"
+    ),
     "word for missing": lambda note: _holds(
         replace(note, value=repr(note.value)), "read as a category"
     ),
@@ -334,13 +361,19 @@ def read_rows(reading: Reading, X: object, labels: Labels, groups: object = None
         X, codes, weights = _safe_indexing(X, kept), codes[kept], weights[kept]
     columns = table.learn_columns(X, missingness=reading.missingness, **reading.features)
     cells = table.encode(X, columns)
-    doubts = doubts_of(reading, X, columns, codes)
     # Weights of a density say how many rows stand against its prior.
     rows, repeated = table.with_units(
         replace(cells, labels=codes, weights=weights),
         None if of_rows is None else of_rows[kept],
         relative=reading.labelled,
     )
+    asked = reading.arguments.get("missingness") == "informative"
+    alone = [] if asked else measured_in_one_class(columns, rows)
+    doubts = doubts_of(reading, X, columns, rows, alone)
+    if alone:
+        columns = replace(columns, of_one_class=tuple(alone))
+        cells = table.encode(X, columns)
+        rows = replace(rows, real=cells.real, codes=cells.codes, missing=cells.missing)
     warn_of_copies(repeated, kept.size, reading.owner)
     columns, cells = table.in_canonical_levels(columns, cells, rows)
     table.check_spreads(cells.real, rows.weights, columns.real_names)
@@ -366,18 +399,47 @@ def read_rows(reading: Reading, X: object, labels: Labels, groups: object = None
     return training.with_template(X)
 
 
-def units_in(X: object, groups: object, owner: str) -> tuple[Units | None, int]:
-    """Units of the rows of a table in memory, and how many are copies of an earlier one."""
-    cells = table.encode(X, table.learn_columns(X))
+def units_in(X: object, groups: object, owner: str) -> tuple[Units | None, int, tuple[int, str]]:
+    """Units of the rows of a table in memory, how many are copies, and :func:`told_apart`."""
+    columns = table.learn_columns(X)
+    cells = table.encode(X, columns)
     rows, repeated = table.with_units(cells, row_groups(groups, X, owner), relative=False)
-    return rows.units, repeated
+    return rows.units, repeated, told_apart(columns, rows)
 
 
-def doubts_of(reading: Reading, X: object, columns: table.Columns, codes: Codes) -> str:
+def told_apart(columns: Columns, rows: Observations) -> tuple[int, str]:
+    """How many rows one column alone tells from an earlier row, beyond chance; its name.
+
+    Where they are few of the rows, 0: most tables have one or two.
+    """
+    if not columns.names or len(columns.names) > MOST:
+        return 0, ""
+    count, position = table.near_copies(rows)
+    name = (*columns.categorical_names, *columns.real_names)[position]
+    return (count, name) if count > MANY_COPIES * rows.n_obs else (0, "")
+
+
+def measured_in_one_class(columns: Columns, rows: Observations) -> list[int]:
+    """Columns with cells in rows of one class alone: no value of them tells it from others.
+
+    Objectives of labels would put the other classes anywhere, and far away.
+    """
+    if np.unique(rows.labels[rows.labels >= 0]).size < 2:
+        return []
+    observed = table.observed_cells(rows, columns)
+    labels = [np.unique(rows.labels[column]) for column in observed.T]
+    return [j for j, having in enumerate(labels) if having.size == 1 and having[0] >= 0]
+
+
+def doubts_of(
+    reading: Reading, X: object, columns: Columns, rows: Observations, left_out: Sequence[int]
+) -> str:
     """Doubts about the columns of the training table; a warning if there are any."""
     named = reading.arguments["categorical_features"]
     inferred = named is None or (isinstance(named, str) and named == "from_dtype")
-    doubts = column_doubts(X, columns, codes, named=not inferred, grouped=reading.labelled)
+    doubts = column_doubts(
+        X, columns, rows, named=not inferred, grouped=reading.labelled, left_out=left_out
+    )
     if doubts:
         warn(doubts, ColumnWarning)
     return doubts

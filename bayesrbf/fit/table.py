@@ -248,17 +248,17 @@ class TrainingTable:
 # column in training, in standard deviations and less those that are near, what is given out is
 #
 # .. math:: (1 - w) \, p(c | x) + w \, \pi_c, \quad
-#     \frac{w}{1 - w} = \Bigl(\frac{e(x)}{1000}\Bigr)^2,
+#     \frac{w}{1 - w} = \Bigl(\frac{e(x)}{20}\Bigr)^2,
 #
 # the class shares of training the more the further the row: the odds that it is of no class as the
 # training table has them rise as those of a distribution with a heavy tail. Where e is 0, nothing
 # is changed.
 
 
-NEAR: Final = 10.0
+NEAR: Final = 3.0
 """Standard deviations outside of the range up to which a row is not far."""
 FURTHEST: Final = 1e100
-HALF: Final = 1000.0
+HALF: Final = 20.0
 """Further ones at which half of the probability is that of the class shares."""
 
 
@@ -352,7 +352,7 @@ def far_rows(training: Observations, log_shares: Float[np.ndarray, " label"]) ->
     >>> training = Observations(
     ...     np.array([[0.0], [2.0]]), np.zeros((2, 0), int), np.array([0, 1]), np.ones(2))
     >>> far = far_rows(training, np.log([0.5, 0.5]))
-    >>> new = np.array([[2.0], [12.0], [1012.0], [np.nan]])
+    >>> new = np.array([[2.0], [5.0], [25.0], [np.nan]])
     >>> rows = Observations(new, np.zeros((4, 0), int), np.full(4, -1), np.ones(4))
     >>> far.unknown(rows)
     array([0. , 0. , 0.5, 0. ])

@@ -615,6 +615,10 @@ TOPICS: Final[Mapping[str, str]] = {
     "only negative": (
         "{holds} {value} {often}, and no other negative value: if it means missing, say {missing}."
     ),
+    "far cell": (
+        "{holds} {value}, far beyond all other cells: if it is a slip, such as of the decimal "
+        "point, correct the cell."
+    ),
     "identifier": (
         "{has} {value}, such as {example}: if {it} names the rows, say {id}; if it tells nothing, "
         "{ignore}."

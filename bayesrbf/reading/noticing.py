@@ -115,6 +115,10 @@ ADDRESS: Final = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+|(?=.*\d)[0-9a-fA-F-]{12,}
 """E-mails, and codes such as UUIDs, which name somebody wherever they stand."""
 NEARLY_ALL: Final = 0.9
 """Share of rows with different numbers from which a column named like ids has nearly no repeats."""
+FAR_RATIO: Final = 10.0
+"""Times as far from the median as any other cell, from which a single cell may be a slip."""
+FAR_CHANCE: Final = 3e-3
+"""Probability of such a ratio under a tail as that of the other cells, below which it is told."""
 REPEATED_IDS: Final = 5
 """Numbers, at least, that stand in several rows where ids repeat."""
 TIMES_CHANCE: Final = 10.0
@@ -237,6 +241,8 @@ def _noticed(columns: Mapping[str, Values]) -> Iterator[Note]:
     yield from _stand_ins(reals)
     for name, values in reals.items():
         present = values[~np.isnan(values)]
+        if (far := _far_cell(present)) is not None:
+            yield Note("far cell", name, _written(far), 1)
         if present.size < ENOUGH_ROWS or not _are_whole(present):
             continue
         sentence = _names_rows(name, present)
@@ -294,6 +300,31 @@ def _edges(name: str, values: Float[np.ndarray, " obs"]) -> Iterator[_Stand]:
         alone = value < 0 and negative == 1 and others.size >= SEVERAL_OTHERS
         alone = alone and bool(np.all(others == np.round(others)))
         yield _Stand(name, value, int(counts[place]), gap, others.size, apart, alone)
+
+
+def _far_cell(values: Float[np.ndarray, " obs"]) -> float | None:
+    r"""The one cell far beyond all others, as where a decimal point slipped; None if none is.
+
+    Distances :math:`d_1 > d_2 > \ldots` from the median fall as in a Pareto tail, whatever its
+    weight: with s the sum of :math:`\log d_i / d_{k + 2}` over k others,
+    :math:`P(\log d_1 / d_2 > l) = (1 + l / s)^{-k}`.
+
+    >>> incomes = np.exp(np.random.default_rng(0).normal(size=100))
+    >>> _far_cell(incomes), _far_cell(np.append(incomes, 30000.0))
+    (None, 30000.0)
+    """
+    if values.size < ENOUGH_ROWS:
+        return None
+    distances = np.abs(values - np.median(values))
+    distinct, counts = np.unique(distances[distances > 0], return_counts=True)
+    k = max(distinct.size // 5, SEVERAL_OTHERS)
+    if distinct.size < ENOUGH_ROWS or counts[-1] > 1 or distinct[-1] < FAR_RATIO * distinct[-2]:
+        return None
+    logs = np.log(distinct[::-1][: k + 2])
+    spread = float((logs[1:-1] - logs[-1]).sum())
+    if (1 + (logs[0] - logs[1]) / spread) ** -k > FAR_CHANCE:
+        return None
+    return float(values[distances.argmax()])
 
 
 def _are_whole(values: Float[np.ndarray, " obs"]) -> bool:

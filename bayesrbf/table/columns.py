@@ -71,6 +71,8 @@ class Columns:
     numbered: bool = False
     constants: tuple[Constant, ...] = ()
     copies: tuple[CopiedColumn, ...] = ()
+    # Positions of columns with cells in rows of one class alone: only indicators may tell of them.
+    of_one_class: tuple[int, ...] = ()
 
     @cached_property
     def empty(self) -> tuple[int, ...]:
@@ -83,10 +85,19 @@ class Columns:
 
     @cached_property
     def left_out(self) -> tuple[int, ...]:
-        """Positions of the columns that no model knows of: empty, constant, or copies of others."""
+        """Positions of the columns whose cells no model sees.
+
+        They are empty, constant, copies of others, or measured in one class alone.
+        """
         constants = (column.position for column in self.constants)
         copies = (column.position for column in self.copies)
-        return tuple(sorted({*self.empty, *constants, *copies}))
+        return tuple(sorted({*self.empty, *constants, *copies, *self.of_one_class}))
+
+    @cached_property
+    def with_indicators(self) -> tuple[int, ...]:
+        """Positions of the columns whose missing indicators may tell of the class."""
+        unseen = {*self.left_out} - {*self.of_one_class}
+        return tuple(i for i in range(len(self.names)) if i not in unseen)
 
     @property
     def n_used(self) -> int:
@@ -107,7 +118,7 @@ class Columns:
     def with_masks(self) -> Columns:
         """The columns, of which those with missing cells have a mask."""
         with_holes = (i for i, number in enumerate(self.missing) if number)
-        masked = tuple(i for i in with_holes if i not in self.left_out)
+        masked = tuple(i for i in with_holes if i in self.with_indicators)
         return replace(self, masked=masked)
 
     @cached_property

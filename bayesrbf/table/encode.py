@@ -175,11 +175,15 @@ def encode(X: Any, columns: Columns, *, handle_unknown: str = "missing") -> Obse
         else:
             real[:, columns.features[position]] = kind.encode(column)
     codes += [missing_cells(cells.columns[position]).astype(np.intp) for position in columns.masked]
+    missing = None
+    if columns.of_one_class:
+        missing = np.stack([*map(missing_cells, cells.columns)], axis=1).astype(np.intp)
     rows = Observations(
         real,
         np.array(codes, dtype=np.intp).reshape(len(codes), n_rows).T.copy(),
         np.full(n_rows, -1),
         np.ones(n_rows),
+        missing=missing,
     )
     return at_their_atoms(rows, columns)
 
@@ -217,8 +221,8 @@ def _note_cells(cells: Cells, name: str, position: int) -> None:
     observed = ~missing_cells(cells.columns[position])
     if observed.any():
         warnings.warn(
-            f"Column {name!r} had no observed cell at fit; its {int(observed.sum())} "
-            "observed cells are treated as missing.",
+            f"Column {name!r} had no observed cell at fit, or of one class alone; its "
+            f"{int(observed.sum())} observed cells are treated as missing.",
             UserWarning,
             stacklevel=4,
         )
@@ -298,8 +302,8 @@ def decode(
         if position in columns.code_of:
             ordered.append(level_values(codes[:, columns.code_of[position]], kind.levels))
             continue
-        if position in constant:
-            numbers = np.full(len(real), constant[position])
+        if position in constant or position in columns.of_one_class:
+            numbers = np.full(len(real), constant.get(position, np.nan))
         else:
             numbers = kind.decode(real[:, columns.features[position]])
         if kind.has_levels:
@@ -579,6 +583,8 @@ def observed_cells(rows: Observations, columns: Columns) -> Bool[np.ndarray, "ob
         observed[:, constant.position] = True
     for copy in columns.copies:
         observed[:, copy.position] = observed[:, copy.original]
+    if rows.missing is not None and columns.of_one_class:
+        observed[:, columns.of_one_class] = rows.missing[:, columns.of_one_class] == 0
     return observed
 
 

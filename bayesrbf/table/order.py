@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped, UInt, UInt32, UInt64
+from scipy.special import pdtrc
 
 from bayesrbf.base.rows import Observations, Order, Standardisation, Units, in_blocks
 
@@ -126,8 +127,9 @@ def canonical_sort(rows: Observations) -> Int[np.ndarray, " row"]:
 
 
 def sort_keys(rows: Observations) -> list[np.ndarray]:
-    """Sort keys of the rows, the first one first."""
-    return [rows.labels, *rows.codes.T, *rows.real.T]
+    """Sort keys of the rows, the first one first; rows differ by missing indicators, too."""
+    indicators = [] if rows.missing is None else [*rows.missing.T]
+    return [rows.labels, *rows.codes.T, *rows.real.T, *indicators]
 
 
 def sorted_by(keys: Sequence[Shaped[np.ndarray, " row"]]) -> Int[np.ndarray, " row"]:
@@ -561,7 +563,9 @@ def _reorder(rows: Observations, order: Int[np.ndarray, " obs"]) -> None:
     """Put rows, which nobody else holds, in another order: in place, column by column."""
     jacobian = [rows.log_jacobian] if rows.log_jacobian.ndim else []
     units = [] if rows.units is None else [rows.units.numbers, rows.units.counts]
-    for column in (*rows.real.T, *rows.codes.T, rows.labels, rows.weights, *units, *jacobian):
+    indicators = [] if rows.missing is None else [*rows.missing.T]
+    columns = *rows.real.T, *rows.codes.T, *indicators
+    for column in (*columns, rows.labels, rows.weights, *units, *jacobian):
         column[:] = column[order]
 
 
@@ -569,25 +573,37 @@ def _reorder(rows: Observations, order: Int[np.ndarray, " obs"]) -> None:
 #
 # Equal rows are different people where their columns have few levels, and copies of one where they
 # do not. The expected number of other people with the cells of a row x is estimated from each
-# column j in turn, over the R different rows:
+# column j in turn, over all n rows, R of which differ:
 #
-# .. math:: \lambda_j(x) = n_j(x) \, \frac{c_j(x) - 1 + t_j}{R},
+# .. math:: \lambda(x) = \max_j n_j(x) \frac{p_j(x)}{1 - p_j(x)}, \qquad
+#     p_j(x) = \max\Bigl(\frac{c_j(x)}{n}, \frac{t_j}{R}\Bigr),
 #
-# with n the number of different rows that differ from x in column j alone, c the number that have
-# its cell there, and t the share of rows whose cell there some other row has, or the share of the
-# grid of a real column that its values take up, if that is larger. The step of a grid is the last
-# decimal. Equal rows are copies beyond chance where the largest of these is below ``CHANCE``. No
+# with :math:`n_j` rows that differ from x in column j alone, :math:`c_j` other rows that have its
+# cell there, and :math:`t_j` the share of different rows whose cell there another has, or the share
+# of the grid of a real column that its values take up, if that is larger. The step of a grid is the
+# last decimal. A cell that no different row has may be that of copies alone: there c is 0. No
 # column is taken to be independent of another: rows that agree in all columns but one show how
 # often rows come so close. Of a single column t is the share of its grid; levels take up all of
 # theirs. A column that is a function of another, and that one of it, counts once.
+#
+# The table is judged, and not each row: of hundreds of people some are equal, though each of them
+# improbably. Over the rows with :math:`\lambda` up to a bound chance brings half their sum of
+# :math:`\lambda` as equal pairs, which are copies where there are many more.
 #
 # See Good (1953), The population frequencies of species and the estimation of population
 # parameters, Biometrika 40, for t.
 
 
-CHANCE: Final = 0.05
-"""Expected number of other people with the cells of a row, below which equal rows are copies. On 30
-real tables, copies of rows of many values have below .001 and people who are alike above .3."""
+BOUNDS: Final = (1e9, 0.05)
+"""Bounds of the expected number of other people with the cells of a row. All rows are judged; where
+they are no copies, those of many cells, which may stand beside rows of few."""
+FACTOR, FAR_FACTOR = 1.5, 5.0
+"""Times as many equal pairs as expected that are still chance, of copies and of what may be none.
+Columns that depend on each other make more: on 40 real tables of different people 1.4 times."""
+LEVEL: Final = 0.005
+"""Probability of so many equal pairs by chance, below which they are copies."""
+LEFT_OUT: Final = 3
+"""Columns that are left out in turn to find rows that are nearly copies."""
 
 
 def with_units(
@@ -601,7 +617,7 @@ def with_units(
     ``relative`` weights are those over the median weight of a labelled row, whose copies are added
     up: rows of weight 2 are as many rows of weight 1.
 
-    >>> cells = np.array([[0.12, 3.41], [0.57, 3.38], [0.12, 3.41]])
+    >>> cells = np.array([[0.1234, 3.41], [0.5678, 3.38], [0.1234, 3.41]])
     >>> rows = Observations(cells, np.zeros((3, 0), int), np.zeros(3, int), np.full(3, 2.0))
     >>> of_units, repeated = with_units(rows)
     >>> of_units.weights, of_units.unit_counts, repeated
@@ -628,7 +644,7 @@ def copies_of(rows: Observations) -> Int[np.ndarray, " obs"]:
 
     It is the row's own where it has no copy, or is equal to others by chance.
 
-    >>> cells = np.array([[0.12, 3.41], [0.57, 3.38], [0.12, 3.41], [0.95, 3.07]])
+    >>> cells = np.array([[0.1234, 3.4], [0.5678, 3.3], [0.1234, 3.4], [0.9876, 3.1]])
     >>> copies_of(Observations(cells, np.zeros((4, 0), int), np.array([0, 1, 1, -1]), np.ones(4)))
     array([0, 1, 0, 3])
     """
@@ -645,10 +661,38 @@ def copies_of(rows: Observations) -> Int[np.ndarray, " obs"]:
         return numbers
     if several.size == 1:  # columns without a second value tell nobody apart
         return numbers
-    copies = several & (_expected(cells.take(order[first])) < CHANCE)
+    copies = _Columns.of(rows).copies(FACTOR)[order[first]]
     leader = np.full(several.size, rows.n_obs)
     np.minimum.at(leader, place, numbers)
     return np.where(copies[place], leader[place], numbers)
+
+
+def near_copies(rows: Observations) -> tuple[int, int]:
+    """How many rows differ from an earlier one in one column alone, beyond chance; its position.
+
+    Categorical columns come first. Rows of one unit are not counted. The column is the one without
+    which most rows are copies.
+
+    >>> cells = np.array([[0.1234, 3.4, 7.0], [0.5678, 3.3, 5.0], [0.1234, 3.4, 9.0]])
+    >>> near_copies(Observations(cells, np.zeros((3, 0), int), np.zeros(3, int), np.ones(3)))
+    (1, 2)
+    """
+    columns = _Columns.of(rows)
+    if len(columns.columns) < 2:
+        return 0, 0
+    near = [(columns.differing_in(j) > 0).sum() for j in range(len(columns.columns))]
+    found = (0, 0)
+    for j in np.argsort(near, kind="stable")[::-1][:LEFT_OUT]:
+        if not near[j]:
+            break
+        others = columns.without(int(j))
+        copies = others.copies(FAR_FACTOR)
+        group = np.unique(others.of_rows, return_inverse=True)[1]
+        numbers = np.arange(rows.n_obs) if rows.units is None else rows.units.numbers
+        units = np.unique(np.column_stack([group, numbers])[copies], axis=0)[:, 0]
+        repeated = units.size - np.unique(units).size
+        found = max(found, (repeated, columns.columns[j].position), key=lambda one: one[0])
+    return found
 
 
 def units_of(
@@ -685,45 +729,100 @@ def _group_codes(groups: Shaped[np.ndarray, " obs"]) -> Int[np.ndarray, " obs"]:
     return np.asarray(codes)
 
 
-def _expected(rows: Observations) -> Float[np.ndarray, " obs"]:
-    """Expected number of other people with the cells of a row, of different rows.
+@dataclass(frozen=True)
+class _Column:
+    """A column, in whose words several may part the rows."""
 
-    That of a row without a cell has no bound: nothing is known of it.
-    """
-    codes, grids = _different([*rows.codes.T, *rows.real.T])
-    # Sums of random words, one a cell, tell rows apart; without a column they differ by its word.
-    words = np.random.default_rng(0)
-    of_cells = [words.integers(2**63, size=code.max() + 1, dtype=np.uint64)[code] for code in codes]
-    of_rows = np.sum(of_cells, axis=0, dtype=np.uint64)
-    expected = np.zeros(rows.n_obs)
-    for code, grid, of_column in zip(codes, grids, of_cells, strict=True):
-        alike = np.bincount(code)[code]
-        # A full grid says nothing beside other columns: ids that are levels fill theirs, too.
-        of_grid = grid if grid < 1 or len(codes) == 1 else 0.0
-        repeats = max(np.mean(alike > 1), of_grid)
-        _, rest, sizes = np.unique(of_rows - of_column, return_inverse=True, return_counts=True)
-        one = (sizes[rest] - 1) * (alike - 1 + repeats) / rows.n_obs
-        np.maximum(expected, one, out=expected)
-    known = (rows.codes >= 0).any(axis=1) | (~np.isnan(rows.real)).any(axis=1)
-    expected[~known] = np.inf
-    return expected
+    position: int
+    code: Int[np.ndarray, " obs"]
+    grid: float
+    """Share of its grid that its values take up."""
+    known: Bool[np.ndarray, " obs"]
+    """Whether a row has a cell there."""
 
 
-def _different(
-    columns: Sequence[Shaped[np.ndarray, " obs"]],
-) -> tuple[list[Int[np.ndarray, " obs"]], list[float]]:
-    """Codes of the columns that part the rows differently, and the least share of their grids.
+@dataclass(frozen=True)
+class _Columns:
+    """Columns of a table that part its rows differently."""
 
-    A column that is another one in other words tells nothing more.
-    """
-    by_codes: dict[bytes, tuple[Int[np.ndarray, " obs"], float]] = {}
-    for column in columns:
-        _, first, code = np.unique(column, return_index=True, return_inverse=True)
-        code = np.argsort(np.argsort(first))[code]  # numbered as they come
-        key, grid = code.tobytes(), _share_of_grid(column)
-        by_codes[key] = code, min(grid, by_codes[key][1] if key in by_codes else 1.0)
-    codes, grids = zip(*by_codes.values(), strict=True)
-    return list(codes), list(grids)
+    columns: tuple[_Column, ...]
+
+    @classmethod
+    def of(cls, rows: Observations) -> _Columns:
+        """The columns of rows, categorical ones first.
+
+        A column that is another one in other words tells nothing more.
+        """
+        by_codes: dict[bytes, _Column] = {}
+        for position, column in enumerate([*rows.codes.T, *rows.real.T]):
+            _, first, code = np.unique(column, return_index=True, return_inverse=True)
+            code = np.argsort(np.argsort(first))[code]  # numbered as they come
+            known = ~np.isnan(column) if column.dtype.kind == "f" else column >= 0
+            one, key = _Column(position, code, _share_of_grid(column), known), code.tobytes()
+            if key in by_codes:
+                same = by_codes[key]
+                one = replace(same, grid=min(one.grid, same.grid), known=known | same.known)
+            by_codes[key] = one
+        return cls(tuple(by_codes.values()))
+
+    def without(self, place: int) -> _Columns:
+        """The other columns."""
+        return _Columns((*self.columns[:place], *self.columns[place + 1 :]))
+
+    @cached_property
+    def words(self) -> list[Colours]:
+        """A random word for every cell; without a column rows differ by its word."""
+        draw, codes = np.random.default_rng(0).integers, [one.code for one in self.columns]
+        return [draw(2**63, size=code.max() + 1, dtype=np.uint64)[code] for code in codes]
+
+    @cached_property
+    def of_rows(self) -> Colours:
+        """A sum of words for every row."""
+        return np.sum(self.words, axis=0, dtype=np.uint64)
+
+    @cached_property
+    def equal(self) -> Int[np.ndarray, " obs"]:
+        """Rows with the cells of every row."""
+        return _occurrences(self.of_rows)
+
+    def differing_in(self, place: int) -> Int[np.ndarray, " obs"]:
+        """Rows that differ from every row in one column alone."""
+        return _occurrences(self.of_rows - self.words[place]) - self.equal
+
+    def copies(self, factor: float) -> Bool[np.ndarray, " obs"]:
+        """Whether a row equals another one, where equal pairs are beyond a multiple of chance."""
+        expected = self._expected()
+        for bound in BOUNDS:
+            judged = expected <= bound
+            pairs, by_chance = (self.equal[judged] - 1).sum() / 2, expected[judged].sum() / 2
+            if pairs and pdtrc(pairs - 1, factor * by_chance) < LEVEL:
+                return judged & (self.equal > 1)
+        return np.zeros(self.equal.size, bool)
+
+    def _expected(self) -> Float[np.ndarray, " obs"]:
+        """Expected number of other people with the cells of every row."""
+        n_rows, single = self.equal.size, len(self.columns) == 1
+        first = np.unique(self.of_rows, return_index=True)[1]
+        expected = np.zeros(n_rows)
+        for place, column in enumerate(self.columns):
+            # A full grid says nothing beside other columns: ids that are levels fill theirs, too.
+            of_grid = column.grid if column.grid < 1 or single else 0.0
+            repeats = max(float(np.mean(_occurrences(column.code[first]) > 1)), of_grid)
+            having = _occurrences(column.code)
+            # A cell that no different row has may be that of copies alone.
+            others = np.where(having > self.equal, having - 1, 0) / n_rows
+            alike = np.maximum(others, repeats / first.size)
+            odds = alike / np.maximum(1 - alike, 1 / n_rows)
+            np.maximum(expected, self.differing_in(place) * odds, out=expected)
+        # Of a row without a cell nothing is known.
+        known = np.any([column.known for column in self.columns], axis=0)
+        return np.where(known, expected, np.inf)
+
+
+def _occurrences(values: Shaped[np.ndarray, " obs"]) -> Int[np.ndarray, " obs"]:
+    """How often every value occurs."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray(counts[place])
 
 
 def _share_of_grid(column: np.ndarray) -> float:

@@ -20,6 +20,7 @@ from bayesrbf.datasets import load_table
 from bayesrbf.fit.reading import column_doubts
 from bayesrbf.inference.diagnose import PosteriorWarning
 from bayesrbf.table.columns import learn_columns
+from bayesrbf.table.encode import encode
 from tests.cases import some_quick
 
 CLEAN = (
@@ -39,6 +40,11 @@ TABLE = pd.DataFrame(
 )
 TABLE.loc[:4, "age"] = np.nan
 Y = RNG.choice(["a", "b"], 60)
+
+
+def doubts(X: pd.DataFrame) -> str:
+    columns = learn_columns(X)
+    return column_doubts(X, columns, encode(X, columns), named=False)
 
 
 def test_columns_are_described_and_kept_in_a_file(tmp_path: object) -> None:
@@ -79,9 +85,7 @@ def test_numbers_but_for_a_few_cells_are_told() -> None:
 def test_the_remedy_for_numbers_as_text_is_said_once() -> None:
     texts = TABLE["age"].where(TABLE["age"].notna(), 50).map(lambda age: f"{age:.1f}")
     table = TABLE.assign(age=texts, size=texts.str.replace(".", ","))
-    sentence = column_doubts(
-        table, learn_columns(table), np.zeros(len(table), int), named=False, grouped=True
-    )
+    sentence = doubts(table)
     assert sentence.count("holds numbers written as text") == 2
     assert sentence.count("read_table(X)") == 1
 
@@ -113,9 +117,7 @@ def test_a_doubtful_table_is_told_once_and_found_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", CLEAN)
 def test_clean_tables_are_not_doubtful(name: str, data_folder: Path) -> None:
     X = load_table(name).X
-    assert (
-        column_doubts(X, learn_columns(X), np.zeros(len(X), int), named=False, grouped=True) == ""
-    )
+    assert doubts(X) == ""
 
 
 def test_exemplars_tell_of_their_table() -> None:

@@ -85,7 +85,7 @@ def test_cells_that_come_later_are_told_and_not_read() -> None:
     with pytest.warns(ColumnWarning, match="has no cell"):
         model = HybridMixtureClassifier(random_state=0).fit(wide, y)
     before = model.predict_proba(wide)
-    with pytest.warns(UserWarning, match="'e' had no observed cell at fit; its 60 observed"):
+    with pytest.warns(UserWarning, match="'e' had no observed cell at fit, .*its 60 observed"):
         np.testing.assert_array_equal(model.predict_proba(wide.assign(e=1.0)), before)
 
 
@@ -97,3 +97,27 @@ def test_of_an_array_it_stays_missing() -> None:
     filled = model.impute(cells)
     assert np.isnan(filled[:, 2]).all()
     assert not np.isnan(filled[:, :2]).any()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["mixture", "kernel network", "exemplars"]
+    + [pytest.param(n, marks=pytest.mark.slow) for n in ("RBF network", "sparse mixture", "stack")],
+)
+def test_a_test_that_one_class_had_is_no_sign_of_it(name: str) -> None:
+    """Its values cannot be compared: whoever has it later is as probable as without it."""
+    X, _, y = tables()
+    tested = np.random.default_rng(0).normal(2, 1, len(X))
+    one = X.assign(t=np.where(y == y[0], tested, np.nan))
+    with pytest.warns(ColumnWarning, match="'t' has cells in rows of one class alone"):
+        model = FAMILIES[name]().fit(one, y)
+    with pytest.warns(UserWarning, match="'t' had no observed cell at fit, or of one class"):
+        p = model.predict_proba(X.assign(t=tested))
+    np.testing.assert_allclose(p, FAMILIES[name]().fit(X, y).predict_proba(X), atol=1e-6)
+
+
+def test_that_it_was_measured_counts_where_that_is_asked_for() -> None:
+    X, _, y = tables()
+    one = X.assign(t=np.where(y == y[0], 1.0, np.nan) + np.arange(len(X)))
+    p = FAMILIES["informative"]().fit(one, y).predict_proba(one)
+    assert (p[y == y[0]].argmax(axis=1) == p[y == y[0]].argmax(axis=1)[0]).all()

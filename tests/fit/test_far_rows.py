@@ -67,6 +67,10 @@ def test_nobody_is_sure_at_rows_that_are_far(family: str) -> None:
         plain = fit.model.calibrated_log_probabilities(new_rows(fit, rows).cells, fit._delivery)
         np.testing.assert_array_equal(np.exp(plain), model.predict_proba(rows))
     shares = np.bincount(y) / y.size
+    outside = X.max(axis=0) + np.array([[10.0], [100.0]]) * X.std(axis=0)
+    at_ten, at_hundred = model.predict_proba(outside)
+    assert at_ten.max() < 0.95
+    np.testing.assert_allclose(at_hundred, shares, atol=0.05)
     nowhere = model.predict_proba(X.mean(axis=0, keepdims=True) + 1e9)
     np.testing.assert_allclose(nowhere[0], shares, atol=1e-3)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 
-from bayesrbf.fit.calibration import fit_temperature, tempered
+from bayesrbf.fit.calibration import fit_powers, fit_temperature, tempered
 from tests.cases import some_quick
 
 
@@ -42,6 +42,16 @@ def test_the_deeper_of_two_valleys_is_found() -> None:
 def test_many_rows_recover_the_temperature() -> None:
     log_p, labels, weights = out_of_fold(20_000, sharpness=2.5)
     assert fit_temperature(log_p, labels, weights) == pytest.approx(0.4, rel=0.05)
+
+
+def test_one_absurd_row_of_a_hundred_moves_little() -> None:
+    """A slip of a decimal point in a cell of a row makes a density sure of the wrong class."""
+    log_p, labels, weights = out_of_fold(120)
+    t = fit_temperature(log_p, labels, weights)
+    log_p[0] = np.where(np.arange(3) == labels[0], -5000.0, 0.0)
+    assert fit_temperature(log_p, labels, weights) == pytest.approx(t, rel=0.05)
+    shares = np.log(np.full(3, 1 / 3))
+    assert fit_powers(log_p, labels, weights, shares)[0] == pytest.approx(t, rel=0.1)
 
 
 def test_few_rows_stay_near_one() -> None:

@@ -112,6 +112,21 @@ def test_a_power_of_one_changes_nothing_and_far_cells_stay_finite() -> None:
     assert ((held >= low) & (held <= high) | np.isnan(held)).all()
 
 
+def test_made_cells_have_the_sign_of_the_column() -> None:
+    rng = np.random.default_rng(0)
+    positive = np.exp(rng.normal(size=80))
+    cells = np.c_[positive, -positive, np.floor(positive), rng.normal(size=80)]
+    units = Standardisation(cells.mean(axis=0), cells.std(axis=0))
+    maps = fit_power(units, cells, np.ones(80))
+    low, high = maps.within_range(np.array([[-1e9], [1e9]]) * np.ones(4))
+    np.testing.assert_allclose(low[[0, 2]], [positive.min() / 2, 0], atol=1e-12)
+    assert high[1] == pytest.approx(-positive.min() / 2)
+    spread = np.ptp(cells, axis=0) / 2
+    np.testing.assert_allclose(high[[0, 2, 3]], (cells.max(axis=0) + spread)[[0, 2, 3]])
+    np.testing.assert_allclose(low[[1, 3]], (cells.min(axis=0) - spread)[[1, 3]])
+    np.testing.assert_allclose(maps.within_range(cells), cells)
+
+
 def test_turning_a_column_round_turns_its_map_round() -> None:
     x = columns()
     maps, turned = (fit_power(AS_IS, sign * x, np.ones(150)) for sign in (1, -1))

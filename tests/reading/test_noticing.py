@@ -294,3 +294,26 @@ def test_measurements_are_no_names(decimals: int) -> None:
         generative().fit(X.assign(z=(own + decimals / 2).round(decimals)), y)
         of_sites = np.where(np.arange(240) % 3 == 0, 500_000, 0) + NUMBERS
         generative().fit(X.assign(z=of_sites, site=list("kmn") * 80), y)
+
+
+def heavy(rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Columns of some cells that are far from most."""
+    return {
+        "lognormal": np.exp(2 * rng.normal(size=150)).round(2),
+        "cauchy": rng.standard_cauchy(150),
+        "counts": np.floor(np.abs(3 * rng.standard_cauchy(150))),
+        "few": np.where(rng.random(150) < 0.8, 0.0, np.exp(2 * rng.normal(size=150)).round(1)),
+    }
+
+
+def test_a_cell_far_beyond_all_others_is_told_and_heavy_tails_are_not() -> None:
+    rng = np.random.default_rng(0)
+    told = [note for _ in range(100) for note in notice(heavy(rng)) if note.topic == "far cell"]
+    assert len(told) <= 2
+    age, crp = rng.integers(20, 90, 120).astype(float), np.exp(rng.normal(1, 1, 120)).round(1)
+    age[3] *= 100
+    crp[crp.argsort()[90]] *= 10_000
+    found = [(note.column, note.topic) for note in notice({"age": age, "crp": crp})]
+    assert found == [("age", "far cell"), ("crp", "far cell")]
+    crp[7] = crp.max()  # two such cells may mean something
+    assert list(notice({"crp": crp})) == []

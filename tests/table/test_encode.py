@@ -78,7 +78,10 @@ def test_an_unseen_category_is_missing_with_one_warning_or_an_error() -> None:
 
 def test_a_column_that_was_empty_stays_missing() -> None:
     columns = learn_columns(np.array([[1.0, np.nan], [2.0, np.nan]]))
-    with pytest.warns(UserWarning, match="'x1' had no observed cell at fit; its 1 observed cells"):
+    with pytest.warns(
+        UserWarning,
+        match="'x1' had no observed cell at fit, .*its 1 observed cells",
+    ):
         table = encode([[1.0, "text"], [2.0, None]], columns)
     assert table.real.tolist() == [[1.0], [2.0]]  # no model knows of the other
     back = decode(table.real, table.codes, columns, np.zeros((2, 2)))

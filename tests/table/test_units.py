@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from bayesrbf import table
 from bayesrbf.base.rows import Observations
 from bayesrbf.datasets import load_table
-from bayesrbf.table.order import copies_of, units_of
+from bayesrbf.table.order import copies_of, near_copies, units_of
 
 
 def rows(real: np.ndarray, codes: np.ndarray | None = None) -> Observations:
@@ -41,7 +41,7 @@ def noise(rng: np.random.Generator, n: int) -> dict[str, Observations]:
         "reals": rows(real.round(3)),
         "reals of two digits": rows(real.round(1)),
         "one real": rows(real[:, :1].round(5)),
-        "a real and a level": rows(real[:, :1].round(4), sexes),
+        "a real and a level": rows(real[:, :1].round(5), sexes),
         "ids and a level": rows(np.zeros((n, 0)), np.c_[np.arange(n), sexes]),
         "ten questions of five answers": rows(np.zeros((n, 0)), rng.integers(0, 5, (n, 10))),
     }
@@ -107,6 +107,72 @@ def test_on_real_tables(data_folder: Path, name: str, low: float, high: float) -
         assert share_of_copies(of.take(drawn)) < 0.1
 
 
+INDEPENDENT: dict[str, tuple[int, Callable[[np.random.Generator, int], Observations]]] = {
+    "a value and a stage": (
+        100,
+        lambda rng, n: rows(rng.normal(50, 10, (n, 1)).round(1), rng.integers(0, 4, (n, 1))),
+    ),
+    "age, pressure and sex": (
+        300,
+        lambda rng, n: rows(
+            np.c_[rng.integers(20, 90, n), rng.normal(130, 15, n).round()],
+            rng.integers(0, 2, (n, 1)),
+        ),
+    ),
+    "a value and age": (
+        300,
+        lambda rng, n: rows(np.c_[rng.normal(50, 10, n).round(1), rng.integers(20, 90, n)]),
+    ),
+    "age, sex and stage": (
+        100,
+        lambda rng, n: rows(
+            rng.integers(20, 90, (n, 1)).astype(float),
+            np.c_[rng.integers(0, 2, n), rng.integers(0, 4, n)],
+        ),
+    ),
+}
+"""Tables of people, some of whom are equal by chance, and their number."""
+
+
+@pytest.mark.parametrize("name", INDEPENDENT)
+def test_chance_is_that_of_the_table(name: str) -> None:
+    """Of hundreds of rows some are equal, each improbably; a table three times over is more."""
+    rng, (n, people) = np.random.default_rng(0), INDEPENDENT[name]
+    drawn = [people(rng, n) for _ in range(40)]
+    assert sum(share_of_copies(of) > 0 for of in drawn) <= 2
+    assert sum(near_copies(of)[0] > 0.05 * n for of in drawn) <= 1
+    few = people(rng, 60)
+    assert share_of_copies(few.take(np.tile(np.arange(60), 3))) == 1
+
+
+def test_rows_of_many_cells_are_copies_beside_rows_of_none() -> None:
+    rng = np.random.default_rng(0)
+    real = np.where(np.arange(100)[:, None] < 40, np.nan, rng.normal(size=(100, 3)).round(2))
+    of = rows(real, rng.integers(0, 2, (100, 1))).take(np.tile(np.arange(100), 2))
+    copies = copies_of(of) != np.arange(200)
+    assert copies[140:].all()
+    assert not copies[:140].any()
+
+
+def test_rows_that_differ_in_one_cell_are_found() -> None:
+    """A join repeats a patient with other values; an export leaves a cell empty."""
+    rng, n = np.random.default_rng(0), 60
+    people = np.tile(rng.normal(size=(n, 4)).round(3), (3, 1))
+    joined = np.c_[people, rng.normal(5, 1, 3 * n).round(2)]
+    assert near_copies(rows(joined)) == (2 * n, 4)
+    groups = np.tile(np.arange(n), 3)
+    units = units_of(np.arange(3 * n), groups)
+    assert near_copies(Observations(**{**vars(rows(joined)), "units": units}))[0] == 0
+    holes = people.copy()
+    holes[n : 2 * n, 0] = np.nan
+    holes[2 * n :, 1] = np.nan
+    assert near_copies(rows(holes))[0] == n
+    assert near_copies(rows(people[:n]))[0] == 0
+    # All combinations of some levels, as of an experiment.
+    factors = np.stack(np.meshgrid(*[np.arange(3)] * 4), axis=-1).reshape(-1, 4)
+    assert near_copies(rows(np.zeros((81, 0)), factors))[0] == 0
+
+
 def pool(folder: Path, name: str) -> pd.DataFrame:
     """All rows of a table of Raetsch's."""
     return pd.DataFrame(np.load(folder / f"{name}.npz")["x"].astype(float))
@@ -126,7 +192,7 @@ def test_neither_rows_nor_columns_have_an_order(seed: int) -> None:
 
 
 def test_labels_part_no_copies_and_rows_without_a_cell_are_none() -> None:
-    real = np.array([[0.31, 2.7], [0.31, 2.7], [1.77, 3.1], [np.nan, np.nan], [np.nan, np.nan]])
+    real = np.array([[0.3123, 2.7]] * 2 + [[1.7654, 3.1]] + [[np.nan, np.nan]] * 2)
     of = Observations(real, np.zeros((5, 0), int), np.array([0, 1, 0, 0, 0]), np.ones(5))
     np.testing.assert_array_equal(copies_of(of), [0, 0, 2, 3, 4])
 

@@ -141,6 +141,7 @@ class Job:
     inference: Inference  # ``"auto"``: by what takes about a minute.
     seed: int
     notes: tuple[str, ...] = ()  # What was noticed when the table was read.
+    too_good: str = ""  # Why figures of held-out rows may be too good.
     facts: tuple[tuple[str, str], ...] = ()  # Command, versions, digest of the data.
     truth: Truth | None = None  # Where it is known.
     family: FamilyName = "stack"

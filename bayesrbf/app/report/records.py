@@ -453,6 +453,7 @@ class Reading:
     band: int  # Rows in a band.
     patterns: int  # Number of distinct patterns of missing cells.
     notes: tuple[str, ...]  # Sentences on what looked odd.
+    too_good: str = ""  # Why figures of held-out rows may be too good.
 
     @property
     def missing(self) -> float:

@@ -308,7 +308,7 @@ def prepare(
     if table.target is None:
         raise ValueError("a report needs a target: name the column of labels.")
     target = str(table.target.name)
-    units, repeated = units_in(
+    units, repeated, apart = units_in(
         table.frame, None if table.groups is None else table.groups.to_numpy(), "prepare"
     )
     complete = None if truth is None else Truth(truth[table.frame.columns], truth[target])
@@ -333,6 +333,7 @@ def prepare(
         folds=_folds(table, family),
         reading=table.options,
         groups=None if units is None else units.numbers,
+        too_good=_too_good(*apart),
         times=table.times.to_numpy() if judged and table.times is not None else None,
         centres=_counted(table.centres) if judged else None,
         by=table.by.reset_index(drop=True),
@@ -368,8 +369,20 @@ def prepare(
         if several and job.centres is not None
         else "",
         "" if judged else _unjudged(table),
+        job.too_good,
     ]
     return replace(job, notes=(*filter(None, sentences), *job.notes))
+
+
+def _too_good(count: int, name: str) -> str:
+    """A sentence on rows that may belong together; empty where there are none."""
+    if not count:
+        return ""
+    return (
+        f"{clipped(name, 30)!r} alone tells {plural(count, 'row')} from an earlier row, far beyond "
+        "chance: if such rows belong together, as where patients come again, figures of "
+        "held-out rows are too good. Name the column that says so by --group."
+    )
 
 
 def _counted(cells: pd.Series | None) -> pd.Series | None:

@@ -156,6 +156,7 @@ def read_columns(job: Job) -> Reading:
         band=band,
         patterns=len(np.unique(missing, axis=0)),
         notes=(*job.notes, *_near_duplicates(job)),
+        too_good=job.too_good,
     )
 
 

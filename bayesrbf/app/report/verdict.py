@@ -196,12 +196,13 @@ FAR_SLOPE = 2.0
 def verdict(report: Report) -> str:
     """Whether the probabilities can be trusted, beside answers that need no model."""
     own = report.scores[0]
-    return judgement.verdict(report.judged, calibrated(own), calibration_words(own))
+    sound = calibrated(own) and not report.reading.too_good
+    return judgement.verdict(report.judged, sound, calibration_words(own))
 
 
 def evidence(report: Report) -> str:
-    """The figures behind the verdict."""
-    return judgement.evidence(report.judged)
+    """The figures behind the verdict, and why they may be too good."""
+    return f"{judgement.evidence(report.judged)} {report.reading.too_good}".rstrip()
 
 
 def events(report: Report) -> str:

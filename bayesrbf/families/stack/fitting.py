@@ -74,12 +74,14 @@ def with_missingness(
     was held out.
     """
     columns, held = training.read_columns, model.held
-    _, evident = evident_columns(training.rows, columns)
-    # Rows of a fold may leave columns alike that all rows tell apart.
-    place = np.argsort(table.canonical_positions(table.distinct(training.rows)[0], columns))
-    evident = evident[np.argsort(place[evident])]
+    rows = training.rows
+    some, evident = evident_columns(rows, columns)
     if settings.missingness == "ignorable" or not evident.size or not held.labels.size:
         return model
+    # Rows of a fold may leave columns alike that all rows tell apart.
+    codes = table.missing_indicators(rows, columns)[:, some[evident]]
+    alone = Observations(np.zeros((rows.n_obs, 0)), codes, rows.labels, rows.weights)
+    evident = evident[table.canonical_order(table.distinct(alone)[0]).categories]
 
     def patterns_of(rows: Observations) -> MissingPatterns:
         shared = settings.n_classes, settings.prior, settings.solver

@@ -64,7 +64,8 @@ class MissingPatterns:
     columns: Int[np.ndarray, " column"]
     """Positions in the table of the columns that had a cell in training."""
     features: Int[np.ndarray, " column"]
-    """First number or code of each of them, codes after the numbers."""
+    """First number or code of each of them, codes after the numbers; 0 of one without any, whose
+    rows say themselves what is missing."""
     frequencies: Float[np.ndarray, " column"]
     """Share of the training rows in which each is missing."""
     evident: Int[np.ndarray, " evident"]
@@ -132,7 +133,7 @@ def evident_columns(
     >>> evident_columns(encode(X, columns), columns)
     (array([0, 1]), array([1]))
     """
-    some = np.delete(np.arange(len(columns.names)), columns.left_out)
+    some = np.array(columns.with_indicators, dtype=np.intp)
     observed = table.observed_cells(rows, columns)[:, some]
     enough = np.minimum(observed.sum(axis=0), (~observed).sum(axis=0)) >= MIN_CELLS
     return some, np.flatnonzero(enough)
@@ -158,7 +159,9 @@ def fit_patterns(
     frequencies = np.average(missing, axis=0, weights=rows.weights)
     n_reals = len(columns.real_positions)
     first = [
-        n_reals + columns.code_of[position]
+        0
+        if position in columns.of_one_class
+        else n_reals + columns.code_of[position]
         if position in columns.code_of
         else columns.features[position].start
         for position in some.tolist()

@@ -149,6 +149,9 @@ def test_a_fit_that_is_not_judged_holds_nothing_out_by_time_and_says_so(tmp_path
     assert asked.times is None
     assert asked.notes[0].startswith("Column 'when' orders the rows and is no part of the model.")
     assert not any("were held out" in note for note in asked.notes)
+    assert "'x' alone tells 40 rows from an earlier row" in asked.too_good  # visits of a patient
+    assert "--group" in asked.too_good
+    assert not job(table(tmp_path, group="who"), judged=False).too_good
     late = read.target.mask(read.target == "sick", "well")  # type: ignore[union-attr]
     late.iloc[-2:] = "sick"
     job(ReadTable(**{**vars(read), "target": late}), judged=False)
