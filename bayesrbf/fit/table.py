@@ -275,7 +275,7 @@ class FarRows:
 
     def unknown(self, rows: Observations) -> Float[np.ndarray, " obs"]:
         """The share w of every row that is given to the class shares."""
-        if not self.scale.size:
+        if not self.scale.size or rows.whole is not None:  # held out of the table, or of no columns
             return np.zeros(rows.n_obs)
         cells = rows.real
         with np.errstate(over="ignore"):  # infinitely far is far

@@ -153,7 +153,7 @@ def read_parts(
 ) -> tuple[Parts, ...]:
     """Performance of the event by the columns that were asked for; none of more than two classes.
 
-    ``widths`` are those of the intervals of all rows by the fit to the whole table.
+    ``widths`` are those of the intervals of the rows that were held out, NaN of others.
     """
     if len(held_out.classes) > 2:
         return ()

@@ -321,18 +321,19 @@ class NovelRow:
 
 @dataclass(frozen=True)
 class Doubt:
-    """Uncertainty of every row under the fit to all rows, and the least sure ones."""
+    """Uncertainty of rows by fits that had not seen their labels, and the least sure ones."""
 
     aleatoric: Float[np.ndarray, " obs"]  # In nats, as is the epistemic part.
     epistemic: Float[np.ndarray, " obs"]
     outcome: Int[np.ndarray, " obs"]
-    """1 where the held-out prediction was right, 0 wrong, -1 unknown."""
+    """1 where the held-out prediction was right, 0 wrong, -1 without a label."""
     rows: tuple[UnsureRow, ...]  # The least sure first.
-    below: int  # Held-out rows whose most probable class has less than ``threshold``.
+    judged: int  # Held-out rows.
+    below: int  # Those whose most probable class has less than ``threshold``.
     threshold: float
     novel: tuple[NovelRow, ...]  # The most novel first.
     event: Event | None = None  # Of two classes.
-    undecided: int | None = None  # Rows whose interval holds the threshold; None without draws.
+    undecided: int | None = None  # Rows whose interval holds the threshold; None without any.
 
     @property
     def with_intervals(self) -> bool:
@@ -340,9 +341,10 @@ class Doubt:
         return any(row.lower == row.lower for row in self.rows)
 
     @property
-    def judged(self) -> int:
-        """Number of held-out rows, of which ``below`` is a part."""
-        return int((self.outcome >= 0).sum())
+    def of_rows(self) -> str:
+        """How many rows there are, and which, in words."""
+        whom = " or without a label" if (self.outcome < 0).any() else ""
+        return f"{plural(self.outcome.size, 'row')} held out{whom}"
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from scipy.stats import false_discovery_control, rankdata
 from sklearn.base import clone
 
 from bayesrbf.answers import rehearse as rehearsing
+from bayesrbf.answers.probabilities import held_out_summary
 from bayesrbf.answers.scores import beyond_chance, improbable_labels
 from bayesrbf.app.check import OPEN_WIDTH
 from bayesrbf.app.report.families import FAMILIES, Drawn, Fitted
@@ -611,22 +612,46 @@ LABELS_BY_CHANCE = 0.1
 """Share of the listed labels that chance explains."""
 
 
+def held_out_uncertainty(
+    fit: Any, held_out: HeldOutRows, uncertainty: xr.Dataset
+) -> tuple[Int[np.ndarray, " row"], xr.Dataset]:
+    """Positions of the rows whose label no fit behind their answer had seen, and these answers.
+
+    Labelled rows were held out; of rows without a label ``uncertainty`` has the answers. Where
+    rows that were held out have no interval, no row has one.
+    """
+    own, prob = next(iter(held_out.probabilities.values())), float(uncertainty.attrs["prob"])
+    answers = {name: values.to_numpy().copy() for name, values in uncertainty.data_vars.items()}
+    found = held_out_summary(fit, own, prob)
+    rows = held_out.scored if found is None else found[0]
+    answers[names.PROBABILITY][rows] = own[rows]
+    answers["total_entropy"][rows] = entropy(own[rows])
+    spreads = ("lower", "upper", "aleatoric_entropy", "epistemic_entropy")
+    for name in spreads:
+        values = np.nan if found is None else getattr(found[1], name.removesuffix("_entropy"))
+        answers[name][rows if found else slice(None)] = values
+    known = np.union1d(rows, np.flatnonzero(held_out.labels < 0))
+    return known, uncertainty.assign(
+        {name: (uncertainty[name].dims, values) for name, values in answers.items()}
+    ).isel(obs=known)
+
+
 def read_doubt(
     job: Job,
     model: Any,
     density: Any,
     judged: JudgedTable,
     held_out: HeldOutRows,
+    known: Int[np.ndarray, " row"],
     uncertainty: xr.Dataset,
     event: Event | None = None,
 ) -> Doubt:
     """Uncertain rows, why they are, and what would help.
 
     For an event they are those whose probability is nearest to the threshold in use, else those
-    of most entropy.
+    of most entropy. ``uncertainty`` is that of the rows at the positions ``known``.
 
-    Entropies come from the fit to all rows; the number of unsure rows comes from fits that had not
-    seen them. Nearest components and the worth of a measurement need a density.
+    Nearest components and the worth of a measurement need a density.
     """
     total = uncertainty["total_entropy"].to_numpy()
     epistemic = np.nan_to_num(uncertainty["epistemic_entropy"].to_numpy())
@@ -642,16 +667,17 @@ def read_doubt(
     # Rows that are settled are no doubt; some of them show how far they are from it.
     listed = LISTED_ROWS if undecided is None else int(np.clip(undecided, NEAREST, LISTED_ROWS))
     worst = np.argsort(order, kind="stable")[:listed]
-    outcome = np.full(len(total), -1)
     own = next(iter(held_out.probabilities.values()))
-    scored = held_out.scored
-    outcome[scored] = own[scored].argmax(1) == held_out.labels[scored]
-    rows = _unsure(job, model, density, uncertainty, worst, event)
+    scored, labels = held_out.scored, held_out.labels[known]
+    right = uncertainty[names.PROBABILITY].to_numpy().argmax(1) == labels
+    outcome = np.where(labels >= 0, right, -1)
+    rows = _unsure(job, model, density, uncertainty.isel(obs=worst), known[worst], event)
     return Doubt(
         aleatoric=total - epistemic,
         epistemic=epistemic,
         outcome=outcome,
         rows=rows,
+        judged=scored.size,
         below=int((own[scored].max(1) < THRESHOLD).sum()),
         threshold=THRESHOLD,
         novel=novel_rows(job, judged),
@@ -668,7 +694,10 @@ def _unsure(
     worst: Int[np.ndarray, " row"],
     event: Event | None,
 ) -> tuple[UnsureRow, ...]:
-    """The least sure rows in words: by the probability of the event, or of the likeliest class."""
+    """The least sure rows in words: by the probability of the event, or of the likeliest class.
+
+    ``worst`` are their positions in the table.
+    """
     nearest = _nearest(job.X.iloc[worst], density)
     # Shares of the model's own doubt: the draws have another, of which a gain is no part.
     own = np.maximum(entropy(model.predict_proba(job.X.iloc[worst])), LEAST_DOUBT)
@@ -677,7 +706,7 @@ def _unsure(
         worth = model.acquire(job.X.iloc[worst])["gain"].to_pandas() / own[:, None]
     result = []
     for place, row in enumerate(worst):
-        here = uncertainty.isel(obs=row)
+        here = uncertainty.isel(obs=place)
         p = here[names.PROBABILITY].to_numpy()
         best = said = int(p.argmax())
         if event is not None:
@@ -748,7 +777,7 @@ def _surer(worth: Mapping[str, float] | pd.Series, epistemic: float) -> str:
     if epistemic > LACK_OF_DATA:
         return "more labelled rows like it"
     if epistemic != epistemic:
-        return "unknown: without draws the kinds of doubt cannot be told apart"
+        return "unknown: without intervals of rows held out kinds of doubt cannot be told apart"
     return "another kind of measurement: the classes overlap here"
 
 

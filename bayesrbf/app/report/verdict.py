@@ -47,9 +47,11 @@ def unsure(report: Report) -> str:
         f"{count(doubt.below)} of {plural(doubt.judged, 'row')} held out"
     )
     if not doubt.epistemic.any():
-        return f"{text}; without a posterior the kinds of doubt cannot be told apart."
+        return (
+            f"{text}; without intervals of rows held out the kinds of doubt cannot be told apart."
+        )
     return (
-        f"{text}; of all doubt under the fit to every row, {percent(share)} is about the model, "
+        f"{text}; of all doubt {percent(share)} is about the model, "
         "and more rows or a better kind of model may take it away; the rest is overlap "
         "of the classes in these columns."
     )
@@ -62,7 +64,7 @@ def open_intervals(report: Report) -> str:
     if doubt.event is not None and doubt.undecided is not None:
         holds = "holds" if doubt.undecided == 1 else "hold"
         undecided = (
-            f"The intervals of {count(doubt.undecided)} of {plural(len(doubt.outcome), 'row')} "
+            f"The intervals of {count(doubt.undecided)} of {doubt.of_rows} "
             f"{holds} the threshold of {percent(doubt.event.threshold)}: of these either decision "
             "may be right. Listed are the rows nearest to it. "
         )
