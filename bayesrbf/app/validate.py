@@ -317,7 +317,7 @@ def of_calibration(
     often, ratio = True, ""
     if event is not None:
         large = event.observed_to_expected
-        often = not (large.upper < 1 or large.lower > 1)
+        often = event.as_often
         ratio = f", O:E {number(large.value)}, {ends(large.lower, large.upper)}"
         if not often:
             way = f"too {'high' if large.upper < 1 else 'low'} for “{clipped(event.event, 24)}”"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bayesrbf.answers.performance import EventPerformance
 from bayesrbf.app.check import OPEN_WIDTH
 from bayesrbf.app.report import records as judgement
 from bayesrbf.app.report.learned import Contribution
@@ -197,8 +198,10 @@ FAR_SLOPE = 2.0
 
 def verdict(report: Report) -> str:
     """Whether the probabilities can be trusted, beside answers that need no model."""
-    own = report.scores[0]
-    return judgement.verdict(report.judged, calibrated(own), calibration_words(own))
+    own, (_, hardest, _) = report.scores[0], report.performance.hardest
+    event = None if report.performance.event is None else hardest
+    right, words = calibrated(own, event), calibration_words(own, event)
+    return judgement.verdict(report.judged, right, words)
 
 
 def evidence(report: Report) -> str:
@@ -266,17 +269,18 @@ def _tilted(score: MeanScores) -> bool:
     return not score.slope.lower <= 1 <= score.slope.upper
 
 
-def calibrated(score: MeanScores) -> bool:
-    """Whether probabilities come true as often as they say: slope and error are as by chance.
+def calibrated(score: MeanScores, event: EventPerformance | None = None) -> bool:
+    """Whether probabilities come true as often as they say: slope, error and O:E are as by chance.
 
-    Where rows have groups the slope alone tells: the chance in the error counts rows.
+    Where rows have groups the error does not tell: the chance in it counts rows.
     """
-    return (score.grouped or score.calibration.within_noise) and not _tilted(score)
+    as_by_chance = score.grouped or score.calibration.within_noise
+    return as_by_chance and not _tilted(score) and (event is None or event.as_often)
 
 
-def calibration_words(score: MeanScores) -> str:
+def calibration_words(score: MeanScores, event: EventPerformance | None = None) -> str:
     """The end of a sentence that says whether the probabilities are calibrated."""
-    if calibrated(score):
+    if calibrated(score, event):
         return "its probabilities come true as often as they say, as far as these rows can tell"
     if _tilted(score):
         slope = score.slope
@@ -285,6 +289,12 @@ def calibration_words(score: MeanScores) -> str:
         return (
             f"its probabilities are {much} {kind} (slope {number(slope.value)}, "
             f"{ends(slope.lower, slope.upper)}; 1 is right)"
+        )
+    if event is not None and not event.as_often:
+        ratio = event.observed_to_expected
+        return (
+            f"its probabilities are too {'high' if ratio.upper < 1 else 'low'} (O:E "
+            f"{number(ratio.value)}, {ends(ratio.lower, ratio.upper)}; 1 is right)"
         )
     chance = score.calibration.noise
     return (

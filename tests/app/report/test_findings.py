@@ -96,6 +96,10 @@ def test_what_is_said_of_calibration_agrees_with_the_figures(seed: int) -> None:
     assert ("too extreme" in told) == (tilted and value < 1)
     assert ("too timid" in told) == (tilted and value > 1)
     assert (number(own.slope.lower) in told) == tilted
+    event = synthetic().performance.hardest[1]
+    often = replace(event, observed_to_expected=Interval(1.2, 1.1, 1.3))
+    assert not findings.calibrated(own, often)
+    assert ("too low (O:E 1.2" in findings.calibration_words(own, often)) == (not tilted)
 
 
 def test_figures_at_two_thresholds_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
