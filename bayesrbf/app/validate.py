@@ -34,7 +34,13 @@ from bayesrbf.app.check import as_classes, column_remarks, loaded, named_cells, 
 from bayesrbf.app.remarks import OF_CELLS, OF_DENSITY, Remark, advice, lines_of_remarks
 from bayesrbf.app.report.costs import costs_of, decisions, problems_of_focus
 from bayesrbf.app.report.options import Focus
-from bayesrbf.app.report.performance import Event, event_of, parts_by, thresholds_at
+from bayesrbf.app.report.performance import (
+    Event,
+    event_of,
+    few_for_calibration,
+    parts_by,
+    thresholds_at,
+)
 from bayesrbf.app.words import (
     aligned,
     clipped,
@@ -323,12 +329,15 @@ def of_calibration(
             way = f"too {'high' if large.upper < 1 else 'low'} for “{clipped(event.event, 24)}”"
     grouped = units is not None
     right = (grouped or errors.within_noise) and tilt.lower <= 1 <= tilt.upper and often
-    verdict = "come true as often as they say, as far as these rows can tell"
+    few = few_for_calibration(np.bincount(labels, minlength=p.shape[1]).tolist())
+    verdict = "The probabilities come true as often as they say, as far as these rows can tell"
     if not right:
-        verdict = f"do not come true as often as they say, they are {way}"
+        verdict = f"The probabilities do not come true as often as they say, they are {way}"
+    elif few:
+        verdict = f"Whether the probabilities come true as often as they say {few}"
     return Remark(
         "calibration",
-        f"The probabilities {verdict}: their error is {number(errors.error)}, "
+        f"{verdict}: their error is {number(errors.error)}, "
         + (
             "and what chance alone makes of it cannot be computed where rows have groups"
             if grouped

@@ -24,7 +24,7 @@ from bayesrbf.app.report.costs import costs_of, decisions
 from bayesrbf.app.report.held_out import HeldOutRows
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.options import Focus
-from bayesrbf.app.words import between, cell, clipped, decimals_of
+from bayesrbf.app.words import between, cell, clipped, decimals_of, plural
 from bayesrbf.table.kinds import Kind
 
 # Figures of single classes on held-out rows: how they are ranked, found and acted on.
@@ -223,6 +223,19 @@ def read_score(job: Job, held_out: HeldOutRows, model: str) -> GivenScore | None
         None if job.units is None else job.units[rows],
         job.focus.level,
     )
+
+
+def few_for_calibration(counts: Sequence[int]) -> str:
+    """Why calibration cannot be judged by so many rows of each class; empty where it can.
+
+    >>> few_for_calibration([8, 92])
+    'cannot be judged with 8 rows of the rarer class (about 100 are needed)'
+    """
+    smallest = sorted(counts)[-2]
+    which = "rarer" if len(counts) == 2 else "second most frequent"
+    few = f"{plural(smallest, 'row')} of the {which} class"
+    needed = f"cannot be judged with {few} (about {Parts.ENOUGH} are needed)"
+    return needed if smallest < Parts.ENOUGH else ""
 
 
 # Whether probabilities come true in every part of the table: levels and ranges of its columns.

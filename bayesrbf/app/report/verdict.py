@@ -8,7 +8,7 @@ from bayesrbf.answers.performance import EventPerformance
 from bayesrbf.app.check import OPEN_WIDTH
 from bayesrbf.app.report import records as judgement
 from bayesrbf.app.report.learned import Contribution
-from bayesrbf.app.report.performance import WRONGLY
+from bayesrbf.app.report.performance import WRONGLY, few_for_calibration
 from bayesrbf.app.report.records import MeanScores, Report
 from bayesrbf.app.words import between, clipped, count, ends, listing, number, percent, plural
 from bayesrbf.inference.diagnose import RHAT_PARAMETERS
@@ -201,6 +201,9 @@ def verdict(report: Report) -> str:
     own, (_, hardest, _) = report.scores[0], report.performance.hardest
     event = None if report.performance.event is None else hardest
     right, words = calibrated(own, event), calibration_words(own, event)
+    few = few_for_calibration(report.confusion.sum(axis=1).tolist())
+    if right and few:
+        right, words = False, f"its calibration {few}"
     return judgement.verdict(report.judged, right, words)
 
 
