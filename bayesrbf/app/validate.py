@@ -41,6 +41,7 @@ from bayesrbf.app.report.performance import (
     parts_by,
     thresholds_at,
 )
+from bayesrbf.app.report.records import is_open
 from bayesrbf.app.words import (
     aligned,
     clipped,
@@ -265,20 +266,18 @@ def of_worth(
     counts = np.bincount(labels, minlength=trained.size)
     most = int(counts.argmax())
     always = f"always answering {clipped(classes[most], 24)}"
+    than = "than the class frequencies of training do"
+    base = float(log_loss(np.tile(trained, (labels.size, 1)), labels).mean())
+    verdict = f"The probabilities say {'more' if gain.lower > 0 else 'no more'} {than}"
+    if few := is_open(gain, base):
+        verdict = f"These rows are too few to tell whether the probabilities say more {than}"
     return Remark(
         "worth",
-        f"The probabilities say {'more' if gain.value > 0 else 'no more'} than the class "
-        f"frequencies of training do{_by_chance(gain)}: {number(gain.value)} nats a row, "
-        f"{ends(gain.lower, gain.upper)}. The most probable class is right in "
-        f"{percent(float(correct(p, labels).mean()))} of the rows, {always} in "
-        f"{percent(counts[most] / labels.size)}.",
-        is_finding=gain.value <= 0,
+        f"{verdict}: {number(gain.value)} nats a row, {ends(gain.lower, gain.upper)}. The most "
+        f"probable class is right in {percent(float(correct(p, labels).mean()))} of the rows, "
+        f"{always} in {percent(counts[most] / labels.size)}.",
+        is_finding=gain.lower <= 0 and not few,
     )
-
-
-def _by_chance(gain: Interval) -> str:
-    """Clause that a gain may be chance, if its interval holds 0."""
-    return ", which may be chance" if gain.lower <= 0 < gain.value else ""
 
 
 def of_cost(
@@ -291,13 +290,15 @@ def of_cost(
     """Whether deciding row by row costs less than the best answer that is the same for all."""
     own, same = paid(p, labels, costs), costs[labels, costs[labels].mean(axis=0).argmin()]
     gain = _mean(same - own, units, level)
+    few = is_open(gain, float(same.mean()))
+    verdict = "less" if gain.lower > 0 else "no less"
     return Remark(
         "cost",
         f"By the decision of least expected cost a row costs {number(float(own.mean()))}, by the "
         f"best answer that is the same for all rows {number(float(same.mean()))}: "
-        f"{'less' if gain.value > 0 else 'no less'} by {number(gain.value)}, "
-        f"{ends(gain.lower, gain.upper)}{_by_chance(gain)}.",
-        is_finding=gain.value <= 0,
+        f"{'too few rows to tell whether it is less' if few else verdict}, the difference is "
+        f"{number(gain.value)}, {ends(gain.lower, gain.upper)}.",
+        is_finding=gain.lower <= 0 and not few,
     )
 
 

@@ -32,6 +32,9 @@ from bayesrbf.inference.diagnose import Finding
 # Whether the probabilities can be trusted: held-out figures against answers that need no model.
 
 
+LEAST_LEAD: Final = 0.05
+"""Share of the log loss of the class frequencies, or of the cost of the answer that is the same for
+all rows: a lead over them that may be 0 and may be so large is not known."""
 SO_FAR_AS_SEEN: Final = "so far as these rows tell"
 FEWEST_JUDGED_ROWS: Final = 20
 FEWEST_OF_CLASS: Final = 5
@@ -110,6 +113,11 @@ def gain(
     return Gain(mean, error, float(student.ppf(0.5 + level / 2, number_of - 1)))
 
 
+def is_open(lead: Interval, base: float) -> bool:
+    """Whether a lead over what pays ``base`` for a row may be none, and may be worth having."""
+    return lead.lower <= 0 and lead.upper >= LEAST_LEAD * base
+
+
 def best_of(held_out: HeldOutRows, names: Sequence[str]) -> str:
     """The classifier of least log loss on the held-out rows."""
     rows = held_out.scored
@@ -179,6 +187,11 @@ def verdict(judged: JudgedByRivals, calibrated: bool, calibration: str) -> str:
         return (
             f"Too few rows to tell: with {rows}, {judged.smallest} of them of the second most "
             "frequent class, figures are mostly luck."
+        )
+    if is_open(lead := judged.base.gain.interval, judged.base.log_loss):
+        return (
+            "Too few rows to tell whether it is better than the class frequencies: its lead in log "
+            f"loss is {with_ends(lead)}; {calibration}."
         )
     answer = _answer(judged, calibrated)
     return f"{answer}: it is {_beside_rivals(judged, answer)}; {calibration}."
