@@ -147,9 +147,8 @@ def members(report: Report) -> str:
     if first.mean != first.mean:
         return f"{text}."
     return (
-        f"{text}. Under the posterior, by which intervals are made, its weight is "
-        f"{percent(first.mean)} in the mean, with {percent(0.9)} probability between "
-        f"{percent(first.lower)} and {percent(first.upper)}."
+        f"{text}. Under the posterior its weight is {percent(first.mean)} in the mean, with "
+        f"{percent(0.9)} probability between {percent(first.lower)} and {percent(first.upper)}."
     )
 
 

@@ -125,7 +125,7 @@ def test_members_have_intervals_where_there_are_draws() -> None:
     full = synthetic()
     named = "Of 2 members the largest weight has “a network”: 60\xa0%."
     assert findings.members(full) == (
-        f"{named} Under the posterior, by which intervals are made, its weight is 50\xa0% in the "
+        f"{named} Under the posterior its weight is 50\xa0% in the "
         "mean, with 90\xa0% probability between 20\xa0% and 80\xa0%."
     )
     nan = float("nan")
