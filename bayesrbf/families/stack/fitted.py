@@ -333,7 +333,7 @@ class FittedStack(FittedModel):
         return pd.DataFrame(values, index, pd.Index(list(learned), name=names.MEMBER))
 
     def member_table(self, seed: int) -> pd.DataFrame:
-        """Weights and their spread, temperatures and held-out losses in nats, member by member."""
+        """Weights, their posterior, temperatures and held-out losses in nats, member by member."""
         import pandas as pd
 
         from bayesrbf.inference.laplace import laplace
@@ -347,6 +347,7 @@ class FittedStack(FittedModel):
         return pd.DataFrame(
             {
                 "weight": [*pool.weights, 1.0],
+                "mean": [*weights.mean(axis=0), np.nan],
                 "sd": [*weights.std(axis=0), np.nan],
                 "lower": [*np.quantile(weights, 0.05, axis=0), np.nan],
                 "upper": [*np.quantile(weights, 0.95, axis=0), np.nan],
