@@ -399,8 +399,9 @@ class Filled:
 
     row: str  # What it is called.
     column: str
-    value: str  # Conditional mean, or most probable level.
-    interval: str  # Equal-tailed interval of a real cell; probability of the level otherwise.
+    value: str  # Conditional mean, of an angle the mean direction; or most probable level.
+    interval: str
+    """Equal-tailed interval of a real cell; deviation of an angle; probability of a level."""
     truth: str  # Empty where unknown.
 
 

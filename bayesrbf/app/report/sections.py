@@ -880,7 +880,7 @@ def read_imputations(job: Job, judged: JudgedTable, cells: HeldOutCells | None) 
     Coverage is that of the missing cells where they are known; else that of observed cells of rows
     held out of the fit.
     """
-    missing = job.X.isna().to_numpy()
+    missing = (job.X.isna() & job.X.notna().any()).to_numpy()  # an empty column stays empty
     holes = np.flatnonzero(missing.any(1))
     holes = (
         holes[np.unique(np.linspace(0, max(len(holes) - 1, 0), MOST_FILLED_ROWS).astype(int))]
@@ -956,7 +956,7 @@ def _against_truth(job: Job, missing: int, drawn: _Completed, rows: np.ndarray) 
 
 def _examples(job: Job, drawn: _Completed, rows: np.ndarray) -> tuple[Filled, ...]:
     """A few missing cells, chosen at random."""
-    places = np.argwhere(drawn.X.isna().to_numpy())
+    places = np.argwhere((drawn.X.isna() & job.X.notna().any()).to_numpy())
     chosen = np.random.default_rng(job.seed).permutation(len(places))[:EXAMPLES]
     return tuple(_filled(job, drawn, rows, *places[i].tolist()) for i in np.sort(chosen))
 
@@ -970,6 +970,13 @@ def _filled(job: Job, drawn: _Completed, rows: np.ndarray, place: int, column: i
         low, high = np.quantile(values, [0.05, 0.95])
         value = job.mean(name, float(values.mean()))
         interval = between(job.cell(name, float(low)), job.cell(name, float(high)))
+        truth = "" if job.truth is None else job.cell(name, float(true))
+    elif not job.kinds[name].has_levels:  # on a circle
+        kind = job.kinds[name]
+        cells = np.array([table[name].iloc[place] for table in drawn.tables], dtype=float)
+        mean = kind.encode(cells).mean(axis=0, keepdims=True)
+        value = job.mean(name, float(kind.decode(mean)[0]))
+        interval = f"± {job.mean(name, float(kind.deviation(mean)[0]))}"
         truth = "" if job.truth is None else job.cell(name, float(true))
     else:
         levels = pd.Series([table[name].iloc[place] for table in drawn.tables]).value_counts()

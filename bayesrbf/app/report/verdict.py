@@ -126,7 +126,12 @@ def filled(report: Report) -> str:
     imputations = report.imputations
     head = f"{plural(imputations.missing, 'missing cell')} can be filled in"
     if imputations.missing == 0:
-        head = "No cell is missing"
+        empty = report.reading.missing > 0
+        head = (
+            "No missing cell can be filled in: its column is empty"
+            if empty
+            else "No cell is missing"
+        )
     if not imputations.n_checked:
         return f"{head}."
     at = int(abs(imputations.nominal - 0.9).argmin())
