@@ -730,7 +730,7 @@ def _unsure(
                 help=what_would_help(
                     {} if worth is None else worth.iloc[place],
                     epistemic / total,
-                    upper - lower,
+                    (lower, upper),
                     event is not None and (upper < event.threshold or lower > event.threshold),
                 ),
             )
@@ -750,7 +750,7 @@ def _nearest(X: pd.DataFrame, density: Any) -> list[str]:
 def what_would_help(
     worth: Mapping[str, float] | pd.Series,
     epistemic: float,
-    width: float = np.nan,
+    interval: tuple[float, float] = (np.nan, np.nan),
     decided: bool = False,
 ) -> str:
     """Advice for one row in words: refer it, or what would make its prediction surer.
@@ -758,23 +758,27 @@ def what_would_help(
     Where the interval is on one side of the threshold, which is ``decided``, nothing is advised.
 
     ``worth`` is the share of the doubt that a missing cell takes away, NaN where it is observed;
-    ``epistemic`` is the share of the doubt that is about the model, and ``width`` that of the
-    interval, both NaN without draws.
+    ``epistemic`` is the share of the doubt that is about the model, NaN without draws, as the ends
+    of the interval are.
     """
     if decided:
         return "nothing: its interval is on one side of the threshold"
-    surer = _surer(worth, epistemic)
-    return f"refer: the interval leaves every answer open; {surer}" if width > OPEN_WIDTH else surer
+    lower, upper = interval
+    # Classes overlap where no probability inside of the interval is sure.
+    unsure = lower > 1 - THRESHOLD and upper < THRESHOLD
+    surer = _surer(worth, epistemic, unsure)
+    is_open = upper - lower > OPEN_WIDTH
+    return f"refer: the interval leaves every answer open; {surer}" if is_open else surer
 
 
-def _surer(worth: Mapping[str, float] | pd.Series, epistemic: float) -> str:
+def _surer(worth: Mapping[str, float] | pd.Series, epistemic: float, overlap: bool) -> str:
     """The cell, the rows or the kind of measurement that would take doubt away."""
     gains = {name: gain for name, gain in worth.items() if gain == gain}
     best = max(gains, key=gains.__getitem__, default=None)
     if best is not None and gains[best] > WORTH:
         share = percent(min(float(gains[best]), 1.0))
         return f"measure {clipped(best, 30)}: takes away about {share} of the doubt"
-    if epistemic > LACK_OF_DATA:
+    if epistemic > LACK_OF_DATA or (epistemic == epistemic and not overlap):
         return "more labelled rows like it"
     if epistemic != epistemic:
         return "unknown: without intervals of rows held out kinds of doubt cannot be told apart"
