@@ -38,6 +38,7 @@ from bayesrbf.app.report.performance import (
     Event,
     event_of,
     few_for_calibration,
+    of_separation,
     parts_by,
     thresholds_at,
 )
@@ -247,6 +248,7 @@ def of_ranking(
         f"Rows are {'' if is_better else 'not surely '}ranked better than by chance: the AUROC of "
         f"{clipped(best, 24)} is {with_ends(now[best].auroc)}, and guessing has 0.5."
     )
+    sentence = " ".join(filter(None, (sentence, of_separation(now[best].auroc))))
     if worse:
         sentence += f" {listing(worse)} is ranked worse than on the training rows held out."
     return Remark("ranking", sentence, is_finding=bool(worse) or not is_better)

@@ -24,7 +24,7 @@ from bayesrbf.app.report.costs import costs_of, decisions
 from bayesrbf.app.report.held_out import HeldOutRows
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.options import Focus
-from bayesrbf.app.words import between, cell, clipped, decimals_of, plural
+from bayesrbf.app.words import between, cell, clipped, decimals_of, number, plural
 from bayesrbf.table.kinds import Kind
 
 # Figures of single classes on held-out rows: how they are ranked, found and acted on.
@@ -222,6 +222,25 @@ def read_score(job: Job, held_out: HeldOutRows, model: str) -> GivenScore | None
         thresholds_at(event.threshold),
         None if job.units is None else job.units[rows],
         job.focus.level,
+    )
+
+
+SEPARATED: Final = 0.99
+"""AUROC from which it is asked how so good a ranking came about."""
+
+
+def of_separation(auroc: Interval) -> str:
+    """A question about a ranking that is nearly without error; empty of any other.
+
+    >>> of_separation(Interval(0.8, 0.7, 0.9))
+    ''
+    """
+    if not auroc.value >= SEPARATED:
+        return ""
+    return (
+        f"An AUROC of {number(auroc.value)} is rarely true of new rows: was every column known "
+        "before the label, and are rows without the event those that one would ask about, not "
+        "controls who are plainly well?"
     )
 
 

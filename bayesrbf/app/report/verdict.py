@@ -8,7 +8,7 @@ from bayesrbf.answers.performance import EventPerformance
 from bayesrbf.app.check import OPEN_WIDTH
 from bayesrbf.app.report import records as judgement
 from bayesrbf.app.report.learned import Contribution
-from bayesrbf.app.report.performance import WRONGLY, few_for_calibration
+from bayesrbf.app.report.performance import WRONGLY, few_for_calibration, of_separation
 from bayesrbf.app.report.records import MeanScores, Report
 from bayesrbf.app.words import between, clipped, count, ends, listing, number, percent, plural
 from bayesrbf.inference.diagnose import RHAT_PARAMETERS
@@ -212,8 +212,9 @@ def verdict(report: Report) -> str:
 
 
 def evidence(report: Report) -> str:
-    """The figures behind the verdict."""
-    return judgement.evidence(report.judged)
+    """The figures behind the verdict, and a question where they are very good."""
+    separated = of_separation(report.performance.hardest[1].auroc)
+    return " ".join(filter(None, (judgement.evidence(report.judged), separated)))
 
 
 def events(report: Report) -> str:

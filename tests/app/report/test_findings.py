@@ -68,6 +68,16 @@ def test_a_verdict_on_draws_is_that_of_the_figure_as_it_is_shown() -> None:
         assert enough.good == (not float(enough.figure) < 400)
 
 
+@pytest.mark.parametrize(("area", "asked"), [(0.98, False), (0.995, True), (1.0, True)])
+def test_a_ranking_without_error_is_asked_about(area: float, asked: bool) -> None:
+    full = synthetic()
+    model, ends = full.performance.model, Interval(area, area - 0.01, 1.0)
+    events = tuple(replace(one, auroc=ends) for one in model.events)
+    ranked = replace(full.performance, model=replace(model, events=events))
+    told = findings.evidence(replace(full, performance=ranked))
+    assert ("controls" in told) == asked
+
+
 def test_chains_that_disagree_in_a_variable_are_not_said_to_agree() -> None:
     full = synthetic()
     good = tuple(replace(one, good=True) for one in full.diagnostics.findings)
