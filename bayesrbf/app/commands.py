@@ -302,6 +302,7 @@ def look(
         "contradicting_rows": result.contradicting,
         "columns_alike": result.alike,
         "with_target": result.with_target,
+        "missing_with_target": result.missing_with_target,
         "pairs": result.pairs,
         "file": file,
     }
