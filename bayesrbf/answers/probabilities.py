@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float, Shaped
 from scipy.special import log_softmax, logsumexp
 
 from bayesrbf.base import names
@@ -83,34 +83,6 @@ def summary_of(
     if not fit.model.predictors_deliver:
         delivered = np.exp(fit.class_log_probabilities(cells))
     return posterior.summary(cells, prob, delivered, centred=fit.centred)
-
-
-def held_out_summary(
-    fit: Fit, p: Float[np.ndarray, "obs label"], prob: float = 0.9
-) -> tuple[Int[np.ndarray, " row"], PredictiveSummary] | None:
-    """What :func:`summary_of` says of new rows, of training rows held out, and their positions.
-
-    ``p`` are the probabilities that a fit without them gave them, NaN of a row without any. None
-    where no pool has held the rows out, or the fit is a point.
-    """
-    copies = fit.table.copies if fit.model.predictors_deliver else None
-    copies = copies if fit.doubt is None else fit.doubt.copies
-    if fit.draws is None or copies is None:
-        return None
-    positions, index = copies[:, np.isfinite(p[copies[0]]).all(axis=1)]
-    none = np.zeros((index.size, 0))
-    rows = Observations(
-        none,
-        none.astype(int),
-        np.full(index.size, -1),
-        np.ones(index.size),
-        whole=np.column_stack([index, positions]),
-    )
-    posterior = fit.class_posterior
-    if fit.doubt is not None:
-        with np.errstate(divide="ignore"):
-            posterior = fit.doubt.held_out(np.log(p), posterior.n_draws, fit.table.seed)
-    return positions, posterior.summary(rows, prob, p[positions])
 
 
 # Class probabilities of a new population, from its rows without labels.

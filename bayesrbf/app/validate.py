@@ -38,11 +38,11 @@ from bayesrbf.app.report.performance import (
     Event,
     event_of,
     few_for_calibration,
+    is_open,
     of_separation,
     parts_by,
     thresholds_at,
 )
-from bayesrbf.app.report.records import is_open
 from bayesrbf.app.words import (
     aligned,
     clipped,

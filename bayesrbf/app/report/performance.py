@@ -225,6 +225,16 @@ def read_score(job: Job, held_out: HeldOutRows, model: str) -> GivenScore | None
     )
 
 
+LEAST_LEAD: Final = 0.05
+"""Share of the log loss of the class frequencies, or of the cost of the answer that is the same for
+all rows: a lead over them that may be 0 and may be so large is not known."""
+
+
+def is_open(lead: Interval, base: float) -> bool:
+    """Whether a lead over what pays ``base`` for a row may be none, and may be worth having."""
+    return lead.lower <= 0 and lead.upper >= LEAST_LEAD * base
+
+
 SEPARATED: Final = 0.99
 """AUROC from which it is asked how so good a ranking came about."""
 

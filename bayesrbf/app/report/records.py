@@ -23,7 +23,7 @@ from bayesrbf.app.report.costs import Costs, costs_of
 from bayesrbf.app.report.held_out import LOGISTIC, HeldOutRows
 from bayesrbf.app.report.learned import Learned
 from bayesrbf.app.report.options import ANYTHING, Focus
-from bayesrbf.app.report.performance import Event, Judged, Subgroups, unvalidated
+from bayesrbf.app.report.performance import Event, Judged, Subgroups, is_open, unvalidated
 from bayesrbf.app.words import clipped, listing, number, percent, plural, with_ends
 from bayesrbf.base.arrays import correct, log_loss, mean_over_folds
 from bayesrbf.fit.decisions import mistakes, paid
@@ -32,9 +32,6 @@ from bayesrbf.inference.diagnose import Finding
 # Whether the probabilities can be trusted: held-out figures against answers that need no model.
 
 
-LEAST_LEAD: Final = 0.05
-"""Share of the log loss of the class frequencies, or of the cost of the answer that is the same for
-all rows: a lead over them that may be 0 and may be so large is not known."""
 SO_FAR_AS_SEEN: Final = "so far as these rows tell"
 FEWEST_JUDGED_ROWS: Final = 20
 FEWEST_OF_CLASS: Final = 5
@@ -111,11 +108,6 @@ def gain(
     if number_of == 1:
         return Gain(mean, np.inf, np.inf)
     return Gain(mean, error, float(student.ppf(0.5 + level / 2, number_of - 1)))
-
-
-def is_open(lead: Interval, base: float) -> bool:
-    """Whether a lead over what pays ``base`` for a row may be none, and may be worth having."""
-    return lead.lower <= 0 and lead.upper >= LEAST_LEAD * base
 
 
 def best_of(held_out: HeldOutRows, names: Sequence[str]) -> str:

@@ -14,7 +14,6 @@ from scipy.stats import false_discovery_control, rankdata
 from sklearn.base import clone
 
 from bayesrbf.answers import rehearse as rehearsing
-from bayesrbf.answers.probabilities import held_out_summary
 from bayesrbf.answers.scores import beyond_chance, improbable_labels
 from bayesrbf.app.check import OPEN_WIDTH
 from bayesrbf.app.report.families import FAMILIES, Drawn, Fitted
@@ -622,7 +621,7 @@ def held_out_uncertainty(
     """
     own, prob = next(iter(held_out.probabilities.values())), float(uncertainty.attrs["prob"])
     answers = {name: values.to_numpy().copy() for name, values in uncertainty.data_vars.items()}
-    found = held_out_summary(fit, own, prob)
+    found = fit.held_out_summary(own, prob)
     rows = held_out.scored if found is None else found[0]
     answers[names.PROBABILITY][rows] = own[rows]
     answers["total_entropy"][rows] = entropy(own[rows])

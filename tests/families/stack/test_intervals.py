@@ -9,7 +9,6 @@ import pytest
 from scipy.special import log_softmax, logit
 
 from bayesrbf import StackedClassifier, explain_interval
-from bayesrbf.answers.probabilities import held_out_summary
 from bayesrbf.base import names
 from bayesrbf.base.hidden_share import missing_share
 from bayesrbf.base.rows import Observations, Units
@@ -70,7 +69,7 @@ def test_rows_held_out_have_the_intervals_of_new_rows() -> None:
     X = rng.normal(size=(800, 4)) + 0.6 * y[:, None]
     model = StackedClassifier(random_state=0).fit(X[:200], y[:200]).refine("laplace", draws=100)
     p = model.out_of_fold_.reindex(range(200)).to_numpy()
-    found = held_out_summary(model.fitted_, p)
+    found = model.fitted_.held_out_summary(p)
     assert found is not None
     positions, summary = found
     np.testing.assert_array_equal(positions, np.arange(200))
