@@ -53,6 +53,17 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return file, out
 
 
+@pytest.mark.parametrize(
+    "words", ["predict a b", "explain a b --row 1", "serve a", "compare a --target y"]
+)
+def test_an_option_of_other_commands_is_said_to_be_theirs(
+    words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, *words.split(), "--level", "0.95") == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert told.endswith("--level is read by fit, report and validate.")
+
+
 @pytest.mark.slow
 def test_folder_is_complete_and_nothing_else_is_left(finished: tuple[Path, Path]) -> None:
     file, out = finished

@@ -265,7 +265,9 @@ def test_update_writes_a_new_model_and_leaves_the_old_one(
     assert run(monkeypatch, *words[:3], "--out", out) == 2
     assert "would be lost" in assert_one_sentence(capsys)
     assert run(monkeypatch, *words, "--method", "refit") == 2
-    assert "needs the training table" in assert_one_sentence(capsys)
+    assert "--training FILE" in assert_one_sentence(capsys)
+    assert run(monkeypatch, *words, "--method", "slope", "--training", file) == 2
+    assert "--training is for --method cv and refit" in assert_one_sentence(capsys)
     strange = new.assign(outcome=new["outcome"].map({"yes": "perhaps", "no": "no"}))
     strange.to_csv(tmp_path / "new.csv", index=False)
     assert run(monkeypatch, *words) == 2

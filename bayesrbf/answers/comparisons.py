@@ -269,7 +269,7 @@ class Parts:
     """By figure, over parts that are exchangeable and not few; empty for fewer than three."""
 
     ENOUGH: ClassVar = 100
-    """Events, and rows without one, from which the calibration of a part can be judged [1]_.
+    """Events, and rows without one, from which calibration can be judged [1]_.
 
     .. [1] Collins, Ogundimu, Altman (2016), Sample size considerations for the external validation
        of a multivariable prognostic model, Statistics in Medicine 35.

@@ -219,7 +219,7 @@ class EventPerformance:
     slope: Interval
     """Calibration slope; 1 is right."""
     observed_to_expected: Interval
-    """Events over the sum of the probabilities (O:E); 1 is right."""
+    """Events over the sum of the probabilities (O:E), with the intercept's interval; 1 is right."""
     sensitivity: Interval
     """Of the decisions, as are the next three."""
     specificity: Interval
@@ -233,6 +233,11 @@ class EventPerformance:
     """Rows without and with the event by probability, in bars from 0 to 1."""
     thresholds: tuple[AtThreshold, ...]
     decision_curve: DecisionCurve
+
+    @property
+    def as_often(self) -> bool:
+        """Whether events may have come as often as expected: the interval of O:E holds 1."""
+        return not (self.observed_to_expected.upper < 1 or self.observed_to_expected.lower > 1)
 
     @property
     def at(self) -> AtThreshold:
@@ -278,6 +283,9 @@ def event_performance(
     named = figures(slice(None), level)
     if units is not None:
         named = _as_wide(named, figures, units, level)
+    named["observed_to_expected"] = _observed_to_expected(
+        score, positive, named["intercept"], level
+    )
     own = {field.name for field in fields(EventPerformance)}
     at_thresholds = tuple(
         AtThreshold(
@@ -358,16 +366,32 @@ def _scores(score: Score, positive: Positive, level: float) -> Named:
 
 
 def _calibration(score: Score, positive: Positive, level: float) -> Named:
-    """Intercept, slope, and observed over expected events."""
+    """Intercept and slope."""
     both, codes = np.column_stack([1 - score, score]), positive.astype(int)
-    share, said = proportion(float(positive.mean()), positive.size, level), float(score.mean())
-    ratio = NONE if said == 0 else Interval(*(end / said for end in vars(share).values()))
     some = 0 < positive.sum() < positive.size
     return {
         "intercept": _intercept(score, positive, level),
         "slope": slope(both, codes, level) if some else NONE,
-        "observed_to_expected": ratio,
     }
+
+
+def _observed_to_expected(
+    score: Score, positive: Positive, intercept: Interval, level: float
+) -> Interval:
+    """Observed over expected events: those that the intercept and its ends expect, over the sum.
+
+    So it leaves 1 out where the intercept leaves 0 out. Of rows of one kind, which have no
+    intercept, the share has Wilson's interval.
+    """
+    expected = float(score.sum())
+    if expected == 0:
+        return NONE
+    if np.isnan(intercept.value):
+        share = proportion(float(positive.mean()), positive.size, level)
+        return Interval(*(end * positive.size / expected for end in vars(share).values()))
+    x = log_odds(score, LEAST_SCORED)
+    lower, upper = (float(expit(x + end).sum()) for end in (intercept.lower, intercept.upper))
+    return Interval(float(positive.sum()) / expected, lower / expected, upper / expected)
 
 
 def _intercept(score: Score, positive: Positive, level: float) -> Interval:

@@ -136,7 +136,9 @@ def recalibrate[C: Classifier](
     fold = even_folds(rows.log_q, rows.labels, rows.weights, min(folds, rows.labels.size))
     scores = np.stack([rows.held_out(one, fold) for one in methods])
     selection = Selection(methods, scores, rows.weights, MARGIN)
-    return rows.updated(selection.chosen, selection)
+    # One step after the other may be better by a standard error, and both together not.
+    gain, error = selection.gain(selection.best, 0)
+    return rows.updated(selection.chosen if gain > MARGIN * error else "none", selection)
 
 
 def _unusable(model: Classifier, method: str, training: Training | None, folds: int) -> str:
@@ -286,7 +288,7 @@ def _sentence(
         error = np.sqrt(apart @ covariance @ apart)
         moves.append(f"{label} {apart @ update.coefficients:+.2f} ± {error:.2f}")
     said = {
-        "none": f"Left as it was {said}",
+        "none": f"Left as it was {said}" + ", no update is called for" * (selection is not None),
         "refit": f"Fitted again {said} beside those of training",
     }.get(update.method, f"Updated {said}: log odds against {first}: {', '.join(moves)}")
     if update.method == "slope":

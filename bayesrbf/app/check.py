@@ -481,8 +481,10 @@ def _class_frequencies(
         )
     ]
     sentence = "No change of the class frequencies is seen beyond chance"
-    if bool(((lower <= 0) & (upper >= 1)).all()):
-        sentence = "Class frequencies cannot be told from these rows without their labels"
+    if not is_finding and bool((upper - lower > OPEN_WIDTH).all()):
+        untold = "Class frequencies cannot be told from these rows without their labels"
+        yield Remark("classes", f"{untold}{without}.", is_finding)
+        return
     if is_finding:
         sentence = "The estimated class frequencies differ from training"
     yield Remark(

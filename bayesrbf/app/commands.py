@@ -10,7 +10,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError, Parameter, UnknownOptionError
 
 from bayesrbf.app.arguments import (
     REPORT_PACKAGES,
@@ -293,6 +293,7 @@ def look(
         "contradicting_rows": result.contradicting,
         "columns_alike": result.alike,
         "with_target": result.with_target,
+        "missing_with_target": result.missing_with_target,
         "pairs": result.pairs,
         "file": file,
     }
@@ -827,19 +828,36 @@ app = App(
     help="Class probabilities for small, messy tables, and how sure they are.",
     help_format="plaintext",
     help_epilogue=CODES,
-    error_formatter=lambda error: f"bayesrbf: {one_line(error)}",
+    error_formatter=lambda error: f"bayesrbf: {one_line(error)}{_where_read(error)}",
     suppress_keyboard_interrupt=False,
 )
-for command in (
+COMMANDS: Final = (
     *(look, report, fit, demo, predict, explain, check, validate, update, compare, models),
     *(plan, serve),
-):
+)
+for command in COMMANDS:
     app.command(command)
 app.command(
     "bayesrbf.app.reproduce:app",
     name="reproduce",
     help="Compute the figures of published experiments.",
 )
+
+
+def _where_read(error: CycloptsError) -> str:
+    """The commands that read an option which this one does not have; empty if none does."""
+    if not isinstance(error, UnknownOptionError):
+        return ""
+    from bayesrbf.app.words import listing
+
+    option = (error.token.keyword or error.token.value).partition("=")[0]
+    named = [command.__name__ for command in COMMANDS]
+    readers = [
+        name
+        for name in named
+        if any(option in one.names for one in app[name].assemble_argument_collection())
+    ]
+    return f" {option} is read by {listing(sorted(readers), len(readers))}." if readers else ""
 
 
 def main() -> None:

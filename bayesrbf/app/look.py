@@ -259,6 +259,8 @@ class Look:
     alike: tuple[tuple[str, str], ...]  # Columns that hold the same in every row.
     with_target: tuple[Pair, ...]  # The strongest first.
     pairs: tuple[Pair, ...]  # Of other columns.
+    missing_with_target: tuple[tuple[str, float], ...] = ()
+    """Columns whose missing cells go with the target, and how strongly; the strongest first."""
     remarks: tuple[str, ...] = field(default=())  # What was sampled or left out.
 
 
@@ -316,8 +318,23 @@ def look(table: ReadTable, title: str, target: str | None = None, seed: int = 0)
         alike=tuple(_alike(frame)),
         with_target=tuple(pair for pair in pairs if target in (pair.first, pair.second)),
         pairs=tuple(pair for pair in pairs if target not in (pair.first, pair.second)),
+        missing_with_target=_missing_with(frame, table.kinds, target),
         remarks=tuple(remarks),
     )
+
+
+def _missing_with(
+    frame: pd.DataFrame, kinds: Mapping[str, Kind], target: str | None
+) -> tuple[tuple[str, float], ...]:
+    """Columns whose missing indicators go with the target beyond chance."""
+    if target is None:
+        return ()
+    names = [name for name in frame if name != target and frame[name].isna().any()]
+    indicators = [frame[name].isna().to_numpy().astype(np.int64) for name in names]
+    columns = [_cells(frame[target], not kinds[target].has_levels, True), *indicators]
+    pairs = [(0, place) for place in range(1, len(columns))]
+    found = associations(columns, pairs, PAIR_BY_CHANCE, WITH_TARGET)
+    return tuple((str(names[one.second - 1]), one.strength) for one in found)
 
 
 def _classes(frame: pd.DataFrame, target: str | None) -> pd.Series:
@@ -459,9 +476,16 @@ def of_holes(look: Look) -> str:
     rows = f"{plural(complete, 'row is', 'rows are')} complete, of {count(look.reading.rows)}"
     if not complete:
         rows = "complete rows are rare, or there are none"
-    return (
+    text = (
         f"{plural(len(columns), 'column')} of {len(look.reading.columns)} {verb} missing cells, "
         f"most in {listing(most)}; {rows}."
+    )
+    if not look.missing_with_target:
+        return text
+    named = [f"“{clipped(name, 30)}” ({number(size)})" for name, size in look.missing_with_target]
+    return (
+        f"{text} More than chance explains, “{clipped(look.target)}” goes with whether a cell is "
+        f"missing of {listing(named)}: will cells of new rows be missing for the same reasons?"
     )
 
 

@@ -32,7 +32,8 @@ def update(
     """Update the model of a report with labelled rows of where it is used, in a new folder.
 
     Writes model.safetensors and options.json, as fit does. The old folder stays as it is. The
-    model says what was updated, when and with how many rows; predict and serve say it, too.
+    model says what was updated, when and with how many rows; predict and serve say it, too. Where
+    cv finds that no update is called for, that is said, and nothing is written.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ def update(
     method : {"cv", "none", "intercept", "slope", "refit"}
         intercept: class frequencies differ; slope: the cells also tell more or less than they did
         in training; refit: training and new rows are fitted together. cv: the simplest of these
-        whose log score of new rows held out is not beaten by a standard error.
+        whose log score of new rows held out is not beaten by a standard error, or none of them.
     training : Path, optional
         The training table, for a refit; with cv, a refit then takes part.
     folds : int
@@ -55,6 +56,12 @@ def update(
     json : bool
         Print one JSON object, and nothing else, on stdout.
     """
+    if method == "refit" and training is None:
+        raise ValueError("--method refit needs the training table: --training FILE.")
+    if training is not None and method not in ("cv", "refit"):
+        raise ValueError(f"--training is for --method cv and refit; got --method {method}.")
+    if folds < 2:
+        raise ValueError(f"--folds must be at least 2, so that rows are held out; got {folds}.")
     options, model = model_for(folder, table, target)
     import bayesrbf
     from bayesrbf.app.predict import read_labelled
@@ -72,12 +79,15 @@ def update(
         rows, labels, _ = read_labelled(model, file, target, options)
         return rows, _of_model(labels, model)
 
-    with spoken(*of_dates(options.table)), writing_together(out, (MODEL, OPTIONS)) as scratch:
+    with spoken(*of_dates(options.table)):
         before = None if training is None else read(training)
         updated = bayesrbf.recalibrate(model, *read(table), method, training=before, folds=folds)
-        updated.save(scratch / MODEL)
-        write_whole(scratch / OPTIONS, options_content(options))
     last = updated.updates_[-1]
+    files = () if method == "cv" and last.method == "none" else (MODEL, OPTIONS)
+    if files:
+        with writing_together(out, files) as scratch:
+            updated.save(scratch / MODEL)
+            write_whole(scratch / OPTIONS, options_content(options))
     record = {
         "table": table.name,
         "rows": last.n_rows,
@@ -85,9 +95,10 @@ def update(
         "intercepts": dict(zip(map(str, model.classes_), last.intercepts, strict=True)),
         "slope": last.slope,
         "sentence": last.sentence,
-        "files": (MODEL, OPTIONS),
+        "files": files,
     }
-    answer(record, [f"{table.name}: {last.sentence}", f"Wrote {out / MODEL}"], as_json=json)
+    wrote = f"Wrote {out / MODEL}" if files else "Nothing was written: use the model as it is."
+    answer(record, [f"{table.name}: {last.sentence}", wrote], as_json=json)
 
 
 def _of_model(labels: pd.Series, model: Classifier) -> pd.Series:

@@ -34,7 +34,15 @@ from bayesrbf.app.check import as_classes, column_remarks, loaded, named_cells
 from bayesrbf.app.remarks import OF_CELLS, OF_DENSITY, Remark, advice, lines_of_remarks
 from bayesrbf.app.report.costs import costs_of, decisions, problems_of_focus
 from bayesrbf.app.report.options import Focus
-from bayesrbf.app.report.performance import Event, event_of, parts_by, thresholds_at
+from bayesrbf.app.report.performance import (
+    Event,
+    event_of,
+    few_for_calibration,
+    is_open,
+    of_separation,
+    parts_by,
+    thresholds_at,
+)
 from bayesrbf.app.words import (
     aligned,
     clipped,
@@ -240,6 +248,7 @@ def of_ranking(
         f"Rows are {'' if is_better else 'not surely '}ranked better than by chance: the AUROC of "
         f"{clipped(best, 24)} is {with_ends(now[best].auroc)}, and guessing has 0.5."
     )
+    sentence = " ".join(filter(None, (sentence, of_separation(now[best].auroc))))
     if worse:
         sentence += f" {listing(worse)} is ranked worse than on the training rows held out."
     return Remark("ranking", sentence, is_finding=bool(worse) or not is_better)
@@ -259,20 +268,18 @@ def of_worth(
     counts = np.bincount(labels, minlength=trained.size)
     most = int(counts.argmax())
     always = f"always answering {clipped(classes[most], 24)}"
+    than = "than the class frequencies of training do"
+    base = float(log_loss(np.tile(trained, (labels.size, 1)), labels).mean())
+    verdict = f"The probabilities say {'more' if gain.lower > 0 else 'no more'} {than}"
+    if few := is_open(gain, base):
+        verdict = f"These rows are too few to tell whether the probabilities say more {than}"
     return Remark(
         "worth",
-        f"The probabilities say {'more' if gain.value > 0 else 'no more'} than the class "
-        f"frequencies of training do{_by_chance(gain)}: {number(gain.value)} nats a row, "
-        f"{ends(gain.lower, gain.upper)}. The most probable class is right in "
-        f"{percent(float(correct(p, labels).mean()))} of the rows, {always} in "
-        f"{percent(counts[most] / labels.size)}.",
-        is_finding=gain.value <= 0,
+        f"{verdict}: {number(gain.value)} nats a row, {ends(gain.lower, gain.upper)}. The most "
+        f"probable class is right in {percent(float(correct(p, labels).mean()))} of the rows, "
+        f"{always} in {percent(counts[most] / labels.size)}.",
+        is_finding=gain.lower <= 0 and not few,
     )
-
-
-def _by_chance(gain: Interval) -> str:
-    """Clause that a gain may be chance, if its interval holds 0."""
-    return ", which may be chance" if gain.lower <= 0 < gain.value else ""
 
 
 def of_cost(
@@ -285,13 +292,15 @@ def of_cost(
     """Whether deciding row by row costs less than the best answer that is the same for all."""
     own, same = paid(p, labels, costs), costs[labels, costs[labels].mean(axis=0).argmin()]
     gain = _mean(same - own, units, level)
+    few = is_open(gain, float(same.mean()))
+    verdict = "less" if gain.lower > 0 else "no less"
     return Remark(
         "cost",
         f"By the decision of least expected cost a row costs {number(float(own.mean()))}, by the "
         f"best answer that is the same for all rows {number(float(same.mean()))}: "
-        f"{'less' if gain.value > 0 else 'no less'} by {number(gain.value)}, "
-        f"{ends(gain.lower, gain.upper)}{_by_chance(gain)}.",
-        is_finding=gain.value <= 0,
+        f"{'too few rows to tell whether it is less' if few else verdict}, the difference is "
+        f"{number(gain.value)}, {ends(gain.lower, gain.upper)}.",
+        is_finding=gain.lower <= 0 and not few,
     )
 
 
@@ -317,18 +326,21 @@ def of_calibration(
     often, ratio = True, ""
     if event is not None:
         large = event.observed_to_expected
-        often = not (large.upper < 1 or large.lower > 1)
+        often = event.as_often
         ratio = f", O:E {number(large.value)}, {ends(large.lower, large.upper)}"
         if not often:
             way = f"too {'high' if large.upper < 1 else 'low'} for “{clipped(event.event, 24)}”"
     grouped = units is not None
     right = (grouped or errors.within_noise) and tilt.lower <= 1 <= tilt.upper and often
-    verdict = "come true as often as they say, as far as these rows can tell"
+    few = few_for_calibration(np.bincount(labels, minlength=p.shape[1]).tolist())
+    verdict = "The probabilities come true as often as they say, as far as these rows can tell"
     if not right:
-        verdict = f"do not come true as often as they say, they are {way}"
+        verdict = f"The probabilities do not come true as often as they say, they are {way}"
+    elif few:
+        verdict = f"Whether the probabilities come true as often as they say {few}"
     return Remark(
         "calibration",
-        f"The probabilities {verdict}: their error is {number(errors.error)}, "
+        f"{verdict}: their error is {number(errors.error)}, "
         + (
             "and what chance alone makes of it cannot be computed where rows have groups"
             if grouped

@@ -152,6 +152,15 @@ class Doubt(Protocol):
     ) -> ClassPosterior:
         """The posterior of class probabilities that counts it."""
 
+    @property
+    def copies(self) -> Int[np.ndarray, "2 given"] | None:
+        """Names of the labelled rows, and the index of each among the rows held out."""
+
+    def held_out(
+        self, log_p: Float[np.ndarray, "obs label"], n_draws: int, seed: int
+    ) -> ClassPosterior:
+        """The same of rows held out, which were given ``log_p``."""
+
 
 class FittedModel(ABC):
     """A fitted model: what predicting, drawing and declaring need, and nothing else.

@@ -32,7 +32,7 @@ from bayesrbf.base.records import (
 from bayesrbf.base.rows import MixtureParameters, Observations, Recalibration
 from bayesrbf.fit.calibration import tempered
 from bayesrbf.fit.model import Axes, Delivery, Doubt, FittedModel, Replicates, drawn_labels, evenly
-from bayesrbf.fit.probabilities import ClassPosterior
+from bayesrbf.fit.probabilities import ClassPosterior, PredictiveSummary
 from bayesrbf.fit.updates import Update
 from bayesrbf.inference.draws import Draws
 from bayesrbf.mixture.cells import Cells, cell_law, novelty
@@ -276,7 +276,7 @@ class FarRows:
 
     def unknown(self, rows: Observations) -> Float[np.ndarray, " obs"]:
         """The share w of every row that is given to the class shares."""
-        if not self.scale.size:
+        if not self.scale.size or rows.whole is not None:  # held out of the table, or of no columns
             return np.zeros(rows.n_obs)
         cells = rows.real
         with np.errstate(over="ignore"):  # infinitely far is far
@@ -695,6 +695,33 @@ class FittedTable[M: FittedModel, D]:
         rows, draws = self.rows, self.draws
         posterior = self.model.class_posterior(self.log_posterior, rows, draws, self._delivery)
         return self.far.around(posterior)
+
+    def held_out_summary(
+        self, p: Float[np.ndarray, "obs label"], prob: float = 0.9
+    ) -> tuple[Int[np.ndarray, " row"], PredictiveSummary] | None:
+        """Summary that new rows have, of training rows held out, and their positions.
+
+        ``p`` are the probabilities that a fit without them gave them, NaN of a row without any.
+        None where no pool has held the rows out, or the fit is a point.
+        """
+        copies = self.table.copies if self.model.predictors_deliver else None
+        copies = copies if self.doubt is None else self.doubt.copies
+        if self.draws is None or copies is None:
+            return None
+        positions, index = copies[:, np.isfinite(p[copies[0]]).all(axis=1)]
+        none = np.zeros((index.size, 0))
+        rows = Observations(
+            none,
+            none.astype(int),
+            np.full(index.size, -1),
+            np.ones(index.size),
+            whole=np.column_stack([index, positions]),
+        )
+        posterior = self.class_posterior
+        if self.doubt is not None:
+            with np.errstate(divide="ignore"):
+                posterior = self.doubt.held_out(np.log(p), posterior.n_draws, self.table.seed)
+        return positions, posterior.summary(rows, prob, p[positions])
 
     @property
     def _delivery(self) -> Delivery:

@@ -529,7 +529,7 @@ def _fields(notes: Sequence[Note]) -> dict[str, object]:
 
 
 def with_remedies(options: TableOptions, notes: Iterable[Note]) -> TableOptions:
-    """The options, with the values that notes take for missing and the column that names the rows.
+    """The options, with what notes advise: missing values, the names of the rows, their groups.
 
     Dates are left out: whatever is fitted to them meets later ones.
 
@@ -539,9 +539,11 @@ def with_remedies(options: TableOptions, notes: Iterable[Note]) -> TableOptions:
     """
     notes = tuple(notes)
     names = [note.column for note in notes if note.topic == "names of rows"]
+    repeated = [note.column for note in notes if note.topic in GROUPING]
     dates = {note.column for note in notes if note.topic == "unnamed dates"} - {options.time}
     own = options.id or next(iter(names), None)
-    ignored = [name for name in (*options.ignore, *sorted(dates)) if name != own]
+    group = options.group or next(iter(repeated), None)
+    ignored = [name for name in (*options.ignore, *sorted(dates)) if name not in (own, group)]
     marks = (
         f"{note.column}={note.value}" if note.elsewhere else note.value
         for note in notes
@@ -551,6 +553,7 @@ def with_remedies(options: TableOptions, notes: Iterable[Note]) -> TableOptions:
         options,
         na=tuple(dict.fromkeys((*options.na, *marks))),
         id=own,
+        group=group,
         ignore=tuple(dict.fromkeys(ignored)),
         dates=tuple(name for name in options.dates if name not in dates),
     )
@@ -575,9 +578,11 @@ def as_typed(options: TableOptions) -> str:
 
 
 REMEDIED: Final = frozenset(
-    {"text among numbers", "stand-in", "word for missing", "label for missing"}
+    {"text among numbers", "stand-in", "only negative", "word for missing", "label for missing"}
 )
 """Topics of values that look as if they mean missing."""
+GROUPING: Final = frozenset({"repeated names", "repeated numbers", "repeated texts"})
+"""Topics of columns that look as if they say which rows belong together."""
 
 NEXT_TO_LIMIT: Final = (
     "a value of their own, next to the limit: they are not missing. To read them as missing, say "

@@ -11,7 +11,6 @@ from scipy.interpolate import CubicSpline
 from scipy.special import expit, logit
 from scipy.stats import t as student
 from statsmodels.stats.meta_analysis import combine_effects
-from statsmodels.stats.proportion import proportion_confint
 
 import bayesrbf
 from bayesrbf.answers.comparisons import RowsOf, differences, performance_by, random_effects
@@ -47,12 +46,28 @@ def test_intercept_and_slope_are_those_of_a_logistic_regression() -> None:
     np.testing.assert_allclose(list(vars(found.slope).values()), [tilted.params[1], *ends], 2e-3)
 
 
-def test_observed_over_expected_is_a_share_over_the_mean_probability() -> None:
+def test_observed_over_expected_is_of_the_events_that_the_intercept_expects() -> None:
     p, happened = rows()
-    found = judged().observed_to_expected
-    ends = proportion_confint(happened.sum(), p.size, 1 - LEVEL, "wilson")
-    expected = np.array([happened.mean(), *ends]) / p.mean()
-    np.testing.assert_allclose(list(vars(found).values()), expected)
+    found = judged()
+    moved = [expit(logit(p) + end).mean() for end in vars(found.intercept).values()]
+    ends = list(vars(found.observed_to_expected).values())
+    np.testing.assert_allclose(ends, np.array(moved) / p.mean())
+    assert found.observed_to_expected.value == pytest.approx(happened.mean() / p.mean())
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("times", [0.7, 0.8, 0.9, 1.0])
+def test_one_question_about_the_number_of_events_has_one_answer(
+    times: float, grouped: bool
+) -> None:
+    """A Wilson interval takes the rows for alike, and held 1 where the intercept left 0 out."""
+    p, _ = rows()
+    for seed in range(5):
+        happened = np.random.default_rng(seed).random(p.size) < times * p
+        units = np.arange(p.size) // 2 if grouped else None
+        found = event_performance("event", p, happened, units=units)
+        large, ratio = found.intercept, found.observed_to_expected
+        assert (ratio.lower > 1, ratio.upper < 1) == (large.lower > 0, large.upper < 0)
 
 
 def test_the_scaled_brier_score_has_the_spread_of_a_bootstrap() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -167,6 +168,14 @@ def test_the_richer_update_is_taken_only_where_it_is_better():
     # Chance alone is better by a standard error in some draws, and not in most.
     as_it_was = [recalibrate(model, X, classes[drawn(log_q, seed)]) for seed in range(9)]
     assert [one.updates_[0].method for one in as_it_was].count("none") >= 5
+    for update in (one.updates_[0] for one in as_it_was):
+        if update.method == "none":
+            assert "no update is called for" in update.sentence
+        else:  # better than none itself, however it was reached
+            gain, error = re.findall(
+                update.method + r" ([+-][0-9.]+) ± ([0-9.]+)", update.sentence
+            )[0]
+            assert float(gain) >= float(error)
     log_shares = np.log(model.fitted_.class_shares)
     for method, truth in {
         "intercept": np.array([0.8, -0.4, -0.4, 0.0]),

@@ -148,6 +148,24 @@ def test_commands_name_a_planted_fault_by_advice_and_exit_code(
     assert all(repr(name) in changed[-1] for name in columns)
 
 
+def test_an_update_that_is_not_called_for_is_not_written(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """That is said in place of a new model; a method that is named is written."""
+    file, here = tmp_path / "new.csv", tmp_path / "here"
+    patients(200, 3).to_csv(file, index=False)
+    assert run(monkeypatch, "update", folder, file, "--out", here) == 0
+    told = capsys.readouterr().out
+    assert "no update is called for" in told
+    assert "Nothing was written" in told
+    assert not here.exists()
+    assert run(monkeypatch, "update", folder, file, "--out", here, "--method", "none") == 0
+    assert (here / "model.safetensors").exists()
+
+
 def test_rows_of_an_update_are_known_to_the_command(
     folder: Path,
     tmp_path: Path,

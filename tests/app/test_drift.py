@@ -147,6 +147,18 @@ def test_what_is_said_of_class_frequencies_agrees_with_their_intervals(
     assert_verdict_agrees(remark)
 
 
+@pytest.mark.parametrize("rows", [1, 4, 60])
+def test_class_frequencies_that_are_not_known_have_no_figures(
+    rows: int, model: HybridMixtureClassifier
+) -> None:
+    told = bayesrbf.check(model, patients(rows, 1)[0]).remarks
+    (remark,) = (one for one in told if one.topic == "classes")
+    ends = re.findall(r"\(([0-9.]+)\xa0% to ([0-9.]+)\xa0%", remark.sentence)
+    assert ("cannot be told" in remark.sentence) == (not ends)
+    assert not ends or min(float(high) - float(low) for low, high in ends) < 80
+    assert (rows == 1) <= (not ends)
+
+
 def test_columns_that_lack_and_columns_that_are_new(
     model: HybridMixtureClassifier, tmp_path: Path
 ) -> None:

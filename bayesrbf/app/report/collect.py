@@ -59,6 +59,7 @@ from bayesrbf.app.report.sections import (
     HeldOutCells,
     JudgedTable,
     fill_held_out,
+    held_out_uncertainty,
     judge_table,
     read_columns,
     read_described,
@@ -251,7 +252,9 @@ def _report(job: Job, fits: _Fits) -> Report:
     densities = densities_of(job, fits.drawn)
     rival = best_of(held_out, (LOGISTIC, FOREST))
     event = event_among(held_out, job.focus) if len(held_out.classes) == 2 else None
-    widths = (uncertainty["upper"] - uncertainty["lower"]).to_numpy()
+    known, doubtful = held_out_uncertainty(refined.fitted_, held_out, uncertainty)
+    widths = np.full(uncertainty["upper"].shape, np.nan)
+    widths[known] = doubtful["upper"] - doubtful["lower"]
     sections: dict[str, Callable[[], Any]] = {
         "scores": lambda: tuple(
             score(held_out, name, job.units, job.focus.level) for name in held_out.probabilities
@@ -263,7 +266,7 @@ def _report(job: Job, fits: _Fits) -> Report:
         "subgroups": lambda: read_subgroups(job, held_out, MODEL),
         "reading": lambda: read_columns(job),
         "doubt": lambda: read_doubt(
-            job, model, densities.point, judged, held_out, uncertainty, event
+            job, model, densities.point, judged, held_out, known, doubtful, event
         ),
         "oddities": lambda: read_oddities(job, judged, held_out),
         "learned": lambda: read_learned(job, model, refined, densities, looks.moves),

@@ -24,7 +24,7 @@ from bayesrbf.app.report.costs import costs_of, decisions
 from bayesrbf.app.report.held_out import HeldOutRows
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.options import Focus
-from bayesrbf.app.words import between, cell, clipped, decimals_of
+from bayesrbf.app.words import between, cell, clipped, decimals_of, number, plural
 from bayesrbf.table.kinds import Kind
 
 # Figures of single classes on held-out rows: how they are ranked, found and acted on.
@@ -153,7 +153,7 @@ def read_parts(
 ) -> tuple[Parts, ...]:
     """Performance of the event by the columns that were asked for; none of more than two classes.
 
-    ``widths`` are those of the intervals of all rows by the fit to the whole table.
+    ``widths`` are those of the intervals of the rows that were held out, NaN of others.
     """
     if len(held_out.classes) > 2:
         return ()
@@ -223,6 +223,48 @@ def read_score(job: Job, held_out: HeldOutRows, model: str) -> GivenScore | None
         None if job.units is None else job.units[rows],
         job.focus.level,
     )
+
+
+LEAST_LEAD: Final = 0.05
+"""Share of the log loss of the class frequencies, or of the cost of the answer that is the same for
+all rows: a lead over them that may be 0 and may be so large is not known."""
+
+
+def is_open(lead: Interval, base: float) -> bool:
+    """Whether a lead over what pays ``base`` for a row may be none, and may be worth having."""
+    return lead.lower <= 0 and lead.upper >= LEAST_LEAD * base
+
+
+SEPARATED: Final = 0.99
+"""AUROC from which it is asked how so good a ranking came about."""
+
+
+def of_separation(auroc: Interval) -> str:
+    """A question about a ranking that is nearly without error; empty of any other.
+
+    >>> of_separation(Interval(0.8, 0.7, 0.9))
+    ''
+    """
+    if not auroc.value >= SEPARATED:
+        return ""
+    return (
+        f"An AUROC of {number(auroc.value)} is rarely true of new rows: was every column known "
+        "before the label, and are rows without the event those that one would ask about, not "
+        "controls who are plainly well?"
+    )
+
+
+def few_for_calibration(counts: Sequence[int]) -> str:
+    """Why calibration cannot be judged by so many rows of each class; empty where it can.
+
+    >>> few_for_calibration([8, 92])
+    'cannot be judged with 8 rows of the rarer class (about 100 are needed)'
+    """
+    smallest = sorted(counts)[-2]
+    which = "rarer" if len(counts) == 2 else "second most frequent"
+    few = f"{plural(smallest, 'row')} of the {which} class"
+    needed = f"cannot be judged with {few} (about {Parts.ENOUGH} are needed)"
+    return needed if smallest < Parts.ENOUGH else ""
 
 
 # Whether probabilities come true in every part of the table: levels and ranges of its columns.

@@ -23,7 +23,7 @@ from bayesrbf.app.report.costs import Costs, costs_of
 from bayesrbf.app.report.held_out import LOGISTIC, HeldOutRows
 from bayesrbf.app.report.learned import Learned
 from bayesrbf.app.report.options import ANYTHING, Focus
-from bayesrbf.app.report.performance import Event, Judged, Subgroups, unvalidated
+from bayesrbf.app.report.performance import Event, Judged, Subgroups, is_open, unvalidated
 from bayesrbf.app.words import clipped, listing, number, percent, plural, with_ends
 from bayesrbf.base.arrays import correct, log_loss, mean_over_folds
 from bayesrbf.fit.decisions import mistakes, paid
@@ -180,6 +180,11 @@ def verdict(judged: JudgedByRivals, calibrated: bool, calibration: str) -> str:
             f"Too few rows to tell: with {rows}, {judged.smallest} of them of the second most "
             "frequent class, figures are mostly luck."
         )
+    if is_open(lead := judged.base.gain.interval, judged.base.log_loss):
+        return (
+            "Too few rows to tell whether it is better than the class frequencies: its lead in log "
+            f"loss is {with_ends(lead)}; {calibration}."
+        )
     answer = _answer(judged, calibrated)
     return f"{answer}: it is {_beside_rivals(judged, answer)}; {calibration}."
 
@@ -321,18 +326,19 @@ class NovelRow:
 
 @dataclass(frozen=True)
 class Doubt:
-    """Uncertainty of every row under the fit to all rows, and the least sure ones."""
+    """Uncertainty of rows by fits that had not seen their labels, and the least sure ones."""
 
     aleatoric: Float[np.ndarray, " obs"]  # In nats, as is the epistemic part.
     epistemic: Float[np.ndarray, " obs"]
     outcome: Int[np.ndarray, " obs"]
-    """1 where the held-out prediction was right, 0 wrong, -1 unknown."""
+    """1 where the held-out prediction was right, 0 wrong, -1 without a label."""
     rows: tuple[UnsureRow, ...]  # The least sure first.
-    below: int  # Held-out rows whose most probable class has less than ``threshold``.
+    judged: int  # Held-out rows.
+    below: int  # Those whose most probable class has less than ``threshold``.
     threshold: float
     novel: tuple[NovelRow, ...]  # The most novel first.
     event: Event | None = None  # Of two classes.
-    undecided: int | None = None  # Rows whose interval holds the threshold; None without draws.
+    undecided: int | None = None  # Rows whose interval holds the threshold; None without any.
 
     @property
     def with_intervals(self) -> bool:
@@ -340,9 +346,10 @@ class Doubt:
         return any(row.lower == row.lower for row in self.rows)
 
     @property
-    def judged(self) -> int:
-        """Number of held-out rows, of which ``below`` is a part."""
-        return int((self.outcome >= 0).sum())
+    def of_rows(self) -> str:
+        """How many rows there are, and which, in words."""
+        whom = " or without a label" if (self.outcome < 0).any() else ""
+        return f"{plural(self.outcome.size, 'row')} held out{whom}"
 
 
 @dataclass(frozen=True)
@@ -384,8 +391,9 @@ class Filled:
 
     row: str  # What it is called.
     column: str
-    value: str  # Conditional mean, or most probable level.
-    interval: str  # Equal-tailed interval of a real cell; probability of the level otherwise.
+    value: str  # Conditional mean, of an angle the mean direction; or most probable level.
+    interval: str
+    """Equal-tailed interval of a real cell; deviation of an angle; probability of a level."""
     truth: str  # Empty where unknown.
 
 

@@ -103,7 +103,7 @@ DRAWN: Final = 3.0
 """Draws of a family but the stack, in fits: a rough mean."""
 COMPARED: Final = 8.0
 """Seconds of the small stack that the draws of a family but the stack are compared with."""
-POOL_DRAWN: Final = 0.4
+POOL_DRAWN: Final = 0.6
 """Draws of a stack, in fits."""
 LOADING: Final = 6.0
 """Seconds of a report that any table takes."""

@@ -555,22 +555,46 @@ LABELS_BY_CHANCE = 0.1
 """Share of the listed labels that chance explains."""
 
 
+def held_out_uncertainty(
+    fit: Any, held_out: HeldOutRows, uncertainty: xr.Dataset
+) -> tuple[Int[np.ndarray, " row"], xr.Dataset]:
+    """Positions of the rows whose label no fit behind their answer had seen, and these answers.
+
+    Labelled rows were held out; of rows without a label ``uncertainty`` has the answers. Where
+    rows that were held out have no interval, no row has one.
+    """
+    own, prob = next(iter(held_out.probabilities.values())), float(uncertainty.attrs["prob"])
+    answers = {name: values.to_numpy().copy() for name, values in uncertainty.data_vars.items()}
+    found = fit.held_out_summary(own, prob)
+    rows = held_out.scored if found is None else found[0]
+    answers[names.PROBABILITY][rows] = own[rows]
+    answers["total_entropy"][rows] = entropy(own[rows])
+    spreads = ("lower", "upper", "aleatoric_entropy", "epistemic_entropy")
+    for name in spreads:
+        values = np.nan if found is None else getattr(found[1], name.removesuffix("_entropy"))
+        answers[name][rows if found else slice(None)] = values
+    known = np.union1d(rows, np.flatnonzero(held_out.labels < 0))
+    return known, uncertainty.assign(
+        {name: (uncertainty[name].dims, values) for name, values in answers.items()}
+    ).isel(obs=known)
+
+
 def read_doubt(
     job: Job,
     model: Any,
     density: Any,
     judged: JudgedTable,
     held_out: HeldOutRows,
+    known: Int[np.ndarray, " row"],
     uncertainty: xr.Dataset,
     event: Event | None = None,
 ) -> Doubt:
     """Uncertain rows, why they are, and what would help.
 
     For an event they are those whose probability is nearest to the threshold in use, else those
-    of most entropy.
+    of most entropy. ``uncertainty`` is that of the rows at the positions ``known``.
 
-    Entropies come from the fit to all rows; the number of unsure rows comes from fits that had not
-    seen them. Nearest components and the worth of a measurement need a density.
+    Nearest components and the worth of a measurement need a density.
     """
     total = uncertainty["total_entropy"].to_numpy()
     epistemic = np.nan_to_num(uncertainty["epistemic_entropy"].to_numpy())
@@ -586,16 +610,17 @@ def read_doubt(
     # Rows that are settled are no doubt; some of them show how far they are from it.
     listed = LISTED_ROWS if undecided is None else int(np.clip(undecided, NEAREST, LISTED_ROWS))
     worst = np.argsort(order, kind="stable")[:listed]
-    outcome = np.full(len(total), -1)
     own = next(iter(held_out.probabilities.values()))
-    scored = held_out.scored
-    outcome[scored] = own[scored].argmax(1) == held_out.labels[scored]
-    rows = _unsure(job, model, density, uncertainty, worst, event)
+    scored, labels = held_out.scored, held_out.labels[known]
+    right = uncertainty[names.PROBABILITY].to_numpy().argmax(1) == labels
+    outcome = np.where(labels >= 0, right, -1)
+    rows = _unsure(job, model, density, uncertainty.isel(obs=worst), known[worst], event)
     return Doubt(
         aleatoric=total - epistemic,
         epistemic=epistemic,
         outcome=outcome,
         rows=rows,
+        judged=scored.size,
         below=int((own[scored].max(1) < THRESHOLD).sum()),
         threshold=THRESHOLD,
         novel=novel_rows(job, judged),
@@ -612,7 +637,10 @@ def _unsure(
     worst: Int[np.ndarray, " row"],
     event: Event | None,
 ) -> tuple[UnsureRow, ...]:
-    """The least sure rows in words: by the probability of the event, or of the likeliest class."""
+    """The least sure rows in words: by the probability of the event, or of the likeliest class.
+
+    ``worst`` are their positions in the table.
+    """
     nearest = _nearest(job.X.iloc[worst], density)
     # Shares of the model's own doubt: the draws have another, of which a gain is no part.
     own = np.maximum(entropy(model.predict_proba(job.X.iloc[worst])), LEAST_DOUBT)
@@ -621,7 +649,7 @@ def _unsure(
         worth = model.acquire(job.X.iloc[worst])["gain"].to_pandas() / own[:, None]
     result = []
     for place, row in enumerate(worst):
-        here = uncertainty.isel(obs=row)
+        here = uncertainty.isel(obs=place)
         p = here[names.PROBABILITY].to_numpy()
         best = said = int(p.argmax())
         if event is not None:
@@ -645,7 +673,7 @@ def _unsure(
                 help=what_would_help(
                     {} if worth is None else worth.iloc[place],
                     epistemic / total,
-                    upper - lower,
+                    (lower, upper),
                     event is not None and (upper < event.threshold or lower > event.threshold),
                 ),
             )
@@ -665,7 +693,7 @@ def _nearest(X: pd.DataFrame, density: Any) -> list[str]:
 def what_would_help(
     worth: Mapping[str, float] | pd.Series,
     epistemic: float,
-    width: float = np.nan,
+    interval: tuple[float, float] = (np.nan, np.nan),
     decided: bool = False,
 ) -> str:
     """Advice for one row in words: refer it, or what would make its prediction surer.
@@ -673,26 +701,30 @@ def what_would_help(
     Where the interval is on one side of the threshold, which is ``decided``, nothing is advised.
 
     ``worth`` is the share of the doubt that a missing cell takes away, NaN where it is observed;
-    ``epistemic`` is the share of the doubt that is about the model, and ``width`` that of the
-    interval, both NaN without draws.
+    ``epistemic`` is the share of the doubt that is about the model, NaN without draws, as the ends
+    of the interval are.
     """
     if decided:
         return "nothing: its interval is on one side of the threshold"
-    surer = _surer(worth, epistemic)
-    return f"refer: the interval leaves every answer open; {surer}" if width > OPEN_WIDTH else surer
+    lower, upper = interval
+    # Classes overlap where no probability inside of the interval is sure.
+    unsure = lower > 1 - THRESHOLD and upper < THRESHOLD
+    surer = _surer(worth, epistemic, unsure)
+    is_open = upper - lower > OPEN_WIDTH
+    return f"refer: the interval leaves every answer open; {surer}" if is_open else surer
 
 
-def _surer(worth: Mapping[str, float] | pd.Series, epistemic: float) -> str:
+def _surer(worth: Mapping[str, float] | pd.Series, epistemic: float, overlap: bool) -> str:
     """The cell, the rows or the kind of measurement that would take doubt away."""
     gains = {name: gain for name, gain in worth.items() if gain == gain}
     best = max(gains, key=gains.__getitem__, default=None)
     if best is not None and gains[best] > WORTH:
         share = percent(min(float(gains[best]), 1.0))
         return f"measure {clipped(best, 30)}: takes away about {share} of the doubt"
-    if epistemic > LACK_OF_DATA:
+    if epistemic > LACK_OF_DATA or (epistemic == epistemic and not overlap):
         return "more labelled rows like it"
     if epistemic != epistemic:
-        return "unknown: without draws the kinds of doubt cannot be told apart"
+        return "unknown: without intervals of rows held out kinds of doubt cannot be told apart"
     return "another kind of measurement: the classes overlap here"
 
 
@@ -795,7 +827,7 @@ def read_imputations(job: Job, judged: JudgedTable, cells: HeldOutCells | None) 
     Coverage is that of the missing cells where they are known; else that of observed cells of rows
     held out of the fit.
     """
-    missing = job.X.isna().to_numpy()
+    missing = (job.X.isna() & job.X.notna().any()).to_numpy()  # an empty column stays empty
     holes = np.flatnonzero(missing.any(1))
     holes = (
         holes[np.unique(np.linspace(0, max(len(holes) - 1, 0), MOST_FILLED_ROWS).astype(int))]
@@ -871,7 +903,7 @@ def _against_truth(job: Job, missing: int, drawn: _Completed, rows: np.ndarray) 
 
 def _examples(job: Job, drawn: _Completed, rows: np.ndarray) -> tuple[Filled, ...]:
     """A few missing cells, chosen at random."""
-    places = np.argwhere(drawn.X.isna().to_numpy())
+    places = np.argwhere((drawn.X.isna() & job.X.notna().any()).to_numpy())
     chosen = np.random.default_rng(job.seed).permutation(len(places))[:EXAMPLES]
     return tuple(_filled(job, drawn, rows, *places[i].tolist()) for i in np.sort(chosen))
 
@@ -885,6 +917,13 @@ def _filled(job: Job, drawn: _Completed, rows: np.ndarray, place: int, column: i
         low, high = np.quantile(values, [0.05, 0.95])
         value = job.mean(name, float(values.mean()))
         interval = between(job.cell(name, float(low)), job.cell(name, float(high)))
+        truth = "" if job.truth is None else job.cell(name, float(true))
+    elif not job.kinds[name].has_levels:  # on a circle
+        kind = job.kinds[name]
+        cells = np.array([table[name].iloc[place] for table in drawn.tables], dtype=float)
+        mean = kind.encode(cells).mean(axis=0, keepdims=True)
+        value = job.mean(name, float(kind.decode(mean)[0]))
+        interval = f"± {job.mean(name, float(kind.deviation(mean)[0]))}"
         truth = "" if job.truth is None else job.cell(name, float(true))
     else:
         levels = pd.Series([table[name].iloc[place] for table in drawn.tables]).value_counts()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bayesrbf.answers.performance import EventPerformance
 from bayesrbf.app.check import OPEN_WIDTH
 from bayesrbf.app.report import records as judgement
 from bayesrbf.app.report.learned import Contribution
-from bayesrbf.app.report.performance import WRONGLY
+from bayesrbf.app.report.performance import WRONGLY, few_for_calibration, of_separation
 from bayesrbf.app.report.records import MeanScores, Report
 from bayesrbf.app.words import between, clipped, count, ends, listing, number, percent, plural
 from bayesrbf.inference.diagnose import RHAT_PARAMETERS
@@ -47,9 +48,11 @@ def unsure(report: Report) -> str:
         f"{count(doubt.below)} of {plural(doubt.judged, 'row')} held out"
     )
     if not doubt.epistemic.any():
-        return f"{text}; without a posterior the kinds of doubt cannot be told apart."
+        return (
+            f"{text}; without intervals of rows held out the kinds of doubt cannot be told apart."
+        )
     return (
-        f"{text}; of all doubt under the fit to every row, {percent(share)} is about the model, "
+        f"{text}; of all doubt {percent(share)} is about the model, "
         "and more rows or a better kind of model may take it away; the rest is overlap "
         "of the classes in these columns."
     )
@@ -62,7 +65,7 @@ def open_intervals(report: Report) -> str:
     if doubt.event is not None and doubt.undecided is not None:
         holds = "holds" if doubt.undecided == 1 else "hold"
         undecided = (
-            f"The intervals of {count(doubt.undecided)} of {plural(len(doubt.outcome), 'row')} "
+            f"The intervals of {count(doubt.undecided)} of {doubt.of_rows} "
             f"{holds} the threshold of {percent(doubt.event.threshold)}: of these either decision "
             "may be right. Listed are the rows nearest to it. "
         )
@@ -123,7 +126,12 @@ def filled(report: Report) -> str:
     imputations = report.imputations
     head = f"{plural(imputations.missing, 'missing cell')} can be filled in"
     if imputations.missing == 0:
-        head = "No cell is missing"
+        empty = report.reading.missing > 0
+        head = (
+            "No missing cell can be filled in: its column is empty"
+            if empty
+            else "No cell is missing"
+        )
     if not imputations.n_checked:
         return f"{head}."
     at = int(abs(imputations.nominal - 0.9).argmin())
@@ -144,9 +152,8 @@ def members(report: Report) -> str:
     if first.mean != first.mean:
         return f"{text}."
     return (
-        f"{text}. Under the posterior, by which intervals are made, its weight is "
-        f"{percent(first.mean)} in the mean, with {percent(0.9)} probability between "
-        f"{percent(first.lower)} and {percent(first.upper)}."
+        f"{text}. Under the posterior its weight is {percent(first.mean)} in the mean, with "
+        f"{percent(0.9)} probability between {percent(first.lower)} and {percent(first.upper)}."
     )
 
 
@@ -195,14 +202,20 @@ FAR_SLOPE = 2.0
 
 def verdict(report: Report) -> str:
     """Whether the probabilities can be trusted, beside answers that need no model."""
-    own = report.scores[0]
-    sound = calibrated(own) and not report.reading.too_good
-    return judgement.verdict(report.judged, sound, calibration_words(own))
+    own, (_, hardest, _) = report.scores[0], report.performance.hardest
+    event = None if report.performance.event is None else hardest
+    right, words = calibrated(own, event), calibration_words(own, event)
+    few = few_for_calibration(report.confusion.sum(axis=1).tolist())
+    if right and few:
+        right, words = False, f"its calibration {few}"
+    return judgement.verdict(report.judged, right and not report.reading.too_good, words)
 
 
 def evidence(report: Report) -> str:
-    """The figures behind the verdict, and why they may be too good."""
-    return f"{judgement.evidence(report.judged)} {report.reading.too_good}".rstrip()
+    """The figures behind the verdict, why they may be too good, and a question where they are."""
+    separated = of_separation(report.performance.hardest[1].auroc)
+    parts = judgement.evidence(report.judged), report.reading.too_good, separated
+    return " ".join(filter(None, parts))
 
 
 def events(report: Report) -> str:
@@ -265,17 +278,18 @@ def _tilted(score: MeanScores) -> bool:
     return not score.slope.lower <= 1 <= score.slope.upper
 
 
-def calibrated(score: MeanScores) -> bool:
-    """Whether probabilities come true as often as they say: slope and error are as by chance.
+def calibrated(score: MeanScores, event: EventPerformance | None = None) -> bool:
+    """Whether probabilities come true as often as they say: slope, error and O:E are as by chance.
 
-    Where rows have groups the slope alone tells: the chance in the error counts rows.
+    Where rows have groups the error does not tell: the chance in it counts rows.
     """
-    return (score.grouped or score.calibration.within_noise) and not _tilted(score)
+    as_by_chance = score.grouped or score.calibration.within_noise
+    return as_by_chance and not _tilted(score) and (event is None or event.as_often)
 
 
-def calibration_words(score: MeanScores) -> str:
+def calibration_words(score: MeanScores, event: EventPerformance | None = None) -> str:
     """The end of a sentence that says whether the probabilities are calibrated."""
-    if calibrated(score):
+    if calibrated(score, event):
         return "its probabilities come true as often as they say, as far as these rows can tell"
     if _tilted(score):
         slope = score.slope
@@ -284,6 +298,12 @@ def calibration_words(score: MeanScores) -> str:
         return (
             f"its probabilities are {much} {kind} (slope {number(slope.value)}, "
             f"{ends(slope.lower, slope.upper)}; 1 is right)"
+        )
+    if event is not None and not event.as_often:
+        ratio = event.observed_to_expected
+        return (
+            f"its probabilities are too {'high' if ratio.upper < 1 else 'low'} (O:E "
+            f"{number(ratio.value)}, {ends(ratio.lower, ratio.upper)}; 1 is right)"
         )
     chance = score.calibration.noise
     return (

@@ -323,9 +323,11 @@ def _uncertainty(served: ServedModel, rows: pd.DataFrame, options: Options) -> L
 
 
 def _decide(served: ServedModel, rows: pd.DataFrame, options: Options) -> Lines:
-    """Decisions of least expected cost, each an answer with a class."""
+    """Decisions of least expected cost, called as :func:`_predict` calls them."""
     matrix = cost_matrix(served, options.focus.costs)
-    return _of_dataset(rows, served.estimator.decide(rows, matrix, options.refer))
+    lines, tally = _of_dataset(rows, served.estimator.decide(rows, matrix, options.refer))
+    decided = lines["best"].map(options.focus.action)
+    return lines.rename(columns={"best": "decision"}).assign(decision=decided), tally
 
 
 def cost_matrix(served: ServedModel, costs: Mapping[str, float]) -> pd.DataFrame:

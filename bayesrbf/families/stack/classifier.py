@@ -401,8 +401,9 @@ class StackedClassifier(Classifier):
         Returns
         -------
         pandas.DataFrame
-            One row a member, one for the stack: ``weight``, its ``sd`` and ends of 90 % (``lower``,
-            ``upper``), ``temperature``, held-out ``log_loss`` in nats (the stack's is optimistic).
+            One row a member, one for the stack: ``weight`` in the probabilities; ``mean``, ``sd``
+            and ends of 90 % (``lower``, ``upper``) of weights by Laplace's approximation;
+            ``temperature``; held-out ``log_loss`` in nats (the stack's is optimistic).
         """
         fit = self._fit
         return fit.model.member_table(fit.table.seed)

@@ -26,6 +26,7 @@ from bayesrbf.base.rows import (
     joined_rows,
 )
 from bayesrbf.families.stack.intervals import (
+    ErrorOfRows,
     Places,
     PoolError,
     StackPredictor,
@@ -187,13 +188,30 @@ class FittedStack(FittedModel):
                 moves = share_draws(counts, numbers.size, rng)
 
         def predictor(new: Observations) -> StackPredictor:
-            values, hidden = self.members.log_probabilities(new), self.hidden_share(new)
-            places, log_p = self.places(values, hidden, lambda log_q: self.reported(log_q, new))
-            of_rows = None if error is None else error.at(places)
+            log_p, of_rows, hidden = self.error_at(error, new)
             pull = self.pool_posterior.of_rows(hidden, self.fitted_point).pull
-            return StackPredictor(log_p, of_rows, self.companion.log_density(new), pull, moves)
+            density = self.companion.log_density(new) if new.whole is None else np.zeros(new.n_obs)
+            return StackPredictor(log_p, of_rows, density, pull, moves)
 
         return ClassPosterior(predictor, numbers, delivery.log_ratio, strays=strays)
+
+    def error_at(
+        self, error: PoolError | None, rows: Observations
+    ) -> tuple[Float[np.ndarray, "obs label"], ErrorOfRows | None, Float[np.ndarray, " obs"]]:
+        """Reported log probabilities of rows, the error of the pool, and the hidden share.
+
+        Of the rows held out, which are given as their indices in ``whole``, members say what those
+        of other folds do, and the error is that given the other labels.
+        """
+        if rows.whole is None:
+            values, hidden = self.members.log_probabilities(rows), self.hidden_share(rows)
+            places, log_p = self.places(values, hidden, lambda log_q: self.reported(log_q, rows))
+            return log_p, None if error is None else error.at(places), hidden
+        held, n = rows.whole[:, 0], self.n_scored
+        copies = 0 if self.held.masked is None else self.held.masked.values.shape[1]
+        versions = np.column_stack([held, n + held[:, None] * copies + np.arange(copies)])
+        of_rows = None if error is None else error.left_out(versions)
+        return self.held_out[held], of_rows, self.held.hidden[held]
 
     def places(
         self,
@@ -322,7 +340,7 @@ class FittedStack(FittedModel):
         return pd.DataFrame(values, index, pd.Index(list(learned), name=names.MEMBER))
 
     def member_table(self, seed: int) -> pd.DataFrame:
-        """Weights and their spread, temperatures and held-out losses in nats, member by member."""
+        """Weights, their posterior, temperatures and held-out losses in nats, member by member."""
         import pandas as pd
 
         from bayesrbf.inference.laplace import laplace
@@ -336,6 +354,7 @@ class FittedStack(FittedModel):
         return pd.DataFrame(
             {
                 "weight": [*pool.weights, 1.0],
+                "mean": [*weights.mean(axis=0), np.nan],
                 "sd": [*weights.std(axis=0), np.nan],
                 "lower": [*np.quantile(weights, 0.05, axis=0), np.nan],
                 "upper": [*np.quantile(weights, 0.95, axis=0), np.nan],

@@ -96,7 +96,7 @@ class Places:
     known: Bool[np.ndarray, " row"]
     """Whether a row has a cell."""
 
-    def take(self, rows: Sequence[int]) -> Places:
+    def take(self, rows: Sequence[int] | Int[np.ndarray, " some"]) -> Places:
         """Some of the rows."""
         return Places(self.coordinates[rows], self.known[rows])
 
@@ -171,12 +171,37 @@ class PoolError:
     classes: tuple[ClassError, ...]
     numbers: Float[np.ndarray, "draw label coefficient"]
     """Standard normal numbers of the leading rows, then of what they leave."""
+    held: tuple[Places, ...]
+    """Where the rows held out stand for every class: as they are, then with cells hidden."""
+    information: Float[np.ndarray, "held label"]
 
     def at(self, places: Sequence[Places]) -> ErrorOfRows:
         """The errors of rows, by where they stand for every class."""
         both = zip(self.classes, places, strict=True)
         coefficients = tuple(np.column_stack(error.at(place)) for error, place in both)
         return ErrorOfRows(coefficients, self.numbers, places[0].variance)
+
+    def left_out(self, versions: Int[np.ndarray, "row version"]) -> ErrorOfRows:
+        r"""The errors of rows held out, given the labels of all others.
+
+        ``versions`` are positions in ``held``, that of the row as it is first. With their
+        coefficients A and information W, a row has the variance :math:`[A (I - A^T W A)^{-1}
+        A^T]_{00}`.
+        """
+        coefficients, n = list[Float[np.ndarray, "obs _"]](), len(versions)
+        for place, error, known in zip(self.held, self.classes, self.information.T, strict=True):
+            told, left = error.at(place.take(versions.ravel()))
+            told = told.reshape(*versions.shape, -1)
+            own, labels = told[:, 0], np.sqrt(known[versions])[..., None] * told
+            across = labels @ own[..., None]
+            others = np.eye(labels.shape[1]) - labels @ labels.transpose(0, 2, 1)
+            more = (across * np.linalg.solve(others, across)).sum(axis=(1, 2))
+            before = np.square(own).sum(axis=1)
+            scale = np.sqrt(1 + np.divide(more, before, out=np.zeros(n), where=before > 0))
+            alone = left.reshape(versions.shape)[:, :1]
+            coefficients.append(np.hstack([own * scale[:, None], alone]))
+        variance = self.held[0].take(versions[:, 0]).variance
+        return ErrorOfRows(tuple(coefficients), self.numbers, variance)
 
 
 def pool_error(
@@ -188,7 +213,8 @@ def pool_error(
     """The errors of all classes, given the labels of rows held out."""
     rng = np.random.default_rng(seed)
     numbers = rng.standard_normal((min(n_draws, MOST_DRAWS), len(held), LEADING + 1))
-    return PoolError(tuple(map(class_error, held, information.T)), numbers)
+    classes = tuple(map(class_error, held, information.T))
+    return PoolError(classes, numbers, tuple(held), information)
 
 
 @dataclass(frozen=True)

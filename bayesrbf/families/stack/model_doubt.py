@@ -31,7 +31,7 @@ from sklearn.svm import SVC
 from bayesrbf import table
 from bayesrbf.base import names
 from bayesrbf.base.arrays import LEAST_DISPUTED_PROBABILITY, log_odds, log_softmax
-from bayesrbf.base.log_posterior import Predictor
+from bayesrbf.base.log_posterior import OneByOne, Predictor
 from bayesrbf.base.priors import ClassPrediction, MixturePrior
 from bayesrbf.base.records import stored
 from bayesrbf.base.rows import Observations
@@ -66,6 +66,8 @@ class ModelDoubt:
     """A stack, fitted to the rows of a classifier."""
 
     pool: FittedStack
+    copies: Int[np.ndarray, "2 given"] | None = None
+    """Names of the labelled rows, and the index of each among the rows held out."""
 
     @property
     def table_shape(self) -> tuple[int, tuple[int, ...], int]:
@@ -82,9 +84,8 @@ class ModelDoubt:
         theta = np.concatenate([posterior.theta, numbers], axis=2)
 
         def prepare(rows: Observations) -> DoubtedPredictor:
-            log_p, values = point(rows), self.pool.members.log_probabilities(rows)
-            places, pool = self.pool.places(values, self.pool.hidden_share(rows))
-            of_rows = error.at(places)
+            log_p, (pool, of_rows, _) = point(rows), self.pool.error_at(error, rows)
+            assert of_rows is not None  # there are draws
             apart = np.maximum(pool, LEAST_DISPUTED_LOG) - np.maximum(log_p, LEAST_DISPUTED_LOG)
             # What is surer than anybody may dispute is moved from where disputes end.
             disputed = log_odds(np.exp(log_p), LEAST_DISPUTED_PROBABILITY)
@@ -96,6 +97,25 @@ class ModelDoubt:
 
         strays = self.pool.strays
         return replace(posterior, predictor=prepare, theta=theta, temperature=1.0, strays=strays)
+
+    def held_out(
+        self, log_p: Float[np.ndarray, "obs label"], n_draws: int, seed: int
+    ) -> ClassPosterior:
+        """The same of rows held out of the classifier, which gave them ``log_p``.
+
+        ``whole`` has the index of a row among those that the pool held out, and its own.
+        """
+
+        def point(rows: Observations) -> Float[np.ndarray, "obs label"]:
+            assert rows.whole is not None  # rows held out are their indices
+            of_rows: np.ndarray = log_p[rows.whole[:, 1]]
+            return of_rows
+
+        def predictor(rows: Observations) -> OneByOne:
+            return OneByOne(lambda theta: ClassPrediction(point(rows), np.zeros(rows.n_obs)))
+
+        posterior = ClassPosterior(predictor, np.zeros((1, n_draws, 0)), np.zeros(log_p.shape[1]))
+        return self.around(posterior, point, seed)
 
 
 @dataclass(frozen=True)
@@ -180,7 +200,8 @@ def doubt_of(fit: AnyFit, cv: object, n_jobs: int | None) -> ModelDoubt:
         on_trial=trial_of("default"),
     )
     splits = None if isinstance(cv, Integral) else cv  # a number of folds is the classifier's own
-    return ModelDoubt(fit_stack(training, settings, splits, n_jobs)[1])
+    seen, pool, _ = fit_stack(training, settings, splits, n_jobs)
+    return ModelDoubt(pool, seen.copies)
 
 
 def comparable(fit: AnyFit) -> bool:

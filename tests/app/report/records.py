@@ -102,6 +102,7 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
             epistemic=rng.random(90) / 10,
             outcome=rng.integers(-1, 2, 90),
             rows=(UnsureRow("3", text, text, 0.5, 0.2, 0.8, 0.6, 0.05, text, f"measure {text}"),),
+            judged=60,
             below=5,
             threshold=0.9,
             novel=(

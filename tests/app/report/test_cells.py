@@ -10,7 +10,13 @@ import pytest
 
 from bayesrbf import MixtureDensity
 from bayesrbf.app.report.job import Job
-from bayesrbf.app.report.sections import JudgedTable, judge_table, odd_cells
+from bayesrbf.app.report.sections import (
+    HeldOutCells,
+    JudgedTable,
+    judge_table,
+    odd_cells,
+    read_imputations,
+)
 from bayesrbf.datasets import TARGET, demo_tables
 from bayesrbf.mixture.cells import cell_law, hidden_cells
 from bayesrbf.table.encode import encode
@@ -51,6 +57,30 @@ def test_on_tables_of_the_density_itself_as_many_are_listed_as_the_rate_allows()
     assert by_chance <= 3  # of 10 at one in ten: more once in a hundred times
     assert np.mean(planted) > 0.9
     assert np.mean(wrong) <= 0.1
+
+
+def test_cells_that_can_be_filled_in_are_counted_and_angles_are_directions() -> None:
+    """A column without a cell stays empty; the direction between 350 and 10 degrees is 0."""
+    rng = np.random.default_rng(0)
+    north = np.where(rng.random(60) < 0.2, np.nan, rng.normal(0, 8, 60) % 360)
+    X = pd.DataFrame({"wind": north, "empty": np.nan, "size": rng.normal(size=60)})
+    kinds = {"wind": "angle", "empty": "real", "size": "real"}
+    asked = job(X=X, y=pd.Series(["a", "b"] * 30, dtype=object), kinds=kinds)
+    table = X.assign(outcome=asked.y)
+    density = MixtureDensity(
+        1,
+        column_kinds={"wind": asked.kinds["wind"]},
+        categorical_features=["outcome"],
+        random_state=0,
+    ).fit(table)
+    judged = JudgedTable(density, table, density.surprise(table), np.zeros(60), "")
+    none = np.zeros(0)
+    found = read_imputations(asked, judged, HeldOutCells(none, none, none))
+    assert found.missing == int(np.isnan(north).sum())
+    assert {cell.column for cell in found.examples} == {"wind"}
+    for cell in found.examples:
+        assert np.cos(np.deg2rad(float(cell.value))) > 0.99
+        assert 4 < float(cell.interval.removeprefix("± ")) < 16
 
 
 @pytest.mark.slow

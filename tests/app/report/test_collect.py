@@ -130,7 +130,10 @@ def test_doubt_is_ordered_by_the_threshold_and_adds_up(outcome: Outcome) -> None
     open_here = sum(row.lower < doubt.event.threshold < row.upper for row in doubt.rows)
     assert open_here <= doubt.undecided <= len(doubt.outcome)
     assert len(doubt.rows) == 20
-    for row in doubt.rows:
+    own = outcome.held_out.probabilities["this model"][:, 1]
+    for row in doubt.rows:  # of rows held out probability and interval are those of a new row
+        if row.given:
+            assert row.probability == own[int(row.row) - 1]
         assert row.lower < row.probability < row.upper
         assert 0 < row.epistemic < row.aleatoric + row.epistemic <= np.log(2)
 

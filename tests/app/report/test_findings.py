@@ -68,6 +68,16 @@ def test_a_verdict_on_draws_is_that_of_the_figure_as_it_is_shown() -> None:
         assert enough.good == (not float(enough.figure) < 400)
 
 
+@pytest.mark.parametrize(("area", "asked"), [(0.98, False), (0.995, True), (1.0, True)])
+def test_a_ranking_without_error_is_asked_about(area: float, asked: bool) -> None:
+    full = synthetic()
+    model, ends = full.performance.model, Interval(area, area - 0.01, 1.0)
+    events = tuple(replace(one, auroc=ends) for one in model.events)
+    ranked = replace(full.performance, model=replace(model, events=events))
+    told = findings.evidence(replace(full, performance=ranked))
+    assert ("controls" in told) == asked
+
+
 def test_chains_that_disagree_in_a_variable_are_not_said_to_agree() -> None:
     full = synthetic()
     good = tuple(replace(one, good=True) for one in full.diagnostics.findings)
@@ -96,6 +106,10 @@ def test_what_is_said_of_calibration_agrees_with_the_figures(seed: int) -> None:
     assert ("too extreme" in told) == (tilted and value < 1)
     assert ("too timid" in told) == (tilted and value > 1)
     assert (number(own.slope.lower) in told) == tilted
+    event = synthetic().performance.hardest[1]
+    often = replace(event, observed_to_expected=Interval(1.2, 1.1, 1.3))
+    assert not findings.calibrated(own, often)
+    assert ("too low (O:E 1.2" in findings.calibration_words(own, often)) == (not tilted)
 
 
 def test_figures_at_two_thresholds_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,7 +135,7 @@ def test_members_have_intervals_where_there_are_draws() -> None:
     full = synthetic()
     named = "Of 2 members the largest weight has “a network”: 60\xa0%."
     assert findings.members(full) == (
-        f"{named} Under the posterior, by which intervals are made, its weight is 50\xa0% in the "
+        f"{named} Under the posterior its weight is 50\xa0% in the "
         "mean, with 90\xa0% probability between 20\xa0% and 80\xa0%."
     )
     nan = float("nan")

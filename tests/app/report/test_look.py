@@ -53,6 +53,28 @@ def test_what_was_planted_is_told(tmp_path):
     assert "“late” (" in of_holes(found)
 
 
+def test_missing_cells_that_go_with_the_target_are_told_and_groups_advised(
+    tmp_path, monkeypatch, capsys
+):
+    rng = np.random.default_rng(0)
+    ill = rng.random(200) < 0.5
+    dose, age = rng.normal(size=200), rng.normal(50, 9, 200).round()
+    dose[ill & (rng.random(200) < 0.5)] = np.nan
+    age[:9] = -999
+    patients = [f"P{number:03d}" for number in np.arange(200) // 2]
+    table = pd.DataFrame({"patient": patients, "age": age, "dose": dose})
+    table["other"] = np.where(np.arange(200) % 7 == 0, np.nan, rng.normal(size=200))
+    table["outcome"] = np.where(ill, "ill", "well")
+    (gone,) = seen(table, tmp_path).missing_with_target
+    assert gone[0] == "dose"
+    assert 0.4 < gone[1] < 0.7
+    file = tmp_path / "again.csv"
+    table.to_csv(file, index=False)
+    assert run(monkeypatch, "look", file, "--target", "outcome", "--json") == 0
+    command = json.loads(capsys.readouterr().out)["command"]
+    assert command.endswith("--na=-999 --group patient")
+
+
 def test_bars_are_the_rows_of_the_classes(tmp_path):
     table = planted()
     found = seen(table, tmp_path)

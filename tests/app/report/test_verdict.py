@@ -60,7 +60,8 @@ def test_noise_is_never_trusted(share: float) -> None:
         labels, _ = drawn(120, 0.0, seed, share)
         _, own = drawn(120, 0.5, 1000 + seed, share)
         _, other = drawn(120, 0.5, 2000 + seed, share)
-        trusted += not verdict(judged(labels, own, other), True, GOOD).startswith("No:")
+        text = verdict(judged(labels, own, other), True, GOOD)
+        trusted += not text.startswith(("No:", "Too few rows to tell"))
     assert trusted <= 1
 
 
@@ -171,6 +172,11 @@ def test_the_headline_says_what_the_intervals_beside_it_say(seed: int) -> None:
         (lead.value, lead.lower, lead.upper)
     )
     answers = found.rival.gain_of_answers.interval
+    base = found.base.gain.interval
+    few = base.lower <= 0 and base.upper >= 0.05 * found.base.log_loss
+    assert text.startswith("Too few rows to tell") == few
+    if few:
+        return
     worse_than = text.partition("worse than")[2].partition(", though")[0]
     assert ("logistic regression" in worse_than) == (told.upper < 0 or answers.upper < 0)
     if text.startswith("Yes"):
@@ -180,7 +186,7 @@ def test_the_headline_says_what_the_intervals_beside_it_say(seed: int) -> None:
         assert found.base.gain_of_answers.interval.lower > 0
     if text.startswith("As much"):
         assert told.lower <= 0 <= told.upper
-    assert text.startswith("No:") == (found.base.gain.interval.lower <= 0)
+    assert text.startswith("No:") == (base.lower <= 0)
     assert [len(line) for line in leads(found)] == [3, 3, 3]
 
 
@@ -227,7 +233,7 @@ def test_a_headline_has_at_most_three_lines_of_the_page() -> None:
 
 def test_the_reason_of_a_no_comes_first() -> None:
     """Better than a logistic regression that is worse than nothing is no praise."""
-    none, good = Gain(0.0, 0.1, 2.0), Gain(1.0, 0.1, 2.0)
+    none, good = Gain(0.0, 0.01, 2.0), Gain(1.0, 0.1, 2.0)
     base = Rival("always answering “a”", 0.7, 0.4, none, none)
     rival = Rival("logistic regression", 0.9, 0.5, good, good)
     text = verdict(JudgedByRivals(100, 50, 0.7, 0.4, base, rival, False), True, GOOD)

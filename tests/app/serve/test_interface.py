@@ -156,6 +156,14 @@ def test_every_question_has_the_answer_of_its_method(question: str, model: Any) 
         np.testing.assert_allclose(told, frame[its], rtol=1e-9, err_msg=own)
 
 
+def test_a_decision_has_one_name() -> None:
+    """The word of its action, where there is one, whichever question is asked."""
+    decided = answers(ask("decide", rows_of(NEW)))
+    assert all("best" not in line for line in decided)
+    told = [line["decision"] for line in decided]
+    assert told == [line["decision"] for line in answers(ask("predict", rows_of(NEW)))]
+
+
 def test_rows_in_blocks_are_the_rows_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     at_once = pd.DataFrame(answers(ask("uncertainty", rows_of(NEW))))
     monkeypatch.setitem(interface.BLOCKS, "uncertainty", 2)

@@ -175,6 +175,7 @@ def test_the_table_of_members_has_their_weights_and_how_far_they_are_known(fitte
     np.testing.assert_allclose(found["weight"][:-1], fitted.weights_)
     assert (found["sd"][:-1] > 0).all()
     assert (found["lower"] <= found["upper"])[:-1].all()
+    assert found["mean"][:-1].sum() == pytest.approx(1)  # of the same draws as the interval
     rows = np.arange(fitted.model_.held.labels.size)
     log_posterior = fitted.model_.log_posterior(fitted.rows_)
     log_q = log_posterior.pointwise(fitted.model_.point(log_posterior))

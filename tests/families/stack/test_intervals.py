@@ -47,6 +47,38 @@ def test_the_variance_is_that_of_a_gaussian_process_given_labels() -> None:
     np.testing.assert_allclose(variance(class_error(held, information), new), expected, rtol=1e-4)
 
 
+def test_the_error_of_a_row_held_out_is_that_without_its_own_labels() -> None:
+    """Those of the row as it is and with cells hidden."""
+    held = [places(30, 0), places(30, 1)]
+    information = np.random.default_rng(2).uniform(0.05, 0.25, (30, 2))
+    versions = np.column_stack([np.arange(10), np.arange(10, 30).reshape(10, 2)])
+    found = intervals.pool_error(held, information, 10, 0).left_out(versions).variance
+    for row, own in enumerate(versions):
+        others = information.copy()
+        others[own] = 0
+        error = intervals.pool_error(held, others, 10, 0).at([one.take(own[:1]) for one in held])
+        np.testing.assert_allclose(found[row], error.variance[0], rtol=1e-5)
+
+
+@pytest.mark.slow
+def test_rows_held_out_have_the_intervals_of_new_rows() -> None:
+    """Those of rows that the fit has seen are wider: kinds of members disagree on them."""
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 800)
+    X = rng.normal(size=(800, 4)) + 0.6 * y[:, None]
+    model = StackedClassifier(random_state=0).fit(X[:200], y[:200]).refine("laplace", draws=100)
+    p = model.out_of_fold_.reindex(range(200)).to_numpy()
+    found = model.fitted_.held_out_summary(p)
+    assert found is not None
+    positions, summary = found
+    np.testing.assert_array_equal(positions, np.arange(200))
+    np.testing.assert_array_equal(summary.mean, p)
+    width = (summary.upper - summary.lower).mean()
+    told = [model.uncertainty(X[rows]) for rows in (slice(200), slice(200, None))]
+    seen, new = (float((one["upper"] - one["lower"]).mean()) for one in told)
+    assert abs(width - new) < (seen - new) / 4
+
+
 def test_the_covariance_is_that_of_the_formula(refined: StackedClassifier) -> None:
     """From what members say of rows: the pool's log odds, deviations of kinds, hidden shares."""
     model, c = refined.model_, 1
