@@ -32,6 +32,8 @@ demo: .venv/.with-report
 # One thread and one process per worker: two workers with two each are slower than two with one.
 check test test-all: export OPENBLAS_NUM_THREADS ?= 1
 check test test-all: export LOKY_MAX_CPU_COUNT ?= 1
+# Without bytecode every process that a test starts compiles all sources again.
+check test test-all: export PYTHONDONTWRITEBYTECODE :=
 pytest := $(bin)/python -m pytest -n 2 --dist loadfile
 
 # Array functions and tables: what a change breaks first. What goes through every structure, or loads

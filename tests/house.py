@@ -23,7 +23,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 import bayesrbf
-from tests.measured import COST, write
+from tests.measured import write
 
 ROOT = Path(__file__).resolve().parent.parent
 FOR_PEOPLE = "bayesrbf/app/"
@@ -251,7 +251,7 @@ def main() -> None:
     """Print the table, and keep it for docs/reproduction.md."""
     warnings.simplefilter("ignore")
     names, figures = zip(*rows(), strict=True)
-    print(write("house", {"": names, "figure": figures}, "python -m tests.house", about=COST))
+    print(write("house", {"": names, "figure": figures}, "python -m tests.house"))
 
 
 if __name__ == "__main__":

@@ -3,14 +3,10 @@
 ``tests/same_answers.json`` keeps them. The command fits every estimator again, prints the answers
 that differ by more than 1e-10, and ends with 1 if there are some. ``--keep`` stores these as the
 new ones; the commit that does so says why they moved. Names after the command choose subjects.
-
-A printed figure about fits is as old as the answers that it is about: :func:`key_of` is a digest of
-what is kept of them, so that code can move and be renamed, and no figure becomes stale.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import sys
@@ -268,16 +264,6 @@ def apart(one: np.ndarray, two: np.ndarray) -> float:
     finite = np.isfinite(one)
     size = max(1.0, np.abs(two[finite]).max(initial=0.0))
     return float(np.abs(one[finite] - two[finite]).max(initial=0.0) / size)
-
-
-def key_of(names: Sequence[str] = ()) -> str:
-    """Digest of the kept answers of some subjects with their draws; of all without a name."""
-    chosen = {
-        place: said
-        for place, said in kept().items()
-        if not names or re.split(", draws|:", place)[0] in names
-    }
-    return hashlib.sha256(json.dumps(chosen).encode()).hexdigest()[:16]
 
 
 def lines(said: dict[str, dict[str, Any]]) -> str:

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from tests.measured import FIGURES, PLACE, ROOT, markdown, pages, part, read, rendered, write
+from tests import measured
+from tests.measured import PLACE, ROOT, markdown, names, pages, part, read, rendered, strays, write
 
 MEASURED = [
     ROOT / "README.md",
@@ -42,14 +43,9 @@ def test_a_table_without_a_file_is_seen():
     assert not FIGURE.search("| `predict` | rows of 4 columns |")
 
 
-def names():
-    """Of all files."""
-    return {str(file.relative_to(FIGURES).with_suffix("")) for file in FIGURES.rglob("*.json")}
-
-
 def test_every_file_stands_on_a_page():
     shown = {name for page in pages() for name, _ in PLACE.findall(page.read_text())}
-    assert names() <= shown
+    assert set(names()) <= shown
 
 
 def test_a_page_that_says_something_else_is_refused(tmp_path, monkeypatch):
@@ -75,39 +71,37 @@ def test_a_part_is_run_once_and_again_after_a_change(tmp_path, monkeypatch):
         assert part("loss", {"table": "iris"}, make)["loss"] == 0.5
     assert len(runs) == 1
     part("loss", {"table": "wine"}, make)
-    monkeypatch.setattr("tests.measured.key_of", lambda about: "another")
+    monkeypatch.setattr(measured, "commit", lambda: "another")
     part("loss", {"table": "iris"}, make)
     assert len(runs) == 3
 
 
-def table(errors, spreads=(0.3, 0.4)):
-    columns = {"table": ["banana", "ripley"], "rows": [400, 250], "error %": errors, "se": spreads}
-    write("published", columns, "make bench", 1)
+PRINTED_ELSEWHERE = {
+    "house",
+    "intervals/any_cells",
+    "intervals/by_rows",
+    "intervals/complete",
+    "intervals/cross_tables",
+    "intervals/frequencies",
+    "missing/tested",
+    "pretrained/intervals",
+    "pretrained/tables",
+}
+"""Figures of branches whose commits moved; they are printed anew at the end of a round."""
 
 
-def test_what_moved_by_more_than_its_standard_error_is_printed(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("tests.measured.FIGURES", tmp_path)
-    table([10.8, 9.0])
-    assert capsys.readouterr().out == ""
-    table([11.7, 9.5])  # of the differences: .42 and .57
-    moved = "moved: published banana, 400: error % 10.8 -> 11.7 (s.e. 0.4)\n"
-    assert capsys.readouterr().out == moved
-    table([11.7, 9.5])
-    assert capsys.readouterr().out == ""
-    table([11.7, 8.8], spreads=(0.3, None))
-    assert capsys.readouterr().out == ""
+@pytest.mark.skipif(
+    not (ROOT / ".git").exists() or measured.git("rev-parse", "--is-shallow-repository") == "true",
+    reason="there is no history here",
+)
+def test_a_figure_is_of_a_commit_in_the_history():
+    assert set(strays()) <= PRINTED_ELSEWHERE
 
 
-def test_a_row_is_compared_with_itself(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("tests.measured.FIGURES", tmp_path)
-    errors = {"banana": 11.0, "ripley": 9.0}
-    for names in (["banana", "ripley"], ["ripley", "banana", "titanic"]):
-        columns = {
-            "table": names,
-            "error %": [errors.get(name, 22.0) for name in names],
-            "se": [0.1] * len(names),
-            "log loss": [0.2] * len(names),
-            "paper": ["-"] * len(names),
-        }
-        write("published", columns, "make bench")
-    assert capsys.readouterr().out == ""
+def test_a_figure_of_another_history_is_listed(tmp_path, monkeypatch):
+    monkeypatch.setattr(measured, "FIGURES", tmp_path)
+    monkeypatch.setattr(measured, "git", lambda *words: "abcdef01\n12345678")
+    for name, commit in {"here": "12345678", "changed": "abcdef0+", "gone": "7654321"}.items():
+        monkeypatch.setattr(measured, "commit", lambda own=commit: own)
+        write(name, {"log loss": [0.285]}, "make bench")
+    assert strays() == ["gone"]

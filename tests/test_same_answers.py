@@ -9,7 +9,7 @@ import pytest
 
 from tests import same_answers
 from tests.cases import some_quick
-from tests.same_answers import FITS, apart, difference, kept, key_of, lines, main, subjects
+from tests.same_answers import FITS, apart, difference, kept, lines, main, subjects
 
 MACHINES = 1e-6
 """Answers of two processors are this near; tests/same_answers.py compares on one machine."""
@@ -45,18 +45,6 @@ def test_a_difference_is_seen() -> None:
     assert apart(x[:2], x) == apart(np.zeros(3), x) == np.inf
     assert difference({"p": x}, {"p": [0.5, None, 100.0]}) == 0
     assert difference({"p": x}, {}) == difference({}, {"p": [1.0]}) == np.inf
-
-
-def test_a_key_is_that_of_its_subjects(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An answer under draws belongs to the subject that has it without."""
-    said = {place: {"p": [0.5]} for place in ("mixture: iris", "mixture, draws: nuts", "stack: a")}
-    monkeypatch.setattr(same_answers, "kept", lambda: said)
-    before = {names: key_of(names) for names in ((), ("mixture",), ("stack",))}
-    assert len(set(before.values())) == 3
-    said["mixture, draws: nuts"] = {"p": [0.6]}
-    assert key_of(("stack",)) == before["stack",]
-    assert key_of(("mixture",)) != before["mixture",]
-    assert key_of(()) != before[()]
 
 
 def test_what_moved_is_named_and_kept_only_if_asked(

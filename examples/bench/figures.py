@@ -19,19 +19,17 @@ def show(
     measured: pd.DataFrame | Iterable[Mapping[str, object]],
     digits: int | Mapping[str, int] = 3,
     counts: Counts | None = None,
-    about: tuple[str, ...] = (),
 ) -> None:
     """Print a table, and keep it under its name where a default run or ``counts`` made it.
 
     The index of a frame becomes its first columns. A run that the environment changed is kept
-    where ``counts`` say what was run of what was asked, and where no fuller one was kept. ``about``
-    are the answers that it is about, or COST.
+    where ``counts`` say what was run of what was asked, and where no fuller one was kept.
     """
     frame = pd.DataFrame(measured)
     if not isinstance(frame.index, pd.RangeIndex):
         frame = frame.reset_index(names=[name or "" for name in frame.index.names])
     columns = {str(column): frame[column].tolist() for column in frame}
-    given = (columns, command(), digits, about, counts)
+    given = (columns, command(), digits, counts)
     whole = not any(SETTINGS.match(variable) for variable in os.environ)
     kept = whole or (counts and not poorer(name, counts))
     print("\n" + (write(name, *given) if kept else markdown(table(*given))), flush=True)

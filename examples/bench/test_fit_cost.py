@@ -19,7 +19,7 @@ import pandas as pd
 
 from bench.figures import Row, show
 from bench.fit_costs import WORKS, published
-from tests.measured import COST, ROOT
+from tests.measured import ROOT
 
 BEFORE: Final = os.environ.get("BAYESRBF_BEFORE")
 LIMIT: Final = 150
@@ -73,13 +73,7 @@ def test_fit_cost(data_folder: object) -> None:
     now, before = (pd.DataFrame(side).mean().to_dict() for side in zip(*tables, strict=True))
     for label, key in (("stack", "seconds"), ("a forest of 500", "forest seconds")):
         lines.append(line(f"mean of {len(tables)} published tables: {label}", now, before, key))
-    show(
-        "times/fit",
-        lines,
-        {"work": 0} | dict.fromkeys(list(lines[0])[1:-1], 1) | {"MB": 0},
-        None,
-        COST,
-    )
+    show("times/fit", lines, {"work": 0} | dict.fromkeys(list(lines[0])[1:-1], 1) | {"MB": 0})
     print("mean log loss", now["log loss"], "of a forest", now["forest log loss"])
     if BEFORE:
         rise = np.array([one["log loss"] - other["log loss"] for one, other in tables])

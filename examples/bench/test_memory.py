@@ -20,7 +20,6 @@ import pyarrow.parquet as parquet
 
 from bayesrbf import HybridMixtureClassifier, MixtureDensity
 from bench.figures import show
-from tests.measured import COST
 
 ROWS = 300_000
 COLUMNS, K = 10, 8
@@ -106,7 +105,7 @@ def test_peak_of_a_method() -> None:
             row[kind] = in_child(of_method, kind, method)[0] / size if method in known else None
         rows.append(row)
         print(row, flush=True)
-    show("memory/methods", rows, 1, about=COST)
+    show("memory/methods", rows, 1)
 
 
 def written(folder: Path, rows: int) -> Path:
@@ -162,6 +161,6 @@ def test_fit_from_disk(tmp_path: Path) -> None:
             )
             print(lines[-1], flush=True)
     digits = {"seconds": 1, "microseconds a row and pass": 2}
-    show("memory/disk", lines, digits, about=COST)
+    show("memory/disk", lines, digits)
     disk = [line["resident memory, MiB"] for line in lines if line["from"] == "disk"]
     assert disk[-1] < 1.5 * disk[0]

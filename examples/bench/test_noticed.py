@@ -18,7 +18,6 @@ import pandas as pd
 from bayesrbf import HybridMixtureClassifier, check
 from bayesrbf.datasets import load_table
 from bench.figures import Row, show
-from tests.measured import COST
 from tests.reading.planting import TROUBLES, heard, reals
 
 READ: Final = (
@@ -71,7 +70,7 @@ def test_planted_troubles(data_folder: Path, tmp_path: Path) -> None:
         )
     said = sum(len(heard(table, str(tmp_path))) for table in tables.values())
     rows.append({"trouble": "as they are", "planted": 0, "noticed": 0, "other sentences": said})
-    show("noticed/reading", rows, about=COST)
+    show("noticed/reading", rows)
     assert said == 0
     assert all(row["noticed"] == row["planted"] for row in rows)
 

@@ -1,4 +1,4 @@
-"""The families' published tables at a size of minutes, and what moved since they were printed last.
+"""The families' published tables at a size of minutes.
 
 ``bayesrbf reproduce`` has more: waveform and averages over modes, other shares of labels, ten
 cross-validations, tables of images.

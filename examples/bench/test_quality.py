@@ -21,7 +21,6 @@ from bayesrbf import HybridMixtureClassifier, KernelNetworkClassifier, StackedCl
 from bench.figures import Row, show
 from bench.peers import GENTLE, PEERS, Boosting, forest, logistic, scores
 from bench.tables import Split, load, split
-from tests.measured import COST
 
 SEEDS: Final = int(os.environ.get("BAYESRBF_SEEDS", "1"))
 DEVELOPED_ON: Final = (
@@ -110,7 +109,7 @@ def test_quality(data_folder: object) -> None:
         taken = rows.groupby(["table", "model"], sort=False)["seconds"].mean().unstack(sort=False)
         column = "30 % of the cells hidden" if holes else "complete"
         seconds[column] = taken.div(taken["random forest"], axis=0).median()
-    show("quality/seconds", pd.DataFrame(seconds), 1, {"splits": (SEEDS, 1)}, COST)
+    show("quality/seconds", pd.DataFrame(seconds), 1, {"splits": (SEEDS, 1)})
     for one in told.values():
         ahead = one.loc[list(PEERS)]
         assert (ahead["behind the stack"] + ahead["se"] >= 0).all()
@@ -137,4 +136,4 @@ def test_more_rows(data_folder: object) -> None:
         index=["table", "rows"], columns="model", values=["log loss", "seconds"], sort=False
     )
     show("quality/rows", found["log loss"])
-    show("quality/rows_seconds", found["seconds"], 1, about=COST)
+    show("quality/rows_seconds", found["seconds"], 1)

@@ -28,7 +28,7 @@ from bench.figures import show
 from bench.tables import mixed
 from tests.app.serve.mutations import FORM, file_of
 from tests.app.serve.server import Server
-from tests.measured import COST, ROOT
+from tests.measured import ROOT
 
 ROWS, REALS, CATEGORIES = 300, 18, 12
 RATE: Final = 20
@@ -162,7 +162,7 @@ def form_of(record: dict[str, Any]) -> bytes:
 
 def test_serve_speed(folders: dict[str, Path]) -> None:
     found = [*requests(folders["no draws"]), page(folders["draws"])]
-    show("serve/speed", found, digits={"of the bare call": 2} | dict.fromkeys(MS, 1), about=COST)
+    show("serve/speed", found, digits={"of the bare call": 2} | dict.fromkeys(MS, 1))
 
 
 def test_serve_memory(folders: dict[str, Path]) -> None:
@@ -178,5 +178,5 @@ def test_serve_memory(folders: dict[str, Path]) -> None:
         first, middle, last = held.values()
         grown = max(0.0, 2 * min(middle - first, last - middle))
         found.append({"requests": MANY, **held, "grown, MiB": grown})
-    show("serve/memory", found, digits=1, about=COST)
+    show("serve/memory", found, digits=1)
     assert grown < FLAT

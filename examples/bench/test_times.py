@@ -39,7 +39,7 @@ from bayesrbf.mixture.laws import laws_of
 from bayesrbf.mixture.points import component_covariances
 from bench.figures import Row, show
 from bench.tables import split
-from tests.measured import COST, ROOT
+from tests.measured import ROOT
 
 TURNS: Final = 5
 KERNELS: Final = {"compiled": CompiledExpectation, "NumPy": ArrayExpectation}
@@ -189,7 +189,7 @@ def test_iteration_beside_sklearn() -> None:
                 "scikit-learn / bayesrbf": min(seconds["one"], seconds["all"]) / seconds["ours"],
             }
         )
-    show("times/sklearn", lines, 2, about=COST)
+    show("times/sklearn", lines, 2)
 
 
 def test_price_of_holes() -> None:
@@ -213,7 +213,7 @@ def test_price_of_holes() -> None:
                 "with holes / complete": seconds["holes"] / seconds["complete"],
             }
         )
-    show("times/holes", lines, 2, about=COST)
+    show("times/holes", lines, 2)
 
 
 def seconds(call: Callable[[], object], repeats: int = 1) -> float:
@@ -251,7 +251,7 @@ def test_fit_beside_sklearn(data_folder: object) -> None:
                 "iterations (scikit-learn)": theirs.n_iter_,
             }
         )
-    show("times/fit_sklearn", lines, 2, about=COST)
+    show("times/fit_sklearn", lines, 2)
 
 
 def test_time_of_intervals(data_folder: object) -> None:
@@ -273,7 +273,7 @@ def test_time_of_intervals(data_folder: object) -> None:
         "`fit` of a mixture": lambda: HybridMixtureClassifier(random_state=0).fit(X, y),
     }
     rows = [{"": step, "CPU seconds": seconds(call)} for step, call in steps.items()]
-    show("times/intervals", rows, 2, about=COST)
+    show("times/intervals", rows, 2)
 
 
 def questions(model: Any, X: pd.DataFrame) -> Iterator[tuple[str, Callable[[], object]]]:
@@ -301,7 +301,7 @@ def test_time_of_questions(data_folder: object) -> None:
         told[name] = {
             f"`{what}`": 1000 * seconds(ask, 3) / len(rows) for what, ask in questions(model, rows)
         }
-    show("times/questions", pd.DataFrame(told), 2, about=COST)
+    show("times/questions", pd.DataFrame(told), 2)
 
 
 FIRST_FIT: Final = """
@@ -355,4 +355,4 @@ def test_wait(data_folder: object, tmp_path: Path) -> None:
     for work, words in works.items():
         lines.append({"work": work, "CPU seconds": run(tmp_path, kernels, *words)})
         print(lines[-1], flush=True)
-    show("times/wait", lines, 1, about=COST)
+    show("times/wait", lines, 1)

@@ -166,8 +166,8 @@ def test_the_richer_update_is_taken_only_where_it_is_better():
     X, _ = population(400, (0.3, 0.3, 0.4), 5)
     log_q, classes = model.predict_log_proba(X), model.classes_
     # Chance alone is better by a standard error in some draws, and not in most.
-    as_it_was = [recalibrate(model, X, classes[drawn(log_q, seed)]) for seed in range(9)]
-    assert [one.updates_[0].method for one in as_it_was].count("none") >= 5
+    as_it_was = [recalibrate(model, X, classes[drawn(log_q, seed)]) for seed in range(5)]
+    assert [one.updates_[0].method for one in as_it_was].count("none") >= 3
     for update in (one.updates_[0] for one in as_it_was):
         if update.method == "none":
             assert "no update is called for" in update.sentence
@@ -275,7 +275,7 @@ def test_a_file_with_digests_of_some_rows_is_refused(tmp_path):
         bayesrbf.load(tmp_path / "model")
 
 
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("name", ["mixture", "stack"])
 def test_none_leaves_all_answers_as_they_were(name):
     model, (X, y) = fitted(name), local()
     same = recalibrate(model, X, y, "none")
@@ -285,7 +285,7 @@ def test_none_leaves_all_answers_as_they_were(name):
     assert "80 labelled rows" in same.updates_[0].sentence
 
 
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("name", ["mixture", "stack"])
 def test_intervals_count_the_doubt_about_the_update(name):
     model, (X, y) = fitted(name), local(40)
     updated = recalibrate(model, X, y, "slope")

@@ -119,7 +119,7 @@ def test_a_planted_fault_is_named_with_what_to_do(
         assert result.to_dict()["advice"] == result.advice
 
 
-@pytest.mark.parametrize("fault", PLANTED)
+@pytest.mark.parametrize("fault", ["unknown levels", "exchanged columns"])
 def test_commands_name_a_planted_fault_by_advice_and_exit_code(
     fault: str,
     folder: Path,

@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from bayesrbf.answers import learning
 from bayesrbf.app.serve import case
 from bayesrbf.app.serve.interface import ModelFolder, ServedModel
 from bayesrbf.app.serve.pictures import along as picture
@@ -36,6 +37,7 @@ def test_commands_and_server_take_every_kind(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.setattr(learning, "FACTORS", (1.0, 2.0))
     X, y = table(60, share=True)
     file, folder = tmp_path / "t.csv", tmp_path / "out"
     X.assign(outcome=y).to_csv(file, index=False)
@@ -46,7 +48,7 @@ def test_commands_and_server_take_every_kind(
         "outcome": "categorical"
     }
     words = ["report", file, "--target", "outcome", "--out", folder, "--model", "mixture"]
-    assert run(monkeypatch, *words, "--inference", "laplace", "--quick", *SAID) == 0
+    assert run(monkeypatch, *words, "--inference", "map", "--quick", *SAID) == 0
     report = (folder / "report.html").read_text()
     assert all(word in report for word in WORDS.values())
     capsys.readouterr()

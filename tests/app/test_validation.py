@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from copy import copy
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 
 import bayesrbf
 from bayesrbf import HybridMixtureClassifier, Validation, recalibrate
+from bayesrbf.answers import performance
 from bayesrbf.app.report.options import Focus
 from bayesrbf.app.validate import SURE, Beside, of_known_rows, validation_of
 from bayesrbf.fit.asking import known_rows
@@ -344,7 +346,15 @@ def test_a_worse_ranking_than_in_training_is_to_be_refitted() -> None:
     assert now.advice.startswith("Refit")
 
 
-def test_parts_and_a_score_stand_beside_the_model(fitted: HybridMixtureClassifier) -> None:
+def few_resamples(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
+    """Groups are drawn so often for an interval."""
+    monkeypatch.setattr(performance, "resampled", partial(performance.resampled, n=n))
+
+
+def test_parts_and_a_score_stand_beside_the_model(
+    fitted: HybridMixtureClassifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few_resamples(monkeypatch, 10)
     X, y = sick_and_well(300, 5)
     ward, points = np.arange(300) % 3, 40.0 + 3 * X["enzyme"].rename("points")
     points[:20] = np.nan
@@ -391,8 +401,9 @@ def test_parts_of_like_names_and_of_whole_numbers_stay_apart(
     assert not year.spread
 
 
-def test_rows_of_groups_are_no_more_rows(fitted: HybridMixtureClassifier) -> None:
+def test_rows_of_groups_are_no_more_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Right probabilities of patients with 8 equal rows: nothing is found that groups explain."""
+    few_resamples(monkeypatch, 60)
     found = 0
     for seed in range(2):
         p = np.random.default_rng(seed).beta(1, 1.5, 60)

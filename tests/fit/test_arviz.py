@@ -78,6 +78,11 @@ EVERY = [
     for name, (_, method) in FAMILIES.items()
     for way in ((method, "bootstrap") if name in BOOTSTRAPPED else (method,))
 ]
+TREES = ("mixture", "hinge", "density", "RBF regression", "exemplars", "stack")
+of_every_form = pytest.mark.parametrize(
+    "fitted", [one for one in EVERY if one.values[0][0] in TREES], indirect=True
+)
+"""ArviZ reads names, dimensions and groups: trees of other families have those of one of these."""
 
 
 @pytest.fixture(scope="module", params=EVERY)
@@ -142,6 +147,7 @@ def assert_drawn() -> None:
     assert any(axes.has_data() for axes in plt.gcf().axes)
 
 
+@of_every_form
 @pytest.mark.parametrize("name", STATISTICS)
 def test_statistics(fitted, name):
     if name in REDUCED:
@@ -153,6 +159,7 @@ def test_statistics(fitted, name):
         assert STATISTICS[name](fitted.posterior_) is not None
 
 
+@of_every_form
 @pytest.mark.parametrize("name", PLOTS)
 def test_plots(fitted, name):
     getattr(az, name)(fitted.posterior_, **smallest(fitted.posterior_))
@@ -197,6 +204,7 @@ def test_diagnose_says_what_arviz_says(fitted):
     assert compared["elpd"].iloc[0] == pytest.approx(found["elpd_loo"].value, rel=1e-9)
 
 
+@of_every_form
 @pytest.mark.parametrize("name", ["plot_ppc_dist", "plot_ppc_pava", "plot_ppc_rootogram"])
 @pytest.mark.parametrize("training", [True, False])
 def test_predictive_plots_find_their_groups(fitted, name, training):

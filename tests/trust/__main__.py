@@ -1,9 +1,8 @@
 """What was tried to break the package, how many, what held: ``make trust`` fills docs/trust.md.
 
-``python -m tests.trust --only artefact`` runs one section. What was kept and whose code is as it
-was is not run again. ``BAYESRBF_SHARE=0.1`` takes a tenth of the repetitions, and the page says how
-many of how many. ``--short`` takes the form of continuous integration and keeps nothing;
-``--table`` runs nothing and writes the tables of what was kept.
+``python -m tests.trust --only artefact`` runs one section. What was kept at the same commit is not
+run again. ``BAYESRBF_SHARE=0.1`` takes a tenth of the repetitions, and the page says how many of
+how many. ``--short`` takes the form of continuous integration and keeps nothing.
 """
 
 from __future__ import annotations
@@ -46,20 +45,13 @@ def main() -> int:
     """Run sections, bring the page up to date, and return 1 where something got through."""
     parser = argparse.ArgumentParser(prog="python -m tests.trust", description=__doc__)
     parser.add_argument("--only", choices=SECTIONS, action="append", help="run this, in this order")
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--short", action="store_true", help="few of each, and nothing is kept")
-    form.add_argument("--table", action="store_true", help="nothing is run: tables of what is kept")
+    parser.add_argument("--short", action="store_true", help="few of each, and nothing is kept")
     asked = parser.parse_args()
     share, wrong = float(os.environ.get("BAYESRBF_SHARE", "1")), 0
     for name in asked.only or SECTIONS:
         section = SECTIONS[name]
         print(f"## {name}", flush=True)
-        if asked.short:
-            wrong += section.tried()
-        elif asked.table:
-            wrong += section.write()
-        else:
-            wrong += section.run(share)
+        wrong += section.tried() if asked.short else section.run(share)
     if not asked.short:
         measured.main()
     print(f"{wrong} got through")

@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 
 from tests.mutations import FAMILIES, try_all
-from tests.trust.sections import Line, Row, Section, program, suite
+from tests.trust.sections import Line, Row, Section, program
 
 
 def files(long: bool) -> list[Line]:
-    """Files with names, altered files of every family, then the tests that forge by hand."""
+    """Files with names, altered files of every family, and files that were being written."""
     return [
         Line(
             "hostile files, one a check, each refused in its own words, nothing else opened", named
@@ -26,9 +26,7 @@ def files(long: bool) -> list[Line]:
             )
             for name in FAMILIES
         ),
-        suite("cut and flipped model files", "tests/test_artefact.py", long=long),
         Line("`save` killed after a random time", killed, 200 if long else 20, "kills", 50),
-        suite("what reading opens and imports", "tests/test_loading.py", long=long),
     ]
 
 

@@ -1,11 +1,11 @@
-"""Much of it at once: threads, processes, pickles, weights of any size."""
+"""Much of it: fits in a loop, and rows."""
 
 from __future__ import annotations
 
 from functools import cache, partial
 from typing import Any, Final
 
-from tests.trust.sections import Line, Row, Section, program, suite
+from tests.trust.sections import Line, Row, Section, program
 
 LEAK: Final = 30
 """MiB by which a loop may grow."""
@@ -15,16 +15,8 @@ ROWS: Final = 100_000
 
 
 def lines(long: bool) -> list[Line]:
-    """Each suite is an attack."""
-    return [
-        suite("threads, processes and pickles", "tests/test_sharing.py", long=long),
-        Line("fits and draws in a loop", looped, 200 if long else 50, "fits"),
-        suite(
-            "row weights of any size, wrapped interrupts",
-            "tests/fit/test_extreme_weights.py",
-            long=long,
-        ),
-    ]
+    """A long loop, or a short one."""
+    return [Line("fits and draws in a loop", looped, 200 if long else 50, "fits")]
 
 
 def looped(_: int, times: int) -> Row:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.invariance import FAMILIES, LAWS, broken
 from tests.oracle_grid import POINTS, TOLERANCE, Case, cases, furthest, graph_equals_numerics
-from tests.trust.sections import Line, Row, Section, suite
+from tests.trust.sections import Line, Row, Section
 
 SHORT = 30
 GRAPHS = {True: 8, False: 1}
@@ -94,22 +94,7 @@ def law_of(law: str, seed: int, times: int) -> Row:
     }
 
 
-def suites(long: bool) -> list[Line]:
-    """Tests of the same kind."""
-    return [
-        suite(
-            "graph = numerics = brute force: pairs of options, every family",
-            "tests/models",
-            "tests/inference/test_plug.py",
-            long=long,
-        ),
-        suite("order of rows, columns and labels", "tests/fit/test_orders.py", long=long),
-    ]
-
-
-SUITES = ("tests/models", "tests/inference", "tests/fit/test_orders.py")
 SECTIONS = (
     Section("digits", digits),
     Section("invariance", invariances),
-    Section("oracles", suites),
 )

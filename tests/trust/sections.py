@@ -1,13 +1,12 @@
 """A section of docs/trust.md: what was attacked, how often, and what got through.
 
 The repetitions of a line are run in parts that are kept as they come (:mod:`tests.measured`), so
-that a run that stopped goes on, and a share of the repetitions stands until more are asked for.
+that a run that stopped goes on at the same commit.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -15,13 +14,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from tests.measured import FIGURES, ROOT, Cell, kept, older, part, read, write
+from tests.measured import ROOT, Cell, part, write
 
 Row = dict[str, Cell]
 """What came out of a part: ``tried`` and ``through``, and numbers and words beside them."""
 
-OWN: Final = ("line", "part", "times", "commit", "tried", "through")
+OWN: Final = ("line", "part", "times", "tried", "through")
 """Entries of a part that are no remark."""
+HEADER: Final = ("attack", "run of asked", "tried", "held", "got through", "what came out")
 
 
 @dataclass(frozen=True)
@@ -86,67 +86,31 @@ class Section:
         """Name of its table."""
         return f"trust/{self.name}"
 
-    def best(self) -> dict[str, dict[int, Row]]:
-        """Parts that were kept, by line and number; of the same part that of most repetitions."""
-        most: dict[str, dict[int, Row]] = {}
-        for row in kept(self.figures, ()):
-            own = most.setdefault(str(row["line"]), {})
-            number = int(row["part"])  # type: ignore[arg-type]
-            if number not in own or own[number]["times"] < row["times"]:  # type: ignore[operator]
-                own[number] = row
-        return most
-
     def run(self, share: float) -> int:
-        """Run what is not kept of a share of all repetitions, keep it, and say what got through."""
-        for line in self.lines(True):
-            for number, times in line.parts(max(1, round(share * line.asked))):
-                own = self.best().get(line.what, {}).get(number)
-                if own is None or int(own["times"]) < times:  # type: ignore[arg-type]
-                    key: Row = {"line": line.what, "part": number, "times": times}
-                    part(self.figures, key, partial(line.work, number, times))
-                    self.write()
-        return self.write()
-
-    def write(self) -> int:
-        """Write the table of what is kept, where it has changed; say what got through.
-
-        Where nothing is kept the table is empty.
-        """
-        lines, most = self.lines(True), self.best()
-        table: dict[str, list[Cell]] = {
-            name: []
-            for name in ("attack", "run of asked", "tried", "held", "got through", "what came out")
-        }
-        through, commits, run = 0, [], 0
-        for line in lines if most else ():
-            parts = [row for _, row in sorted(most.get(line.what, {}).items())]
-            ran = count(parts, "times")
-            found = line.judge(parts) if parts else Tried(0, remark="not run yet")
-            cells = (
-                line.what,
-                f"{ran:,} of {line.asked:,} {line.unit}",
-                found.tried,
-                found.tried - found.through if parts else None,
-                found.through if parts else None,
-                found.remark,
-            )
-            for column, cell in zip(table.values(), cells, strict=True):
-                column.append(cell)
-            through, run = through + found.through, run + bool(parts)
-            commits += [str(row["commit"]) for row in parts]
-        if self.changed(tuple(zip(*table.values(), strict=True))):
+        """Run a share of all repetitions, write the table, and say what got through."""
+        cells, through, lines = list[tuple[Cell, ...]](), 0, self.lines(True)
+        for line in lines:
+            parts = [
+                part(
+                    self.figures,
+                    {"line": line.what, "part": number, "times": times},
+                    partial(line.work, number, times),
+                )
+                for number, times in line.parts(max(1, round(share * line.asked)))
+            ]
+            found, ran = line.judge(parts), count(parts, "times")
+            asked = f"{ran:,} of {line.asked:,} {line.unit}"
+            held = found.tried - found.through
+            cells.append((line.what, asked, found.tried, held, found.through, found.remark))
+            through += found.through
+            columns = zip(HEADER, zip(*cells, strict=True), strict=True)
             write(
-                self.figures, table, f"make trust ARGS='--only {self.name}'",
-                counts={"lines": (run, len(lines))}, commits=commits,
-            )  # fmt: skip
+                self.figures,
+                dict(columns),
+                f"make trust ARGS='--only {self.name}'",
+                counts={"lines": (len(cells), len(lines))},
+            )
         return through
-
-    def changed(self, rows: tuple[tuple[Cell, ...], ...]) -> bool:
-        """Whether the written table has other rows or is of other answers, or there is none."""
-        if not (FIGURES / f"{self.figures}.json").exists():
-            return True
-        written = read(self.figures)
-        return written.rows != rows or older(written)
 
     def tried(self) -> int:
         """Run the short form, keep nothing, print every line, and say what got through."""
@@ -158,30 +122,6 @@ class Section:
             print("| " + " | ".join(map(str, cells)) + " |", flush=True)
             through += found.through
         return through
-
-
-def suite(what: str, *files: str, long: bool = True) -> Line:
-    """The tests of some files, counted."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    command += [] if long else ["-m", "not slow"]
-
-    def work(_: int, times: int) -> Row:
-        done = subprocess.run(
-            [*command, *files], cwd=ROOT, capture_output=True, text=True, check=False
-        )
-        last = (done.stdout.splitlines() or [""])[-1]
-        counts = {
-            word: int(n) for n, word in re.findall(r"(\d+) (passed|failed|error|skipped)", last)
-        }
-        skipped = counts.pop("skipped", 0)
-        tried = sum(counts.values())
-        if not tried:
-            raise RuntimeError(f"no test of {', '.join(files)} was run: {done.stdout}{done.stderr}")
-        failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout, flags=re.MULTILINE)
-        row: Row = {"tried": tried, "through": tried - counts.get("passed", 0)}
-        return row | ({"skipped": skipped} if skipped else {}) | {"": ", ".join(failed)}
-
-    return Line(what, work)
 
 
 def program(module: str, *words: object) -> Any:
