@@ -85,7 +85,7 @@ def hide_cells(X: Any, fraction: float, rng: np.random.Generator) -> Any:
            [ 1., nan, nan]])
     """
     _check_fraction(fraction)
-    columns = learn_columns(X)
+    columns = learn_columns(X, whole=False)  # all columns, constant ones and copies, too
     table = encode(X, columns)
     hidden = rng.random((len(table.real), len(columns.names))) < fraction
     real = np.where(hidden[:, list(columns.real_positions)], np.nan, table.real)

@@ -38,9 +38,9 @@ def test_every_hostile_file_is_refused_in_words_of_its_own() -> None:
 
 
 def test_every_law_refuses_some_altered_record() -> None:
-    """Of 197: the others need two changes at once, or members and columns that these fits lack."""
+    """Of 202: the others need two changes at once, or members and columns that these fits lack."""
     unbroken = program("tests.laws")
-    assert len(unbroken) <= 45, unbroken
+    assert len(unbroken) <= 47, unbroken
 
 
 @pytest.fixture(scope="module")

@@ -168,7 +168,7 @@ def test_a_state_of_something_else_is_refused(tmp_path: Path, change: Forgery) -
     forge(path, lambda header, manifest: None)
     load(path)
     forge(path, change)
-    with pytest.raises(ArtefactError, match="no state of a"):
+    with pytest.raises(ArtefactError, match=r"no state of a|has unknown arguments: "):
         load(path)
 
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 SHOWN: Final = 5
 """Columns that the sentence tells about."""
+FEWEST_NEAR: Final = 5
+"""Rows up to which it is not told that one column alone tells them from others."""
 MANY_COPIES: Final = 0.05
 """Share of copies among the rows from which there is a warning: many tables have one or two."""
 MOST: Final = 500
@@ -375,7 +377,8 @@ def read_rows(reading: Reading, X: object, labels: Labels, groups: object = None
         cells = table.encode(X, columns)
         rows = replace(rows, real=cells.real, codes=cells.codes, missing=cells.missing)
     warn_of_copies(repeated, kept.size, reading.owner)
-    columns, cells = table.in_canonical_levels(columns, cells, rows)
+    orders = table.level_orders(rows, columns)
+    columns, cells = columns.in_levels(orders), table.recoded(cells, orders)
     table.check_spreads(cells.real, rows.weights, columns.real_names)
     if reading.finds_atoms:
         atoms = table.atoms_of(replace(cells, weights=rows.weights), columns)
@@ -414,9 +417,11 @@ def told_apart(columns: Columns, rows: Observations) -> tuple[int, str]:
     """
     if not columns.names or len(columns.names) > MOST:
         return 0, ""
-    count, position = table.near_copies(rows)
-    name = (*columns.categorical_names, *columns.real_names)[position]
-    return (count, name) if count > MANY_COPIES * rows.n_obs else (0, "")
+    of_columns = replace(rows, codes=rows.codes[:, : len(columns.levels)])  # masks are no columns
+    count, position = table.near_copies(of_columns)
+    positions = (*columns.categorical_positions, *columns.real_positions)
+    name = columns.names[positions[position]] if positions else ""
+    return (count, name) if count > max(FEWEST_NEAR, MANY_COPIES * rows.n_obs) else (0, "")
 
 
 def measured_in_one_class(columns: Columns, rows: Observations) -> list[int]:

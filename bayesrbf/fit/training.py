@@ -222,6 +222,9 @@ def _read_collection(
         usual = table.usual_weight(table.copies_of(weighed), weighed)
         weighed, mass = _scaled(weighed, usual), mass / usual
         rows = rows.map(partial(_scaled, usual=usual))
+    orders = table.level_orders(weighed, columns)
+    columns, weighed = columns.in_levels(orders), table.recoded(weighed, orders)
+    rows = rows.map(partial(table.recoded, orders=orders))
     if reading.finds_atoms:
         columns = replace(columns, atoms=table.atoms_of(weighed, columns))
         weighed = table.at_their_atoms(weighed, columns)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -98,6 +98,15 @@ class Columns:
         """Positions of the columns whose missing indicators may tell of the class."""
         unseen = {*self.left_out} - {*self.of_one_class}
         return tuple(i for i in range(len(self.names)) if i not in unseen)
+
+    def in_levels(self, orders: Sequence[Int[np.ndarray, " _"]]) -> Columns:
+        """The columns whose levels stand in other orders; a copy has that of its original."""
+        kinds = list(self.kinds)
+        for position, order in zip(self.code_of, orders, strict=True):
+            kinds[position] = kinds[position].in_places(order.tolist())
+        for copy in self.copies:
+            kinds[copy.position] = kinds[copy.original]
+        return replace(self, kinds=tuple(kinds))
 
     @property
     def n_used(self) -> int:
@@ -352,6 +361,8 @@ def _told_apart(cells: Cells, columns: Columns) -> Columns:
                 break
         else:
             alike.append(position)
+    if len(constants) == len(columns.names) - len(columns.empty):
+        constants = constants[1:]  # a table has a column
     return replace(columns, constants=tuple(constants), copies=tuple(copies))
 
 

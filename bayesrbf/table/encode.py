@@ -32,7 +32,6 @@ from bayesrbf.table.containers import (
     missing_cells,
     read_cells,
 )
-from bayesrbf.table.kinds import Category
 from bayesrbf.table.order import canonical_levels, canonical_order, weigh_unlabelled
 
 # Values at which a real column has a point mass, such as 0 or a limit of detection.
@@ -636,23 +635,33 @@ def with_masks(rows: Observations, columns: Columns) -> Observations:
     return replace(rows, codes=np.column_stack([before, (~observed).astype(np.intp), after]))
 
 
-def in_canonical_levels(
-    columns: Columns, cells: Observations, rows: Observations
-) -> tuple[Columns, Observations]:
-    """Columns and cells whose levels have codes that their names do not decide.
+LevelOrders = tuple[Int[np.ndarray, " _"], ...]
 
-    ``rows`` are the cells with labels and weights, which decide.
+
+def level_orders(rows: Observations, columns: Columns) -> LevelOrders:
+    """Codes of the levels of every column in an order that their names do not decide.
+
+    Cells, labels and weights of the rows decide; levels that no row has come last.
     """
-    kinds, codes = list(columns.kinds), cells.codes.copy()
-    orders = canonical_levels(rows)
-    for position, place in columns.code_of.items():
-        kind = columns.kinds[position]
-        if isinstance(kind, Category):
-            kinds[position] = kind.in_places(orders[place].tolist())
-            codes[:, place] = np.append(np.argsort(orders[place]), -1)[codes[:, place]]
-    for copy in columns.copies:
-        kinds[copy.position] = kinds[copy.original]
-    return replace(columns, kinds=tuple(kinds)), replace(cells, codes=codes)
+    orders = canonical_levels(rows)[: len(columns.levels)]
+    sizes = map(len, columns.levels)
+    return tuple(
+        np.append(order, np.arange(order.size, size))
+        for order, size in zip(orders, sizes, strict=True)
+    )
+
+
+def recoded(rows: Observations, orders: LevelOrders) -> Observations:
+    """Rows whose levels have their places in these orders as codes.
+
+    >>> rows = Observations(np.zeros((2, 0)), np.array([[0], [1]]), np.zeros(2, int), np.ones(2))
+    >>> recoded(rows, (np.array([1, 0]),)).codes.ravel()
+    array([1, 0])
+    """
+    codes = rows.codes.copy()
+    for column, order in zip(codes.T, orders, strict=False):  # masks and atoms come after
+        column[:] = np.append(np.argsort(order), -1)[column]
+    return replace(rows, codes=codes)
 
 
 def canonical_positions(rows: Observations, columns: Columns) -> Int[np.ndarray, " column"]:

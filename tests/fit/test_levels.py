@@ -77,7 +77,7 @@ def test_two_spellings_in_training_are_one_level_and_codes_are_two_with_a_warnin
     np.testing.assert_array_equal(two.predict_proba(mixed), one.predict_proba(mixed))
     with pytest.warns(ColumnWarning, match=r"'site' holds '007' and '7', which are one number"):
         codes = FAMILIES["mixture"]().fit(table(["7", "007", "8"]), Y)
-    assert codes.columns_.levels == (("007", "7", "8"),)
+    assert set(codes.columns_.levels[0]) == {"007", "7", "8"}
 
 
 @pytest.mark.parametrize("dtype", ["bool", "boolean", "bool[pyarrow]"])

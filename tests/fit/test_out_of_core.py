@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from bayesrbf import (
 )
 from bayesrbf.fit import drawing, training
 from bayesrbf.mixture.fitted import FittedMixture, Solver, fit_mixture_rows
+from bayesrbf.table.encode import encode
 from bayesrbf.table.order import distinct
 from tests.cases import some_quick
 from tests.fit.registries import (
@@ -114,7 +115,10 @@ def test_blocks_give_the_parameters_of_a_table_in_memory(monkeypatch: pytest.Mon
     inside = classifier(max_iter=5)
     with pytest.warns(Warning, match="max_iter"):
         inside.fit(X, Y)
-    rows, solver = distinct(inside.rows_)[0], Solver(2, 1000, 1e-12, 0)
+    # Levels stand in the order of a sample, and in that of all rows.
+    cells = encode(X, model.columns_)
+    own = replace(inside.rows_, real=cells.real, codes=cells.codes)
+    rows, solver = distinct(own)[0], Solver(2, 1000, 1e-12, 0)
     start = begun[0]
     mixture, fit = fit_mixture_rows(
         rows, start.specification, MixturePrior(), solver, start.start, None
@@ -122,7 +126,7 @@ def test_blocks_give_the_parameters_of_a_table_in_memory(monkeypatch: pytest.Mon
     assert_same(model.model_, mixture, rtol=1e-6)  # tol bounds the log posterior alone
     assert model.n_iter_ == fit.trace.n_iter
     assert f"{model.passes_} passes over {ROWS} rows in 5 blocks" in model.status_
-    assert model.columns_ == inside.columns_
+    pd.testing.assert_frame_equal(model.columns_.table(), inside.columns_.table())
     assert abs(start.parameters.means - mixture.parameters.means).max() > 1e-3
 
 

@@ -54,6 +54,7 @@ def with_checks(estimators: list[BaseEstimator]) -> pytest.MarkDecorator:
 
 @with_checks(QUICK)
 @pytest.mark.filterwarnings("ignore:.*received one class alone:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*tells every class from the others:UserWarning")
 @pytest.mark.filterwarnings("ignore:.*one labelled row alone is of class:UserWarning")
 def test_check(estimator: BaseEstimator, check: Callable[[BaseEstimator], None]) -> None:
     check(estimator)
@@ -62,6 +63,7 @@ def test_check(estimator: BaseEstimator, check: Callable[[BaseEstimator], None])
 @pytest.mark.slow
 @with_checks(OTHERS)
 @pytest.mark.filterwarnings("ignore:.*received one class alone:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*tells every class from the others:UserWarning")
 @pytest.mark.filterwarnings("ignore:.*one labelled row alone is of class:UserWarning")
 @pytest.mark.filterwarnings("ignore:.*cv=3 holds out no labelled row:UserWarning")
 @pytest.mark.filterwarnings("ignore:.*no labelled row could be held out:UserWarning")

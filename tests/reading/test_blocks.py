@@ -27,8 +27,8 @@ def both(path: Path, options: TableOptions = OPTIONS, size: int = 3) -> tuple[ob
     def outcome(whole: bool) -> object:
         try:
             if whole:
-                return read_file(path, None, options).frame
-            parts = [read.frame for read in read_blocks(path, options, size)]
+                return read_file(path, None, options, levels={}).frame
+            parts = [read.frame for read in read_blocks(path, options, size, {})]
             return pd.concat(parts, ignore_index=options.id is None)
         except TableError as error:
             return str(error)

@@ -16,7 +16,7 @@ from tests.cases import generative, some_quick
 
 N = 120
 A = np.random.default_rng(3).normal(size=N).round(2)
-Y = np.where(A > 0, "yes", "no").astype(object)
+Y = np.where(A + np.random.default_rng(4).normal(size=N) > 0, "yes", "no").astype(object)
 FIFTH = np.arange(N) % 5 == 0
 OF_PANDAS = (
     *("#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
@@ -48,8 +48,7 @@ def test_a_word_for_missing_is_told_of_a_column_and_of_labels(word: str, tmp_pat
     pd.DataFrame({"a": A, "y": cells}).to_csv(tmp_path / "l.csv", index=False)
     for name, column in (("f.csv", "g"), ("l.csv", "y")):
         read = read_table(tmp_path / name, "y")
-        (note,) = [note for note in read.notes if f"'{column}'" in note]
-        assert "24 cells" in note
+        assert any(f"'{column}'" in note and "24 cells" in note for note in read.notes)
         again = read_table(tmp_path / name, "y", na=word)
         held = again.frame["g"] if column == "g" else again.target
         assert held is not None
@@ -91,7 +90,8 @@ WAYS = {
 def test_one_word_in_two_ways_is_told_of_levels_and_of_labels(way: str, tmp_path: Path) -> None:
     first, second, how = WAYS[way]
     cells = np.array([first, "no", second, "other"], dtype=object)[np.arange(N) % 4]
-    pd.DataFrame({"a": A, "g": cells, "y": cells}).to_csv(tmp_path / "t.csv", index=False)
+    labels = np.random.default_rng(5).permutation(cells)
+    pd.DataFrame({"a": A, "g": cells, "y": labels}).to_csv(tmp_path / "t.csv", index=False)
     first_of_all = read_table(tmp_path / "t.csv", "y").notes[0]
     assert first_of_all.startswith("Columns 'y' and 'g' hold ")
     assert f"(30 and 30 cells), which differ by {how}" in first_of_all

@@ -147,7 +147,7 @@ class FittedStack(FittedModel):
         if self.missingness is None or self.missingness.exponent == 0:
             return ()
         patterns = self.missingness.patterns
-        return tuple(patterns.columns[patterns.evident].tolist())
+        return tuple(np.sort(patterns.columns[patterns.evident]).tolist())
 
     def familiarity(self, rows: Observations) -> Float[np.ndarray, " row"]:
         """Probability that cells are missing as in training; NaN without missing indicators."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
+from numbers import Integral
 from typing import Final
 
 import numpy as np
@@ -23,7 +24,7 @@ from bayesrbf.families.stack.missingness import (
     fit_patterns,
     message_on_columns,
 )
-from bayesrbf.families.stack.posterior import Pool, equal_pool, fit_pools
+from bayesrbf.families.stack.posterior import Pool, equal_pool, fit_pools, mean_pools
 from bayesrbf.fit.calibration import unlabelled_gain
 from bayesrbf.fit.held_out import Fold, HeldOut, NumberedFold, numbered_folds, split_rows
 from bayesrbf.fit.table import TrainingTable
@@ -34,6 +35,9 @@ MANY_ROWS: Final = 2500.0
 FOLDS, FEWER = 5, 3
 """On ten tables of at most 150 rows, complete and with holes, ten folds were no better. Of many
 rows two thirds are enough for members that are weighed against each other."""
+DEALT_TWICE: Final = 200.0
+"""Weight of the labelled rows up to which they are dealt to folds twice. On 11 tables of 100 rows
+another seed then moves a probability by a third less, and the log loss is .004 better."""
 ENOUGH: Final = 5000
 """Different rows held out from which more tell little of weights and temperatures."""
 SHARE: Final = 0.15
@@ -54,6 +58,11 @@ def fit_stack(
     members = settings.fit(shared)
     gain = gain_of_unlabelled(settings, folds, held_out, n_jobs)
     held_out, pools = pools_of(held_out, settings, training.owner)
+    if (cv is None or isinstance(cv, Integral)) and rows.n_labelled <= DEALT_TWICE:
+        again = numbered_folds(pool_splits(cv, rows, kept, seed + 1), training.class_labels)
+        later = [(len(folds) + number, train, test) for number, train, test in again]
+        if (second := settings.hold_out_folds(later, n_jobs)) is not None:
+            pools = mean_pools(pools, fit_pools(second))
     copies = places_held_out(rows, kept, [test for _, _, test in folds])
     column_of = training.read_columns.column_of
     model = stack_of(members, distinct, settings, pools, held_out, column_of)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -163,14 +164,14 @@ def pool_weights(
 ) -> Float[np.ndarray, " member"]:
     r"""Weights of a linear pool by EM, at the mode under their Dirichlet prior.
 
-    .. math:: w_j \leftarrow \frac{\sum_n v_n r_{nj} + 0.4}{\sum_n v_n + 0.4 J}, \quad
+    .. math:: w_j \leftarrow \frac{\sum_n v_n r_{nj} + 1}{\sum_n v_n + J}, \quad
         r_{nj} = \frac{w_j p_{nj}}{\sum_i w_i p_{ni}}
 
     ``probabilities`` are those of the true class of held-out rows.
 
     >>> good_and_bad = np.tile([0.9, 0.1], (100, 1))
     >>> pool_weights(good_and_bad, np.ones(100)).round(3)
-    array([0.996, 0.004])
+    array([0.989, 0.011])
     """
     n_members = probabilities.shape[1]
     pool = np.full(n_members, 1 / n_members)
@@ -219,6 +220,19 @@ def fit_pools(held_out: HeldOut) -> tuple[Pool, ...]:
     )
     signal = probability_of_signal(held_out, pools)
     return tuple(pool.shrunk(signal) for pool in pools)
+
+
+def mean_pools(first: Sequence[Pool], second: Sequence[Pool]) -> tuple[Pool, ...]:
+    """Means of weights, log temperatures and exponents of the class shares of two fits, by knot."""
+    return tuple(
+        Pool(
+            (a.weights + b.weights) / 2,
+            np.sqrt(a.member_temperatures * b.member_temperatures),
+            math.sqrt(a.temperature * b.temperature),
+            (a.pull + b.pull) / 2,
+        )
+        for a, b in zip(first, second, strict=True)
+    )
 
 
 def probability_of_signal(held_out: HeldOut, pools: Sequence[Pool]) -> float:
