@@ -607,6 +607,8 @@ FACTOR, FAR_FACTOR = 1.5, 5.0
 Columns that depend on each other make more: on 40 real tables of different people 1.4 times."""
 LEVEL: Final = 0.005
 """Probability of so many equal pairs by chance, below which they are copies."""
+ATOMS: Final = 10
+"""Values of a column alone that many people may have, such as 0 and limits of detection."""
 LEFT_OUT: Final = 3
 """Columns that are left out in turn to find rows that are nearly copies."""
 
@@ -683,8 +685,7 @@ def near_copies(rows: Observations) -> tuple[int, int]:
     (1, 2)
     """
     columns = _Columns.of(rows)
-    # Of a single other column a value that many people have is no sign of copies.
-    if len(columns.columns) < 2 or sum(one.stands_for for one in columns.columns) < 3:
+    if len(columns.columns) < 2:
         return 0, 0
     near = np.array(
         [
@@ -702,6 +703,9 @@ def near_copies(rows: Observations) -> tuple[int, int]:
         numbers = np.arange(rows.n_obs) if rows.units is None else rows.units.numbers
         units = np.unique(np.column_stack([group, numbers])[copies], axis=0)[:, 0]
         repeated = units.size - np.unique(units).size
+        # Of a single other column a few values that many people have are no sign of copies.
+        if sum(one.stands_for for one in others.columns) == 1 and np.unique(units).size <= ATOMS:
+            continue
         found = max(found, (repeated, columns.columns[j].position), key=lambda one: one[0])
     return found
 
