@@ -46,7 +46,7 @@ from bayesrbf.base.rows import (
 from bayesrbf.fit.model import Axes, Description, FittedModel, observed_rows, row_weights
 from bayesrbf.mixture.em import BegunFit, begin_fit
 from bayesrbf.mixture.expectation import BlockExpectation, prepare
-from bayesrbf.mixture.laws import laws_of
+from bayesrbf.mixture.laws import laws_of, order_for
 from bayesrbf.mixture.maps import fit_power
 from bayesrbf.mixture.matrices import at_floor, lower_entries
 from bayesrbf.mixture.points import MixturePoints, free_variables, reordered
@@ -718,7 +718,7 @@ def fit_mixture_rows(
     the canonical order of columns and classes: what is found does not depend on the order in
     which they are given.
     """
-    order = table.canonical_order(rows, specification.n_classes)
+    order = order_for(table.canonical_order(rows, specification.n_classes), specification)
     structure, rows = specification.reordered(order), rows.reordered(order)
     units = table.standardisation(rows.real, rows.weights)
     maps = None

@@ -339,6 +339,13 @@ class Laws:
         return self.reals.mode(following, statistics, hyperparameters)
 
 
+def order_for(order: Order, specification: MixtureSpecification) -> Order:
+    """An order of columns, those of numbers as given where the shape of covariances needs that."""
+    if not SHAPES[specification.shape].depends_on_order:
+        return order
+    return replace(order, features=np.arange(order.features.size))
+
+
 @cache
 def laws_of(specification: MixtureSpecification) -> Laws:
     """The laws of a mixture's columns, made once."""

@@ -64,6 +64,11 @@ class RealColumns(ABC):
     """
 
     form: ClassVar[type[Matrices]]
+    depends_on_order: ClassVar[bool] = False
+    """Whether the order of the columns means something, as where correlations fall with distance.
+
+    Such a shape is fitted to the columns in the user's order, and no other.
+    """
 
     def __init__(self, specification: MixtureSpecification) -> None:
         self.specification = specification

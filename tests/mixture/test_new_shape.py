@@ -10,6 +10,7 @@ import pytest
 from scipy.optimize import approx_fprime
 from scipy.stats import gamma
 
+from bayesrbf import HybridMixtureClassifier
 from bayesrbf.base.rows import MixtureSpecification, Variable
 from bayesrbf.mixture import compiled_density
 from bayesrbf.mixture.em import fit_mixture, problem_of, starting_point
@@ -95,6 +96,24 @@ def clear() -> None:
     """Forget what is known of structures by their specification."""
     laws_of.cache_clear()
     free_variables.cache_clear()
+
+
+@pytest.mark.parametrize("depends", [False, True])
+def test_a_shape_that_needs_the_order_of_columns_has_the_users(
+    planted, monkeypatch, depends
+) -> None:
+    monkeypatch.setattr(ExchangeableCovariances, "depends_on_order", depends)
+    cells = np.random.default_rng(0).normal(size=(60, 3)) * [1.0, 5.0, 0.1]
+    orders = []
+    for columns in ([0, 1, 2], [2, 0, 1]):
+        model = HybridMixtureClassifier(
+            1, calibrate=False, objective="likelihood", column_maps=None
+        )
+        fit = model.set_params(covariance_type="full", tied=False)
+        fit.fit(cells[:, columns], np.arange(60) % 2)
+        orders.append(np.array(columns)[fit.model_.order.features].tolist())
+    assert (orders[0] == orders[1]) == (not depends)
+    assert not depends or orders == [[0, 1, 2], [2, 0, 1]]
 
 
 @pytest.mark.parametrize("jacobian", [False, True])

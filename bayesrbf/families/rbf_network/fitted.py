@@ -63,6 +63,7 @@ from bayesrbf.inference.draws import Draws
 from bayesrbf.mixture import points as mixture_points
 from bayesrbf.mixture.em import fit_mixture
 from bayesrbf.mixture.fitted import FittedMixture, mixture_coords
+from bayesrbf.mixture.laws import order_for
 from bayesrbf.mixture.missing import mostly_complete, with_holes
 
 if TYPE_CHECKING:
@@ -578,6 +579,7 @@ def fit_network(
     order in which they are given.
     """
     order, output, rows = responses.canonical(rows)
+    order = order_for(order, specification.mixture)
     begin = None if start is None else reordered(start, order, specification)
     rows, specification = rows.reordered(order), specification.reordered(order)
     units = table.standardisation(rows.real, rows.weights)
