@@ -172,6 +172,15 @@ def test_the_reasons_can_be_said_at_the_fit(
     assert not fitted.fitted_.uses_indicators
 
 
+def test_a_server_says_of_a_table_that_cells_are_missing_otherwise(
+    stack: tuple[Path, StackedClassifier],
+) -> None:
+    serve_here(ModelFolder("", stack[0]))
+    rows = everybody(40).astype(object).where(everybody(40).notna(), None).to_dict("records")
+    (warning,) = json.loads(ask("predict", rows).content)["warnings"]
+    assert "'g <b>' is missing in 0" in warning
+
+
 def test_a_server_takes_the_reasons_and_its_card_says_so(
     stack: tuple[Path, StackedClassifier],
 ) -> None:
