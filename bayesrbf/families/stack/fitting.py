@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from numbers import Integral
 from typing import Final
 
 import numpy as np
@@ -58,7 +57,7 @@ def fit_stack(
     members = settings.fit(shared)
     gain = gain_of_unlabelled(settings, folds, held_out, n_jobs)
     held_out, pools = pools_of(held_out, settings, training.owner)
-    if (cv is None or isinstance(cv, Integral)) and rows.n_labelled <= DEALT_TWICE:
+    if cv is None and rows.n_labelled <= DEALT_TWICE:
         again = numbered_folds(pool_splits(cv, rows, kept, seed + 1), training.class_labels)
         later = [(len(folds) + number, train, test) for number, train, test in again]
         if (second := settings.hold_out_folds(later, n_jobs)) is not None:
