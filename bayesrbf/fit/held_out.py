@@ -104,7 +104,9 @@ def grouped_folds(
     order = order if seed is None else rng.permutation(order)
     for group in order[np.argsort(-counts[order].sum(axis=1), kind="stable")]:
         # The fold whose squared shares of the classes grow least: it has least of these classes.
-        fold = int(((mass + shares[group]) ** 2 - mass**2).sum(axis=1).argmin())
+        # Rounding, which depends on the order of the classes, decides no tie.
+        growth = ((mass + shares[group]) ** 2 - mass**2).sum(axis=1).round(12)
+        fold = int(growth.argmin())
         place[group], mass[fold] = fold, mass[fold] + shares[group]
     for label in range(counts.shape[1]):
         having = np.flatnonzero((counts[:, label] > 0) & (place >= 0))

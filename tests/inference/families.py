@@ -136,8 +136,13 @@ def stack(masks: bool = False) -> Family:
     def slope(theta: np.ndarray) -> np.ndarray:
         return log_posterior.value_and_gradient(theta, jacobian=False)[1]
 
+    def falling(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = log_posterior.value_and_gradient(theta, jacobian=False)
+        return -value, -gradient
+
     start = log_posterior.pack([equal_pool(3)] * (len(POOL_PRIOR.knots) if masks else 1))
-    return Family(log_posterior, model, root(slope, start, tol=1e-12).x, weights)
+    near = minimize(falling, start, jac=True, method="BFGS").x
+    return Family(log_posterior, model, root(slope, near, tol=1e-12).x, weights)
 
 
 def rbf_network() -> Family:

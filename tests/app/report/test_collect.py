@@ -133,7 +133,7 @@ def test_doubt_is_ordered_by_the_threshold_and_adds_up(outcome: Outcome) -> None
     own = outcome.held_out.probabilities["this model"][:, 1]
     for row in doubt.rows:  # of rows held out probability and interval are those of a new row
         if row.given:
-            assert row.probability == own[int(row.row) - 1]
+            assert row.probability == pytest.approx(own[int(row.row) - 1])
         assert row.lower < row.probability < row.upper
         assert 0 < row.epistemic < row.aleatoric + row.epistemic <= np.log(2)
 

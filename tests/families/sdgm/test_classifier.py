@@ -500,6 +500,7 @@ def test_a_prior_that_is_none_is_refused() -> None:
         small(precision_prior=2.0).fit(*ring(20))
 
 
+@pytest.mark.filterwarnings("ignore:Column .* tells every class from the others:UserWarning")
 @pytest.mark.filterwarnings("ignore:.*received one class alone:UserWarning")
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
