@@ -102,7 +102,7 @@ def test_of_an_array_it_stays_missing() -> None:
 @pytest.mark.parametrize(
     "name",
     ["mixture", "kernel network", "exemplars"]
-    + [pytest.param(n, marks=pytest.mark.slow) for n in ("RBF network", "sparse mixture", "stack")],
+    + [pytest.param(n, marks=pytest.mark.slow) for n in ("RBF network", "sparse mixture")],
 )
 def test_a_test_that_one_class_had_is_no_sign_of_it(name: str) -> None:
     """Its values cannot be compared: whoever has it later is as probable as without it."""

@@ -130,7 +130,7 @@ def test_doubt_is_ordered_by_the_threshold_and_adds_up(outcome: Outcome) -> None
     open_here = sum(row.lower < doubt.event.threshold < row.upper for row in doubt.rows)
     assert open_here <= doubt.undecided <= len(doubt.outcome)
     assert len(doubt.rows) == 20
-    own = outcome.held_out.probabilities["this model"][:, 1]
+    own = outcome.held_out.probabilities["this model"][:, int(doubt.event.name == "yes")]
     for row in doubt.rows:  # of rows held out probability and interval are those of a new row
         if row.given:
             assert row.probability == pytest.approx(own[int(row.row) - 1])
