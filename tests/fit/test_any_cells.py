@@ -38,7 +38,7 @@ KINDS: dict[str, Callable[[], object]] = {
     "sparse mixture": lambda: SDGMClassifier(1, n_init=1, random_state=0),
     "exemplars": lambda: MedianLVQClassifier(random_state=0),
 }
-ERRORS = {KernelNetworkClassifier: 4, MedianLVQClassifier: 5}
+ERRORS = {KernelNetworkClassifier: 4, MedianLVQClassifier: 5, RBFNetworkClassifier: 3}
 """Standard errors that the mean over the cells of one column may be off; 2 for all others."""
 NOISE = "noise"
 
@@ -86,7 +86,7 @@ def test_the_mean_over_a_columns_cells_is_the_share_of_the_class(fitted, new) ->
     """Within two standard errors of the share in the training table, as is the mean of all columns.
 
     A kernel network alone comes within four (over eight fits 1.9 to 3.3): it tells all columns
-    alike where one is known.
+    alike where one is known. An RBF network comes within three (over four fits .9 to 2.6).
     Exemplars come within five: a missing cell is as far from one exemplar as from another, so the
     cells of a column lie nearer, on average, to the class whose exemplars are in its middle. The
     calibration knows how many cells are hidden, and not which.
