@@ -39,7 +39,9 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "exemplars, margins": lambda: MedianLVQClassifier(
         2, objective="glvq", calibrate=True, random_state=0
     ),
-    "stack": lambda: StackedClassifier(["laplace", "normal"], cv=2, random_state=0),
+    "stack": lambda: StackedClassifier(
+        ["laplace", "normal"], cv=2, missingness="ignorable", random_state=0
+    ),
     "stack, evidence": lambda: StackedClassifier(
         ["laplace", "normal"], cv=2, missingness="informative", random_state=0
     ),
