@@ -570,19 +570,6 @@ def spoken(*but: str) -> Iterator[None]:
         print(f"bayesrbf: {sentence}", file=sys.stderr)
 
 
-def of_dates(options: TableOptions) -> Iterator[str]:
-    """Pattern of the warnings that say only that a date lies outside those of training.
-
-    Time passes, and new rows have later dates.
-    """
-    from bayesrbf.table.kinds import kind_named
-
-    dates = [name for name, text in options.kinds.items() if kind_named(text).is_dated]
-    if dates:
-        names = "|".join(re.escape(repr(name)) for name in dates)
-        yield rf"(Column ({names}) is (?!missing)((?!Columns? ').)*)+\Z"
-
-
 def one_line(error: Exception) -> str:
     """An error as one line of plain text."""
     if isinstance(error, OSError) and error.strerror:

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
 from bayesrbf.answers.probabilities import adapt_prior
+from bayesrbf.app.changes import Change, changed_columns, tail_of_unseen, tails_beside
 from bayesrbf.app.remarks import Remark, Topic, advice, lines_of_remarks
 from bayesrbf.app.words import (
     cell_text,
@@ -32,8 +33,7 @@ from bayesrbf.app.words import (
     row_name,
 )
 from bayesrbf.families.hybrid.density import MixtureDensity
-from bayesrbf.fit import asking as two_tables
-from bayesrbf.fit.asking import Change
+from bayesrbf.fit.asking import missingness_changes, tail_of_count
 from bayesrbf.reading.notes import ColumnWarning
 from bayesrbf.reading.noticing import KnownLevels
 from bayesrbf.table.columns import Columns, as_levels
@@ -248,6 +248,16 @@ def column_remarks(estimator: Estimator, new: pd.DataFrame, here: Sequence[str])
     ]
 
 
+def changed(estimator: Estimator, table: pd.DataFrame) -> list[str]:
+    """Sentences on columns that changed beyond chance, and what to do; none of an empty table."""
+    if table.empty:
+        return []
+    columns = estimator.columns_
+    remarks = column_remarks(estimator, named_cells(table, columns), columns.names)
+    found = [f"Changed: {remark.sentence}" for remark in remarks if remark.is_finding]
+    return [*found, advice(remarks)] if found else []
+
+
 def _absent(name: str, columns: Columns, n_rows: int) -> np.ndarray:
     """A column without a cell."""
     numbers = name in columns.number_names
@@ -278,7 +288,7 @@ def _levels(
         if counts.empty:
             continue
         lost = len(set(before) - set(cells))
-        chance = two_tables.tail_of_unseen(counts.to_numpy(), lost, len(cells), len(before))
+        chance = tail_of_unseen(counts.to_numpy(), lost, len(cells), len(before))
         is_finding = chance < DRIFT_BY_CHANCE
         names = listing([f"{clipped(level, 24)!r} ({n})" for level, n in counts.items()])
         many = plural(int(counts.sum()), "cell")
@@ -298,9 +308,7 @@ def _missing(estimator: Estimator, new: pd.DataFrame, here: Sequence[str]) -> It
     positions = [columns.names.index(name) for name in here]
     before = ~observed_cells(estimator.rows_, columns)[:, positions]
     now = new[list(here)].isna().to_numpy()
-    for change in two_tables.missingness_changes(
-        here, before, now, DRIFT_BY_CHANCE, together=evidence
-    ):
+    for change in missingness_changes(here, before, now, DRIFT_BY_CHANCE, together=evidence):
         if not (evidence or (change.alone and change.is_more)):
             continue
         told = "; the model takes it for a sign of the label" * evidence
@@ -321,7 +329,7 @@ def _units(
         for name in (columns.names[position] for position in columns.number_features)
         if name in here
     }
-    for column_change in two_tables.changed_columns(cells):
+    for column_change in changed_columns(cells):
         names = column_change.columns
         pairs = [cells[name] for name in names]
         if column_change.change is not None:
@@ -385,7 +393,7 @@ def _cells(
     if not observed.any() or np.isnan(reference).all():
         return
     tails = np.ones(surprise.shape)
-    tails[observed] = two_tables.tails_beside(reference[~np.isnan(reference)], surprise[observed])
+    tails[observed] = tails_beside(reference[~np.isnan(reference)], surprise[observed])
     odd = np.zeros(surprise.shape, dtype=bool)
     odd[observed] = false_discovery_control(tails[observed]) <= ODD_CELLS_BY_CHANCE
     if not odd.any():
@@ -416,7 +424,7 @@ def _rows(
     bound = float(np.quantile(held_out.novelty, UNUSUAL_ROW))
     novel, before = judged.novelty >= bound, held_out.novelty >= bound
     counts = int(novel.sum()), len(novel), int(before.sum()), len(before)
-    if two_tables.tail_of_count(*counts) < SHIFT_BY_CHANCE:
+    if tail_of_count(*counts) < SHIFT_BY_CHANCE:
         most = np.flatnonzero(novel)[np.argsort(-judged.novelty[novel], kind="stable")]
         names = listing([row_name(index, row) for row in most.tolist()], LISTED_REMARKS)
         yield Remark(
@@ -444,7 +452,7 @@ def _patterns(estimator: Estimator, columns: Columns, cells: pd.DataFrame) -> It
             f"{percent(counts[0] / counts[1])} of the rows have missing cells in a pattern unlike "
             f"those of training ({percent(counts[2] / counts[3])} there): rows "
             f"{listing(index, LISTED_REMARKS)}. They are answered mostly as if it told nothing.",
-            two_tables.tail_of_count(*counts) < DRIFT_BY_CHANCE,
+            tail_of_count(*counts) < DRIFT_BY_CHANCE,
         )
 
 

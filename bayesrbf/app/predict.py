@@ -19,11 +19,9 @@ from bayesrbf.app.check import (
     FAMILIAR,
     NOVEL_ROW,
     as_classes,
-    column_remarks,
-    named_cells,
+    changed,
     training_cells,
 )
-from bayesrbf.app.remarks import advice
 from bayesrbf.app.report.options import Focus, ReportOptions
 from bayesrbf.app.report.output import predictions_frame, to_csv
 from bayesrbf.app.words import clipped, listing, plural
@@ -116,13 +114,7 @@ class BlockPredictions:
 
     def changed(self) -> list[str]:
         """Sentences on columns of the first block that changed beyond chance, and what to do."""
-        if self._first is None or self._first.empty:
-            return []
-        columns = self.model.columns_
-        new = named_cells(self._first, columns)
-        remarks = column_remarks(self.model, new, columns.names)
-        changed = [f"Changed: {remark.sentence}" for remark in remarks if remark.is_finding]
-        return [*changed, advice(remarks)] if changed else []
+        return [] if self._first is None else changed(self.model, self._first)
 
     def unfamiliar(self) -> str:
         """A sentence on rows whose missing cells are unlike those of training; empty if none."""

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, update_wrapper, wraps
-from itertools import combinations
 from types import MethodType
 from typing import Any, Final, Protocol, cast, runtime_checkable
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Shaped
-from scipy.stats import binom, hypergeom, ks_2samp
+from jaxtyping import Bool, Shaped
+from scipy.stats import hypergeom
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -26,341 +25,52 @@ from bayesrbf.table.containers import missing_cells, read_cells
 
 type Fit = FittedTable[FittedModel, object]
 
-# Whether the cells of a new table look like those of an old one, column by column.
-#
-# Distributions are compared by the largest distance D between their functions (Kolmogorov and
-# Smirnov). A change of the shares of the classes from p to q moves a column by at most
-# :math:`D \le \frac12 \sum_c |q_c - p_c|`, so that only a D above one half is taken for a change of
-# unit, and only where undoing the change makes it small.
-
-
-FAR: Final = 0.5
-"""Distance from which a column may have changed its unit."""
-APART: Final = 0.25
-"""Distance from which two columns may have been exchanged."""
-UNDONE: Final = 1 / 3
-"""Part of the distance that may be left when a change is undone."""
-CHANCE: Final = 1.36
-"""Distance that chance exceeds in one of twenty tries, times the root of 1/n + 1/m."""
-ERROR_RATE: Final = 0.01
-"""Probability, shared among the columns, with which chance alone changes one."""
-FEWEST: Final = 5
-"""Cells that a column needs before its distribution is judged."""
-PLAIN: Final = 1.5
-"""Factors nearer to 1 are none, unless they are known; a shift may be."""
-AS_GOOD: Final = 0.05
-"""Distance by which a known change may be worse than a free one."""
-LARGEST_SHARE: Final = 0.1
-"""Share of the old cells that the tail is fitted to."""
-
-_RATIOS = (
-    *(("a power of ten", 10.0**power) for power in (1, 2, 3, 4, 5, 6)),
-    ("centimetres in an inch", 2.54),
-    ("millimetres in an inch", 25.4),
-    ("centimetres in a foot", 30.48),
-    ("feet in a metre", 3.2808),
-    ("pounds in a kilogram", 2.2046),
-    ("grams in an ounce", 28.35),
-    ("kilometres in a mile", 1.6093),
-    ("days in a week", 7.0),
-    ("months in a year", 12.0),
-    ("hours in a day", 24.0),
-    ("seconds in a minute", 60.0),
-    ("days in a year", 365.25),
-    ("seconds in an hour", 3600.0),
-    ("joules in a calorie", 4.184),
-    ("mg/dl in mmol/l of glucose", 18.016),
-    ("mg/dl in mmol/l of cholesterol", 38.67),
-    ("µmol/l in mg/dl of creatinine", 88.42),
-    ("µmol/l in mg/dl of bilirubin", 17.1),
-)
-
-
-@dataclass(frozen=True)
-class Change:
-    """A column that is ``scale`` times what it was, plus ``offset``."""
-
-    scale: float
-    offset: float
-    name: str = ""
-    """Name of a known change of units; empty where the amount was estimated."""
-    before: float = np.nan
-    """Distance of the distributions as they are."""
-    after: float = np.nan
-    """Distance when the change is undone."""
-
-
-KNOWN: Final = (
-    *(Change(ratio, 0.0, name) for name, ratio in _RATIOS),
-    *(Change(1 / ratio, 0.0, name) for name, ratio in _RATIOS),
-    Change(1.8, 32.0, "degrees Fahrenheit in place of Celsius"),
-    Change(1 / 1.8, -32 / 1.8, "degrees Celsius in place of Fahrenheit"),
-    Change(1.0, 273.15, "kelvins in place of degrees Celsius"),
-    Change(1.0, -273.15, "degrees Celsius in place of kelvins"),
-)
-
-
-@dataclass(frozen=True)
-class ColumnChange:
-    """A change of one column's unit, or an exchange of two columns."""
-
-    columns: tuple[str, ...]
-    change: Change | None
-    """Change of the unit of the only column; None where two columns were exchanged."""
-
-
-def changed_columns(
-    cells: Mapping[str, tuple[Float[np.ndarray, " n"], Float[np.ndarray, " m"]]],
-) -> tuple[ColumnChange, ...]:
-    """Columns that were exchanged, then those whose unit changed, from their old and new cells.
-
-    A column that was exchanged is in no other unit, so that all pairs are looked at first.
-
-    >>> rng = np.random.default_rng(0)
-    >>> age, weight = rng.normal(40, 3, 200), rng.normal(102, 8, 200)
-    >>> changed_columns({"age": (age, weight), "weight": (weight, age)})
-    (ColumnChange(columns=('age', 'weight'), change=None),)
-    >>> [one] = changed_columns({"age": (age, 2.54 * age), "weight": (weight, weight)})
-    >>> one.columns, one.change.name
-    (('age',), 'centimetres in an inch')
-    """
-    level = ERROR_RATE / max(len(cells), 1)
-    moved = [name for name, pair in cells.items() if differ(*pair, level)]
-    changes, taken = [], set[str]()
-    for first, second in combinations(moved, 2):
-        before, now = zip(cells[first], cells[second], strict=True)
-        if not taken & {first, second} and exchanged(before, now, level):
-            taken |= {first, second}
-            changes.append(ColumnChange((first, second), None))
-    for name in moved:
-        change = None if name in taken else change_of_unit(*cells[name], level)
-        if change is not None:
-            changes.append(ColumnChange((name,), change))
-    return tuple(changes)
-
-
-def distance(old: Float[np.ndarray, " n"], new: Float[np.ndarray, " m"]) -> float:
-    """Largest distance between two distribution functions."""
-    # Fifty times as fast as ks_2samp, which has a p-value, too: every prediction asks for this.
-    cells = np.concatenate([old, new])
-    shares = (np.searchsorted(np.sort(one), cells, side="right") / one.size for one in (old, new))
-    return float(np.abs(np.subtract(*shares)).max())
-
-
-def by_chance(old: Float[np.ndarray, " n"], new: Float[np.ndarray, " m"]) -> float:
-    """Distance that one of twenty pairs of such samples exceeds by chance."""
-    return CHANCE * float(np.sqrt(1 / old.size + 1 / new.size))
-
-
-def differ(old: Float[np.ndarray, " n"], new: Float[np.ndarray, " m"], level: float) -> bool:
-    """Whether two samples are of different distributions; never where there are few cells."""
-    if min(old.size, new.size) < FEWEST:
-        return False
-    return bool(ks_2samp(old, new, method="auto").pvalue < level)
-
-
-def change_of_unit(
-    old: Float[np.ndarray, " n"], new: Float[np.ndarray, " m"], level: float
-) -> Change | None:
-    """The change of scale or offset that explains why a column is not what it was; None for none.
-
-    A factor leaves zeros alone, so it is judged by the sizes of the other cells.
-
-    >>> rng = np.random.default_rng(0)
-    >>> old, new = rng.normal(70, 10, 200), rng.normal(70, 10, 150)
-    >>> change_of_unit(old, new, 0.01) is None
-    True
-    >>> change_of_unit(old, 1000 * new, 0.01).scale
-    1000.0
-    """
-    measured = (_measured(change, old, new, level) for change in _explanations(old, new))
-    candidates = [change for change in measured if change is not None]
-    named = [change for change in candidates if change.name]
-    if not named:
-        return min(candidates, key=lambda change: (change.offset != 0, change.after), default=None)
-    best, least = (
-        min(named, key=lambda change: change.after),
-        min(change.after for change in candidates),
-    )
-    return (
-        best if best.after <= least + AS_GOOD else min(candidates, key=lambda change: change.after)
-    )
-
-
-def _explanations(old: np.ndarray, new: np.ndarray) -> Iterator[Change]:
-    """Known changes, and the factor and the shift that match the medians."""
-    yield from KNOWN
-    sizes = [np.log(np.abs(cells[cells != 0])) for cells in (old, new)]
-    if all(size.size for size in sizes):
-        ratio = float(np.exp(np.median(sizes[1]) - np.median(sizes[0])))
-        if abs(np.log(ratio)) > np.log(PLAIN):
-            yield Change(ratio, 0.0)
-    if old.size and new.size:
-        yield Change(1.0, float(np.median(new) - np.median(old)))
-
-
-def _measured(change: Change, old: np.ndarray, new: np.ndarray, level: float) -> Change | None:
-    """The change with its distances; None unless cells differ by much, and hardly when undone."""
-    undone = (new - change.offset) / change.scale
-    if change.offset == 0:
-        old, new, undone = (np.abs(cells[cells != 0]) for cells in (old, new, undone))
-    if min(old.size, new.size) < FEWEST:
-        return None
-    before, after = distance(old, new), distance(old, undone)
-    if before < FAR or after > max(UNDONE * before, by_chance(old, new)):
-        return None
-    return replace(change, before=before, after=after) if differ(old, new, level) else None
-
-
-def exchanged(
-    old: tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n2"]],
-    new: tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m2"]],
-    level: float,
-) -> bool:
-    """Whether two columns were exchanged: each matches the other's old cells, and not its own.
-
-    >>> rng = np.random.default_rng(0)
-    >>> age, weight = rng.normal(40, 10, 200), rng.normal(70, 10, 200)
-    >>> exchanged((age, weight), (weight, age), 0.01), exchanged((age, weight), (age, weight), 0.01)
-    (True, False)
-    """
-    own = list(zip(old, new, strict=True))
-    cross = list(zip(old, reversed(new), strict=True))
-    if not all(differ(*pair, level) for pair in own):
-        return False
-    near = [max(UNDONE * distance(*pair), by_chance(*pair)) for pair in own]
-    return all(distance(*pair) >= APART for pair in own) and all(
-        min(len(cells) for cells in pair) >= FEWEST and distance(*pair) <= bound
-        for pair, bound in zip(cross, near, strict=True)
-    )
-
-
-def tail_of_count(count: int, of: int, count_before: int, of_before: int) -> float:
-    """Probability of at least so many of the new cells, were old and new ones dealt at random.
-
-    >>> round(tail_of_count(20, 100, 5, 100), 5), tail_of_count(0, 100, 5, 100)
-    (0.0011, 1.0)
-    """
-    everything, marked = of + of_before, count + count_before
-    return float(min(1.0, hypergeom.sf(count - 1, everything, marked, of)))
-
-
-def tail_of_unseen(
-    counts: Int[np.ndarray, " level"], n_lost: int, of: int, of_before: int
-) -> float:
-    """Probability of levels that only the new cells have, were old and new ones dealt at random.
-
-    Either a level is too frequent to have been missed, or there are too many levels beside those
-    that only the old cells have (``n_lost``). It is not shared among columns: only rare levels can
-    be missed by chance, and few levels are rare.
-
-    >>> tail_of_unseen(np.array([1]), 0, 100, 100)
-    0.5
-    >>> tail_of_unseen(np.array([12]), 0, 100, 100) < 0.001
-    True
-    """
-    most = int(counts.max())
-    frequent = tail_of_count(most, of, 0, of_before)
-    all_of_them = binom.sf(counts.size - 1, counts.size + n_lost, of / (of + of_before))
-    return float(min(frequent, all_of_them))
-
-
-def tails_beside(
-    reference: Float[np.ndarray, " n"], surprise: Float[np.ndarray, " m"]
-) -> Float[np.ndarray, " m"]:
-    r"""Tail probabilities of surprises (``-log_tail``) beside those of old cells held out.
-
-    Where the density is right a surprise is exponential. Columns with heavier tails have more, so
-    the largest tenth of the reference is fitted by a generalised Pareto distribution, by
-    probability-weighted moments, its shape raised by one standard error and never below 0.
-
-    See Hosking, Wallis (1987), Parameter and quantile estimation for the generalized Pareto
-    distribution, Technometrics 29, 339-349.
-
-    >>> reference = np.random.default_rng(0).exponential(size=20_000)
-    >>> tails_beside(reference, np.array([1.0, 7.0])).round(4)
-    array([0.3673, 0.0012])
-    """
-    ordered = np.sort(reference)
-    at_least = ordered.size - np.searchsorted(ordered, surprise, side="left")
-    # The cell itself counts as one of them, so that no tail is 0.
-    result = (at_least + 1) / (ordered.size + 1)
-    start = float(np.quantile(ordered, 1 - LARGEST_SHARE))
-    excess = ordered[ordered > start] - start
-    if excess.size < FEWEST:
-        return result
-    share = excess.size / ordered.size
-    above = (np.arange(excess.size)[::-1] + 0.35) / excess.size
-    # The moments E[X] and E[X (1 - F)] of Hosking and Wallis, whose shape is minus ours.
-    mean, weighted = excess.mean(), (above * excess).mean()
-    shape = 2 - mean / (mean - 2 * weighted)
-    scale = 2 * mean * weighted / (mean - 2 * weighted)
-    # (1 + shape) / sqrt(n) is the standard error.
-    shape = max(shape, 0.0) + (1 + max(shape, 0.0)) / np.sqrt(excess.size)
-    far = surprise > start
-    beyond = np.log1p(shape * (surprise[far] - start) / scale) / shape
-    result[far] = share * np.exp(-beyond)
-    return result
-
-
-# New cells that are surely not as in training: in other units, exchanged, missing.
+# New cells that are surely not as in training: far outside of it, or missing.
 
 
 ENOUGH: Final = 10
-"""Number of new cells from which a change of unit, and missing cells, are told."""
+"""New rows from which missing cells are told."""
 CHANCE_OF_CHANGE: Final = 1e-6
-"""Probability that a change of unit is reported by chance alone."""
+"""Probability that more missing cells are reported by chance alone."""
 MORE: Final = 0.1
 """Share of the rows, beyond that in training, from which missing cells are told."""
 NAMED: Final = 3
 """Columns, at most, that a sentence on a pattern names."""
-GLANCED: Final = 1000
-"""Training rows, about, that a column is first compared with."""
-GLANCE: Final = 0.8
-"""Part of the distance of a change, to those, from which it is compared with all."""
-
-Pair = tuple[np.ndarray, np.ndarray]
-"""Cells of a column in training, and now."""
 
 
 def warn_of_columns(fit: Fit, new: Observations, X: object) -> None:
-    """Warn once of columns that are surely not as in training: missing, other units, exchanged.
+    """Warn once of cells that are surely not as in training: far outside of it, or missing.
 
     Who asks about missing cells has more of them, so that these are told of a table X to be
     predicted only, and X is None else.
     """
-    columns, old = fit.columns, fit.table.rows
-    if new.n_obs < FEWEST:
-        return
-    numbers = list(columns.number_features.values())
-    reals = [table.real_cells(rows.real, rows.codes, columns) for rows in (old, new)]
-    old_cells, new_cells = (columns.decoded(real)[:, numbers] for real in reals)
-    names = tuple(columns.names[position] for position in columns.number_features)
-    changed = list(_changed(names, old_cells, new_cells))
-    if changed:
-        changed.append("Give every column as it was in training.")
     enough = X is not None and new.n_obs >= ENOUGH
-    if sentences := list(_missing(fit, new, X) if enough else ()) + changed:
+    if sentences := [*(_missing(fit, new, X) if enough else ()), *_far(fit, new)]:
         warn(" ".join(sentences))
 
 
-def _changed(
-    names: tuple[str, ...],
-    old: Float[np.ndarray, "row feature"],
-    new: Float[np.ndarray, "obs feature"],
-) -> Iterator[str]:
-    """Real columns that are exchanged, as ``check`` finds them, or surely in another unit."""
-    if not _far_off(old, new):
-        return
-    pairs = zip(map(_observed, old.T), map(_observed, new.T), strict=True)
-    cells = dict(zip(names, pairs, strict=True))
-    for one in changed_columns(cells):
-        if one.change is None:
-            yield _of_exchange(one.columns, [cells[name] for name in one.columns])
-        else:
-            (name,) = one.columns
-            if _is_apart(*cells[name]) and differ(*cells[name], CHANCE_OF_CHANGE):
-                yield _of_change(name, one.change, *cells[name])
+def _far(fit: Fit, new: Observations) -> Iterator[str]:
+    """Columns of cells so far outside of training that the rows are told no class for sure."""
+    columns, far = fit.columns, fit.far
+    outside = far.outside(new) > 0
+    for position, feature in columns.number_features.items():
+        if not outside[:, feature].any():
+            continue
+        kind = columns.kinds[position]
+        cells, bounds = (
+            columns.decoded(reals)[:, feature]
+            for reals in (new.real[outside[:, feature]], np.stack([far.low, far.high]))
+        )
+        low, high, nearest, furthest = (
+            kind.written(float(number)) or f"{number:.4g}"
+            for number in (*np.sort(bounds), *(cells.min(), cells.max()))
+        )
+        there = nearest if nearest == furthest else f"{nearest} to {furthest}"
+        many = f"{cells.size} cell{'s' * (cells.size != 1)}"
+        yield (
+            f"Column {columns.names[position]!r} has {many} far outside of training, where it is "
+            f"{low} to {high}: {there}."
+        )
 
 
 def _missing(fit: Fit, new: Observations, X: object) -> Iterator[str]:
@@ -386,6 +96,16 @@ def _missing(fit: Fit, new: Observations, X: object) -> Iterator[str]:
             "Missing indicators are evidence in this model: if cells are missing, or measured, for "
             "other reasons than in training, call assume_missingness('ignorable')."
         )
+
+
+def tail_of_count(count: int, of: int, count_before: int, of_before: int) -> float:
+    """Probability of at least so many of the new cells, were old and new ones dealt at random.
+
+    >>> round(tail_of_count(20, 100, 5, 100), 5), tail_of_count(0, 100, 5, 100)
+    (0.0011, 1.0)
+    """
+    everything, marked = of + of_before, count + count_before
+    return float(min(1.0, hypergeom.sf(count - 1, everything, marked, of)))
 
 
 @dataclass(frozen=True)
@@ -487,56 +207,6 @@ def missingness_changes(
         missing = tuple(names[same[place]] for place in np.flatnonzero(patterns[index]))
         found.append(MissingnessChange(missing, False, *counts))
     return found
-
-
-def _observed(cells: Float[np.ndarray, " n"]) -> Float[np.ndarray, " m"]:
-    """Cells that are not missing."""
-    return cells[~np.isnan(cells)]
-
-
-def _far_off(old: Float[np.ndarray, "row feature"], new: Float[np.ndarray, "obs feature"]) -> bool:
-    """Whether some column may have changed: a glance at some old rows, before all are compared."""
-    some = old[:: max(1, len(old) // GLANCED)]
-    pairs = ((_observed(before), _observed(now)) for before, now in zip(some.T, new.T, strict=True))
-    apart = [
-        (distance(before, now), by_chance(before, now))
-        for before, now in pairs
-        if min(before.size, now.size) >= FEWEST
-    ]
-    # An exchange moves two columns, less far than a change of unit moves one.
-    moved = sum(far >= max(GLANCE * APART, chance) for far, chance in apart)
-    return moved > 1 or any(far >= GLANCE * FAR for far, _ in apart)
-
-
-def _is_apart(before: Float[np.ndarray, " n"], now: Float[np.ndarray, " m"]) -> bool:
-    """Whether no new cell lies among the old ones, and there are enough of both."""
-    outside = now.min() > before.max() or now.max() < before.min()
-    return bool(outside) and min(now.size, before.size) >= ENOUGH
-
-
-def _of_exchange(names: tuple[str, ...], pairs: list[Pair]) -> str:
-    """Two exchanged columns in words."""
-    now, before = (" and ".join(f"{np.median(pair[i]):.4g}" for pair in pairs) for i in (1, 0))
-    return (
-        f"Columns {' and '.join(map(repr, names))} look exchanged: their middle cells are {now}, "
-        f"in training {before}."
-    )
-
-
-def _of_change(name: str, change: Change, before: np.ndarray, now: np.ndarray) -> str:
-    """A change of unit in words."""
-    cause = f" ({change.name})" if change.name else ""
-    what = f"{abs(change.offset):.3g} {'more' if change.offset > 0 else 'less'}"
-    if change.scale != 1 and not change.offset:
-        size = max(change.scale, 1 / change.scale)
-        what = f"{size:.3g} times {'larger' if change.scale > 1 else 'smaller'}"
-    elif change.scale != 1:
-        what = "on another scale"
-    return (
-        f"Column {name!r} is {what}{cause} than in training: its {now.size} cells lie between "
-        f"{now.min():.4g} and {now.max():.4g}, those of training between {before.min():.4g} "
-        f"and {before.max():.4g}."
-    )
 
 
 # Reads the rows of a question as the fit takes them.

@@ -274,16 +274,17 @@ class FarRows:
     log_shares: Float[np.ndarray, " label"]
     """Log class shares of training."""
 
+    def outside(self, rows: Observations) -> Float[np.ndarray, "obs column"]:
+        """Standard deviations that every cell is outside of what is near; 0 for a missing one."""
+        with np.errstate(over="ignore"):  # infinitely far is far
+            outside = np.maximum(self.low - rows.real, rows.real - self.high) / self.scale - NEAR
+        return np.fmin(np.fmax(outside, 0.0), FURTHEST)
+
     def unknown(self, rows: Observations) -> Float[np.ndarray, " obs"]:
         """The share w of every row that is given to the class shares."""
         if not self.scale.size or rows.whole is not None:  # held out of the table, or of no columns
             return np.zeros(rows.n_obs)
-        cells = rows.real
-        with np.errstate(over="ignore"):  # infinitely far is far
-            outside = np.maximum(self.low - cells, cells - self.high) / self.scale - NEAR
-        # A missing cell, as NaN, is not outside.
-        furthest = np.fmin(np.fmax(outside, 0.0).max(axis=1), FURTHEST)
-        odds = (furthest / HALF) ** 2
+        odds = (self.outside(rows).max(axis=1) / HALF) ** 2
         return odds / (1 + odds)
 
     def mixed(
@@ -684,7 +685,8 @@ class FittedTable[M: FittedModel, D]:
     @cached_property
     def far(self) -> FarRows:
         """Class probabilities at rows far outside of the training table."""
-        return far_rows(self.table.rows, np.log(self.class_shares))
+        shares = np.ones(1) if self.table.classes is None else self.class_shares
+        return far_rows(self.table.rows, np.log(shares))
 
     @cached_property
     def class_posterior(self) -> ClassPosterior:

@@ -188,7 +188,7 @@ def test_columns_that_changed_are_warned_of_once() -> None:
     model = HybridMixtureClassifier(random_state=0).fit(rows, labels)
     new = rows.assign(a=rows["a"] / 38.67)
     scored = BlockPredictions(model, ANYTHING)
-    with pytest.warns(UserWarning, match="'a' is 38.7 times smaller"):
+    with pytest.warns(UserWarning, match="'a' has 120 cells far outside"):
         list(scored.over([new]))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

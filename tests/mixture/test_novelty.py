@@ -116,7 +116,7 @@ def test_the_sentence_on_new_rows_names_the_column() -> None:
 
     assert said_of(X) == ""
     wrong = X.iloc[:20].assign(mass=lambda rows: rows["mass"] * 1000)
-    with pytest.warns(UserWarning, match="1e\\+03 times larger"):
+    with pytest.warns(UserWarning, match="'mass' has 20 cells far outside"):
         said = said_of(wrong)
     unlike = "20 of 20 rows are unlike the training table"
     assert said == f"{unlike}: mass stands out in 20 of them."

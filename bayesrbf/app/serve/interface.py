@@ -23,7 +23,7 @@ import pandas as pd
 from sklearn.base import is_classifier
 
 from bayesrbf.answers.performance import Performance, performance_of
-from bayesrbf.app.check import NOVEL_ROW, training_cells
+from bayesrbf.app.check import NOVEL_ROW, changed, training_cells
 from bayesrbf.app.predict import complete_cells, refuse_kinds
 from bayesrbf.app.report.costs import (
     costs_of,
@@ -42,6 +42,7 @@ from bayesrbf.app.report.output import (
 from bayesrbf.app.words import cell, clipped, decimals_of, listing, plain
 from bayesrbf.base import names
 from bayesrbf.base.artefact import strict_json
+from bayesrbf.fit.asking import ENOUGH
 from bayesrbf.fit.decisions import mistakes
 from bayesrbf.fit.estimator import load
 from bayesrbf.reading.formats import CONTROL, RawColumn, RawTable, opened_parquet, raw_content
@@ -265,7 +266,8 @@ def answer(
             frame, tally = _LINES[question](served, block, options)
             frames.append(frame)
             tallies.append(tally)
-    spoken = dict.fromkeys(str(warning.message) for warning in caught)
+    told = changed(served.estimator, rows) if len(rows) >= ENOUGH else []
+    spoken = dict.fromkeys([*told, *(str(warning.message) for warning in caught)])
     frame = pd.concat(frames, ignore_index=True)
     frame["outside"] = outside(served, rows)
     frame = numbered(frame, None if rows.index.name is None else rows.index)
