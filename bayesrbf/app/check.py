@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayesrbf import table
 from bayesrbf.answers.probabilities import adapt_prior
 from bayesrbf.app.remarks import Remark, Topic, advice, lines_of_remarks
+from bayesrbf.app.tails import tails_beside
 from bayesrbf.app.words import (
     cell_text,
     clipped,
@@ -385,7 +386,7 @@ def _cells(
     if not observed.any() or np.isnan(reference).all():
         return
     tails = np.ones(surprise.shape)
-    tails[observed] = two_tables.tails_beside(reference[~np.isnan(reference)], surprise[observed])
+    tails[observed] = tails_beside(reference[~np.isnan(reference)], surprise[observed])
     odd = np.zeros(surprise.shape, dtype=bool)
     odd[observed] = false_discovery_control(tails[observed]) <= ODD_CELLS_BY_CHANCE
     if not odd.any():
