@@ -21,6 +21,7 @@ from bayesrbf.base.arrays import (
     log_scores,
     log_softmax,
     mean_and_error,
+    shorter_step,
 )
 from bayesrbf.base.hidden_share import hats
 from bayesrbf.base.priors import POOL_PRIOR
@@ -322,12 +323,12 @@ def softmax_regression(
     """Mode and inverse curvature of a softmax regression under Normal(prior_mean, prior_sd)."""
     ridge = np.broadcast_to(1.0 / np.square(prior_sd), prior_mean.shape)
 
-    def objective(coefficients: np.ndarray) -> float:
+    def objective(coefficients: np.ndarray) -> tuple[float, None]:
         logits = offset + design @ coefficients
         peak = logits.max(1)
         log_norm = peak + np.log(np.exp(logits - peak[:, None]).sum(1))
         loss = weights @ (log_norm - (target * logits).sum(1))
-        return float(loss + (ridge * (coefficients - prior_mean) ** 2).sum() / 2)
+        return -float(loss + (ridge * (coefficients - prior_mean) ** 2).sum() / 2), None
 
     mode = prior_mean.copy()
     for _ in range(100):
@@ -335,16 +336,15 @@ def softmax_regression(
         # The curvature is the covariance of the design under p. As a product of centred rows it
         # stays positive semidefinite; E[x x'] - E[x] E[x]' would lose that to rounding.
         centred = design - np.einsum("nc,ncj->nj", p, design)[:, None]
-        slope = np.einsum("n,nc,ncj->j", weights, p - target, design) + ridge * (mode - prior_mean)
+        slope = np.einsum("n,nc,ncj->j", weights, target - p, design) - ridge * (mode - prior_mean)
         curvature = np.einsum("n,nc,nci,ncj->ij", weights, p, centred, centred, optimize=True)
         curvature += np.diag(ridge)
         step = np.linalg.solve(curvature, slope)
-        size, here = 1.0, objective(mode)
         # A full step overshoots where the classes are nearly separable.
-        while size > 1e-6 and objective(mode - size * step) > here:
-            size /= 2
-        mode = mode - size * step
-        if np.abs(size * step).max() < 1e-10:
+        found = shorter_step(objective, mode, step, objective(mode)[0], float(slope @ step))
+        moved = 0.0 if found is None else np.abs(found[0] - mode).max()
+        mode = mode if found is None else found[0]
+        if moved < 1e-10:
             break
     return mode, np.linalg.inv(curvature)
 
