@@ -11,7 +11,7 @@ from bayesrbf.version import __version__ as __version__
 if TYPE_CHECKING:
     from bayesrbf.answers.conditional import ConditionalDistribution
     from bayesrbf.answers.conformal import ConformalSets
-    from bayesrbf.answers.decide import acquire_labels, cost_curves
+    from bayesrbf.answers.decide import acquire_labels
     from bayesrbf.answers.explain import explain_interval
     from bayesrbf.answers.learning import LearningCurve, learning_curve
     from bayesrbf.answers.performance import Performance, performance
@@ -75,7 +75,6 @@ __all__ = [
     "Validation",
     "acquire_labels",
     "check",
-    "cost_curves",
     "explain_interval",
     "held_out_probabilities",
     "labelled_scorer",

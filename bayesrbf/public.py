@@ -46,7 +46,6 @@ HOMES: Final = {
     "Validation": "bayesrbf.app.validate",
     "acquire_labels": "bayesrbf.answers.decide",
     "check": "bayesrbf.app.check",
-    "cost_curves": "bayesrbf.answers.decide",
     "explain_interval": "bayesrbf.answers.explain",
     "held_out_probabilities": "bayesrbf.fit.held_out",
     "labelled_scorer": "bayesrbf.fit.held_out",

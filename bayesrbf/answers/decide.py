@@ -17,11 +17,8 @@ from bayesrbf.fit.arguments import PerClass, Rule
 from bayesrbf.fit.asking import Fit, new_rows, refuse
 from bayesrbf.fit.decisions import (
     best_measurement,
-    constant,
-    cost_curve,
     expected_costs,
     mistakes,
-    varied,
 )
 from bayesrbf.fit.estimator import Estimator
 from bayesrbf.fit.probabilities import entropy
@@ -73,106 +70,16 @@ def decide(fit: Fit, X: object, costs: object, reject: float | None = None) -> x
     return RowAnswers(described(variables), {names.OBS: rows.names, DECISION: decisions})
 
 
-def cost_curves(
-    y: object,
-    probabilities: object,
-    *,
-    classes: object,
-    label: object,
-    costs: PerClass[float] | None = None,
-    steps: int = 101,
-) -> xr.Dataset:
-    """Mean cost of acting on the probabilities, as the cost of one class varies.
-
-    A mistaken row costs what its class costs. The cost of one class and the mean cost of all others
-    add up to 1; the share of the one class in this sum runs from 0 to 1. Every classifier takes the
-    decision of least expected cost.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_obs,)
-        Labels of rows that the classifiers were not fitted to; rows whose label is hidden do not
-        count.
-    probabilities : array of shape (n_obs, n_classes) or mapping of str to such arrays
-        Class probabilities of these rows, of one classifier or of several by name.
-    classes : array-like of shape (n_classes,)
-        Classes in the order of the columns, such as ``classes_``.
-    label : object
-        The class whose share in the costs varies.
-    costs : mapping of class to float, optional
-        Costs of the other classes, whose ratios stay; 1 where none is given.
-    steps : int
-        Number of shares.
-
-    Returns
-    -------
-    xarray.Dataset
-        Mean ``cost`` of a row over classifier and share, and over share the ``constant`` cost: that
-        of the best answer which is the same for all rows.
-
-    Raises
-    ------
-    ValueError
-        If classes, labels, probabilities or costs do not fit together.
-
-    Examples
-    --------
-    >>> p = [[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.6, 0.4]]
-    >>> curves = cost_curves([0, 0, 1, 1], p, classes=[0, 1], label=1, steps=3)
-    >>> curves["cost"].to_numpy(), curves["constant"].to_numpy()
-    (array([[0.   , 0.125, 0.   ]]), array([0.  , 0.25, 0.  ]))
-    """
-    import xarray as xr
-
-    names_of = np.asarray(classes)
-    each = _costs_of_classes(
-        {} if costs is None else costs, names_of, "cost_curves(label=..., costs=...)", label
-    )
-    if not isinstance(steps, Integral) or steps < 2:
-        raise ValueError(
-            f"cost_curves(steps=...) must be an integer of at least 2; received {steps!r}."
-        )
-    label_names, codes = table.encode_labels(y)
-    unknown = np.setdiff1d(label_names, names_of)
-    if unknown.size:
-        raise ValueError(
-            f"cost_curves(y) holds {unknown[0]!r}, which is no class of {names_of.tolist()}."
-        )
-    labelled = codes >= 0
-    labels = np.array([names_of.tolist().index(one) for one in label_names.tolist()])[
-        codes[labelled]
-    ]
-    given = probabilities if isinstance(probabilities, Mapping) else {"model": probabilities}
-    shares = np.linspace(0, 1, steps)
-    along = mistakes(varied(each, names_of.tolist().index(label), shares))
-    curves = []
-    for name, p in given.items():
-        values = np.asarray(p, dtype=np.float64)
-        if values.shape != (codes.size, names_of.size):
-            raise ValueError(
-                f"cost_curves(probabilities=...) of {name!r} must have one row for each of the "
-                f"{codes.size} labels and one column for each of the {names_of.size} classes; "
-                f"received shape {values.shape}."
-            )
-        curves.append(cost_curve(values[labelled], labels, along))
-    best = np.array([constant(labels, one) for one in along])
-    return xr.Dataset(
-        {"cost": (("classifier", "share"), np.array(curves)), "constant": (("share",), best)},
-        coords={"classifier": list(given), "share": shares},
-        attrs={"label": str(label)},
-    )
-
-
 def _costs_of_classes(
-    costs: PerClass[object], classes: Shaped[np.ndarray, " label"], argument: str, *named: object
+    costs: PerClass[object], classes: Shaped[np.ndarray, " label"], argument: str
 ) -> Float[np.ndarray, " label"]:
-    """Costs of the classes, 1 where none is given; others that are ``named`` are classes, too."""
+    """Costs of the classes, 1 where none is given."""
     labels = classes.tolist()
-    odd = [one for one in (*named, *costs) if one not in labels]
+    odd = [one for one in costs if one not in labels]
     if odd or len(labels) < 2:
         raise ValueError(
             f"{argument} must name classes of {labels}, of which there are two at least; look at "
-            f"{[*odd, *named, *labels][0]!r}."
+            f"{[*odd, *labels][0]!r}."
         )
     for one, cost in costs.items():
         if not isinstance(cost, Real) or not 0 < float(cost) < np.inf:

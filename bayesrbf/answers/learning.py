@@ -15,7 +15,7 @@ from scipy.special import xlogy
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from bayesrbf.answers.rehearse import drawn_labels, rehearsal_of
+from bayesrbf.answers.rehearse import drawn_labels
 from bayesrbf.base.arrays import LEAST_SCORED
 from bayesrbf.base.tasks import run_tasks
 from bayesrbf.fit.arguments import integer
@@ -182,7 +182,7 @@ def learning_curve(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit of the model told of them
             refit = clone(asked).fit(_safe_indexing(rows, one[0]), classes[one[1]])
-            refit.refine(rehearsal_of(asked).method, draws=100)
+            refit.refine(asked.__rehearsal__().method, draws=100)
             q, intervals = refit.predict_proba(tested), refit.uncertainty(tested, prob=0.9)
         excess = xlogy(truth, truth) - xlogy(truth, np.maximum(q, LEAST_SCORED))
         # Every row has every class, as often as the truth says.

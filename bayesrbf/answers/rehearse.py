@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import singledispatch
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -21,7 +19,7 @@ from bayesrbf.base.tasks import run_tasks
 from bayesrbf.fit.arguments import row_groups
 from bayesrbf.fit.asking import refuse
 from bayesrbf.fit.calibration import fit_temperature, tempered
-from bayesrbf.fit.drawing import METHODS
+from bayesrbf.fit.drawing import Rehearsal
 from bayesrbf.fit.estimator import Estimator
 from bayesrbf.fit.reading import Reading
 from bayesrbf.inference.draws import Draws
@@ -141,24 +139,6 @@ def drawn_tables(
 # Intervals of a classifier, judged on the user's rows with labels whose truth is known.
 
 
-@dataclass(frozen=True)
-class Rehearsal:
-    """Settings of rehearsals for one kind of classifier: default method, and teachers left out."""
-
-    method: str = "laplace"
-    """Method of the draws unless another is asked for."""
-    kin: tuple[str, ...] = ()
-    """Teachers of the classifier's own kind; they would flatter it, and are left out."""
-    methods: tuple[str, ...] = (*(name for name in METHODS if name != "gibbs"), "bootstrap")
-    """Methods that can draw: only mixtures and exemplars have Gibbs sweeps."""
-
-
-@singledispatch
-def rehearsal_of(estimator: object) -> Rehearsal:
-    """Settings of rehearsals for the kind of a classifier; a kind registers its own."""
-    return Rehearsal()
-
-
 def rehearse(
     estimator: Classifier,
     X: object,
@@ -223,7 +203,7 @@ def rehearse(
     """
     from bayesrbf.families.stack.model_doubt import TEACHERS
 
-    own, owner = rehearsal_of(estimator), type(estimator).__name__
+    own, owner = estimator.__rehearsal__(), type(estimator).__name__
     arguments = estimator.get_params(deep=False)
     drawn = vars(estimator)["fitted_"].draws if "fitted_" in vars(estimator) else None
     method = _method(arguments["inference"], drawn, own, inference)

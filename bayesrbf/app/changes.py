@@ -37,8 +37,6 @@ PLAIN: Final = 1.5
 """Factors nearer to 1 are none, unless they are known; a shift may be."""
 AS_GOOD: Final = 0.05
 """Distance by which a known change may be worse than a free one."""
-LARGEST_SHARE: Final = 0.1
-"""Share of the old cells that the tail is fitted to."""
 
 _RATIOS = (
     *(("a power of ten", 10.0**power) for power in (1, 2, 3, 4, 5, 6)),
@@ -240,41 +238,3 @@ def tail_of_unseen(
     frequent = tail_of_count(most, of, 0, of_before)
     all_of_them = binom.sf(counts.size - 1, counts.size + n_lost, of / (of + of_before))
     return float(min(frequent, all_of_them))
-
-
-def tails_beside(
-    reference: Float[np.ndarray, " n"], surprise: Float[np.ndarray, " m"]
-) -> Float[np.ndarray, " m"]:
-    r"""Tail probabilities of surprises (``-log_tail``) beside those of old cells held out.
-
-    Where the density is right a surprise is exponential. Columns with heavier tails have more, so
-    the largest tenth of the reference is fitted by a generalised Pareto distribution, by
-    probability-weighted moments, its shape raised by one standard error and never below 0.
-
-    See Hosking, Wallis (1987), Parameter and quantile estimation for the generalized Pareto
-    distribution, Technometrics 29, 339-349.
-
-    >>> reference = np.random.default_rng(0).exponential(size=20_000)
-    >>> tails_beside(reference, np.array([1.0, 7.0])).round(4)
-    array([0.3673, 0.0012])
-    """
-    ordered = np.sort(reference)
-    at_least = ordered.size - np.searchsorted(ordered, surprise, side="left")
-    # The cell itself counts as one of them, so that no tail is 0.
-    result = (at_least + 1) / (ordered.size + 1)
-    start = float(np.quantile(ordered, 1 - LARGEST_SHARE))
-    excess = ordered[ordered > start] - start
-    if excess.size < FEWEST:
-        return result
-    share = excess.size / ordered.size
-    above = (np.arange(excess.size)[::-1] + 0.35) / excess.size
-    # The moments E[X] and E[X (1 - F)] of Hosking and Wallis, whose shape is minus ours.
-    mean, weighted = excess.mean(), (above * excess).mean()
-    shape = 2 - mean / (mean - 2 * weighted)
-    scale = 2 * mean * weighted / (mean - 2 * weighted)
-    # (1 + shape) / sqrt(n) is the standard error.
-    shape = max(shape, 0.0) + (1 + max(shape, 0.0)) / np.sqrt(excess.size)
-    far = surprise > start
-    beyond = np.log1p(shape * (surprise[far] - start) / scale) / shape
-    result[far] = share * np.exp(-beyond)
-    return result

@@ -19,8 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
 from bayesrbf.answers.probabilities import adapt_prior
-from bayesrbf.app.changes import Change, changed_columns, tail_of_unseen, tails_beside
+from bayesrbf.app.changes import Change, changed_columns, tail_of_unseen
 from bayesrbf.app.remarks import Remark, Topic, advice, lines_of_remarks
+from bayesrbf.app.tails import tails_beside
 from bayesrbf.app.words import (
     cell_text,
     clipped,

@@ -344,6 +344,42 @@ def _libraries() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+# Searches along a step.
+
+
+HALVINGS: Final = 30
+"""Most halvings of a step; then the search ends where it is."""
+ROUNDING: Final = 1e-13
+"""Relative error of an objective."""
+
+
+def shorter_step[S](
+    objective: Callable[[Float[np.ndarray, " coordinate"]], tuple[float, S]],
+    here: Float[np.ndarray, " coordinate"],
+    step: Float[np.ndarray, " coordinate"],
+    value: float,
+    rise: float,
+) -> tuple[Float[np.ndarray, " coordinate"], float, S] | None:
+    """The first of ever shorter steps that raises an objective enough; None if there is none.
+
+    ``rise`` is the slope of the objective along the whole step. One that rounding would hide is
+    taken on trust: the gradient knows it to more digits. What the objective says beside its value
+    is returned, too.
+
+    >>> parabola = lambda x: (-float(x @ x), None)
+    >>> shorter_step(parabola, np.array([1.0]), np.array([-3.0]), -1.0, 6.0)
+    (array([-0.5]), -0.25, None)
+    """
+    hidden = ROUNDING * max(1.0, abs(value))
+    for halving in range(HALVINGS):
+        size = 0.5**halving
+        trial = here + size * step
+        reached, beside = objective(trial)
+        if np.isfinite(reached) and reached >= value + 1e-4 * size * rise - hidden:
+            return trial, reached, beside
+    return None
+
+
 # Proper scores of class probabilities, row by row, and their means over folds.
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, update_wrapper, wraps
-from types import MethodType
-from typing import Any, Final, Protocol, cast, runtime_checkable
+from functools import cache, wraps
+from typing import Any, Final, Literal, Protocol, cast, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Shaped
 from scipy.stats import hypergeom
 from sklearn.base import BaseEstimator
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayesrbf import table
@@ -278,7 +278,8 @@ def _shells(owner: str) -> type[BaseEstimator]:
 # What an answer requires, and its refusal.
 
 
-NEEDS: Final = {
+type Need = Literal["probabilities", "margins", "likelihood", "density", "columns", "rows", "draws"]
+NEEDS: Final[Mapping[Need, str]] = {
     "probabilities": "class probabilities",
     "margins": "margins",
     "likelihood": "a likelihood",
@@ -298,42 +299,32 @@ class Lacking(Protocol):
         """Why it lacks something, and how to mend it; empty where it has it."""
 
 
-def refuse(asked: Lacking, answer: str, *needs: str, error: type[Exception] = ValueError) -> None:
+def refuse(asked: Lacking, answer: str, *needs: Need, error: type[Exception] = ValueError) -> None:
     """Refuse an answer that needs what an estimator, or its fit, lacks."""
     for need in needs:
         if why := asked.__lacks__(need):
             raise error(f"{answer} needs {NEEDS[need]}, and {why}.")
 
 
-def requires[F: Callable[..., object]](*needs: str) -> Callable[[F], F]:
-    """Let a method of an estimator say what it needs, by names of ``NEEDS``."""
+def requires[F: Callable[..., object]](*needs: Need) -> Callable[[F], F]:
+    """Let a method of an estimator say what it needs.
 
-    def answer(method: F) -> F:
-        return cast(F, Answer(method, needs))
-
-    return answer
-
-
-class Answer:
-    """A method of an estimator, refused where something is lacking.
-
-    What the arguments exclude is an AttributeError, so that ``hasattr`` tells; what the fit lacks
-    is a ValueError where the method is called.
+    What the arguments exclude is an AttributeError, whose cause says why, so that ``hasattr``
+    tells; what the fit lacks is a ValueError where the method is called.
     """
 
-    def __init__(self, method: Callable[..., object], needs: tuple[str, ...]) -> None:
+    def answer(method: F) -> F:
         @wraps(method)
         def asked(estimator: Any, /, *args: object, **options: object) -> object:
             check_is_fitted(estimator)
             refuse(estimator.fitted_, f"{type(estimator).__name__}.{method.__name__}()", *needs)
             return method(estimator, *args, **options)
 
-        update_wrapper(cast(Any, self), method)
-        self.requires, self._asked = needs, asked
+        def available(estimator: Any) -> bool:
+            name = f"{type(estimator).__name__}.{method.__name__}"
+            refuse(estimator, name, *needs, error=AttributeError)
+            return True
 
-    def __get__(self, estimator: Any, owner: type | None = None) -> Callable[..., object]:
-        if estimator is None:
-            return self._asked
-        name = f"{type(estimator).__name__}.{self._asked.__name__}"
-        refuse(estimator, name, *self.requires, error=AttributeError)
-        return MethodType(self._asked, estimator)
+        return cast(F, available_if(available)(asked))
+
+    return answer

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.optimize import minimize
+from scipy.optimize.elementwise import find_root
 from scipy.special import logsumexp, softmax
 from scipy.stats import t as student
 
@@ -21,6 +21,7 @@ from bayesrbf.base.arrays import (
     log_scores,
     log_softmax,
     mean_and_error,
+    shorter_step,
 )
 from bayesrbf.base.hidden_share import hats
 from bayesrbf.base.priors import POOL_PRIOR
@@ -31,8 +32,6 @@ from bayesrbf.base.priors import POOL_PRIOR
 TIGHT = {"gtol": 1e-9, "ftol": 1e-15}
 LOG_TEMPERATURES = np.linspace(-6.0, 6.0, 13)
 """Grid on which the objective is first bracketed: it can have two valleys."""
-MOST_STEPS, LEAST_STEP = 100, 1e-12
-"""Bounds of the search for a zero; the second in units of a log temperature."""
 
 LABEL_NOISE = 1e-10
 """Probability that a label was given at random, in calibration: a row costs 24 nats at most. On 17
@@ -99,13 +98,15 @@ def fit_temperatures(
     true_class = below[labels, np.arange(labels.size)]
     draws = tuple(range(2, true_class.ndim))
 
-    def value_and_slope(log_t: Members) -> tuple[Members, Members]:
-        """The objective of every member and its derivative in log t."""
+    def value_and_slope(
+        log_t: Members, some: Int[np.ndarray, " member"]
+    ) -> tuple[Members, Members]:
+        """The objective of some members and its derivative in log t."""
         t = np.exp(log_t).reshape(-1, *(1 for _ in draws))
-        powers = np.exp(t * below)
+        powers = np.exp(t * below[:, :, some])
         totals = powers.sum(axis=0)
-        held_out = t * true_class - np.log(totals)
-        slopes = true_class - (powers * below).sum(axis=0) / totals
+        held_out = t * true_class[:, some] - np.log(totals)
+        slopes = true_class[:, some] - (powers * below[:, :, some]).sum(axis=0) / totals
         if draws:
             slopes = (softmax(held_out, axis=draws) * slopes).sum(axis=draws)
             held_out = logsumexp(held_out, axis=draws) - np.log(true_class[0, 0].size)
@@ -115,16 +116,16 @@ def fit_temperatures(
         value = 0.5 * precision * log_t**2 - weights @ held_out
         return value, precision * log_t - np.exp(log_t) * (weights @ slopes)
 
-    on_grid = [value_and_slope(np.full(true_class.shape[1], log_t)) for log_t in LOG_TEMPERATURES]
+    members = np.arange(true_class.shape[1])
+    on_grid = [value_and_slope(np.full(members.size, log_t), members) for log_t in LOG_TEMPERATURES]
     values, slopes = (np.array(one) for one in zip(*on_grid, strict=True))
     # Beside the lowest point, on the side to which the objective falls, its slope is 0.
-    members, best = np.arange(values.shape[1]), values.argmin(axis=0)
+    best = values.argmin(axis=0)
     other = best - np.sign(slopes[best, members]).astype(int)
-    other = np.clip(other, 0, LOG_TEMPERATURES.size - 1)
-    ends = np.stack([best, other])
-    return np.exp(
-        root(lambda x: value_and_slope(x)[1], LOG_TEMPERATURES[ends], slopes[ends, members])
-    )
+    ends = LOG_TEMPERATURES[[best, np.clip(other, 0, LOG_TEMPERATURES.size - 1)]]
+    found = find_root(lambda *point: value_and_slope(*point)[1], tuple(ends), args=(members,))
+    # At an end of the grid the objective may fall further.
+    return np.exp(np.where(found.success, found.x, ends[0]))
 
 
 def with_label_noise(
@@ -139,34 +140,6 @@ def with_label_noise(
     log_clean = np.log1p(-LABEL_NOISE) + log_q
     log_p = np.logaddexp(log_clean, np.log(LABEL_NOISE / n_classes))
     return log_p, np.exp(log_clean - log_p)
-
-
-def root(
-    function: Callable[[Members], Members],
-    ends: Float[np.ndarray, "two member"],
-    values: Float[np.ndarray, "two member"],
-) -> Members:
-    """Zeros between two ends, by false position with the weights of Illinois, all at once.
-
-    The first end where the function has one sign at both.
-
-    >>> root(lambda x: x**2 - 2.0, np.array([[1.0], [2.0]]), np.array([[-1.0], [2.0]])).round(9)
-    array([1.41421356])
-    """
-    (kept, moved), (at_kept, at_moved) = ends.astype(float), values.astype(float)
-    moved = np.where(at_kept * at_moved < 0, moved, kept)
-    for _ in range(MOST_STEPS):
-        rise = at_moved - at_kept
-        ahead = moved - at_moved * (moved - kept) / np.where(rise == 0, 1.0, rise)
-        if np.abs(ahead - moved).max(initial=0.0) <= LEAST_STEP:
-            return ahead
-        here = function(ahead)
-        crossed = here * at_moved < 0
-        # The end that stays loses weight: so it does not stay for long.
-        kept = np.where(crossed, moved, kept)
-        at_kept = np.where(crossed, at_moved, at_kept / 2)
-        moved, at_moved = ahead, here
-    return moved
 
 
 def fit_powers(
@@ -350,12 +323,12 @@ def softmax_regression(
     """Mode and inverse curvature of a softmax regression under Normal(prior_mean, prior_sd)."""
     ridge = np.broadcast_to(1.0 / np.square(prior_sd), prior_mean.shape)
 
-    def objective(coefficients: np.ndarray) -> float:
+    def objective(coefficients: np.ndarray) -> tuple[float, None]:
         logits = offset + design @ coefficients
         peak = logits.max(1)
         log_norm = peak + np.log(np.exp(logits - peak[:, None]).sum(1))
         loss = weights @ (log_norm - (target * logits).sum(1))
-        return float(loss + (ridge * (coefficients - prior_mean) ** 2).sum() / 2)
+        return -float(loss + (ridge * (coefficients - prior_mean) ** 2).sum() / 2), None
 
     mode = prior_mean.copy()
     for _ in range(100):
@@ -363,16 +336,15 @@ def softmax_regression(
         # The curvature is the covariance of the design under p. As a product of centred rows it
         # stays positive semidefinite; E[x x'] - E[x] E[x]' would lose that to rounding.
         centred = design - np.einsum("nc,ncj->nj", p, design)[:, None]
-        slope = np.einsum("n,nc,ncj->j", weights, p - target, design) + ridge * (mode - prior_mean)
+        slope = np.einsum("n,nc,ncj->j", weights, target - p, design) - ridge * (mode - prior_mean)
         curvature = np.einsum("n,nc,nci,ncj->ij", weights, p, centred, centred, optimize=True)
         curvature += np.diag(ridge)
         step = np.linalg.solve(curvature, slope)
-        size, here = 1.0, objective(mode)
         # A full step overshoots where the classes are nearly separable.
-        while size > 1e-6 and objective(mode - size * step) > here:
-            size /= 2
-        mode = mode - size * step
-        if np.abs(size * step).max() < 1e-10:
+        found = shorter_step(objective, mode, step, objective(mode)[0], float(slope @ step))
+        moved = 0.0 if found is None else np.abs(found[0] - mode).max()
+        mode = mode if found is None else found[0]
+        if moved < 1e-10:
             break
     return mode, np.linalg.inv(curvature)
 

@@ -17,6 +17,7 @@ from bayesrbf.answers.probabilities import predict_posterior, summary_of, uncert
 from bayesrbf.base.rows import Recalibration
 from bayesrbf.fit.arguments import one_of
 from bayesrbf.fit.asking import new_rows, requires
+from bayesrbf.fit.drawing import Rehearsal
 from bayesrbf.fit.estimator import Calibrated, Estimator, fitting, out_of_fold_calibration
 from bayesrbf.fit.held_out import Predict
 from bayesrbf.fit.reading import Reading
@@ -38,6 +39,10 @@ class Classifier(ClassifierMixin, Estimator):
 
     _mean_is_better: ClassVar[bool] = False
     """Whether the mean over draws was better than an uncalibrated point."""
+
+    def __rehearsal__(self) -> Rehearsal:
+        """Settings of rehearsals for this kind of classifier."""
+        return Rehearsal()
 
     # ---- fitting
 

@@ -77,21 +77,6 @@ def cost_curve(
     return np.array([paid(probabilities, labels, step).mean() for step in costs])
 
 
-def varied(
-    costs: Float[np.ndarray, " label"], dear: int, shares: Float[np.ndarray, " step"]
-) -> Float[np.ndarray, "step label"]:
-    """Costs of the classes where that of one and the mean of all others add up to 1.
-
-    The one has a given share; costs of the others keep their ratios.
-
-    >>> varied(np.array([10.0, 1.0, 3.0]), 0, np.array([0.5]))
-    array([[0.5 , 0.25, 0.75]])
-    """
-    is_dear = np.arange(costs.size) == dear
-    others = costs[~is_dear].mean()
-    return shares[:, None] * is_dear + (1 - shares[:, None]) * np.where(is_dear, 0, costs / others)
-
-
 def best_measurement(
     gain: Float[np.ndarray, "obs column"], price: Float[np.ndarray, "obs column"], per_price: bool
 ) -> np.ndarray:

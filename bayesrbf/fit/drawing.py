@@ -32,6 +32,18 @@ MOST_DRAWING_ROWS: Final = {"gibbs": 1_000_000, "nuts": 100_000}
 components and ten columns."""
 
 
+@dataclass(frozen=True)
+class Rehearsal:
+    """Settings of rehearsals for one kind of classifier: default method, and teachers left out."""
+
+    method: str = "laplace"
+    """Method of the draws unless another is asked for."""
+    kin: tuple[str, ...] = ()
+    """Teachers of the classifier's own kind; they would flatter it, and are left out."""
+    methods: tuple[str, ...] = (*(name for name in METHODS if name != "gibbs"), "bootstrap")
+    """Methods that can draw: only mixtures and exemplars have Gibbs sweeps."""
+
+
 def drawn(fit: FittedTable[Any, Any], method: str, options: dict[str, Any]) -> Draws:
     """Draws by a method; ValueError for an unknown one, or too many rows for it."""
     n_rows, most = fit.rows.n_obs, MOST_DRAWING_ROWS.get(method)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, wraps
 from itertools import accumulate, pairwise
@@ -76,7 +76,7 @@ class _Answer:
     estimator: BaseEstimator
     method: str
     args: tuple[object, ...]
-    options: dict[str, object]
+    options: Mapping[str, object]
     like: object
     """The answer about one row."""
 

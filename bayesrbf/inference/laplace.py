@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final
 
 import numpy as np
@@ -13,6 +13,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from bayesrbf.base.arrays import shorter_step
 from bayesrbf.base.log_posterior import LogPosterior
 from bayesrbf.base.rows import Units
 from bayesrbf.base.tasks import Track, progress, silent
@@ -181,17 +182,18 @@ def approximate(
         # Per scale: what counts as flat must not depend on the units of a coordinate.
         scaled = -hessian(log_posterior, u * scales, track) * np.outer(scales, scales)
         curvatures, axes, indefinite = bounded_curvature(scaled)
-        value, gradient = _scaled(log_posterior, u, scales)
+        value, gradient = _scaled(log_posterior, scales, u)
         step = axes @ ((axes.T @ gradient) / curvatures)
         gain = float(gradient @ step)
         # So near the mode the quadratic holds, and the step needs no line search.
         if gain < _SMALL_GAIN:
             u = u + step
             break
-        u, moved = _line_search(log_posterior, u, step, value, gain, scales)
-        if not moved:
+        found = shorter_step(partial(_scaled, log_posterior, scales), u, step, value, gain)
+        if found is None:
             break
-    value, gradient = _scaled(log_posterior, u, scales)
+        u = found[0]
+    value, gradient = _scaled(log_posterior, scales, u)
     return GaussianApproximation(
         mode=u * scales,
         factor=scales[:, None] * (axes / np.sqrt(curvatures)) @ axes.T,
@@ -226,8 +228,8 @@ def hessian(
 
 def _scaled(
     log_posterior: LogPosterior,
-    u: Float[np.ndarray, " coordinate"],
     scales: Float[np.ndarray, " coordinate"],
+    u: Float[np.ndarray, " coordinate"],
 ) -> tuple[float, Float[np.ndarray, " coordinate"]]:
     """Value and gradient in coordinates u = theta / scales."""
     value, gradient = log_posterior.evaluate(u * scales)
@@ -242,7 +244,7 @@ def _climb(
     """L-BFGS in scaled coordinates; where there is no density the objective is infinite."""
 
     def objective(v: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = _scaled(log_posterior, v, scales)
+        value, gradient = _scaled(log_posterior, scales, v)
         if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
             return np.inf, np.zeros_like(v)
         return -value, -gradient
@@ -250,24 +252,6 @@ def _climb(
     options = {"maxiter": 500, "maxcor": 20, "ftol": 1e-13, "gtol": 1e-6}
     result = minimize(objective, u, jac=True, method="L-BFGS-B", options=options)
     return np.asarray(result.x, dtype=np.float64)
-
-
-def _line_search(
-    log_posterior: LogPosterior,
-    u: Float[np.ndarray, " coordinate"],
-    step: Float[np.ndarray, " coordinate"],
-    value: float,
-    gain: float,
-    scales: Float[np.ndarray, " coordinate"],
-) -> tuple[Float[np.ndarray, " coordinate"], bool]:
-    """Halve an ascent step until the log density rises enough."""
-    for halving in range(30):
-        size = 0.5**halving
-        trial = u + size * step
-        found, _ = log_posterior.evaluate(trial * scales)
-        if np.isfinite(found) and found >= value + 1e-4 * size * gain:
-            return trial, True
-    return u, False
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ def is_number(text: str) -> bool:
 class Notation:
     """How the numbers of a column are written."""
 
-    numbers: dict[str, str]  # The plain number of each text that is one.
+    numbers: Mapping[str, str]  # The plain number of each text that is one.
     symbol: str = ""  # A percent sign or a currency that all of them have.
     thousands: str = ""  # The mark between thousands; empty where there is none.
     decimal_comma: str = ""  # A number with a decimal comma, as it is written.
@@ -239,7 +239,7 @@ def date_and_time_of(days: float) -> str:
 class Dates:
     """The dates of a column."""
 
-    days: dict[str, float]  # Since :data:`ORIGIN`, of each text.
+    days: Mapping[str, float]  # Since :data:`ORIGIN`, of each text.
     day_first: bool = False  # Whether the day was found to stand before the month.
     problem: str = ""  # Why they cannot be told, said of ``culprit``.
     advice: str = f"; {_ISO_ASKED}."
@@ -408,6 +408,7 @@ class Missing:
         rest = [text for text in values if text not in marks]
         if not any(values[text] & self.numbers.keys() for text in rest):
             return marks
+        read: Mapping[str, str]
         if plain:
             read = {text: text for text in rest if is_number(text)}
         else:

@@ -99,7 +99,7 @@ class TextColumn:
         """The cells as text, None where missing."""
         return [cell if cell in self.counts else None for cell in self.cells]
 
-    def reals(self, numbers: dict[str, float]) -> np.ndarray:
+    def reals(self, numbers: Mapping[str, float]) -> np.ndarray:
         """The cells as float64 by the number of each text, NaN where missing."""
         return np.array([numbers.get(cell, np.nan) for cell in self.cells], dtype=np.float64)
 

@@ -266,7 +266,7 @@ class ReadTable:
 
     frame: pd.DataFrame
     target: pd.Series | None
-    kinds: dict[str, Kind]
+    kinds: Mapping[str, Kind]
     notes: tuple[str, ...]
     taken: pd.DataFrame
     groups: pd.Series | None

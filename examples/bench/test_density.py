@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import false_discovery_control
 
-from bayesrbf.app.report.sections import tails_among
+from bayesrbf.app.tails import tails_beside
 from bayesrbf.datasets import TARGET, demo_tables
 from bench.density_models import OURS, Answer
 from bench.density_peers import PEERS
@@ -131,7 +131,7 @@ def test_density_of_the_demo() -> None:
         density = OURS[REPORT].make().set_params(categorical_features=[TARGET]).fit(table)
         log_tail = density.surprise(table).sel(column=cells)["log_tail"].to_numpy()
         log_tail = log_tail[~np.isnan(log_tail)]
-        confirmed = tails_among(-log_tail)
+        confirmed = tails_beside(-log_tail, -log_tail)
         row: Row = {"seed": seed, "cells": log_tail.size}
         for tail in TAILS:
             row[f"chance below {tail:g}"] = round(log_tail.size * tail)

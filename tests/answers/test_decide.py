@@ -15,7 +15,6 @@ from bayesrbf import (
     HybridMixtureClassifier,
     KernelNetworkClassifier,
     MedianLVQClassifier,
-    cost_curves,
 )
 from tests.cases import generative
 from tests.fit.class_tables import CLASSES, table
@@ -205,44 +204,3 @@ def test_costs_that_cannot_be_used_are_named(costs: Any, words: str) -> None:
 def test_a_cost_of_rejecting_that_is_none_is_refused() -> None:
     with pytest.raises(ValueError, match=r"decide\(reject=...\) must be a finite number"):
         mixture().decide(table(n=3)[0], COSTS, reject=np.nan)
-
-
-def test_curves_are_what_the_decisions_cost() -> None:
-    frame, y = table(n=60, seed=3)
-    hidden = y.copy()
-    hidden[::7] = None
-    known = np.array([label is not None for label in hidden])
-    model, others = mixture(), {"calm": 1.0, "gale": 3.0}
-    p = {"mixture": model.predict_proba(frame), "flat": np.full((60, 3), 1 / 3)}
-    told = cost_curves(hidden, p, classes=CLASSES, label="storm", costs=others, steps=5)
-    for share in told["share"].to_numpy():
-        each = np.array([(1 - share) / 2, 3 * (1 - share) / 2, share])  # the others' mean is 2
-        costs = each[:, None] * (1 - np.eye(3))
-        best = model.decide(frame, costs)["best"].to_numpy()
-        paid = each[np.searchsorted(CLASSES, y)] * (best != y)
-        one = told.sel(share=share)
-        assert float(one["cost"].sel(classifier="mixture")) == pytest.approx(paid[known].mean())
-        always = [
-            (each[np.searchsorted(CLASSES, y[known])] * (y[known] != c)).mean() for c in CLASSES
-        ]
-        assert float(one["constant"]) == pytest.approx(min(always))
-        assert one["cost"].sel(classifier="flat") >= one["constant"]
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"label": "z"}, "must name classes of .* look at 'z'"),
-        ({"costs": {"z": 1.0}}, "must name classes of .* look at 'z'"),
-        ({"costs": {"a": 0.0}}, "of 'a' must be a finite number above 0; received 0.0"),
-        ({"y": ["a", "c"]}, "holds 'c', which is no class"),
-        ({"probabilities": np.ones((2, 3))}, r"'model' .* received shape \(2, 3\)"),
-        ({"steps": 1}, "must be an integer of at least 2; received 1"),
-    ],
-)
-def test_curves_of_what_does_not_fit_together_are_refused(
-    change: dict[str, Any], words: str
-) -> None:
-    right = {"y": ["a", "b"], "probabilities": np.eye(2), "classes": ["a", "b"], "label": "a"}
-    with pytest.raises(ValueError, match=words):
-        cost_curves(**(right | change))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -13,9 +12,6 @@ from sklearn.base import BaseEstimator
 
 import bayesrbf
 from bayesrbf import ConformalSets, HybridMixtureClassifier
-from bayesrbf.fit.asking import NEEDS, Answer
-from bayesrbf.fit.classifier import Classifier
-from bayesrbf.fit.estimator import Estimator
 from tests.cases import some_quick
 from tests.house import estimators
 
@@ -49,11 +45,3 @@ def test_what_the_docstring_lists_is_in_dir_after_a_fit(name: str) -> None:
     assert len(listed) > 1
     assert listed <= {*dir(estimator)}
     assert all(hasattr(estimator, one) for one in listed)
-
-
-def test_answers_say_what_they_require_by_known_names() -> None:
-    answers = {**vars(Estimator), **vars(Classifier)}
-    needs = {name: one.requires for name, one in answers.items() if isinstance(one, Answer)}
-    assert set(chain(*needs.values())) <= set(NEEDS)
-    assert needs["conditional"] == ("density",)
-    assert needs["refine"] == ("likelihood", "rows")

@@ -35,6 +35,7 @@ from bayesrbf.app.report.records import (
     Reading,
     UnsureRow,
 )
+from bayesrbf.app.tails import tails_beside
 from bayesrbf.app.words import between, clipped, exact, listing, number, percent, plural
 from bayesrbf.base import names
 from bayesrbf.base.priors import POOL_PRIOR, MixturePrior
@@ -52,80 +53,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from bayesrbf.inference.diagnose import Finding
-
-
-# Tail probabilities of the cells of a table that allow for tails heavier than the density's.
-#
-# Under the true density a surprise, ``-log_tail``, is exponential. Real columns have more far cells
-# than normal components do. So the surprises s of a table say themselves how far its cells go:
-# above their 90 % quantile u they have a generalised Pareto tail,
-#
-# .. math:: P(S > s) = 0.1 \, \big(1 + \xi \, (s - u) / \sigma\big)^{-1 / \xi},
-#
-# with a half-normal prior of scale 0.2 on :math:`\xi`, whose 99.9 % posterior quantile is taken
-# with the likeliest :math:`\sigma`. Of the largest 2 % only the number counts, so that errors in up
-# to one cell of a hundred do not make themselves look usual; with more, fewer of them stand out (an
-# empirical null: Efron, 2004, Large-scale simultaneous hypothesis testing, JASA 99).
-
-
-START: Final = 0.9
-"""Quantile of the surprises above which the tail is learned."""
-CENSORED: Final = 0.98
-"""Quantile above which surprises are only counted."""
-PRIOR_SCALE: Final = 0.2
-UPPER: Final = 0.999
-POINTS: Final = 500
-"""Most surprises at which the likelihood is summed; of more, as many quantiles."""
-TAIL_SHAPES: Final = np.linspace(0.01, 2.0, 200)
-SCALES: Final = np.exp(np.linspace(-2.0, 1.5, 71))
-"""Over the mean excess."""
-
-
-def tails_among(surprise: Float[np.ndarray, " cell"]) -> Float[np.ndarray, " cell"]:
-    """Probability of a surprise at least as large, by the other cells of the same table.
-
-    >>> usual = np.random.default_rng(0).exponential(size=5000)
-    >>> tails_among(np.append(usual, [3.0, 60.0]))[-2:] < [0.1, 1e-5]
-    array([ True,  True])
-    """
-    if surprise.size == 0:
-        return surprise.copy()
-    ordered = np.sort(surprise)
-    result: Float[np.ndarray, " cell"]
-    result = 1 - np.searchsorted(ordered, surprise, side="left") / ordered.size
-    start, end = np.quantile(ordered, [START, CENSORED])
-    excess = ordered[ordered > start] - start
-    if excess.size == 0:
-        return result
-    shape, scale = _pareto(excess, float(end - start))
-    far = surprise > start
-    beyond = np.log1p(shape * (surprise[far] - start) / scale) / shape
-    result[far] = excess.size / ordered.size * np.exp(-beyond)
-    return result
-
-
-def _pareto(excess: Float[np.ndarray, " cell"], end: float) -> tuple[float, float]:
-    """Upper quantile of the shape, and its likeliest scale; excesses beyond the end are counted."""
-    inside = excess[excess <= end]
-    beyond, n = excess.size - inside.size, inside.size
-    if n > POINTS:
-        inside = np.quantile(inside, (np.arange(POINTS) + 0.5) / POINTS)
-    # Each quantile stands for so many surprises, so that the prior weighs what it should.
-    each = n / max(inside.size, 1)
-    scales = SCALES * (inside.mean() if n else 1.0)
-    log_posterior = np.array(
-        [
-            -n * np.log(scales)
-            - (1 + 1 / shape) * np.log1p(shape * inside[:, None] / scales).sum(0) * each
-            - beyond / shape * np.log1p(shape * end / scales)
-            - 0.5 * (shape / PRIOR_SCALE) ** 2
-            for shape in TAIL_SHAPES
-        ]
-    )
-    # Summed over the scales: the posterior of the shape alone.
-    share = np.exp(log_posterior - log_posterior.max()).sum(axis=1).cumsum()
-    at = int(np.searchsorted(share, UPPER * share[-1]))
-    return float(TAIL_SHAPES[at]), float(scales[log_posterior[at].argmax()])
 
 
 # A summary of every column, and what looks odd about it.
@@ -478,7 +405,7 @@ def odd_cells(job: Job, judged: JudgedTable) -> tuple[tuple[OddCell, ...], int]:
     surprise = -judged.cells["log_tail"].to_numpy()
     observed = ~np.isnan(surprise)
     tails = np.full(surprise.shape, np.nan)
-    tails[observed] = tails_among(surprise[observed])
+    tails[observed] = tails_beside(surprise[observed], surprise[observed])
     odd = np.zeros(surprise.shape, dtype=bool)
     if observed.any():
         odd[observed] = false_discovery_control(tails[observed]) <= CELLS_BY_CHANCE

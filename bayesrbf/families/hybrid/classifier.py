@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from bayesrbf import table
-from bayesrbf.answers.rehearse import Rehearsal, rehearsal_of
 from bayesrbf.base.priors import OBJECTIVES, MixturePrior, ObjectiveName
 from bayesrbf.base.records import Stored
 from bayesrbf.base.rows import COVARIANCE_TYPES, CovarianceType, MixtureSpecification, default_shape
@@ -30,7 +29,7 @@ from bayesrbf.families.hybrid.selection import (
 )
 from bayesrbf.fit.arguments import SHARED, PerClass, Rule, components_per_class, number, one_of
 from bayesrbf.fit.classifier import Classifier, Labels
-from bayesrbf.fit.drawing import METHODS
+from bayesrbf.fit.drawing import METHODS, Rehearsal
 from bayesrbf.fit.estimator import Calibrated, fitting
 from bayesrbf.fit.held_out import masking_of, split_rows
 from bayesrbf.fit.table import FittedTable, TrainingTable
@@ -475,7 +474,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         rows, codes = self._draw(n_samples, parameters)
         return rows, self.classes_[codes]
 
-
-@rehearsal_of.register
-def _(estimator: HybridMixtureClassifier) -> Rehearsal:
-    return Rehearsal(methods=(*METHODS, "bootstrap"))
+    def __rehearsal__(self) -> Rehearsal:
+        """Settings of rehearsals for this kind of classifier."""
+        return Rehearsal(methods=(*METHODS, "bootstrap"))

@@ -10,7 +10,6 @@ from jaxtyping import Float
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from bayesrbf import table
-from bayesrbf.answers.rehearse import Rehearsal, rehearsal_of
 from bayesrbf.base import names
 from bayesrbf.base.priors import MixturePrior, Trace
 from bayesrbf.base.records import Stored
@@ -27,6 +26,7 @@ from bayesrbf.families.kernel_network.records import RateCriterion
 from bayesrbf.fit.arguments import SHARED, Rule, integer, one_of, positive
 from bayesrbf.fit.asking import new_rows
 from bayesrbf.fit.classifier import Classifier, LogProbabilities
+from bayesrbf.fit.drawing import Rehearsal
 from bayesrbf.fit.estimator import fitting
 from bayesrbf.fit.reading import read_table
 from bayesrbf.fit.table import FittedTable
@@ -322,7 +322,6 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         fit = self._fit
         return fit.model.features(new_rows(fit, X).cells)
 
-
-@rehearsal_of.register
-def _(estimator: KernelNetworkClassifier) -> Rehearsal:
-    return Rehearsal(kin=("process",))  # whose mode it is
+    def __rehearsal__(self) -> Rehearsal:
+        """Settings of rehearsals for this kind of classifier."""
+        return Rehearsal(kin=("process",))  # whose mode it is

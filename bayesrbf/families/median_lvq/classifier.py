@@ -14,7 +14,6 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
-from bayesrbf.answers.rehearse import Rehearsal, rehearsal_of
 from bayesrbf.base.records import Stored
 from bayesrbf.base.rows import Observations, joined_rows
 from bayesrbf.families.median_lvq.dissimilarities import check_values
@@ -45,6 +44,7 @@ from bayesrbf.fit.arguments import (
 )
 from bayesrbf.fit.asking import new_rows, requires
 from bayesrbf.fit.classifier import Classifier, Labels
+from bayesrbf.fit.drawing import Rehearsal
 from bayesrbf.fit.estimator import AnyFit, Calibrated, calibrated, fitting
 from bayesrbf.fit.held_out import HeldOut, hold_out, masking_of, split_rows
 from bayesrbf.fit.reading import (
@@ -785,7 +785,6 @@ class MedianLVQClassifier(Classifier):
         mean = model.mean_responsibilities(log_posterior, columns, needed, points)
         return explanation(mean, columns, fit.table.kept[needed], fit.classes, most)
 
-
-@rehearsal_of.register
-def _(estimator: MedianLVQClassifier) -> Rehearsal:
-    return Rehearsal("gibbs", methods=("gibbs",))  # exemplars are discrete
+    def __rehearsal__(self) -> Rehearsal:
+        """Settings of rehearsals for this kind of classifier."""
+        return Rehearsal("gibbs", methods=("gibbs",))  # exemplars are discrete

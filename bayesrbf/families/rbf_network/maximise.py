@@ -21,14 +21,13 @@ from jaxtyping import Bool, Float
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 
-from bayesrbf.base.arrays import log_sum_exp
+from bayesrbf.base.arrays import log_sum_exp, shorter_step
 
 MEMORY = 20  # Pairs of steps and gradients that L-BFGS keeps.
 LARGEST = 150
 """Up to this many weights, solving for Newton's step costs less than the steps that it saves."""
 RIDGE = 1e-10
 """Fraction of the mean curvature that is added to it: a shift that all biases share has none."""
-HALVINGS = 30  # Most halvings of a step; then the search ends where it is.
 
 
 @dataclass(frozen=True)
@@ -183,6 +182,11 @@ def ascend(
     >>> ascend(parabola, lambda x: 2 * np.eye(1), np.zeros(1), max_iter=9, tolerance=1e-9)
     array([3.])
     """
+
+    def evaluate(theta: np.ndarray) -> tuple[float, Smooth]:
+        at = smooth(theta)
+        return at.value, at
+
     theta, at = start, smooth(start)
     for _ in range(max_iter):
         if np.abs(at.gradient).max() <= tolerance:
@@ -190,14 +194,11 @@ def ascend(
         matrix = curvature(theta)
         matrix[np.diag_indices_from(matrix)] += RIDGE * np.trace(matrix) / theta.size
         step = cho_solve(cho_factor(matrix), at.gradient)
-        if 0.5 * float(step @ at.gradient) <= tolerance:
+        rise = float(step @ at.gradient)
+        if 0.5 * rise <= tolerance:
             return theta + step  # so close that the value cannot tell, and the step is the best
-        for _ in range(HALVINGS):
-            following = smooth(theta + step)
-            if following.value > at.value:
-                break
-            step = step / 2
-        else:
+        found = shorter_step(evaluate, theta, step, at.value, rise)
+        if found is None:
             break
-        theta, at = theta + step, following
+        theta, _, at = found
     return theta

@@ -365,25 +365,6 @@ class SDGMClassifier(Classifier):
 
     # ---- predicting
 
-    def numerical_error(self, X: object) -> Float[np.ndarray, "obs label"]:
-        """Standard error of :meth:`predict_proba` by its quasi-random integration.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_obs, n_columns)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_obs, n_classes)
-            Error of averages over weights and missing cells; 0 where nothing was
-            averaged. It is that of the fit, before an update: draws of :meth:`refine` have their
-            own.
-        """
-        fit = self._fit
-        rows = new_rows(fit, X).cells
-        return fit.model.predict(rows, fit.temperature, fit.log_ratio)[1]
-
     def component_probabilities(self, X: object) -> Float[np.ndarray, "obs component"]:
         """Probabilities of classes and components together, at the fitted weights.
 

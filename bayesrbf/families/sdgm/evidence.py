@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +11,7 @@ from scipy.linalg.lapack import dpotri
 from scipy.sparse.linalg import LinearOperator, cg
 from scipy.special import softmax
 
-from bayesrbf.base.arrays import ranked
+from bayesrbf.base.arrays import ranked, shorter_step
 from bayesrbf.base.priors import MixturePrior, Status
 from bayesrbf.base.rows import MixtureSpecification, Observations, Standardisation
 from bayesrbf.families.sdgm.posterior import (
@@ -222,8 +221,6 @@ def _superfluous(
 # not determine, which are most of them at first.
 
 
-HALVINGS = 30  # Most halvings of a step in the line search.
-ROUNDING_OF_LOG_POSTERIOR = 1e-13  # Relative error of a log posterior.
 BLENDS = (0.0, 0.25, 0.5, 1.0)
 """Fractions of the hidden information that stay in the Hessian, tried in turn.
 
@@ -272,17 +269,17 @@ def find_mode(
     those of conjugate gradients on the complete-data curvature.
     """
 
-    def evaluate(coordinates: np.ndarray) -> tuple[LabelExpectation, float]:
+    def evaluate(coordinates: np.ndarray) -> tuple[float, LabelExpectation]:
         logits = to_logits(designs, coordinates, log_proportions)
         expectation = expect(labels, logits)
         likelihood = expectation.log_likelihood
         if teacher is not None:
             expectation = _taught(expectation, labels, teacher)
             likelihood = _taught_likelihood(expectation, logits)
-        return expectation, likelihood - 0.5 * float(coordinates @ coordinates)
+        return likelihood - 0.5 * float(coordinates @ coordinates), expectation
 
     here = start
-    expectation, value = evaluate(here)
+    value, expectation = evaluate(here)
     decrement = np.inf
     for _ in range(max_steps):
         gradient = weight_gradient(designs, expectation.logit_gradient) - here
@@ -294,10 +291,10 @@ def find_mode(
         decrement = float(gradient @ step)
         if decrement <= tol:
             break
-        found = _search(evaluate, here, step, value, decrement)
+        found = shorter_step(evaluate, here, step, value, decrement)
         if found is None:
             break
-        here, expectation, value = found
+        here, value, expectation = found
         # Newton's method converges quadratically: the next step would promise the square of this.
         if exact and decrement**2 <= tol:
             break
@@ -324,27 +321,6 @@ def _taught_likelihood(expectation: LabelExpectation, logits: np.ndarray) -> flo
     log_all = np.log(np.exp(logits - top[:, None]).sum(axis=1)) + top
     explained = (expectation.responsibilities * logits).sum(axis=1) - log_all
     return float(expectation.weights @ explained)
-
-
-def _search(
-    evaluate: Callable[[np.ndarray], tuple[LabelExpectation, float]],
-    here: np.ndarray,
-    step: np.ndarray,
-    value: float,
-    decrement: float,
-) -> tuple[np.ndarray, LabelExpectation, float] | None:
-    """The first of ever shorter steps that raises the value; None if there is none.
-
-    A rise that rounding would hide is taken on trust: the gradient knows it to more digits.
-    """
-    hidden = ROUNDING_OF_LOG_POSTERIOR * max(1.0, abs(value))
-    for halving in range(HALVINGS):
-        size = 0.5**halving
-        trial = here + size * step
-        expectation, reached = evaluate(trial)
-        if reached >= value + 1e-4 * size * decrement - hidden:
-            return trial, expectation, reached
-    return None
 
 
 def is_wide(designs: Designs) -> bool:

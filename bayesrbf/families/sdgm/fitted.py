@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from bayesrbf import table
 from bayesrbf.base import names
-from bayesrbf.base.arrays import at_prevalence, log_sum_exp, uniforms
+from bayesrbf.base.arrays import log_sum_exp, uniforms
 from bayesrbf.base.log_posterior import OneByOne, Predictor
 from bayesrbf.base.priors import MixturePrior, PrecisionPrior
 from bayesrbf.base.records import Requirements, classes_in_order, stored, within
@@ -133,14 +133,12 @@ def predict(
     *,
     average: bool,
     temperature: float = 1.0,
-    log_ratio: Float[np.ndarray, " label"] | float = 0.0,
 ) -> tuple[Float[np.ndarray, "obs label"], Float[np.ndarray, "obs label"]]:
     """Class probabilities of rows, and their standard errors by the spread of the replicates.
 
     The average is over the posterior of the weights, else they stay at the most probable mode.
-    Under every draw and completion log probabilities are multiplied by ``temperature``. Bayes'
-    rule with ``log_ratio``, of the prevalences of use to those of training, is applied to the
-    means. The error is 0 where nothing was drawn.
+    Under every draw and completion log probabilities are multiplied by ``temperature``. The error
+    is 0 where nothing was drawn.
     """
     estimates = []
     for replicate in range(REPLICATES):
@@ -156,18 +154,9 @@ def predict(
         estimates.append(np.add.reduceat(by_point, starts, axis=0) / sizes[:, None])
         # Neither weights nor cells were drawn: all replicates would be the same.
         if not average and len(points) == len(starts):
-            return _moved(estimates[0], log_ratio), np.zeros_like(estimates[0])
+            return estimates[0], np.zeros_like(estimates[0])
     found = np.stack(estimates)
-    error = _moved(found, log_ratio).std(axis=0, ddof=1) / np.sqrt(REPLICATES)
-    return _moved(found.mean(axis=0), log_ratio), error
-
-
-def _moved(
-    probabilities: Float[np.ndarray, "*rows label"], log_ratio: Float[np.ndarray, " label"] | float
-) -> Float[np.ndarray, "*rows label"]:
-    """Class probabilities at the prevalences of use."""
-    with np.errstate(divide="ignore"):
-        return np.exp(at_prevalence(np.log(probabilities), log_ratio))
+    return found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(REPLICATES)
 
 
 def _mean_over_modes(
@@ -288,15 +277,9 @@ class FittedSDGM(FittedModel):
         return self.modes if self.prediction == "average" else self.modes.alone
 
     def predict(
-        self,
-        rows: Observations,
-        temperature: float = 1.0,
-        log_ratio: Float[np.ndarray, " label"] | float = 0.0,
+        self, rows: Observations, temperature: float = 1.0
     ) -> tuple[Float[np.ndarray, "obs label"], Float[np.ndarray, "obs label"]]:
-        """Class probabilities of rows, and their numerical standard errors.
-
-        The log ratio is that of the prevalences of use to those of training.
-        """
+        """Class probabilities of rows, and their numerical standard errors."""
         return predict(
             self.averaged_modes,
             self.basis,
@@ -304,7 +287,6 @@ class FittedSDGM(FittedModel):
             lambda replicate: completions(self.companion, rows, PREDICTION_DRAWS, replicate),
             average=self.averages,
             temperature=temperature,
-            log_ratio=log_ratio,
         )
 
     def drawn_log_probabilities(self, rows: Observations) -> Float[np.ndarray, "obs draw label"]:

@@ -11,7 +11,6 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from bayesrbf import table
-from bayesrbf.answers.rehearse import Rehearsal, rehearsal_of
 from bayesrbf.base.priors import POOL_PRIOR, MixturePrior, Status, Trace
 from bayesrbf.base.records import Stored
 from bayesrbf.base.rows import Observations
@@ -26,7 +25,7 @@ from bayesrbf.families.stack.members import (
 )
 from bayesrbf.fit.arguments import SHARED, one_of
 from bayesrbf.fit.classifier import Classifier
-from bayesrbf.fit.drawing import drawn
+from bayesrbf.fit.drawing import Rehearsal, drawn
 from bayesrbf.fit.estimator import fitting
 from bayesrbf.fit.held_out import masking_of
 from bayesrbf.fit.table import FittedTable, TrainingTable
@@ -408,8 +407,6 @@ class StackedClassifier(Classifier):
         fit = self._fit
         return fit.model.member_table(fit.table.seed)
 
-
-@rehearsal_of.register
-def _(estimator: StackedClassifier) -> Rehearsal:
-    """No teacher of the kind of a member of one's own."""
-    return Rehearsal(kin=kin_of_extra(estimator.extra), methods=METHODS)
+    def __rehearsal__(self) -> Rehearsal:
+        """No teacher of the kind of a member of one's own."""
+        return Rehearsal(kin=kin_of_extra(self.extra), methods=METHODS)

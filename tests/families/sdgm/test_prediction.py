@@ -144,15 +144,3 @@ def test_drawn_log_probabilities_are_those_of_the_average() -> None:
     assert drawn.shape == (9, DRAWS, 3)
     noise = np.sqrt(REPLICATES) * np.maximum(error, 1e-3)
     assert (np.abs(np.exp(drawn).mean(axis=1) - found) < 5 * noise).all()
-
-
-def test_prevalences_move_the_mean_over_draws_and_its_error() -> None:
-    modes, points = several(), np.random.default_rng(1).normal(size=(9, 2))
-    ratio = np.exp([1.0, -2.0, 0.5])
-    plain, error = predict(modes, BASIS, UNITS, whole(points), average=True)
-    moved = predict(modes, BASIS, UNITS, whole(points), average=True, log_ratio=np.log(ratio))
-    expected = plain * ratio / (plain @ ratio)[:, None]
-    np.testing.assert_allclose(moved[0], expected, rtol=1e-12)
-    # to first order the error of p_c is multiplied by no more than r_c / (p . r), twice
-    most = 2 * (ratio / (plain @ ratio)[:, None]).max(axis=1) * error.max(axis=1)
-    assert ((moved[1] > 0) & (moved[1] < 1.5 * most[:, None])).all()
