@@ -14,12 +14,11 @@ goes on at the same commit.
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -27,9 +26,6 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parent.parent
 FIGURES: Final = ROOT / "docs" / "measured" / "figures"
 PLACE: Final = re.compile(r"<!-- figures: (\S+) -->\n(.*?)<!-- end of figures -->", re.DOTALL)
-SETTINGS: Final = re.compile(r"BAYESRBF_(?!DATA$|SHARE$|BEFORE$)")
-"""Variables of the environment that choose a part of a benchmark, and so belong to its command."""
-
 NOT_RUN: Final = "*Not run yet.*"
 
 Cell = str | int | float | bool | None
@@ -46,13 +42,12 @@ class Run:
 
 @dataclass(frozen=True)
 class Figures:
-    """A table with its origin. ``counts`` says what was run of what was asked: (run, asked)."""
+    """A table with its origin."""
 
     columns: tuple[str, ...]
     digits: tuple[int | None, ...]  # After the point; None where a cell is shown as it is.
     rows: tuple[tuple[Cell, ...], ...]
     run: Run
-    counts: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 def write(
@@ -60,23 +55,11 @@ def write(
     columns: Mapping[str, Sequence[Cell]] | Sequence[tuple[str, Sequence[Cell]]],
     command: str,
     digits: int | Mapping[str, int] = 3,
-    counts: Mapping[str, tuple[int, int]] | None = None,
 ) -> str:
-    """Keep a table under its name, and return it as the pages show it."""
-    figures = table(columns, command, digits, counts)
-    file = FIGURES / f"{name}.json"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(asdict(figures), indent=1, ensure_ascii=False) + "\n")
-    return markdown(figures)
+    """Keep a table under its name, and return it as the pages show it.
 
-
-def table(
-    columns: Mapping[str, Sequence[Cell]] | Sequence[tuple[str, Sequence[Cell]]],
-    command: str,
-    digits: int | Mapping[str, int] = 3,
-    counts: Mapping[str, tuple[int, int]] | None = None,
-) -> Figures:
-    """A table that was measured now. Columns of one name are given as pairs."""
+    Columns of one name are given as pairs.
+    """
     pairs = list(columns.items() if isinstance(columns, Mapping) else columns)
     shown = tuple(
         (digits.get(column, 3) if isinstance(digits, Mapping) else digits)
@@ -85,13 +68,16 @@ def table(
         for column, cells in pairs
     )
     rows = zip(*(cells for _, cells in pairs), strict=True)
-    return Figures(
+    figures = Figures(
         tuple(column for column, _ in pairs),
         shown,
         tuple(tuple(plain(cell) for cell in row) for row in rows),
-        here(command),
-        dict(counts or {}),
+        Run(command, commit(), datetime.now(UTC).date().isoformat()),
     )
+    file = FIGURES / f"{name}.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(asdict(figures), indent=1, ensure_ascii=False) + "\n")
+    return markdown(figures)
 
 
 def read(name: str) -> Figures:
@@ -102,7 +88,6 @@ def read(name: str) -> Figures:
         tuple(kept["digits"]),
         tuple(tuple(row) for row in kept["rows"]),
         Run(**kept["run"]),
-        {what: (ran, asked) for what, (ran, asked) in kept["counts"].items()},
     )
 
 
@@ -137,14 +122,6 @@ def kept(name: str) -> list[dict[str, Cell]]:
 def parts_of(name: str) -> Path:
     """Where the parts of a long benchmark are kept."""
     return FIGURES / f"{name}.parts.jsonl"
-
-
-def here(command: str) -> Run:
-    """This commit, today."""
-    chosen = [
-        f"{name}={value}" for name, value in sorted(os.environ.items()) if SETTINGS.match(name)
-    ]
-    return Run(" ".join([*chosen, command]), commit(), datetime.now(UTC).date().isoformat())
 
 
 def commit() -> str:
@@ -206,25 +183,14 @@ def markdown(figures: Figures) -> str:
     for row in figures.rows:
         cells = (text(cell, digits) for cell, digits in zip(row, figures.digits, strict=True))
         lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join([*lines, "", origin(figures)]) + "\n"
+    run = figures.run
+    return "\n".join([*lines, "", f"*`{run.command}`; commit {run.commit}; {run.date}.*"]) + "\n"
 
 
 def left(figures: Figures, column: int) -> bool:
     """Whether a column holds words."""
     cells = [str(row[column]) for row in figures.rows if isinstance(row[column], str)]
     return any(re.search("[A-Za-z]", cell.replace(" of ", "")) for cell in cells)
-
-
-def origin(figures: Figures) -> str:
-    """One line: command, commit, day, and what was run of what was asked."""
-    run = figures.run
-    parts = [f"`{run.command}`", f"commit {run.commit}", run.date]
-    parts += [
-        f"{ran:,} of {asked:,} {what}"
-        for what, (ran, asked) in figures.counts.items()
-        if ran < asked
-    ]
-    return f"*{'; '.join(parts)}.*"
 
 
 def pages() -> list[Path]:

@@ -1,15 +1,20 @@
-"""Answers of every estimator on ten small tables: ``python -m tests.same_answers`` compares them.
+"""Answers of every estimator on ten small tables, beside those of another commit.
 
-``tests/same_answers.json`` keeps them. The command fits every estimator again, prints the answers
-that differ by more than 1e-10, and ends with 1 if there are some. ``--keep`` stores these as the
-new ones; the commit that does so says why they moved. Names after the command choose subjects.
+``python -m tests.same_answers --between COMMIT`` makes the same fits with the files of the commit,
+prints the answers that differ by more than 1e-10, and ends with 1 if there are some. Names behind
+the commit choose subjects ("mixture") or single answers ("mixture: iris").
 """
 
 from __future__ import annotations
 
+import argparse
+import io
 import json
+import os
 import re
+import subprocess
 import sys
+import tarfile
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -22,13 +27,13 @@ import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
 import bayesrbf
-from bayesrbf.table.kinds import kind_named
 
-KEPT: Final = Path(__file__).with_suffix(".json")
+FILE: Final = Path(__file__).resolve()
+ROOT: Final = FILE.parents[1]
 NEAR: Final = 1e-10
 """Largest difference of equal answers, relative to the largest of an answer."""
 ROWS: Final = 6
-"""Rows of a table whose answers are kept: three as they are, three with a cell hidden."""
+"""Rows of a table that are asked about: three as they are, three with a cell hidden."""
 
 Answers = dict[str, np.ndarray]
 Table = tuple[Any, np.ndarray]
@@ -149,6 +154,7 @@ def report(_: str) -> Answers:
     """Numbers of the sections of a report, and its table of predictions."""
     from bayesrbf.app.report.job import Job
     from bayesrbf.app.report.run import run
+    from bayesrbf.table.kinds import kind_named
 
     X, y = table("mixed with holes")
     kinds = {c: kind_named("categorical" if X[c].dtype == object else "real") for c in X}
@@ -192,7 +198,7 @@ FITS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "GLVQ exemplars": ("MedianLVQClassifier", {"objective": "glvq"}),
     "stack": ("StackedClassifier", {}),
 }
-"""Estimators whose answers are kept on every table."""
+"""Estimators that are asked on every table."""
 LARGE: Final = ("iris with holes", "few labels")
 """Tables of the default stack, whose fit is the longest."""
 DRAWS: Final[dict[str, tuple[str, ...]]] = {
@@ -237,24 +243,23 @@ def by_method(name: str, method: str, where: str) -> Answers:
 
 
 def answers(chosen: Sequence[str] = ()) -> Iterator[tuple[str, Answers]]:
-    """Subject and table with the answers of today."""
-    for name, places in subjects().items():
-        if chosen and name not in chosen:
-            continue
+    """Names of answers, and the answers; none where a commit cannot give it, which is printed."""
+    for subject, places in subjects().items():
         for place, ask in places.items():
-            yield f"{name}: {place}", ask(place)
+            name = f"{subject}: {place}"
+            if not chosen or subject in chosen or name in chosen:
+                try:
+                    yield name, ask(place)
+                except Exception as error:  # of an estimator or argument that a commit lacks
+                    print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr)
+                    yield name, {}
 
 
-def kept() -> dict[str, dict[str, Any]]:
-    """Answers that are kept, by subject and place."""
-    return json.loads(KEPT.read_text()) if KEPT.exists() else {}
-
-
-def difference(said: Answers, before: dict[str, Any]) -> float:
+def difference(said: Answers, before: Answers) -> float:
     """Largest difference of answers, infinite where one is new, gone or of another shape."""
-    if said.keys() != before.keys():
+    if not said or said.keys() != before.keys():
         return np.inf
-    return max((apart(value, np.array(before[name], float)) for name, value in said.items()))
+    return max(apart(value, before[name]) for name, value in said.items())
 
 
 def apart(one: np.ndarray, two: np.ndarray) -> float:
@@ -266,31 +271,62 @@ def apart(one: np.ndarray, two: np.ndarray) -> float:
     return float(np.abs(one[finite] - two[finite]).max(initial=0.0) / size)
 
 
-def lines(said: dict[str, dict[str, Any]]) -> str:
-    """Answers as a file keeps them, a line an answer, so that a change shows which moved."""
-    entries = (f"{json.dumps(place)}: {json.dumps(values)}" for place, values in said.items())
-    return "{\n" + ",\n".join(entries) + "\n}\n"
+def said_by(checkouts: Sequence[Path], chosen: Sequence[str]) -> list[dict[str, Answers]]:
+    """Answers that the files of each checkout give in a process of its own, at the same time."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder) / f"{place}.json" for place in range(len(checkouts))]
+        running = [
+            subprocess.Popen(
+                [sys.executable, "-P", FILE, "--write", file, *chosen],
+                cwd=checkout,
+                env=os.environ | {"PYTHONPATH": str(checkout)},
+            )
+            for checkout, file in zip(checkouts, files, strict=True)
+        ]
+        if codes := [code for one in running if (code := one.wait())]:
+            raise RuntimeError(f"answers must be given; their processes ended with {codes}.")
+        found = [json.loads(file.read_text()) for file in files]
+    return [
+        {name: {what: np.array(v, float) for what, v in said.items()} for name, said in one.items()}
+        for one in found
+    ]
+
+
+def extract(commit: str, folder: Path) -> None:
+    """Put the files of a commit into a folder."""
+    packed = subprocess.run(
+        ["git", "archive", commit], cwd=ROOT, stdout=subprocess.PIPE, check=True
+    )
+    with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as files:
+        files.extractall(folder, filter="data")
 
 
 def main(words: Sequence[str]) -> int:
-    """Compare, and keep what moved where that is asked."""
+    """Compare with a commit; the processes of both write their answers."""
     warnings.simplefilter("ignore")
-    keep, chosen = "--keep" in words, [word for word in words if word != "--keep"]
-    before, moved, seen = kept(), 0, set()
-    for place, said in answers(chosen):
-        seen.add(place)
-        if (far := difference(said, before.get(place, {}))) > NEAR:
-            moved += 1
-            print(f"{place}: differs by {far:.1e}", flush=True)
-            before[place] = {name: value.tolist() for name, value in said.items()}
-    gone = [place for place in before if place not in seen and not chosen]
-    for place in gone:
-        print(f"{place}: is not asked any more")
-        del before[place]
-    print(f"{len(seen) - moved} of {len(seen)} answers are as they were.")
-    if keep:
-        KEPT.write_text(lines(before))
-    return int(bool(moved or gone) and not keep)
+    parser = argparse.ArgumentParser(prog="python -m tests.same_answers", description=__doc__)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--between", metavar="COMMIT")
+    what.add_argument("--write", metavar="FILE", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("chosen", nargs="*")
+    asked = parser.parse_args(words)
+    if asked.write:
+        told = {
+            name: {what: values.tolist() for what, values in said.items()}
+            for name, said in answers(asked.chosen)
+        }
+        asked.write.write_text(json.dumps(told))
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        extract(asked.between, Path(folder))
+        now, before = said_by([ROOT, Path(folder)], asked.chosen)
+    moved = {
+        name: far for name, said in now.items() if (far := difference(said, before[name])) > NEAR
+    }
+    for name, far in moved.items():
+        print(f"{name}: differs by {far:.1e}")
+    print(f"{len(now) - len(moved)} of {len(now)} answers are those of {asked.between}.")
+    return int(bool(moved))
 
 
 if __name__ == "__main__":

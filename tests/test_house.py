@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house import ROOT, estimators, imports, names_of, own_bases, source_files, trees
+from tests.house import ROOT, imports, names_of, source_files, trees
 
 NAMEDTUPLE = {"_asdict", "_fields", "_make", "_replace"}
 """Public methods of named tuples in spite of their names."""
@@ -127,11 +127,6 @@ NODES_OF_BOOSTING = ["model._baseline_prediction", "model._predictors"]
 def test_nothing_reads_the_private_state_of_another(path: str) -> None:
     reads = sorted(read.split(": ")[1] for read in private_reads(trees()[path]))
     assert reads == (NODES_OF_BOOSTING if path == "bayesrbf/families/stack/trees.py" else [])
-
-
-@pytest.mark.parametrize("name", estimators())
-def test_an_estimator_has_at_most_four_own_classes_in_its_order_of_methods(name: str) -> None:
-    assert len(own_bases(estimators()[name])) <= 4
 
 
 @pytest.mark.parametrize("path", PATHS)

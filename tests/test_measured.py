@@ -76,26 +76,12 @@ def test_a_part_is_run_once_and_again_after_a_change(tmp_path, monkeypatch):
     assert len(runs) == 3
 
 
-PRINTED_ELSEWHERE = {
-    "house",
-    "intervals/any_cells",
-    "intervals/by_rows",
-    "intervals/complete",
-    "intervals/cross_tables",
-    "intervals/frequencies",
-    "missing/tested",
-    "pretrained/intervals",
-    "pretrained/tables",
-}
-"""Figures of branches whose commits moved; they are printed anew at the end of a round."""
-
-
 @pytest.mark.skipif(
     not (ROOT / ".git").exists() or measured.git("rev-parse", "--is-shallow-repository") == "true",
     reason="there is no history here",
 )
 def test_a_figure_is_of_a_commit_in_the_history():
-    assert set(strays()) <= PRINTED_ELSEWHERE
+    assert strays() == []
 
 
 def test_a_figure_of_another_history_is_listed(tmp_path, monkeypatch):

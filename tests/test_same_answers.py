@@ -1,41 +1,26 @@
-"""Answers of today are those that are kept, and one that moved is seen."""
+"""A checkout answers as its commit does, and an answer that moved is named."""
 
 from __future__ import annotations
 
-import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests import same_answers
-from tests.cases import some_quick
-from tests.same_answers import FITS, apart, difference, kept, lines, main, subjects
+from tests.same_answers import FITS, ROOT, Answers, apart, difference, main
 
-MACHINES = 1e-6
-"""Answers of two processors are this near; tests/same_answers.py compares on one machine."""
-LONG = ("default stack", "report")
-"""Subjects that a slow test asks, as it asks all draws."""
-PLACES = [f"{name}: {place}" for name, places in subjects().items() for place in places]
-
-
-def test_every_answer_is_kept() -> None:
-    assert list(kept()) == PLACES
-    assert len(same_answers.TABLES) == 10
+in_a_clone = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="there is no history here")
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", subjects())
-def test_answers_are_those_that_are_kept(name: str) -> None:
-    for place, said in same_answers.answers([name]):
-        assert difference(said, kept()[place]) < MACHINES, place
+@in_a_clone
+def test_a_checkout_answers_as_its_commit() -> None:
+    """Two processes agree, and nothing is needed that is not committed.
 
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", some_quick(FITS, "likelihood mixture", "exemplars", "stack"))
-def test_answers_on_one_table_are_those_that_are_kept(name: str) -> None:
-    said = subjects()[name]["mixed with holes"]("mixed with holes")
-    assert difference(said, kept()[f"{name}: mixed with holes"]) < MACHINES
+    Before a commit that moves answers it fails, and says which.
+    """
+    assert main(["--between", "HEAD", *(f"{name}: mixed with holes" for name in FITS)]) == 0
 
 
 def test_a_difference_is_seen() -> None:
@@ -43,23 +28,41 @@ def test_a_difference_is_seen() -> None:
     assert apart(x, x.copy()) == 0
     assert apart(x + np.array([0, 0, 1e-6]), x) == pytest.approx(1e-8, rel=1e-3)
     assert apart(x[:2], x) == apart(np.zeros(3), x) == np.inf
-    assert difference({"p": x}, {"p": [0.5, None, 100.0]}) == 0
-    assert difference({"p": x}, {}) == difference({}, {"p": [1.0]}) == np.inf
+    assert difference({"p": x}, {"p": x.copy()}) == 0
+    assert difference({"p": x}, {}) == difference({}, {"p": x}) == difference({}, {}) == np.inf
 
 
-def test_what_moved_is_named_and_kept_only_if_asked(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: object, capsys: pytest.CaptureFixture[str]
+@in_a_clone
+def test_an_answer_that_moved_or_cannot_be_given_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = tmp_path / "answers.json"  # type: ignore[operator]
-    monkeypatch.setattr(same_answers, "KEPT", file)
-    value = np.array([0.5])
+    def said_by(checkouts: list[Path], chosen: list[str]) -> list[dict[str, Answers]]:
+        assert (checkouts[0], chosen) == (ROOT, ["mixture"])
+        assert (checkouts[1] / "tests" / "same_answers.py").exists()
+        return [
+            {"mixture: iris": {"p": np.array([p])}, "mixture: wine": {"p": np.ones(1)}}
+            for p in (0.5, 0.5 + moves)
+        ]
+
+    monkeypatch.setattr(same_answers, "said_by", said_by)
+    moves = 0.0
+    assert main(["--between", "HEAD", "mixture"]) == 0
+    moves = 1e-9
+    assert main(["--between", "HEAD", "mixture"]) == 1
+    said = capsys.readouterr().out
+    assert "mixture: iris: differs by 1.0e-09\n1 of 2 answers are those of HEAD." in said
+
+
+def test_a_subject_that_fails_has_no_answer(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_: str) -> Answers:
+        raise TypeError("unknown")
+
+    wine = {"p": np.ones(1)}
     monkeypatch.setattr(
-        same_answers, "answers", lambda chosen: iter([("mixture: iris", {"p": value})])
+        same_answers, "subjects", lambda: {"mixture": {"iris": fail, "wine": lambda _: wine}}
     )
-    assert (main(["--keep"]), main([])) == (0, 0)
-    value += 1e-9
-    assert main([]) == 1
-    assert "mixture: iris: differs by 1.0e-09" in capsys.readouterr().out
-    assert json.loads(file.read_text()) == {"mixture: iris": {"p": [0.5]}}
-    assert (main(["--keep"]), main([])) == (0, 0)
-    assert file.read_text() == lines({"mixture: iris": {"p": [0.5 + 1e-9]}})
+    assert dict(same_answers.answers()) == {"mixture: iris": {}, "mixture: wine": wine}
+    assert dict(same_answers.answers(["mixture: wine"])) == {"mixture: wine": wine}
+    assert capsys.readouterr().err == "mixture: iris: TypeError: unknown\n"

@@ -8,7 +8,6 @@ missing indicators, which is the true form here; its penalty is chosen by cross-
 
 from __future__ import annotations
 
-import os
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -32,7 +31,7 @@ from bayesrbf.fit.calibration import calibration_slope
 from bench.figures import show
 from bench.peers import chosen_logistic
 
-SEEDS, NEW_ROWS, ASKED = int(os.environ.get("BENCH_SEEDS", "20")), 4_000, 500
+SEEDS, NEW_ROWS, ASKED = 20, 4_000, 500
 """Fits of each table, new rows of each, and those of them whose intervals are judged."""
 TESTED = ((150, 2, 2), (150, 3, 2), (150, 2, 3), (600, 2, 2), (600, 3, 2), (600, 2, 3))
 """Training rows, tests and classes."""

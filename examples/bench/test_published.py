@@ -1,4 +1,4 @@
-"""The families' published tables at a size of minutes.
+"""The families' published tables at a size of minutes, and the stack on tables of contests.
 
 ``bayesrbf reproduce`` has more: waveform and averages over modes, other shares of labels, ten
 cross-validations, tables of images.
@@ -7,13 +7,14 @@ cross-validations, tables of images.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 import pytest
 
-from reproduce import caetano_tables, ferreira, hayashi, nebel, published
+from reproduce import caetano_tables, ferreira, hayashi, nebel, published, tabular
 from reproduce.cells import Cell
 from reproduce.roth_methods import few, fitted
 from tests.measured import write
@@ -111,3 +112,17 @@ def test_published_tables(family, data_folder):
         if paper and mean - 2 * error > float(paper.split()[0])
     }
     assert behind <= BEHIND
+
+
+def test_tabular(data_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What ``bayesrbf reproduce tabular`` prints."""
+    printed: list[str] = []
+
+    def keep(title: str, header: Sequence[str], rows: Iterable[Sequence[str]], _: object) -> None:
+        columns = list(zip(header, zip(*rows, strict=True), strict=True))
+        name = f"reproduce/tabular_{len(printed) + 1}"
+        printed.append(write(name, columns, "bayesrbf reproduce tabular"))
+        print(title, printed[-1], sep="\n", flush=True)
+
+    monkeypatch.setattr(tabular, "print_table", keep)
+    tabular.run(tmp_path, data=data_folder)

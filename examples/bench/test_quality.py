@@ -1,13 +1,12 @@
 """The default stack and single families beside what users would pick, on real tables.
 
 Halves of at most 700 rows, complete and with 30 % of the cells hidden at fit and at predict. Then
-the loss by the number of training rows. ``BAYESRBF_SEEDS`` sets the number of splits (1). Seconds
-are CPU seconds of one thread: they hold where other work goes on.
+the loss by the number of training rows. Seconds are CPU seconds of one thread: they hold where
+other work goes on.
 """
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -22,7 +21,6 @@ from bench.figures import Row, show
 from bench.peers import GENTLE, PEERS, Boosting, forest, logistic, scores
 from bench.tables import Split, load, split
 
-SEEDS: Final = int(os.environ.get("BAYESRBF_SEEDS", "1"))
 DEVELOPED_ON: Final = (
     "hepatitis",
     "heart_cleveland",
@@ -65,33 +63,31 @@ OF_MORE_ROWS: Final[dict[str, Callable[[int], Any]]] = {
 }
 
 
-def judged(make: Callable[[int], Any], data: Split, seed: int) -> Row:
+def judged(make: Callable[[int], Any], data: Split) -> Row:
     """CPU seconds of a fit, and scores on the new rows."""
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
         begun = time.process_time()
-        model = make(seed).fit(data.X, data.y)
+        model = make(0).fit(data.X, data.y)
         seconds = time.process_time() - begun
         return {"seconds": seconds, **scores(model.predict_proba(data.X_new), data.y_new)}
 
 
 def results(holes: bool) -> Iterator[Row]:
-    """Every contestant on every split of every table."""
+    """Every contestant on every table."""
     for name in (*DEVELOPED_ON, *FRESH):
-        for seed in range(SEEDS):
-            data = split(name, seed, holes)
-            for model, make in CONTESTANTS.items():
-                yield {"table": name, "model": model, **judged(make, data, seed)}
+        data = split(name, 0, holes)
+        for model, make in CONTESTANTS.items():
+            yield {"table": name, "model": model, **judged(make, data)}
         print(name, "with holes" if holes else "complete", flush=True)
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
     """Means over tables, and what a contestant loses to the stack."""
     measures = ["log loss", "AUROC", "error %", "calibration error"]
-    of_table = rows.groupby(["table", "model"], sort=False)[measures].mean()
-    losses = of_table["log loss"].unstack(sort=False)
+    losses = rows.pivot_table("log loss", "table", "model", sort=False)
     behind = losses.sub(losses[STACK], axis=0)
-    told = of_table.groupby("model", sort=False).mean()
+    told = rows.groupby("model", sort=False)[measures].mean()
     told.insert(1, "behind the stack", behind.mean())
     told.insert(2, "se", behind.sem())
     told.insert(3, "tables behind", (behind > 0).sum())
@@ -105,11 +101,11 @@ def test_quality(data_folder: object) -> None:
     for holes, name in ((False, "complete"), (True, "with_holes")):
         rows = pd.DataFrame(results(holes))
         told[name] = summary(rows)
-        show(f"quality/{name}", told[name], {"error %": 1}, {"splits": (SEEDS, 1)})
-        taken = rows.groupby(["table", "model"], sort=False)["seconds"].mean().unstack(sort=False)
+        show(f"quality/{name}", told[name], {"error %": 1})
+        taken = rows.pivot_table("seconds", "table", "model", sort=False)
         column = "30 % of the cells hidden" if holes else "complete"
         seconds[column] = taken.div(taken["random forest"], axis=0).median()
-    show("quality/seconds", pd.DataFrame(seconds), 1, {"splits": (SEEDS, 1)})
+    show("quality/seconds", pd.DataFrame(seconds), 1)
     for one in told.values():
         ahead = one.loc[list(PEERS)]
         assert (ahead["behind the stack"] + ahead["se"] >= 0).all()
@@ -127,7 +123,7 @@ def of_rows(name: str, n_rows: int) -> Split:
 
 def test_more_rows(data_folder: object) -> None:
     rows = [
-        {"table": name, "rows": n, "model": model, **judged(make, of_rows(name, n), 0)}
+        {"table": name, "rows": n, "model": model, **judged(make, of_rows(name, n))}
         for name, sizes in SIZES.items()
         for n in sizes
         for model, make in OF_MORE_ROWS.items()

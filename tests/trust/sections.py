@@ -88,8 +88,8 @@ class Section:
 
     def run(self, share: float) -> int:
         """Run a share of all repetitions, write the table, and say what got through."""
-        cells, through, lines = list[tuple[Cell, ...]](), 0, self.lines(True)
-        for line in lines:
+        cells, through = list[tuple[Cell, ...]](), 0
+        for line in self.lines(True):
             parts = [
                 part(
                     self.figures,
@@ -103,13 +103,8 @@ class Section:
             held = found.tried - found.through
             cells.append((line.what, asked, found.tried, held, found.through, found.remark))
             through += found.through
-            columns = zip(HEADER, zip(*cells, strict=True), strict=True)
-            write(
-                self.figures,
-                dict(columns),
-                f"make trust ARGS='--only {self.name}'",
-                counts={"lines": (len(cells), len(lines))},
-            )
+        columns = dict(zip(HEADER, zip(*cells, strict=True), strict=True))
+        write(self.figures, columns, f"make trust ARGS='--only {self.name}'")
         return through
 
     def tried(self) -> int:
