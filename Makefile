@@ -2,7 +2,7 @@
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: help demo check test test-all test-torch trust versions supply wheel lint hooks docs bench env clean
+.PHONY: help demo check test test-all test-torch versions supply wheel lint hooks docs bench env clean
 
 ifneq ($(wildcard ../shared/data/.),)
 export BAYESRBF_DATA ?= $(abspath ../shared/data)
@@ -16,7 +16,6 @@ help:
 	@echo "make test    the tests (ARGS='-k name' chooses)"
 	@echo "make test-all  the tests with long simulations"
 	@echo "make test-torch  the tests of bayesrbf.torch, in .venv-torch/ with PyTorch (5 GB)"
-	@echo "make trust   what was tried to break it, how many, what held: docs/trust.md"
 	@echo "make versions  quick tests with the lowest and the newest versions of what is needed"
 	@echo "make supply  the wheel twice, a bill of materials, known weaknesses, the workflows"
 	@echo "make wheel   the package and what it needs as wheels, for machines without network: dist/"
@@ -59,9 +58,6 @@ test-torch: .venv-torch/.with-test-torch
 	.venv-torch/bin/python -m pytest tests/torch bayesrbf/torch tests/test_torch_extra.py \
 	    examples/reproduce/tests/test_sdgm_images.py \
 	    'tests/test_examples.py::test_script_runs_and_draws[plot_sdgm_head]' $(ARGS)
-
-trust: .venv/.with-test
-	$(bin)/python -m tests.trust $(ARGS)
 
 # Each makes environments of its own, with the Python of .venv/.
 versions: .venv/bin/python

@@ -1,6 +1,6 @@
 """What families and methods say under one seed, in a process of its own: ``python -m`` this, FILE.
 
-The environment sets threads, hash seed and instruction sets; the answers are stored in FILE.
+The environment sets threads and the hash seed; the answers are stored in FILE.
 """
 
 from __future__ import annotations
@@ -27,16 +27,6 @@ THREADS: dict[str, dict[str, str]] = {
     "2 processes": {NUMBA: "2", BLAS: "1", "PROCESSES": "2", "LOKY_MAX_CPU_COUNT": "2"},
 }
 """Environments whose answers must be bit-equal; ``PROCESSES`` are those of chains and folds."""
-
-OTHER = {
-    NUMBA: "1",
-    BLAS: "1",
-    "OPENBLAS_CORETYPE": "Nehalem",
-    "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512CD AVX512_SKX AVX2 FMA3",
-    "NUMBA_CPU_NAME": "generic",
-    "NUMBA_CPU_FEATURES": "",
-}
-"""A processor of fifteen years ago: no fused multiply-add, vectors half or a quarter as long."""
 
 QUICK = ("density, gibbs", "mixture", "exemplars", "kernel network, laplace")
 

@@ -1,4 +1,4 @@
-"""Degenerate tables have a right answer or a named error; the long form is in ``make trust``."""
+"""Degenerate tables have a right answer or a named error."""
 
 from __future__ import annotations
 

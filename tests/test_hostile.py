@@ -18,8 +18,8 @@ from bayesrbf.base.artefact import ArtefactError, encode, load_state, pack
 from tests import hostile
 from tests.fuzzing import Target, at_random
 from tests.hostile import RUNS, holding, read
-from tests.mutations import Mutant, fitted, mutants, outcome
-from tests.trust.sections import program
+from tests.mutations import FAMILIES, Mutant, fitted, mutants, outcome, try_all
+from tests.programs import program
 
 CHANGED = ("density", "mixture with draws", "kernel network", "exemplars")
 
@@ -73,6 +73,12 @@ def test_a_file_changed_at_random_is_refused_or_predicts(
     said, touched, hostile.told = outcome(content, fitted(family)[1], folder), hostile.told, None
     assert said in ("refused", "predicts")
     assert not [event for event in touched if event.startswith(RUNS)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", [name for name in FAMILIES if name not in CHANGED])
+def test_a_file_with_one_value_altered_is_refused_or_predicts(family: str, tmp_path: Path) -> None:
+    assert set(try_all(family, 20, tmp_path)) <= {"refused", "predicts"}
 
 
 def refuse(path: Path) -> None:

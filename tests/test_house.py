@@ -154,7 +154,7 @@ def names_read(file: str) -> Iterator[tuple[str, str]]:
         yield from ((path, name) for other, name in names_of(tree) if other == file)
 
 
-@pytest.mark.parametrize("page", ["architecture.md", "adding_a_family.md"])
+@pytest.mark.parametrize("page", ["architecture.md", "adding_a_family.md", "trust.md"])
 def test_files_that_a_page_names_exist(page: str) -> None:
     named = re.findall(
         r"`((?:bayesrbf|models|tests|examples)/[\w/.]*)`", (ROOT / "docs" / page).read_text()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import subprocess
@@ -13,21 +12,24 @@ import pandas as pd
 import pytest
 
 from tests.app.report.tables import mixed_table
-
-ROOT = Path(__file__).resolve().parents[1]
+from tests.programs import ROOT, program
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and limits are of POSIX")
 
 
 @pytest.mark.slow
 def test_commands_ended_at_touches_of_the_disk_leave_old_output_or_new() -> None:
-    """At every eighth touch by each signal; ``make trust`` takes them all."""
-    words = [sys.executable, "-m", "tests.killing", "8"]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    for command, (tried, wrong) in json.loads(done.stdout).items():
+    """At every eighth touch by each signal; ``python -m tests.killing 1`` takes them all."""
+    for command, (tried, wrong) in program("tests.killing", 8).items():
         assert tried >= 6, command
         assert wrong == [], command
+
+
+@pytest.mark.slow
+def test_a_process_killed_while_it_saves_leaves_a_whole_model() -> None:
+    tried, wrong = program("tests.killing_saves", 20)
+    assert tried == 20
+    assert wrong == []
 
 
 @pytest.fixture(scope="module")

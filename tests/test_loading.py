@@ -56,7 +56,7 @@ def test_reading_opens_the_file_and_imports_nothing(
 
 
 def test_manifests_at_random_are_states_or_refused() -> None:
-    """Three thousand; ``make trust`` tries a million."""
+    """Three thousand; ``python -m tests.fuzzing 1000000`` tries a million."""
     said = fuzz(3000, seed=1)
     assert set(said["found"]) == {"read", "refused"}, said
     assert said["grown"] < 50

@@ -21,7 +21,7 @@ from tests.cases import first_quick
 from tests.fit.interrupting import interruptions
 from tests.looping import grown
 from tests.mutations import fitted
-from tests.trust.sections import program
+from tests.programs import program
 
 NAMES = ("mixture", "kernel network", "stack with draws")
 
@@ -98,10 +98,19 @@ def test_dask_predicts_the_same_bits() -> None:
 
 @pytest.mark.slow
 def test_fits_in_a_loop_leave_nothing_behind() -> None:
-    """Thirty fits in a loop leave no memory behind; ``make trust`` makes a thousand."""
+    """Thirty of them; ``python -m tests.looping`` makes a thousand."""
     said = program("tests.looping", 30)
     assert said["threads"] == said["files"] == 0, said
     assert said["grown"] < 20, said
+
+
+@pytest.mark.slow
+def test_ten_times_as_many_rows_are_predicted_in_nearly_the_same_memory() -> None:
+    said = program("tests.large", 100_000, 10_000, "no draws")
+    for suffix in (".csv", ".parquet"):
+        few, many = (one for one in said if one["file"] == suffix)
+        assert many["answered"] == 100_000
+        assert many["memory"] < 1.6 * few["memory"], said
 
 
 def test_planted_leak_is_seen_and_a_step_is_none() -> None:

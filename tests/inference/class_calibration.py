@@ -102,12 +102,6 @@ APPROXIMATED = [
     ("sparse discriminative mixture", "Laplace"),
 ]
 """Three families, and approximations."""
-TOLERANCE = 2.0
-"""Points by which a rate may be another than declared."""
-SLACK = 3.0
-"""Standard errors by which it may lie beyond that."""
-NARROWER = 1.2
-"""The planted defect: draws this many times closer to their mean."""
 
 
 @dataclass(frozen=True)
@@ -116,14 +110,6 @@ class Coverage:
 
     rates: dict[int, float]
     errors: dict[int, float]
-
-    def outside(self, declared: tuple[float, float, float]) -> list[int]:
-        """Levels whose rate is another than declared, by more than tolerance and chance explain."""
-        return [
-            level
-            for level, rate in zip(LEVELS, declared, strict=True)
-            if abs(self.rates[level] - rate) > TOLERANCE + SLACK * self.errors[level]
-        ]
 
 
 def coverage(pit: np.ndarray) -> Coverage:
@@ -145,19 +131,12 @@ Probabilities = Callable[[np.ndarray], np.ndarray]
 """Of points (draw, coordinate): what is asked for at each, (draw, probability)."""
 
 
-def approximated(
-    family: str, name: str, number: int, seed: int
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Places of true probabilities among those of an approximation, and of one that is narrower."""
+def approximated(family: str, name: str, number: int, seed: int) -> Iterator[np.ndarray]:
+    """Places of true probabilities among those of an approximation."""
     drawn = of_mixture if family == "mixture of two classes" else partial(of_family, family)
     for truth, thetas, probability, rng in drawn(name, number, seed):
-        mean, true = thetas.mean(axis=0), probability(truth[None])[0]
-        both = (thetas, mean + (thetas - mean) / NARROWER)
-        sound, narrow = (
-            np.array([place(*one, rng) for one in zip(true, probability(points).T, strict=True)])
-            for points in both
-        )
-        yield sound, narrow
+        true, said = probability(truth[None])[0], probability(thetas).T
+        yield np.array([place(*one, rng) for one in zip(true, said, strict=True)])
 
 
 Drawn = Iterator[tuple[np.ndarray, np.ndarray, Probabilities, np.random.Generator]]

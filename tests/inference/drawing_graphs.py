@@ -13,19 +13,13 @@ import numpy as np
 import pymc as pm
 from scipy.special import log_softmax
 
-from bayesrbf import GammaPrecisions, MixturePrior
+from bayesrbf import GammaPrecisions
 from bayesrbf.base.log_posterior import LogPosterior
 from bayesrbf.base.priors import POOL_PRIOR
-from bayesrbf.base.rows import MixtureSpecification, Observations, Standardisation
+from bayesrbf.base.rows import Standardisation
 from bayesrbf.families.kernel_network.posterior import INTERCEPT_SD, KernelNetworkLogPosterior
 from bayesrbf.families.median_lvq.records import Dissimilarities, Prototypes, SigmaPrior
 from bayesrbf.families.median_lvq.search import MedianLVQLogPosterior
-from bayesrbf.families.rbf_network.posterior import Classes, Numbers, RBFNetworkLogPosterior
-from bayesrbf.families.rbf_network.records import (
-    RBFNetworkHyperparameters,
-    RBFNetworkSpecification,
-    Response,
-)
 from bayesrbf.families.sdgm.posterior import (
     SDGMLogPosterior,
     learned_specification,
@@ -33,13 +27,10 @@ from bayesrbf.families.sdgm.posterior import (
 )
 from bayesrbf.families.sdgm.records import CompletedRows
 from bayesrbf.families.stack.posterior import StackLogPosterior
-from bayesrbf.mixture.posterior import MixtureLogPosterior
 from bayesrbf.models.kernel_network import declare_kernel_network
 from bayesrbf.models.median_lvq import declare_median_lvq
-from bayesrbf.models.rbf_network import declare_rbf_network
 from bayesrbf.models.sdgm import declare_sdgm
 from bayesrbf.models.stack import declare_stack
-from tests.models.configurations import Configuration
 
 Drawn = dict[str, np.ndarray]
 """Values of the nodes of a graph, by name."""
@@ -150,34 +141,6 @@ def sdgm() -> Simulator:
     )
 
 
-def rbf_network(response: Response = "classes") -> Simulator:
-    """A linked mixture of two components and its output layer, cells and responses hidden."""
-    classes = response == "classes"
-    structure = MixtureSpecification(2, (), (0, 0), "diag")
-    specification = RBFNetworkSpecification(structure, 2 if classes else 1, response=response)
-    prior = MixturePrior().resolve(structure, Standardisation(np.zeros(2), np.ones(2)), ())
-    hyper = RBFNetworkHyperparameters(
-        prior, l1=0.0, l2=1.0, link=3.0, kappa=1.0, intercept_scale=1.0
-    )
-    holes = np.random.default_rng(5).random((12, 2)) < 0.25
-    nothing = np.zeros((12, 0), int), np.zeros(12, int), np.ones(12)
-    hidden = every_fourth(12)
-
-    def rows(real: np.ndarray) -> Observations:
-        return Observations(np.where(holes, np.nan, real), *nothing)
-
-    def posterior(drawn: Drawn, unknown: float) -> LogPosterior:
-        told = np.where(hidden, unknown, drawn["y"])
-        output = Classes(told.astype(int)) if classes else Numbers(told)
-        return RBFNetworkLogPosterior(rows(drawn["x"][:, 1:3]), output, specification, hyper)
-
-    return Simulator(
-        lambda: declare_rbf_network(rows(np.zeros((12, 2))), nothing[1], specification, hyper),
-        lambda drawn: posterior(drawn, -1 if classes else np.nan),
-        lambda drawn: posterior(drawn, 0),
-    )
-
-
 def median_lvq() -> Simulator:
     """Exemplars of two classes and the width, labels hidden; candidates are told, not learned."""
     rng = np.random.default_rng(7)
@@ -196,40 +159,9 @@ def median_lvq() -> Simulator:
     )
 
 
-def mixture(configuration: Configuration) -> Simulator:
-    """Rows of a mixture whose holes and hidden labels are those of a configuration."""
-    table, d = configuration.observations, configuration.n_features
-    edges = [1, 1 + d]
-
-    def rows(drawn: Drawn) -> Observations:
-        _, real, codes = np.split(drawn["x"], edges, axis=1)
-        real = np.where(np.isnan(table.real), np.nan, configuration.units.forward(real))
-        return replace(
-            table,
-            real=real,
-            codes=np.where(table.codes < 0, -1, codes.astype(np.intp)),
-            labels=np.where(table.labels < 0, -1, drawn["x"][:, 0].astype(np.intp)),
-        )
-
-    def posterior(table: Observations) -> LogPosterior:
-        hyper = configuration.hyperparameters
-        return MixtureLogPosterior(table, configuration.specification, hyper)
-
-    def held(drawn: Drawn) -> LogPosterior:
-        told = rows(drawn)
-        return posterior(replace(told, labels=np.maximum(told.labels, 0)))
-
-    return Simulator(configuration.declare, lambda drawn: posterior(rows(drawn)), held)
-
-
-FULL = Configuration("full", "one", False, True, True, True, False, 3, 2)
-
 SIMULATORS: dict[str, Callable[[], Simulator]] = {
     "kernel network": kernel_network,
     "stack": stack,
-    "RBF network": rbf_network,
-    "RBF regression": lambda: rbf_network("number"),
     "sparse discriminative mixture": sdgm,
     "exemplars": median_lvq,
-    "mixture": lambda: mixture(FULL),
 }

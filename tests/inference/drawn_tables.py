@@ -83,15 +83,9 @@ SAMPLERS: dict[str, Sampler] = {"NUTS": by_nuts, "Gibbs": by_gibbs}
 EXACT: tuple[tuple[str, str], ...] = (
     ("exemplars", "Gibbs"),
     ("stack", "NUTS"),
-    ("mixture", "NUTS"),
     ("kernel network", "NUTS"),
-    ("sparse discriminative mixture", "NUTS"),
-    ("RBF network", "NUTS"),
-    ("RBF regression", "NUTS"),
 )
-"""Families and their exact methods, quick ones first; Gibbs sampling of mixtures has tables of its
-own.
-"""
+"""Families and their exact methods; Gibbs sampling of mixtures has tables of its own."""
 
 
 def exchanged(target: LogPosterior, thetas: np.ndarray, rng: np.random.Generator) -> np.ndarray:

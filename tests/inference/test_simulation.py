@@ -1,12 +1,8 @@
-"""Simulation-based calibration of Gibbs sampling, and of the test itself by planted defects."""
+"""Simulation-based calibration of exact methods, and of the test itself by planted defects."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,11 +11,13 @@ import pytest
 from bayesrbf.base.log_posterior import to_unconstrained
 from bayesrbf.base.rows import Observations
 from bayesrbf.mixture.posterior import MixtureLogPosterior
+from tests.inference.class_calibration import BOUND, outcomes, reliability
 from tests.inference.defects import DEFECTS
+from tests.inference.drawing_graphs import SIMULATORS
+from tests.inference.drawn_tables import EXACT, SAMPLERS, calibrate
 from tests.inference.sbc import failures, from_prior
 from tests.inference.simulations import SMALL, SOUND
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.programs import program
 
 pytestmark = pytest.mark.slow
 
@@ -27,9 +25,8 @@ pytestmark = pytest.mark.slow
 @cache
 def outcome(module: str) -> dict[str, list[Any]]:
     """What a module prints in a process where no record checks its shapes."""
-    command = [sys.executable, "-m", f"tests.inference.{module}"]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    return json.loads(run.stdout)
+    found: dict[str, list[Any]] = program(f"tests.inference.{module}")
+    return found
 
 
 @pytest.mark.parametrize("name", SOUND)
@@ -42,6 +39,19 @@ def test_a_planted_defect_is_caught_where_the_unbroken_code_passes(name):
     sound, broken = outcome("defects")[name]
     assert not sound
     assert broken
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(("family", "method"), EXACT)
+def test_exact_methods_of_other_families_are_calibrated(family, method):
+    """On tables that the declared graph draws."""
+    assert not failures(calibrate(SIMULATORS[family](), SAMPLERS[method], 50, 0))
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_classes_occur_as_often_as_is_said():
+    said, happened = map(np.array, zip(*outcomes(1500, 0), strict=True))
+    assert reliability(said, happened).worst < BOUND < reliability(said**1.4, happened).worst
 
 
 def test_draws_of_the_prior_have_its_density():
