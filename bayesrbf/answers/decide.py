@@ -53,8 +53,7 @@ def decide(fit: Fit, X: object, costs: object, reject: float | None = None) -> x
     least = expected.min(axis=1)
     agreeing = np.full(cells.n_obs, np.nan)
     if fit.draws is not None:
-        posterior = fit.doubted_posterior
-        agreeing = posterior.probability_best(cells, chosen, matrix, p, fit.centred)
+        agreeing = fit.doubted.probability_best(cells, chosen, matrix, p)
     row, by_decision = (names.OBS,), (names.OBS, DECISION)
     share = "share of the draws under which it costs least; NaN at a point"
     of_costs = "expected cost of the decision under the delivered probabilities"
@@ -351,6 +350,6 @@ def acquire_labels(estimator: Estimator, X: object) -> xr.Dataset:
     refuse(fit, f"acquire_labels of a {fit.table.owner}", "draws")
     described = {"description": "mutual information of the label and the parameters (nats)"}
     return RowAnswers(
-        {"gain": ((names.OBS,), fit.class_posterior.information(rows.cells), described)},
+        {"gain": ((names.OBS,), fit.chain.information(rows.cells), described)},
         coords={names.OBS: rows.names},
     )

@@ -14,7 +14,6 @@ from scipy.special import comb
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
-from bayesrbf.answers.probabilities import summary_of
 from bayesrbf.base import names
 from bayesrbf.base.arrays import to_log_odds
 from bayesrbf.base.rows import AT_ONCE, Observations, in_blocks
@@ -382,13 +381,9 @@ def explain_interval(estimator: Estimator, X: object, prob: float = 0.9) -> xr.D
             f"{fit.table.owner} assume that it is right: call refine(model_doubt='pool'), or fit "
             "a StackedClassifier."
         )
-    rows, posterior = new_rows(fit, X), fit.doubted_posterior
-    summary = summary_of(fit, rows.cells, prob)
-    predictor = posterior.predictor(rows.cells)
-    parts = {
-        name: posterior.part(name).summary(rows.cells, prob, summary.mean)
-        for name in predictor.parts
-    }
+    rows, chain = new_rows(fit, X), fit.doubted
+    summary = chain.summary(rows.cells, prob)
+    parts = {name: chain.only(name).summary(rows.cells, prob, summary.mean) for name in chain.parts}
     by_class = (names.OBS, names.LABEL)
     variables = {
         names.PROBABILITY: (by_class, summary.mean),
@@ -396,7 +391,7 @@ def explain_interval(estimator: Estimator, X: object, prob: float = 0.9) -> xr.D
         "upper": (by_class, summary.upper),
         "part_lower": ((names.PART, *by_class), np.stack([one.lower for one in parts.values()])),
         "part_upper": ((names.PART, *by_class), np.stack([one.upper for one in parts.values()])),
-        "labels_near": (by_class, predictor.labels_near),
+        "labels_near": (by_class, chain.labels_near(rows.cells)),
         "far": ((names.OBS,), fit.far.unknown(rows.cells)),
     }
     coords = {names.PART: list(parts), names.OBS: rows.names, names.LABEL: fit.classes}

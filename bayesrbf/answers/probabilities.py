@@ -52,8 +52,7 @@ def predict_posterior(
     from bayesrbf.fit.trees import predictions, with_drawn_labels
 
     cells = new_rows(fit, X).cells
-    posterior = replace(fit.doubted_posterior, memory=memory)
-    probabilities, thinning = posterior.draws(cells)
+    probabilities, thinning = replace(fit.doubted, memory=memory).draws(cells)
     tree = predictions(
         probabilities,
         labels=fit.classes,
@@ -82,7 +81,7 @@ def uncertainty(
         rows = replace(rows, cells=table.replaced(before, rows.cells, every, fit.columns))
     summary = summary_of(fit, rows.cells, prob, memory)
     of_rows = {"novelty": fit.novelty(rows.cells), "familiarity": fit.familiarity(rows.cells)}
-    at_point = fit.class_posterior.n_draws == 1
+    at_point = fit.chain.n_draws == 1
     return to_dataset(summary, fit.classes, rows.names, of_rows, at_point, fit.assumes_model)
 
 
@@ -90,11 +89,7 @@ def summary_of(
     fit: Fit, cells: Observations, prob: float = 0.9, memory: int = MEMORY
 ) -> PredictiveSummary:
     """What :func:`uncertainty` says of class probabilities, as arrays."""
-    posterior = replace(fit.doubted_posterior, memory=memory)
-    delivered = None  # of predictors that know it: rows are then predicted once
-    if not fit.model.predictors_deliver:
-        delivered = np.exp(fit.class_log_probabilities(cells))
-    return posterior.summary(cells, prob, delivered, centred=fit.centred)
+    return replace(fit.doubted, memory=memory).summary(cells, prob)
 
 
 # Class probabilities of a new population, from its rows without labels.

@@ -400,22 +400,6 @@ class MarkovKernel(ABC):
 class Predictor(ABC):
     """Class probabilities and density of rows that were prepared, under any posterior draws."""
 
-    delivered: Float[np.ndarray, "obs label"] | None = None
-    """Class log probabilities that are given out, where preparing the rows makes them."""
-    stretch: Float[np.ndarray, "obs label"] | None = None
-    """How much further out, in log odds, than what is given out the median of centred draws lies,
-    class by class; None: it is what is given out."""
-
-    @property
-    def parts(self) -> dict[str, Predictor]:
-        """Predictors of the same rows with one part of the doubt each, by name; none: no parts."""
-        return {}
-
-    @property
-    def labels_near(self) -> Float[np.ndarray, "obs label"] | None:
-        """Labels at a row that tell as much of its class as those near by; None: unknown."""
-        return None
-
     @abstractmethod
     def at_all(self, thetas: Real[np.ndarray, "draw coordinate"]) -> ClassPrediction:
         """Predict under every draw; draws are the first axis of the result."""

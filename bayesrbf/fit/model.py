@@ -15,7 +15,8 @@ from bayesrbf.base.arrays import class_shares, draw_categories
 from bayesrbf.base.log_posterior import LogPosterior, Predictor
 from bayesrbf.base.priors import PowerMaps
 from bayesrbf.base.rows import MixtureParameters, Observations, Recalibration
-from bayesrbf.fit.probabilities import ClassPosterior, given_out
+from bayesrbf.fit.chain import AnySource, Chain, Source, Stage
+from bayesrbf.fit.label_noise import StrayLabels
 from bayesrbf.inference.draws import Draws
 from bayesrbf.table.columns import Columns
 
@@ -49,20 +50,19 @@ def evenly(n: int, most: int) -> Int[np.ndarray, " place"]:
     return np.unique(np.linspace(0, n - 1, min(n, most)).astype(int))
 
 
-def drawn_labels(posterior: ClassPosterior, rows: Observations, seed: int) -> Replicates:
+def drawn_labels(chain: Chain, rows: Observations, seed: int) -> Replicates:
     """Labels drawn for labelled training rows, at the class shares of training.
 
     Of large tables some rows and every k-th draw are taken, so that there are at most
     ``MOST_DRAWN`` probabilities.
     """
     labelled = np.flatnonzero(rows.labels >= 0)
-    tables = REPLICATES if posterior.n_draws == 1 else LEAST_TABLES
-    most = max(1, MOST_DRAWN // (tables * posterior.n_classes))
+    tables = REPLICATES if chain.n_draws == 1 else LEAST_TABLES
+    most = max(1, MOST_DRAWN // (tables * chain.n_classes))
     places = labelled[evenly(labelled.size, most)]
-    numbers = posterior.n_draws * places.size * posterior.n_classes
-    every = min(posterior.theta.shape[1], -(-numbers // MOST_DRAWN))
-    shares = np.zeros(posterior.n_classes)
-    thinned = replace(posterior, theta=posterior.theta[:, ::every], log_ratio=shares)
+    sizes = chain.n_draws * places.size * chain.n_classes
+    every = min(chain.numbers.shape[1], -(-sizes // MOST_DRAWN))
+    thinned = replace(chain, numbers=chain.numbers[:, ::every], use=())
     drawn = draw_labels(thinned.draws(rows.take(places))[0], seed)
     return Replicates(places, drawn, rows.labels[places], every)
 
@@ -118,24 +118,6 @@ class Description:
     it is the same; beside it the tree has ``y`` where a label adds log p(y | x)."""
 
 
-@dataclass(frozen=True)
-class Delivery:
-    """Calibration and prevalences behind the class probabilities that a user gets."""
-
-    temperature: float
-    log_ratio: Float[np.ndarray, " label"]
-    """Log ratio of the prevalences of use to those of training."""
-    calibration: Recalibration | None
-    """Recalibration of tempered probabilities where cells are hidden."""
-    uncalibrated: Float[np.ndarray, " label"] | None
-    """Offsets of the log joints of classes that no row held out has, which are not
-    calibrated; NaN for the others."""
-    hidden: Callable[[Observations], np.ndarray]
-    """Gives the share of the cells of every row that are missing."""
-    seed: int
-    """Seed of the draws of the class shares."""
-
-
 @runtime_checkable
 class Doubt(Protocol):
     """Doubt about the kind of a classifier, by other models of the same rows."""
@@ -144,22 +126,19 @@ class Doubt(Protocol):
     def table_shape(self) -> tuple[int, tuple[int, ...], int]:
         """Real columns, levels and classes of their table."""
 
-    def around(
-        self,
-        posterior: ClassPosterior,
-        point: Callable[[Observations], Float[np.ndarray, "obs label"]],
-        seed: int,
-    ) -> ClassPosterior:
-        """The posterior of class probabilities that counts it."""
-
     @property
     def copies(self) -> Int[np.ndarray, "2 given"] | None:
         """Names of the labelled rows, and the index of each among the rows held out."""
 
-    def held_out(
-        self, log_p: Float[np.ndarray, "obs label"], n_draws: int, seed: int
-    ) -> ClassPosterior:
-        """The same of rows held out, which were given ``log_p``."""
+    @property
+    def strays(self) -> StrayLabels:
+        """Stray labels by the rows held out."""
+
+    def error(self, n_draws: int, seed: int) -> Stage:
+        """The stage that moves draws as far as the classifier may be wrong."""
+
+    def held_out(self, log_p: Float[np.ndarray, "obs label"], n_draws: int) -> AnySource:
+        """A source of rows held out, which were given ``log_p``."""
 
 
 class FittedModel(ABC):
@@ -169,8 +148,8 @@ class FittedModel(ABC):
     layer are all of this kind.
     """
 
-    predictors_deliver: ClassVar[bool] = False
-    """Whether the predictor also returns the delivered probability."""
+    pools: ClassVar[bool] = False
+    """Whether it is a pool, whose temperatures and error are its own."""
     doubtable: ClassVar[bool] = False
     """Whether a stack of the same rows can doubt it."""
     maps: PowerMaps | None = None
@@ -220,34 +199,35 @@ class FittedModel(ABC):
         """Shares of the classes that predictions stand for: those of the labelled rows."""
         return class_shares(rows.labels, rows.weights, n_classes)
 
-    def calibrated_log_probabilities(
-        self, rows: Observations, delivery: Delivery
-    ) -> Float[np.ndarray, "obs label"]:
-        """Class log probabilities at the fitted point and the class shares of training."""
-        return given_out(
-            self.class_log_joint(rows, delivery.temperature),
-            delivery.temperature,
-            delivery.calibration,
-            delivery.hidden(rows),
-            delivery.uncalibrated,
-        )
+    @property
+    def calibration(self) -> Recalibration | None:
+        """Its own calibration by the share of missing cells, of a pool."""
+        return None
 
-    def class_posterior(
+    @property
+    def strays(self) -> StrayLabels | None:
+        """Stray labels by rows held out, of a pool."""
+        return None
+
+    def error(self, n_draws: int, seed: int) -> Stage | None:
+        """The stage that moves draws by its error, of a pool."""
+        return None
+
+    def chain_source(
         self,
         log_posterior: Any,
         rows: Observations,
         draws: Draws | None,
-        delivery: Delivery,
-    ) -> ClassPosterior:
-        """The posterior of class probabilities given training rows; one draw for a point."""
+        temperature: float,
+        hidden_share: Callable[[Observations], np.ndarray],
+    ) -> AnySource:
+        """What the way of a class probability starts from; without draws, of one: the point."""
         fitted = self.point(log_posterior)[None, None]
-        return ClassPosterior(
-            predictor=lambda new: self.predictor(log_posterior, new, delivery.temperature),
-            theta=fitted if draws is None else draws.theta,
-            log_ratio=delivery.log_ratio,
-            temperature=delivery.temperature,
-        ).calibrated(
-            delivery.calibration, delivery.uncalibrated, delivery.hidden, rows, delivery.seed
+        return Source(
+            fitted if draws is None else draws.theta,
+            lambda new: self.predictor(log_posterior, new, temperature),
+            lambda new: self.class_log_joint(new, temperature),
+            hidden_share,
         )
 
     def replicates(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 import numpy as np
@@ -15,10 +15,9 @@ from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.validation import validate_data
 
 from bayesrbf import table
-from bayesrbf.base.arrays import at_prevalence
 from bayesrbf.base.hidden_share import missing_share
-from bayesrbf.base.log_posterior import LogPosterior, Predictor
-from bayesrbf.base.priors import ClassPrediction, Trace
+from bayesrbf.base.log_posterior import LogPosterior
+from bayesrbf.base.priors import Trace
 from bayesrbf.base.records import (
     MOST_LOG,
     Requirements,
@@ -30,15 +29,15 @@ from bayesrbf.base.records import (
     within,
 )
 from bayesrbf.base.rows import MixtureParameters, Observations, Recalibration
-from bayesrbf.fit.calibration import tempered
-from bayesrbf.fit.model import Axes, Delivery, Doubt, FittedModel, Replicates, drawn_labels, evenly
-from bayesrbf.fit.probabilities import ClassPosterior, PredictiveSummary
+from bayesrbf.fit.chain import Chain, Stage
+from bayesrbf.fit.model import Axes, Doubt, FittedModel, Replicates, drawn_labels, evenly
+from bayesrbf.fit.probabilities import PredictiveSummary
+from bayesrbf.fit.stages import Calibrated, ClassShares, FarRows, Prevalence, far_rows, share_draws
 from bayesrbf.fit.updates import Update
 from bayesrbf.inference.draws import Draws
 from bayesrbf.mixture.cells import Cells, cell_law, novelty
 from bayesrbf.mixture.fitted import FittedMixture
 from bayesrbf.table.columns import Columns
-from bayesrbf.table.order import standardisation
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -240,148 +239,6 @@ class TrainingTable:
         return replace(self, template=self.decoded((none.real, none.codes), like))
 
 
-# Rows far outside of the training table, of which less and less is known: rule 3 of the intervals
-# of a stack (:mod:`bayesrbf.families.stack.intervals`), and of all estimators.
-#
-# The tail of a model's densities decides there, which no row has ever told: a Gaussian is sure of a
-# class at any distance. With :math:`e(x)` the largest distance of a cell from the range of its
-# column in training, in standard deviations and less those that are near, what is given out is
-#
-# .. math:: (1 - w) \, p(c | x) + w \, \pi_c, \quad
-#     \frac{w}{1 - w} = \Bigl(\frac{e(x)}{20}\Bigr)^2,
-#
-# the class shares of training the more the further the row: the odds that it is of no class as the
-# training table has them rise as those of a distribution with a heavy tail. Where e is 0, nothing
-# is changed.
-
-
-NEAR: Final = 3.0
-"""Standard deviations outside of the range up to which a row is not far."""
-FURTHEST: Final = 1e100
-HALF: Final = 20.0
-"""Further ones at which half of the probability is that of the class shares."""
-
-
-@dataclass(frozen=True)
-class FarRows:
-    """Class probabilities at rows far outside of a training table."""
-
-    low: Float[np.ndarray, " column"]
-    high: Float[np.ndarray, " column"]
-    """Range of the numbers of every column in training."""
-    scale: Float[np.ndarray, " column"]
-    """Their standard deviations."""
-    log_shares: Float[np.ndarray, " label"]
-    """Log class shares of training."""
-
-    def outside(self, rows: Observations) -> Float[np.ndarray, "obs column"]:
-        """Standard deviations that every cell is outside of what is near; 0 for a missing one."""
-        with np.errstate(over="ignore"):  # infinitely far is far
-            outside = np.maximum(self.low - rows.real, rows.real - self.high) / self.scale - NEAR
-        return np.fmin(np.fmax(outside, 0.0), FURTHEST)
-
-    def unknown(self, rows: Observations) -> Float[np.ndarray, " obs"]:
-        """The share w of every row that is given to the class shares."""
-        if not self.scale.size or rows.whole is not None:  # held out of the table, or of no columns
-            return np.zeros(rows.n_obs)
-        odds = (self.outside(rows).max(axis=1) / HALF) ** 2
-        return odds / (1 + odds)
-
-    def mixed(
-        self, log_p: Float[np.ndarray, "*draws obs label"], rows: Observations
-    ) -> Float[np.ndarray, "*draws obs label"]:
-        """Class log probabilities as they are given out."""
-        return _mixed(log_p, self.unknown(rows), self.log_shares)
-
-    def around(self, posterior: ClassPosterior) -> ClassPosterior:
-        """The posterior whose draws are given out likewise."""
-        if not self.scale.size:
-            return posterior
-
-        def prepare(rows: Observations) -> Predictor:
-            predictor, unknown = posterior.predictor(rows), self.unknown(rows)
-            if not unknown.any():
-                return predictor
-            return FarPredictor(predictor, posterior.temperature, unknown, self.log_shares)
-
-        return replace(posterior, predictor=prepare)
-
-
-@dataclass(frozen=True)
-class FarPredictor(Predictor):
-    """A predictor of rows of which some are far."""
-
-    predictor: Predictor
-    temperature: float
-    """At which its log probabilities will be tempered."""
-    unknown: Float[np.ndarray, " obs"]
-    log_shares: Float[np.ndarray, " label"]
-
-    @property
-    def delivered(self) -> Float[np.ndarray, "obs label"] | None:  # type: ignore[override]
-        """Class log probabilities that are given out."""
-        own = self.predictor.delivered
-        return None if own is None else _mixed(own, self.unknown, self.log_shares)
-
-    @property
-    def stretch(self) -> Float[np.ndarray, "obs label"] | None:  # type: ignore[override]
-        """That of the predictor: the class shares are given out as they are."""
-        own = self.predictor.stretch
-        return None if own is None else 1 + (own - 1) * (1 - self.unknown[:, None])
-
-    @property
-    def parts(self) -> dict[str, Predictor]:
-        """The parts of the predictor, for the same rows."""
-        return {name: replace(self, predictor=one) for name, one in self.predictor.parts.items()}
-
-    @property
-    def labels_near(self) -> Float[np.ndarray, "obs label"] | None:
-        """Those of the predictor."""
-        return self.predictor.labels_near
-
-    def at_all(self, thetas: Shaped[np.ndarray, "draw coordinate"]) -> ClassPrediction:
-        """Predict under every draw; draws are the first axis of the result."""
-        prediction = self.predictor.at_all(thetas)
-        log_p = tempered(prediction.log_probabilities, self.temperature)
-        mixed = _mixed(log_p, self.unknown, self.log_shares)
-        return ClassPrediction(mixed / self.temperature, prediction.log_density)
-
-
-def far_rows(training: Observations, log_shares: Float[np.ndarray, " label"]) -> FarRows:
-    """Bounds beyond which rows are far, by training rows in the user's units.
-
-    >>> training = Observations(
-    ...     np.array([[0.0], [2.0]]), np.zeros((2, 0), int), np.array([0, 1]), np.ones(2))
-    >>> far = far_rows(training, np.log([0.5, 0.5]))
-    >>> new = np.array([[2.0], [5.0], [25.0], [np.nan]])
-    >>> rows = Observations(new, np.zeros((4, 0), int), np.full(4, -1), np.ones(4))
-    >>> far.unknown(rows)
-    array([0. , 0. , 0.5, 0. ])
-    """
-    cells = training.real
-    unit = standardisation(cells, training.weights)
-    observed = ~np.isnan(cells)
-    low = np.where(observed, cells, np.inf).min(axis=0)
-    high = np.where(observed, cells, -np.inf).max(axis=0)
-    return FarRows(low, high, unit.scale, log_shares)
-
-
-def _mixed(
-    log_p: Float[np.ndarray, "*draws obs label"],
-    unknown: Float[np.ndarray, " obs"],
-    log_shares: Float[np.ndarray, " label"],
-) -> Float[np.ndarray, "*draws obs label"]:
-    """Class log probabilities, of which a share is that of the class shares."""
-    far = unknown > 0
-    if not far.any():
-        return log_p
-    with np.errstate(divide="ignore"):
-        rest, w = np.log1p(-unknown[far, None]), np.log(unknown[far, None])
-    result = log_p.copy()
-    result[..., far, :] = np.logaddexp(rest + log_p[..., far, :], w + log_shares)
-    return result
-
-
 # A fit as one frozen record: table, model, trace, draws, and the answers from them.
 
 
@@ -553,7 +410,7 @@ class FittedTable[M: FittedModel, D]:
     def _replicates(self) -> Replicates | None:
         """Labels or responses drawn for the training rows; None for a density."""
         if self.table.classes is not None:
-            return drawn_labels(self.class_posterior, self.rows, self.table.seed)
+            return drawn_labels(self.chain, self.rows, self.table.seed)
         return self.model.replicates(self.log_posterior, self.rows, self.draws, self.table.seed)
 
     def findings(self) -> tuple[Finding, ...]:
@@ -590,12 +447,12 @@ class FittedTable[M: FittedModel, D]:
 
         None of a stack, whose probabilities move with draws of its error, and not of its posterior.
         """
-        if self.table.classes is None or self.model.predictors_deliver:
+        if self.table.classes is None or self.model.pools:
             return {}
-        posterior = self.class_posterior
+        chain = replace(self.chain, use=self.chain.use[: self.table.prevalence is not None])
         some = self.rows.take(evenly(self.rows.n_obs, DIAGNOSED))
-        at_point = posterior.at_point(some, self.point)
-        return {"probabilities": posterior.draws(some)[0], "map_probabilities": at_point}
+        at_point = np.exp(chain.point(some))
+        return {"probabilities": chain.draws(some)[0], "map_probabilities": at_point}
 
     # ---- class probabilities
 
@@ -646,57 +503,60 @@ class FittedTable[M: FittedModel, D]:
     def class_log_probabilities(
         self, rows: Observations, draws: int | None = None
     ) -> Float[np.ndarray, "obs label"]:
-        """Class log probabilities as they are given out; a mean over draws may be over fewer."""
-        if self.averages and self.draws is not None:
-            mean = self.class_posterior.thinned(draws).mean(rows)
-            with np.errstate(divide="ignore"):
-                log_p = np.log(mean)
-        else:
-            log_p = self._calibrated(rows)
-            if self.table.prevalence is not None:
-                log_p = at_prevalence(log_p, self.log_ratio)
-        return reduce(lambda log_q, update: update.applied(log_q), self.updates, log_p)
+        """Class log probabilities as they are reported; a mean over draws may be over fewer."""
+        return self.chain.thinned(draws).reported(rows)
 
     @cached_property
-    def doubted_posterior(self) -> ClassPosterior:
-        """The posterior of class probabilities that intervals are of."""
-        posterior, seed = self.class_posterior, self.table.seed
-        if self.doubt is not None and self.draws is not None:
-            posterior = self.doubt.around(posterior, self._calibrated, seed)
-        return reduce(lambda before, update: update.around(before, seed), self.updates, posterior)
+    def chain(self) -> Chain:
+        """The way of a class probability: the model, then the stages in their order."""
+        return self._chain(None)
+
+    @cached_property
+    def doubted(self) -> Chain:
+        """The same with the doubt about the kind of model, where there is one: of intervals."""
+        return self.chain if self.draws is None else self._chain(self.doubt)
+
+    def _chain(self, doubt: Doubt | None) -> Chain:
+        """The source, the stages in their order, and what is done over all draws."""
+        model, seed, prevalence = self.model, self.table.seed, self.table.prevalence
+        source = model.chain_source(
+            self.log_posterior, self.rows, self.draws, self.temperature, self.hidden_share
+        )
+        numbers = np.arange(np.prod(source.shape)).reshape(source.shape)
+        drawn = self.draws is not None
+        stages = list[Stage]()
+        if not model.pools:
+            stages.append(Calibrated(self.temperature, self.calibration, self.uncalibrated))
+        pool = model if doubt is None else doubt
+        if drawn and (error := pool.error(numbers.size, seed)) is not None:
+            stages.append(error)
+        calibration = model.calibration if model.pools else self.calibration
+        if calibration is not None and numbers.size > 1:
+            counts = self.rows.n_labelled * np.exp(calibration.log_shares)
+            rng = np.random.default_rng([seed, 1] if model.pools else seed)
+            stages.append(ClassShares(calibration, share_draws(counts, numbers.size, rng)))
+        updates = [one.stage(numbers.size, seed) for one in self.updates if not one.is_identity]
+        return Chain(
+            source,
+            (*stages, self.far),
+            (*([] if prevalence is None else [Prevalence(self.log_ratio)]), *updates),
+            numbers,
+            self.classes.size,
+            is_mean=self.averages and drawn,
+            is_centred=not self.averages or doubt is not None or bool(updates),
+            strays=pool.strays if drawn else None,
+        )
 
     @property
     def assumes_model(self) -> bool:
         """Whether intervals know of no other kind of model."""
-        # A stack has draws of its error, by the labels of rows held out.
-        return self.doubt is None and not self.model.predictors_deliver
-
-    @property
-    def centred(self) -> bool:
-        """Whether the draws of that posterior are moved to what is given out."""
-        is_moved = any(not update.is_identity for update in self.updates)
-        return not self.averages or self.doubt is not None or is_moved
-
-    def _calibrated(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
-        """Class log probabilities at the fitted point and the shares of training."""
-        log_p = self.model.calibrated_log_probabilities(rows, self._delivery)
-        return self.far.mixed(log_p, rows)
+        return self.doubt is None and not self.model.pools
 
     @cached_property
     def far(self) -> FarRows:
-        """Class probabilities at rows far outside of the training table."""
+        """The stage of rows far outside of the training table."""
         shares = np.ones(1) if self.table.classes is None else self.class_shares
         return far_rows(self.table.rows, np.log(shares))
-
-    @cached_property
-    def class_posterior(self) -> ClassPosterior:
-        """The posterior of class probabilities if the model is right; one draw for a point.
-
-        It is that of the fit, before any update.
-        """
-        rows, draws = self.rows, self.draws
-        posterior = self.model.class_posterior(self.log_posterior, rows, draws, self._delivery)
-        return self.far.around(posterior)
 
     def held_out_summary(
         self, p: Float[np.ndarray, "obs label"], prob: float = 0.9
@@ -706,7 +566,7 @@ class FittedTable[M: FittedModel, D]:
         ``p`` are the probabilities that a fit without them gave them, NaN of a row without any.
         None where no pool has held the rows out, or the fit is a point.
         """
-        copies = self.table.copies if self.model.predictors_deliver else None
+        copies = self.table.copies if self.model.pools else None
         copies = copies if self.doubt is None else self.doubt.copies
         if self.draws is None or copies is None:
             return None
@@ -719,17 +579,13 @@ class FittedTable[M: FittedModel, D]:
             np.ones(index.size),
             whole=np.column_stack([index, positions]),
         )
-        posterior = self.class_posterior
+        chain = replace(self.doubted, use=self.doubted.use[: self.table.prevalence is not None])
         if self.doubt is not None:
             with np.errstate(divide="ignore"):
-                posterior = self.doubt.held_out(np.log(p), posterior.n_draws, self.table.seed)
-        return positions, posterior.summary(rows, prob, p[positions])
-
-    @property
-    def _delivery(self) -> Delivery:
-        """Calibration and prevalences behind the class probabilities that a user gets."""
-        how = self.temperature, self.log_ratio, self.calibration, self.uncalibrated
-        return Delivery(*how, self.hidden_share, self.table.seed)
+                source = self.doubt.held_out(np.log(p), chain.n_draws)
+            stages = tuple(one for one in chain.stages if not isinstance(one, Calibrated))
+            chain = replace(chain, source=source, stages=stages, use=())
+        return positions, chain.summary(rows, prob, p[positions])
 
     # ---- what the density says
 

@@ -32,23 +32,20 @@ from hashlib import blake2b
 from typing import Final, Literal
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float, Int
 
 from bayesrbf import table
 from bayesrbf.base import names
 from bayesrbf.base.arrays import (
     LEAST_SCORED,
-    at_prevalence,
     class_indicators,
     log_scores,
     log_softmax,
 )
-from bayesrbf.base.log_posterior import Predictor
-from bayesrbf.base.priors import ClassPrediction
 from bayesrbf.base.records import MOST_LOG, Requirements, simplex, stored, within
 from bayesrbf.base.rows import Observations
-from bayesrbf.fit.calibration import softmax_regression, tempered
-from bayesrbf.fit.probabilities import ClassPosterior
+from bayesrbf.fit.calibration import softmax_regression
+from bayesrbf.fit.chain import Draws, Seen, Stage, State, Step
 from bayesrbf.table.columns import Columns
 
 Method = Literal["none", "intercept", "slope", "refit"]
@@ -224,81 +221,39 @@ class Update:
             shares=shares,
         )
 
-    def around(self, posterior: ClassPosterior, seed: int) -> ClassPosterior:
-        """The posterior whose draws are updated, each by a draw of intercepts and slope.
-
-        What the posterior has at prevalences of use is updated, draw by draw, and weighs alike.
-        """
-        if self.is_identity:
-            return posterior
-        *shape, dimension = posterior.theta.shape
-        drawn = np.tile(self.coefficients, (posterior.n_draws, 1))
-        if posterior.n_draws > 1:
-            rng = np.random.default_rng([seed, dimension])
-            zero = np.zeros(self.coefficients.size)
-            drawn += rng.multivariate_normal(zero, self.covariance, len(drawn), method="eigh")
-        # They ride along as further coordinates, so that thinning and blocks keep them with their
-        # draw.
-        theta = np.concatenate([posterior.theta, drawn.reshape(*shape, -1)], axis=2)
-
-        def prepare(rows: Observations) -> UpdatedPredictor:
-            return UpdatedPredictor(posterior.predictor(rows), dimension, self, posterior)
-
-        unmoved = np.zeros(posterior.n_classes)
-        return replace(
-            posterior, predictor=prepare, theta=theta, temperature=1.0, log_ratio=unmoved
-        )
+    def stage(self, n_draws: int, seed: int) -> Updated:
+        """The stage of the way of a probability; of one draw, without doubt."""
+        drawn = np.tile(self.coefficients, (n_draws, 1))
+        if n_draws > 1:
+            rng, zero = np.random.default_rng([seed, 2]), np.zeros(self.coefficients.size)
+            drawn += rng.multivariate_normal(zero, self.covariance, n_draws, method="eigh")
+        return Updated(self, drawn)
 
 
 @dataclass(frozen=True)
-class UpdatedPredictor(Predictor):
-    """A predictor whose probabilities are updated."""
+class Updated(Stage):
+    """An update, of which every draw has intercepts and a slope of its own.
 
-    predictor: Predictor
-    dimension: int  # Of the predictor's own coordinates.
+    What draws have at prevalences of use is updated, draw by draw, and weighs alike.
+    """
+
     update: Update
-    before: ClassPosterior
-    """The posterior before, by whose temperature and prevalences they are given out."""
-    doubt: Literal["both", "own", "update"] = "both"
-    """What draws are of: of the predictor, of the update, or of both."""
+    drawn: Float[np.ndarray, "draw coefficient"]
+    name = names.UPDATE
 
-    @property
-    def delivered(self) -> LogProbabilities | None:  # type: ignore[override]
-        """Class log probabilities that are given out."""
-        own = self.predictor.delivered
-        if own is None:
-            return None
-        return self.update.applied(at_prevalence(own, self.before.log_ratio))
+    def on(self, seen: Seen) -> Step:
+        """Prepare some rows."""
+        update = self.update
 
-    @property
-    def stretch(self) -> LogProbabilities | None:  # type: ignore[override]
-        """That of an error which is as many times larger as the slope says."""
-        own = self.predictor.stretch
-        return None if own is None else np.sqrt(1 + self.update.slope**2 * (own**2 - 1))
+        def step(state: State, point: State, draws: Draws | None) -> State:
+            coefficients = np.tile(update.coefficients, (len(state.log_p), 1))
+            if draws is not None:
+                coefficients = self.drawn[draws]
+            log_p = moved(state.log_p, update.log_shares, coefficients)
+            # An error is as many times larger as the slope says.
+            stretch = state.stretch
+            if stretch is not None:
+                stretch = np.sqrt(1 + update.slope**2 * (stretch**2 - 1))
+            return replace(state, log_p=log_p, stretch=stretch, log_weights=None)
 
-    @property
-    def parts(self) -> dict[str, Predictor]:
-        """The parts of the predictor, and the update."""
-        alone: dict[str, Predictor] = {
-            name: replace(self, predictor=one, doubt="own")
-            for name, one in self.predictor.parts.items()
-        }
-        return alone | {names.UPDATE: replace(self, doubt="update")}
-
-    @property
-    def labels_near(self) -> LogProbabilities | None:
-        """Those of the predictor."""
-        return self.predictor.labels_near
-
-    def at_all(self, thetas: Shaped[np.ndarray, "draw coordinate"]) -> ClassPrediction:
-        """Predict under every draw; draws are the first axis of the result."""
-        own, coefficients = np.split(thetas, [self.dimension], axis=1)
-        prediction = self.predictor.at_all(own)
-        log_p = tempered(prediction.log_probabilities, self.before.temperature)
-        log_q = at_prevalence(log_p, self.before.log_ratio)
-        if self.doubt == "own":
-            coefficients = np.broadcast_to(self.update.coefficients, coefficients.shape)
-        if self.doubt == "update":
-            log_q = log_q.mean(axis=0, keepdims=True)
-        log_q = moved(log_q, self.update.log_shares, coefficients)
-        return ClassPrediction(log_q, prediction.log_density)
+        return step

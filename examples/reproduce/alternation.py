@@ -47,7 +47,7 @@ from bayesrbf.families.rbf_network.records import (
     RBFNetworkParameters,
     RBFNetworkSpecification,
 )
-from bayesrbf.fit.table import far_rows
+from bayesrbf.fit.stages import far_rows
 from bayesrbf.mixture.em import starting_point
 from bayesrbf.mixture.expectation import Expectation, prepare
 from bayesrbf.mixture.laws import laws_of
@@ -195,7 +195,7 @@ class AlternatingNetwork(ClassifierMixin, BaseEstimator):
         """Class probabilities of each row; those of far rows are mixed as in the package."""
         rows = table.encode(X, self.columns_, handle_unknown="missing")
         log_p = log_softmax(self.network_.class_log_joint(rows), axis=1)
-        return np.exp(self.far_.mixed(log_p, rows))
+        return np.exp(self.far_.mixed(log_p, self.far_.unknown(rows)))
 
     def predict(
         self, X: Float[np.ndarray, "obs column"] | pd.DataFrame

@@ -94,7 +94,7 @@ def rows() -> pd.DataFrame:
 def of_draws(model: Any, frame: pd.DataFrame) -> np.ndarray:
     """Class probabilities under every draw of what intervals are of, not yet centred."""
     cells = new_rows(model.fitted_, frame).cells
-    drawn, thinning = model.fitted_.doubted_posterior.draws(cells)
+    drawn, thinning = model.fitted_.doubted.draws(cells)
     assert thinning == 1
     return drawn.reshape(-1, *drawn.shape[2:])
 

@@ -165,7 +165,7 @@ def read_diagnostics(
         f"Out-of-fold temperature: log probabilities are multiplied by "
         f"{number(refined.temperature_)}.",
     )
-    by_error = refined.model_.predictors_deliver
+    by_error = refined.model_.pools
     return Diagnostics(status, findings, tuple(variables), heard, draws is not None, by_error)
 
 

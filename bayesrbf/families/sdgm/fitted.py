@@ -38,8 +38,8 @@ from bayesrbf.families.sdgm.records import (
     SDGMSpecification,
     SDGMTrace,
 )
-from bayesrbf.fit.model import Axes, Delivery, Description, FittedModel, row_weights
-from bayesrbf.fit.probabilities import ClassPosterior
+from bayesrbf.fit.chain import AnySource, Source
+from bayesrbf.fit.model import Axes, Description, FittedModel, row_weights
 from bayesrbf.inference.draws import Draws
 from bayesrbf.mixture.cells import LabelSets, completions, informative, labelled
 from bayesrbf.mixture.fitted import FittedMixture, Solver, fit_mixture_rows
@@ -371,26 +371,22 @@ class FittedSDGM(FittedModel):
         density = self.companion.log_density(rows.unlabelled())  # it has no classes
         return log_posterior.predictor(points, starts, density, temperature)
 
-    def class_posterior(
+    def chain_source(
         self,
         log_posterior: Any,
         rows: Observations,
         draws: Draws | None,
-        delivery: Delivery,
-    ) -> ClassPosterior:
-        """Class posterior of the draws, or of the Laplace posterior of the fit."""
-        posterior = super().class_posterior(log_posterior, rows, draws, delivery)
+        temperature: float,
+        hidden_share: Callable[[Observations], np.ndarray],
+    ) -> AnySource:
+        """The draws, or those of the Laplace posterior of the fit."""
         if draws is not None or not self.averages:
-            return posterior
-        prepare = self.modes_predictor(rows, delivery.temperature)
-        averaged = replace(
-            posterior,
-            predictor=prepare,
-            theta=replicated_draws(self.averaged_modes),
-            temperature=delivery.temperature,
-        )
-        return averaged.calibrated(
-            delivery.calibration, delivery.uncalibrated, delivery.hidden, rows, delivery.seed
+            return super().chain_source(log_posterior, rows, draws, temperature, hidden_share)
+        return Source(
+            replicated_draws(self.averaged_modes),
+            self.modes_predictor(rows, temperature),
+            lambda new: self.class_log_joint(new, temperature),
+            hidden_share,
         )
 
     def modes_predictor(

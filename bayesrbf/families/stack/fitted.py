@@ -29,7 +29,7 @@ from bayesrbf.families.stack.intervals import (
     ErrorOfRows,
     Places,
     PoolError,
-    StackPredictor,
+    PoolErrorStage,
     places_of,
     pool_error,
 )
@@ -54,9 +54,10 @@ from bayesrbf.families.stack.posterior import (
     log_posterior_of,
     out_of_fold,
 )
+from bayesrbf.fit.chain import State
 from bayesrbf.fit.held_out import HeldOut, Masking, NumberedFold, hold_out_folds
-from bayesrbf.fit.model import Axes, Delivery, Description, FittedModel
-from bayesrbf.fit.probabilities import ClassPosterior, StrayLabels, share_draws, stray_labels
+from bayesrbf.fit.label_noise import StrayLabels, stray_labels
+from bayesrbf.fit.model import Axes, Description, FittedModel
 from bayesrbf.fit.table import TrainingTable
 from bayesrbf.inference.draws import Draws
 from bayesrbf.mixture.fitted import FittedMixture, Solver, component_class, fit_mixture_rows
@@ -78,7 +79,7 @@ NUMBERS_A_ROW = 256
 class FittedStack(FittedModel):
     """A fitted stack; its own posterior is that of weights and temperatures."""
 
-    predictors_deliver = True
+    pools = True
 
     members: FittedMembers
     pool: Pool
@@ -162,56 +163,20 @@ class FittedStack(FittedModel):
         """Class log probabilities of the fitted pool, from what members say of rows."""
         return self.pool_posterior.pooled(values, hidden, self.fitted_point)
 
-    def calibrated_log_probabilities(
-        self, rows: Observations, delivery: Delivery
-    ) -> Float[np.ndarray, "obs label"]:
-        """Class log probabilities of the pool, whose temperatures are part of it."""
-        return self.class_log_joint(rows)
-
-    def class_posterior(
+    def chain_source(
         self,
         log_posterior: Any,
         rows: Observations,
         draws: Draws | None,
-        delivery: Delivery,
-    ) -> ClassPosterior:
-        """The posterior of class probabilities; without draws, the fitted point is the only one."""
-        shape = (1, 1) if draws is None else draws.theta.shape[:2]
-        numbers = np.arange(shape[0] * shape[1]).reshape(*shape, 1)
-        error = moves = strays = None
-        if draws is not None:
-            error, strays = self.error(numbers.size, delivery.seed), self.strays
-            # A point estimate has no doubt about the class shares.
-            if (calibration := self.calibration) is not None:
-                counts = rows.n_labelled * np.exp(calibration.log_shares)
-                rng = np.random.default_rng([delivery.seed, 1])
-                moves = share_draws(counts, numbers.size, rng)
+        temperature: float,
+        hidden_share: Callable[[Observations], np.ndarray],
+    ) -> PoolSource:
+        """What the way of a class probability starts from: the pool at its fitted point."""
+        return PoolSource(self, (1, 1) if draws is None else draws.theta.shape[:2])
 
-        def predictor(new: Observations) -> StackPredictor:
-            log_p, of_rows, hidden = self.error_at(error, new)
-            pull = self.pool_posterior.of_rows(hidden, self.fitted_point).pull
-            density = self.companion.log_density(new) if new.whole is None else np.zeros(new.n_obs)
-            return StackPredictor(log_p, of_rows, density, pull, moves)
-
-        return ClassPosterior(predictor, numbers, delivery.log_ratio, strays=strays)
-
-    def error_at(
-        self, error: PoolError | None, rows: Observations
-    ) -> tuple[Float[np.ndarray, "obs label"], ErrorOfRows | None, Float[np.ndarray, " obs"]]:
-        """Reported log probabilities of rows, the error of the pool, and the hidden share.
-
-        Of the rows held out, which are given as their indices in ``whole``, members say what those
-        of other folds do, and the error is that given the other labels.
-        """
-        if rows.whole is None:
-            values, hidden = self.members.log_probabilities(rows), self.hidden_share(rows)
-            places, log_p = self.places(values, hidden, lambda log_q: self.reported(log_q, rows))
-            return log_p, None if error is None else error.at(places), hidden
-        held, n = rows.whole[:, 0], self.n_scored
-        copies = 0 if self.held.masked is None else self.held.masked.values.shape[1]
-        versions = np.column_stack([held, n + held[:, None] * copies + np.arange(copies)])
-        of_rows = None if error is None else error.left_out(versions)
-        return self.held_out[held], of_rows, self.held.hidden[held]
+    def error(self, n_draws: int, seed: int) -> PoolErrorStage:
+        """The stage that moves draws by the error of the pool."""
+        return PoolErrorStage(self.pool_error(n_draws, seed))
 
     def places(
         self,
@@ -232,7 +197,7 @@ class FittedStack(FittedModel):
         log_p = report(pool)
         return places_of(members, np.exp(pool), np.exp(log_p), hidden, known, *kinds), log_p
 
-    def error(self, n_draws: int, seed: int) -> PoolError:
+    def pool_error(self, n_draws: int, seed: int) -> PoolError:
         """The error of the pool, given the labels of the rows held out."""
         held, masked = self.held, self.held.masked
         values, hidden, weights = held.values, self.held.hidden, held.weights
@@ -424,6 +389,81 @@ class FittedStack(FittedModel):
             yield within(missingness.patterns.features, 0, n_cells), "indicators of its columns"
             held_out = missingness.evidence.shape == (self.n_scored, n_classes)
             yield held_out, "evidence about its held-out rows"
+
+
+# What the way of a class probability starts from.
+
+
+@dataclass(frozen=True)
+class PoolSource:
+    """A stack, whose draws are of its error alone."""
+
+    pool: FittedStack
+    shape: tuple[int, int]
+
+    def on(self, rows: Observations) -> SeenByPool:
+        """Look at some rows."""
+        return SeenByPool(self.pool, rows)
+
+
+@dataclass(frozen=True)
+class SeenByPool:
+    """Rows that the members of a stack have looked at.
+
+    Rows held out are given as their indices in ``whole``: members say of them what those of other
+    folds do.
+    """
+
+    pool: FittedStack
+    rows: Observations
+
+    @cached_property
+    def held(self) -> Int[np.ndarray, " obs"] | None:
+        """Indices of rows held out."""
+        return None if self.rows.whole is None else self.rows.whole[:, 0]
+
+    @cached_property
+    def hidden(self) -> Float[np.ndarray, " obs"]:
+        """Share of the columns of every row that are missing."""
+        if self.held is not None:
+            return self.pool.held.hidden[self.held]
+        return self.pool.hidden_share(self.rows)
+
+    @cached_property
+    def _placed(self) -> tuple[list[Places], Float[np.ndarray, "obs label"]]:
+        """Where rows stand for the error of every class, and what is reported of them."""
+        values = self.pool.members.log_probabilities(self.rows)
+        return self.pool.places(
+            values, self.hidden, lambda log_q: self.pool.reported(log_q, self.rows)
+        )
+
+    def error_under(self, error: PoolError) -> ErrorOfRows:
+        """The error of the pool; of rows held out, given the other labels."""
+        if self.held is None:
+            return error.at(self._placed[0])
+        held = self.pool.held
+        copies = 0 if held.masked is None else held.masked.values.shape[1]
+        of_copies = self.pool.n_scored + self.held[:, None] * copies + np.arange(copies)
+        return error.left_out(np.column_stack([self.held, of_copies]))
+
+    @cached_property
+    def log_p(self) -> Float[np.ndarray, "obs label"]:
+        """Class log probabilities of the pool."""
+        return self._placed[1] if self.held is None else self.pool.held_out[self.held]
+
+    @cached_property
+    def log_density(self) -> Float[np.ndarray, " obs"]:
+        """Log density of the cells; 0 of rows held out."""
+        if self.held is not None:
+            return np.zeros(self.rows.n_obs)
+        return self.pool.companion.log_density(self.rows)
+
+    def state(self, draws: Int[np.ndarray, " draw"] | None) -> State:
+        """The pool at its fitted point, under every draw alike."""
+        if draws is None:
+            return State(self.log_p[None])
+        log_p = np.broadcast_to(self.log_p, (draws.size, *self.log_p.shape))
+        return State(log_p, np.broadcast_to(self.log_density, log_p.shape[:2]))
 
 
 # How a stack is fitted: members held out fold by fold, and all of them to all rows.

@@ -50,19 +50,17 @@ The four constants were chosen by the interval score on cross-tables and on labe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Real
+from jaxtyping import Bool, Float, Int
 from scipy.linalg import cholesky, solve_triangular
 from scipy.spatial.distance import cdist
 
 from bayesrbf.base import names
 from bayesrbf.base.arrays import LEAST_DISPUTED_PROBABILITY, log_odds, log_softmax
-from bayesrbf.base.log_posterior import Predictor
-from bayesrbf.base.priors import ClassPrediction
-from bayesrbf.fit.probabilities import at_drawn_shares
+from bayesrbf.fit.chain import Draws, Stage, State, Step
 
 Rows = Float[np.ndarray, " obs"]
 
@@ -304,53 +302,41 @@ def places_of(
     return places
 
 
-# The posterior of class probabilities.
+# The stage of the way of a probability.
 
 
 @dataclass(frozen=True)
-class StackPredictor(Predictor):
-    """Class probabilities of some rows under draws of the error of the pool and class shares."""
+class PoolErrorStage(Stage):
+    """Rule 1: the pool at its fitted point, moved by the error of every draw."""
 
-    delivered: Float[np.ndarray, "obs label"] = field()
-    """Log probabilities of the pool."""
-    error: ErrorOfRows | None
-    """None: the fitted point is the only draw."""
-    log_density: Rows
-    pull: Rows
-    """Exponent of the class shares at every row."""
-    moves: Float[np.ndarray, "draw label"] | None
-    """Log ratios of the class shares of every draw to those of training; None: there are none."""
+    error: PoolError
+    before_labels: bool = False
+    """Whether the error is that before any label."""
 
     @property
-    def stretch(self) -> Float[np.ndarray, "obs label"] | None:  # type: ignore[override]
-        """Ratio of the median of the draws to what is given out, in log odds."""
-        return None if self.error is None else self.error.stretch(np.exp(self.delivered))
-
-    @property
-    def parts(self) -> dict[str, Predictor]:
-        """The error before and after the labels held out, and the class shares."""
-        if self.error is None:
-            return {}
-        alone = replace(self, moves=None)
+    def parts(self) -> dict[str, Stage]:
+        """The error before and after the labels held out."""
         return {
-            names.BEFORE_LABELS: replace(alone, error=self.error.before_labels),
-            names.LABELS_HELD_OUT: alone,
-            names.CLASS_SHARES: replace(self, error=None),
-            names.STRAY_LABELS: replace(alone, error=None),
+            names.BEFORE_LABELS: replace(self, before_labels=True),
+            names.LABELS_HELD_OUT: self,
         }
 
-    @property
-    def labels_near(self) -> Float[np.ndarray, "obs label"] | None:
-        """Those held out that tell of the error."""
-        return None if self.error is None else self.error.labels_near(np.exp(self.delivered))
+    def on(self, seen: Any) -> Step:
+        """Prepare some rows."""
+        known = list[ErrorOfRows]()  # the error of the rows, once it is asked for
 
-    def at_all(self, thetas: Real[np.ndarray, "draw 1"]) -> ClassPrediction:
-        """Predict at draws by their numbers."""
-        numbers = thetas[:, 0].astype(int)  # beside other coordinates they are floats
-        if self.error is None:
-            log_p = np.repeat(self.delivered[None], numbers.size, axis=0)
-        else:
-            log_p = log_softmax(self.delivered + self.error.draws(numbers), axis=-1)
-        if self.moves is not None:
-            log_p = at_drawn_shares(log_p, self.pull, self.moves[numbers])
-        return ClassPrediction(log_p, np.broadcast_to(self.log_density, log_p.shape[:2]))
+        def step(state: State, point: State, draws: Draws | None) -> State:
+            if draws is None:
+                return state
+            if not known:
+                error = seen.error_under(self.error)
+                known.append(error.before_labels if self.before_labels else error)
+            p = np.exp(point.log_p[0])
+            return replace(
+                state,
+                log_p=log_softmax(state.log_p + known[0].draws(draws), axis=-1),
+                stretch=known[0].stretch(p),
+                labels_near=known[0].labels_near(p),
+            )
+
+        return step

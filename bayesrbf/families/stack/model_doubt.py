@@ -31,17 +31,18 @@ from sklearn.svm import SVC
 from bayesrbf import table
 from bayesrbf.base import names
 from bayesrbf.base.arrays import LEAST_DISPUTED_PROBABILITY, log_odds, log_softmax
-from bayesrbf.base.log_posterior import OneByOne, Predictor
-from bayesrbf.base.priors import ClassPrediction, MixturePrior
+from bayesrbf.base.priors import MixturePrior
 from bayesrbf.base.records import stored
 from bayesrbf.base.rows import Observations
-from bayesrbf.families.stack.fitted import FittedStack, StackSettings
+from bayesrbf.families.stack.fitted import FittedStack, SeenByPool, StackSettings
 from bayesrbf.families.stack.fitting import fit_stack
-from bayesrbf.families.stack.intervals import ErrorOfRows
+from bayesrbf.families.stack.intervals import PoolError
 from bayesrbf.families.stack.members import own_members, trial_of
+from bayesrbf.fit.chain import Draws, Seen, Stage, State, Step
 from bayesrbf.fit.estimator import AnyFit
 from bayesrbf.fit.held_out import masking_of
-from bayesrbf.fit.probabilities import LEAST_DOUBT, ClassPosterior
+from bayesrbf.fit.label_noise import StrayLabels
+from bayesrbf.fit.probabilities import LEAST_DOUBT
 
 # How far a classifier may be from the truth, told by a stack of the same rows.
 #
@@ -56,8 +57,6 @@ from bayesrbf.fit.probabilities import LEAST_DOUBT, ClassPosterior
 # out: where the pool contradicts the classifier at a row, it does not make it surer.
 
 
-Point = Callable[[Observations], Float[np.ndarray, "obs label"]]
-"""Class log probabilities that a classifier gives out at the shares of training."""
 LEAST_DISPUTED_LOG: Final = np.log(LEAST_DISPUTED_PROBABILITY)
 
 
@@ -74,97 +73,112 @@ class ModelDoubt:
         """Real columns, levels and classes of the rows of the pool."""
         return self.pool.members.table_shape
 
-    def around(self, posterior: ClassPosterior, point: Point, seed: int) -> ClassPosterior:
-        """The posterior whose draws are moved by the error of the pool, and towards it."""
-        error = self.pool.error(posterior.n_draws, seed)
-        towards = np.random.default_rng([seed, 1]).standard_normal(posterior.n_draws)
-        *shape, dimension = posterior.theta.shape
-        # Numbers of the draws ride along as a further coordinate, so that blocks keep them.
-        numbers = np.arange(posterior.n_draws).reshape(*shape, 1)
-        theta = np.concatenate([posterior.theta, numbers], axis=2)
+    @property
+    def strays(self) -> StrayLabels:
+        """Stray labels by the rows held out."""
+        return self.pool.strays
 
-        def prepare(rows: Observations) -> DoubtedPredictor:
-            log_p, (pool, of_rows, _) = point(rows), self.pool.error_at(error, rows)
-            assert of_rows is not None  # there are draws
-            apart = np.maximum(pool, LEAST_DISPUTED_LOG) - np.maximum(log_p, LEAST_DISPUTED_LOG)
-            # What is surer than anybody may dispute is moved from where disputes end.
-            disputed = log_odds(np.exp(log_p), LEAST_DISPUTED_PROBABILITY)
-            given_out = log_odds(np.exp(log_p), LEAST_DOUBT)
-            outside = np.abs(given_out) > np.abs(disputed)
-            ratio = np.divide(disputed, given_out, out=np.ones_like(log_p), where=outside)
-            own = posterior.predictor(rows)
-            return DoubtedPredictor(own, dimension, log_p, of_rows, apart, towards, ratio)
+    def error(self, n_draws: int, seed: int) -> ModelUncertainty:
+        """The stage that moves draws by the error of the pool, and towards it."""
+        towards = np.random.default_rng([seed, 1]).standard_normal(n_draws)
+        return ModelUncertainty(self.pool, self.pool.pool_error(n_draws, seed), towards)
 
-        strays = self.pool.strays
-        return replace(posterior, predictor=prepare, theta=theta, temperature=1.0, strays=strays)
-
-    def held_out(
-        self, log_p: Float[np.ndarray, "obs label"], n_draws: int, seed: int
-    ) -> ClassPosterior:
-        """The same of rows held out of the classifier, which gave them ``log_p``.
+    def held_out(self, log_p: Float[np.ndarray, "obs label"], n_draws: int) -> GivenSource:
+        """A source of rows held out, which were given ``log_p``.
 
         ``whole`` has the index of a row among those that the pool held out, and its own.
         """
-
-        def point(rows: Observations) -> Float[np.ndarray, "obs label"]:
-            assert rows.whole is not None  # rows held out are their indices
-            of_rows: np.ndarray = log_p[rows.whole[:, 1]]
-            return of_rows
-
-        def predictor(rows: Observations) -> OneByOne:
-            return OneByOne(lambda theta: ClassPrediction(point(rows), np.zeros(rows.n_obs)))
-
-        posterior = ClassPosterior(predictor, np.zeros((1, n_draws, 0)), np.zeros(log_p.shape[1]))
-        return self.around(posterior, point, seed)
+        return GivenSource(self.pool, log_p, (1, n_draws))
 
 
 @dataclass(frozen=True)
-class DoubtedPredictor(Predictor):
-    """Predictions of a classifier, moved by the error of a pool, and towards the pool and away."""
+class GivenSource:
+    """Rows held out of a classifier, with what it gave them."""
 
-    predictor: Predictor
-    """Predictor of the classifier's own draws: their density of the rows stays."""
-    dimension: int
-    """Coordinates of the classifier's own draws."""
+    pool: FittedStack
     log_p: Float[np.ndarray, "obs label"]
-    """Log probabilities of the classifier at its fitted point."""
-    error: ErrorOfRows
-    apart: Float[np.ndarray, "obs label"]
-    """Log probabilities of the pool less those of the classifier."""
+    shape: tuple[int, int]
+
+    def on(self, rows: Observations) -> SeenAsGiven:
+        """Look at some rows."""
+        return SeenAsGiven(self, rows)
+
+
+@dataclass(frozen=True)
+class SeenAsGiven:
+    """Rows held out."""
+
+    source: GivenSource
+    rows: Observations
+
+    @property
+    def hidden(self) -> Float[np.ndarray, " obs"]:
+        """Share of the cells of every row that are missing."""
+        assert self.rows.whole is not None  # rows held out are their indices
+        return self.source.pool.held.hidden[self.rows.whole[:, 0]]
+
+    def state(self, draws: Draws | None) -> State:
+        """What the classifier gave, under every draw alike."""
+        assert self.rows.whole is not None
+        log_p = self.source.log_p[self.rows.whole[:, 1]]
+        shape = 1 if draws is None else draws.size, *log_p.shape
+        return State(np.broadcast_to(log_p, shape), np.zeros(shape[:2]))
+
+
+@dataclass(frozen=True)
+class ModelUncertainty(Stage):
+    """The classifier at its fitted point, moved by the error of a pool, and towards it and away.
+
+    The classifier's own draws are left out: what rows leave open of the pool is in the error.
+    """
+
+    pool: FittedStack
+    error: PoolError
     towards: Float[np.ndarray, " draw"]
-    """Factor of ``apart`` in every draw."""
-    ratio: Float[np.ndarray, "obs label"]
-    """Ratio of what may be disputed to what is given out, in log odds."""
+    """Factor of the distance from the pool in every draw."""
+    part: str = ""
+    """Part of the doubt that is left alone; empty: all."""
 
     @property
-    def stretch(self) -> Float[np.ndarray, "obs label"]:  # type: ignore[override]
-        """Ratio of the median of the draws to what is given out, in log odds."""
-        return self.error.stretch(np.exp(self.log_p)) * self.ratio
-
-    @property
-    def parts(self) -> dict[str, Predictor]:
+    def parts(self) -> dict[str, Stage]:
         """The error before and after the labels held out, and the distance from the pool."""
-        alone = replace(self, towards=np.zeros_like(self.towards))
-        return {
-            names.BEFORE_LABELS: replace(alone, error=self.error.before_labels),
-            names.LABELS_HELD_OUT: alone,
-            # Its draws lie around the median of all, which the error alone moves out.
-            names.OTHER_KINDS: replace(self, error=self.error.none, ratio=self.stretch),
-            names.STRAY_LABELS: replace(alone, error=self.error.none),
-        }
+        named = names.BEFORE_LABELS, names.LABELS_HELD_OUT, names.OTHER_KINDS
+        return {name: replace(self, part=name) for name in named}
 
-    @property
-    def labels_near(self) -> Float[np.ndarray, "obs label"]:
-        """Those held out that tell of the error."""
-        return self.error.labels_near(np.exp(self.log_p))
+    def on(self, seen: Seen) -> Step:
+        """Prepare some rows."""
+        by_pool = SeenByPool(self.pool, seen.rows)
 
-    def at_all(self, thetas: Float[np.ndarray, "draw coordinate"]) -> ClassPrediction:
-        """Predict under every draw; draws are the first axis of the result."""
-        own, numbers = np.split(thetas, [self.dimension], axis=1)
-        numbers = numbers[:, 0].astype(int)
-        moves = self.error.draws(numbers) + self.towards[numbers, None, None] * self.apart
-        log_p = log_softmax(np.maximum(self.log_p, LEAST_DISPUTED_LOG) + moves, axis=-1)
-        return ClassPrediction(log_p, self.predictor.at_all(own).log_density)
+        def step(state: State, point: State, draws: Draws | None) -> State:
+            if draws is None:
+                return state
+            log_p, error = point.log_p[0], by_pool.error_under(self.error)
+            labels_near = error.labels_near(np.exp(log_p))
+            disputed = np.maximum(log_p, LEAST_DISPUTED_LOG)
+            apart = np.maximum(by_pool.log_p, LEAST_DISPUTED_LOG) - disputed
+            error = error.before_labels if self.part == names.BEFORE_LABELS else error
+            # Draws around the pool lie around the median of all, which the error moves out.
+            stretch = error.stretch(np.exp(log_p)) * disputed_share(log_p)
+            moves = np.zeros((draws.size, *log_p.shape))
+            if self.part != names.OTHER_KINDS:
+                moves += error.draws(draws)
+            if self.part in ("", names.OTHER_KINDS):
+                moves += self.towards[draws, None, None] * apart
+            moved = log_softmax(disputed + moves, axis=-1)
+            return replace(state, log_p=moved, stretch=stretch, labels_near=labels_near)
+
+        return step
+
+
+def disputed_share(log_p: Float[np.ndarray, "obs label"]) -> Float[np.ndarray, "obs label"]:
+    """Ratio of what may be disputed to what is said, in log odds: 1 but at the very sure.
+
+    What is surer than anybody may dispute is moved from where disputes end.
+    """
+    disputed = log_odds(np.exp(log_p), LEAST_DISPUTED_PROBABILITY)
+    said = log_odds(np.exp(log_p), LEAST_DOUBT)
+    outside = np.abs(said) > np.abs(disputed)
+    return np.divide(disputed, said, out=np.ones_like(log_p), where=outside)
 
 
 # A stack, fitted to the rows of a classifier.

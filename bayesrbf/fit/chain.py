@@ -1,0 +1,437 @@
+r"""The way of a class probability: what a model says, then one stage after the other.
+
+A model says class probabilities at its fitted point, and under every draw. The stages follow in the
+order of :attr:`bayesrbf.fit.table.FittedTable.chain`. Each has one form, for the point and for
+draws: at the point it does what it does at its centre, and where it has a doubt of its own, every
+draw of it moves one draw of the model. What is reported is the point, or the mean over the draws of
+the model where that was chosen (``is_mean``): prevalences and updates then move the mean. Intervals
+are of all draws, moved to lie around what is reported
+(:func:`bayesrbf.fit.probabilities.centred_draws`).
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float, Int, Real
+from scipy.special import logsumexp, softmax
+
+from bayesrbf.base import names
+from bayesrbf.base.log_posterior import Predictor
+from bayesrbf.base.rows import IN_CACHE, Observations, in_blocks
+from bayesrbf.fit.decisions import expected_costs, is_best
+from bayesrbf.fit.label_noise import StrayLabels
+from bayesrbf.fit.probabilities import (
+    PredictiveSummary,
+    centred_draws,
+    label_information,
+    outer_ends,
+    summarised,
+)
+from bayesrbf.inference.draws import MEMORY
+
+Draws = Int[np.ndarray, " draw"]
+"""Draws of a posterior by their numbers, those of the first chain first."""
+
+
+@dataclass(frozen=True)
+class State:
+    """Class probabilities of some rows on their way, under some draws; one for the point."""
+
+    log_p: Float[np.ndarray, "draw obs label"]
+    """Log probabilities; as the model says them, up to a constant a row."""
+    log_density: Float[np.ndarray, "draw obs"] | None = None
+    """Log density of the observed cells; None at the point, where nobody asks for it."""
+    log_weights: Float[np.ndarray, "draw obs"] | None = None
+    """Logs of what draws weigh at a row; None: all weigh alike."""
+    stretch: Float[np.ndarray, "obs label"] | None = None
+    """How much further out in log odds than what is reported the median of the draws lies, as a
+    factor; None: it is what is reported."""
+    labels_near: Float[np.ndarray, "obs label"] | None = None
+    """Labels at a row that tell as much of its class as those near by; None: unknown."""
+
+
+@runtime_checkable
+class Seen(Protocol):
+    """Rows that a model has looked at, once for the point and all draws."""
+
+    @property
+    def rows(self) -> Observations:
+        """The rows."""
+
+    @property
+    def hidden(self) -> Float[np.ndarray, " obs"]:
+        """Share of the cells of every row that are missing."""
+
+    def state(self, draws: Draws | None) -> State:
+        """What the model says under some draws; None: at its fitted point."""
+
+
+Step = Callable[[State, State, Draws | None], State]
+"""Moves a state under some draws, beside that of the point; draws are None for the point itself."""
+
+
+class Stage(ABC):
+    """One stage on the way of a probability."""
+
+    name: str = ""
+    """Name of the doubt that it adds; empty where it adds none."""
+
+    @abstractmethod
+    def on(self, seen: Seen) -> Step:
+        """Prepare some rows."""
+
+    @property
+    def parts(self) -> dict[str, Stage]:
+        """The stage with one part of its doubt each, by name."""
+        return {self.name: self} if self.name else {}
+
+
+@dataclass(frozen=True)
+class AtCentre(Stage):
+    """A stage without its own doubt."""
+
+    stage: Stage
+
+    def on(self, seen: Seen) -> Step:
+        """Prepare some rows."""
+        step = self.stage.on(seen)
+        return lambda state, point, draws: step(state, point, None)
+
+
+# A model that says probabilities at its point and under draws of its parameters.
+
+
+@dataclass(frozen=True)
+class Source:
+    """A fitted model with its draws, as the chain asks it."""
+
+    theta: Real[np.ndarray, "chain draw coordinate"]
+    predictor: Callable[[Observations], Predictor]
+    """Prepares rows."""
+    point: Callable[[Observations], Float[np.ndarray, "obs label"]]
+    """Class log probabilities at the fitted point, up to a constant a row."""
+    hidden_share: Callable[[Observations], np.ndarray]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Chains and draws of each."""
+        return self.theta.shape[0], self.theta.shape[1]
+
+    def on(self, rows: Observations) -> SeenByModel:
+        """Look at some rows."""
+        return SeenByModel(self, rows)
+
+
+@dataclass(frozen=True)
+class SeenByModel:
+    """Rows that a model has looked at."""
+
+    source: Source
+    rows: Observations
+
+    @cached_property
+    def hidden(self) -> Float[np.ndarray, " obs"]:
+        """Share of the cells of every row that are missing."""
+        share: np.ndarray = self.source.hidden_share(self.rows)
+        return share
+
+    @cached_property
+    def predictor(self) -> Predictor:
+        """The rows, prepared for any draw."""
+        return self.source.predictor(self.rows)
+
+    def state(self, draws: Draws | None) -> State:
+        """What the model says."""
+        if draws is None:
+            return State(self.source.point(self.rows)[None])
+        theta = self.source.theta
+        said = self.predictor.at_all(theta.reshape(-1, theta.shape[2])[draws])
+        return State(said.log_probabilities, said.log_density)
+
+
+@runtime_checkable
+class AnySource(Protocol):
+    """What the chain starts from."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Chains and draws of each."""
+
+    def on(self, rows: Observations) -> Seen:
+        """Look at some rows."""
+
+
+# The chain.
+
+
+_COPIES = 5
+"""Arrays over draws that a summary holds at once: logarithms, probabilities, workspace."""
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A model and the stages behind it: class probabilities of rows, at the point and over draws.
+
+    Answers are made block of rows by block, so that arrays over draws fit into the memory.
+    """
+
+    source: AnySource
+    stages: tuple[Stage, ...]
+    """Stages of the population of training."""
+    use: tuple[Stage, ...]
+    """Stages of the population of use: prevalences, updates."""
+    numbers: Int[np.ndarray, "chain draw"]
+    """Draws by their numbers."""
+    n_classes: int
+    is_mean: bool = False
+    """Whether the mean over the draws of the model is reported, and not its point."""
+    is_centred: bool = True
+    """Whether draws are moved to lie around what is reported."""
+    strays: StrayLabels | None = None
+    """Stray labels that centred draws know of; None: of none."""
+    memory: int = MEMORY
+    """Bytes that arrays over draws may take."""
+    own_draws: bool = True
+    """Whether the draws of the model count."""
+
+    @property
+    def n_draws(self) -> int:
+        """Number of draws of all chains together."""
+        return self.numbers.size
+
+    # ---- parts of the doubt
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Names of the parts of the doubt beside that of the model's own draws."""
+        named = [name for stage in (*self.stages, *self.use) for name in stage.parts]
+        return (*named, *([] if self.strays is None else [names.STRAY_LABELS]))
+
+    def only(self, name: str) -> Chain:
+        """The chain in which one part of the doubt alone is left."""
+
+        def left(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
+            return tuple(
+                stage.parts.get(name, AtCentre(stage)) if stage.parts else stage for stage in stages
+            )
+
+        return replace(
+            self,
+            stages=left(self.stages),
+            use=left(self.use),
+            own_draws=False,
+            strays=self.strays if name == names.STRAY_LABELS else None,
+        )
+
+    def thinned(self, most: int | None) -> Chain:
+        """At most ``most`` draws, evenly spaced, as one chain; all draws for None."""
+        if most is None:
+            return self
+        places = np.linspace(0, self.n_draws - 1, min(most, self.n_draws)).round().astype(int)
+        return replace(self, numbers=self.numbers.reshape(1, -1)[:, places])
+
+    # ---- the way
+
+    def on(self, rows: Observations) -> Walk:
+        """Prepare some rows."""
+        return Walk(self, self.source.on(rows))
+
+    def reported(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
+        """Class log probabilities that are reported; draws are never held all at once."""
+        return self.on(rows).reported
+
+    def point(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
+        """Class log probabilities at the fitted point."""
+        return self.on(rows).point.log_p[0]
+
+    # ---- what is asked of all draws
+
+    def draws(
+        self, observations: Observations
+    ) -> tuple[Float[np.ndarray, "chain draw obs label"], int]:
+        """Class probabilities of every row under every draw, and the distance of the draws kept.
+
+        Where they would not fit into the memory, every k-th draw is kept, with a warning that says
+        so. ValueError if not even one draw of each chain fits into the memory.
+        """
+        thinning = self._thinning(observations.n_obs)
+        kept = self.numbers[:, ::thinning]
+        result = np.empty((*kept.shape, observations.n_obs, self.n_classes))
+        for rows in self._row_blocks(observations.n_obs):
+            walk = self.on(observations.take(rows))
+            for chain, some in enumerate(kept):
+                result[chain, :, rows[0] : rows[-1] + 1] = np.exp(walk.at(some).log_p)
+        return result, thinning
+
+    def summary(
+        self,
+        observations: Observations,
+        prob: float = 0.9,
+        reported: Float[np.ndarray, "obs label"] | None = None,
+    ) -> PredictiveSummary:
+        """Summary of the class probabilities over draws.
+
+        ``prob`` is the probability inside the equal-tailed intervals; ValueError if it is not
+        strictly between 0 and 1. ``reported`` are probabilities in place of the chain's own.
+        """
+        if not 0 < prob < 1:
+            raise ValueError(
+                f"prob must lie strictly between 0 and 1, such as 0.9; received {prob!r}."
+            )
+        blocks = [
+            self._block(
+                self.on(observations.take(rows)), prob, None if reported is None else reported[rows]
+            )
+            for rows in self._row_blocks(observations.n_obs) or [np.arange(0)]
+        ]
+        parts = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+        return PredictiveSummary(prob=prob, **parts)
+
+    def _block(
+        self, walk: Walk, prob: float, reported: Float[np.ndarray, "obs label"] | None
+    ) -> dict[str, np.ndarray]:
+        """Fields of the summary of a block of rows whose draws fit into the memory."""
+        if reported is None and (self.is_centred or not self.is_mean):
+            reported = np.exp(walk.reported)
+        p, weights, state = self._of_draws(walk, reported)
+        summary = summarised(p, weights, prob, reported)
+        if self.strays is not None:
+            summary |= outer_ends(summary["lower"], summary["upper"])
+        log_density = np.full(p.shape[1], np.nan)
+        if state.log_density is not None:
+            log_density = logsumexp(state.log_density, axis=0) - np.log(len(state.log_density))
+        return {**summary, "log_density": log_density}
+
+    def _of_draws(
+        self, walk: Walk, reported: Float[np.ndarray, "obs label"] | None
+    ) -> tuple[Float[np.ndarray, "draw obs label"], Float[np.ndarray, "draw obs"] | None, State]:
+        """Class probabilities of every draw around what is reported, and the draws' weights."""
+        state = walk.at(self.numbers.ravel())
+        p, weights = np.exp(state.log_p), state.log_weights
+        weights = None if weights is None else softmax(weights, axis=0)
+        if self.is_centred and reported is not None:
+            strays = None if self.strays is None else self.strays.rates(len(p))
+            p = centred_draws(p, weights, reported, state.stretch, strays)
+        return p, weights, state
+
+    def labels_near(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
+        """Labels at a row that tell as much of its class as those near by; NaN: unknown."""
+        near = self.on(rows).at(self.numbers.ravel()[:1]).labels_near
+        return np.full((rows.n_obs, self.n_classes), np.nan) if near is None else near
+
+    def information(self, observations: Observations) -> Float[np.ndarray, " obs"]:
+        """Mutual information of the label of every row and the parameters, block by block."""
+        information = np.empty(observations.n_obs)
+        for rows in self._row_blocks(observations.n_obs):
+            p, weights, _ = self._of_draws(self.on(observations.take(rows)), None)
+            shares = np.full(p.shape[:2], 1 / len(p)) if weights is None else weights
+            information[rows] = label_information(p, shares)
+        return information
+
+    def probability_best(
+        self,
+        observations: Observations,
+        decisions: Int[np.ndarray, " obs"],
+        costs: Float[np.ndarray, "label decision"],
+        reported: Float[np.ndarray, "obs label"],
+    ) -> Float[np.ndarray, " obs"]:
+        """Share of the draws under which the decision of each row costs least, block by block.
+
+        The draws are those of the :meth:`summary`; moved ones are made to sum to one over the
+        classes again.
+        """
+        shares = np.empty(observations.n_obs)
+        for rows in self._row_blocks(observations.n_obs):
+            p, weights, _ = self._of_draws(self.on(observations.take(rows)), reported[rows])
+            p = p / p.sum(axis=2, keepdims=True)
+            best = is_best(expected_costs(p, costs), decisions[rows])
+            shares[rows] = np.average(best, axis=0, weights=weights)
+        return shares
+
+    # ---- memory
+
+    def _thinning(self, n_obs: int) -> int:
+        """Smallest step k such that every k-th draw fits into the memory."""
+        chains, n_draws = self.numbers.shape
+        row_bytes = 8 * chains * self.n_classes * n_obs
+        affordable = int(self.memory // row_bytes) if row_bytes else n_draws
+        if affordable == 0:
+            raise ValueError(
+                f"Probabilities of {n_obs} rows under one draw of each chain need "
+                f"{row_bytes / 2**30:.3g} GiB, more than the {self.memory / 2**30:.3g} GiB "
+                "allowed: ask for fewer rows at a time, or use uncertainty()."
+            )
+        thinning = -(-n_draws // affordable)
+        if thinning > 1:
+            warnings.warn(
+                f"Probabilities of {n_obs} rows under {n_draws} draws of {chains} chains would "
+                f"take more than {self.memory / 2**30:.3g} GiB: one draw in {thinning} is kept. "
+                "uncertainty() uses every draw.",
+                stacklevel=4,
+            )
+        return thinning
+
+    def _row_blocks(self, n_obs: int) -> list[Int[np.ndarray, " row"]]:
+        """Rows whose arrays over all draws fit into the memory together."""
+        size = max(1, self.memory // (8 * self.n_draws * self.n_classes * _COPIES))
+        size = min(size, IN_CACHE)
+        return [np.arange(a, min(a + size, n_obs)) for a in range(0, n_obs, size)]
+
+
+class Walk:
+    """Some rows, prepared for all stages of a chain."""
+
+    def __init__(self, chain: Chain, seen: Seen) -> None:
+        self._chain, self._seen = chain, seen
+        self._stages = [stage.on(seen) for stage in chain.stages]
+        self._use = [stage.on(seen) for stage in chain.use]
+
+    @cached_property
+    def _points(self) -> list[State]:
+        """The state at the point before every stage, and behind the last."""
+        states = [self._seen.state(None)]
+        for step in (*self._stages, *self._use):
+            states.append(step(states[-1], states[-1], None))
+        return states
+
+    @property
+    def point(self) -> State:
+        """The state at the fitted point behind all stages."""
+        return self._points[-1]
+
+    @cached_property
+    def reported(self) -> Float[np.ndarray, "obs label"]:
+        """Class log probabilities that are reported."""
+        chain = self._chain
+        if not chain.is_mean:
+            return self.point.log_p[0]
+        total = np.zeros((self._seen.rows.n_obs, chain.n_classes))
+        for some in in_blocks(chain.n_draws, total.size):
+            state = self._seen.state(chain.numbers.ravel()[some])
+            for step in self._stages:
+                state = step(state, state, None)
+            total += np.exp(state.log_p).sum(axis=0)
+        with np.errstate(divide="ignore"):  # a class that no draw finds possible stays so
+            state = State(np.log(total / chain.n_draws)[None])
+        for step in self._use:
+            state = step(state, state, None)
+        return state.log_p[0]
+
+    def at(self, draws: Draws) -> State:
+        """The state under some draws behind all stages."""
+        if self._chain.own_draws:
+            state = self._seen.state(draws)
+        else:
+            point = self._points[0]
+            shape = (draws.size, *point.log_p.shape[1:])
+            state = replace(point, log_p=np.broadcast_to(point.log_p, shape))
+        for step, point in zip((*self._stages, *self._use), self._points, strict=False):
+            state = step(state, point, draws)
+        return state

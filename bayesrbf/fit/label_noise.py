@@ -1,0 +1,58 @@
+"""Stray labels: how often the label of a row is of any class alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from jaxtyping import Float
+
+# Stray labels: of any class alike, whatever their row. Rule 6 of the intervals of a stack.
+#
+# Of n rows held out, the label of row i had the probability :math:`p_i`, among C classes. Rows
+# weigh :math:`v_i`. If the rate of stray labels is :math:`\epsilon`,
+#
+# .. math:: p(\epsilon \mid y) \propto (1 - \epsilon)^{19} \prod_i
+#     \Bigl((1 - \epsilon) \, p_i + \frac{\epsilon}{C}\Bigr)^{v_i}.
+#
+# So before the rows the rate is Beta(1, 20): one label in 21 is expected to be one. Labels of
+# probability 1 leave about Beta(1, n (C - 1) / C + 20), and labels that surprise leave more.
+# Whether there are any has even odds, before the rows and after: this is a choice, not a posterior.
+
+
+GOLDEN: Final = (np.sqrt(5) - 1) / 2
+LABELS_BEFORE: Final = 20
+"""Labels without a stray one that the prior is worth."""
+RATES: Final = np.concatenate([[0.0], np.geomspace(1e-9, 1.0, 500)])
+
+
+@dataclass(frozen=True)
+class StrayLabels:
+    """Rate of stray labels, by held-out rows, and the odds that there are any."""
+
+    cumulative: Float[np.ndarray, " rate"]
+    """Probability that the rate is at most each of ``RATES``."""
+
+    def rates(self, n_draws: int) -> Float[np.ndarray, " draw"]:
+        """Rate of every draw: 0 in half of them.
+
+        They fill their distribution evenly, by multiples of the golden ratio.
+        """
+        places = (0.5 + np.arange(n_draws) * GOLDEN) % 1
+        rates = np.interp(2 * places - 1, self.cumulative, RATES)
+        return np.where(places < 0.5, 0.0, rates)
+
+
+def stray_labels(
+    p: Float[np.ndarray, " obs"], weights: Float[np.ndarray, " obs"], n_classes: int
+) -> StrayLabels:
+    """The posterior of the rate, from the probabilities of labels held out."""
+    with np.errstate(divide="ignore"):  # the density is 0 at a rate of 1
+        log_density = (LABELS_BEFORE - 1) * np.log1p(-RATES)
+        p, weights = p[weights > 0], weights[weights > 0]
+        log_density += [weights @ np.log(p + rate * (1 / n_classes - p)) for rate in RATES]
+    density = np.exp(log_density - log_density.max())
+    between = np.diff(RATES) * (density[1:] + density[:-1])
+    cumulative = np.append(0.0, between.cumsum())
+    return StrayLabels(cumulative / cumulative[-1])

@@ -1,0 +1,220 @@
+"""Stages of every classifier: calibration, class shares, far rows and prevalences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import gammaincinv, logsumexp
+from scipy.stats.qmc import Halton
+
+from bayesrbf.base import names
+from bayesrbf.base.arrays import keeping, log_softmax
+from bayesrbf.base.hidden_share import calibrated, powers
+from bayesrbf.base.rows import Observations, Recalibration
+from bayesrbf.fit.calibration import tempered
+from bayesrbf.fit.chain import Draws, Seen, Stage, State, Step
+from bayesrbf.table.order import standardisation
+
+
+@dataclass(frozen=True)
+class Calibrated(Stage):
+    """Probabilities tempered, and calibrated where cells are missing, as held-out rows ask."""
+
+    temperature: float
+    calibration: Recalibration | None
+    """Temperature and pull by the share of missing cells; None: the same for all rows."""
+    uncalibrated: Float[np.ndarray, " label"] | None
+    """Of classes that no row held out has, what is added to their log joint: they stay as the model
+    has them. NaN of the others."""
+
+    def on(self, seen: Seen) -> Step:
+        """Prepare some rows."""
+
+        def step(state: State, point: State, draws: Draws | None) -> State:
+            log_p = tempered(state.log_p, self.temperature)
+            if self.calibration is not None:
+                log_p = calibrated(log_p, seen.hidden, self.calibration)
+            return replace(state, log_p=keeping(log_p, state.log_p, self.uncalibrated))
+
+        return step
+
+
+# The doubt about the class shares, which is all that is known of a row without a cell: rule 2 of
+# the intervals of a stack (:mod:`bayesrbf.families.stack.intervals`), and of all estimators.
+#
+# What is calibrated is pulled towards the class shares of training by b, and a row without a cell
+# is given the shares themselves. They are frequencies of :math:`n_c` rows. A draw has shares of its
+# own, after Jeffreys' prior,
+#
+# .. math:: \pi_s \sim \mathrm{Dirichlet}(n + 1/2), \qquad
+#     \log p_s(c | x) \to \log p_s(c | x) + b(x) \, \log \frac{\pi_{s c}}{\pi_c}.
+
+
+JEFFREYS = 0.5
+
+
+def share_draws(
+    counts: Float[np.ndarray, " label"], n_draws: int, rng: np.random.Generator
+) -> Float[np.ndarray, "draw label"]:
+    """Log ratios of drawn class shares to those of ``counts``, which fill their law evenly.
+
+    >>> moves = share_draws(np.array([30.0, 70.0]), 1000, np.random.default_rng(0))
+    >>> np.exp(np.quantile(moves, [0.05, 0.95], axis=0)).round(1)
+    array([[0.8, 0.9],
+           [1.3, 1.1]])
+    """
+    # Halton's points come in an order of their own; permuted, the shares of a draw are
+    # independent of its parameters.
+    even = rng.permutation(Halton(counts.size, seed=rng).random(n_draws))
+    # Gamma variables divided by their sum are Dirichlet.
+    log_gamma = np.log(gammaincinv(counts + JEFFREYS, even))
+    log_shares = np.log(counts / counts.sum())
+    moves: np.ndarray = log_gamma - logsumexp(log_gamma, axis=1, keepdims=True) - log_shares
+    return moves
+
+
+@dataclass(frozen=True)
+class ClassShares(Stage):
+    """Class shares of training, of which every draw has its own."""
+
+    calibration: Recalibration
+    moves: Float[np.ndarray, "draw label"]
+    """Log ratios of drawn shares to those of training."""
+    name = names.CLASS_SHARES
+
+    def on(self, seen: Seen) -> Step:
+        """Prepare some rows."""
+
+        def step(state: State, point: State, draws: Draws | None) -> State:
+            if draws is None:
+                return state
+            logs = np.log(self.calibration.temperatures)
+            _, pull = powers(seen.hidden, logs, self.calibration.pulls)
+            moved = state.log_p + pull[:, None] * self.moves[draws][:, None]
+            return replace(state, log_p=log_softmax(moved, axis=-1))
+
+        return step
+
+
+# Rows far outside of the training table, of which less and less is known: rule 3 of the intervals
+# of a stack (:mod:`bayesrbf.families.stack.intervals`), and of all estimators.
+#
+# The tail of a model's densities decides there, which no row has ever told: a Gaussian is sure of a
+# class at any distance. With :math:`e(x)` the largest distance of a cell from the range of its
+# column in training, in standard deviations and less those that are near, what is given out is
+#
+# .. math:: (1 - w) \, p(c | x) + w \, \pi_c, \quad
+#     \frac{w}{1 - w} = \Bigl(\frac{e(x)}{20}\Bigr)^2,
+#
+# the class shares of training the more the further the row: the odds that it is of no class as the
+# training table has them rise as those of a distribution with a heavy tail. Where e is 0, nothing
+# is changed.
+
+
+NEAR: Final = 3.0
+"""Standard deviations outside of the range up to which a row is not far."""
+FURTHEST: Final = 1e100
+HALF: Final = 20.0
+"""Further ones at which half of the probability is that of the class shares."""
+
+
+@dataclass(frozen=True)
+class FarRows(Stage):
+    """Class probabilities at rows far outside of a training table."""
+
+    low: Float[np.ndarray, " column"]
+    high: Float[np.ndarray, " column"]
+    """Range of the numbers of every column in training."""
+    scale: Float[np.ndarray, " column"]
+    """Their standard deviations."""
+    log_shares: Float[np.ndarray, " label"]
+    """Log class shares of training."""
+
+    def outside(self, rows: Observations) -> Float[np.ndarray, "obs column"]:
+        """Standard deviations that every cell is outside of what is near; 0 for a missing one."""
+        with np.errstate(over="ignore"):  # infinitely far is far
+            outside = np.maximum(self.low - rows.real, rows.real - self.high) / self.scale - NEAR
+        return np.fmin(np.fmax(outside, 0.0), FURTHEST)
+
+    def unknown(self, rows: Observations) -> Float[np.ndarray, " obs"]:
+        """The share w of every row that is given to the class shares."""
+        if not self.scale.size or rows.whole is not None:  # held out of the table, or of no columns
+            return np.zeros(rows.n_obs)
+        odds = (self.outside(rows).max(axis=1) / HALF) ** 2
+        return odds / (1 + odds)
+
+    def mixed(
+        self, log_p: Float[np.ndarray, "*draws obs label"], w: Float[np.ndarray, " obs"]
+    ) -> Float[np.ndarray, "*draws obs label"]:
+        """Class log probabilities, of which a share w is that of the class shares."""
+        far = w > 0
+        if not far.any():
+            return log_p
+        with np.errstate(divide="ignore"):
+            rest, log_w = np.log1p(-w[far, None]), np.log(w[far, None])
+        result = log_p.copy()
+        result[..., far, :] = np.logaddexp(rest + log_p[..., far, :], log_w + self.log_shares)
+        return result
+
+    def on(self, seen: Seen) -> Step:
+        """Prepare some rows."""
+        w = self.unknown(seen.rows)
+
+        def step(state: State, point: State, draws: Draws | None) -> State:
+            # The class shares are given out as they are: nothing moves their median.
+            stretch = None if state.stretch is None else 1 + (state.stretch - 1) * (1 - w[:, None])
+            return replace(state, log_p=self.mixed(state.log_p, w), stretch=stretch)
+
+        return step
+
+
+def far_rows(training: Observations, log_shares: Float[np.ndarray, " label"]) -> FarRows:
+    """Bounds beyond which rows are far, by training rows in the user's units.
+
+    >>> training = Observations(
+    ...     np.array([[0.0], [2.0]]), np.zeros((2, 0), int), np.array([0, 1]), np.ones(2))
+    >>> far = far_rows(training, np.log([0.5, 0.5]))
+    >>> new = np.array([[2.0], [5.0], [25.0], [np.nan]])
+    >>> rows = Observations(new, np.zeros((4, 0), int), np.full(4, -1), np.ones(4))
+    >>> far.unknown(rows)
+    array([0. , 0. , 0.5, 0. ])
+    """
+    cells = training.real
+    unit = standardisation(cells, training.weights)
+    observed = ~np.isnan(cells)
+    low = np.where(observed, cells, np.inf).min(axis=0)
+    high = np.where(observed, cells, -np.inf).max(axis=0)
+    return FarRows(low, high, unit.scale, log_shares)
+
+
+@dataclass(frozen=True)
+class Prevalence(Stage):
+    r"""Class shares of use in place of those of training.
+
+    Of a draw s, with r their ratio, Bayes' rule is about the mean over the draws,
+
+    .. math:: \frac{r_c \, \bar p(c | x)}{\sum_b r_b \, \bar p(b | x)}
+        = \sum_s w_s(x) \, \frac{r_c \, p_s(c | x)}{Z_s(x)}, \quad
+        Z_s = \sum_b r_b \, p_s(b | x), \quad w_s = \frac{Z_s}{\sum_u Z_u},
+
+    and so is the mean of what it makes of every draw, weighed by how probable the draw makes
+    such a row where the shares are those of use.
+    """
+
+    log_ratio: Float[np.ndarray, " label"]
+    """Log r."""
+
+    def on(self, seen: Seen) -> Step:
+        """Prepare some rows."""
+
+        def step(state: State, point: State, draws: Draws | None) -> State:
+            logits = state.log_p + self.log_ratio
+            log_z = logsumexp(logits, axis=2)
+            with np.errstate(invalid="ignore"):
+                log_p = logits - log_z[:, :, None]
+            return replace(state, log_p=log_p, log_weights=None if draws is None else log_z)
+
+        return step
