@@ -110,11 +110,16 @@ def of_draws(point: np.ndarray, draws: np.ndarray) -> Said:
 
 
 def bootstrapped(X: pd.DataFrame, y: np.ndarray) -> Ask:
-    """Logistic regression and its refits to rows drawn with replacement."""
+    """Logistic regression and its refits to rows drawn with replacement.
+
+    Its penalty is chosen once, with all rows.
+    """
     rng, n_classes = np.random.default_rng(0), y.max() + 1
+    penalty = float(logistic(0).fit(X, y)[-1].C_)
 
     def fitted(rows: np.ndarray) -> Callable[[pd.DataFrame], np.ndarray]:
-        model = logistic(0).fit(X.iloc[rows], y[rows])
+        chosen = LogisticRegression(C=penalty, max_iter=1000)
+        model = numbers_for(chosen).fit(X.iloc[rows], y[rows])
         seen = np.unique(y[rows])
         return lambda X_new: np.eye(n_classes)[seen].T @ model.predict_proba(X_new).T
 
@@ -189,7 +194,7 @@ def venn_abers(X: pd.DataFrame, y: np.ndarray) -> Ask:
 
 
 FREQUENCY_ROWS: Final = (100, 200, 400, 800)
-FREQUENCY_DRAWS: Final = 8
+FREQUENCY_DRAWS: Final = 4
 STACK: Final[dict[str, Contestant]] = {"stack": ours(StackedClassifier, "laplace")}
 PEERS: Final[dict[str, Contestant]] = {
     "logistic regression, delta method": normal(100.0),
