@@ -132,7 +132,7 @@ def test_a_cell_with_atoms_has_masses_and_a_density() -> None:
     np.testing.assert_allclose(masses.sum(axis=1), 1)
     at_zero = told.log_density(np.where(np.isnan(rows), 0.0, rows))
     np.testing.assert_allclose(np.log(masses[0.0]), at_zero, rtol=1e-9)
-    grid = np.linspace(-3.0, 60.0, 60_001)
+    grid = np.linspace(-3.0, 60.0, 12_001)
     grid = grid[grid != 0]
     drawn = many(model, rows, 4000)[:, :, 0]
     for n, row in enumerate(rows):

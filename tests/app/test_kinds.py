@@ -14,6 +14,7 @@ from bayesrbf.app.serve.interface import ModelFolder, ServedModel
 from bayesrbf.app.serve.pictures import along as picture
 from bayesrbf.table.kinds import Kind
 from tests.app.serve.desks import page, serve_here
+from tests.cases import first_quick
 from tests.kinds import share as share
 from tests.kinds import table
 from tests.test_cli import run
@@ -31,7 +32,9 @@ WORDS = {
 }
 
 
+@pytest.mark.parametrize("command", first_quick(["fit", "report"]))
 def test_commands_and_server_take_every_kind(
+    command: str,
     share: type[Kind],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -47,10 +50,15 @@ def test_commands_and_server_take_every_kind(
     assert {column["name"]: column["kind"] for column in columns} == WORDS | {
         "outcome": "categorical"
     }
-    words = ["report", file, "--target", "outcome", "--out", folder, "--model", "mixture"]
-    assert run(monkeypatch, *words, "--inference", "map", "--quick", *SAID) == 0
-    report = (folder / "report.html").read_text()
-    assert all(word in report for word in WORDS.values())
+    words = [command, file, "--target", "outcome", "--out", folder, "--model", "mixture"]
+    words += ["--inference", "map", *SAID]
+    if command == "report":
+        assert run(monkeypatch, *words, "--quick", "--stability", 2) == 0
+        report = (folder / "report.html").read_text()
+        assert all(word in report for word in WORDS.values())
+        assert "2 refits on bootstrap samples of the rows move the probability of" in report
+    else:
+        assert run(monkeypatch, *words) == 0
     capsys.readouterr()
     assert run(monkeypatch, "explain", folder, file, "--row", "3", "--json") == 0
     why = json.loads(capsys.readouterr().out)["explained"]["why"]
