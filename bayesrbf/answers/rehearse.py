@@ -201,7 +201,7 @@ def rehearse(
         If there are not two classes of two labelled rows each, a teacher is unknown, of the
         classifier's own kind or not there, ``n_repeats`` is below 1, or the method is unknown.
     """
-    from bayesrbf.families.stack.model_doubt import TEACHERS
+    from bayesrbf.answers.teachers import TEACHERS
 
     own, owner = estimator.__rehearsal__(), type(estimator).__name__
     arguments = estimator.get_params(deep=False)
@@ -254,7 +254,7 @@ def _method(inference: str, drawn: Draws | None, own: Rehearsal, asked: str | No
 
 def _teachers(owner: str, own: Rehearsal, asked: Sequence[str] | None) -> tuple[str, ...]:
     """Names of the teachers: those asked for, or all that are no kin of the model."""
-    from bayesrbf.families.stack.model_doubt import TEACHERS
+    from bayesrbf.answers.teachers import TEACHERS
 
     others = tuple(name for name in TEACHERS if name not in own.kin)
     if asked is None:

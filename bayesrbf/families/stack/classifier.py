@@ -115,7 +115,7 @@ def extra_members(
 
 def kin_of_extra(extra: object) -> tuple[str, ...]:
     """Teachers of a rehearsal that are of the same kind as a classifier that a user adds."""
-    from bayesrbf.families.stack.model_doubt import KIN
+    from bayesrbf.answers.teachers import KIN
 
     given: list[object] = [] if extra is None else list(extra)  # type: ignore[call-overload]
     own = [one[-1] if isinstance(one, tuple) else one for one in given]
