@@ -16,11 +16,11 @@ from bayesrbf import table
 from bayesrbf.base import names
 from bayesrbf.base.arrays import draw_categories
 from bayesrbf.base.tasks import run_tasks
+from bayesrbf.families.estimator import Estimator
 from bayesrbf.fit.arguments import row_groups
 from bayesrbf.fit.asking import refuse
 from bayesrbf.fit.calibration import fit_temperature, tempered
 from bayesrbf.fit.drawing import Rehearsal
-from bayesrbf.fit.estimator import Estimator
 from bayesrbf.fit.reading import Reading
 from bayesrbf.inference.draws import Draws
 from bayesrbf.reading.notes import ColumnWarning
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pymc as pm
     import xarray as xr
 
-    from bayesrbf.fit.classifier import Classifier
+    from bayesrbf.families.classifier import Classifier
 
 
 # Tables drawn from a declared graph beside the training table.

@@ -16,6 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from bayesrbf import table
 from bayesrbf.base.records import Stored
 from bayesrbf.base.rows import Observations, joined_rows
+from bayesrbf.families.classifier import Classifier, Labels
+from bayesrbf.families.estimator import AnyFit, Calibrated, calibrated, fitting
 from bayesrbf.families.median_lvq.dissimilarities import check_values
 from bayesrbf.families.median_lvq.fitted import (
     FittedExemplars,
@@ -43,9 +45,7 @@ from bayesrbf.fit.arguments import (
     row_weights,
 )
 from bayesrbf.fit.asking import new_rows, requires
-from bayesrbf.fit.classifier import Classifier, Labels
 from bayesrbf.fit.drawing import Rehearsal
-from bayesrbf.fit.estimator import AnyFit, Calibrated, calibrated, fitting
 from bayesrbf.fit.held_out import HeldOut, hold_out, masking_of, split_rows
 from bayesrbf.fit.reading import (
     Reading,

@@ -17,11 +17,11 @@ from bayesrbf.base.log_posterior import OneByOne, Predictor
 from bayesrbf.base.priors import ClassPrediction, MixturePrior
 from bayesrbf.base.records import stored
 from bayesrbf.base.rows import Observations
+from bayesrbf.families.estimator import AnyFit
 from bayesrbf.families.stack.fitted import FittedStack, StackSettings
 from bayesrbf.families.stack.fitting import fit_stack
 from bayesrbf.families.stack.intervals import ErrorOfRows
 from bayesrbf.families.stack.members import own_members, trial_of
-from bayesrbf.fit.estimator import AnyFit
 from bayesrbf.fit.held_out import masking_of
 from bayesrbf.fit.probabilities import LEAST_DOUBT, ClassPosterior
 
