@@ -44,8 +44,8 @@ from bayesrbf.table.encode import decode, observed_cells
 if TYPE_CHECKING:
     import xarray as xr
 
-    from bayesrbf.fit.classifier import Classifier
-    from bayesrbf.fit.estimator import Estimator
+    from bayesrbf.families.classifier import Classifier
+    from bayesrbf.families.estimator import Estimator
 
 
 # The cells that an estimator was fitted to, new cells beside them, and how usual both are.
@@ -62,7 +62,7 @@ DRIFT_COMPONENTS: Final = 3
 def loaded[E: Estimator](estimator: E | str | PathLike[str]) -> E:
     """A fitted estimator as it was given, or read from the file that ``save`` wrote."""
     if isinstance(estimator, str | PathLike):
-        from bayesrbf.fit.estimator import load
+        from bayesrbf.families.estimator import load
 
         loaded_estimator: E = load(estimator)
         return loaded_estimator

@@ -40,8 +40,8 @@ from bayesrbf.reading.read import (
 from bayesrbf.table.columns import Columns
 
 if TYPE_CHECKING:
-    from bayesrbf.fit.classifier import Classifier
-    from bayesrbf.fit.estimator import Estimator
+    from bayesrbf.families.classifier import Classifier
+    from bayesrbf.families.estimator import Estimator
 
 
 # New rows answered block by block: predictions to a file, and what is said of all rows.

@@ -42,9 +42,9 @@ from bayesrbf.app.report.output import (
 from bayesrbf.app.words import cell, clipped, decimals_of, listing, plain
 from bayesrbf.base import names
 from bayesrbf.base.artefact import strict_json
+from bayesrbf.families.estimator import load
 from bayesrbf.fit.asking import ENOUGH
 from bayesrbf.fit.decisions import mistakes
-from bayesrbf.fit.estimator import load
 from bayesrbf.reading.formats import CONTROL, RawColumn, RawTable, opened_parquet, raw_content
 from bayesrbf.reading.notes import TableError
 from bayesrbf.reading.noticing import KnownLevels
@@ -52,7 +52,7 @@ from bayesrbf.table.kinds import Kind
 from bayesrbf.version import __version__
 
 if TYPE_CHECKING:
-    from bayesrbf.fit.classifier import Classifier
+    from bayesrbf.families.classifier import Classifier
 
 
 # What is served, where, and how much of it one request may take.
