@@ -12,6 +12,7 @@ import pytest
 from sklearn.base import clone
 
 from bayesrbf import HybridMixtureClassifier, MixtureDensity
+from bayesrbf.base.rows import COVARIANCE_TYPES
 from tests.cases import generative, some_quick
 
 Table = tuple[Any, np.ndarray]
@@ -80,10 +81,7 @@ DEGENERATE: dict[str, Callable[[], Table]] = {
     "one column": changed(lambda X: X[:, :1]),
 }
 STRUCTURES: dict[str, dict[str, Any]] = {
-    "full": {},
-    "tied": {"covariance_type": "tied"},
-    "diag": {"covariance_type": "diag"},
-    "spherical": {"covariance_type": "spherical"},
+    **{shape: {"covariance_type": shape} for shape in COVARIANCE_TYPES},
     "more components than rows": {"n_components": 50, "covariance_type": "diag", "n_init": 1},
 }
 OTHERS = [name for name in STRUCTURES if name != "full"]
