@@ -21,6 +21,7 @@ from bayesrbf import (
     RBFNetworkRegressor,
     StackedClassifier,
 )
+from bayesrbf.base.rows import COVARIANCE_TYPES
 from bayesrbf.mixture.points import component_covariances
 from tests import kinds
 from tests.cases import first_quick, generative, some_quick
@@ -71,7 +72,7 @@ def components(model: MixtureDensity, row: np.ndarray) -> list[tuple[float, np.n
     return [(weight / total, centre, spread) for weight, centre, spread in found]
 
 
-@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
+@pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
 def test_it_is_the_mixture_of_the_components_conditionals(covariance_type: str) -> None:
     model = reals(covariance_type)
     told = model.conditional(HOLED)

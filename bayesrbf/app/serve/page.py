@@ -21,8 +21,9 @@ from bayesrbf.app.serve.interface import (
     HTML,
     JSON,
     NOTHING,
+    PARAMETERS,
     PARTS,
-    WHAT,
+    QUESTIONS,
     Asked,
     Limits,
     Reply,
@@ -87,7 +88,8 @@ def _json(record: object) -> Reply:
 
 def _api(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
     text, address = json.dumps(_example(served), ensure_ascii=False), asked.address.rstrip("/")
-    return _html("api.html", served=served, example=text, questions=WHAT, address=address)
+    slots: dict[str, Any] = {"questions": QUESTIONS, "parameters": PARAMETERS, "address": address}
+    return _html("api.html", served=served, example=text, **slots)
 
 
 def _example(served: ServedModel) -> dict[str, object]:
