@@ -570,16 +570,16 @@ def spoken(*but: str) -> Iterator[None]:
         print(f"bayesrbf: {sentence}", file=sys.stderr)
 
 
-def of_dates(options: TableOptions) -> Iterator[str]:
+def of_growing(options: TableOptions) -> Iterator[str]:
     """Pattern of the warnings that say only that a date lies outside those of training.
 
-    Time passes, and new rows have later dates.
+    Time passes, and new rows have later dates, as other kinds grow.
     """
     from bayesrbf.table.kinds import kind_named
 
-    dates = [name for name, text in options.kinds.items() if kind_named(text).is_dated]
-    if dates:
-        names = "|".join(re.escape(repr(name)) for name in dates)
+    growing = [name for name, text in options.kinds.items() if kind_named(text).grows]
+    if growing:
+        names = "|".join(re.escape(repr(name)) for name in growing)
         yield rf"(Column ({names}) is (?!missing)((?!Columns? ').)*)+\Z"
 
 

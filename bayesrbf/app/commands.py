@@ -41,7 +41,7 @@ from bayesrbf.app.arguments import (
     names_in,
     need,
     obeying,
-    of_dates,
+    of_growing,
     one_line,
     point_to,
     refuse_by,
@@ -134,7 +134,7 @@ def validate(
         score=score or (known.score if known.score in there else None),
         group=group or (known.group if known.group in there else None),
     )
-    with spoken(*of_dates(known)):
+    with spoken(*of_growing(known)):
         X, y, read = read_labelled(model, table, target, options, asked)
         before = held_out_rows(folder, [str(label) for label in model.classes_])
         centres = {} if read.centres is None else {read.centres.name: read.centres}
@@ -345,7 +345,7 @@ def predict(
 
     file = file_in(out, folder, f"{table.stem}-predictions.csv", as_json=json)
     totals, frames = BlockPredictions(model, options.focus), []
-    with spoken(POINT_WARNING, *of_dates(options.table)):
+    with spoken(POINT_WARNING, *of_growing(options.table)):
         predictions = totals.over(complete_blocks(model, table, options.table))
         if json:
             frames = list(predictions)
@@ -416,7 +416,7 @@ def explain(
     from bayesrbf.app.explain import explain_row, lines_of_row
     from bayesrbf.app.predict import read_complete, row_number
 
-    with spoken(*of_dates(options.table)):
+    with spoken(*of_growing(options.table)):
         rows = read_complete(model, table, options.table)
         explained = explain_row(model, rows, row_number(rows, row), options.focus)
     answer({"explained": explained}, lines_of_row(explained), as_json=json)
@@ -450,7 +450,7 @@ def check(
     import bayesrbf
     from bayesrbf.app.predict import read_rows
 
-    with spoken(*of_dates(options.table)):
+    with spoken(*of_growing(options.table)):
         rows = read_rows(model, table, options.table)
         result = bayesrbf.check(model, rows)
     finish_with_findings(table, result, f"{table.name}: {result}", as_json=json)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from bayesrbf.app.arguments import Json, Names, answer, model_for, names_in, of_dates, spoken
+from bayesrbf.app.arguments import Json, Names, answer, model_for, names_in, of_growing, spoken
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,7 +79,7 @@ def update(
         rows, labels, _ = read_labelled(model, file, target, options)
         return rows, _of_model(labels, model)
 
-    with spoken(*of_dates(options.table)):
+    with spoken(*of_growing(options.table)):
         before = None if training is None else read(training)
         updated = bayesrbf.recalibrate(model, *read(table), method, training=before, folds=folds)
     last = updated.updates_[-1]

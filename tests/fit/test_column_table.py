@@ -12,7 +12,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from bayesrbf import HybridMixtureClassifier, MedianLVQClassifier, MixtureDensity, check, load
-from bayesrbf.app.arguments import of_dates
+from bayesrbf.app.arguments import of_growing
 from bayesrbf.app.predict import BlockPredictions
 from bayesrbf.app.report.options import ANYTHING
 from bayesrbf.base.table_options import TableOptions
@@ -207,7 +207,7 @@ def test_many_more_holes_than_in_training_are_told_once() -> None:
 
 
 def test_dates_that_moved_on_do_not_hide_what_else_is_told() -> None:
-    (pattern,) = of_dates(TableOptions(dates=("seen", "visit")))
+    (pattern,) = of_growing(TableOptions(dates=("seen", "visit")))
     date = "Column 'seen' is 400 more than in training: its 9 cells lie. "
     other = "Column 'dose' is 1e+03 times larger. "
     end = "Give every column as it was in training."
