@@ -150,8 +150,8 @@ class TrainingTable:
             yield len(frame) == len(columns.names), "a frame of its columns"
             dtypes = [getattr(one, "kind", "f") for one in getattr(self.template, "dtypes", ())]
             of_texts = {n for n, of in zip(columns.names, dtypes, strict=False) if of == "O"}
-            numbers = of_texts.isdisjoint(columns.number_names)
-            yield numbers, "numbers in its columns of numbers"
+            numbers = {n for n in columns.number_names if not columns.kind_of[n].of_texts}
+            yield of_texts.isdisjoint(numbers), "numbers in its columns of numbers"
         if self.classes is not None:
             n, labels = self.classes.size, self.classes.tolist()
             plain = all(isinstance(label, str | int | float) for label in labels)

@@ -467,7 +467,7 @@ def _row(served: ServedModel, example: Mapping[str, object]) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     levels = served.estimator.columns_.levels_of
     for shown in served.fields:
-        numbers = [] if shown.kind.is_dated else ["number"]
+        numbers = [] if shown.kind.of_texts else ["number"]
         schema: dict[str, Any] = {
             "type": [*numbers, "string", "null"],
             "description": shown.extent,
@@ -836,9 +836,9 @@ class ServedModel:
 
     @cached_property
     def plain_reals(self) -> frozenset[str]:
-        """Columns of numbers that are no dates."""
+        """Columns of numbers that are written as such."""
         columns = self.estimator.columns_
-        return frozenset(n for n in columns.number_names if not columns.kind_of[n].is_dated)
+        return frozenset(n for n in columns.number_names if not columns.kind_of[n].of_texts)
 
     @property
     def decimal(self) -> str:
@@ -966,7 +966,7 @@ def _number(position: int, name: str, cells: np.ndarray, kind: Kind, missing: fl
     low, high = (float(end) for end in np.quantile(cells, [TAILS, 1 - TAILS]))
     if low == high:
         low, high = float(cells.min()), float(cells.max())
-    decimals = 0 if kind.is_dated else decimals_of(cells)
+    decimals = decimals_of(cells)
     if decimals is not None:
         places = 10.0**decimals
         low, high = math.floor(low * places) / places, math.ceil(high * places) / places

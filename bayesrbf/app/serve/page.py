@@ -93,10 +93,10 @@ def _api(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
 
 
 def _example(served: ServedModel) -> dict[str, object]:
-    """A row of usual cells as a row of JSON, which has no type for a date."""
+    """A row of usual cells as a row of JSON, in which dates and the like are texts."""
     row = records_of(served.usual)[0]
-    dated = (one for one in served.fields if one.kind.is_dated and row[one.name] is not None)
-    return row | {one.name: one.kind.typed(float(str(row[one.name]))) for one in dated}
+    texts = (one for one in served.fields if one.kind.of_texts and row[one.name] is not None)
+    return row | {one.name: one.kind.typed(float(str(row[one.name]))) for one in texts}
 
 
 def _page(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
