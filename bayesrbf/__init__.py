@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bayesrbf.app.check import DriftCheck, check
     from bayesrbf.app.validate import Validation, validate
     from bayesrbf.base.priors import GammaPrecisions, HorseshoePrecisions, MixturePrior
+    from bayesrbf.families.estimator import load
     from bayesrbf.families.hybrid.classifier import HybridMixtureClassifier
     from bayesrbf.families.hybrid.density import MixtureDensity
     from bayesrbf.families.hybrid.objectives import (
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from bayesrbf.families.rbf_network.regressor import RBFNetworkRegressor
     from bayesrbf.families.sdgm.classifier import SDGMClassifier
     from bayesrbf.families.stack.classifier import StackedClassifier
-    from bayesrbf.fit.estimator import load
     from bayesrbf.fit.held_out import LabelledKFold, held_out_probabilities, labelled_scorer
     from bayesrbf.reading.notes import TableError
     from bayesrbf.reading.read import ReadTable, read_table

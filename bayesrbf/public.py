@@ -50,7 +50,7 @@ HOMES: Final = {
     "held_out_probabilities": "bayesrbf.fit.held_out",
     "labelled_scorer": "bayesrbf.fit.held_out",
     "learning_curve": "bayesrbf.answers.learning",
-    "load": "bayesrbf.fit.estimator",
+    "load": "bayesrbf.families.estimator",
     "Performance": "bayesrbf.answers.performance",
     "performance": "bayesrbf.answers.performance",
     "plan_sample_size": "bayesrbf.answers.sample_size",

@@ -13,6 +13,7 @@ from bayesrbf import HybridMixtureClassifier, MixturePrior
 from bayesrbf.base.log_posterior import to_constrained
 from bayesrbf.base.priors import MixtureHyperparameters
 from bayesrbf.base.rows import (
+    COVARIANCE_TYPES,
     MixtureParameters,
     MixtureSpecification,
     Observations,
@@ -20,7 +21,7 @@ from bayesrbf.base.rows import (
 )
 from bayesrbf.mixture.points import free_variables, parameters_of
 
-COVARIANCES = list(itertools.product(("full", "tied", "diag", "spherical"), (False, True)))
+COVARIANCES = list(itertools.product(COVARIANCE_TYPES, (False, True)))
 CLASSES = {"density": (0, 0), "one each": (0, 1, 2), "unequal": (0, 0, 1, 2, 2, 2)}
 
 

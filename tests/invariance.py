@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 import bayesrbf
+from bayesrbf.base.rows import COVARIANCE_TYPES
 from tests.degenerate import Fit, fit
 
 PLAIN = {"calibrate": False}
@@ -19,7 +20,7 @@ FAMILIES: dict[str, Fit] = {
     f"{kind} density": partial(
         fit, bayesrbf.MixtureDensity, n_components=2, covariance_type=kind, tol=1e-10
     )
-    for kind in ("full", "tied", "diag", "spherical")
+    for kind in COVARIANCE_TYPES
 } | {
     "mixture": partial(
         fit, bayesrbf.HybridMixtureClassifier, objective="likelihood", tol=1e-10, **PLAIN

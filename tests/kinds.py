@@ -1,7 +1,8 @@
-"""A table with a column of every kind, and a kind that is written here alone."""
+"""A table with a column of every kind, and two kinds that are written here alone."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, override
 
@@ -10,16 +11,16 @@ import pandas as pd
 import pytest
 
 from bayesrbf.base.records import STORED, stored
-from bayesrbf.table.kinds import KINDS, Kind
+from bayesrbf.table.kinds import KINDS, Angle, Kind
 
 PAIN = ("none", "mild", "severe")
 KINDS_OF = {"hour": "angle:24", "visits": "count", "pain": "ordered:none<mild<severe"}
 
 
 def table(
-    n_obs: int, seed: int = 0, holes: float = 0.1, share: bool = False
+    n_obs: int, seed: int = 0, holes: float = 0.1, planted: bool = False
 ) -> tuple[pd.DataFrame, np.ndarray]:
-    """Rows of two classes with a column of every kind."""
+    """Rows of two classes with a column of every kind; ``planted``: of those below, too."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, n_obs)
     X = pd.DataFrame(
@@ -32,8 +33,11 @@ def table(
             "size": rng.normal(size=n_obs) + y,
         }
     ).astype({"pain": object, "again": object})
-    if share:
+    if planted:
         X["fat"] = 1 / (1 + np.exp(y - rng.normal(size=n_obs)))
+        late = rng.normal(1400 + 120 * y, 60).astype(int) % 1440
+        X["woken"] = [f"{minute // 60:02d}:{minute % 60:02d}" for minute in late]
+        X["woken"] = X["woken"].astype(object)
     return X.mask(rng.random(X.shape) < holes), np.array(["sick", "well"])[y]
 
 
@@ -64,3 +68,37 @@ def share() -> Iterator[type[Kind]]:
 
     yield Share
     del KINDS["share"], STORED["Share"]
+
+
+@pytest.fixture
+def clock() -> Iterator[type[Kind]]:
+    """A kind of texts that a user wrote: a time of day, in minutes since midnight."""
+
+    @stored
+    class Clock(Angle):
+        period: float = 1440.0
+
+        word = "clock"
+        what = "a time of day"
+        example = "14:35"
+        numbers = "minutes since midnight"
+
+        @classmethod
+        @override
+        def resembles(cls, text: str) -> bool:
+            return re.fullmatch(r"\d\d:\d\d", text) is not None
+
+        @override
+        def number(self, text: str) -> float:
+            hours, minutes = map(int, text.split(":"))
+            if not (0 <= hours < 24 and 0 <= minutes < 60):
+                raise ValueError(text)
+            return 60.0 * hours + minutes
+
+        @override
+        def typed(self, number: float) -> str:
+            hours, minutes = divmod(round(number) % 1440, 60)
+            return f"{hours:02d}:{minutes:02d}"
+
+    yield Clock
+    del KINDS["clock"], STORED["Clock"]

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from bayesrbf.base.priors import PowerMaps
-from bayesrbf.base.rows import MixtureParameters, Observations
+from bayesrbf.base.rows import COVARIANCE_TYPES, MixtureParameters, Observations
 from bayesrbf.mixture.compiled_expectation import CompiledExpectation
 from bayesrbf.mixture.expectation import ArrayExpectation
 from bayesrbf.mixture.laws import laws_of
@@ -21,7 +21,7 @@ from tests.models.configurations import Configuration, assert_same_density, comp
 from tests.precise import PreciseMixture
 
 FACTORS: dict[str, tuple[object, ...]] = {
-    "covariance_type": ("full", "tied", "diag", "spherical"),
+    "covariance_type": COVARIANCE_TYPES,
     "components": ("one", "two", "unequal"),
     "tied": (False, True),
     "missing": (False, True),

@@ -320,6 +320,8 @@ def main(words: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         extract(asked.between, Path(folder))
         now, before = said_by([ROOT, Path(folder)], asked.chosen)
+    if not now:
+        parser.error(f"names must be among {', '.join(subjects())}; got {asked.chosen}")
     moved = {
         name: far for name, said in now.items() if (far := difference(said, before[name])) > NEAR
     }

@@ -37,6 +37,7 @@ def test_every_hostile_file_is_refused_in_words_of_its_own() -> None:
     assert said["tried"] >= 40
 
 
+@pytest.mark.slow
 def test_every_law_refuses_some_altered_record() -> None:
     """Of 202: the others need two changes at once, or members and columns that these fits lack."""
     unbroken = program("tests.laws")

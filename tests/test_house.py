@@ -163,6 +163,15 @@ def test_files_that_a_page_names_exist(page: str) -> None:
     assert [one for one in named if not (ROOT / one).exists()] == []
 
 
+def test_names_that_the_page_on_architecture_names_exist() -> None:
+    named = re.findall(r"`([A-Za-z_][\w.]*)`", (ROOT / "docs" / "architecture.md").read_text())
+    folders = ("bayesrbf", "models", "tests")
+    files = (file for folder in folders for file in (ROOT / folder).rglob("*.py"))
+    words = {word for file in files for word in re.findall(r"\w+", file.read_text())}
+    assert len(named) > 100
+    assert [one for one in named if not words.issuperset(re.findall(r"\w+", one))] == []
+
+
 @pytest.mark.parametrize(
     ("text", "number"),
     [

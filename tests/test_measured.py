@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+import pandas as pd
 import pytest
 
+from bench.figures import at_least, at_most, near_one
 from tests import measured
 from tests.measured import PLACE, ROOT, markdown, names, pages, part, read, rendered, strays, write
 
@@ -91,3 +93,17 @@ def test_a_figure_of_another_history_is_listed(tmp_path, monkeypatch):
         monkeypatch.setattr(measured, "commit", lambda own=commit: own)
         write(name, {"log loss": [0.285]}, "make bench")
     assert strays() == ["gone"]
+
+
+def test_bounds_of_benchmarks_leave_room_for_two_standard_errors():
+    found = pd.Series([0.0, 1.0])  # the mean and its standard error are 0.5
+    at_most(found, -0.5)
+    at_least(found, 1.5)
+    near_one(found, 0.0)
+    for refused in (
+        lambda: at_most(found, -0.51),
+        lambda: at_least(found, 1.51),
+        lambda: near_one(found + 1.51, 0.0),
+    ):
+        with pytest.raises(AssertionError):
+            refused()

@@ -51,6 +51,9 @@ def test_an_answer_that_moved_or_cannot_be_given_is_named(
     assert main(["--between", "HEAD", "mixture"]) == 1
     said = capsys.readouterr().out
     assert "mixture: iris: differs by 1.0e-09\n1 of 2 answers are those of HEAD." in said
+    monkeypatch.setattr(same_answers, "said_by", lambda checkouts, chosen: [{}, {}])
+    with pytest.raises(SystemExit):
+        main(["--between", "HEAD", "mixtur"])
 
 
 def test_a_subject_that_fails_has_no_answer(

@@ -26,7 +26,7 @@ from bayesrbf import (
     load,
 )
 from bayesrbf.base.artefact import ArtefactError, save_state
-from bayesrbf.fit.estimator import save
+from bayesrbf.families.estimator import save
 from tests.cases import generative
 from tests.forgeries import Forgery, forge, put
 

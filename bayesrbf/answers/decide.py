@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayesrbf import table
 from bayesrbf.base import names
 from bayesrbf.base.rows import Observations, in_blocks
+from bayesrbf.families.estimator import Estimator
 from bayesrbf.fit.arguments import PerClass, Rule
 from bayesrbf.fit.asking import Fit, new_rows, refuse
 from bayesrbf.fit.decisions import (
@@ -20,7 +21,6 @@ from bayesrbf.fit.decisions import (
     expected_costs,
     mistakes,
 )
-from bayesrbf.fit.estimator import Estimator
 from bayesrbf.fit.probabilities import entropy
 from bayesrbf.mixture.cells import ConditionalLaw, conditional_law
 from bayesrbf.mixture.fitted import FittedMixture

@@ -24,7 +24,7 @@ from bayesrbf.reading.notes import listed, warn
 if TYPE_CHECKING:
     import xarray as xr
 
-    from bayesrbf.fit.estimator import Estimator
+    from bayesrbf.families.estimator import Estimator
 
 
 # Shapley values of the cells of rows: what each adds to a value, averaged over all orders.

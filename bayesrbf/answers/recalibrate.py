@@ -18,10 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 from bayesrbf import table
 from bayesrbf.base.arrays import log_scores
 from bayesrbf.base.rows import Observations
+from bayesrbf.families.classifier import Classifier
 from bayesrbf.fit.arguments import row_weights
 from bayesrbf.fit.asking import Fit, new_rows, refuse
 from bayesrbf.fit.calibration import Selection
-from bayesrbf.fit.classifier import Classifier
 from bayesrbf.fit.updates import (
     LEAST_LOG,
     METHODS,

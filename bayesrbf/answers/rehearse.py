@@ -16,11 +16,11 @@ from bayesrbf import table
 from bayesrbf.base import names
 from bayesrbf.base.arrays import draw_categories
 from bayesrbf.base.tasks import run_tasks
+from bayesrbf.families.estimator import Estimator
 from bayesrbf.fit.arguments import row_groups
 from bayesrbf.fit.asking import refuse
 from bayesrbf.fit.calibration import fit_temperature, tempered
 from bayesrbf.fit.drawing import Rehearsal
-from bayesrbf.fit.estimator import Estimator
 from bayesrbf.fit.reading import Reading
 from bayesrbf.inference.draws import Draws
 from bayesrbf.reading.notes import ColumnWarning
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pymc as pm
     import xarray as xr
 
-    from bayesrbf.fit.classifier import Classifier
+    from bayesrbf.families.classifier import Classifier
 
 
 # Tables drawn from a declared graph beside the training table.
@@ -201,7 +201,7 @@ def rehearse(
         If there are not two classes of two labelled rows each, a teacher is unknown, of the
         classifier's own kind or not there, ``n_repeats`` is below 1, or the method is unknown.
     """
-    from bayesrbf.families.stack.model_doubt import TEACHERS
+    from bayesrbf.answers.teachers import TEACHERS
 
     own, owner = estimator.__rehearsal__(), type(estimator).__name__
     arguments = estimator.get_params(deep=False)
@@ -254,7 +254,7 @@ def _method(inference: str, drawn: Draws | None, own: Rehearsal, asked: str | No
 
 def _teachers(owner: str, own: Rehearsal, asked: Sequence[str] | None) -> tuple[str, ...]:
     """Names of the teachers: those asked for, or all that are no kin of the model."""
-    from bayesrbf.families.stack.model_doubt import TEACHERS
+    from bayesrbf.answers.teachers import TEACHERS
 
     others = tuple(name for name in TEACHERS if name not in own.kin)
     if asked is None:

@@ -532,7 +532,7 @@ def model_for(
     if absent:
         raise TableError(*(no_column(name, header, table.name) for name in absent))
     from bayesrbf.app.predict import refuse_kinds
-    from bayesrbf.fit.estimator import load
+    from bayesrbf.families.estimator import load
 
     model = load(folder / MODEL)
     refuse_kinds(model, folder / MODEL)

@@ -44,8 +44,8 @@ from bayesrbf.table.encode import decode, observed_cells
 if TYPE_CHECKING:
     import xarray as xr
 
-    from bayesrbf.fit.classifier import Classifier
-    from bayesrbf.fit.estimator import Estimator
+    from bayesrbf.families.classifier import Classifier
+    from bayesrbf.families.estimator import Estimator
 
 
 # The cells that an estimator was fitted to, new cells beside them, and how usual both are.
@@ -62,7 +62,7 @@ DRIFT_COMPONENTS: Final = 3
 def loaded[E: Estimator](estimator: E | str | PathLike[str]) -> E:
     """A fitted estimator as it was given, or read from the file that ``save`` wrote."""
     if isinstance(estimator, str | PathLike):
-        from bayesrbf.fit.estimator import load
+        from bayesrbf.families.estimator import load
 
         loaded_estimator: E = load(estimator)
         return loaded_estimator
@@ -73,6 +73,7 @@ def training_cells(estimator: Estimator) -> pd.DataFrame:
     """The cells that an estimator was fitted to, which its file has, as a frame."""
     columns, rows = estimator.columns_, estimator.rows_
     like = pd.DataFrame(columns=list(columns.names))
+    like = like.astype(dict.fromkeys(columns.number_names, float))  # in numbers, not their texts
     cells: pd.DataFrame = decode(rows.real, rows.codes, columns, like)
     for name, levels in columns.levels_of.items():
         texts = cells[name].astype(object).where(cells[name].notna(), None)
@@ -94,6 +95,8 @@ def named_cells(X: Any, columns: Columns) -> pd.DataFrame:
     pandas = frame is not None and frame.implementation.is_pandas()
     index = frame.to_native().index if frame is not None and pandas else None
     names = cells.names if cells.has_names else columns.names
+    kinds = columns.kind_of
+    cells = cells.in_numbers({i: kinds[name] for i, name in enumerate(names) if name in kinds})
     named = dict(zip(names, cells.columns, strict=True))
     for position, name in enumerate(names):
         if name in columns.levels_of:
@@ -193,7 +196,7 @@ FAMILIAR: Final = 0.5
 """Familiarity below which a row is answered mostly as if its missing cells told nothing."""
 UNUSUAL_ROW: Final = 0.95
 """Share of the training rows held out above whose novelty a row is unlike the training table."""
-BROKEN: Final = ("dates", "exchanged", "unit")
+BROKEN: Final = ("grows", "exchanged", "unit")
 """Topics of columns whose cells no density can judge."""
 LISTED_REMARKS: Final = 8
 SHIFT_DRAWS: Final = 50
@@ -240,12 +243,12 @@ def column_remarks(estimator: Estimator, new: pd.DataFrame, here: Sequence[str])
     Where missing indicators are evidence, how often cells are missing comes first.
     """
     old, columns = training_cells(estimator), estimator.columns_
-    dates = [name for name in here if columns.kind_of[name].is_dated]
+    growing = [name for name in here if columns.kind_of[name].grows]
     return [
         *_missing(estimator, new, here),
         *_levels(old, new, columns, here),
-        *_dates(old, new, columns, dates),
-        *_units(old, new, columns, [name for name in here if name not in dates]),
+        *_grown(old, new, columns, growing),
+        *_units(old, new, columns, [name for name in here if name not in growing]),
     ]
 
 
@@ -346,20 +349,20 @@ def _units(
         yield Remark("exchanged", sentence, columns=names)
 
 
-def _dates(
-    old: pd.DataFrame, new: pd.DataFrame, columns: Columns, dates: Sequence[str]
+def _grown(
+    old: pd.DataFrame, new: pd.DataFrame, columns: Columns, growing: Sequence[str]
 ) -> Iterator[Remark]:
-    """Columns of dates that training did not reach: time passes, which is no finding."""
-    for name in dates:
+    """Columns such as dates, which training did not reach: time passes, which is no finding."""
+    for name in growing:
         before, now = observed_reals(old[name]), observed_reals(new[name])
         if before.size and now.size and (now.max() > before.max() or now.min() < before.min()):
             write = columns.kind_of[name].written
             here, there = (f"{write(of.min())} to {write(of.max())}" for of in (now, before))
             sentence = (
                 f"{clipped(name, 30)} is from {here}, in training from {there}: the model has not "
-                "seen such dates."
+                "seen such cells."
             )
-            yield Remark("dates", sentence, False, (name,))
+            yield Remark("grows", sentence, False, (name,))
 
 
 def _middles(pair: Pair) -> str:

@@ -19,7 +19,7 @@ from bayesrbf.table.kinds import Kind
 if TYPE_CHECKING:
     import xarray as xr
 
-    from bayesrbf.fit.classifier import Classifier
+    from bayesrbf.families.classifier import Classifier
 
 
 MOST_REASONS: Final = 4

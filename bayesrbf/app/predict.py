@@ -38,10 +38,11 @@ from bayesrbf.reading.read import (
     text_dtype,
 )
 from bayesrbf.table.columns import Columns
+from bayesrbf.table.kinds import Category, Kind
 
 if TYPE_CHECKING:
-    from bayesrbf.fit.classifier import Classifier
-    from bayesrbf.fit.estimator import Estimator
+    from bayesrbf.families.classifier import Classifier
+    from bayesrbf.families.estimator import Estimator
 
 
 # New rows answered block by block: predictions to a file, and what is said of all rows.
@@ -187,7 +188,7 @@ def read_rows(model: Classifier, path: Path, options: TableOptions = PLAIN) -> p
     Columns that neither the model nor its options know are there, too, without their cells.
     """
     plan = _ReadingPlan.of(model, names_in_file(path), path.name, options)
-    read = read_file(path, None, plan.options, levels=plan.levels)
+    read = read_file(path, None, plan.options, kinds=plan.kinds)
     return plan.cells(read).reindex(columns=[*plan.present, *plan.extra])
 
 
@@ -195,7 +196,7 @@ def read_complete(model: Classifier, path: Path, options: TableOptions = PLAIN) 
     """The columns of the model in their order; an error where one of them is absent."""
     plan = _ReadingPlan.of(model, names_in_file(path), path.name, options)
     with plan.complete():
-        read = read_file(path, None, plan.options, levels=plan.levels)
+        read = read_file(path, None, plan.options, kinds=plan.kinds)
     return plan.cells(read)
 
 
@@ -222,7 +223,7 @@ def read_beside(
         centre=asked.centre,
     )
     with plan.complete():
-        read = read_file(path, None, reading, levels=plan.levels)
+        read = read_file(path, None, reading, kinds=plan.kinds)
     cells = plan.cells(read)
     known = {name: cells[name] for name in asked.by if name in cells}
     return cells, replace(read, by=read.by.assign(**known))
@@ -234,7 +235,7 @@ def complete_cells(
     """Read like :func:`read_complete`, from cells in memory that errors call by this name."""
     plan = _ReadingPlan.of(model, [column.name for column in raw.columns], name, options)
     with plan.complete():
-        read = read_cells(raw, name, plan.options, plan.levels)
+        read = read_cells(raw, name, plan.options, plan.kinds)
     return plan.cells(read)
 
 
@@ -243,7 +244,7 @@ def complete_blocks(
 ) -> Iterator[pd.DataFrame]:
     """Read like :func:`read_complete`, but in blocks of ``size`` rows, for tables beyond memory."""
     plan = _ReadingPlan.of(model, names_in_file(path), path.name, options)
-    blocks = read_blocks(path, plan.options, size, plan.levels)
+    blocks = read_blocks(path, plan.options, size, plan.kinds)
     with plan.complete():
         first = next(blocks)
     for read in chain([first], blocks):
@@ -261,9 +262,10 @@ class _ReadingPlan:
     options: TableOptions
 
     @property
-    def levels(self) -> dict[str, tuple[object, ...]]:
-        """Levels of the columns of the model."""
-        return self.columns.levels_of
+    def kinds(self) -> dict[str, Kind]:
+        """Kinds of the columns of the model; whatever stands in an empty one is text."""
+        empty = (self.columns.names[position] for position in self.columns.empty)
+        return self.columns.kind_of | dict.fromkeys(empty, Category())
 
     @classmethod
     def of(
@@ -277,15 +279,7 @@ class _ReadingPlan:
             raise TableError(f"{name} has none of the columns that the model was fitted to.")
         of_model = {*columns.names, options.id}
         beside = options.of_new_rows.among([n for n in header if n in of_model])
-        numbers = frozenset(columns.number_names)
-        dates = {name for name, kind in columns.kind_of.items() if kind.is_dated}
-        reading = replace(
-            beside.without_kinds,
-            real=tuple(name for name in present if name in numbers - dates),
-            categorical=tuple(name for name in present if name not in numbers),
-            dates=tuple(name for name in present if name in dates),
-            ignore=tuple(extra),
-        )
+        reading = replace(beside, ignore=tuple(extra))
         left_out = (*options.ignore, *options.beside)
         unnamed = tuple(name for name in extra if name not in left_out)
         return cls(name, columns, tuple(present), unnamed, reading)
@@ -295,8 +289,8 @@ class _ReadingPlan:
         dtype, columns = text_dtype(), {}
         for name in self.present:
             cells = read.frame[name].array
-            if name in self.levels:
-                own, texts = KnownLevels(self.levels[name]), cells.astype(object)
+            if levels := self.columns.kind_of[name].levels:
+                own, texts = KnownLevels(levels), cells.astype(object)
                 names = {text: own.name(text) for text in set(texts) if isinstance(text, str)}
                 cells = pd.array([names.get(text) for text in texts], dtype=dtype)
             columns[name] = cells
@@ -380,12 +374,12 @@ def read_labelled(
     no_label = {*of_model, *options.table.beside, *asked.beside, *asked.by}
     candidates = [name for name in header if name not in no_label] if target is None else [target]
     left = tuple(name for name in header if name not in candidates)
-    reading = TableOptions(na=options.table.na, categorical=tuple(candidates), ignore=left)
+    reading = TableOptions(na=options.table.na, ignore=left)
     if not candidates:
         raise _no_target(path, [], classes)
     of_classes: list[object] = model.classes_.tolist()
-    levels = dict.fromkeys(candidates, of_classes)
-    labels = read_file(path, None, reading, levels=levels).frame[candidates]
+    kinds = dict.fromkeys(candidates, Category(tuple(of_classes)))
+    labels = read_file(path, None, reading, kinds=kinds).frame[candidates]
     labels = labels.apply(lambda column: as_classes(column, of_classes))
     if target is not None:
         return rows, labels[target], read

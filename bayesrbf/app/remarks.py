@@ -25,7 +25,7 @@ Topic = Literal[
     "patterns",
     "rows",
     "cells",
-    "dates",
+    "grows",
 ]
 
 RECALIBRATE: Final = (
@@ -57,7 +57,7 @@ ACTIONS: Final[Mapping[Topic, str]] = {
     "the model.",
     "rows": "Find out why so many rows are unlike those of training before you use the model.",
     "cells": "Look at the cells that stand out, and correct those that are wrong.",
-    "dates": "Fit again with rows of such dates.",
+    "grows": "Fit again with rows of such cells.",
 }
 """What to do about a finding, the most urgent one first."""
 OF_COLUMNS: Final = ("reasons", "columns", "exchanged", "unit", "levels", "missing")

@@ -12,7 +12,7 @@ from bayesrbf.app.arguments import Json, Names, answer, model_for, names_in, spo
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bayesrbf.fit.classifier import Classifier
+    from bayesrbf.families.classifier import Classifier
 
 Method = Literal["cv", "none", "intercept", "slope", "refit"]
 

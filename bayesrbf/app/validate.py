@@ -63,7 +63,7 @@ from bayesrbf.table.kinds import Kind
 
 if TYPE_CHECKING:
     from bayesrbf.app.check import DriftCheck
-    from bayesrbf.fit.classifier import Classifier
+    from bayesrbf.families.classifier import Classifier
 
 
 # Scores on labelled new rows, and what these say of a model, in sentences.

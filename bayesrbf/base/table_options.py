@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 BELOW: Final = ("atom", "missing")
 """Values of ``below``."""
 _ALONE: Final = ("id", "group", "time", "centre", "score")
 _PLAIN: Final = ("ignore", "categorical", "real", "count", "dates", "by")
 _WITH_DETAIL: Final = ("angle", "ordered")
-_OF_KINDS: Final = ("categorical", "real", "count", "dates", *_WITH_DETAIL, "kind")
+_WORDS: Final = {"categorical": "categorical", "real": "real", "count": "count", "dates": "date"}
+"""Options that name columns of one kind, and its word."""
 
 
 def _with_detail(text: str) -> tuple[str, str]:
     """A name, and what stands behind its equals sign."""
     name, equals, detail = text.rpartition("=")
     return (name, detail) if equals else (detail, "")
+
+
+def said_by(word: str, names: Iterable[str]) -> tuple[str, tuple[str, ...]]:
+    """The option that says that columns are of a kind, and what it takes.
+
+    >>> said_by("date", ["seen"]), said_by("share", ["fat"])
+    (('dates', ('seen',)), ('kind', ('fat=share',)))
+    """
+    option = next((option for option, own in _WORDS.items() if own == word), None)
+    return (option, tuple(names)) if option else ("kind", tuple(f"{n}={word}" for n in names))
 
 
 @dataclass(frozen=True)
@@ -108,19 +119,13 @@ class TableOptions:
         return replace(self, group=None, time=None, centre=None, by=(), score=None)
 
     @property
-    def without_kinds(self) -> TableOptions:
-        """The options, of which none says what kind a column is."""
-        return replace(self, **dict.fromkeys(_OF_KINDS, ()))  # type: ignore[arg-type]
-
-    @property
     def kinds(self) -> dict[str, str]:
         """What is said of the kind of columns, by their names.
 
         >>> TableOptions(angle=("wind", "hour=24"), kind=("fat=share",)).kinds
         {'wind': 'angle', 'hour': 'angle:24', 'fat': 'share'}
         """
-        words = {"categorical": "categorical", "real": "real", "count": "count", "dates": "date"}
-        said = {name: word for option, word in words.items() for name in getattr(self, option)}
+        said = {name: word for option, word in _WORDS.items() for name in getattr(self, option)}
         for word in _WITH_DETAIL:
             for name, detail in map(_with_detail, getattr(self, word)):
                 said[name] = f"{word}:{detail}" if detail else word
@@ -132,18 +137,9 @@ class TableOptions:
         >>> TableOptions(id="case", ignore=("note",)).named()["id"]
         ('case',)
         """
-        several = {
-            "ignore": self.ignore,
-            "categorical": self.categorical,
-            "real": self.real,
-            "count": self.count,
-            "dates": self.dates,
-            "by": self.by,
-            **{
-                option: tuple(_with_detail(text)[0] for text in getattr(self, option))
-                for option in (*_WITH_DETAIL, "kind")
-            },
-        }
+        several = {option: getattr(self, option) for option in _PLAIN}
+        for option in (*_WITH_DETAIL, "kind"):
+            several[option] = tuple(_with_detail(text)[0] for text in getattr(self, option))
         alone = {option: getattr(self, option) for option in _ALONE}
         return several | {option: (name,) for option, name in alone.items() if name is not None}
 
@@ -153,16 +149,16 @@ class TableOptions:
         >>> TableOptions(id="case", ignore=("note", "age")).among(["age"])
         TableOptions(na=(), id=None, ignore=('age',), ...)
         """
-        kept = {
-            option: tuple(name for name in names if name in header)
-            for option, names in self.named().items()
+        kept: dict[str, Any] = {
+            option: tuple(name for name in getattr(self, option) if name in header)
+            for option in _PLAIN
         }
-        several = {option: kept[option] for option in _PLAIN}
         for option in (*_WITH_DETAIL, "kind"):
             there = (text for text in getattr(self, option) if _with_detail(text)[0] in header)
-            several[option] = tuple(there)
-        alone = {option: next(iter(kept.get(option, ())), None) for option in _ALONE}
-        return replace(self, **several, **alone)  # type: ignore[arg-type]
+            kept[option] = tuple(there)
+        alone = {option: getattr(self, option) for option in _ALONE}
+        kept |= {option: name if name in header else None for option, name in alone.items()}
+        return replace(self, **kept)
 
 
 PLAIN: Final = TableOptions()

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 from sklearn.base import BaseEstimator
-from sklearn.metrics.pairwise import distance_metrics
-from sklearn.utils import assert_all_finite, check_array
-from sklearn.utils.validation import validate_data
 
 from bayesrbf import table
 from bayesrbf.base.hidden_share import missing_share
@@ -25,7 +22,6 @@ from bayesrbf.base.records import (
     named,
     scales,
     simplex,
-    stored,
     within,
 )
 from bayesrbf.base.rows import MixtureParameters, Observations, Recalibration
@@ -48,81 +44,15 @@ if TYPE_CHECKING:
 # The training table as it was read.
 
 
-Metric = str | Callable[[Any, Any], float]
-
-PRECOMPUTED: Final = "precomputed"
-METRICS: Final = tuple(
-    sorted(
-        {
-            *distance_metrics(),
-            "sqeuclidean",
-            "chebyshev",
-            "canberra",
-            "braycurtis",
-            "correlation",
-            "hamming",
-        }
-        - {PRECOMPUTED}
-    )
-)
-"""Metrics that depend on the two rows alone, and not on a whole table."""
-
-
-@stored
-class WholeRows:
-    """A reader of rows that are compared whole: vectors, or rows of a square matrix.
-
-    The rows of the square matrix are their dissimilarities to the training rows.
-    """
-
-    metric: Metric
+@runtime_checkable
+class RowReader(Protocol):
+    """A reader of rows that are compared whole."""
 
     def read(self, X: Any, shell: BaseEstimator, *, reset: bool) -> Observations:
         """Rows without cells, of the columns that scikit-learn keeps in an estimator.
 
         ``reset`` takes the columns of X in their place.
         """
-        given = self._array(X, shell, reset=reset)
-        cells, no_codes = np.empty((len(given), 0)), np.empty((len(given), 0), dtype=np.intp)
-        return Observations(
-            cells, no_codes, np.full(len(given), -1), np.ones(len(given)), whole=given
-        )
-
-    def _array(self, X: Any, shell: BaseEstimator, *, reset: bool) -> np.ndarray:
-        """Rows as the metric takes them."""
-        if self.metric == PRECOMPUTED:
-            return self._matrix(X, shell, reset=reset)
-        if not callable(self.metric) and self.metric not in METRICS:
-            raise ValueError(
-                f"{type(shell).__name__}(metric=...) must be 'gower', 'precomputed', a callable "
-                f"or one of {', '.join(METRICS)}; received {self.metric!r}."
-            )
-        holes = callable(self.metric) or self.metric == "nan_euclidean"
-        rows: np.ndarray = validate_data(
-            shell,
-            X,
-            reset=reset,
-            dtype=None if callable(self.metric) else np.float64,
-            ensure_all_finite="allow-nan" if holes else True,
-        )
-        return rows
-
-    def _matrix(self, X: Any, shell: BaseEstimator, *, reset: bool) -> np.ndarray:
-        """Dissimilarities, those of training rows to each other."""
-        matrix: np.ndarray = check_array(
-            X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", input_name="X"
-        )
-        # New rows may have holes where no exemplar is: what is looked at is checked there.
-        if reset or matrix.shape[1] != shell.n_features_in_:
-            assert_all_finite(matrix, input_name="X")
-        validate_data(shell, X, reset=reset, skip_check_array=True)
-        if reset and matrix.shape[0] != matrix.shape[1]:
-            raise ValueError(
-                "X must be a square matrix of dissimilarities of the training rows under "
-                f"metric='precomputed'; received shape {matrix.shape}. For a table of features "
-                "use metric='gower' or another metric."
-            )
-        return matrix
 
 
 @named
@@ -164,7 +94,7 @@ class TrainingTable:
     """Whether the rows are a sample of a table out of memory, all of which was fitted to."""
     repeated: int = 0
     """Rows that are copies of an earlier one beyond chance."""
-    whole: WholeRows | None = None
+    whole: RowReader | None = None
     """Reader of rows that are compared whole; None: rows are read column by column."""
 
     @property
@@ -219,8 +149,8 @@ class TrainingTable:
             yield len(frame) == len(columns.names), "a frame of its columns"
             dtypes = [getattr(one, "kind", "f") for one in getattr(self.template, "dtypes", ())]
             of_texts = {n for n, of in zip(columns.names, dtypes, strict=False) if of == "O"}
-            numbers = of_texts.isdisjoint(columns.number_names)
-            yield numbers, "numbers in its columns of numbers"
+            numbers = {n for n in columns.number_names if not columns.kind_of[n].of_texts}
+            yield of_texts.isdisjoint(numbers), "numbers in its columns of numbers"
         if self.classes is not None:
             n, labels = self.classes.size, self.classes.tolist()
             plain = all(isinstance(label, str | int | float) for label in labels)

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import log_ndtr, log_softmax, logsumexp, ndtr
 
-from bayesrbf.base.arrays import EVEN_QUADRATURE, QUADRATURE, one_hot
+from bayesrbf.base.arrays import EVEN_QUADRATURE, QUADRATURE
 from bayesrbf.base.rows import (
     ColumnAtoms,
     MixtureParameters,
@@ -20,12 +20,11 @@ from bayesrbf.base.rows import (
     Observations,
     in_blocks,
 )
-from bayesrbf.families.sdgm.records import CompletedRows
 from bayesrbf.mixture.expectation import prepare
 from bayesrbf.mixture.fitted import FittedMixture
 from bayesrbf.mixture.gaussian import Conditional, leave_one_out
 from bayesrbf.mixture.laws import laws_of
-from bayesrbf.mixture.missing import complete, conditional_draws, sample
+from bayesrbf.mixture.missing import conditional_draws, sample
 from bayesrbf.mixture.posterior import joined
 from bayesrbf.table.columns import Columns
 from bayesrbf.table.order import distinct
@@ -561,48 +560,13 @@ class ConditionalLaw:
         return figures
 
 
-# Rows whose cells a mixture fills or takes away: for a person, for a likelihood, for a fit.
+# Rows whose cells a mixture fills or takes away: for a person, for a fit.
 
 
-TRAINING_DRAWS = 32  # Completions of a row with holes in the likelihood.
 MOST_TRIMMED: Final = 0.05
 """Share of a column's cells that is taken away at most, by weight."""
 FEWEST_KEPT: Final = 4
 """Distinct numbers that a real column keeps at least; else all of it stays."""
-
-LabelSets = Bool[np.ndarray, "set label"]
-"""Classes of every kind of label: a code per class, then the sets of several classes."""
-
-
-def completions(
-    companion: FittedMixture, rows: Observations, draws: int, replicate: int = 0
-) -> tuple[Float[np.ndarray, "point coordinate"], Int[np.ndarray, " row"]]:
-    """Points of every row, and the first point of each row.
-
-    A complete row is its own only point; one with missing cells has ``draws`` completions, a power
-    of two, drawn from the companion. ``replicate`` numbers independent sets of draws. Points are
-    the reals in the user's units, then the indicators of all levels. Labels are not used.
-    """
-    units, structure, order = companion.units, companion.specification, companion.order
-    standard, how = replace(rows, real=units.forward(rows.real)), (companion.parameters, structure)
-    whole, starts = complete(standard, *how, draws=draws, replicate=replicate, order=order)
-    # Observed cells keep their values to the last bit.
-    seen = np.repeat(rows.real, np.diff(starts, append=whole.n_obs), axis=0)
-    real = np.where(np.isnan(seen), units.backward(whole.real), seen)
-    return np.column_stack([real, one_hot(whole.codes, structure.levels)]), starts
-
-
-def labelled(companion: FittedMixture, rows: Observations, sets: LabelSets) -> CompletedRows:
-    """Training rows as the likelihood takes them."""
-    points, starts = completions(companion, rows, TRAINING_DRAWS)
-    allowed = np.concatenate([sets, np.ones((1, sets.shape[1]), dtype=bool)])[rows.labels]
-    return CompletedRows(points, starts, allowed, rows.weights)  # a hidden label, -1, allows all
-
-
-def informative(rows: Observations, sets: LabelSets) -> Bool[np.ndarray, " obs"]:
-    """Rows whose label says something. A label that allows every class says nothing."""
-    return (rows.labels >= 0) | (sets.shape[1] == 1)
-
 
 Cells = tuple[Float[np.ndarray, "obs feature"], Int[np.ndarray, "obs categorical"]]
 """Real cells and codes."""

@@ -1,4 +1,4 @@
-"""Cells as people write them: numbers, dates, words for missing, and sentences about them."""
+"""Cells as people write them: numbers, words for missing, and sentences about them."""
 
 from __future__ import annotations
 
@@ -8,19 +8,16 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, time, timedelta
 from functools import cached_property
 from itertools import groupby
 from typing import Final
 
 from bayesrbf.base.table_options import TableOptions
-from bayesrbf.reading.notes import Note, listed, option
+from bayesrbf.reading.notes import Note, listed, option, ways_of
 
-# Cells as people write them: decimal commas, percent signs, currencies, limits, dates.
+# Cells as people write them: decimal commas, percent signs, currencies, limits.
 
 
-ORIGIN: Final = datetime(2000, 1, 1)
-"""The day from which dates are counted: a fixed one, so that new rows mean the same."""
 BLANKS: Final = "\u00a0\u202f\u2009 "
 APOSTROPHES: Final = "'\u2019"
 
@@ -31,19 +28,6 @@ _DRESSED: Final = re.compile(
     rf"(?P<body>[+-]?(?:\d(?:[\d.,{BLANKS}{APOSTROPHES}]*[\d.])?|[.,]\d+)(?:[eE][+-]?\d+)?)"
     rf"[{BLANKS}]?(?P<after>%|{_CURRENCY})?"
 )
-_ISO: Final = re.compile(
-    r"(\d{4})-(\d{1,2})-(\d{1,2})"
-    r"(?:[T ](\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))? ?(?:Z|([+-]\d{2}):?(\d{2})?)?)?",
-    re.ASCII,
-)
-_DAYS: Final = re.compile(
-    r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?:[T ](\d{1,2}):(\d{2})(?::(\d{2}))?)?", re.ASCII
-)
-_ISO_ASKED: Final = "write it as 2020-12-31"
-DATE: Final = re.compile(
-    r"(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4})([T ].*)?", re.ASCII
-)
-"""Text that looks like a date, whether or not it is one."""
 
 
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -210,91 +194,6 @@ def _marks(
     ):
         return "", "", "may be a decimal comma or a mark between thousands", commas[0]
     return "", "," if commas else ".", "", ""
-
-
-def date_of(days: float) -> str:
-    """The date of a number of days, to the nearest day; a dash where there is none.
-
-    >>> date_of(1.0), date_of(-0.6), date_of(float("nan")), date_of(1e9)
-    ('2000-01-02', '1999-12-31', '–', '–')
-    """
-    try:
-        return (ORIGIN + timedelta(days=round(days))).date().isoformat()
-    except (ValueError, OverflowError):
-        return "–"
-
-
-def date_and_time_of(days: float) -> str:
-    """The date of a number of days, with the time of day where it has one.
-
-    >>> date_and_time_of(1.0), date_and_time_of(0.75)
-    ('2000-01-02', '2000-01-01 18:00:00')
-    """
-    if days == round(days):
-        return date_of(days)
-    return (ORIGIN + timedelta(days=days)).isoformat(" ", "seconds")
-
-
-@dataclass(frozen=True)
-class Dates:
-    """The dates of a column."""
-
-    days: Mapping[str, float]  # Since :data:`ORIGIN`, of each text.
-    day_first: bool = False  # Whether the day was found to stand before the month.
-    problem: str = ""  # Why they cannot be told, said of ``culprit``.
-    advice: str = f"; {_ISO_ASKED}."
-    culprit: str = ""
-
-
-def read_dates(present: Sequence[str], day_first: bool = False) -> Dates:
-    """Days of distinct texts.
-
-    Dates start with the year (ISO 8601), or are written 31.12.2020; with strokes, the day is told
-    from the month by the numbers above 12, or by ``day_first``.
-
-    >>> read_dates(["2000-01-02", "2000-02-01 12:00"]).days
-    {'2000-01-02': 1.0, '2000-02-01 12:00': 31.5}
-    >>> read_dates(["3/4/2020"]).problem
-    'has day and month in an order that the column leaves open'
-    """
-    matched = {text: _DAYS.fullmatch(text) for text in present}
-    stroked = [match for match in matched.values() if match and match[2] != "."]
-    firsts, seconds = ({int(match[place]) for match in stroked} for place in (1, 3))
-    month_told, day_told = (max(numbers, default=0) > 12 for numbers in (seconds, firsts))
-    if stroked and month_told and day_told:
-        problem = "has day and month in an order that the column mixes"
-        return Dates({}, problem=problem, culprit=stroked[0].string)
-    if stroked and not (month_told or day_told or day_first):
-        problem = "has day and month in an order that the column leaves open"
-        advice = f"; {_ISO_ASKED}, or say --day-first."
-        return Dates({}, problem=problem, advice=advice, culprit=stroked[0].string)
-    days = {}
-    for text, match in matched.items():
-        try:
-            days[text] = _days(text, match, bool(match and match[2] == ".") or not month_told)
-        except ValueError:
-            return Dates({}, problem="is no date that can be read", culprit=text)
-    return Dates(days, day_told)
-
-
-def _days(text: str, match: re.Match[str] | None, day_first: bool) -> float:
-    """Days of one date, at the clock of UTC where it names a zone; ValueError if it is none."""
-    ahead = 0.0  # Minutes.
-    if match is not None:
-        first, second, year, *clock = match.group(1, 3, 4, 5, 6, 7)
-        day, month = (first, second) if day_first else (second, first)
-    else:
-        iso = _ISO.fullmatch(text)
-        if iso is None:
-            raise ValueError(text)
-        year, month, day, *clock = iso.group(1, 2, 3, 4, 5, 6)
-        if iso[7]:
-            ahead = 60 * int(iso[7]) + math.copysign(int(iso[8] or 0), int(iso[7] + "1"))
-    hours, minutes, seconds = (float(part or 0) for part in clock)
-    time(int(hours), int(minutes), int(seconds))  # refuses what is none
-    when = datetime(int(year), int(month), int(day))
-    when += timedelta(hours=hours, minutes=minutes - ahead, seconds=seconds)
-    return (when - ORIGIN) / timedelta(days=1)
 
 
 _LIMIT: Final = re.compile("(?P<sign><=?|>=?|\u2264|\u2265) ?(?P<bare>.+)")
@@ -486,11 +385,14 @@ def sentences(notes: Iterable[Note]) -> tuple[str, ...]:
 
 def _fields(notes: Sequence[Note]) -> dict[str, object]:
     """Values for a sentence on like notes: columns with a verb, values, options to type."""
+    from bayesrbf.table.kinds import KINDS, Real  # which read their cells by other parts of this
+
     first, many = notes[0], len(notes) > 1
+    kind = KINDS.get(first.value, Real)
     names = tuple(note.column for note in notes)
     counts = [note.count for note in notes]
     subject = f"Column{'s' if many else ''} {listed([repr(name) for name in names])}"
-    several = {name: option(name, *names) for name in ("ignore", "categorical", "real", "dates")}
+    several = {name: option(name, *names) for name in ("ignore", "categorical", "real")}
     here = [
         option("na", *(f"{note.column}={note.value}" for note in notes)),
         option("na", first.value),
@@ -517,7 +419,9 @@ def _fields(notes: Sequence[Note]) -> dict[str, object]:
             f"{several['categorical']} keeps {'them' if many else 'it'} as categories."
         ),
         "each": " each" if many else "",
-        "order": f", {first.value}" if first.value else "",
+        "each_cell": f"{kind.what} in each cell{', ' * bool(first.example)}{first.example}",
+        "numbers": kind.numbers,
+        "ways": ways_of(kind, *names),
         "mark": {" ": "a blank", "'": "an apostrophe"}.get(first.value, repr(first.value)),
         "areas": listed([f"{note.column!r} ({note.example})" for note in notes]),
         "limits": listed([f"{note.example!r} in {note.column!r}" for note in notes]),
@@ -532,7 +436,7 @@ def _fields(notes: Sequence[Note]) -> dict[str, object]:
 def with_remedies(options: TableOptions, notes: Iterable[Note]) -> TableOptions:
     """The options, with what notes advise: missing values, the names of the rows, their groups.
 
-    Dates are left out: whatever is fitted to them meets later ones.
+    Dates that were not named are left out: whatever is fitted to them meets later ones.
 
     >>> noticed = [Note("stand-in", "age", "-999", 2), Note("text among numbers", "age", "none")]
     >>> with_remedies(TableOptions(na=("-1",)), noticed).na
@@ -541,10 +445,10 @@ def with_remedies(options: TableOptions, notes: Iterable[Note]) -> TableOptions:
     notes = tuple(notes)
     names = [note.column for note in notes if note.topic == "names of rows"]
     repeated = [note.column for note in notes if note.topic in GROUPING]
-    dates = {note.column for note in notes if note.topic == "unnamed dates"} - {options.time}
+    unnamed = {note.column for note in notes if note.topic == "unnamed"} - {options.time}
     own = options.id or next(iter(names), None)
     group = options.group or next(iter(repeated), None)
-    ignored = [name for name in (*options.ignore, *sorted(dates)) if name not in (own, group)]
+    ignored = [name for name in (*options.ignore, *sorted(unnamed)) if name not in (own, group)]
     marks = (
         f"{note.column}={note.value}" if note.elsewhere else note.value
         for note in notes
@@ -556,7 +460,6 @@ def with_remedies(options: TableOptions, notes: Iterable[Note]) -> TableOptions:
         id=own,
         group=group,
         ignore=tuple(dict.fromkeys(ignored)),
-        dates=tuple(name for name in options.dates if name not in dates),
     )
 
 
@@ -664,14 +567,12 @@ TOPICS: Final[Mapping[str, str]] = {
         "{holds} {value!r} {often}, text among numbers that is looked at as missing: to fit, say "
         "{missing}; if the cells are categories, {categorical}."
     ),
-    "unnamed dates": (
-        "{holds} dates, looked at as days since 2000-01-01: to fit, say {dates} to read them so, "
-        "{time} to hold the latest rows out, or {ignore}."
+    "unnamed": ("{holds} {each_cell}, looked at as {numbers}: to fit, {ways}"),
+    "grows": (
+        "{holds} {each_cell}, read as {numbers}. New rows have later ones than any that the model "
+        "has seen: if they tell nothing, say {ignore}."
     ),
-    "dates": (
-        "{holds} dates{order}, read as days since 2000-01-01. New rows have later dates than any "
-        "that the model has seen: if the date tells nothing, say {ignore}."
-    ),
+    "read as": "{holds} {each_cell}, read as {numbers}.",
     "percent": ("{has} percent signs, read as numbers in per cent: {example!r} is {value}."),
     "currency": "{holds} amounts in {value}, such as {example!r}, read as numbers.",
     "thousands": "{sets} thousands apart by {mark}, such as {example!r}, read as numbers.",

@@ -1,4 +1,4 @@
-"""Kinds of columns of text cells: numbers, dates or categories, and what is doubtful about them."""
+"""Kinds of columns of text cells: numbers or categories, and what is doubtful about them."""
 
 from __future__ import annotations
 
@@ -13,15 +13,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bayesrbf.reading.cells import (
-    DATE,
     Missing,
     Notation,
     beside_limit,
     limits_among,
-    read_dates,
     read_numbers,
 )
-from bayesrbf.reading.notes import Note, listed, option
+from bayesrbf.reading.notes import Note, listed, option, ways_of
 
 if TYPE_CHECKING:
     from bayesrbf.table.kinds import Kind
@@ -52,7 +50,7 @@ class TextColumn:
     missing: Missing
     place: str  # File and unit of ``lines`` for messages, such as "a.csv, line".
     kind: Kind | None = None  # None when it is to be inferred.
-    day_first: bool = False  # Of dates, where they leave it open.
+    day_first: bool = False  # In dates, where they leave it open.
     thousands: str | None = None  # The mark between thousands, where it is open.
     decimal: str | None = None  # The decimal mark, where it is open.
     points_open: bool = False  # Whether points may set thousands apart where the numbers allow it.
@@ -76,7 +74,7 @@ class TextColumn:
     @property
     def is_number(self) -> bool:
         """Whether it was said that its cells are numbers."""
-        return self.kind is not None and not (self.kind.has_levels or self.kind.is_dated)
+        return self.kind is not None and not (self.kind.has_levels or self.kind.of_texts)
 
     @cached_property
     def counts(self) -> Counter[str]:
@@ -114,6 +112,8 @@ class ReadColumn:
     advice: str = "."  # How the sentence goes on: with options that mend it, where there are any.
     limits: tuple[float, ...] = ()  # Numbers that stand for cells beyond a limit.
     among: tuple[str, ...] = ()  # The few texts among numbers, which are the problem.
+    kind: Kind | None = None  # What it was read as; None: as it seemed.
+    day_first: bool = False  # Whether the day was found to stand before the month.
 
     @property
     def measured(self) -> Values:
@@ -144,8 +144,8 @@ def read_column(column: TextColumn) -> ReadColumn:
         return ReadColumn(empty, (*notes, Note("empty", column.name)))
     if len(column.present) == 1:
         notes.append(Note("constant", column.name, count=column.counts.total()))
-    if column.kind is not None and column.kind.is_dated:
-        read = _dates(column)
+    if column.kind is not None and column.kind.of_texts:
+        read = _of_kind(column, column.kind)
     elif column.has_levels:
         read = ReadColumn(column.texts())
     else:
@@ -153,16 +153,17 @@ def read_column(column: TextColumn) -> ReadColumn:
     return replace(read, notes=(*notes, *read.notes))
 
 
-def _dates(column: TextColumn) -> ReadColumn:
-    """Days since a fixed day."""
-    dates = read_dates(column.present, column.day_first)
-    if dates.problem:
-        text = dates.culprit
-        problem = f"{column.at(text)}: {text!r} {dates.problem}"
-        return ReadColumn([], problem=problem, advice=dates.advice)
-    order = "day first" if dates.day_first else ""
-    note = Note("dates", column.name, order, column.counts.total())
-    return ReadColumn(column.reals(dates.days), (note,))
+def _of_kind(column: TextColumn, kind: Kind) -> ReadColumn:
+    """Texts that stand for numbers."""
+    texts = kind.read(column.present, column.day_first)
+    if texts.problem:
+        problem = f"{column.at(texts.culprit)}: {texts.culprit!r} {texts.problem}"
+        advice = f"; write it as {kind.example}{texts.advice}."
+        return ReadColumn([], problem=problem, advice=advice)
+    order = "day first" if texts.day_first else ""
+    topic = "grows" if kind.grows else "read as"
+    note = Note(topic, column.name, kind.word, column.counts.total(), order)
+    return ReadColumn(column.reals(texts.numbers), (note,), day_first=texts.day_first)
 
 
 def _inferred(column: TextColumn) -> ReadColumn:
@@ -176,20 +177,18 @@ def _inferred(column: TextColumn) -> ReadColumn:
         return _numbers(column, notation, limits)
     if notation.numbers or column.is_number:
         return _mixture(column, numeric)
-    if all(map(DATE.fullmatch, column.present)):
-        text = column.present[0]
-        options = [option(part, column.name) for part in ("dates", "time", "ignore")]
+    # Loaded where cells are read, as the readers of files do.
+    from bayesrbf.table.kinds import resembled
+
+    text = column.present[0]
+    if (kind := resembled(text)) and all(map(kind.resembles, column.present)):
         return ReadColumn(
             [],
-            problem=f"{column.at(text)}: {text!r} is a date",
-            advice=(
-                f": say {options[0]} to read days since 2000-01-01, {options[1]} to hold the "
-                f"latest rows out, or {options[2]}."
-            ),
+            problem=f"{column.at(text)}: {text!r} is {kind.what}",
+            advice=f": {ways_of(kind, column.name)}",
         )
     units = all(map(AMOUNT.fullmatch, column.present))
-    example = column.present[0]
-    notes = (Note("units", column.name, count=column.counts.total(), example=example),)
+    notes = (Note("units", column.name, count=column.counts.total(), example=text),)
     return ReadColumn(column.texts(), notes if units else ())
 
 

@@ -9,7 +9,12 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from bayesrbf.base.table_options import said_by
+
+if TYPE_CHECKING:
+    from bayesrbf.table.kinds import Kind
 
 # Warnings at the line of the user's code that led to them.
 
@@ -84,6 +89,14 @@ def option(name: str, *values: str) -> str:
     csv.writer(text, lineterminator="").writerow(values)
     glue = "=" if text.getvalue().startswith("-") else " "
     return f"--{name}{glue}{shlex.quote(text.getvalue())}"
+
+
+def ways_of(kind: type[Kind], *names: str) -> str:
+    """What may be said of columns that look like a kind."""
+    word, values = said_by(kind.word, names)
+    latest = f", {option('time', names[0])} to hold the latest rows out" if kind.grows else ""
+    asked = option(word, *values)
+    return f"say {asked} to read {kind.numbers}{latest}, or {option('ignore', *names)}."
 
 
 def listed(items: Sequence[object], most: int = SHOWN_COLUMNS) -> str:

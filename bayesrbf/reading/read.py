@@ -17,7 +17,6 @@ import numpy as np
 
 from bayesrbf.base.table_options import BELOW, TableOptions
 from bayesrbf.reading.cells import (
-    DATE,
     LEFT_OUT,
     MISSING_MARKERS,
     NAMING,
@@ -43,9 +42,9 @@ if TYPE_CHECKING:
 # The columns of a file or frame, each read as what it was named or seems to be.
 
 
-LevelsOf = Mapping[str, Collection[object]]
-"""Levels of the columns of a model, by name."""
-NO_LEVELS: Final[LevelsOf] = MappingProxyType({})
+KindsOf = Mapping[str, "Kind"]
+"""Kinds of the columns of a model, by name."""
+NO_KINDS: Final[KindsOf] = MappingProxyType({})
 MOST_SHAPES: Final = 10_000
 """Shapes of a column that are kept: so many are words, of which one is enough for a message."""
 _DIGITS: Final = re.compile(r"[0-9]+")
@@ -100,23 +99,25 @@ def read_columns(
     options: TableOptions,
     marks: Sequence[StandIn],
     written: Written,
-    levels: LevelsOf | None,
+    kinds: KindsOf | None,
     lenient: bool,
 ) -> dict[str, ReadColumn]:
     """Every column that is not ignored, read as what it was named or seems to be.
 
     Dates have to be named, as they are or as what orders the rows, and texts among numbers as
-    missing, unless the reader is lenient.
+    missing, unless the reader is lenient. New rows have the ``kinds`` of a model.
     """
     # Loaded where cells are read: a file that is not there is refused within a moment.
-    from bayesrbf.table.kinds import Category, Date, Real, in_order, kind_named
+    from bayesrbf.table.kinds import Category, Real, in_order
 
     named: dict[str | None, Kind] = {
-        **{column.name: in_order(column.order) for column in raw.columns if column.order},
         **dict.fromkeys([target, options.id, options.group, options.centre], Category()),
         **dict.fromkeys([options.time, options.score], Real()),
-        **{name: kind_named(text) for name, text in options.kinds.items()},
     }
+    own = (column for column in raw.columns if column.order and column.name not in named)
+    said: dict[str, Kind] = {column.name: in_order(column.order) for column in own}
+    said |= _said(options, kinds)
+    named.update(said)
     read = {}
     for raw_column in raw.columns:
         if raw_column.name in options.ignore and raw_column.name not in options.by:
@@ -131,33 +132,34 @@ def read_columns(
         words = raw.marked or (
             raw_column.is_text and not plain.has_levels and _marked(raw_column, plain.is_number)
         )
-        own = map(str, (levels or NO_LEVELS).get(raw_column.name, ()))
+        levels = map(str, kind.levels if kind and kinds else ())
         missing = Missing(
-            frozenset(MISSING_MARKERS if words else ()).difference(own) | {""},
+            frozenset(MISSING_MARKERS if words else ()).difference(levels) | {""},
             tuple(mark for mark in marks if mark.column in (None, raw_column.name)),
         )
         column, above = written.above(replace(plain, missing=missing))
-        unnamed = lenient and kind is None and _holds_dates(column)
-        if unnamed or (raw_column.name == options.time and _holds_dates(column)):
-            kind = Date()
-        said = replace(
+        unnamed = lenient and kind is None and _resembled(column)
+        if unnamed or raw_column.name == options.time:
+            kind = _resembled(column) or kind
+        told = replace(
             column,
             kind=kind,
             day_first=options.day_first,
             thousands=options.thousands,
             decimal=options.decimal,
             # Where decimals have points, commas separate the cells. Models know their notation.
-            points_open=raw.separator not in ("", ",") and levels is None,
+            points_open=raw.separator not in ("", ",") and kinds is None,
             below=options.below,
         )
-        result = read_column(said)
+        result = read_column(told)
         if lenient and result.among:
-            result = _numbers_alone(said, result.among)
+            result = _numbers_alone(told, result.among)
         if unnamed:
-            topics = {"dates": "unnamed dates"}
+            topics = dict.fromkeys(("grows", "read as"), "unnamed")
             notes = (replace(n, topic=topics.get(n.topic, n.topic)) for n in result.notes)
             result = replace(result, notes=tuple(notes))
-        read[raw_column.name] = replace(result, values=result.values[above:])
+        known = kind if unnamed else said.get(raw_column.name)
+        read[raw_column.name] = replace(result, values=result.values[above:], kind=known)
         if raw_column.is_text and raw_column.name not in named:
             read[raw_column.name] = _numbers_as_text(column, read[raw_column.name])
     return read
@@ -211,9 +213,20 @@ def _numbers_as_text(column: TextColumn, read: ReadColumn) -> ReadColumn:
     return replace(read, notes=(*read.notes, note))
 
 
-def _holds_dates(column: TextColumn) -> bool:
-    """Whether the cells of a column that orders the rows are dates."""
-    return bool(column.present) and DATE.fullmatch(column.present[0]) is not None
+def _resembled(column: TextColumn) -> Kind | None:
+    """The kind that the cells of a column look like, which has to be asked for."""
+    from bayesrbf.table.kinds import resembled
+
+    kind = resembled(column.present[0]) if column.present else None
+    return None if kind is None else kind()
+
+
+def _said(options: TableOptions, kinds: KindsOf | None) -> dict[str, Kind]:
+    """Kinds of columns as options, or a model, say."""
+    from bayesrbf.table.kinds import kind_named
+
+    named = {name: kind_named(text) for name, text in options.kinds.items()}
+    return named | dict(kinds or NO_KINDS)
 
 
 # Reads files as frames, and reports the kind of every column and what was noticed.
@@ -308,43 +321,44 @@ def read_file(
     judge: Judge = lambda target: (),
     sampled: bool = False,
     lenient: bool = False,
-    levels: LevelsOf | None = None,
+    kinds: KindsOf | None = None,
 ) -> ReadTable:
     """Read a file, or random rows of a long one, by a record of options.
 
     What ``judge`` says of the target is a problem like any other; all are told at once. A
     ``lenient`` reader leaves columns out that it cannot read, and reads dates that were not named;
-    notes say so. New rows have ``levels`` of a model, which mean nothing else, and the options of
-    its table: they need not have its values of ``na``, and no problem of theirs is mended by an
-    option.
+    notes say so. New rows have the ``kinds`` of a model, whose levels mean nothing else, and the
+    options of its table: they need not have its values of ``na``, and no problem of theirs is
+    mended by an option.
     """
     raw = read_raw(path, sampled)
-    return _read(raw, path.name, target, options, judge, lenient=lenient, levels=levels)
+    return _read(raw, path.name, target, options, judge, lenient=lenient, kinds=kinds)
 
 
-def read_cells(raw: RawTable, name: str, options: TableOptions, levels: LevelsOf) -> ReadTable:
+def read_cells(raw: RawTable, name: str, options: TableOptions, kinds: KindsOf) -> ReadTable:
     """Read new rows without a target from columns of cells, as from a file of this name."""
-    return _read(raw, name, None, options, levels=levels)
+    return _read(raw, name, None, options, kinds=kinds)
 
 
 def read_blocks(
-    path: Path, options: TableOptions, size: int, levels: LevelsOf = NO_LEVELS
+    path: Path, options: TableOptions, size: int, kinds: KindsOf = NO_KINDS
 ) -> Iterator[ReadTable]:
     """A file without a target, so many rows at a time, as :func:`read_file` reads it at once.
 
     How the numbers and dates of a column are written is a matter of all its cells, so the columns
-    that ``options`` call real or dates are looked through first where there is more than one block.
+    that have no levels are looked through first where there is more than one block.
     """
     blocks = raw_blocks(path, size)
     first, second = next(blocks), next(blocks, None)
     if second is None:
-        yield _read(first, path.name, None, options, levels=levels)
+        yield _read(first, path.name, None, options, kinds=kinds)
         return
-    examples = Written((*options.real, *options.dates))
+    said = _said(options, kinds).items()
+    examples = Written([name for name, kind in said if not kind.has_levels])
     for block in chain((first, second), blocks):
         examples.look(block)
     for block in raw_blocks(path, size):
-        yield _read(block, path.name, None, options, written=examples, levels=levels)
+        yield _read(block, path.name, None, options, written=examples, kinds=kinds)
 
 
 def _read(
@@ -355,12 +369,12 @@ def _read(
     judge: Judge = lambda target: (),
     written: Written | None = None,
     lenient: bool = False,
-    levels: LevelsOf | None = None,
+    kinds: KindsOf | None = None,
 ) -> ReadTable:
     """Rows of a file as a table; ``written`` has cells of its other rows."""
     import pandas as pd
 
-    new_rows = levels is not None
+    new_rows = kinds is not None
     if not new_rows:  # new rows of a typed table have one answer each
         raw = raw.without_empty_rows()
     for note in raw.notes:
@@ -371,7 +385,7 @@ def _read(
     problems += [note.value for note in raw.notes if problems and note.topic == "sheets"]
     marks = stand_ins(options.na, header)
     among, written = options.among(header), written or Written(())
-    columns = read_columns(raw, target, among, marks, written, levels, lenient)
+    columns = read_columns(raw, target, among, marks, written, kinds, lenient)
     if not new_rows:  # a model has the names of theirs
         names = {name: read for name, read in columns.items() if name == options.id}
         columns = {name: in_one_name(read, name) for name, read in columns.items()} | names
@@ -380,23 +394,23 @@ def _read(
         left_out = [Note("unread", n, r.sentence()) for n, r in columns.items() if r.problem]
         columns = {name: read for name, read in columns.items() if not read.problem}
         ignored = tuple(note.column for note in left_out)
-        every = [note for read in columns.values() for note in read.notes]
-        dates = tuple(note.column for note in every if note.topic == "unnamed dates")
-        options = replace(
-            options, ignore=(*options.ignore, *ignored), dates=(*options.dates, *dates)
-        )
+        options = replace(options, ignore=(*options.ignore, *ignored))
     mark = "," if options.decimal == "," or options.thousands == "." else "."
-    for column, read in columns.items():
-        form = "dates as 2020-12-31" if column in options.dates else f"numbers as 1234{mark}5"
+    for read in columns.values():
+        form = f"numbers as 1234{mark}5"
+        if read.kind and read.kind.of_texts:
+            form = f"{read.kind.what} as {read.kind.example}"
         if read.problem:
             problems.append(read.sentence(f"Write {form}, or leave it empty." if new_rows else ""))
-    problems += _no_cells(columns, options)
+    problems += _no_cells(columns)
     if target in columns and not columns[target].problem:
         problems += judge(pd.Series(columns[target].values, dtype=object))
     if raw.whole and not new_rows:
         problems += _unmatched(columns, raw, marks, name)
     model = {name: read for name, read in columns.items() if name not in (target, *options.beside)}
-    doubts = [] if problems else _doubts(columns, model, target, options)
+    of_texts = (n for n, read in columns.items() if read.kind is not None and read.kind.of_texts)
+    decided = {*options.kinds, *(kinds or ()), *of_texts}
+    doubts = [] if problems else _doubts(columns, model, target, decided)
     left = [note.column for note in doubts if note.topic in LEFT_OUT]
     model = {name: read for name, read in model.items() if name not in left}
     if not model and not problems:
@@ -410,13 +424,12 @@ def _read(
     return _assembled(columns, list(model), target, raw, options, [*left_out, *doubts])
 
 
-def _no_cells(columns: dict[str, ReadColumn], options: TableOptions) -> Iterator[str]:
-    """Columns of numbers that are no cells of the kind that the options give them."""
-    from bayesrbf.table.kinds import kind_named
-
-    for name, text in options.kinds.items():
-        values = columns[name].values if name in columns else []
-        if _is_real(values) and (refusal := kind_named(text).refusal(name, np.asarray(values))):
+def _no_cells(columns: dict[str, ReadColumn]) -> Iterator[str]:
+    """Columns of numbers that are no cells of the kind that they were read as."""
+    for name, read in columns.items():
+        if read.kind is None or not isinstance(read.values, np.ndarray):
+            continue
+        if refusal := read.kind.refusal(name, read.values):
             yield refusal
 
 
@@ -448,6 +461,7 @@ TOGETHER: Final = (
     {"id", "group"},
     {"group", "centre"},
     {"time", "dates"},
+    {"time", "kind"},
     {"target", "categorical"},
     {"target", "real"},
 )
@@ -498,13 +512,7 @@ def _assembled(
     notes = [*_notes(columns, model, options), *doubts, *raw.notes]
     if not any(note.topic == "decimal commas" for note in notes):
         notes = [note for note in notes if note.topic != "points"]
-    from bayesrbf.table.kinds import in_order, kind_named
-
-    said: dict[str, Kind] = {
-        column.name: in_order(column.order) for column in raw.columns if column.order
-    }
-    said |= {name: kind_named(text) for name, text in options.kinds.items()}
-    kinds = {name: _kind_of(read.values, said.get(name)) for name, read in columns.items()}
+    kinds = {name: _kind_of(read.values, read.kind) for name, read in columns.items()}
     words = {name: kind.word for name, kind in kinds.items()}
     parts = {target: "target", options.id: "id", options.group: "group", options.time: "time"}
     parts |= {options.centre: "centre", options.score: "score"}
@@ -547,7 +555,7 @@ def _decided(
         options = replace(options, thousands=options.thousands or marks.pop())
     if commas and options.thousands != ",":
         options = replace(options, decimal=options.decimal or ",")
-    first = any(note.value == "day first" for read in columns.values() for note in read.notes)
+    first = any(read.day_first for read in columns.values())
     return replace(options, day_first=options.day_first or first)
 
 
@@ -594,10 +602,9 @@ def _doubts(
     columns: Mapping[str, ReadColumn],
     model: Iterable[str],
     target: str | None,
-    options: TableOptions,
+    decided: Collection[str],
 ) -> list[Note]:
     """Notes on doubtful columns of the model and on its labels, but what the user has decided."""
-    decided = {*options.kinds}
     notes = notice({name: read.measured for name, read in columns.items()}, model, target)
     return [note for note in notes if note.topic not in NAMING or note.column not in decided]
 

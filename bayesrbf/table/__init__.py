@@ -16,6 +16,7 @@ from bayesrbf.table.columns import (
     learn_columns,
 )
 from bayesrbf.table.containers import as_frame, missing_per_row, row_names
+from bayesrbf.table.dates import Date
 from bayesrbf.table.encode import (
     at_their_atoms,
     atoms_of,
@@ -54,6 +55,7 @@ from bayesrbf.table.order import (
 
 __all__ = [
     "Columns",
+    "Date",
     "RowSums",
     "as_frame",
     "at_their_atoms",

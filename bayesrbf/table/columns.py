@@ -17,7 +17,7 @@ from bayesrbf.base.rows import Observations, Standardisation
 from bayesrbf.reading.notes import listed
 from bayesrbf.reading.noticing import KnownLevels, in_one_spelling
 from bayesrbf.table.containers import Cells, missing_cells, read_cells
-from bayesrbf.table.kinds import Empty, Kind, in_order, kind_named, recognised, sorted_levels
+from bayesrbf.table.kinds import Empty, Kind, kind_named, recognised, sorted_levels
 from bayesrbf.table.order import ColumnMoments, column_moments, unit_of
 
 if TYPE_CHECKING:
@@ -329,6 +329,7 @@ def learn_columns(
     missing = [missing_cells(column) for column in cells.columns]
     chosen = _chosen(categorical_features, cells)
     said = _said(column_kinds, cells)
+    cells = cells.in_numbers(said)
     columns = Columns(
         names=cells.names,
         kinds=tuple(_kind_of(cells, place, chosen, said) for place in range(len(missing))),
@@ -373,11 +374,15 @@ def _kind_of(
     missing = missing_cells(cells.columns[position])
     if missing.all():
         return Empty()
-    kind = said.get(position)
-    if kind is None and chosen is None and cells.orders[position]:
-        kind = in_order(cells.orders[position])
+    kind, own = said.get(position), cells.kinds[position]
+    if (
+        kind is None
+        and own is not None
+        and (chosen is None or not (own.has_levels or chosen[position]))
+    ):
+        kind = own
     if kind is None and not _is_categorical(cells, position, chosen):
-        return recognised((), cells.dated[position])
+        return recognised(())
     present = cells.of_levels(position)[~missing].tolist()
     if kind is None:
         return recognised(sorted_levels(present))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from os import PathLike
@@ -15,8 +15,8 @@ import numpy as np
 from jaxtyping import Int
 
 from bayesrbf.base.blocks import is_collection
-from bayesrbf.reading.cells import ORIGIN
 from bayesrbf.reading.formats import cell_text, is_ordered
+from bayesrbf.table.kinds import Kind, in_order, of_dtype
 
 LONG: Final = 2.0**53
 """Beyond it floats do not tell whole numbers apart."""
@@ -34,10 +34,8 @@ class Cells:
     columns: tuple[np.ndarray, ...]
     # Whether the container's own dtype says that a column is categorical.
     declared: tuple[bool, ...]
-    # Levels of the columns whose dtype orders them, from the lowest; empty of all others.
-    orders: tuple[tuple[object, ...], ...]
-    # Whether its cells are dates, as days since 2000-01-01.
-    dated: tuple[bool, ...]
+    # Kinds of the columns whose dtype says one, such as dates and ordered levels.
+    kinds: tuple[Kind | None, ...]
     # Numbers of a column some of which float64 does not tell apart, as object with None for
     # missing cells; else None.
     long: tuple[np.ndarray | None, ...]
@@ -47,6 +45,24 @@ class Cells:
         """The cells of a column as levels, which have to be told apart."""
         long = self.long[position]
         return self.columns[position] if long is None else long
+
+    def in_numbers(self, kinds: Mapping[int, Kind]) -> Cells:
+        """The cells, of which texts that stand for numbers are these; ValueError if one is none."""
+        columns = list(self.columns)
+        for position, kind in kinds.items():
+            if not kind.of_texts or columns[position].dtype != object:
+                continue
+            cells = columns[position].tolist()
+            texts = kind.read(sorted({cell for cell in cells if isinstance(cell, str)}))
+            if texts.problem:
+                raise ValueError(
+                    f"Column {self.names[position]!r} is {kind.word!r} and holds "
+                    f"{texts.culprit!r}, which {texts.problem}; write it as {kind.example}, or "
+                    "mark it as missing."
+                )
+            numbers = [texts.numbers.get(cell, np.nan) for cell in cells]
+            columns[position] = np.array(numbers, dtype=np.float64)
+        return replace(self, columns=tuple(columns))
 
 
 def read_cells(X: Any) -> Cells:
@@ -156,9 +172,7 @@ def _read_array(X: Any) -> Cells:
         )
     whole = array.dtype.kind not in "bf"
     long = tuple(map(_long, array.T, columns)) if whole else (None,) * len(names)
-    no_column = (False,) * len(names)
-    orders = ((),) * len(names)
-    return Cells(names, False, columns, no_column, orders, no_column, long)
+    return Cells(names, False, columns, (False,) * len(names), (None,) * len(names), long)
 
 
 def _is_sparse(X: Any) -> bool:
@@ -224,13 +238,12 @@ def _read_frame(frame: nw.DataFrame[Any]) -> Cells:
     dtypes = [s.dtype for s in series]  # asked once: each takes as long as a column to read
     read = [_read_series(*one) for one in zip(series, dtypes, names, strict=True)]
     declared = tuple(isinstance(dtype, nw.Categorical | nw.Enum) for dtype in dtypes)
-    dated = tuple(dtype in (nw.Date, nw.Datetime) for dtype in dtypes)
     columns, long = zip(*read, strict=True)
-    orders = tuple(
-        tuple(categories_of(s)) if one and is_ordered(s) else ()
+    kinds = tuple(
+        in_order(categories_of(s)) if one and is_ordered(s) else of_dtype(s.dtype)
         for s, one in zip(series, declared, strict=True)
     )
-    return Cells(names, not numbered, columns, declared, orders, dated, long, numbered)
+    return Cells(names, not numbered, columns, declared, kinds, long, numbered)
 
 
 def categories_of(series: nw.Series[Any]) -> list[object]:
@@ -270,8 +283,8 @@ def _read_series(
         values = _without_dates(series.to_list())
         column = clean(values, name)
         return column, _long(values, column)
-    if isinstance(dtype, nw.Date | nw.Datetime):
-        return _read_days(series), None
+    if kind := of_dtype(dtype):
+        return kind.of_series(series), None
     if dtype.is_temporal():
         raise ValueError(
             f"Column {name!r} holds times ({dtype}); convert it to a number, such as hours."
@@ -286,15 +299,6 @@ def _read_series(
     values = series.to_list()
     column = clean(values, name)
     return column, _long(values, column)
-
-
-def _read_days(series: nw.Series[Any]) -> np.ndarray:
-    """Dates as days since 2000-01-01, at the clock of UTC, as files are read."""
-    if isinstance(series.dtype, nw.Datetime) and series.dtype.time_zone is not None:
-        series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-    moments = series.to_numpy().astype("datetime64[us]")
-    days: np.ndarray = (moments - np.datetime64(ORIGIN, "us")) / np.timedelta64(1, "D")
-    return days
 
 
 def _read_numbers(series: nw.Series[Any], dtype: Any) -> np.ndarray:

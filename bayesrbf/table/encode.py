@@ -12,7 +12,6 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
 from bayesrbf.base.rows import FewValues, Observations
-from bayesrbf.reading.cells import ORIGIN
 from bayesrbf.table.columns import (
     UNKNOWN,
     Columns,
@@ -32,6 +31,7 @@ from bayesrbf.table.containers import (
     missing_cells,
     read_cells,
 )
+from bayesrbf.table.kinds import of_dtype
 from bayesrbf.table.order import canonical_levels, canonical_order, weigh_unlabelled
 
 # Values at which a real column has a point mass, such as 0 or a limit of detection.
@@ -150,6 +150,7 @@ def encode(X: Any, columns: Columns, *, handle_unknown: str = "missing") -> Obse
         )
     cells = read_cells(X)
     _check_columns(cells, columns)
+    cells = cells.in_numbers(dict(enumerate(columns.kinds)))
     n_rows = len(cells.columns[0])
     for position in columns.empty:
         _note_cells(cells, columns.names[position], position)
@@ -309,9 +310,19 @@ def decode(
             numbers = level_values(places_of(numbers), kind.levels)
         ordered.append(numbers)
     frame = as_frame(like)
+    for position, kind in enumerate(columns.kinds):
+        if kind.of_texts and _has_texts(like if frame is None else frame, position):
+            ordered[position] = kind.texts(ordered[position])
     if frame is None:
         return _to_array(ordered)
     return _to_frame(ordered, frame, columns.empty)
+
+
+def _has_texts(like: Any, position: int) -> bool:
+    """Whether a column of a table has texts."""
+    if isinstance(like, nw.DataFrame):
+        return isinstance(like[:, position].dtype, nw.String | nw.Categorical | nw.Enum)
+    return any(isinstance(row[position], str) for row in like)
 
 
 def _to_array(cells: list[np.ndarray]) -> np.ndarray:
@@ -351,12 +362,12 @@ def _in_dtype(column: np.ndarray, like: nw.Series[Any]) -> nw.Series[Any]:
         if UNKNOWN not in codes:
             same = type(native.array).from_codes(codes, dtype=native.dtype)
             return nw.new_series(name, same, backend=backend)
+    if own := of_dtype(dtype):
+        return own.as_series(column, like)
     kind: Any = nw.Float64() if column.dtype == np.float64 else None
     if pandas and holes and any(type(cell) is int for cell in cells):
         kind = nw.Object()  # pandas would make floats of them
     values = nw.new_series(name, cells, kind, backend=backend)
-    if isinstance(dtype, nw.Date | nw.Datetime):
-        return _as_dates(column, values, like)
     text = isinstance(dtype, nw.String) and not cells
     if text or isinstance(dtype, nw.Categorical | nw.Enum):
         return values.cast(dtype)
@@ -365,23 +376,6 @@ def _in_dtype(column: np.ndarray, like: nw.Series[Any]) -> nw.Series[Any]:
         same = values.to_native().astype(native.dtype if fits else object)
         return nw.from_native(same, series_only=True)
     return values
-
-
-def _as_dates(
-    days: Float[np.ndarray, " row"], values: nw.Series[Any], like: nw.Series[Any]
-) -> nw.Series[Any]:
-    """Days since 2000-01-01 as dates of the dtype of a column."""
-    if isinstance(like.dtype, nw.Date):
-        days = np.round(days)
-    moments = np.full(len(days), np.datetime64("NaT", "us"))
-    known = ~np.isnan(days)
-    since = np.round(days[known] * 86_400e6).astype("timedelta64[us]")
-    moments[known] = np.datetime64(ORIGIN, "us") + since
-    dated = nw.new_series(values.name, moments, backend=like.implementation)
-    zone = getattr(like.dtype, "time_zone", None)
-    if zone:
-        dated = dated.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
-    return dated.cast(like.dtype)
 
 
 # Which real columns have few values.

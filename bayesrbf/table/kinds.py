@@ -5,7 +5,8 @@ A kind is a class. Its cells are numbers, or levels, of which a number is the pl
 * ``word``, by which people ask for it, and in ``what`` and ``is_cell`` which cells it takes;
 * ``encode`` and ``decode``: numbers to the reals of the model, and back. ``n_reals`` is 0 where the
   model has the place of a level as a code;
-* ``recognises``, if a column may have this kind though nobody says so.
+* ``recognises``, if a column may have this kind though nobody says so;
+* ``example``, ``number`` and ``typed``, if its cells are texts, as of ``Date`` in dates.py.
 
 All else has a default: how cells are written for people, and what a model may know of them. The
 rest of the package asks a kind for these, and never for its name.
@@ -15,21 +16,43 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any, ClassVar, Final, override
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final, Self, override
 
+import narwhals.stable.v2 as nw
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Shaped
 
 from bayesrbf.base.records import Requirements, stored
-from bayesrbf.reading.cells import date_and_time_of, date_of
 
 Numbers = Float[np.ndarray, " obs"]
 Reals = Float[np.ndarray, "obs real"]
 
 KINDS: Final[dict[str, type[Kind]]] = {}
 """Every kind by its word; of those that recognise a column, the last one takes it."""
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Texts of a column as numbers, or what is wrong with one of them."""
+
+    numbers: dict[str, float]
+    problem: str = ""  # Said of ``culprit``.
+    culprit: str = ""
+    advice: str = ""  # An option that mends it, after how texts are written.
+    day_first: bool = False  # Whether the day was found to stand before the month.
+
+    @classmethod
+    def of(cls, texts: Iterable[str], number: Callable[[str], float], what: str) -> Self:
+        """Read texts one by one."""
+        numbers = {}
+        for text in texts:
+            try:
+                numbers[text] = number(text)
+            except ValueError:
+                return cls({}, f"is not {what}", text)
+        return cls(numbers)
 
 
 class Kind(ABC):
@@ -45,8 +68,14 @@ class Kind(ABC):
     """Whether its cells are some of few levels."""
     is_ordered: ClassVar[bool] = True
     """Whether of two cells one is above the other, so that there are quantiles."""
-    is_dated: ClassVar[bool] = False
-    """Whether cells are written as dates; the numbers are days since 2000-01-01."""
+    example: ClassVar[str] = ""
+    """A cell as it is written, where cells are texts that stand for numbers."""
+    numbers: ClassVar[str] = "numbers"
+    """What the numbers of texts are."""
+    grows: ClassVar[bool] = False
+    """Whether new rows lie beyond those of training, as dates do, for time passes."""
+    dtypes: ClassVar[tuple[Any, ...]] = ()
+    """Dtypes of frames whose columns are of this kind."""
     is_plain: ClassVar[bool] = False
     """Whether the reals of the model are the numbers themselves."""
     is_found: ClassVar[bool] = False
@@ -72,10 +101,42 @@ class Kind(ABC):
             raise ValueError(f"{cls.word} takes nothing behind a colon; received {detail!r}.")
         return cls()
 
+    @property
+    def of_texts(self) -> bool:
+        """Whether cells are written as texts that stand for numbers."""
+        return bool(self.example)
+
     @classmethod
-    def recognises(cls, levels: tuple[Any, ...], dated: bool) -> bool:
-        """Whether a column of such levels, or of numbers, or dates, is of this kind unasked."""
+    def recognises(cls, levels: tuple[Any, ...]) -> bool:
+        """Whether a column of such levels, or of numbers, is of this kind unasked."""
         return False
+
+    @classmethod
+    def resembles(cls, text: str) -> bool:
+        """Whether texts of a file look so much like this kind that it has to be asked for."""
+        return False
+
+    def number(self, text: str) -> float:
+        """The number for which a text stands; ValueError where it is none of this kind."""
+        raise ValueError(text)
+
+    def read(self, texts: Iterable[str], day_first: bool = False) -> Texts:
+        """The numbers of the distinct texts of a column."""
+        return Texts.of(texts, self.number, self.what)
+
+    def texts(self, numbers: Numbers) -> Shaped[np.ndarray, " obs"]:
+        """Numbers as the texts that stand for them, None where missing."""
+        return np.array([None if n != n else self.typed(n) for n in numbers.tolist()], object)
+
+    @classmethod
+    def of_series(cls, series: nw.Series[Any]) -> Numbers:
+        """Cells of one of its dtypes as numbers."""
+        raise NotImplementedError(cls.word)
+
+    @classmethod
+    def as_series(cls, numbers: Numbers, like: nw.Series[Any]) -> nw.Series[Any]:
+        """Numbers in one of its dtypes."""
+        raise NotImplementedError(cls.word)
 
     def learned(self, levels: Iterable[Any]) -> Kind:
         """The kind with what it learns from the levels in the cells."""
@@ -125,7 +186,7 @@ class Kind(ABC):
 
     def written(self, number: float) -> str:
         """A number in words; empty: as any number is."""
-        return ""
+        return self.typed(number)
 
     def typed(self, number: float) -> str:
         """A number as it is typed, so that it is read as the same cell; empty: as any number."""
@@ -144,16 +205,26 @@ def kind_named(text: str) -> Kind:
     return KINDS[word].of_detail(detail)
 
 
-def recognised(levels: tuple[Any, ...], dated: bool = False) -> Kind:
+def recognised(levels: tuple[Any, ...]) -> Kind:
     """The kind of a column of levels, sorted, or of numbers where there are none."""
-    kind = next(kind for kind in reversed(KINDS.values()) if kind.recognises(levels, dated))
+    kind = next(kind for kind in reversed(KINDS.values()) if kind.recognises(levels))
     return kind().learned(levels)
+
+
+def resembled(text: str) -> type[Kind] | None:
+    """The kind that a text of a file looks like, which has to be asked for."""
+    return next((kind for kind in KINDS.values() if kind.resembles(text)), None)
+
+
+def of_dtype(dtype: object) -> Kind | None:
+    """The kind that a dtype of frames says, where it says one."""
+    return next((kind() for kind in KINDS.values() if isinstance(dtype, kind.dtypes)), None)
 
 
 def sorted_levels(present: Iterable[Any]) -> tuple[Any, ...]:
     """Distinct cells in the order of their type; numbers as int where all are whole."""
     distinct = sorted(set(present))
-    if isinstance(distinct[0], str | bool):
+    if not distinct or isinstance(distinct[0], str | bool):
         return tuple(distinct)
     whole = all(value == int(value) for value in distinct)
     return tuple(int(value) if whole else value + 0.0 for value in distinct)
@@ -175,8 +246,8 @@ class Real(Kind):
 
     @classmethod
     @override
-    def recognises(cls, levels: tuple[Any, ...], dated: bool) -> bool:
-        return not levels
+    def recognises(cls, levels: tuple[Any, ...]) -> bool:
+        return cls is Real and not levels  # a kind that inherits from it has to be asked for
 
     @override
     def encode(self, numbers: Numbers) -> Reals:
@@ -202,7 +273,7 @@ class Category(Kind):
 
     @classmethod
     @override
-    def recognises(cls, levels: tuple[Any, ...], dated: bool) -> bool:
+    def recognises(cls, levels: tuple[Any, ...]) -> bool:
         return bool(levels)
 
     @property
@@ -249,33 +320,10 @@ class YesNo(Category):
 
     @classmethod
     @override
-    def recognises(cls, levels: tuple[Any, ...], dated: bool) -> bool:
+    def recognises(cls, levels: tuple[Any, ...]) -> bool:
         if all(isinstance(level, bool) for level in levels):
             return bool(levels)
         return len(levels) == 2 and {str(level).casefold() for level in levels} in cls._PAIRS
-
-
-@stored
-class Date(Real):
-    """A day: its number, 0 on 2000-01-01."""
-
-    word = "date"
-    what = "a date"
-    is_dated = True
-    is_found = False
-
-    @classmethod
-    @override
-    def recognises(cls, levels: tuple[Any, ...], dated: bool) -> bool:
-        return dated
-
-    @override
-    def written(self, number: float) -> str:
-        return date_of(number)
-
-    @override
-    def typed(self, number: float) -> str:
-        return date_and_time_of(number)
 
 
 @stored
@@ -397,7 +445,7 @@ class Angle(Kind):
     @override
     def of_detail(cls, detail: str) -> Angle:
         try:
-            period = float(detail) if detail else 360.0
+            period = float(detail) if detail else cls.period
         except ValueError:
             period = np.nan
         if not 0 < period < np.inf:

@@ -161,7 +161,7 @@ class Refitted(Blocks):
 
 
 class Imputed(Blocks):
-    """Logistic regression, averaged over twenty chained imputations of the new rows."""
+    """Logistic regression, averaged over five chained imputations of the new rows."""
 
     def predict_proba(self, X: pd.DataFrame) -> np.ndarray:
         old, new = np.hstack(self.X), np.hstack(self.blocks(X))
@@ -173,7 +173,7 @@ class Imputed(Blocks):
         model = chosen_logistic().fit(whole[: len(old)], self.y)
         if not np.isnan(new).any():
             return np.asarray(model.predict_proba(new))
-        return np.mean([model.predict_proba(chain.transform(new)) for _ in range(20)], axis=0)
+        return np.mean([model.predict_proba(chain.transform(new)) for _ in range(5)], axis=0)
 
 
 class InContext(ClassifierMixin, BaseEstimator):

@@ -14,7 +14,7 @@ import pandas as pd
 
 from bayesrbf import table
 from bayesrbf.answers.rehearse import truth
-from bayesrbf.families.stack.model_doubt import TEACHER_FOLDS, TEACHERS
+from bayesrbf.answers.teachers import TEACHER_FOLDS, TEACHERS
 from bench.tables import load
 
 __all__ = ["TEACHERS", "Taught", "probabilities", "rows_of", "taught"]

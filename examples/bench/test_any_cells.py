@@ -22,7 +22,7 @@ from sklearn.model_selection import train_test_split
 
 from bayesrbf import HybridMixtureClassifier, KernelNetworkClassifier, StackedClassifier
 from bayesrbf.families.stack.posterior import fit_pools
-from bench.figures import Row, show
+from bench.figures import Row, at_most, show
 from bench.peers import (
     GENTLE,
     Boosting,
@@ -120,7 +120,7 @@ CONTESTANTS: Final[dict[str, Callable[[int], Any]]] = {
     "logistic regression": logistic,
     "boosting, rows doubled with cells hidden": Doubled,
     "logistic regression, a refit a pattern": lambda _: Refitted(),
-    "logistic regression, 20 imputations": lambda _: Imputed(),
+    "logistic regression, 5 imputations": lambda _: Imputed(),
     "class shares": lambda _: Shares(),
 }
 
@@ -157,9 +157,10 @@ def test_any_cells(data_folder: object) -> None:
             warnings.simplefilter("ignore")
             rows += results(name)
         print(name, flush=True)
-    means = pd.DataFrame(rows).drop(columns="table").groupby("model", sort=False).mean()
+    found = pd.DataFrame(rows).set_index(["model", "table"])
+    means = found.groupby("model", sort=False).mean()
     ratios = means.filter(like="rarest, ")
     losses = means.drop(columns=ratios.columns)
     show("any_cells/losses", losses)
     show("any_cells/rarest", ratios.rename(columns=lambda name: name.removeprefix("rarest, ")), 2)
-    assert (losses.loc["stack"] < losses.loc["class shares"] + 0.005).all()
+    at_most((found.loc["stack"] - found.loc["class shares"])[losses.columns], 0.005)

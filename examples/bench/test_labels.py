@@ -24,7 +24,7 @@ from bayesrbf import (
 )
 from bayesrbf.base.arrays import log_loss
 from bayesrbf.datasets import load_table
-from bench.figures import Row, show
+from bench.figures import Row, at_most, show
 from bench.tables import Split, split
 from tests.cases import generative
 
@@ -143,6 +143,7 @@ def test_a_changed_prevalence_is_found(data_folder: object) -> None:
     rows = [
         {"table": name, **of_shifted(name, seed)} for name in SHIFTED for seed in range(N_SPLITS)
     ]
-    means = pd.DataFrame(rows).groupby("table", sort=False).mean()
-    show("labels/prevalence", means)
-    assert (means["adapted"] < means["unadapted"]).all()
+    found = pd.DataFrame(rows)
+    show("labels/prevalence", found.groupby("table", sort=False).mean())
+    for _, of_table in found.groupby("table"):
+        at_most(of_table["adapted"] - of_table["unadapted"], 0.0)

@@ -62,7 +62,7 @@ def test_one_question_about_the_number_of_events_has_one_answer(
 ) -> None:
     """A Wilson interval takes the rows for alike, and held 1 where the intercept left 0 out."""
     p, _ = rows()
-    for seed in range(5):
+    for seed in range(1 if grouped else 5):
         happened = np.random.default_rng(seed).random(p.size) < times * p
         units = np.arange(p.size) // 2 if grouped else None
         found = event_performance("event", p, happened, units=units)

@@ -152,9 +152,7 @@ def test_what_cannot_be_rehearsed_is_told_first(changes: dict[str, Any], words: 
 def test_a_method_that_cannot_draw_is_refused_before_any_teacher(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(
-        "bayesrbf.families.stack.model_doubt.TEACHERS", {}
-    )  # nothing is there to be fitted
+    monkeypatch.setattr("bayesrbf.answers.teachers.TEACHERS", {})  # nothing is there to be fitted
     X, y = table(30)
     for model, method in (
         (StackedClassifier(), "gibbs"),

@@ -76,7 +76,7 @@ def test_later_dates_are_told_and_are_no_finding() -> None:
     table = patients(120, 1)[0]
     later = table.assign(age=table["age"] + 80)
     result = bayesrbf.check(model, later)
-    (dates,) = (one for one in result.remarks if one.topic == "dates")
+    (dates,) = (one for one in result.remarks if one.topic == "grows")
     assert "2000-" in dates.sentence
     assert result.findings == ()
 

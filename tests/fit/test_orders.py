@@ -19,6 +19,7 @@ from bayesrbf import (
     SDGMClassifier,
     StackedClassifier,
 )
+from bayesrbf.base.rows import COVARIANCE_TYPES
 from tests.cases import generative
 from tests.fit.class_tables import table
 
@@ -67,11 +68,8 @@ def renamed(y: np.ndarray) -> np.ndarray:
 
 FAST = {"n_init": 2, "tol": 1e-4}
 CLASSIFIERS = {
-    "full": generative(3, **FAST),
-    "tied": generative(3, covariance_type="tied", **FAST),
+    **{shape: generative(3, covariance_type=shape, **FAST) for shape in COVARIANCE_TYPES},
     "one covariance": generative(3, tied=True, **FAST),
-    "diag": generative(3, covariance_type="diag", **FAST),
-    "spherical": generative(3, covariance_type="spherical", **FAST),
     "calibrated": generative(2, calibrate=True, cv=2, **FAST),
     "blend": generative(2, objective="blend", **FAST),
     "chosen": generative(tied=True, unlabelled_weight="cv", cv=2, **FAST),

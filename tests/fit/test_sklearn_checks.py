@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from sklearn.base import BaseEstimator
@@ -23,8 +25,7 @@ from bayesrbf.public import ESTIMATORS
 from tests.cases import generative
 
 QUICK = [generative()]
-# Each class once, and again where an option changes what it takes or how it asks for rows: other
-# options have laws of their own in tests/families/.
+# Each class once; other options have laws of their own in tests/families/.
 OTHERS = [
     KernelNetworkClassifier(),
     HybridMixtureClassifier(),
@@ -36,20 +37,35 @@ OTHERS = [
     SDGMClassifier(1, n_init=1, tol=0.05),
     MedianLVQClassifier(n_init=1),
     RBFNetworkClassifier(),
+    RBFNetworkRegressor(3, n_init=1),
+]
+# Options that change what a class takes or how it asks for rows: checks of rows and answers alone.
+OPTIONS = [
     HybridMixtureClassifier(objective=Hinge(max_iter=20), tied=True, n_init=1),
     KernelNetworkClassifier("gaussian", rates="leave-one-out", missingness="informative"),
     MedianLVQClassifier(metric="precomputed", sigma=1.0),
     # scikit-learn compares decision_function and predict_proba on rows that are no square matrix:
     # whoever has both fails there under "precomputed", which tests/families/median_lvq/ tries.
     MedianLVQClassifier(1, objective="glvq", metric="precomputed", calibrate=False),
-    RBFNetworkRegressor(3, n_init=1),
 ]
+OF_ROWS = re.compile(
+    "check_(classifiers_(train|one_label|classes)|fit_idempotent|fit2d|methods_|nonsquare|"
+    "sample_weight_equivalence|estimators_(pickle|nan_inf)|n_features_in|transformer_general)"
+)
 
 
-def with_checks(estimators: list[BaseEstimator]) -> pytest.MarkDecorator:
-    """Run every check of scikit-learn; names of tests have the beginnings of its names."""
+def name_of(check: Any) -> str:
+    return str(getattr(check, "func", check).__name__)
+
+
+def with_checks(
+    estimators: list[BaseEstimator], asked: re.Pattern[str] = re.compile("")
+) -> pytest.MarkDecorator:
+    """Run checks of scikit-learn; names of tests have the beginnings of its names."""
     every = parametrize_with_checks(estimators)
-    return pytest.mark.parametrize(*every.args, ids=lambda one: every.kwargs["ids"](one)[:55])
+    names, cases = every.args
+    chosen = [case for case in cases if asked.match(name_of(case[1]))]
+    return pytest.mark.parametrize(names, chosen, ids=lambda one: every.kwargs["ids"](one)[:55])
 
 
 @with_checks(QUICK)
@@ -57,6 +73,15 @@ def with_checks(estimators: list[BaseEstimator]) -> pytest.MarkDecorator:
 @pytest.mark.filterwarnings("ignore:.*tells every class from the others:UserWarning")
 @pytest.mark.filterwarnings("ignore:.*one labelled row alone is of class:UserWarning")
 def test_check(estimator: BaseEstimator, check: Callable[[BaseEstimator], None]) -> None:
+    check(estimator)
+
+
+@pytest.mark.slow
+@with_checks(OPTIONS, OF_ROWS)
+@pytest.mark.filterwarnings("ignore:.*received one class alone:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*tells every class from the others:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*one labelled row alone is of class:UserWarning")
+def test_check_of_options(estimator: BaseEstimator, check: Callable[[BaseEstimator], None]) -> None:
     check(estimator)
 
 
@@ -81,7 +106,7 @@ def test_no_estimator_is_missing() -> None:
 def test_no_check_is_missing(estimator: BaseEstimator, number: int) -> None:
     checks = list(estimator_checks_generator(estimator, mark=None))
     assert len(checks) >= number
-    names = {getattr(check, "func", check).__name__ for _, check in checks}
+    names = {name_of(check) for _, check in checks}
     assert names >= {
         "check_estimators_pickle",
         "check_fit2d_predict1d",

@@ -36,7 +36,7 @@ from bayesrbf.families.sdgm.records import CompletedRows
 from bayesrbf.families.stack.posterior import StackLogPosterior, equal_pool
 from bayesrbf.mixture.em import fit_mixture, problem_of
 from bayesrbf.mixture.expectation import prepare
-from bayesrbf.mixture.fitted import HybridLogPosterior
+from bayesrbf.mixture.objective import HybridLogPosterior
 from bayesrbf.models.kernel_network import declare_kernel_network
 from bayesrbf.models.rbf_network import declare_rbf_network
 from bayesrbf.models.sdgm import declare_sdgm

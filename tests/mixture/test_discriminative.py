@@ -10,7 +10,7 @@ import pytest
 
 from bayesrbf.base.priors import OBJECTIVES, Objective
 from bayesrbf.base.rows import MixtureSpecification
-from bayesrbf.mixture.fitted import HybridLogPosterior
+from bayesrbf.mixture.objective import HybridLogPosterior
 from bayesrbf.mixture.posterior import MixtureLogPosterior
 from tests.cases import (
     CLASSES,

@@ -8,10 +8,10 @@ import pytest
 from bayesrbf.base.arrays import class_log_joint
 from bayesrbf.base.priors import Fit, Objective, Status
 from bayesrbf.base.rows import MixtureParameters, MixtureSpecification, Observations
-from bayesrbf.mixture import fitted as hybrid_log_posterior
+from bayesrbf.mixture import objective as hybrid_log_posterior
 from bayesrbf.mixture.em import fit_mixture
 from bayesrbf.mixture.expectation import prepare
-from bayesrbf.mixture.fitted import HybridLogPosterior, climb_objective
+from bayesrbf.mixture.objective import HybridLogPosterior, climb_objective
 from bayesrbf.mixture.points import MixturePoints
 from tests.cases import hyperparameters, structure, table
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bayesrbf.base.rows import MixtureSpecification, Observations
+from bayesrbf.mixture.laws import SHAPES
 from bayesrbf.mixture.points import component_covariances
 from bayesrbf.mixture.posterior import MixtureLogPosterior
 from tests.cases import (
@@ -49,7 +50,7 @@ def test_gradient_equals_central_differences(covariance_type, tied, classes, n_f
         np.testing.assert_allclose(gradient, np.array(numeric) / 2e-5, rtol=1e-6, atol=1e-5)
 
 
-@pytest.mark.parametrize("covariance_type", ["full", "diag", "spherical"])
+@pytest.mark.parametrize("covariance_type", SHAPES)
 def test_units_shift_the_value_and_nothing_else(covariance_type):
     """In other units the log density moves by the log scales, by the same amount everywhere."""
     specification = structure(covariance_type, levels=(2,))

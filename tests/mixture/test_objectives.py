@@ -10,7 +10,7 @@ import pytest
 
 from bayesrbf.base.arrays import class_log_joint
 from bayesrbf.base.priors import OBJECTIVES, SHARPNESS, SMOOTHING, Objective
-from bayesrbf.mixture.fitted import margin_violation, objective_and_gradient, soft_hinge
+from bayesrbf.mixture.objective import margin_violation, objective_and_gradient, soft_hinge
 from tests.cases import structure
 
 EVERY = [

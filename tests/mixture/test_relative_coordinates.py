@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.mixture.fitted import RelativeCoordinates
+from bayesrbf.mixture.objective import RelativeCoordinates
 from bayesrbf.mixture.posterior import MixtureLogPosterior
 from tests.cases import (
     CLASSES,

@@ -12,13 +12,13 @@ import pymc as pm
 
 from bayesrbf import MixturePrior
 from bayesrbf.base.priors import MixtureHyperparameters
-from bayesrbf.base.rows import MixtureSpecification, Observations, Standardisation
+from bayesrbf.base.rows import COVARIANCE_TYPES, MixtureSpecification, Observations, Standardisation
 from bayesrbf.mixture.posterior import MixtureLogPosterior
 from bayesrbf.models.mixture import declare_hybrid_mixture
 from tests.oracles import MixtureOracle, constrain
 
 FACTORS: dict[str, tuple[object, ...]] = {
-    "covariance_type": ("full", "tied", "diag", "spherical"),
+    "covariance_type": COVARIANCE_TYPES,
     "components": ("one", "two", "unequal"),
     "tied": (False, True),
     "missing": (False, True),

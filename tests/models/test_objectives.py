@@ -7,7 +7,7 @@ import pymc as pm
 import pytest
 
 from bayesrbf.base.priors import Objective
-from bayesrbf.mixture.fitted import HybridLogPosterior
+from bayesrbf.mixture.objective import HybridLogPosterior
 from tests.models.configurations import (
     Configuration,
     assert_same_density,

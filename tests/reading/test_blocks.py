@@ -27,7 +27,7 @@ def both(path: Path, options: TableOptions = OPTIONS, size: int = 3) -> tuple[ob
     def outcome(whole: bool) -> object:
         try:
             if whole:
-                return read_file(path, None, options, levels={}).frame
+                return read_file(path, None, options, kinds={}).frame
             parts = [read.frame for read in read_blocks(path, options, size, {})]
             return pd.concat(parts, ignore_index=options.id is None)
         except TableError as error:

@@ -85,7 +85,7 @@ def test_a_value_that_no_cell_is_is_refused(na: Any, said: str) -> None:
 def test_markers_that_are_known_anyway_and_new_rows_need_no_such_cell(tmp_path: Path) -> None:
     read_table(table("1", "2"), na=["NA", ""])
     (tmp_path / "t.csv").write_text("a\n1\n2\n")
-    read = read_file(tmp_path / "t.csv", None, TableOptions(na=("-999", "a=7")), levels={})
+    read = read_file(tmp_path / "t.csv", None, TableOptions(na=("-999", "a=7")), kinds={})
     assert read.frame["a"].tolist() == [1.0, 2.0]
 
 

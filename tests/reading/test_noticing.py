@@ -16,9 +16,10 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_
 
 from bayesrbf import MedianLVQClassifier, MixtureDensity, TableError, read_table
 from bayesrbf.app.look import look
-from bayesrbf.reading.cells import read_dates, read_numbers
+from bayesrbf.reading.cells import read_numbers
 from bayesrbf.reading.notes import ColumnWarning
 from bayesrbf.reading.noticing import notice
+from bayesrbf.table.dates import Date
 from tests.cases import first_quick, generative, some_quick
 from tests.reading.planting import TROUBLES, heard
 
@@ -108,7 +109,7 @@ def test_a_quantity_with_its_unit_has_one_note(tmp_path: Path) -> None:
     table["seen"] = pd.date_range("2020-01-01", periods=n).strftime("%d.%m.%Y")
     prose, unit, dates = heard(table, str(tmp_path), dates="seen")
     assert "'street'" in prose
-    assert "'seen' holds dates" in dates
+    assert "'seen' holds a date" in dates
     assert "--ignore seen" in dates
     assert "'fasted' holds text such as '100 h' that hardly repeats" in unit
 
@@ -187,11 +188,11 @@ def test_what_is_no_number_is_left_alone(text: str) -> None:
 @given(st.lists(st.dates(), min_size=1, max_size=20), st.sampled_from(["-", ".", "/"]))
 def test_dates_of_every_form_are_the_same_days(dates: list[Any], mark: str) -> None:
     iso = [day.isoformat() for day in dates]
-    expected = read_dates(iso).days
+    expected = Date().read(iso).numbers
     shown = [f"{day.day:02d}{mark}{day.month:02d}{mark}{day.year:04d}" for day in dates]
-    found = read_dates(shown, day_first=True)
+    found = Date().read(shown, day_first=True)
     assert found.problem == ""
-    assert [found.days[text] for text in shown] == [expected[text] for text in iso]
+    assert [found.numbers[text] for text in shown] == [expected[text] for text in iso]
 
 
 def test_all_problems_come_at_once_with_their_lines(tmp_path: Path) -> None:
@@ -200,7 +201,12 @@ def test_all_problems_come_at_once_with_their_lines(tmp_path: Path) -> None:
     with pytest.raises(TableError) as caught:
         read_table(path, "target", ignore=["zip"], dates="a")
     assert len(caught.value.problems) == 4
-    for part in ("no column 'zip'", "line 2, column 'a': '1' is no date", "'b'", "'1,234' may be"):
+    for part in (
+        "no column 'zip'",
+        "column 'a': '1' is not a date",
+        "'b'",
+        "'1,234' may be",
+    ):
         assert any(part in problem for problem in caught.value.problems), part
     assert str(caught.value).startswith("4 problems:")
 

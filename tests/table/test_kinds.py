@@ -18,6 +18,7 @@ from bayesrbf.table.columns import joined_columns, learn_columns
 from bayesrbf.table.encode import decode, encode, observed_cells
 from bayesrbf.table.kinds import KINDS, Angle, Ordered, kind_named
 from tests.kinds import KINDS_OF, PAIN, table
+from tests.kinds import clock as clock
 from tests.kinds import share as share
 
 CELLS: dict[str, st.SearchStrategy[Any]] = {
@@ -176,7 +177,7 @@ def test_an_hour_is_judged_on_both_sides_of_midnight(density: Any) -> None:
     assert np.isnan(told["lower"].sel(column="hour").to_numpy()).all()
 
 
-# Every estimator takes kinds, and one that is written in a single file.
+# Every estimator takes kinds, and those that are written in a single file.
 
 
 ESTIMATORS: dict[str, dict[str, Any]] = {
@@ -190,12 +191,14 @@ ESTIMATORS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_every_estimator_takes_every_kind(name: str, share: Any, tmp_path: Path) -> None:
-    X, y = table(80, share=True)
-    kinds = KINDS_OF | {"fat": "share"}
+def test_every_estimator_takes_every_kind(
+    name: str, share: Any, clock: Any, tmp_path: Path
+) -> None:
+    X, y = table(80, planted=True)
+    kinds = KINDS_OF | {"fat": "share", "woken": "clock"}
     model = getattr(bayesrbf, name)(column_kinds=kinds, random_state=0, **ESTIMATORS[name])
     p = model.fit(X, y).predict_proba(X)
-    words = ["angle", "count", "ordered", "date", "yes or no", "real", "share"]
+    words = ["angle", "count", "ordered", "date", "yes or no", "real", "share", "clock"]
     assert model.columns_.table()["kind"].tolist() == words
     assert np.log(p[np.arange(80), (y == "well").astype(int)]).mean() > np.log(0.5)
     np.testing.assert_array_equal(model.predict_proba(X.assign(hour=X["hour"] + 24)), p)
@@ -205,6 +208,26 @@ def test_every_estimator_takes_every_kind(name: str, share: Any, tmp_path: Path)
     assert explained.sizes["column"] == len(words)
     with pytest.raises(ValueError, match="whose cells are each a number between 0 and 1"):
         model.predict_proba(X.assign(fat=1.5))
+    minutes = pd.to_timedelta(X["woken"] + ":00").dt.total_seconds() / 60
+    np.testing.assert_array_equal(model.predict_proba(X.assign(woken=minutes)), p)
+    with pytest.raises(ValueError, match="'25:00', which is not a time of day; write it as 14:35"):
+        model.predict_proba(X.assign(woken="25:00"))
+
+
+def test_texts_come_back_as_texts(clock: Any, tmp_path: Path) -> None:
+    X, _ = table(80, planted=True)
+    density = bayesrbf.MixtureDensity(1, random_state=0, column_kinds=KINDS_OF | {"woken": "clock"})
+    holes = X.drop(columns="fat").mask(np.random.default_rng(1).random((80, 7)) < 0.2)
+    filled = density.fit(X.drop(columns="fat")).impute(holes)
+    for cells in (filled["woken"], density.sample(20)["woken"]):
+        assert cells.str.fullmatch(r"[01]\d:[0-5]\d|2[0-3]:[0-5]\d").all()
+    measured = holes["woken"].notna()
+    assert (filled["woken"] == holes["woken"])[measured].all()
+    X.to_csv(tmp_path / "t.csv", index=False)
+    read = bayesrbf.read_table(tmp_path / "t.csv", kind=["fat=real", "woken=clock"], dates="seen")
+    assert read.kinds["woken"].word == "clock"
+    texts = read.kinds["woken"].texts(read.frame["woken"].to_numpy())
+    assert [text for text in texts if text] == X["woken"].dropna().tolist()
 
 
 def test_a_stack_counts_missing_columns_of_new_rows_as_at_the_fit(tmp_path: Path) -> None:

@@ -327,13 +327,8 @@ LISTED_NOVELTY: Final = 0.98
 """Novelty from which a row is listed."""
 FITS_IN_POOL: Final = 8
 """Fits side by side."""
-SHAPE_WORDS: Final = {
-    "full": "full",
-    "tied": "shared",
-    "diag": "diagonal",
-    "spherical": "spherical",
-}
-"""Covariances in words."""
+SHAPE_WORDS: Final = {"tied": "shared", "diag": "diagonal"}
+"""Covariances whose name is no word."""
 NAMED_ATOMS: Final = 6
 """Columns whose atoms are named."""
 
@@ -378,12 +373,12 @@ def judge_table(job: Job) -> JudgedTable:
 def _described(density: MixtureDensity) -> str:
     """The chosen density in words, and the columns with atoms."""
     best, n = density.candidates_[0], len(density.candidates_)
+    shape = SHAPE_WORDS.get(best.covariance_type, best.covariance_type)
     parts = sum(candidate.share > 0 for candidate in density.candidates_)
     chosen = f" with {parts} of {n} settings that were tried on rows held out" if n > 1 else ""
     sentence = (
         f"The density is an average of fits{chosen}; the best one has "
-        f"{plural(best.n_components, 'component')} and {SHAPE_WORDS[best.covariance_type]} "
-        "covariances."
+        f"{plural(best.n_components, 'component')} and {shape} covariances."
     )
     atoms = [
         f"{percent(share)} of {clipped(name, 30)} are exactly {exact(value)}"

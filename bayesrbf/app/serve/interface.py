@@ -42,9 +42,9 @@ from bayesrbf.app.report.output import (
 from bayesrbf.app.words import cell, clipped, decimals_of, listing, plain
 from bayesrbf.base import names
 from bayesrbf.base.artefact import strict_json
+from bayesrbf.families.estimator import load
 from bayesrbf.fit.asking import ENOUGH
 from bayesrbf.fit.decisions import mistakes
-from bayesrbf.fit.estimator import load
 from bayesrbf.reading.formats import CONTROL, RawColumn, RawTable, opened_parquet, raw_content
 from bayesrbf.reading.notes import TableError
 from bayesrbf.reading.noticing import KnownLevels
@@ -52,14 +52,12 @@ from bayesrbf.table.kinds import Kind
 from bayesrbf.version import __version__
 
 if TYPE_CHECKING:
-    from bayesrbf.fit.classifier import Classifier
+    from bayesrbf.families.classifier import Classifier
 
 
 # What is served, where, and how much of it one request may take.
 
 
-QUESTIONS: Final = ("predict", "uncertainty", "explain", "acquire", "surprise", "decide")
-"""Questions about rows, by the names of the estimators' methods."""
 PARTS: Final = ("answer", "decision", "odd", "along", "why", "doubt", "next")
 """Parts of the page that answer a case, in the order in which they are asked and shown."""
 JSON: Final = "application/json"
@@ -160,19 +158,6 @@ class RequestError(ValueError):
 # Answers of the interface: a question about rows, as a frame, as bytes of the form asked for.
 
 
-BLOCKS: Final = {"uncertainty": 500, "decide": 500, "explain": 10, "acquire": 10}
-"""Rows that are answered at once; between blocks the time is looked at. All rows of the others."""
-PREDICTED_ROWS: Final = 2_000
-OPTIONS: Final = {
-    "predict": ("costs",),
-    "uncertainty": ("prob", "costs"),
-    "explain": (),
-    "acquire": (),
-    "surprise": ("prob",),
-    "decide": ("costs", "refer"),
-}
-"""Options of every question."""
-NEEDS_DENSITY: Final = ("acquire", "surprise")
 WARNINGS: Final = "Bayesrbf-Warnings"
 """Header of the warnings of an answer."""
 MOST_WARNINGS, MOST_LETTERS = 5, 300
@@ -191,11 +176,11 @@ class Options:
     @classmethod
     def of(cls, query: Mapping[str, str], served: ServedModel, question: str) -> Options:
         """Options from the query of an address; RequestError with every problem of it."""
-        usable = OPTIONS[question]
+        asked = QUESTIONS[question]
         problems = [
-            f"{name[:40]!r} is no option of {question}; it has {listing(usable) or 'none'}."
+            f"{name[:40]!r} is no option of {question}; it has {listing(asked.options) or 'none'}."
             for name in query
-            if name not in usable
+            if name not in asked.options
         ]
         focus = served.focus
         prob = _query_number(query, "prob", focus.level, problems)
@@ -212,13 +197,12 @@ class Options:
                 problems += problems_of_focus(focus, served.classes, "the model")
             except (ValueError, TypeError, AttributeError, ArithmeticError, RecursionError):
                 problems.append('costs must be a JSON object such as {"sick": 10, "well": 1}.')
-        if question in NEEDS_DENSITY and not served.has_density:
+        if asked.needs == "density" and not served.has_density:
             kind = type(served.estimator).__name__
             problems.append(f"{kind} has no density of rows, which {question} needs.")
-        if question == "decide" and not focus.costs:
-            problems.append(
-                'decide needs costs of mistaken rows, such as ?costs={"sick": 10, "well": 1}.'
-            )
+        if asked.needs == "costs" and not focus.costs:
+            example = '?costs={"sick": 10, "well": 1}'
+            problems.append(f"{question} needs costs of mistaken rows, such as {example}.")
         if problems:
             raise RequestError(422, *problems)
         return cls(prob or focus.level, focus, refer)
@@ -251,9 +235,8 @@ def answer(
     served: ServedModel, question: str, rows: pd.DataFrame, options: Options, seconds: float
 ) -> Answered:
     """Answer a question about rows, one line for each; TimeoutError between two blocks of them."""
-    assert question in QUESTIONS
-    end = time.monotonic() + seconds
-    size = BLOCKS.get(question, PREDICTED_ROWS if question == "predict" else len(rows))
+    asked, end = QUESTIONS[question], time.monotonic() + seconds
+    size = asked.rows or len(rows)
     frames, tallies = [], []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
@@ -263,7 +246,7 @@ def answer(
             if time.monotonic() > end:
                 raise TimeoutError
             block = rows.iloc[start : start + size]
-            frame, tally = _LINES[question](served, block, options)
+            frame, tally = asked.lines(served, block, options)
             frames.append(frame)
             tallies.append(tally)
     told = changed(served.estimator, rows) if len(rows) >= ENOUGH else []
@@ -343,16 +326,62 @@ def _of_dataset(rows: pd.DataFrame, dataset: Any) -> Lines:
     return dataset.to_dataframe().reset_index(drop=True), Tally(len(rows))
 
 
-_LINES: Final[dict[str, Callable[[ServedModel, pd.DataFrame, Options], Lines]]] = {
-    "predict": _predict,
-    "uncertainty": _uncertainty,
-    "explain": lambda served, rows, _: _of_dataset(rows, served.estimator.explain(rows)),
-    "acquire": lambda served, rows, _: _of_dataset(rows, served.estimator.acquire(rows)),
-    "surprise": lambda served, rows, options: _of_dataset(
-        rows, served.estimator.surprise(rows, prob=options.prob)
+@dataclass(frozen=True)
+class Question:
+    """A question about rows, and all that the server knows of it."""
+
+    lines: Callable[[ServedModel, pd.DataFrame, Options], Lines]
+    rows: int | None  # Answered at once, all if None; between blocks the time is looked at.
+    what: str  # Its answer, in a sentence.
+    options: tuple[str, ...] = ()  # Of PARAMETERS.
+    needs: Literal["density", "costs"] | None = None
+
+
+QUESTIONS: Final = {
+    "predict": Question(
+        _predict, 2_000, "Class probabilities of each row, without intervals.", ("costs",)
     ),
-    "decide": _decide,
+    "uncertainty": Question(
+        _uncertainty,
+        500,
+        "Class probabilities with intervals, kinds of doubt and novelty.",
+        ("prob", "costs"),
+    ),
+    "explain": Question(
+        lambda served, rows, _: _of_dataset(rows, served.estimator.explain(rows)),
+        10,
+        "What cells and their pattern add to the log odds of each class (Shapley, nats).",
+    ),
+    "acquire": Question(
+        lambda served, rows, _: _of_dataset(rows, served.estimator.acquire(rows)),
+        10,
+        "What each missing cell is worth, and which one to measure next.",
+        needs="density",
+    ),
+    "surprise": Question(
+        lambda served, rows, asked: _of_dataset(
+            rows, served.estimator.surprise(rows, prob=asked.prob)
+        ),
+        None,
+        "How surprising each cell is, given the rest of its row.",
+        ("prob",),
+        "density",
+    ),
+    "decide": Question(
+        _decide,
+        500,
+        "The answer of least expected cost, and whether to refer the row.",
+        ("costs", "refer"),
+        "costs",
+    ),
 }
+"""Questions by the names of the estimators' methods; addresses, options, OpenAPI follow it."""
+PARAMETERS: Final = {
+    "prob": ("Probability inside intervals.", "number"),
+    "costs": ('Costs of mistakes: {"sick": 10, "well": 1}.', "string"),
+    "refer": ("Cost of referring a row.", "number"),
+}
+"""Options of questions: what they are, and their type in JSON."""
 
 
 def content_of(served: ServedModel, answered: Answered, media_type: str) -> bytes:
@@ -388,24 +417,6 @@ def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 # The interface as OpenAPI describes it.
-
-
-WHAT: Final = {
-    "predict": "Class probabilities of each row, without intervals.",
-    "uncertainty": "Class probabilities with intervals, kinds of doubt and novelty.",
-    "explain": "What cells and their pattern add to the log odds of each class (Shapley, nats).",
-    "acquire": "What each missing cell is worth, and which one to measure next.",
-    "surprise": "How surprising each cell is, given the rest of its row.",
-    "decide": "The answer of least expected cost, and whether to refer the row.",
-}
-"""Answer of each question, in a sentence."""
-
-
-PARAMETERS: Final = {
-    "prob": ("Probability inside intervals.", "number"),
-    "costs": ('Costs of mistakes: {"sick": 10, "well": 1}.', "string"),
-    "refer": ("Cost of referring a row.", "number"),
-}
 
 
 def description(
@@ -456,7 +467,7 @@ def _row(served: ServedModel, example: Mapping[str, object]) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     levels = served.estimator.columns_.levels_of
     for shown in served.fields:
-        numbers = [] if shown.kind.is_dated else ["number"]
+        numbers = [] if shown.kind.of_texts else ["number"]
         schema: dict[str, Any] = {
             "type": [*numbers, "string", "null"],
             "description": shown.extent,
@@ -477,11 +488,11 @@ def _question(question: str, limits: Limits) -> dict[str, Any]:
     refused = {"content": {JSON: {"schema": problem}}}
     return {
         "operationId": question,
-        "summary": WHAT[question],
+        "summary": QUESTIONS[question].what,
         "parameters": [
             {"name": name, "in": "query", "description": what, "schema": {"type": kind}}
             for name, (what, kind) in PARAMETERS.items()
-            if name in OPTIONS[question]
+            if name in QUESTIONS[question].options
         ],
         "requestBody": {
             "required": True,
@@ -825,9 +836,9 @@ class ServedModel:
 
     @cached_property
     def plain_reals(self) -> frozenset[str]:
-        """Columns of numbers that are no dates."""
+        """Columns of numbers that are written as such."""
         columns = self.estimator.columns_
-        return frozenset(n for n in columns.number_names if not columns.kind_of[n].is_dated)
+        return frozenset(n for n in columns.number_names if not columns.kind_of[n].of_texts)
 
     @property
     def decimal(self) -> str:
@@ -955,7 +966,7 @@ def _number(position: int, name: str, cells: np.ndarray, kind: Kind, missing: fl
     low, high = (float(end) for end in np.quantile(cells, [TAILS, 1 - TAILS]))
     if low == high:
         low, high = float(cells.min()), float(cells.max())
-    decimals = 0 if kind.is_dated else decimals_of(cells)
+    decimals = decimals_of(cells)
     if decimals is not None:
         places = 10.0**decimals
         low, high = math.floor(low * places) / places, math.ceil(high * places) / places

@@ -21,8 +21,9 @@ from bayesrbf.app.serve.interface import (
     HTML,
     JSON,
     NOTHING,
+    PARAMETERS,
     PARTS,
-    WHAT,
+    QUESTIONS,
     Asked,
     Limits,
     Reply,
@@ -87,14 +88,15 @@ def _json(record: object) -> Reply:
 
 def _api(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
     text, address = json.dumps(_example(served), ensure_ascii=False), asked.address.rstrip("/")
-    return _html("api.html", served=served, example=text, questions=WHAT, address=address)
+    slots: dict[str, Any] = {"questions": QUESTIONS, "parameters": PARAMETERS, "address": address}
+    return _html("api.html", served=served, example=text, **slots)
 
 
 def _example(served: ServedModel) -> dict[str, object]:
-    """A row of usual cells as a row of JSON, which has no type for a date."""
+    """A row of usual cells as a row of JSON, in which dates and the like are texts."""
     row = records_of(served.usual)[0]
-    dated = (one for one in served.fields if one.kind.is_dated and row[one.name] is not None)
-    return row | {one.name: one.kind.typed(float(str(row[one.name]))) for one in dated}
+    texts = (one for one in served.fields if one.kind.of_texts and row[one.name] is not None)
+    return row | {one.name: one.kind.typed(float(str(row[one.name]))) for one in texts}
 
 
 def _page(served: ServedModel, asked: Asked, limits: Limits) -> Reply:

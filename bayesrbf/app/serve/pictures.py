@@ -105,7 +105,7 @@ def along(curve: Along, place: int) -> Markup:
         x = axes.at_x(curve.here)
         marks.append(element("line", class_="diagonal", x1=x, x2=x, y1=10, y2=190))
     frame = axes.frame(
-        clipped(field.name, 50), "probability", x_ticks=0 if n_levels or field.kind.is_dated else 5
+        clipped(field.name, 50), "probability", x_ticks=0 if n_levels or field.kind.of_texts else 5
     )
     title = (
         f"Probability of {curve.label} along {field.name}: "
@@ -115,8 +115,8 @@ def along(curve: Along, place: int) -> Markup:
 
 
 def _under(curve: Along, axes: PlotArea) -> list[Markup]:
-    """Levels, or the first and the last date, below the picture."""
-    if curve.field.kind.is_dated:
+    """Levels, or the first and the last of cells that are texts, below the picture."""
+    if curve.field.kind.of_texts:
         first, last = curve.field.written(curve.at[0]), curve.field.written(curve.at[-1])
         return [
             element("text", first, class_="tick start", x=48, y=205),

@@ -13,6 +13,8 @@ from bayesrbf import table
 from bayesrbf.base.priors import OBJECTIVES, MixturePrior, ObjectiveName
 from bayesrbf.base.records import Stored
 from bayesrbf.base.rows import COVARIANCE_TYPES, CovarianceType, MixtureSpecification, default_shape
+from bayesrbf.families.classifier import Classifier, Labels
+from bayesrbf.families.estimator import Calibrated, fitting
 from bayesrbf.families.hybrid.density import MixtureMethods
 from bayesrbf.families.hybrid.objectives import Likelihood, MixtureObjective, objective_of
 from bayesrbf.families.hybrid.selection import (
@@ -28,9 +30,7 @@ from bayesrbf.families.hybrid.selection import (
     open_weights,
 )
 from bayesrbf.fit.arguments import SHARED, PerClass, Rule, components_per_class, number, one_of
-from bayesrbf.fit.classifier import Classifier, Labels
 from bayesrbf.fit.drawing import METHODS, Rehearsal
-from bayesrbf.fit.estimator import Calibrated, fitting
 from bayesrbf.fit.held_out import masking_of, split_rows
 from bayesrbf.fit.table import FittedTable, TrainingTable
 from bayesrbf.fit.training import read_training

@@ -27,11 +27,11 @@ from bayesrbf.base.rows import (
     joined_points,
 )
 from bayesrbf.base.tasks import run_tasks
+from bayesrbf.families.estimator import AnyFit, Estimator, fitting
 from bayesrbf.families.hybrid.selection import COMPARED_TYPES, compared_types
 from bayesrbf.fit.arguments import SHARED, Rule, integer, one_of
 from bayesrbf.fit.asking import new_rows
 from bayesrbf.fit.calibration import Selection
-from bayesrbf.fit.estimator import AnyFit, Estimator, fitting
 from bayesrbf.fit.held_out import Fold, HeldOut, hold_out, split_rows
 from bayesrbf.fit.model import FittedModel
 from bayesrbf.fit.reading import LARGEST_SEED

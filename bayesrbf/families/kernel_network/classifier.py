@@ -14,6 +14,8 @@ from bayesrbf.base import names
 from bayesrbf.base.priors import MixturePrior, Trace
 from bayesrbf.base.records import Stored
 from bayesrbf.base.rows import Observations
+from bayesrbf.families.classifier import Classifier, LogProbabilities
+from bayesrbf.families.estimator import fitting
 from bayesrbf.families.kernel_network.fitted import (
     FittedKernelNetwork,
     KernelSettings,
@@ -25,9 +27,7 @@ from bayesrbf.families.kernel_network.posterior import OutputFit
 from bayesrbf.families.kernel_network.records import RateCriterion
 from bayesrbf.fit.arguments import SHARED, Rule, integer, one_of, positive
 from bayesrbf.fit.asking import new_rows
-from bayesrbf.fit.classifier import Classifier, LogProbabilities
 from bayesrbf.fit.drawing import Rehearsal
-from bayesrbf.fit.estimator import fitting
 from bayesrbf.fit.reading import read_table
 from bayesrbf.fit.table import FittedTable
 

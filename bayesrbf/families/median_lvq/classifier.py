@@ -16,7 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 from bayesrbf import table
 from bayesrbf.base.records import Stored
 from bayesrbf.base.rows import Observations, joined_rows
-from bayesrbf.families.median_lvq.dissimilarities import check_values
+from bayesrbf.families.classifier import Classifier, Labels
+from bayesrbf.families.estimator import AnyFit, Calibrated, calibrated, fitting
+from bayesrbf.families.median_lvq.dissimilarities import (
+    PRECOMPUTED,
+    Metric,
+    WholeRows,
+    check_values,
+)
 from bayesrbf.families.median_lvq.fitted import (
     FittedExemplars,
     Source,
@@ -43,9 +50,7 @@ from bayesrbf.fit.arguments import (
     row_weights,
 )
 from bayesrbf.fit.asking import new_rows, requires
-from bayesrbf.fit.classifier import Classifier, Labels
 from bayesrbf.fit.drawing import Rehearsal
-from bayesrbf.fit.estimator import AnyFit, Calibrated, calibrated, fitting
 from bayesrbf.fit.held_out import HeldOut, hold_out, masking_of, split_rows
 from bayesrbf.fit.reading import (
     Reading,
@@ -54,7 +59,7 @@ from bayesrbf.fit.reading import (
     refuse_collection,
     warn_of_copies,
 )
-from bayesrbf.fit.table import PRECOMPUTED, FittedTable, Metric, TrainingTable, WholeRows
+from bayesrbf.fit.table import FittedTable, RowReader, TrainingTable
 from bayesrbf.reading.notes import warn
 
 if TYPE_CHECKING:
@@ -150,9 +155,9 @@ def read_whole(
     )
 
 
-def _as_vectors(rows: Observations, how: WholeRows | None) -> Observations | None:
+def _as_vectors(rows: Observations, how: RowReader | None) -> Observations | None:
     """Rows with cells that tell copies apart; None where they are neither cells nor numbers."""
-    if how is None or rows.whole is None:
+    if not isinstance(how, WholeRows) or rows.whole is None:
         return rows
     if how.metric == PRECOMPUTED or rows.whole.dtype.kind != "f":
         return None

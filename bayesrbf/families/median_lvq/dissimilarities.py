@@ -2,15 +2,98 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, Final
+
 import numpy as np
 from jaxtyping import Float, Real
 from numba.extending import is_jitted
+from sklearn.base import BaseEstimator
 from sklearn.metrics import pairwise_distances
+from sklearn.metrics.pairwise import distance_metrics
+from sklearn.utils import assert_all_finite, check_array
+from sklearn.utils.validation import validate_data
 
 from bayesrbf.base.records import TOLERANCE, Requirements, stored, within
 from bayesrbf.base.rows import Observations, in_blocks
 from bayesrbf.families.median_lvq.compiled import every_pair
-from bayesrbf.fit.table import Metric
+
+# Rows that are compared whole.
+
+
+Metric = str | Callable[[Any, Any], float]
+
+PRECOMPUTED: Final = "precomputed"
+METRICS: Final = tuple(
+    sorted(
+        {
+            *distance_metrics(),
+            "sqeuclidean",
+            "chebyshev",
+            "canberra",
+            "braycurtis",
+            "correlation",
+            "hamming",
+        }
+        - {PRECOMPUTED}
+    )
+)
+"""Metrics that depend on the two rows alone, and not on a whole table."""
+
+
+@stored
+class WholeRows:
+    """A reader of rows that are compared whole: vectors, or rows of a square matrix.
+
+    The rows of the square matrix are their dissimilarities to the training rows.
+    """
+
+    metric: Metric
+
+    def read(self, X: Any, shell: BaseEstimator, *, reset: bool) -> Observations:
+        """Rows without cells."""
+        given = self._array(X, shell, reset=reset)
+        cells, no_codes = np.empty((len(given), 0)), np.empty((len(given), 0), dtype=np.intp)
+        return Observations(
+            cells, no_codes, np.full(len(given), -1), np.ones(len(given)), whole=given
+        )
+
+    def _array(self, X: Any, shell: BaseEstimator, *, reset: bool) -> np.ndarray:
+        """Rows as the metric takes them."""
+        if self.metric == PRECOMPUTED:
+            return self._matrix(X, shell, reset=reset)
+        if not callable(self.metric) and self.metric not in METRICS:
+            raise ValueError(
+                f"{type(shell).__name__}(metric=...) must be 'gower', 'precomputed', a callable "
+                f"or one of {', '.join(METRICS)}; received {self.metric!r}."
+            )
+        holes = callable(self.metric) or self.metric == "nan_euclidean"
+        rows: np.ndarray = validate_data(
+            shell,
+            X,
+            reset=reset,
+            dtype=None if callable(self.metric) else np.float64,
+            ensure_all_finite="allow-nan" if holes else True,
+        )
+        return rows
+
+    def _matrix(self, X: Any, shell: BaseEstimator, *, reset: bool) -> np.ndarray:
+        """Dissimilarities, those of training rows to each other."""
+        matrix: np.ndarray = check_array(
+            X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", input_name="X"
+        )
+        # New rows may have holes where no exemplar is: what is looked at is checked there.
+        if reset or matrix.shape[1] != shell.n_features_in_:
+            assert_all_finite(matrix, input_name="X")
+        validate_data(shell, X, reset=reset, skip_check_array=True)
+        if reset and matrix.shape[0] != matrix.shape[1]:
+            raise ValueError(
+                "X must be a square matrix of dissimilarities of the training rows under "
+                f"metric='precomputed'; received shape {matrix.shape}. For a table of features "
+                "use metric='gower' or another metric."
+            )
+        return matrix
+
 
 # Dissimilarities of rows by a metric that scikit-learn knows, or by a callable.
 

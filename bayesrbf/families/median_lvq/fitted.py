@@ -16,7 +16,10 @@ from bayesrbf.base.priors import ClassPrediction
 from bayesrbf.base.records import ANY_NUMBER, Requirements, scales, stored, within
 from bayesrbf.base.rows import Observations, Order
 from bayesrbf.families.median_lvq.dissimilarities import (
+    PRECOMPUTED,
     Gower,
+    Metric,
+    WholeRows,
     check_values,
     learn_gower,
     pairwise,
@@ -30,7 +33,7 @@ from bayesrbf.families.median_lvq.records import (
 )
 from bayesrbf.families.median_lvq.search import MedianLVQLogPosterior
 from bayesrbf.fit.model import Axes, Description, FittedModel
-from bayesrbf.fit.table import PRECOMPUTED, Metric, TrainingTable
+from bayesrbf.fit.table import TrainingTable
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -126,16 +129,16 @@ def _dtype(n_entries: int) -> type[np.floating]:
 
 def source_of(training: TrainingTable) -> Source:
     """Source of the dissimilarities of rows from those of a training table."""
-    rows = training.rows
-    if training.whole is None:
+    rows, reader = training.rows, training.whole
+    if not isinstance(reader, WholeRows):
         # Sums over columns in one order, whatever the table's: ties must stay ties.
         order = table.canonical_order(rows)
         canonical = rows.reordered(order)
         return TableSource(learn_gower(canonical), canonical, order)
     assert rows.whole is not None  # they are read whole
-    if training.whole.metric == PRECOMPUTED:
+    if reader.metric == PRECOMPUTED:
         return MatrixSource(training.kept)
-    return VectorSource(rows.whole, training.whole.metric)
+    return VectorSource(rows.whole, reader.metric)
 
 
 class ExemplarPredictor(Predictor):

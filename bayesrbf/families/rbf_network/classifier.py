@@ -12,6 +12,8 @@ from bayesrbf.base.arrays import draw_categories
 from bayesrbf.base.priors import MixturePrior, Trace
 from bayesrbf.base.records import Stored
 from bayesrbf.base.rows import CovarianceType, Observations
+from bayesrbf.families.classifier import Classifier, Labels, LogProbabilities
+from bayesrbf.families.estimator import fitting
 from bayesrbf.families.hybrid.density import MixtureMethods
 from bayesrbf.families.rbf_network.fitted import (
     RULES,
@@ -25,8 +27,6 @@ from bayesrbf.families.rbf_network.fitted import (
 from bayesrbf.families.rbf_network.records import Features
 from bayesrbf.fit.arguments import integer, number
 from bayesrbf.fit.asking import new_rows
-from bayesrbf.fit.classifier import Classifier, Labels, LogProbabilities
-from bayesrbf.fit.estimator import fitting
 from bayesrbf.fit.reading import read_table
 from bayesrbf.fit.table import FittedTable, TrainingTable
 

@@ -15,6 +15,7 @@ from bayesrbf.base import names
 from bayesrbf.base.priors import MixturePrior, Status, Trace
 from bayesrbf.base.records import Stored
 from bayesrbf.base.rows import CovarianceType, Observations
+from bayesrbf.families.estimator import Estimator, fitting
 from bayesrbf.families.hybrid.density import MixtureMethods
 from bayesrbf.families.rbf_network.fitted import (
     RESPONSES,
@@ -32,7 +33,6 @@ from bayesrbf.families.rbf_network.posterior import StudentMixture
 from bayesrbf.families.rbf_network.records import Features
 from bayesrbf.fit.arguments import Rule, one_of
 from bayesrbf.fit.asking import new_rows
-from bayesrbf.fit.estimator import Estimator, fitting
 from bayesrbf.fit.held_out import Fold, HeldOut, hold_out, split_rows
 from bayesrbf.fit.reading import Labels, check_table, read_rows
 from bayesrbf.fit.table import FittedTable, TrainingTable

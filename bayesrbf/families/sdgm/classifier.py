@@ -13,6 +13,8 @@ from bayesrbf import table
 from bayesrbf.base.priors import PrecisionPrior, Trace
 from bayesrbf.base.records import Stored
 from bayesrbf.base.rows import Observations
+from bayesrbf.families.classifier import Classifier
+from bayesrbf.families.estimator import fitting
 from bayesrbf.families.sdgm.evidence import Settings
 from bayesrbf.families.sdgm.fitted import (
     EvidencePath,
@@ -33,8 +35,6 @@ from bayesrbf.fit.arguments import (
     positive,
 )
 from bayesrbf.fit.asking import new_rows
-from bayesrbf.fit.classifier import Classifier
-from bayesrbf.fit.estimator import fitting
 from bayesrbf.fit.reading import (
     Labels,
     Reading,

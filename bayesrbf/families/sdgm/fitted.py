@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy.special import ndtri
 
 from bayesrbf import table
 from bayesrbf.base import names
-from bayesrbf.base.arrays import log_sum_exp, uniforms
+from bayesrbf.base.arrays import log_sum_exp, one_hot, uniforms
 from bayesrbf.base.log_posterior import OneByOne, Predictor
 from bayesrbf.base.priors import MixturePrior, PrecisionPrior
 from bayesrbf.base.records import Requirements, classes_in_order, stored, within
@@ -41,13 +41,52 @@ from bayesrbf.families.sdgm.records import (
 from bayesrbf.fit.chain import AnySource, Source
 from bayesrbf.fit.model import Axes, Description, FittedModel, row_weights
 from bayesrbf.inference.draws import Draws
-from bayesrbf.mixture.cells import LabelSets, completions, informative, labelled
 from bayesrbf.mixture.fitted import FittedMixture, Solver, fit_mixture_rows
+from bayesrbf.mixture.missing import complete
 
 if TYPE_CHECKING:
     import pymc as pm
 
     from bayesrbf.base.priors import ClassPrediction
+
+
+# Points that rows may be: those with missing cells are completed by the companion.
+
+
+TRAINING_DRAWS = 32  # Completions of a row with holes in the likelihood.
+
+LabelSets = Bool[np.ndarray, "set label"]
+"""Classes of every kind of label: a code per class, then the sets of several classes."""
+
+
+def completions(
+    companion: FittedMixture, rows: Observations, draws: int, replicate: int = 0
+) -> tuple[Float[np.ndarray, "point coordinate"], Int[np.ndarray, " row"]]:
+    """Points of every row, and the first point of each row.
+
+    A complete row is its own only point; one with missing cells has ``draws`` completions, a power
+    of two, drawn from the companion. ``replicate`` numbers independent sets of draws. Points are
+    the reals in the user's units, then the indicators of all levels. Labels are not used.
+    """
+    units, structure, order = companion.units, companion.specification, companion.order
+    standard, how = replace(rows, real=units.forward(rows.real)), (companion.parameters, structure)
+    whole, starts = complete(standard, *how, draws=draws, replicate=replicate, order=order)
+    # Observed cells keep their values to the last bit.
+    seen = np.repeat(rows.real, np.diff(starts, append=whole.n_obs), axis=0)
+    real = np.where(np.isnan(seen), units.backward(whole.real), seen)
+    return np.column_stack([real, one_hot(whole.codes, structure.levels)]), starts
+
+
+def labelled(companion: FittedMixture, rows: Observations, sets: LabelSets) -> CompletedRows:
+    """Training rows as the likelihood takes them."""
+    points, starts = completions(companion, rows, TRAINING_DRAWS)
+    allowed = np.concatenate([sets, np.ones((1, sets.shape[1]), dtype=bool)])[rows.labels]
+    return CompletedRows(points, starts, allowed, rows.weights)  # a hidden label, -1, allows all
+
+
+def informative(rows: Observations, sets: LabelSets) -> Bool[np.ndarray, " obs"]:
+    """Rows whose label says something. A label that allows every class says nothing."""
+    return (rows.labels >= 0) | (sets.shape[1] == 1)
 
 
 # Class probabilities of points, at the mode and averaged over the posterior of the weights.

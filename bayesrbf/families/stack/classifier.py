@@ -14,6 +14,8 @@ from bayesrbf import table
 from bayesrbf.base.priors import POOL_PRIOR, MixturePrior, Status, Trace
 from bayesrbf.base.records import Stored
 from bayesrbf.base.rows import Observations
+from bayesrbf.families.classifier import Classifier
+from bayesrbf.families.estimator import fitting
 from bayesrbf.families.stack.fitted import FittedStack, StackSettings
 from bayesrbf.families.stack.fitting import fit_stack
 from bayesrbf.families.stack.members import (
@@ -24,9 +26,7 @@ from bayesrbf.families.stack.members import (
     trial_of,
 )
 from bayesrbf.fit.arguments import SHARED, one_of
-from bayesrbf.fit.classifier import Classifier
 from bayesrbf.fit.drawing import Rehearsal, drawn
-from bayesrbf.fit.estimator import fitting
 from bayesrbf.fit.held_out import masking_of
 from bayesrbf.fit.table import FittedTable, TrainingTable
 from bayesrbf.fit.training import read_training
@@ -115,7 +115,7 @@ def extra_members(
 
 def kin_of_extra(extra: object) -> tuple[str, ...]:
     """Teachers of a rehearsal that are of the same kind as a classifier that a user adds."""
-    from bayesrbf.families.stack.model_doubt import KIN
+    from bayesrbf.answers.teachers import KIN
 
     given: list[object] = [] if extra is None else list(extra)  # type: ignore[call-overload]
     own = [one[-1] if isinstance(one, tuple) else one for one in given]

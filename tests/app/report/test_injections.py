@@ -91,10 +91,7 @@ def test_the_browser_sees_what_a_page_asks_for_and_says(tmp_path: Path) -> None:
 
 
 @needs_browser
-@pytest.mark.parametrize(
-    "text",
-    [pytest.param(t, marks=() if i == 0 else pytest.mark.slow) for i, t in enumerate(PAYLOADS)],
-)
+@pytest.mark.parametrize("text", first_quick(PAYLOADS[::7]))
 def test_browser_finds_the_same_elements_and_asks_for_nothing(
     text: str, plain: Shape, tmp_path: Path
 ) -> None:

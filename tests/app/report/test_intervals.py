@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 import bayesrbf.answers.rehearse as stage
+from bayesrbf.answers import teachers
+from bayesrbf.answers.teachers import boosting
 from bayesrbf.app.report import run as running
 from bayesrbf.app.report import sections as intervals
 from bayesrbf.app.report.collect import collect
 from bayesrbf.app.report.families import Drawn, draw_posterior
 from bayesrbf.app.report.render import render
 from bayesrbf.app.report.sections import read_intervals, rehearse
-from bayesrbf.families.stack import model_doubt
-from bayesrbf.families.stack.model_doubt import boosting
 from tests.app.report.test_collect import job
 from tests.cases import generative
 from tests.test_cli import assert_one_sentence, mixed_table, run
@@ -42,7 +42,7 @@ def drawn() -> Drawn:
 def test_the_rehearsal_is_told_where_it_was_asked_for(
     drawn: Drawn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(model_doubt, "TEACHERS", {"boosting": boosting})  # for speed
+    monkeypatch.setattr(teachers, "TEACHERS", {"boosting": boosting})  # for speed
     asked = job("laplace", draws=25, rehearse=True)
     found = rehearse(asked, drawn)
     monkeypatch.setattr(intervals, "rehearse", lambda *_: found)
@@ -71,7 +71,7 @@ def test_without_draws_nothing_can_be_tried() -> None:
 
 
 def test_a_rehearsal_that_fails_is_told(drawn: Drawn, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model_doubt, "TEACHERS", {"boosting": boosting})
+    monkeypatch.setattr(teachers, "TEACHERS", {"boosting": boosting})
     monkeypatch.setattr(stage, "ATTEMPTS", 0)
     told = read_intervals(job("laplace", rehearse=True), drawn)
     assert "could not be tried: Labels of" in told

@@ -352,7 +352,7 @@ def test_the_card_has_the_scores_of_the_held_out_rows(served: ServedModel) -> No
 def test_fields_know_the_range_of_their_column(served: ServedModel) -> None:
     age, dose, seen, ward = served.fields
     assert TABLE["age"].min() <= age.low < age.high <= TABLE["age"].max()
-    assert seen.kind.is_dated
+    assert seen.kind.of_texts
     assert re.fullmatch(r"\d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d", seen.extent)
     shares = TABLE["ward"].value_counts(normalize=True)
     assert dict(ward.levels) == pytest.approx(shares.to_dict())

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import re
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,6 @@ from bayesrbf.app.serve import interface
 from bayesrbf.app.serve.interface import (
     CSV,
     JSON,
-    OPTIONS,
     PARQUET,
     QUESTIONS,
     Limits,
@@ -141,7 +141,7 @@ def test_a_number_means_the_same_beside_whatever_text() -> None:
 def test_every_question_has_the_answer_of_its_method(question: str, model: Any) -> None:
     given = NEW.copy()
     given.loc[:2, "ward"] = None
-    query = {"costs": json.dumps(COSTS)} if "costs" in OPTIONS[question] else {}
+    query = {"costs": json.dumps(COSTS)} if "costs" in QUESTIONS[question].options else {}
     lines = answers(ask(question, rows_of(given), **query))
     if question == "predict":
         return
@@ -168,7 +168,8 @@ def test_a_decision_has_one_name() -> None:
 
 def test_rows_in_blocks_are_the_rows_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     at_once = pd.DataFrame(answers(ask("uncertainty", rows_of(NEW))))
-    monkeypatch.setitem(interface.BLOCKS, "uncertainty", 2)
+    in_twos = replace(QUESTIONS["uncertainty"], rows=2)
+    monkeypatch.setitem(QUESTIONS, "uncertainty", in_twos)
     in_blocks = pd.DataFrame(answers(ask("uncertainty", rows_of(NEW))))
     pd.testing.assert_frame_equal(in_blocks, at_once, rtol=1e-9)
 

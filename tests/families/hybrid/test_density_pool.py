@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 import bayesrbf
 from bayesrbf import MixtureDensity
+from bayesrbf.base.rows import COVARIANCE_TYPES
 from bayesrbf.families.hybrid import density as density_pool
 from bayesrbf.families.hybrid.density import stacking_shares
 from tests.families.hybrid.test_density_choice import clusters
@@ -77,7 +78,7 @@ def test_everything_can_be_asked_of_a_pool(tmp_path: Path) -> None:
     assert again.candidates_ == density.candidates_
 
 
-@pytest.mark.parametrize("shape", ["tied", "diag", "spherical"])
+@pytest.mark.parametrize("shape", COVARIANCE_TYPES)
 def test_every_shape_can_stand_side_by_side(shape: Any) -> None:
     X = clusters()
     asked = MixtureDensity(2, covariance_type=shape, n_init=1, random_state=0)

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from bayesrbf import MixtureDensity, MixturePrior
+from bayesrbf.base.rows import COVARIANCE_TYPES
 from tests.cases import some_quick
 from tests.families.hybrid.density_tables import CONTAINERS, mixed_frame, point, real_table
 
@@ -44,7 +45,7 @@ def log_component_densities(density: MixtureDensity, X: np.ndarray) -> np.ndarra
     )
 
 
-@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
+@pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
 @pytest.mark.parametrize("missing", some_quick([0.0, 0.4], 0.4))
 def test_log_density_and_responsibilities_equal_scipy(covariance_type: str, missing: float) -> None:
     X = real_table(60, missing)
@@ -102,7 +103,7 @@ def test_nested_models() -> None:
     X, prior = real_table(80, 0.2), MixturePrior(degrees_of_freedom=4.0)
     scores = {
         kind: MixtureDensity(covariance_type=kind, prior=prior, tol=1e-12).fit(X)
-        for kind in ("full", "tied", "diag", "spherical")
+        for kind in COVARIANCE_TYPES
     }
     np.testing.assert_allclose(
         scores["full"].score_samples(X), scores["tied"].score_samples(X), rtol=1e-9

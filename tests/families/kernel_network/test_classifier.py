@@ -18,7 +18,6 @@ from bayesrbf import KernelNetworkClassifier
 from bayesrbf.fit.asking import new_rows
 from tests.cases import some_quick
 from tests.fit.class_tables import iris, table
-from tests.fit.test_bad_input import DEGENERATE
 
 
 def test_on_complete_rows_it_is_logistic_regression_on_the_kernel() -> None:
@@ -169,22 +168,6 @@ def test_arguments_out_of_range_are_refused(arguments: dict[str, object], messag
     X, y = iris()
     with pytest.raises(ValueError, match=message):
         KernelNetworkClassifier(**arguments).fit(X, y)
-
-
-@pytest.mark.filterwarnings("ignore:.*received one class alone:UserWarning")
-@pytest.mark.filterwarnings("ignore:.*one labelled row alone is of class:UserWarning")
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:Column .* holds text that hardly repeats")
-@pytest.mark.parametrize(
-    ("name", "kernel"),
-    [(name, ("laplace", "gaussian")[place % 2]) for place, name in enumerate(DEGENERATE)],
-)
-def test_degenerate_tables_have_a_finite_normalised_answer(name: str, kernel: str) -> None:
-    X, y = DEGENERATE[name]()
-    model = KernelNetworkClassifier(kernel, calibrate=False, random_state=0).fit(X, y)
-    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1, rtol=0, atol=1e-12)
-    assert np.isfinite(model.transform(X)).all()
-    assert np.isfinite(model.score_samples(X)).all()
 
 
 @pytest.mark.parametrize("value", some_quick([1e30, -1e200, 1.7e308], 1.7e308))

@@ -14,10 +14,9 @@ from bayesrbf.base.rows import (
     Order,
     Standardisation,
 )
-from bayesrbf.families.sdgm.fitted import predict
+from bayesrbf.families.sdgm.fitted import completions, predict
 from bayesrbf.families.sdgm.posterior import quadratic_basis
 from bayesrbf.families.sdgm.records import SDGMModes, SDGMParameters
-from bayesrbf.mixture.cells import completions
 from bayesrbf.mixture.fitted import FittedMixture
 from bayesrbf.mixture.missing import conditional_cells
 

@@ -24,7 +24,6 @@ from bayesrbf.fit.asking import new_rows
 from bayesrbf.fit.held_out import NumberedFold, split_rows, stratified_folds
 from bayesrbf.mixture.fitted import component_class
 from tests.fit.class_tables import CLASSES, table
-from tests.fit.test_bad_input import DEGENERATE
 
 SMALL = ["laplace", "normal"]
 
@@ -361,21 +360,6 @@ def test_nothing_to_hold_out_is_told() -> None:
         model = StackedClassifier(SMALL, random_state=0).fit(X, ["a", "b", None, None])
     np.testing.assert_array_equal(model.weights_, 0.5)
     assert model.predict([[0.0, 1.0]])[0] == "a"
-
-
-@pytest.mark.filterwarnings("ignore:.*received one class alone:UserWarning")
-@pytest.mark.filterwarnings("ignore:.*one labelled row alone is of class:UserWarning")
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:Column .* holds text that hardly repeats")
-@pytest.mark.parametrize("name", DEGENERATE)
-@pytest.mark.filterwarnings("ignore:.*no labelled row could be held out:UserWarning")
-def test_degenerate_tables_have_a_finite_normalised_answer(name: str) -> None:
-    X, y = DEGENERATE[name]()
-    model = StackedClassifier(
-        ["gaussian_loo", "mixture", "normal_blend"], cv=2, random_state=0
-    ).fit(X, y)
-    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1, rtol=0, atol=1e-12)
-    assert np.isfinite(model.score_samples(X)).all()
 
 
 @pytest.mark.parametrize(

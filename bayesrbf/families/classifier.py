@@ -15,10 +15,10 @@ from bayesrbf.answers.decide import acquire, decide
 from bayesrbf.answers.explain import explain
 from bayesrbf.answers.probabilities import predict_posterior, summary_of, uncertainty
 from bayesrbf.base.rows import Recalibration
+from bayesrbf.families.estimator import Calibrated, Estimator, fitting, out_of_fold_calibration
 from bayesrbf.fit.arguments import one_of
 from bayesrbf.fit.asking import new_rows, requires
 from bayesrbf.fit.drawing import Rehearsal
-from bayesrbf.fit.estimator import Calibrated, Estimator, fitting, out_of_fold_calibration
 from bayesrbf.fit.held_out import Predict
 from bayesrbf.fit.reading import Reading
 from bayesrbf.fit.table import TrainingTable
