@@ -175,6 +175,11 @@ _COPIES = 5
 """Arrays over draws that a summary holds at once: logarithms, probabilities, workspace."""
 
 
+def blocks_of(n_obs: int, size: int) -> list[Int[np.ndarray, " row"]]:
+    """Positions of rows in blocks, of which there is at least one."""
+    return [np.arange(a, min(a + size, n_obs)) for a in range(0, max(n_obs, 1), size)]
+
+
 @dataclass(frozen=True)
 class Chain:
     """A model and the stages behind it: class probabilities of rows, at the point and over draws.
@@ -245,7 +250,8 @@ class Chain:
 
     def reported(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities that are reported; draws are never held all at once."""
-        return self.on(rows).reported
+        blocks = [self.on(rows.take(some)).reported for some in blocks_of(rows.n_obs, IN_CACHE)]
+        return np.concatenate(blocks)
 
     def point(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities at the fitted point."""
@@ -289,7 +295,7 @@ class Chain:
             self._block(
                 self.on(observations.take(rows)), prob, None if reported is None else reported[rows]
             )
-            for rows in self._row_blocks(observations.n_obs) or [np.arange(0)]
+            for rows in self._row_blocks(observations.n_obs)
         ]
         parts = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
         return PredictiveSummary(prob=prob, **parts)
@@ -381,8 +387,7 @@ class Chain:
     def _row_blocks(self, n_obs: int) -> list[Int[np.ndarray, " row"]]:
         """Rows whose arrays over all draws fit into the memory together."""
         size = max(1, self.memory // (8 * self.n_draws * self.n_classes * _COPIES))
-        size = min(size, IN_CACHE)
-        return [np.arange(a, min(a + size, n_obs)) for a in range(0, n_obs, size)]
+        return blocks_of(n_obs, min(size, IN_CACHE))
 
 
 class Walk:

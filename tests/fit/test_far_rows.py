@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from bayesrbf import (
     StackedClassifier,
 )
 from bayesrbf.fit.asking import new_rows
-from bayesrbf.fit.table import NEAR
+from bayesrbf.fit.stages import NEAR
 from tests.cases import some_quick
 
 FAMILIES: dict[str, Callable[[], Any]] = {
@@ -64,7 +65,8 @@ def test_nobody_is_sure_at_rows_that_are_far(family: str) -> None:
     fit = model.fitted_
     edge = X.max(axis=0) + 0.9 * NEAR * X.std(axis=0)
     for rows in (X, edge[None]):
-        plain = fit.model.calibrated_log_probabilities(new_rows(fit, rows).cells, fit._delivery)
+        near = tuple(one for one in fit.chain.stages if one is not fit.far)
+        plain = replace(fit.chain, stages=near).reported(new_rows(fit, rows).cells)
         np.testing.assert_array_equal(np.exp(plain), model.predict_proba(rows))
     shares = np.bincount(y) / y.size
     outside = X.max(axis=0) + np.array([[10.0], [100.0]]) * X.std(axis=0)

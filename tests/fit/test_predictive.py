@@ -5,14 +5,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.special import log_softmax, logit, softmax
+from scipy.special import logit, softmax
 from scipy.stats import beta, kstest
 
 from bayesrbf.base.log_posterior import OneByOne
 from bayesrbf.base.priors import ClassPrediction
 from bayesrbf.base.rows import Observations
-from bayesrbf.fit.probabilities import ClassPosterior, StrayLabels, entropy, stray_labels
+from bayesrbf.fit.calibration import tempered
+from bayesrbf.fit.chain import Chain, Draws, Seen, Source, Stage, State, Step
+from bayesrbf.fit.label_noise import StrayLabels, stray_labels
+from bayesrbf.fit.probabilities import entropy
 from bayesrbf.fit.row_answers import to_dataset
+from bayesrbf.fit.stages import Calibrated, Prevalence
 
 N_OBS, N_CLASSES = 11, 3
 AS_TRAINED = np.zeros(N_CLASSES)
@@ -34,23 +38,65 @@ def predictor(observations: Observations):
     return OneByOne(predict)
 
 
-def stretched(observations: Observations):
-    """The predictor above, which knows how much further out the median of the draws lies."""
-    found = predictor(observations)
-    object.__setattr__(found, "stretch", 1.5 + np.abs(observations.real[:, [0, 1, 0]]))
-    return found
+class Stretched(Stage):
+    """Knows how much further out the median of the draws lies."""
+
+    @staticmethod
+    def factor(observations: Observations) -> np.ndarray:
+        """The factor in log odds."""
+        return 1.5 + np.abs(observations.real[:, [0, 1, 0]])
+
+    def on(self, seen: Seen) -> Step:
+        def step(state: State, point: State, draws: Draws | None) -> State:
+            return replace(state, stretch=self.factor(seen.rows))
+
+        return step
 
 
-def posterior(n_draws: int = 40, memory: int = 2**31, **options) -> ClassPosterior:
-    theta = np.random.default_rng(1).normal(size=(2, n_draws, 2 * N_CLASSES))
-    log_ratio = options.pop("log_ratio", AS_TRAINED)
-    return ClassPosterior(predictor, theta, log_ratio, memory=memory, **options)
+def source(theta: np.ndarray, prepare=predictor) -> Source:
+    return Source(
+        theta,
+        prepare,
+        lambda rows: prepare(rows)(theta[0, 0]).log_probabilities,
+        lambda rows: np.zeros(rows.n_obs),
+    )
 
 
-def brute(p: ClassPosterior, observations: Observations) -> np.ndarray:
+def chain_of(given: Source, log_ratio: np.ndarray = AS_TRAINED, temperature: float = 1.0) -> Chain:
+    """A chain that reports the mean of the draws."""
+    numbers = np.arange(np.prod(given.shape)).reshape(given.shape)
+    return Chain(
+        given,
+        (Calibrated(temperature, None, None),),
+        (Prevalence(log_ratio),) if log_ratio.any() else (),
+        numbers,
+        log_ratio.size,
+        is_mean=True,
+        is_centred=False,
+    )
+
+
+def posterior(n_draws: int = 40, memory: int = 2**31, spread: float = 1.0, **options) -> Chain:
+    theta = spread * np.random.default_rng(1).normal(size=(2, n_draws, 2 * N_CLASSES))
+    return replace(chain_of(source(theta), **options), memory=memory)
+
+
+def around(chain: Chain) -> Chain:
+    """The chain whose draws are moved around what is reported."""
+    return replace(chain, is_centred=True)
+
+
+def mean(chain: Chain, observations: Observations) -> np.ndarray:
+    return np.exp(chain.reported(observations))
+
+
+def brute(p: Chain, observations: Observations) -> np.ndarray:
     """All draws of all rows in one array."""
-    log_joint = np.einsum("nf,cdfk->cdnk", observations.real, p.theta.reshape(2, -1, 2, N_CLASSES))
-    return softmax(p.temperature * log_softmax(log_joint, axis=-1) + p.log_ratio, axis=-1)
+    log_joint = np.einsum(
+        "nf,cdfk->cdnk", observations.real, p.source.theta.reshape(2, -1, 2, N_CLASSES)
+    )
+    log_p = tempered(log_joint, p.stages[0].temperature)
+    return softmax(log_p + (p.use[0].log_ratio if p.use else 0), axis=-1)
 
 
 OPTIONS = [{}, {"temperature": 0.4}, {"log_ratio": MOVED}, {"log_ratio": MOVED, "temperature": 0.4}]
@@ -71,14 +117,16 @@ def test_summary_is_that_of_all_draws_at_any_memory(options, memory):
     summary = p.summary(rows(), prob=0.8)
     draws = brute(p, rows()).reshape(-1, N_OBS, N_CLASSES)
     np.testing.assert_allclose(summary.mean, draws.mean(axis=0), rtol=1e-12)
-    np.testing.assert_allclose(p.mean(rows()), draws.mean(axis=0), rtol=1e-12)
-    mean, (low, high) = draws.mean(axis=0), np.quantile(draws, (0.1, 0.9), axis=0)
+    np.testing.assert_allclose(mean(p, rows()), draws.mean(axis=0), rtol=1e-12)
+    low, high = np.quantile(draws, (0.1, 0.9), axis=0)
     np.testing.assert_allclose(summary.sd, draws.std(axis=0, ddof=1), rtol=1e-9)
-    np.testing.assert_allclose(summary.lower, np.minimum(low, mean), rtol=1e-9)
-    np.testing.assert_allclose(summary.upper, np.maximum(high, mean), rtol=1e-9)
+    np.testing.assert_allclose(summary.lower, np.minimum(low, summary.mean), rtol=1e-9)
+    np.testing.assert_allclose(summary.upper, np.maximum(high, summary.mean), rtol=1e-9)
     np.testing.assert_allclose(summary.total, entropy(draws.mean(axis=0)), rtol=1e-12)
     np.testing.assert_allclose(summary.aleatoric, entropy(draws).mean(axis=0), rtol=1e-12)
-    log_density = np.stack([predictor(rows())(t).log_density for t in p.theta.reshape(-1, 6)])
+    log_density = np.stack(
+        [predictor(rows())(t).log_density for t in p.source.theta.reshape(-1, 6)]
+    )
     density = np.log(np.exp(log_density).mean(axis=0))
     np.testing.assert_allclose(summary.log_density, density, rtol=1e-12)
 
@@ -86,7 +134,7 @@ def test_summary_is_that_of_all_draws_at_any_memory(options, memory):
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("prob", [0.01, 0.5, 0.9])
 def test_what_is_given_out_lies_within_its_interval_whatever_the_draws_are(options, prob):
-    p = posterior(**options)
+    p = around(posterior(**options))
     given = np.random.default_rng(3).dirichlet(np.full(N_CLASSES, 0.05), size=N_OBS)
     given[0] = [1.0, 0.0, 0.0]
     summary = p.summary(rows(), prob, given)
@@ -97,7 +145,7 @@ def test_what_is_given_out_lies_within_its_interval_whatever_the_draws_are(optio
 
 
 def test_draws_are_laid_around_what_is_given_out_in_log_odds():
-    p = posterior()
+    p = around(posterior())
     given = np.random.default_rng(3).dirichlet(np.ones(N_CLASSES), size=N_OBS)
     found = p.summary(rows(), 0.8, given)
     low, middle, high = np.quantile(brute(p, rows()).reshape(-1, N_OBS, 3), (0.1, 0.5, 0.9), axis=0)
@@ -111,10 +159,11 @@ def test_draws_are_laid_around_what_is_given_out_in_log_odds():
 
 def test_the_median_of_draws_is_the_stretch_of_what_is_given_out():
     given = np.random.default_rng(3).dirichlet(np.ones(N_CLASSES), size=N_OBS)
-    p = replace(posterior(memory=1), predictor=stretched)
+    p = around(posterior(memory=1))
+    p = replace(p, stages=(*p.stages, Stretched()))
     middle = p.summary(rows(), 1e-9, given)
     found = np.where(given < 0.5, middle.lower, middle.upper)
-    expected = logit(given) * stretched(rows()).stretch
+    expected = logit(given) * Stretched.factor(rows())
     np.testing.assert_allclose(logit(found), expected, atol=0.02)
     np.testing.assert_array_equal(middle.mean, given)
 
@@ -122,8 +171,8 @@ def test_the_median_of_draws_is_the_stretch_of_what_is_given_out():
 def test_few_rows_do_not_tell_that_a_class_is_next_to_impossible():
     """Stray labels are of any class: draws that all say 0 have an upper end of 2.3 / n / C."""
     given = np.tile([1 - 2e-9, 1e-9, 1e-9], (N_OBS, 1))
-    sure, strays = posterior().summary(rows(), 0.9, given), no_surprise(100)
-    found = replace(posterior(), strays=strays).summary(rows(), 0.9, given)
+    sure, strays = around(posterior()).summary(rows(), 0.9, given), no_surprise(100)
+    found = replace(around(posterior()), strays=strays).summary(rows(), 0.9, given)
     assert (sure.upper[:, 1] < 1e-6).all()
     least = strays_at(0.9, 100) / N_CLASSES
     np.testing.assert_allclose(found.upper[:, 1:], least, rtol=0.05)
@@ -146,11 +195,11 @@ def strays_at(share: float, n: int) -> float:
 def test_an_end_that_nobody_may_dispute_is_0_or_1():
     """Of draws that know of strays; others keep what they say."""
     given = np.tile([1 - 2e-9, 1e-9, 1e-9], (N_OBS, 1))
-    found = replace(posterior(), strays=no_surprise(100)).summary(rows(), 0.9, given)
+    found = replace(around(posterior()), strays=no_surprise(100)).summary(rows(), 0.9, given)
     np.testing.assert_array_equal(found.lower[:, 1:], 0)
     np.testing.assert_array_equal(found.upper[:, 0], 1)
     assert ((found.upper > 0) & (found.lower < 1)).all()
-    assert (posterior().summary(rows(), 0.9, given).lower > 0).all()
+    assert (around(posterior()).summary(rows(), 0.9, given).lower > 0).all()
 
 
 @pytest.mark.parametrize(
@@ -190,9 +239,9 @@ def test_another_prevalence_is_bayes_rule_on_the_mean(temperature):
         posterior(temperature=temperature),
         posterior(temperature=temperature, log_ratio=MOVED),
     )
-    expected = plain.mean(rows()) * np.exp(MOVED)
+    expected = mean(plain, rows()) * np.exp(MOVED)
     expected /= expected.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(p.mean(rows()), expected, rtol=1e-12)
+    np.testing.assert_allclose(mean(p, rows()), expected, rtol=1e-12)
     summary = p.summary(rows())
     np.testing.assert_allclose(summary.mean, expected, rtol=1e-12)
     np.testing.assert_allclose(summary.total, entropy(expected), rtol=1e-12)
@@ -208,10 +257,10 @@ def test_draws_are_weighed_by_how_probable_they_make_a_row():
         return OneByOne(lambda theta: ClassPrediction(said[[int(theta[0])]], np.zeros(1)))
 
     theta = (np.arange(100) >= 98).astype(float).reshape(1, 100, 1)
-    summary = ClassPosterior(prepared, theta, log_ratio).summary(rows(1))
+    summary = chain_of(source(theta, prepared), log_ratio).summary(rows(1))
     np.testing.assert_allclose(summary.mean[0, 1], 10.001 / (0.989999 + 10.001), rtol=1e-3)
     assert summary.lower[0, 1] < 0.01 < 0.99 < summary.upper[0, 1]
-    copies = ClassPosterior(prepared, np.tile(theta, (3, 1, 1)), log_ratio).summary(rows(1))
+    copies = chain_of(source(np.tile(theta, (3, 1, 1)), prepared), log_ratio).summary(rows(1))
     np.testing.assert_allclose(copies.mean, summary.mean, rtol=1e-12)
     np.testing.assert_allclose(copies.sd, summary.sd, rtol=0.01)
 
@@ -223,8 +272,8 @@ def test_a_density_far_from_all_rows_leaves_the_classes_as_they_are():
         return OneByOne(lambda theta: replace(near(theta), log_density=nowhere))
 
     p = posterior()
-    beyond = replace(p, predictor=far)
-    np.testing.assert_array_equal(beyond.mean(rows()), p.mean(rows()))
+    beyond = replace(p, source=replace(p.source, predictor=far))
+    np.testing.assert_array_equal(mean(beyond, rows()), mean(p, rows()))
     np.testing.assert_array_equal(beyond.summary(rows()).mean, p.summary(rows()).mean)
     np.testing.assert_array_equal(beyond.draws(rows())[0], p.draws(rows())[0])
     np.testing.assert_array_equal(beyond.summary(rows()).log_density, -1e60)
@@ -238,7 +287,8 @@ def test_blocks_of_rows_fit_into_the_memory():
         largest = max(largest, observations.n_obs)
         return predictor(observations)
 
-    p = ClassPosterior(watching, posterior().theta, AS_TRAINED, memory=8 * 80 * 3 * 5 * 4)
+    theta = posterior().source.theta
+    p = replace(chain_of(source(theta, watching)), memory=8 * 80 * 3 * 5 * 4)
     p.summary(rows())
     assert largest == 4
 
@@ -256,14 +306,13 @@ def test_entropies_split_and_are_not_negative():
 @pytest.mark.parametrize("log_ratio", [AS_TRAINED, MOVED], ids=["as trained", "moved"])
 def test_both_kinds_of_doubt_are_there_wherever_draws_are_not_certain(way, spread, log_ratio):
     """However far draws lie apart, and whatever is given out: the overlap of a row is not lost."""
-    p = posterior(log_ratio=log_ratio)
-    p = replace(p, theta=spread * p.theta)
+    p = posterior(log_ratio=log_ratio, spread=spread)
     given = np.random.default_rng(3).dirichlet(np.full(N_CLASSES, 0.3), size=N_OBS)
     if way == "stretched, with strays":
-        p = replace(p, predictor=stretched, strays=no_surprise(99))
+        p = replace(p, stages=(*p.stages, Stretched()), strays=no_surprise(99))
     averaged, centred = way == "averaged", way not in ("averaged", "point")
-    found = p.summary(rows(), 0.9, None if averaged else given, centred)
-    expected = entropy(p.mean(rows()) if averaged else given)
+    found = replace(p, is_centred=centred).summary(rows(), 0.9, None if averaged else given)
+    expected = entropy(mean(p, rows()) if averaged else given)
     np.testing.assert_allclose(found.total, expected, rtol=1e-12)
     np.testing.assert_allclose(found.aleatoric + found.epistemic, found.total, rtol=1e-12)
     assert (found.aleatoric > 0.01 * found.total).all()
@@ -271,18 +320,17 @@ def test_both_kinds_of_doubt_are_there_wherever_draws_are_not_certain(way, sprea
 
 
 def test_draws_that_say_the_same_for_sure_say_nothing_of_the_kinds_of_doubt():
-    p = posterior()
     given = np.full((N_OBS, N_CLASSES), 1 / N_CLASSES)
-    sure = replace(p, theta=0 * p.theta, log_ratio=np.array([0.0, -800.0, -800.0]))
-    found = sure.summary(rows(), 0.9, given, centred=False)
+    sure = posterior(spread=0.0, log_ratio=np.array([0.0, -800.0, -800.0]))
+    found = sure.summary(rows(), 0.9, given)
     np.testing.assert_array_equal(found.epistemic, 0)
     np.testing.assert_allclose(found.total, np.log(N_CLASSES))
 
 
 def test_equal_draws_leave_nothing_epistemic():
     p = posterior()
-    same = np.broadcast_to(p.theta[:1, :1], p.theta.shape)
-    summary = ClassPosterior(predictor, same, AS_TRAINED).summary(rows())
+    same = np.broadcast_to(p.source.theta[:1, :1], p.source.theta.shape)
+    summary = chain_of(source(same)).summary(rows())
     np.testing.assert_allclose(summary.epistemic, 0, atol=1e-12)
     np.testing.assert_allclose(summary.sd, 0, atol=1e-12)
 
@@ -342,7 +390,7 @@ def test_dataset_names_rows_and_labels():
 
 
 def test_a_point_estimate_claims_no_certainty():
-    p = ClassPosterior(predictor, posterior().theta[:1, :1], AS_TRAINED)
+    p = chain_of(source(posterior().source.theta[:1, :1]))
     summary = p.summary(rows())
     with pytest.warns(UserWarning, match=r"refine\(\)"):
         dataset = to_dataset(

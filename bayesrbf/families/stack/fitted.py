@@ -430,17 +430,15 @@ class SeenByPool:
         return self.pool.hidden_share(self.rows)
 
     @cached_property
-    def _placed(self) -> tuple[list[Places], Float[np.ndarray, "obs label"]]:
-        """Where rows stand for the error of every class, and what is reported of them."""
-        values = self.pool.members.log_probabilities(self.rows)
-        return self.pool.places(
-            values, self.hidden, lambda log_q: self.pool.reported(log_q, self.rows)
-        )
+    def values(self) -> Float[np.ndarray, "obs member label"]:
+        """What the members say."""
+        return self.pool.members.log_probabilities(self.rows)
 
     def error_under(self, error: PoolError) -> ErrorOfRows:
         """The error of the pool; of rows held out, given the other labels."""
         if self.held is None:
-            return error.at(self._placed[0])
+            report = partial(self.pool.reported, rows=self.rows)
+            return error.at(self.pool.places(self.values, self.hidden, report)[0])
         held = self.pool.held
         copies = 0 if held.masked is None else held.masked.values.shape[1]
         of_copies = self.pool.n_scored + self.held[:, None] * copies + np.arange(copies)
@@ -449,7 +447,9 @@ class SeenByPool:
     @cached_property
     def log_p(self) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities of the pool."""
-        return self._placed[1] if self.held is None else self.pool.held_out[self.held]
+        if self.held is not None:
+            return self.pool.held_out[self.held]
+        return self.pool.reported(self.pool.pooled(self.values, self.hidden), self.rows)
 
     @cached_property
     def log_density(self) -> Float[np.ndarray, " obs"]:

@@ -198,9 +198,8 @@ def test_draws_leave_the_answer_and_have_intervals(fitted) -> None:
     posterior = model.posterior_["posterior"]
     assert posterior["weights"].dims == ("chain", "draw", "hidden_share", "member")
     np.testing.assert_allclose(posterior["weights"].sum("member"), 1.0)
-    alone = model.fitted_.class_posterior.predictor(new_rows(model.fitted_, X).cells)
-    drawn = alone(model.fitted_.class_posterior.theta[0, 0])
-    assert np.abs(drawn.log_probabilities - alone.delivered).max() > 1e-3
+    walk = model.fitted_.chain.on(new_rows(model.fitted_, X).cells)
+    assert np.abs(walk.at(np.array([0])).log_p - walk.reported).max() > 1e-3
 
 
 def test_draws_of_another_sampler_are_taken(fitted) -> None:
@@ -208,7 +207,7 @@ def test_draws_of_another_sampler_are_taken(fitted) -> None:
     model = clone(fitted).fit(X, y)
     tree = clone(fitted).fit(X, y).refine("laplace", draws=7, chains=3).posterior_
     model.refine("laplace", draws=5, chains=2).use_posterior(tree)
-    assert model.fitted_.class_posterior.theta.shape[:2] == (3, 7)
+    assert model.fitted_.chain.numbers.shape == (3, 7)
 
 
 def test_no_order_changes_intervals(fitted) -> None:

@@ -178,7 +178,7 @@ def test_a_row_without_a_cell_has_no_error() -> None:
 
 def error_of(model: FittedStack, rows: Observations) -> ErrorOfRows:
     values = model.members.log_probabilities(rows)
-    return model.error(1000, 0).at(model.places(values, model.hidden_share(rows))[0])
+    return model.pool_error(1000, 0).at(model.places(values, model.hidden_share(rows))[0])
 
 
 def test_draws_have_the_variance_of_the_error(refined: StackedClassifier) -> None:
@@ -229,13 +229,14 @@ def test_the_median_of_the_draws_lies_further_out_by_the_stretch(
 ) -> None:
     X, _ = table(40, seed=1)
     rows = new_rows(refined.fitted_, X).cells
-    point, posterior = refined.predict_proba(X), refined.fitted_.class_posterior
-    stretch = posterior.predictor(rows).stretch
+    point, chain = refined.predict_proba(X), refined.fitted_.chain
+    stretch = chain.on(rows).at(np.array([0])).stretch
+    assert stretch is not None
     knows = refined.model_.hidden_share(rows) < 1
     assert (stretch[knows] > 1).all()
     assert (stretch[~knows] == 1).all()
-    assert posterior.strays is not None
-    middle = replace(posterior, strays=None).summary(rows, 1e-9, point)
+    assert chain.strays is not None
+    middle = replace(chain, strays=None).summary(rows, 1e-9, point)
     ends = np.stack([middle.lower, middle.upper])
     found = np.where(point < 0.5, ends.min(axis=0), ends.max(axis=0))
     np.testing.assert_allclose(logit(found), stretch * logit(point), atol=0.02)

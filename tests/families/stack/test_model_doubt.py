@@ -25,9 +25,13 @@ from bayesrbf import (
     load,
 )
 from bayesrbf.base.arrays import LEAST_DISPUTED_PROBABILITY
+from bayesrbf.base.rows import Observations
 from bayesrbf.families.stack import model_doubt as beside
-from bayesrbf.families.stack.fitted import FittedStack
+from bayesrbf.families.stack.fitted import SeenByPool
+from bayesrbf.families.stack.intervals import ErrorOfRows
+from bayesrbf.families.stack.model_doubt import ModelUncertainty
 from bayesrbf.fit.asking import new_rows
+from bayesrbf.fit.chain import Chain
 from tests.cases import generative
 
 CLASSIFIERS: dict[str, Callable[[], Any]] = {
@@ -99,14 +103,13 @@ def test_a_kind_that_is_wrong_misses_less() -> None:
     assert missed["pool"] < 0.75 * missed[None]
 
 
-def of_new_rows(places: Callable[..., Any], pool: np.ndarray) -> Callable[..., Any]:
-    """What a stack says of rows, where it says that of three of them."""
-
-    def said(stack: FittedStack, values: np.ndarray, hidden: np.ndarray, *report: Any) -> Any:
-        found, own = places(stack, values, hidden, *report)
-        return found, pool if len(own) == 3 else own
-
-    return said
+def given(fit: Any, point: np.ndarray) -> Chain:
+    """The chain of a classifier that says the same of every row, doubted by the pool."""
+    chain = fit.doubted
+    (error,) = (one for one in chain.stages if isinstance(one, ModelUncertainty))
+    return replace(
+        chain, source=replace(chain.source, point=lambda _: point), stages=(error,), use=()
+    )
 
 
 @pytest.mark.parametrize("sure", [0.98, 1 - 1e-12])
@@ -119,13 +122,10 @@ def test_others_who_contradict_make_it_less_sure(
     assert doubt is not None
     point = np.log(np.array([[sure, 1 - sure]] * 3))
     ends = []
-    places = FittedStack.places
     for others in (sure, 0.5, 1 - sure):
         pool = np.log(np.array([[others, 1 - others]] * 3))
-        said = of_new_rows(places, pool)
-        monkeypatch.setattr(FittedStack, "places", said)
-        posterior = doubt.around(fit.class_posterior, lambda _: point, 0)
-        ends.append(posterior.summary(rows, 0.9, np.exp(point)).lower[:, 0])
+        monkeypatch.setattr(SeenByPool, "log_p", pool)
+        ends.append(given(fit, point).summary(rows, 0.9).lower[:, 0])
     assert (ends[0] > ends[1]).all()
     assert (ends[1] > ends[2]).all()
 
@@ -137,15 +137,11 @@ def test_centre_and_width_share_a_scale_where_disputes_end(
     fit = mixture.fitted_
     doubt, rows = fit.doubt, new_rows(fit, table(3)[0]).cells
     assert doubt is not None
-    said = of_new_rows(FittedStack.places, np.log(np.array([[0.9, 0.1]] * 3)))
-    monkeypatch.setattr(FittedStack, "places", said)
+    monkeypatch.setattr(SeenByPool, "log_p", np.log(np.array([[0.9, 0.1]] * 3)))
     ends = []
     for rest in (1e-4, 1e-9):
         point = np.log(np.array([[1 - rest, rest]] * 3))
-        posterior = replace(
-            doubt.around(fit.class_posterior, lambda _, point=point: point, 0), strays=None
-        )
-        ends.append(posterior.summary(rows, 0.9, np.exp(point)).upper[:, 1])
+        ends.append(replace(given(fit, point), strays=None).summary(rows, 0.9).upper[:, 1])
     assert (ends[0] > 2e-4).all()
     np.testing.assert_allclose(ends[1], ends[0], rtol=1e-2)
 
@@ -181,12 +177,12 @@ def test_draws_are_moved_by_the_error_of_the_pool_and_towards_it(
     fit, X = mixture.fitted_, table(20, seed=2)[0]
     rows, doubt = new_rows(fit, X).cells, mixture.fitted_.doubt
     assert doubt is not None
-    posterior = fit.doubted_posterior
-    predictor, n_draws = posterior.predictor(rows), posterior.n_draws
-    thetas = posterior.theta.reshape(n_draws, -1)
+    n_draws = fit.doubted.n_draws
+    last = [isinstance(one, ModelUncertainty) for one in fit.doubted.stages].index(True)
+    walk = replace(fit.doubted, stages=fit.doubted.stages[: last + 1]).on(rows)
     values = doubt.pool.members.log_probabilities(rows)
     places, pool = doubt.pool.places(values, doubt.pool.hidden_share(rows))
-    error = doubt.pool.error(n_draws, fit.table.seed).at(places)
+    error = doubt.pool.pool_error(n_draws, fit.table.seed).at(places)
     point, pool = (
         np.maximum(p, np.log(LEAST_DISPUTED_PROBABILITY))
         for p in (fit.class_log_probabilities(rows), pool)
@@ -194,17 +190,24 @@ def test_draws_are_moved_by_the_error_of_the_pool_and_towards_it(
     factors = np.random.default_rng([fit.table.seed, 1]).standard_normal(n_draws)
     for draw in (0, 7, 59):
         moves = error.draws(np.array([draw]))[0] + factors[draw] * (pool - point)
-        found = predictor.at_all(thetas[[draw]]).log_probabilities[0]
+        found = walk.at(np.array([draw])).log_p[0]
         np.testing.assert_allclose(found, log_softmax(point + moves, axis=1), atol=1e-6)
+
+
+def of_pool(fit: Any, rows: Observations) -> tuple[np.ndarray, ErrorOfRows]:
+    """Log probabilities of the pool less those of the classifier, and its error."""
+    seen, n_draws = SeenByPool(fit.doubt.pool, rows), fit.doubted.n_draws
+    error = seen.error_under(fit.doubt.pool.pool_error(n_draws, fit.table.seed))
+    return seen.log_p - fit.class_log_probabilities(rows), error
 
 
 def test_nobody_doubts_a_row_without_a_cell(mixture: HybridMixtureClassifier) -> None:
     X = table(2)[0]
     X[["a", "b", "c"]], X["level"] = np.nan, pd.Categorical([None, None], ["low", "high"])
     rows = new_rows(mixture.fitted_, X, holes=True).cells
-    predictor = mixture.fitted_.doubted_posterior.predictor(rows)
-    assert (predictor.error.variance == 0).all()
-    assert np.abs(predictor.apart).max() < 0.1
+    apart, error = of_pool(mixture.fitted_, rows)
+    assert (error.variance == 0).all()
+    assert np.abs(apart).max() < 0.1
 
 
 def test_blocks_of_rows_and_of_draws_change_nothing(mixture: HybridMixtureClassifier) -> None:
@@ -212,8 +215,7 @@ def test_blocks_of_rows_and_of_draws_change_nothing(mixture: HybridMixtureClassi
     whole = mixture.uncertainty(X)
     small = mixture.uncertainty(X, memory=20_000)
     np.testing.assert_allclose(small["upper"], whole["upper"], atol=1e-12)
-    kept = mixture.fitted_.doubted_posterior
-    assert kept.thinned(10).theta.shape == (1, 10, kept.theta.shape[2])
+    assert mixture.fitted_.doubted.thinned(10).numbers.shape == (1, 10)
 
 
 def test_a_file_says_the_same(mixture: HybridMixtureClassifier, tmp_path: Path) -> None:
@@ -240,10 +242,10 @@ def test_units_and_order_change_nothing(mixture: HybridMixtureClassifier) -> Non
     model = CLASSIFIERS["mixture"]().fit(scaled, y)
     model.refine("laplace", model_doubt="pool", draws=60, random_state=0)
     rows = new_rows(model.fitted_, scaled[:20]).cells
-    found = model.fitted_.doubted_posterior.predictor(rows)
-    same = mixture.fitted_.doubted_posterior.predictor(new_rows(mixture.fitted_, X[:20]).cells)
-    np.testing.assert_allclose(found.apart, same.apart, atol=1e-6)
-    np.testing.assert_allclose(found.error.variance, same.error.variance, atol=1e-4)
+    apart, error = of_pool(model.fitted_, rows)
+    same, of_same = of_pool(mixture.fitted_, new_rows(mixture.fitted_, X[:20]).cells)
+    np.testing.assert_allclose(apart, same, atol=1e-6)
+    np.testing.assert_allclose(error.variance, of_same.variance, atol=1e-4)
 
 
 def test_class_shares_of_use_move_both(mixture: HybridMixtureClassifier) -> None:

@@ -29,25 +29,23 @@ MODEL = "stack with draws"
 
 
 def test_draws_at_once_say_what_each_says_alone() -> None:
-    """Against the formula, draw by draw: the pool, moved by the error and by class shares."""
+    """Against the formula, draw by draw: the pool, moved by the error."""
     model, X = fitted(MODEL)
     rows, stack = new_rows(model.fitted_, X).cells, model.model_
-    posterior = model.fitted_.class_posterior
-    predictor = replace(posterior.predictor(rows), moves=None)
-    numbers = posterior.theta.reshape(-1, 1)
-    said = predictor.at_all(numbers)
+    chain, numbers = model.fitted_.chain, model.fitted_.chain.numbers.ravel()
+    said = replace(chain, stages=chain.stages[:1]).on(rows).at(numbers)
     density = stack.companion.log_density(rows)
     np.testing.assert_array_equal(said.log_density, np.tile(density, (len(numbers), 1)))
     values, hidden = stack.members.log_probabilities(rows), stack.hidden_share(rows)
     places, pool = stack.places(values, hidden, lambda log_q: stack.reported(log_q, rows))
-    error = stack.error(len(numbers), model.seed_).at(places)
-    for number in numbers[:, 0]:
+    error = stack.pool_error(len(numbers), model.seed_).at(places)
+    for number in numbers:
         own = [
             one @ np.append(z[: one.shape[1] - 1], z[-1])
             for one, z in zip(error.coefficients, error.numbers[number], strict=True)
         ]
         expected = log_softmax(pool + np.stack(own, axis=1) / np.sqrt(2), axis=1)
-        np.testing.assert_allclose(said.log_probabilities[number], expected, atol=1e-12)
+        np.testing.assert_allclose(said.log_p[number], expected, atol=1e-12)
 
 
 def test_every_member_predicts_a_row_once(monkeypatch: pytest.MonkeyPatch) -> None:
